@@ -1,0 +1,49 @@
+"""Counterplay: solve games of hidden information, and know exactly how good the solution is.
+
+Names are imported when they are first used, so that `import counterplay` is quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from counterplay.registry import ALGORITHMS, GAMES
+
+__version__ = "0.1.0"
+
+_EXPORTS = {
+    "counterplay.errors": ["ConfigError", "CounterplayError", "GameError", "RunError"],
+    "counterplay.estimate": ["estimate_size"],
+    "counterplay.evaluate": [
+        "best_response",
+        "expected_values",
+        "exploitability",
+        "infoset_values",
+        "judge",
+        "nash_conv",
+    ],
+    "counterplay.game": ["CHANCE", "TERMINAL", "Game", "check_game"],
+    "counterplay.policy": ["Policy", "load_policy", "random_policy", "uniform_policy"],
+    "counterplay.registry": ["load_algorithm", "load_game"],
+    "counterplay.solving": ["solve"],
+    "counterplay.tabular.sequence_form_lp": ["sequence_form_lp"],
+    "counterplay.threads": ["num_threads", "set_num_threads"],
+    "counterplay.tree": ["Tree", "load_tree"],
+    "counterplay.unroll": ["build_tree"],
+}
+_PLACES = {name: module for module, names in _EXPORTS.items() for name in names} | {
+    where.split(":")[1]: where.split(":")[0] for where in (GAMES | ALGORITHMS).values()
+}
+
+__all__ = sorted(_PLACES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'counterplay' has no attribute {name!r}")
+    return getattr(importlib.import_module(_PLACES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,28 @@
+"""Every error that Counterplay raises on purpose; each says what is wrong, where, and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class CounterplayError(Exception):
+    """Base of all errors below."""
+
+
+class GameError(CounterplayError):
+    """The rules of a game break the protocol of `counterplay.game.Game`."""
+
+
+class ConfigError(CounterplayError):
+    """A name, parameter or option is wrong."""
+
+
+class RunError(CounterplayError):
+    """A file or a computation cannot be used: damaged, foreign, too large, not converging."""
+
+
+def suggestion(wrong: str, known: Iterable[str]) -> str:
+    """The clause "; did you mean 'x'?" for the closest known name, or nothing."""
+    close = difflib.get_close_matches(wrong, list(known), n=1, cutoff=0.5)
+    return f"; did you mean {close[0]!r}?" if close else ""

@@ -1,0 +1,76 @@
+"""How large a tree will be, before it is built."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from dataclasses import dataclass
+
+from counterplay.game import CHANCE, TERMINAL, Game
+
+BYTES_PER_NODE = 220  # peak while building, measured: benchmarks/build.py
+
+
+@dataclass(frozen=True)
+class SizeEstimate:
+    """An unbiased guess at the number of nodes, with its standard error."""
+
+    num_nodes: float
+    standard_error: float
+    num_probes: int
+
+    @property
+    def num_bytes(self) -> float:
+        """Memory that building the tree takes at its peak."""
+        return self.num_nodes * BYTES_PER_NODE
+
+
+def estimate_size(
+    game: Game, *, probes: int = 10_000, seconds: float = 1.0, seed: int = 0
+) -> SizeEstimate:
+    """Estimate the number of nodes from random walks (Knuth, 1975), in about a second.
+
+    A walk that meets b_1, b_2, ... children on its way stands for 1 + b_1 + b_1 b_2 + ... nodes.
+    """
+    rng = random.Random(seed)
+    until = time.perf_counter() + seconds
+    count, mean, squares = 0, 0.0, 0.0
+    while count < 10 or (count < probes and time.perf_counter() < until):
+        size = _probe(game, rng)
+        count += 1
+        step = size - mean
+        mean += step / count
+        squares += step * (size - mean)
+    return SizeEstimate(mean, (squares / (count - 1) / count) ** 0.5, count)
+
+
+def _probe(game: Game, rng: random.Random, max_history: int = 10_000) -> float:
+    state, width, size = game.initial_state(), 1.0, 1.0
+    for _ in range(max_history):
+        player = game.player(state)
+        if player == TERMINAL:
+            break
+        if player == CHANCE:
+            actions = [action for action, _ in game.chance_outcomes(state)]
+        else:
+            actions = list(game.actions(state))
+        width *= len(actions)
+        size += width
+        state = game.next_state(state, rng.choice(actions))
+    return size
+
+
+def available_memory() -> int:
+    """Bytes of memory that are free now; a cautious guess where the system does not say."""
+    try:
+        with open("/proc/meminfo") as file:
+            for line in file:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    except (ValueError, OSError, AttributeError):
+        return 4 * 2**30

@@ -1,0 +1,147 @@
+"""Exact judgement: values, best responses, NashConv and exploitability, the same for all methods.
+
+On trees with imperfect recall the responder keeps perfect recall: nobody can exploit more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from counterplay.errors import ConfigError
+from counterplay.kernels import nodes, sweeps
+from counterplay.policy import Policy
+from counterplay.tree import Floats, Tree
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """How good a policy is, for every player, in the game's units."""
+
+    values: Floats  # [P] expected utility
+    best_values: Floats  # [P] what a best response to the others would earn
+
+    @property
+    def nash_conv(self) -> float:
+        """The sum over players of what a best response would gain."""
+        return float((self.best_values - self.values).sum())
+
+    @property
+    def exploitability(self) -> float:
+        """NashConv divided by the number of players."""
+        return self.nash_conv / self.values.size
+
+
+@dataclass(frozen=True)
+class BestResponse:
+    """A best response of one player; the other players' part of the policy is unchanged.
+
+    With imperfect recall the policy belongs to `tree.refined`.
+    """
+
+    value: float
+    policy: Policy
+
+
+@dataclass(frozen=True)
+class InfosetValues:
+    """What each infoset [I] and sequence [S] is worth to its player when all follow a policy."""
+
+    reach: Floats  # [I] the player's own probability of getting there
+    cf_reach: Floats  # [I] everybody else's, chance included
+    value: Floats  # [I] expected utility given that the infoset is reached; 0 where it cannot be
+    action_value: Floats  # [S] the same after taking the action
+    cf_value: Floats  # [S] action_value times cf_reach
+    regret: Floats  # [S] instant counterfactual regret: cf_value minus the infoset's mean
+
+
+def judge(tree: Tree, policy: Policy) -> Judgement:
+    """Expected values and best-response values of all players at once."""
+    return _judge(tree, policy)[0]
+
+
+def _judge(tree: Tree, policy: Policy) -> tuple[Judgement, Floats]:
+    probabilities = recall_probabilities(tree, policy)
+    size = probabilities.size + 1
+    reach, cf_value, response = np.ones(size), np.zeros(size), np.zeros(size)
+    values, best_values = np.zeros(tree.num_players), np.zeros(tree.num_players)
+    sweeps.judge(tree.form, probabilities, reach, cf_value, response, values, best_values)
+    return Judgement(values, best_values), response
+
+
+def expected_values(tree: Tree, policy: Policy) -> Floats:
+    """Every player's expected utility [P]."""
+    return judge(tree, policy).values
+
+
+def nash_conv(tree: Tree, policy: Policy) -> float:
+    """The sum over players of what a best response would gain; 0 exactly at equilibria."""
+    return judge(tree, policy).nash_conv
+
+
+def exploitability(tree: Tree, policy: Policy) -> float:
+    """NashConv divided by the number of players."""
+    return judge(tree, policy).exploitability
+
+
+def best_response(tree: Tree, policy: Policy, player: int) -> BestResponse:
+    """The best response of `player` to the others, and what it earns."""
+    if not 0 <= player < tree.num_players:
+        raise ConfigError(f"player is {player}, must be from 0 to {tree.num_players - 1}")
+    judgement, response = _judge(tree, policy)
+    probabilities = recall_probabilities(tree, policy).copy()
+    first, last = tree.form.offset[tree.form.player_infoset[player : player + 2]]
+    probabilities[first:last] = response[first:last]
+    return BestResponse(float(judgement.best_values[player]), Policy(tree.refined, probabilities))
+
+
+def infoset_values(tree: Tree, policy: Policy) -> InfosetValues:
+    """Reach, value and regret of every infoset and action under a policy."""
+    check_aligned(tree, policy)
+    counts, first = np.diff(tree.offset), tree.offset[:-1]
+    reach, cf_reach, cf_value = (
+        np.zeros(tree.num_infosets),
+        np.zeros(tree.num_infosets),
+        np.zeros(tree.num_sequences),
+    )
+    nodes.infoset_values(
+        tree.player,
+        tree.parent,
+        tree.child_offset,
+        tree.chance,
+        tree.infoset,
+        tree.offset,
+        tree.utility,
+        policy.probabilities,
+        reach,
+        cf_reach,
+        cf_value,
+    )
+    histories = np.bincount(tree.infoset[tree.infoset >= 0], minlength=tree.num_infosets)
+    mean = np.add.reduceat(policy.probabilities * cf_value, first)
+    spread = np.repeat(cf_reach, counts)
+    return InfosetValues(
+        reach=reach / histories,
+        cf_reach=cf_reach,
+        value=_ratio(mean, cf_reach),
+        action_value=_ratio(cf_value, spread),
+        cf_value=cf_value,
+        regret=cf_value - np.repeat(mean, counts),
+    )
+
+
+def _ratio(top: Floats, bottom: Floats) -> Floats:
+    return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0.0)
+
+
+def check_aligned(tree: Tree, policy: Policy) -> None:
+    """Refuse a policy of another tree."""
+    if policy.tree is not tree and policy.tree.infoset_keys != tree.infoset_keys:
+        raise ConfigError(f"the policy is for {policy.tree.spec}, not for {tree.spec}")
+
+
+def recall_probabilities(tree: Tree, policy: Policy) -> Floats:
+    """The policy's probabilities, aligned with the tree's sequence form."""
+    check_aligned(tree, policy)
+    return policy.probabilities if tree.perfect_recall else policy.probabilities[tree.merged]

@@ -1,0 +1,258 @@
+"""The game protocol: what a user writes to describe a game, and the check that it is well formed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from counterplay.errors import GameError
+
+CHANCE = -1
+TERMINAL = -2
+
+State = Any  # each game has its own immutable, hashable state
+
+
+@runtime_checkable
+class Game(Protocol):
+    """The rules of a finite game. Implementations are frozen dataclasses; every method is pure.
+
+    Players move one at a time. A simultaneous move is played in turn: the later player's
+    `infoset_key` simply does not mention the earlier choice.
+    """
+
+    @property
+    def num_players(self) -> int:
+        """How many players there are, chance not counted."""
+        ...
+
+    def initial_state(self) -> State:
+        """The state before anything has happened."""
+        ...
+
+    def player(self, state: State) -> int:
+        """Who acts: 0, 1, ..., or CHANCE, or TERMINAL when the game is over."""
+        ...
+
+    def actions(self, state: State) -> Sequence[int]:
+        """The legal actions at a player's node, in a fixed order."""
+        ...
+
+    def chance_outcomes(self, state: State) -> Sequence[tuple[int, float]]:
+        """The (action, probability) pairs at a chance node."""
+        ...
+
+    def next_state(self, state: State, action: int) -> State:
+        """The state after `action`, a player's or chance's."""
+        ...
+
+    def utilities(self, state: State) -> Sequence[float]:
+        """Every player's utility at a terminal state."""
+        ...
+
+    def infoset_key(self, state: State, player: int) -> str:
+        """All that `player` knows, as a readable string; defined for everyone until the end."""
+        ...
+
+    def action_name(self, state: State, action: int) -> str:
+        """A short name for an action at this state, a player's or chance's."""
+        ...
+
+
+@runtime_checkable
+class ObservedGame(Game, Protocol):
+    """A game that deep algorithms can play: it also describes infosets as numbers."""
+
+    def observation(self, state: State, player: int) -> Sequence[float]:
+        """All that `player` knows, as numbers; the same length at every non-terminal state."""
+        ...
+
+
+@dataclass(frozen=True)
+class GameReport:
+    """What `check_game` counted on its way through the rules."""
+
+    num_nodes: int
+    num_terminals: int
+    num_infosets: int
+    longest_history: int
+    zero_sum: bool
+    perfect_recall: bool
+
+
+def describe_history(game: Game, actions: Sequence[int]) -> str:
+    """The history as readable names, such as `deal J, deal Q, pass`; used in error messages."""
+    state, names = game.initial_state(), []
+    for action in actions:
+        try:
+            names.append(game.action_name(state, action))
+            state = game.next_state(state, action)
+        except Exception:  # the message must survive the very rules it complains about
+            names += [str(a) for a in actions[len(names) :]]
+            break
+    return ", ".join(names) or "(the start)"
+
+
+def check_game(
+    game: Game,
+    *,
+    max_nodes: int = 1_000_000,
+    max_history: int = 1_000,
+    imperfect_recall: bool = False,
+) -> GameReport:
+    """Walk all of the rules, verify them, and return the counts.
+
+    Args:
+        max_nodes: refuse games with more nodes than this (`cp.build_tree` takes larger ones).
+        max_history: a longer history counts as a game that never ends.
+        imperfect_recall: accept infosets that forget the player's own earlier actions.
+
+    Raises:
+        GameError: the first violation found, with the history that leads to it.
+    """
+    return _Check(game, max_nodes, max_history, imperfect_recall).run()
+
+
+class _Check:
+    """One walk through the rules, with what has to be remembered on the way."""
+
+    def __init__(self, game: Game, max_nodes: int, max_history: int, imperfect_recall: bool):
+        if not isinstance(game, Game):
+            missing = [name for name in _METHODS if not hasattr(game, name)]
+            raise GameError(f"{type(game).__name__} lacks {', '.join(missing)} of the game protocol")
+        if game.num_players < 1:
+            raise GameError(f"num_players is {game.num_players}; a game needs at least one player")
+        self.game = game
+        self.max_nodes, self.max_history = max_nodes, max_history
+        self.imperfect_recall = imperfect_recall
+        self.legal: dict[tuple[int, str], tuple[int, ...]] = {}
+        self.own_past: dict[tuple[int, str], tuple[object, ...]] = {}
+        self.observation_size: int | None = None
+        self.num_nodes = self.num_terminals = self.longest = 0
+        self.zero_sum = self.perfect_recall = True
+
+    def run(self) -> GameReport:
+        nothing: tuple[object, ...] = ()
+        stack = [(self.game.initial_state(), (), (nothing,) * self.game.num_players)]
+        while stack:
+            state, history, pasts = stack.pop()
+            self.num_nodes += 1
+            self.longest = max(self.longest, len(history))
+            if self.num_nodes > self.max_nodes:
+                raise GameError(f"more than {self.max_nodes:,} nodes; raise max_nodes to go on")
+            if len(history) > self.max_history:
+                self.fail(history[:20], f"still not over after {self.max_history} actions")
+            try:
+                stack.extend(self.visit(state, history, pasts))
+            except GameError:
+                raise
+            except Exception as error:
+                self.fail(history, f"the rules raised {type(error).__name__}: {error}", error)
+        return GameReport(
+            self.num_nodes,
+            self.num_terminals,
+            len(self.legal),
+            self.longest,
+            self.zero_sum,
+            self.perfect_recall,
+        )
+
+    def fail(self, history: Sequence[int], problem: str, cause: Exception | None = None) -> None:
+        where = describe_history(self.game, history)
+        raise GameError(f"{type(self.game).__name__}: {problem}; history: {where}") from cause
+
+    def visit(self, state: State, history: tuple[int, ...], pasts: tuple[Any, ...]) -> list[Any]:
+        """Check one node and return its children as (state, history, pasts)."""
+        game = self.game
+        if not isinstance(state, Hashable) or hash(state) is None:
+            self.fail(history, "the state is not hashable")
+        player = game.player(state)
+        if player == TERMINAL:
+            self.check_utilities(state, history)
+            return []
+        if not -1 <= player < game.num_players:
+            self.fail(history, f"player() is {player}, not in 0..{game.num_players - 1}")
+        self.check_views(state, history)
+        if player == CHANCE:
+            actions = self.check_chance(state, history)
+        else:
+            actions = tuple(game.actions(state))
+            key = self.check_infoset(state, history, player, actions, pasts[player])
+        if len(set(actions)) != len(actions):
+            self.fail(history, f"an action is listed twice in {actions}")
+        children = []
+        for action in actions:
+            after = pasts
+            if player >= 0:
+                past = (*pasts[player], key, action)
+                after = (*pasts[:player], past, *pasts[player + 1 :])
+            children.append((game.next_state(state, action), (*history, action), after))
+            game.action_name(state, action)
+        return children[::-1]
+
+    def check_utilities(self, state: State, history: tuple[int, ...]) -> None:
+        self.num_terminals += 1
+        utilities = tuple(self.game.utilities(state))
+        if len(utilities) != self.game.num_players:
+            self.fail(history, f"{len(utilities)} utilities for {self.game.num_players} players")
+        if not all(math.isfinite(u) for u in utilities):
+            self.fail(history, f"utilities {utilities} are not all finite")
+        self.zero_sum &= abs(math.fsum(utilities)) <= 1e-9 * max(1.0, *map(abs, utilities))
+
+    def check_views(self, state: State, history: tuple[int, ...]) -> None:
+        """Everybody, not only the one to act, has a key and, if the game has any, an observation."""
+        for player in range(self.game.num_players):
+            key = self.game.infoset_key(state, player)
+            if not isinstance(key, str):
+                self.fail(history, f"infoset_key for player {player} is {key!r}, not a string")
+            if isinstance(self.game, ObservedGame):
+                size = len(self.game.observation(state, player))
+                if self.observation_size not in (None, size):
+                    self.fail(history, f"observation has {size} entries, not {self.observation_size}")
+                self.observation_size = size
+
+    def check_chance(self, state: State, history: tuple[int, ...]) -> tuple[int, ...]:
+        outcomes = self.game.chance_outcomes(state)
+        total = math.fsum(probability for _, probability in outcomes)
+        if any(not 0.0 <= p <= 1.0 + 1e-9 for _, p in outcomes) or abs(total - 1.0) > 1e-9:
+            self.fail(history, f"chance probabilities sum to {total:.12g}, not to 1")
+        return tuple(action for action, _ in outcomes)
+
+    def check_infoset(
+        self,
+        state: State,
+        history: tuple[int, ...],
+        player: int,
+        actions: tuple[int, ...],
+        past: tuple[object, ...],
+    ) -> str:
+        key = self.game.infoset_key(state, player)
+        if not actions:
+            self.fail(history, f"player {player} has no legal action")
+        if self.legal.setdefault((player, key), actions) != actions:
+            known = self.legal[player, key]
+            self.fail(history, f"infoset {key!r} has actions {actions} here but {known} elsewhere")
+        if self.own_past.setdefault((player, key), past) != past:
+            self.perfect_recall = False
+            if not self.imperfect_recall:
+                self.fail(
+                    history,
+                    f"player {player} forgets its own past at infoset {key!r} "
+                    "(pass imperfect_recall=True to allow it)",
+                )
+        return key
+
+
+_METHODS = [
+    "num_players",
+    "initial_state",
+    "player",
+    "actions",
+    "chance_outcomes",
+    "next_state",
+    "utilities",
+    "infoset_key",
+    "action_name",
+]

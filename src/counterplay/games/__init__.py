@@ -1,0 +1,1 @@
+"""Games, one per file; the registry stands in `counterplay.registry`."""

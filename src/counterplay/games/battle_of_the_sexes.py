@@ -1,0 +1,23 @@
+"""Battle of the sexes, a game of coordination with two pure equilibria and a mixed one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from counterplay.games.matrix_game import MatrixGame, Table
+
+PLANS = ("movie", "game")
+
+
+@dataclass(frozen=True)
+class BattleOfTheSexes(MatrixGame):
+    """Two people want to meet: one at the movie, the other at the game (Luce and Raiffa, 1957).
+
+    Together they get 2 and 1, the 2 for whoever chose the place; apart they get nothing.
+
+    7 nodes, 4 terminals, 2 infosets; not zero-sum. Equilibria: both at the movie (2, 1), both at
+    the game (1, 2), or each at the own favourite with probability 2/3, which yields 2/3 each.
+    """
+
+    payoffs: tuple[Table, ...] = (((2.0, 0.0), (0.0, 1.0)), ((1.0, 0.0), (0.0, 2.0)))
+    action_names: tuple[tuple[str, ...], ...] = (PLANS, PLANS)

@@ -1,0 +1,88 @@
+"""Grid duel: two players push one token over a small board with green cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from counterplay.errors import ConfigError
+from counterplay.game import TERMINAL
+
+LETTERS = ("ud", "lr")  # by player; action 0 is up or left, action 1 down or right
+NAMES = (("up", "down"), ("left", "right"))
+
+
+class State(NamedTuple):
+    cell: int = 5  # where the token stands: 1 2 3 / 4 5 6 / 7 8 9
+    history: str = ""  # letters of the actions so far
+
+
+@dataclass(frozen=True)
+class GridDuel:
+    """A token starts on 5, the middle of a 3 x 3 board; Max wins if it ends on a green cell.
+
+    Max (player 0) moves it up or down, Min (player 1) left or right, in turn, twice each, Max
+    first. The winner takes 1. A classroom exercise in minimax, with two rules for the edge:
+        blocked_moves_stay: a token that would leave the board stays where it is
+            31 nodes, 16 terminals, 15 infosets; Max wins for 195 of the 512 sets of green cells,
+            the default among them
+        otherwise: such moves are illegal, so the token always comes back to 5
+            15 nodes, 4 terminals, 11 infosets; Max wins if and only if 5 is green
+    """
+
+    green: tuple[int, ...] = (2, 4, 5, 6, 8)
+    blocked_moves_stay: bool = True
+    num_players: ClassVar[int] = 2
+
+    def __post_init__(self) -> None:
+        green = tuple(self.green)
+        if any(cell not in range(1, 10) for cell in green) or len(set(green)) < len(green):
+            raise ConfigError(f"grid_duel: green is {green}, must be different cells from 1 to 9")
+        object.__setattr__(self, "green", green)
+
+    def initial_state(self) -> State:
+        return State()
+
+    def player(self, state: State) -> int:
+        return TERMINAL if len(state.history) == 4 else len(state.history) % 2
+
+    def actions(self, state: State) -> tuple[int, ...]:
+        if self.blocked_moves_stay:
+            return (0, 1)
+        return tuple([action for action in (0, 1) if _target(state, action) != state.cell])
+
+    def chance_outcomes(self, state: State) -> list[tuple[int, float]]:
+        return []
+
+    def next_state(self, state: State, action: int) -> State:
+        letter = LETTERS[len(state.history) % 2][action]
+        return State(_target(state, action), state.history + letter)
+
+    def utilities(self, state: State) -> tuple[float, float]:
+        return (1.0, -1.0) if state.cell in self.green else (-1.0, 1.0)
+
+    def infoset_key(self, state: State, player: int) -> str:
+        return f"{('max', 'min')[player]}:{state.history}"
+
+    def action_name(self, state: State, action: int) -> str:
+        return NAMES[len(state.history) % 2][action]
+
+    def observation(self, state: State, player: int) -> list[float]:
+        """Player, token by cell, then (up or left, down or right) per turn."""
+        values = [0.0] * (2 + 9 + 8)
+        values[player] = 1.0
+        values[1 + state.cell] = 1.0
+        for turn, letter in enumerate(state.history):
+            values[11 + 2 * turn + (letter in "dr")] = 1.0
+        return values
+
+
+def _target(state: State, action: int) -> int:
+    """The cell a move leads to; the token's own if the board ends there."""
+    row, column = divmod(state.cell - 1, 3)
+    step = 2 * action - 1
+    if len(state.history) % 2 == 0:
+        row = min(max(row + step, 0), 2)
+    else:
+        column = min(max(column + step, 0), 2)
+    return 3 * row + column + 1

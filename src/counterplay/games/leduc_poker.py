@@ -1,0 +1,151 @@
+"""Leduc hold'em, the standard small poker with a public card."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from counterplay.errors import ConfigError
+from counterplay.game import CHANCE, TERMINAL
+
+FOLD, CALL, RAISE = 0, 1, 2
+RANKS, SUITS = "JQKA", "sh"
+RAISE_SIZES = (2, 4)  # in the first and in the second round
+MAX_RAISES = 2  # per round
+
+
+class State(NamedTuple):
+    to_act: int  # a player, CHANCE or TERMINAL
+    cards: tuple[int, ...]  # dealt so far: private ones, player 0 first, then the public one
+    record: str  # what everybody saw, such as "cc|Kh:r"
+    paid: tuple[int, ...]  # chips put in, by player
+    live: tuple[int, ...]  # players who have not folded
+    waiting: int  # how many of them the round waits for, if nobody raises
+    raises: int  # in this round
+
+
+@dataclass(frozen=True)
+class LeducPoker:
+    """One private card, one public card, two rounds of betting (Southey et al., 2005).
+
+    The deck holds two suits of J, Q, K (and A with 3 players). Everyone antes 1 and gets a card; a
+    round of bets follows, then a public card, then another round. At most two raises per round, of
+    2 chips in the first and 4 in the second; one folds only when facing a raise; player 0 (or the
+    first one left) opens both rounds. A pair with the public card wins, else the highest card;
+    equal hands split the pot.
+
+    With `suit_isomorphism` chance deals ranks instead of cards, a smaller but equivalent game.
+        2 players: 9,457 nodes, 5,520 terminals, 936 infosets, value -0.0856064 for player 0
+        2 players, suit_isomorphism: 1,939 nodes, 1,116 terminals, 288 infosets, the same value
+        3 players: 1,831,601 nodes, 1,043,952 terminals, 25,800 infosets
+        3 players, suit_isomorphism: 223,881 nodes, 126,996 terminals, 7,428 infosets
+    """
+
+    players: int = 2
+    suit_isomorphism: bool = False  # suits do not exist
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.players <= 3:
+            raise ConfigError(f"leduc_poker: players is {self.players}, must be 2 or 3")
+
+    @property
+    def num_players(self) -> int:
+        return self.players
+
+    @cached_property
+    def card_names(self) -> list[str]:
+        """Name by card: rank and suit, or the rank alone where suits do not exist."""
+        suits = [""] if self.suit_isomorphism else SUITS
+        return [rank + suit for rank in RANKS[: self.players + 1] for suit in suits]
+
+    @cached_property
+    def num_suits(self) -> int:
+        return 1 if self.suit_isomorphism else 2
+
+    def initial_state(self) -> State:
+        everyone = tuple(range(self.players))
+        return State(CHANCE, (), "", (1,) * self.players, everyone, self.players, 0)
+
+    def player(self, state: State) -> int:
+        return state.to_act
+
+    def actions(self, state: State) -> tuple[int, ...]:
+        if state.raises == 0:
+            return (CALL, RAISE)
+        # Whoever acts after a raise has not matched it yet: it may fold.
+        return (FOLD, CALL, RAISE) if state.raises < MAX_RAISES else (FOLD, CALL)
+
+    def chance_outcomes(self, state: State) -> list[tuple[int, float]]:
+        total = 2 * (self.players + 1) - len(state.cards)
+        copies = 2 // self.num_suits
+        left = [copies - state.cards.count(card) for card in range(len(self.card_names))]
+        return [(card, count / total) for card, count in enumerate(left) if count]
+
+    def next_state(self, state: State, action: int) -> State:
+        player, cards, record, paid, live, waiting, raises = state
+        if player == CHANCE:
+            cards = (*cards, action)
+            if len(cards) > self.players:
+                record = f"{record}|{self.card_names[action]}:"
+            to_act = CHANCE if len(cards) < self.players else live[0]
+            return State(to_act, cards, record, paid, live, len(live), 0)
+
+        seat = live.index(player) + 1
+        waiting -= 1
+        if action == FOLD:
+            seat -= 1
+            live = live[:seat] + live[seat + 1 :]
+        else:
+            chips = max(paid)
+            if action == RAISE:
+                chips += RAISE_SIZES[len(cards) > self.players]
+                raises += 1
+                waiting = len(live) - 1
+            paid = (*paid[:player], chips, *paid[player + 1 :])
+        record += "fcr"[action]
+
+        if len(live) == 1 or (waiting == 0 and len(cards) > self.players):
+            to_act = TERMINAL
+        else:
+            to_act = live[seat % len(live)] if waiting else CHANCE
+        return State(to_act, cards, record, paid, live, waiting, raises)
+
+    def utilities(self, state: State) -> list[float]:
+        winners = state.live
+        if len(winners) > 1:
+            *private, public = (card // self.num_suits for card in state.cards)
+            strength = [rank + 10 * (rank == public) for rank in private]
+            best = max([strength[player] for player in winners])
+            winners = tuple([player for player in winners if strength[player] == best])
+        share = sum(state.paid) / len(winners)
+        return [share * (p in winners) - chips for p, chips in enumerate(state.paid)]
+
+    def infoset_key(self, state: State, player: int) -> str:
+        card = self.card_names[state.cards[player]] if player < len(state.cards) else ""
+        return f"{card}:{state.record}"
+
+    def action_name(self, state: State, action: int) -> str:
+        if state.to_act == CHANCE:
+            return f"deal {self.card_names[action]}"
+        return ("fold", "call", "raise")[action]
+
+    def observation(self, state: State, player: int) -> list[float]:
+        """Player, own card, public card, (called, raised) per turn of the first and second round.
+
+        This is OpenSpiel's information-state tensor; a fold takes a turn but leaves no mark.
+        """
+        num_cards, turns = len(self.card_names), 3 * self.players - 2
+        own = [0.0] * num_cards
+        public = [0.0] * num_cards
+        bets = [0.0] * (4 * turns)
+        if player < len(state.cards):
+            own[state.cards[player]] = 1.0
+        if len(state.cards) > self.players:
+            public[state.cards[-1]] = 1.0
+        first, _, rest = state.record.partition("|")
+        for start, record in ((0, first), (2 * turns, rest.partition(":")[2])):
+            for turn, letter in enumerate(record):
+                if letter != "f":
+                    bets[start + 2 * turn + (letter == "r")] = 1.0
+        return [float(p == player) for p in range(self.players)] + own + public + bets

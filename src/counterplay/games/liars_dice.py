@@ -1,0 +1,113 @@
+"""Liar's dice, a game of bluff over hidden dice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, NamedTuple
+
+from counterplay.errors import ConfigError
+from counterplay.game import CHANCE, TERMINAL
+
+
+class State(NamedTuple):
+    dice: tuple[int, ...] = ()  # faces 1..dice_sides, player 0's first; sorted once all are rolled
+    bids: tuple[int, ...] = ()  # actions in order; the last may be liar
+
+
+@dataclass(frozen=True)
+class LiarsDice:
+    """Two players bid on how many of all dice show a face, until one calls the other a liar.
+
+    Everyone rolls its dice in secret. Player 0 opens with a bid (quantity, face); each later bid
+    must be higher, quantity first, then face. The highest face is wild and counts as any. After
+    "liar" the dice are shown: the last bid stands if at least that many dice show the face or the
+    wild one, and then the bidder wins 1 from the caller, otherwise the caller wins 1. Also known as
+    Dudo, or Bluff. Action b is the bid of b // dice_sides + 1 times face b % dice_sides + 1.
+
+    With one die each:
+        2 sides: 127 nodes, 60 terminals, 32 infosets, value 1/2 for player 0
+        3 sides: 1,147 nodes, 567 terminals, 192 infosets, value 1/9
+        4 sides: 8,181 nodes, 4,080 terminals, 1,024 infosets, value 1/16
+        6 sides: 294,883 nodes, 147,420 terminals, 24,576 infosets, value -7/258
+    """
+
+    numdice: int = 1  # of each player
+    dice_sides: int = 6
+    num_players: ClassVar[int] = 2
+
+    def __post_init__(self) -> None:
+        if self.numdice < 1:
+            raise ConfigError(f"liars_dice: numdice is {self.numdice}, must be at least 1")
+        if self.dice_sides < 2:
+            raise ConfigError(f"liars_dice: dice_sides is {self.dice_sides}, must be at least 2")
+
+    @cached_property
+    def total_dice(self) -> int:
+        return 2 * self.numdice
+
+    @cached_property
+    def liar(self) -> int:
+        """The action that ends the game, one above the highest bid."""
+        return self.total_dice * self.dice_sides
+
+    @cached_property
+    def bid_names(self) -> list[str]:
+        """Name by action, such as "2-5" for two fives."""
+        bids = [divmod(bid, self.dice_sides) for bid in range(self.liar)]
+        return [*[f"{more + 1}-{side + 1}" for more, side in bids], "liar"]
+
+    def initial_state(self) -> State:
+        return State()
+
+    def player(self, state: State) -> int:
+        dice, bids = state
+        if len(dice) < self.total_dice:
+            return CHANCE
+        return TERMINAL if bids and bids[-1] == self.liar else len(bids) % 2
+
+    def actions(self, state: State) -> range:
+        bids = state.bids
+        return range(bids[-1] + 1, self.liar + 1) if bids else range(self.liar)
+
+    def chance_outcomes(self, state: State) -> list[tuple[int, float]]:
+        return [(side, 1.0 / self.dice_sides) for side in range(self.dice_sides)]
+
+    def next_state(self, state: State, action: int) -> State:
+        dice, bids = state
+        if len(dice) == self.total_dice:
+            return State(dice, (*bids, action))
+        dice = (*dice, action + 1)
+        if len(dice) == self.total_dice:
+            dice = (*sorted(dice[: self.numdice]), *sorted(dice[self.numdice :]))
+        return State(dice, bids)
+
+    def utilities(self, state: State) -> tuple[float, float]:
+        dice, bids = state
+        more, side = divmod(bids[-2], self.dice_sides)
+        matches = dice.count(side + 1)
+        if side + 1 < self.dice_sides:
+            matches += dice.count(self.dice_sides)
+        bidder = len(bids) % 2  # the caller acted last
+        return (1.0, -1.0) if (matches > more) == (bidder == 0) else (-1.0, 1.0)
+
+    def infoset_key(self, state: State, player: int) -> str:
+        dice, bids = state
+        start = player * self.numdice
+        own = ",".join(map(str, dice[start : start + self.numdice]))
+        names = self.bid_names
+        return " ".join([own, *[names[bid] for bid in bids]])
+
+    def action_name(self, state: State, action: int) -> str:
+        return f"roll {action + 1}" if len(state.dice) < self.total_dice else self.bid_names[action]
+
+    def observation(self, state: State, player: int) -> list[float]:
+        """Player, own dice, bids made so far: OpenSpiel's information-state tensor."""
+        values = [0.0] * (2 + self.numdice * self.dice_sides + self.liar + 1)
+        values[player] = 1.0
+        start = player * self.numdice
+        for die, face in enumerate(state.dice[start : start + self.numdice]):
+            values[2 + die * self.dice_sides + face - 1] = 1.0
+        for bid in state.bids:
+            values[2 + self.numdice * self.dice_sides + bid] = 1.0
+        return values

@@ -1,0 +1,117 @@
+"""Matrix games: everyone chooses once, at the same time."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from counterplay.errors import ConfigError
+from counterplay.game import TERMINAL
+
+Table = Any  # nested tuples of floats, as deep as there are players
+
+
+class State(NamedTuple):
+    chosen: tuple[int, ...] = ()  # actions so far, player 0's first; secret until all have chosen
+
+
+@dataclass(frozen=True)
+class MatrixGame:
+    """Any game in normal form, for any number of players, zero-sum or not.
+
+    `payoffs[i][a][b]...` is the utility of player i when player 0 plays a, player 1 plays b, and so
+    on: for two players a pair of matrices. Lists and numpy arrays are taken too.
+    `action_names[i]` names the actions of player i; without them they are called by number.
+
+    One infoset per player. With two players and m x n actions: 1 + m + m * n nodes.
+    """
+
+    payoffs: tuple[Table, ...]
+    action_names: tuple[tuple[str, ...], ...] = ()
+
+    def __post_init__(self) -> None:
+        payoffs = _plain(self.payoffs)
+        if not isinstance(payoffs, (list, tuple)) or not payoffs:
+            raise ConfigError("matrix_game: payoffs is empty, must hold one table per player")
+        shape = _shape(payoffs[0])
+        if len(shape) != len(payoffs):
+            raise ConfigError(
+                f"matrix_game: payoffs holds {len(payoffs)} tables, so each must have "
+                f"{len(payoffs)} dimensions, one per player, not {len(shape)}"
+            )
+        frozen = tuple(_freeze(table, shape, f"payoffs[{i}]") for i, table in enumerate(payoffs))
+        object.__setattr__(self, "payoffs", frozen)
+
+        names = tuple(tuple(map(str, row)) for row in self.action_names)
+        if names and tuple(map(len, names)) != shape:
+            raise ConfigError(
+                f"matrix_game: action_names has {tuple(map(len, names))} names by player, "
+                f"must have {shape} as payoffs has actions"
+            )
+        object.__setattr__(self, "action_names", names)
+
+    @property
+    def num_players(self) -> int:
+        return len(self.payoffs)
+
+    def initial_state(self) -> State:
+        return State()
+
+    def player(self, state: State) -> int:
+        turn = len(state.chosen)
+        return turn if turn < len(self.payoffs) else TERMINAL
+
+    def actions(self, state: State) -> range:
+        table = self.payoffs[0]
+        for _ in state.chosen:
+            table = table[0]
+        return range(len(table))
+
+    def chance_outcomes(self, state: State) -> list[tuple[int, float]]:
+        return []
+
+    def next_state(self, state: State, action: int) -> State:
+        return State((*state.chosen, action))
+
+    def utilities(self, state: State) -> list[float]:
+        tables = list(self.payoffs)
+        for action in state.chosen:
+            tables = [table[action] for table in tables]
+        return tables
+
+    def infoset_key(self, state: State, player: int) -> str:
+        return f"p{player}"
+
+    def action_name(self, state: State, action: int) -> str:
+        return self.action_names[len(state.chosen)][action] if self.action_names else str(action)
+
+    def observation(self, state: State, player: int) -> list[float]:
+        """Player; there is nothing else to know."""
+        return [float(p == player) for p in range(len(self.payoffs))]
+
+
+def _plain(values: Any) -> Any:
+    """Lists for a numpy array, or for one in a sequence; anything else as it is."""
+    if hasattr(values, "tolist"):
+        return values.tolist()
+    return [_plain(v) for v in values] if isinstance(values, (list, tuple)) else values
+
+
+def _shape(table: Any) -> tuple[int, ...]:
+    """The lengths along the first entries: the shape, if the table has one."""
+    if not isinstance(table, (list, tuple)):
+        return ()
+    return (len(table), *_shape(table[0])) if table else (0,)
+
+
+def _freeze(table: Any, shape: tuple[int, ...], where: str) -> Table:
+    """The table as nested tuples of floats, once it is known to be complete and finite."""
+    if not shape:
+        if isinstance(table, (int, float)) and math.isfinite(table):
+            return float(table)
+        raise ConfigError(f"matrix_game: {where} is {table!r}, must be a finite number")
+    if not isinstance(table, (list, tuple)) or len(table) != shape[0] or not table:
+        needed = shape[0] or "some"
+        raise ConfigError(f"matrix_game: {where} is {table!r}, must have {needed} entries")
+    return tuple(_freeze(row, shape[1:], f"{where}[{i}]") for i, row in enumerate(table))

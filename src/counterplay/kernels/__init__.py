@@ -1,0 +1,1 @@
+"""Compiled functions on flat arrays; they know neither games nor options."""

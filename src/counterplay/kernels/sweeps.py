@@ -1,0 +1,281 @@
+"""Sweeps over the sequence form: what full-tree algorithms and exact judgement are made of.
+
+Arrays over sequences have S + 1 entries, the last for "has not acted yet". Kernels that take
+`first` and `last` treat only these infosets (or rows), so that threads can share a level.
+
+Indices are unsigned and most infosets have two or three actions: both are spelled out below,
+because signed indices and loops of unknown length cost half the speed (benchmarks/README.md).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, uint64
+
+kernel = njit(
+    cache=True, nogil=True, error_model="numpy", fastmath={"contract"}, forceinline=True
+)
+ONE, TWO, THREE = np.uint64(1), np.uint64(2), np.uint64(3)
+
+
+@kernel
+def clear(form, player, cf_value):
+    """Set the player's part of `cf_value` [S + 1], and its last entry, to zero."""
+    offset, player_infoset = form.offset, form.player_infoset
+    for s in range(offset[player_infoset[player]], offset[player_infoset[player + 1]]):
+        cf_value[s] = 0.0
+    cf_value[cf_value.size - 1] = 0.0
+
+
+@kernel
+def payoff(form, first, last, reach, cf_value):
+    """Set `cf_value` [S + 1] at the sequences of rows `first` to `last` to what ends right there."""
+    row_offset, row_sequence, other, weight = (
+        form.row_offset,
+        form.row_sequence,
+        form.other,
+        form.weight,
+    )
+    num_others = other.shape[1]
+    e = uint64(row_offset[first])
+    for r in range(uint64(first), uint64(last)):
+        end = uint64(row_offset[r + ONE])
+        total = 0.0
+        if num_others == 1:
+            while e < end:
+                total += weight[e] * reach[other[e, 0]]
+                e += ONE
+        else:
+            while e < end:
+                product = weight[e]
+                for j in range(num_others):
+                    product *= reach[other[e, j]]
+                total += product
+                e += ONE
+        cf_value[row_sequence[r]] = total
+
+
+@kernel
+def forward(form, first, last, policy, reach):
+    """Set `reach` [S + 1] at infosets `first` to `last`, parents first."""
+    offset, parent = form.offset, form.parent
+    for i in range(first, last):
+        above = reach[parent[i]]
+        for s in range(offset[i], offset[i + 1]):
+            reach[s] = above * policy[s]
+
+
+@kernel
+def backward(form, first, last, policy, cf_value):
+    """Add to `cf_value` [S + 1] what comes later, with the player following `policy`."""
+    offset, parent = form.offset, form.parent
+    for i in range(last - 1, first - 1, -1):
+        value = 0.0
+        for s in range(offset[i], offset[i + 1]):
+            value += policy[s] * cf_value[s]
+        cf_value[parent[i]] += value
+
+
+@kernel
+def backward_best(form, first, last, cf_value, response):
+    """Add to `cf_value` what comes later with the best actions; set `response` to these.
+
+    Ties go to the first of the best actions.
+    """
+    offset, parent = form.offset, form.parent
+    for i in range(last - 1, first - 1, -1):
+        best = offset[i]
+        for s in range(offset[i], offset[i + 1]):
+            response[s] = 0.0
+            if cf_value[s] > cf_value[best]:
+                best = s
+        response[best] = 1.0
+        cf_value[parent[i]] += cf_value[best]
+
+
+@kernel
+def backward_regret(form, first, last, policy, cf_value):
+    """`backward`, and subtract each infoset's value: `cf_value` becomes the instant regret."""
+    offset, parent = form.offset, form.parent
+    i = uint64(last)
+    end = uint64(offset[i])
+    while i > uint64(first):
+        i -= ONE
+        s = uint64(offset[i])
+        if end - s == TWO:
+            x, y = cf_value[s], cf_value[s + ONE]
+            value = policy[s] * x + policy[s + ONE] * y
+            cf_value[s] = x - value
+            cf_value[s + ONE] = y - value
+        elif end - s == THREE:
+            x, y, z = cf_value[s], cf_value[s + ONE], cf_value[s + TWO]
+            value = policy[s] * x + policy[s + ONE] * y + policy[s + TWO] * z
+            cf_value[s] = x - value
+            cf_value[s + ONE] = y - value
+            cf_value[s + TWO] = z - value
+        else:
+            value = 0.0
+            for k in range(s, end):
+                value += policy[k] * cf_value[k]
+            for k in range(s, end):
+                cf_value[k] -= value
+        cf_value[parent[i]] += value
+        end = s
+
+
+@kernel
+def forward_matching(form, first, last, policy, reach):
+    """Scale `policy`, which holds positive regrets, to sum to one, and set `reach`."""
+    offset, parent = form.offset, form.parent
+    s = uint64(offset[first])
+    for i in range(uint64(first), uint64(last)):
+        end = uint64(offset[i + ONE])
+        above = reach[parent[i]]
+        if end - s == TWO:
+            x, y = policy[s], policy[s + ONE]
+            total = x + y
+            if total > 0.0:
+                scale = 1.0 / total
+                x, y = scale * x, scale * y
+            else:
+                x, y = 0.5, 0.5
+            policy[s], policy[s + ONE] = x, y
+            reach[s], reach[s + ONE] = above * x, above * y
+        elif end - s == THREE:
+            x, y, z = policy[s], policy[s + ONE], policy[s + TWO]
+            total = x + y + z
+            if total > 0.0:
+                scale = 1.0 / total
+                x, y, z = scale * x, scale * y, scale * z
+            else:
+                x, y, z = 1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0
+            policy[s], policy[s + ONE], policy[s + TWO] = x, y, z
+            reach[s], reach[s + ONE], reach[s + TWO] = above * x, above * y, above * z
+        else:
+            total = 0.0
+            for k in range(s, end):
+                total += policy[k]
+            for k in range(s, end):
+                policy[k] = policy[k] / total if total > 0.0 else 1.0 / (end - s)
+                reach[k] = above * policy[k]
+        s = end
+
+
+@kernel
+def forward_softmax(form, first, last, policy, reach):
+    """Set `policy`, which holds logits, to their softmax, and set `reach`."""
+    offset, parent = form.offset, form.parent
+    for i in range(uint64(first), uint64(last)):
+        start, end = uint64(offset[i]), uint64(offset[i + ONE])
+        top = policy[start]
+        for s in range(start, end):
+            top = max(top, policy[s])
+        total = 0.0
+        for s in range(start, end):
+            policy[s] = np.exp(policy[s] - top)
+            total += policy[s]
+        above = reach[parent[i]]
+        for s in range(start, end):
+            policy[s] /= total
+            reach[s] = above * policy[s]
+
+
+@kernel
+def add_average(start, end, weight, reach, policy_sum):
+    """Add `weight` [K] times `reach`, the sequence form of the policy, to the K sums of it."""
+    for k in range(weight.size):
+        for s in range(start, end):
+            policy_sum[k, s] += weight[k] * reach[s]
+
+
+@kernel
+def match(start, end, rule, instant, regret, policy):
+    """Add regrets, discount them, and set `policy` to their positive part, not yet scaled.
+
+    `rule` is the factor of positive regrets, the factor of negative ones, and how many times the
+    last instant regret is counted again as a prediction of the next.
+    """
+    positive, negative, prediction = rule
+    for s in range(start, end):
+        r = regret[s] + instant[s]
+        r = positive * max(r, 0.0) + negative * min(r, 0.0)
+        regret[s] = r
+        policy[s] = max(r + prediction * instant[s], 0.0)
+
+
+@kernel
+def weigh(start, end, rule, instant, regret, policy):
+    """Add regrets and set `policy` to the logits of Hedge; `rule` is the rate alone."""
+    for s in range(start, end):
+        regret[s] += instant[s]
+        policy[s] = rule[0] * regret[s]
+
+
+@kernel
+def regrets(form, p, weight, reach, cf_value, policy, policy_sum):
+    """What every iteration does for player `p` before it learns; returns its sequences' range."""
+    first, last = form.player_infoset[p], form.player_infoset[p + 1]
+    clear(form, p, cf_value)
+    payoff(form, form.player_row[p], form.player_row[p + 1], reach, cf_value)
+    backward_regret(form, first, last, policy, cf_value)
+    start, end = form.offset[first], form.offset[last]
+    add_average(start, end, weight, reach, policy_sum)
+    return start, end
+
+
+@kernel
+def alternate_matching(form, rules, weights, reach, cf_value, regret, policy, policy_sum):
+    """One iteration per row of `rules` [T, 3]; each player sees the earlier ones' new policy."""
+    for t in range(rules.shape[0]):
+        rule = (rules[t, 0], rules[t, 1], rules[t, 2])
+        for p in range(form.player_row.size - 1):
+            start, end = regrets(form, p, weights[t], reach, cf_value, policy, policy_sum)
+            match(start, end, rule, cf_value, regret, policy)
+            forward_matching(form, form.player_infoset[p], form.player_infoset[p + 1], policy, reach)
+
+
+@kernel
+def simultaneous_matching(form, rules, weights, reach, cf_value, regret, policy, policy_sum):
+    """One iteration per row of `rules` [T, 3]; all players see each other's old policy."""
+    for t in range(rules.shape[0]):
+        rule = (rules[t, 0], rules[t, 1], rules[t, 2])
+        for p in range(form.player_row.size - 1):
+            start, end = regrets(form, p, weights[t], reach, cf_value, policy, policy_sum)
+            match(start, end, rule, cf_value, regret, policy)
+        forward_matching(form, 0, form.parent.size, policy, reach)
+
+
+@kernel
+def alternate_hedge(form, rules, weights, reach, cf_value, regret, policy, policy_sum):
+    """`alternate_matching` with Hedge, at the rates of `rules` [T, 1], as the local learner."""
+    for t in range(rules.shape[0]):
+        for p in range(form.player_row.size - 1):
+            start, end = regrets(form, p, weights[t], reach, cf_value, policy, policy_sum)
+            weigh(start, end, (rules[t, 0],), cf_value, regret, policy)
+            forward_softmax(form, form.player_infoset[p], form.player_infoset[p + 1], policy, reach)
+
+
+@kernel
+def simultaneous_hedge(form, rules, weights, reach, cf_value, regret, policy, policy_sum):
+    """`simultaneous_matching` with Hedge, at the rates of `rules` [T, 1], as the local learner."""
+    for t in range(rules.shape[0]):
+        for p in range(form.player_row.size - 1):
+            start, end = regrets(form, p, weights[t], reach, cf_value, policy, policy_sum)
+            weigh(start, end, (rules[t, 0],), cf_value, regret, policy)
+        forward_softmax(form, 0, form.parent.size, policy, reach)
+
+
+@kernel
+def judge(form, policy, reach, cf_value, response, value, best):
+    """Set every player's expected `value` [P], `best` response value [P] and `response` [S + 1]."""
+    forward(form, 0, form.parent.size, policy, reach)
+    for p in range(value.size):
+        first, last = form.player_infoset[p], form.player_infoset[p + 1]
+        clear(form, p, cf_value)
+        payoff(form, form.player_row[p], form.player_row[p + 1], reach, cf_value)
+        total = cf_value[cf_value.size - 1]
+        for s in range(form.offset[first], form.offset[last]):
+            total += reach[s] * cf_value[s]
+        value[p] = total
+        backward_best(form, first, last, cf_value, response)
+        best[p] = cf_value[cf_value.size - 1]

@@ -1,0 +1,160 @@
+"""Policies: every player's probabilities, one flat array aligned with a tree, and their files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from counterplay.errors import ConfigError, RunError
+from counterplay.files import read_arrays, write_arrays, write_text
+from counterplay.tree import Floats, Tree
+
+FORMAT = "counterplay policy 1"
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """Probabilities [S] at every infoset of a tree, for all players.
+
+    `policy["Qs:cr|Kh:"]` is a dict from action name to probability; where two players share a key,
+    `policy[player, key]` tells them apart.
+    """
+
+    tree: Tree
+    probabilities: Floats
+
+    def __post_init__(self) -> None:
+        values = np.array(self.probabilities, np.float64)
+        if values.shape != (self.tree.num_sequences,):
+            wanted = self.tree.num_sequences
+            raise ConfigError(f"a policy for {self.tree.spec} has {wanted} entries, not {values.size}")
+        sums = np.add.reduceat(values, self.tree.offset[:-1]) if values.size else values
+        wrong = np.flatnonzero(~(np.abs(sums - 1.0) <= 1e-6))
+        if wrong.size or values.min(initial=0.0) < 0.0:
+            infoset = int(wrong[0]) if wrong.size else self._infoset_at(int(values.argmin()))
+            key = self.tree.infoset_keys[infoset]
+            first, last = self.tree.offset[infoset : infoset + 2]
+            raise ConfigError(f"not a probability distribution at {key!r}: {values[first:last]}")
+        values.flags.writeable = False
+        object.__setattr__(self, "probabilities", values)
+
+    def _infoset_at(self, sequence: int) -> int:
+        return int(np.searchsorted(self.tree.offset, sequence, side="right")) - 1
+
+    def __getitem__(self, key: str | tuple[int, str]) -> dict[str, float]:
+        player, name = key if isinstance(key, tuple) else (None, key)
+        return self.at(self.tree.find(name, player))
+
+    def at(self, infoset: int) -> dict[str, float]:
+        """Action name -> probability at an infoset given by its index."""
+        first, last = self.tree.offset[infoset], self.tree.offset[infoset + 1]
+        names = self.tree.sequence_names[first:last]
+        return dict(zip(names, self.probabilities[first:last].tolist(), strict=True))
+
+    def items(self) -> Iterator[tuple[int, str, dict[str, float]]]:
+        """(player, infoset key, action name -> probability) for every infoset."""
+        for infoset, key in enumerate(self.tree.infoset_keys):
+            yield int(self.tree.infoset_player[infoset]), key, self.at(infoset)
+
+    def save(self, path: str | Path) -> None:
+        """Write the policy to one file; `load_policy` reads it back."""
+        write_arrays(
+            path,
+            FORMAT,
+            {
+                "spec": self.tree.spec,
+                "infoset_player": self.tree.infoset_player,
+                "offset": self.tree.offset,
+                "infoset_keys": self.tree.infoset_keys,
+                "sequence_names": self.tree.sequence_names,
+                "probabilities": self.probabilities,
+            },
+        )
+
+    def to_json(self, path: str | Path) -> None:
+        """Write the policy as JSON: game, then player -> infoset key -> action name -> probability."""
+        players: list[dict[str, dict[str, float]]] = [{} for _ in range(self.tree.num_players)]
+        for player, key, probabilities in self.items():
+            players[player][key] = probabilities
+        write_text(path, json.dumps({"game": self.tree.spec, "players": players}, indent=1))
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write the policy as CSV: one line per player, infoset key and action."""
+        rows = [
+            (player, key, action, repr(probability))
+            for player, key, probabilities in self.items()
+            for action, probability in probabilities.items()
+        ]
+        write_text(path, _csv_text([("player", "infoset", "action", "probability"), *rows]))
+
+
+def uniform_policy(tree: Tree) -> Policy:
+    """The policy that plays every action equally often."""
+    counts = np.diff(tree.offset)
+    return Policy(tree, np.repeat(1.0 / counts, counts))
+
+
+def random_policy(tree: Tree, seed: int = 0) -> Policy:
+    """A policy drawn uniformly from the simplex at every infoset."""
+    return normalised_policy(tree, np.random.default_rng(seed).exponential(size=tree.num_sequences))
+
+
+def normalised_policy(tree: Tree, weights: Floats) -> Policy:
+    """The policy proportional to non-negative `weights` [S]; uniform where all of them are zero."""
+    counts = np.diff(tree.offset)
+    if not counts.size:
+        return Policy(tree, weights)
+    sums = np.repeat(np.add.reduceat(weights, tree.offset[:-1]), counts)
+    uniform = np.repeat(1.0 / counts, counts)
+    return Policy(tree, np.divide(weights, sums, out=uniform, where=sums > 0.0))
+
+
+def load_policy(path: str | Path, tree: Tree) -> Policy:
+    """Read a policy written by `Policy.save`, for the same game as `tree`."""
+    arrays = read_arrays(path, FORMAT)
+    try:
+        stored = {
+            (int(player), key): slice(int(first), int(last))
+            for player, key, first, last in zip(
+                arrays["infoset_player"],
+                arrays["infoset_keys"],
+                arrays["offset"][:-1],
+                arrays["offset"][1:],
+                strict=True,
+            )
+        }
+        names, values, spec = arrays["sequence_names"], arrays["probabilities"], arrays["spec"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise RunError(f"{path}: not a whole policy file ({error})") from error
+    if len(stored) != tree.num_infosets:
+        raise RunError(
+            f"{path} is a policy for {spec} ({len(stored)} infosets), not for {tree.spec} "
+            f"({tree.num_infosets} infosets)"
+        )
+    parts = []
+    for infoset, key in enumerate(tree.infoset_keys):
+        where = stored.get((int(tree.infoset_player[infoset]), key), slice(0, 0))
+        if names[where] != tree.sequence_names[tree.offset[infoset] : tree.offset[infoset + 1]]:
+            raise RunError(f"{path} is a policy for {spec}: it does not fit {key!r} of {tree.spec}")
+        parts.append(values[where])
+    try:
+        return Policy(tree, np.concatenate(parts) if parts else np.zeros(0))
+    except ConfigError as error:
+        raise RunError(f"{path}: damaged policy: {error}") from error
+
+
+def policy_spec(path: str | Path) -> str:
+    """The game a policy file was made for, as `load_game` takes it."""
+    return str(read_arrays(path, FORMAT).get("spec"))
+
+
+def _csv_text(rows: list[tuple[object, ...]]) -> str:
+    text = io.StringIO()
+    csv.writer(text).writerows(rows)
+    return text.getvalue()

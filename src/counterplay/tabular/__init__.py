@@ -1,0 +1,1 @@
+"""Algorithms with one number per sequence, one per file."""

@@ -1,0 +1,125 @@
+"""The exact equilibrium of a two-player zero-sum game, by linear programming."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from counterplay.errors import ConfigError, RunError
+from counterplay.evaluate import judge
+from counterplay.policy import Policy, normalised_policy, uniform_policy
+from counterplay.tree import Floats, Ints, Tree
+
+
+@dataclass(frozen=True)
+class Equilibrium:
+    """An exact equilibrium and what it is worth to player 0."""
+
+    value: float
+    policy: Policy
+
+
+@dataclass
+class LPMemory:
+    """The sequence weights [S] that solve the programme; uniform play before the first step."""
+
+    iteration: int
+    weights: Floats
+
+
+@dataclass(frozen=True)
+class SequenceFormLP:
+    """The sequence-form linear programme (von Stengel, 1996), solved by HiGHS in one step:
+
+        maximise q_0 over x >= 0 and q   subject to   E x = e   and   F' q <= A' x
+
+    x weighs player 0's sequences, E and F are the players' "children sum to their parent"
+    constraints, A holds chance times utility, and q has one value per infoset of player 1. The dual
+    variables of the inequalities are player 1's sequence weights.
+    """
+
+    tolerance: float = 1e-6  # largest NashConv accepted, in units of the utility range
+
+    def init(self, tree: Tree, seed: int = 0) -> LPMemory:
+        return LPMemory(0, uniform_policy(tree).probabilities.copy())
+
+    def step(self, tree: Tree, memory: LPMemory, iterations: int = 1) -> LPMemory:
+        if memory.iteration == 0:
+            memory.weights[:] = _solve(tree)
+            spread = float(np.ptp(tree.utility)) or 1.0
+            if judge(tree, self.policy(tree, memory)).nash_conv > self.tolerance * spread:
+                raise RunError(f"the linear programme of {tree.spec} was not solved accurately")
+        memory.iteration += iterations
+        return memory
+
+    def policy(self, tree: Tree, memory: LPMemory) -> Policy:
+        return normalised_policy(tree, memory.weights)
+
+
+def sequence_form_lp(tree: Tree) -> Equilibrium:
+    """The exact equilibrium of a two-player zero-sum tree, checked by its best responses."""
+    algorithm = SequenceFormLP()
+    policy = algorithm.policy(tree, algorithm.step(tree, algorithm.init(tree)))
+    return Equilibrium(float(judge(tree, policy).values[0]), policy)
+
+
+def _solve(tree: Tree) -> Floats:
+    """Both players' sequence weights [S]."""
+    from scipy.optimize import linprog
+    from scipy.sparse import coo_array, hstack
+
+    if tree.num_players != 2 or not tree.zero_sum:
+        raise ConfigError(f"sequence_form_lp needs a two-player zero-sum game; {tree.spec} is not")
+    if not tree.perfect_recall:
+        raise ConfigError(f"sequence_form_lp needs perfect recall; {tree.spec} forgets")
+    form, root = tree.form, tree.num_sequences
+    middle = int(form.offset[form.player_infoset[1]])
+    sizes = (middle + 1, root - middle + 1)
+    entries = slice(0, int(form.row_offset[form.player_row[1]]))
+    rows = slice(0, int(form.player_row[1]))
+    lengths = np.diff(form.row_offset[: form.player_row[1] + 1].astype(np.int64))
+    own = np.repeat(form.row_sequence[rows].astype(np.int64), lengths)
+    other = form.other[entries, 0].astype(np.int64)
+    # each player's sequences numbered from 0, its "has not acted yet" last
+    own = np.where(own == root, middle, own)
+    other = other - middle
+    payoff = coo_array((form.weight[entries], (own, other)), shape=sizes).tocsr()
+
+    first, second = _constraints(tree, 0), _constraints(tree, 1)
+    num_values = second.shape[0]
+    goal = np.zeros(sizes[0] + num_values)
+    goal[sizes[0] + num_values - 1] = -1.0
+    is_one = np.zeros(first.shape[0])
+    is_one[-1] = 1.0
+    nothing = coo_array((first.shape[0], num_values))
+    result = linprog(
+        goal,
+        A_ub=hstack([-payoff.T, second.T]).tocsr(),
+        b_ub=np.zeros(sizes[1]),
+        A_eq=hstack([first, nothing]).tocsr(),
+        b_eq=is_one,
+        bounds=[(0, None)] * sizes[0] + [(None, None)] * num_values,
+        method="highs",
+    )
+    if result.x is None:
+        raise RunError(f"the linear programme of {tree.spec} failed: {result.message}")
+    weights = np.concatenate([result.x[:middle], -result.ineqlin.marginals[:-1]])
+    return np.maximum(weights, 0.0)
+
+
+def _constraints(tree: Tree, player: int) -> Ints:
+    """One row per infoset, children minus parent; the last row is "has not acted yet"."""
+    from scipy.sparse import coo_array
+
+    form, root = tree.form, tree.num_sequences
+    first, last = form.player_infoset[player : player + 2]
+    start, end = int(form.offset[first]), int(form.offset[last])
+    counts = np.diff(form.offset[first : last + 1].astype(np.int64))
+    parent = form.parent[first:last].astype(np.int64)
+    infosets = np.arange(last - first)
+    parent = np.where(parent == root, end, parent) - start
+    row = np.concatenate([np.repeat(infosets, counts), infosets, [last - first]])
+    column = np.concatenate([np.arange(end - start), parent, [end - start]])
+    value = np.concatenate([np.ones(end - start), -np.ones(last - first), [1.0]])
+    return coo_array((value, (row, column)), shape=(last - first + 1, end - start + 1)).tocsr()

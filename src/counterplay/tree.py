@@ -1,0 +1,246 @@
+"""The tree: a game unrolled once into flat, read-only arrays. All speed comes from here.
+
+Two views of the same game stand side by side:
+
+- nodes, in level order, parents before children, siblings contiguous: for sampling and search;
+- the sequence form, in which a player's whole plan is a vector over its sequences and everything
+  that full-tree algorithms need is one sweep over contiguous memory: for exact work.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterplay.errors import ConfigError, RunError, suggestion
+from counterplay.files import read_arrays, write_arrays
+from counterplay.game import TERMINAL, Game
+
+FORMAT = "counterplay tree 1"
+
+Floats = NDArray[np.float64]
+Ints = NDArray[Any]
+
+
+class SequenceForm(NamedTuple):
+    """The game as its players' sequences. Infosets are sorted by player, then by level.
+
+    A sequence is an (infoset, action) pair; index S, one past the last, stands for "has not acted
+    yet" and is shared by all players. A terminal is known by each player's last sequence there, so
+    with `reach` [S + 1] the counterfactual value of a player's sequence s, before anything below
+    it is added, is the sum over its entries e of
+
+        weight[e] * product over the other players j of reach[other[e, j]]
+
+    where weight is chance times utility. A row is one such sequence with its entries; rows of a
+    player are sorted by length, because the processor then predicts where the short loops end.
+    """
+
+    offset: Ints  # [I + 1] first sequence of each infoset
+    parent: Ints  # [I] the player's sequence before the infoset, or S
+    player_infoset: Ints  # [P + 1] first infoset of each player
+    player_row: Ints  # [P + 1] first row of each player
+    row_offset: Ints  # [R + 1] first entry of each row
+    row_sequence: Ints  # [R] the sequence a row belongs to
+    other: Ints  # [E, P - 1] the other players' last sequences
+    weight: Floats  # [E] chance probability times the row player's utility
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """A game unrolled. N nodes, I infosets, S sequences, Z terminals, P players."""
+
+    spec: str  # what loads the game again, such as "kuhn_poker(players=3)"
+    num_players: int
+    # nodes, in level order; node 0 is the root
+    player: Ints  # [N] who acts: 0, 1, ..., CHANCE or TERMINAL
+    parent: Ints  # [N] -1 at the root
+    child_offset: Ints  # [N + 1] first child of each node
+    action: Ints  # [N] the action that leads to the node, -1 at the root
+    chance: Floats  # [N] its probability where chance takes it, else 1
+    infoset: Ints  # [N] -1 at chance and terminal nodes
+    utility: Floats  # [Z, P] at the terminals, which stand in node order
+    # infosets and sequences: what a policy is aligned with
+    offset: Ints  # [I + 1] first sequence of each infoset
+    infoset_player: Ints  # [I]
+    infoset_keys: tuple[str, ...]  # [I]
+    sequence_action: Ints  # [S] the game's own action number
+    sequence_names: tuple[str, ...]  # [S] the action's name
+    # the sequence form, over the infosets a player with perfect recall would tell apart
+    form: SequenceForm
+    block: Ints  # [B, 4] player, level, first and last infoset: blocks of a level are independent
+    merged: Ints  # [S of form] the sequence each one is merged into; empty with perfect recall
+    num_histories: Ints  # [I of form]
+    recall_infoset: Ints  # [N] infoset in the form; empty with perfect recall
+    game: Game | None = None
+
+    @property
+    def num_nodes(self) -> int:
+        return self.player.size
+
+    @property
+    def num_infosets(self) -> int:
+        return self.offset.size - 1
+
+    @property
+    def num_sequences(self) -> int:
+        return int(self.offset[-1])
+
+    @property
+    def num_terminals(self) -> int:
+        return self.utility.shape[0]
+
+    @property
+    def perfect_recall(self) -> bool:
+        """Whether no infoset forgets what its player did or knew before."""
+        return self.merged.size == 0
+
+    @cached_property
+    def zero_sum(self) -> bool:
+        scale = max(1.0, float(np.abs(self.utility).max()))
+        return bool(np.abs(self.utility.sum(axis=1)).max() <= 1e-9 * scale)
+
+    @cached_property
+    def terminals(self) -> Ints:
+        """The terminal nodes [Z], in the order of `utility`."""
+        return np.flatnonzero(self.player == TERMINAL)
+
+    @cached_property
+    def level(self) -> Ints:
+        """First node of each level, and N at the end: actions from the root are the level."""
+        first = [0, 1]
+        while first[-1] < self.num_nodes:
+            first.append(int(self.child_offset[first[-1]]))
+        return np.array(first)
+
+    @cached_property
+    def max_actions(self) -> int:
+        """The most actions a player ever has."""
+        return int(np.diff(self.offset).max(initial=0))
+
+    @cached_property
+    def longest_episode(self) -> int:
+        """The most decisions, of all players together, on the way to one terminal."""
+        decisions = np.zeros(self.num_nodes, np.int32)
+        decides = (self.player >= 0).astype(np.int32)
+        for first, last in zip(self.level[1:-1], self.level[2:], strict=True):
+            above = self.parent[first:last]
+            decisions[first:last] = decisions[above] + decides[above]
+        return int(decisions.max())
+
+    @cached_property
+    def histories(self) -> Ints:
+        """How many histories the infoset of each sequence of the form has."""
+        return np.repeat(self.num_histories, np.diff(self.form.offset.astype(np.int64)))
+
+    @cached_property
+    def shallow(self) -> SequenceForm:
+        """The game's own infosets with nothing above them, for kernels that scale a policy."""
+        return self.form._replace(
+            offset=self.offset.astype(np.uint32),
+            parent=np.full(self.num_infosets, self.num_sequences, np.uint32),
+            player_infoset=np.searchsorted(self.infoset_player, np.arange(self.num_players + 1)),
+        )
+
+    def levels(self, player: int, count: int) -> list[list[tuple[int, int]]]:
+        """The player's infosets of the form, level by level, each cut into at most `count` parts.
+
+        Parts of one level share no parent sequence: threads may sweep them at the same time.
+        """
+        found = self._levels.get((player, count))
+        if found is None:
+            found = self._levels[player, count] = []
+            block = self.block[self.block[:, 0] == player]
+            for level in np.unique(block[:, 1]):
+                first, last = block[block[:, 1] == level, 2:].T
+                even = first[0] + (last[-1] - first[0]) * np.arange(1, count) // count
+                cuts = np.unique([first[0], *first[np.searchsorted(last, even)], last[-1]]).tolist()
+                found.append(list(zip(cuts, cuts[1:], strict=False)))
+        return found
+
+    @cached_property
+    def _levels(self) -> dict[tuple[int, int], list[list[tuple[int, int]]]]:
+        return {}
+
+    @cached_property
+    def _infoset_of_key(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for infoset, key in enumerate(self.infoset_keys):
+            found.setdefault(key, []).append(infoset)
+        return found
+
+    def find(self, key: str, player: int | None = None) -> int:
+        """The infoset of that key; the player is needed only where two players share a key."""
+        found = [
+            infoset
+            for infoset in self._infoset_of_key.get(key, [])
+            if player is None or self.infoset_player[infoset] == player
+        ]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise ConfigError(f"several players have an infoset {key!r}; give the player too")
+        near = suggestion(key, self.infoset_keys[:20_000])
+        raise ConfigError(f"{self.spec} has no infoset {key!r}{near}")
+
+    @cached_property
+    def refined(self) -> Tree:
+        """The same game for players who forget nothing; this very tree with perfect recall.
+
+        An infoset that had merged several pasts becomes several, with keys `key#1`, `key#2`, ...
+        """
+        if self.perfect_recall:
+            return self
+        form = self.form
+        above = np.searchsorted(self.offset, self.merged[form.offset[:-1]], side="right") - 1
+        seen: dict[int, int] = {}
+        keys = []
+        for infoset in above:
+            seen[infoset] = seen.get(infoset, 0) + 1
+            keys.append(f"{self.infoset_keys[infoset]}#{seen[infoset]}")
+        nothing = np.zeros(0, np.int32)
+        return replace(
+            self,
+            infoset=self.recall_infoset,
+            offset=form.offset.astype(self.offset.dtype),
+            infoset_player=self.infoset_player[above],
+            infoset_keys=tuple(keys),
+            sequence_action=self.sequence_action[self.merged],
+            sequence_names=tuple(self.sequence_names[s] for s in self.merged),
+            merged=nothing,
+            recall_infoset=nothing,
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write the tree to one file; `load_tree` reads it back without the rules."""
+        arrays: dict[str, Any] = {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.name not in ("form", "game")
+        }
+        arrays |= {f"form.{name}": array for name, array in self.form._asdict().items()}
+        write_arrays(path, FORMAT, arrays)
+
+
+def load_tree(path: str | Path) -> Tree:
+    """Read a tree written by `Tree.save`."""
+    arrays = read_arrays(path, FORMAT)
+    try:
+        form = SequenceForm(**{name: arrays.pop(f"form.{name}") for name in SequenceForm._fields})
+        tree = Tree(form=form, **arrays)
+    except (KeyError, TypeError) as error:
+        raise RunError(f"{path}: not a whole tree file ({error})") from error
+    freeze(tree)
+    return tree
+
+
+def freeze(tree: Tree) -> None:
+    """Make every array read-only: algorithms share the tree and none may change it."""
+    for array in (*vars(tree).values(), *tree.form):
+        if isinstance(array, np.ndarray):
+            array.flags.writeable = False
