@@ -1,4 +1,4 @@
-"""Every error that Counterplay raises on purpose; each says what is wrong, where, and what to do."""
+"""Every error that Counterplay raises on purpose; each says what, where, and what to do."""
 
 from __future__ import annotations
 

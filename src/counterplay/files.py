@@ -11,6 +11,7 @@ import json
 import os
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -50,16 +51,29 @@ def _replace(path: str | Path, write: Callable[[BinaryIO], object]) -> None:
         raise RunError(f"cannot write {path}: {error.strerror or error}") from error
 
 
+_UNREADABLE = (
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    EOFError,
+    NotImplementedError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
 def read_arrays(path: str | Path, format_name: str) -> dict[str, Any]:
     """Read what `write_arrays` wrote under the same format name; JSON lists come as tuples."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays: dict[str, Any] = dict(archive)
         header = json.loads(arrays.pop("header").tobytes())
         found, values = header["format"], header["values"]
     except FileNotFoundError as error:
         raise RunError(f"there is no file {path}") from error
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+    except _UNREADABLE as error:
         reason = "damaged, or not a file of Counterplay"
         raise RunError(f"cannot read {path}: {reason} ({type(error).__name__})") from error
     if found != format_name:

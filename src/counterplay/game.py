@@ -1,4 +1,4 @@
-"""The game protocol: what a user writes to describe a game, and the check that it is well formed."""
+"""The game protocol: what a user writes to describe a game, and the check of it."""
 
 from __future__ import annotations
 
@@ -121,7 +121,9 @@ class _Check:
     def __init__(self, game: Game, max_nodes: int, max_history: int, imperfect_recall: bool):
         if not isinstance(game, Game):
             missing = [name for name in _METHODS if not hasattr(game, name)]
-            raise GameError(f"{type(game).__name__} lacks {', '.join(missing)} of the game protocol")
+            raise GameError(
+                f"{type(game).__name__} lacks {', '.join(missing)} of the game protocol"
+            )
         if game.num_players < 1:
             raise GameError(f"num_players is {game.num_players}; a game needs at least one player")
         self.game = game
@@ -202,7 +204,7 @@ class _Check:
         self.zero_sum &= abs(math.fsum(utilities)) <= 1e-9 * max(1.0, *map(abs, utilities))
 
     def check_views(self, state: State, history: tuple[int, ...]) -> None:
-        """Everybody, not only the one to act, has a key and, if the game has any, an observation."""
+        """Everybody, not only the one to act, has a key and, if games have them, an observation."""
         for player in range(self.game.num_players):
             key = self.game.infoset_key(state, player)
             if not isinstance(key, str):
@@ -210,7 +212,9 @@ class _Check:
             if isinstance(self.game, ObservedGame):
                 size = len(self.game.observation(state, player))
                 if self.observation_size not in (None, size):
-                    self.fail(history, f"observation has {size} entries, not {self.observation_size}")
+                    self.fail(
+                        history, f"observation has {size} entries, not {self.observation_size}"
+                    )
                 self.observation_size = size
 
     def check_chance(self, state: State, history: tuple[int, ...]) -> tuple[int, ...]:

@@ -33,7 +33,9 @@ class Policy:
         values = np.array(self.probabilities, np.float64)
         if values.shape != (self.tree.num_sequences,):
             wanted = self.tree.num_sequences
-            raise ConfigError(f"a policy for {self.tree.spec} has {wanted} entries, not {values.size}")
+            raise ConfigError(
+                f"a policy for {self.tree.spec} has {wanted} entries, not {values.size}"
+            )
         sums = np.add.reduceat(values, self.tree.offset[:-1]) if values.size else values
         wrong = np.flatnonzero(~(np.abs(sums - 1.0) <= 1e-6))
         if wrong.size or values.min(initial=0.0) < 0.0:
@@ -78,7 +80,7 @@ class Policy:
         )
 
     def to_json(self, path: str | Path) -> None:
-        """Write the policy as JSON: game, then player -> infoset key -> action name -> probability."""
+        """Write the policy as JSON: for each player, infoset key -> action name -> probability."""
         players: list[dict[str, dict[str, float]]] = [{} for _ in range(self.tree.num_players)]
         for player, key, probabilities in self.items():
             players[player][key] = probabilities

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import re
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
 from counterplay.errors import ConfigError, suggestion
@@ -58,6 +58,8 @@ def spec_of(thing: Any) -> str:
     places = {where: name for name, where in (GAMES | ALGORITHMS).items()}
     kind = type(thing)
     name = places.get(f"{kind.__module__}:{kind.__name__}", kind.__name__)
+    if not is_dataclass(thing):
+        return name
     values = [(f.name, getattr(thing, f.name), f.default) for f in fields(thing)]
     text = ",".join(f"{key}={value!r}" for key, value, default in values if value != default)
     return f"{name}({text})" if text else name

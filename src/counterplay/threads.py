@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from itertools import pairwise
 
 from counterplay.errors import ConfigError
 
@@ -41,7 +42,7 @@ def run_parts(function: Callable[[int, int], object], parts: Sequence[tuple[int,
 def even_parts(first: int, last: int, count: int) -> list[tuple[int, int]]:
     """Cut a range into at most `count` parts of about equal length."""
     cuts = [first + (last - first) * k // count for k in range(count + 1)]
-    return [(a, b) for a, b in zip(cuts, cuts[1:], strict=False) if a < b] or [(first, last)]
+    return [(a, b) for a, b in pairwise(cuts) if a < b] or [(first, last)]
 
 
 @cache

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -106,6 +107,15 @@ class Tree:
         return bool(np.abs(self.utility.sum(axis=1)).max() <= 1e-9 * scale)
 
     @cached_property
+    def rounding(self) -> float:
+        """Differences of counterfactual values up to here are rounding errors, not preferences.
+
+        Symmetric games are full of ties. If the last bit decided them, regret matching would turn
+        indifference into a pure policy, and results would depend on the order of a sum.
+        """
+        return 16.0 * float(np.finfo(np.float64).eps * np.abs(self.utility).max())
+
+    @cached_property
     def terminals(self) -> Ints:
         """The terminal nodes [Z], in the order of `utility`."""
         return np.flatnonzero(self.player == TERMINAL)
@@ -136,7 +146,7 @@ class Tree:
     @cached_property
     def histories(self) -> Ints:
         """How many histories the infoset of each sequence of the form has."""
-        return np.repeat(self.num_histories, np.diff(self.form.offset.astype(np.int64)))
+        return np.repeat(self.num_histories, row_lengths(self.form.offset))
 
     @cached_property
     def shallow(self) -> SequenceForm:
@@ -160,7 +170,7 @@ class Tree:
                 first, last = block[block[:, 1] == level, 2:].T
                 even = first[0] + (last[-1] - first[0]) * np.arange(1, count) // count
                 cuts = np.unique([first[0], *first[np.searchsorted(last, even)], last[-1]]).tolist()
-                found.append(list(zip(cuts, cuts[1:], strict=False)))
+                found.append(list(pairwise(cuts)))
         return found
 
     @cached_property
@@ -225,6 +235,11 @@ class Tree:
         }
         arrays |= {f"form.{name}": array for name, array in self.form._asdict().items()}
         write_arrays(path, FORMAT, arrays)
+
+
+def row_lengths(offset: Ints) -> Ints:
+    """How many entries each row has, given where the rows start."""
+    return offset[1:].astype(np.int64) - offset[:-1].astype(np.int64)
 
 
 def load_tree(path: str | Path) -> Tree:

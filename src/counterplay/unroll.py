@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from array import array
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, NoReturn
 
 import numpy as np
@@ -13,7 +14,7 @@ from counterplay.errors import CounterplayError, GameError, RunError
 from counterplay.estimate import BYTES_PER_NODE, available_memory, estimate_size
 from counterplay.game import CHANCE, TERMINAL, Game, State, describe_history
 from counterplay.registry import spec_of
-from counterplay.tree import Floats, Ints, SequenceForm, Tree, freeze
+from counterplay.tree import Floats, Ints, SequenceForm, Tree, freeze, row_lengths
 
 MAX_HISTORY = 10_000  # a longer one counts as a game that never ends
 REPORT_EVERY = 1 << 15  # nodes between two looks at memory and progress
@@ -70,7 +71,7 @@ class _Walk:
         self.names: list[tuple[str, ...]] = []
 
     def run(self) -> None:
-        """Walk the tree. The loop is long because a call per node would cost a third of the speed."""
+        """Walk the tree; one long loop, because a call per node would cost a third of the speed."""
         game, recall, legal = self.game, self.recall, self.legal
         player_of, infoset_key, actions_at = game.player, game.infoset_key, game.actions
         next_state, utilities = game.next_state, game.utilities
@@ -94,12 +95,12 @@ class _Walk:
             while stack:
                 state, parent, action, depth, chance, reach, last = pop()
                 node += 1
-                player = player_of(state)
-                add_player(player)
                 add_parent(parent)
                 add_action(action)
                 add_chance(chance)
                 add_depth(depth)
+                player = player_of(state)
+                add_player(player)
                 depth += 1
                 if player >= 0:
                     key = infoset_key(state, player)
@@ -132,13 +133,14 @@ class _Walk:
         except CounterplayError:
             raise
         except Exception as error:
+            if self.player and self.player[-1] >= game.num_players:
+                who = f"player {self.player[-1]}, but there are {game.num_players} players"
+                self.fail(node, f"the one to act is {who}", error)
             self.fail(node, f"the rules raised {type(error).__name__}: {error}", error)
 
     def add_infoset(self, node: int, state: State, player: int, key: str, last: int) -> int:
         """The number of an infoset not met before."""
         game = self.game
-        if player >= game.num_players:
-            self.fail(node, f"player() is {player}, but there are {game.num_players} players")
         actions = tuple(game.actions(state))
         if not actions or len(set(actions)) < len(actions):
             self.fail(node, f"player {player} has the actions {actions}: none, or one twice")
@@ -186,10 +188,11 @@ class _Walk:
             self.expected = int(estimate_size(self.game, seconds=0.2).num_nodes)
         nodes = max(node, self.expected)
         if nodes * BYTES_PER_NODE > self.memory_limit:
+            needed, free = nodes * BYTES_PER_NODE / 2**30, self.memory_limit / 2**30
             raise RunError(
-                f"{spec_of(self.game)} has about {nodes:,} nodes, a tree of about "
-                f"{nodes * BYTES_PER_NODE / 2**30:.1f} GiB, but {self.memory_limit / 2**30:.1f} GiB "
-                "may be used; choose smaller parameters, or raise memory_limit"
+                f"{spec_of(self.game)} has about {nodes:,} nodes: its tree takes about "
+                f"{needed:.1f} GiB, and only {free:.1f} GiB may be used; "
+                "choose smaller parameters or raise memory_limit"
             )
         if self.progress and node:
             self.progress(node, self.expected)
@@ -240,22 +243,23 @@ class _Walk:
         new_sequence = np.full(first[-1] + 1, -1)
         block: list[tuple[int, int, int, int]] = []
         order = np.lexsort((level, owner))
-        starts = np.flatnonzero(np.diff(level[order], prepend=-1) | np.diff(owner[order], prepend=-1))
+        changes = np.diff(level[order], prepend=-1) | np.diff(owner[order], prepend=-1)
+        starts = np.flatnonzero(changes)
         sequence = 0
-        for start, end in zip(starts, [*starts[1:], owner.size], strict=True):
+        for start, end in pairwise([*starts, owner.size]):
             ids = order[start:end]
             parent = new_sequence[above[ids]]
             part = _independent_parts(parent)
             ids = ids[np.lexsort((parent, num_actions[ids], part))]
             new_infoset[ids] = np.arange(start, end)
             counts = num_actions[ids]
-            bases = sequence + np.cumsum(counts) - counts
-            inside = np.arange(counts.sum()) - np.repeat(bases - sequence, counts)
-            new_sequence[np.repeat(first[ids], counts) + inside] = sequence + np.arange(counts.sum())
-            sequence += int(counts.sum())
+            inside = np.arange(counts.sum())
+            shift = np.repeat(first[ids] - (np.cumsum(counts) - counts), counts)
+            new_sequence[inside + shift] = sequence + inside
+            sequence += inside.size
             cuts = [start, *(start + np.flatnonzero(np.diff(np.sort(part))) + 1), end]
             player, depth = int(owner[ids[0]]), int(level[ids[0]])
-            block += [(player, depth, int(a), int(b)) for a, b in zip(cuts, cuts[1:], strict=False)]
+            block += [(player, depth, int(a), int(b)) for a, b in pairwise(cuts)]
         return new_infoset, np.array(block, np.int64).reshape(-1, 4)
 
     def rows(self, new_sequence: Ints) -> dict[str, Ints]:
@@ -289,7 +293,7 @@ class _Walk:
         legal, names = [self.legal[i] for i in shown], [self.names[i] for i in shown]
         offset = np.cumsum([0, *map(len, legal)])
         forgets = shown.size < merged.size
-        counts = np.diff(form.offset.astype(np.int64))
+        counts = row_lengths(form.offset)
         shift = np.repeat(offset[rank[merged]] - form.offset[:-1].astype(np.int64), counts)
 
         order = np.argsort(np.array(self.depth), kind="stable")

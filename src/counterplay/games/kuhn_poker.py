@@ -21,7 +21,8 @@ class KuhnPoker:
     """One card each, one bet of one chip (Kuhn, 1950), for any number of players.
 
     Everyone antes 1. In turn each passes or bets; after the first bet the others, once each, call
-    (BET) or fold (PASS), and the highest live card takes the pot. If all pass, the highest card wins.
+    (BET) or fold (PASS), and the highest live card takes the pot. If all pass, it is the highest
+    card that wins.
 
     With one card more than players:
         2 players: 58 nodes, 30 terminals, 12 infosets, value -1/18 for player 0
@@ -37,7 +38,7 @@ class KuhnPoker:
             raise ConfigError(f"kuhn_poker: players is {self.players}, must be from 2 to 10")
         if self.num_cards and self.num_cards < self.players:
             raise ConfigError(
-                f"kuhn_poker: num_cards is {self.num_cards}, must be at least players = {self.players}"
+                f"kuhn_poker: num_cards is {self.num_cards}, must be at least {self.players}"
             )
 
     @property

@@ -12,9 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, uint64
 
-kernel = njit(
-    cache=True, nogil=True, error_model="numpy", fastmath={"contract"}, forceinline=True
-)
+kernel = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"}, forceinline=True)
 ONE, TWO, THREE = np.uint64(1), np.uint64(2), np.uint64(3)
 
 
@@ -29,7 +27,7 @@ def clear(form, player, cf_value):
 
 @kernel
 def payoff(form, first, last, reach, cf_value):
-    """Set `cf_value` [S + 1] at the sequences of rows `first` to `last` to what ends right there."""
+    """Set `cf_value` [S + 1] at the sequences of rows `first` to `last` to what ends there."""
     row_offset, row_sequence, other, weight = (
         form.row_offset,
         form.row_sequence,
@@ -192,15 +190,18 @@ def add_average(start, end, weight, reach, policy_sum):
 def match(start, end, rule, instant, regret, policy):
     """Add regrets, discount them, and set `policy` to their positive part, not yet scaled.
 
-    `rule` is the factor of positive regrets, the factor of negative ones, and how many times the
-    last instant regret is counted again as a prediction of the next.
+    `rule` is the factor of positive regrets, the factor of negative ones, how many times the last
+    instant regret is counted again as a prediction of the next, and the size up to which a regret
+    is rounding error: one action tied with another must not seem better by its last bit.
     """
-    positive, negative, prediction = rule
+    positive, negative, prediction, tiny = rule
     for s in range(start, end):
-        r = regret[s] + instant[s]
+        gain = instant[s] if abs(instant[s]) > tiny else 0.0
+        r = regret[s] + gain
         r = positive * max(r, 0.0) + negative * min(r, 0.0)
-        regret[s] = r
-        policy[s] = max(r + prediction * instant[s], 0.0)
+        regret[s] = r if abs(r) > tiny else 0.0
+        r += prediction * gain
+        policy[s] = r if r > tiny else 0.0
 
 
 @kernel
@@ -225,20 +226,22 @@ def regrets(form, p, weight, reach, cf_value, policy, policy_sum):
 
 @kernel
 def alternate_matching(form, rules, weights, reach, cf_value, regret, policy, policy_sum):
-    """One iteration per row of `rules` [T, 3]; each player sees the earlier ones' new policy."""
+    """One iteration per row of `rules` [T, 4]; each player sees the earlier ones' new policy."""
     for t in range(rules.shape[0]):
-        rule = (rules[t, 0], rules[t, 1], rules[t, 2])
+        rule = (rules[t, 0], rules[t, 1], rules[t, 2], rules[t, 3])
         for p in range(form.player_row.size - 1):
             start, end = regrets(form, p, weights[t], reach, cf_value, policy, policy_sum)
             match(start, end, rule, cf_value, regret, policy)
-            forward_matching(form, form.player_infoset[p], form.player_infoset[p + 1], policy, reach)
+            forward_matching(
+                form, form.player_infoset[p], form.player_infoset[p + 1], policy, reach
+            )
 
 
 @kernel
 def simultaneous_matching(form, rules, weights, reach, cf_value, regret, policy, policy_sum):
-    """One iteration per row of `rules` [T, 3]; all players see each other's old policy."""
+    """One iteration per row of `rules` [T, 4]; all players see each other's old policy."""
     for t in range(rules.shape[0]):
-        rule = (rules[t, 0], rules[t, 1], rules[t, 2])
+        rule = (rules[t, 0], rules[t, 1], rules[t, 2], rules[t, 3])
         for p in range(form.player_row.size - 1):
             start, end = regrets(form, p, weights[t], reach, cf_value, policy, policy_sum)
             match(start, end, rule, cf_value, regret, policy)

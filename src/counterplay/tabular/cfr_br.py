@@ -33,16 +33,14 @@ class CFRBR:
         form, size = tree.form, memory.reach.size
         response, response_reach, scratch = np.zeros(size), np.ones(size), np.ones(size)
         value, best = np.zeros(tree.num_players), np.zeros(tree.num_players)
-        weight = np.ones(1)
+        rule, weight = (1.0, 1.0, 0.0, tree.rounding), np.ones(1)
         for _ in range(iterations):
             policy = regret.form_policy(tree, memory)
             sweeps.judge(form, policy, scratch, memory.cf_value, response, value, best)
             sweeps.forward(form, 0, form.parent.size, response, response_reach)
             for player in range(tree.num_players):
                 regret.find_regrets(tree, memory, player, response_reach)
-                regret.learn(
-                    tree, memory, regret.REGRET_MATCHING, player, (1.0, 1.0, 0.0), weight
-                )
+                regret.learn(tree, memory, regret.REGRET_MATCHING, player, rule, weight)
             for player in range(tree.num_players):
                 regret.settle(tree, memory, regret.REGRET_MATCHING, player)
             memory.iteration += 1

@@ -13,17 +13,19 @@ from counterplay.tree import Tree
 
 @dataclass(frozen=True)
 class CFRHedge:
-    """CFR with multiplicative weights (Freund and Schapire, 1997) at every infoset. At t = 1, 2, ...:
+    """CFR with multiplicative weights (Freund and Schapire, 1997) everywhere. At t = 1, 2, ...:
 
         policy_sum = policy_sum + reach * policy
         regret     = regret + instant_regret
         policy     = softmax(eta * t**-decay * regret)
 
-    Counterfactual regrets shrink with the reach of an infoset, so large games want a large eta.
+    With 0 < decay < 1 every infoset has vanishing average regret; a constant rate (decay 0) has
+    not, though it often converges all the same. Counterfactual regrets shrink with the reach of an
+    infoset, so eta is larger than for a matrix game. The defaults suit Kuhn, Leduc and Goofspiel.
     """
 
-    eta: float = 2.0
-    decay: float = 0.0  # 0: a constant rate; 0.5: the anytime rate of Hedge's regret bound
+    eta: float = 50.0
+    decay: float = 0.25
     alternating: bool = True  # each player already sees the earlier ones' new policy
 
     def __post_init__(self) -> None:

@@ -20,6 +20,8 @@ class CFRPlus:
         policy_sum = policy_sum + max(t - delay, 0) * reach * policy
         regret     = max(regret + instant_regret, 0)
         policy     = regret_matching(regret)
+
+    Its linear average is the policy; the last iterate is often good too, without a guarantee.
     """
 
     delay: int = 0  # first iterations left out of the linear average
@@ -33,7 +35,7 @@ class CFRPlus:
 
     def step(self, tree: Tree, memory: RegretMemory, iterations: int = 1) -> RegretMemory:
         t = regret.next_iterations(memory, iterations)
-        rules = regret.discounts(t, 1.0, 0.0)
+        rules = regret.discounts(tree, t, 1.0, 0.0)
         weights = regret.columns(t, 1.0, np.maximum(t - self.delay, 0.0))
         return regret.iterate(tree, memory, regret.REGRET_MATCHING, rules, weights)
 

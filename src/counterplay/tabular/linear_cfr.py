@@ -26,7 +26,7 @@ class LinearCFR:
 
     def step(self, tree: Tree, memory: RegretMemory, iterations: int = 1) -> RegretMemory:
         t = regret.next_iterations(memory, iterations)
-        rules = regret.discounts(t, t / (t + 1.0), t / (t + 1.0))
+        rules = regret.discounts(tree, t, t / (t + 1.0), t / (t + 1.0))
         weights = regret.columns(t, t)
         return regret.iterate(tree, memory, regret.REGRET_MATCHING, rules, weights)
 

@@ -12,7 +12,7 @@ from counterplay.tree import Tree
 
 @dataclass(frozen=True)
 class PCFRPlus:
-    """Predictive CFR+ (Farina, Kroer and Sandholm, 2021). At t = 1, 2, ..., for each player in turn:
+    """Predictive CFR+ (Farina, Kroer and Sandholm, 2021). At t = 1, 2, ..., in turn:
 
         policy_sum = policy_sum + t**gamma * reach * policy
         regret     = max(regret + instant_regret, 0)
@@ -29,7 +29,7 @@ class PCFRPlus:
 
     def step(self, tree: Tree, memory: RegretMemory, iterations: int = 1) -> RegretMemory:
         t = regret.next_iterations(memory, iterations)
-        rules = regret.discounts(t, 1.0, 0.0, prediction=1.0)
+        rules = regret.discounts(tree, t, 1.0, 0.0, prediction=1.0)
         weights = regret.columns(t, t**self.gamma)
         return regret.iterate(tree, memory, regret.REGRET_MATCHING, rules, weights)
 

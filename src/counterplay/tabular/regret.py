@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -82,15 +82,19 @@ def next_iterations(memory: RegretMemory, count: int) -> Floats:
 
 
 def discounts(
-    t: Floats, positive: Floats | float, negative: Floats | float, prediction: float = 0.0
+    tree: Tree,
+    t: Floats,
+    positive: Floats | float,
+    negative: Floats | float,
+    prediction: float = 0.0,
 ) -> Floats:
-    """The factors p_t, n_t and m_t of iterations t, as one table [T, 3]."""
-    return columns(t, positive, negative, prediction)
+    """The factors p_t, n_t and m_t of iterations t, and what counts as zero, as one table [T, 4]."""
+    return columns(t, positive, negative, prediction, tree.rounding)
 
 
 def columns(t: Floats, *values: Floats | float) -> Floats:
-    """One row per iteration and one column per value, which may depend on the iteration or not."""
-    return np.stack([np.broadcast_to(value, t.shape) for value in values], axis=1).astype(np.float64)
+    """One row per iteration, one column per value; a value may depend on the iteration or not."""
+    return np.stack([np.broadcast_to(np.float64(value), t.shape) for value in values], axis=1)
 
 
 def iterate(
@@ -142,11 +146,10 @@ def workers(tree: Tree) -> int:
 def find_regrets(tree: Tree, memory: RegretMemory, player: int, reach: Floats) -> None:
     """Set `cf_value` to the player's instant regrets when the others play with `reach`."""
     form, policy, cf_value = tree.form, form_policy(tree, memory), memory.cf_value
-    first, last = form.player_row[player : player + 2].tolist()
     sweeps.clear(form, player, cf_value)
-    run_parts(
-        lambda a, b: sweeps.payoff(form, a, b, reach, cf_value), even_parts(first, last, workers(tree))
-    )
+    first, last = form.player_row[player : player + 2].tolist()
+    rows = even_parts(first, last, workers(tree))
+    run_parts(lambda a, b: sweeps.payoff(form, a, b, reach, cf_value), rows)
     for parts in reversed(tree.levels(player, workers(tree))):
         run_parts(lambda a, b: sweeps.backward_regret(form, a, b, policy, cf_value), parts)
 
@@ -160,7 +163,8 @@ def learn(
     weight: Floats,
 ) -> None:
     """Add the policy to its sum and the instant regrets to the regrets."""
-    instant, reach = memory.cf_value, memory.reach
+    instant: Any = memory.cf_value
+    reach: Any = memory.reach
     if not tree.perfect_recall:  # what the histories of merged infosets say is added up
         size = tree.num_sequences + 1
         instant = np.bincount(tree.merged, instant[:-1], size)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from counterplay.errors import ConfigError, RunError
 from counterplay.evaluate import judge
 from counterplay.policy import Policy, normalised_policy, uniform_policy
-from counterplay.tree import Floats, Ints, Tree
+from counterplay.tree import Floats, Tree, row_lengths
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def _solve(tree: Tree) -> Floats:
     sizes = (middle + 1, root - middle + 1)
     entries = slice(0, int(form.row_offset[form.player_row[1]]))
     rows = slice(0, int(form.player_row[1]))
-    lengths = np.diff(form.row_offset[: form.player_row[1] + 1].astype(np.int64))
+    lengths = row_lengths(form.row_offset[: form.player_row[1] + 1])
     own = np.repeat(form.row_sequence[rows].astype(np.int64), lengths)
     other = form.other[entries, 0].astype(np.int64)
     # each player's sequences numbered from 0, its "has not acted yet" last
@@ -108,14 +109,14 @@ def _solve(tree: Tree) -> Floats:
     return np.maximum(weights, 0.0)
 
 
-def _constraints(tree: Tree, player: int) -> Ints:
+def _constraints(tree: Tree, player: int) -> Any:
     """One row per infoset, children minus parent; the last row is "has not acted yet"."""
     from scipy.sparse import coo_array
 
     form, root = tree.form, tree.num_sequences
     first, last = form.player_infoset[player : player + 2]
     start, end = int(form.offset[first]), int(form.offset[last])
-    counts = np.diff(form.offset[first : last + 1].astype(np.int64))
+    counts = row_lengths(form.offset[first : last + 1])
     parent = form.parent[first:last].astype(np.int64)
     infosets = np.arange(last - first)
     parent = np.where(parent == root, end, parent) - start

@@ -1,0 +1,103 @@
+"""The contract that every algorithm of the registry keeps."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import asdict, fields
+
+import numpy as np
+import pytest
+from pytest import approx
+
+import counterplay as cp
+from counterplay.registry import ALGORITHMS, load_algorithm, spec_of
+from tests.conftest import built
+
+
+@pytest.fixture(params=sorted(ALGORITHMS))
+def algorithm(request):
+    return load_algorithm(request.param)
+
+
+def same(memory, other):
+    for name, value in asdict(memory).items():
+        if not np.array_equal(value, getattr(other, name)):
+            return False
+    return True
+
+
+def test_solves_kuhn(algorithm, kuhn):
+    result = cp.solve(kuhn, algorithm, iterations=10_000)
+    assert cp.exploitability(kuhn, result.policy) < 2e-3  # uniform play: 11/24
+    assert cp.expected_values(kuhn, result.policy)[0] == approx(-1 / 18, abs=2e-3)
+
+
+def test_same_seed_same_bits(algorithm, leduc):
+    first = algorithm.step(leduc, algorithm.init(leduc, seed=1), 5)
+    second = algorithm.step(leduc, algorithm.init(leduc, seed=1), 5)
+    assert same(first, second)
+
+
+def test_resumed_equals_uninterrupted(algorithm, leduc):
+    whole = algorithm.step(leduc, algorithm.init(leduc), 9)
+    part = algorithm.step(leduc, algorithm.init(leduc), 4)
+    stored = {field.name: copy.deepcopy(getattr(part, field.name)) for field in fields(part)}
+    resumed = type(part)(**stored)
+    for _ in range(5):
+        resumed = algorithm.step(leduc, resumed)
+    assert whole.iteration == resumed.iteration == 9
+    assert same(whole, resumed)
+
+
+def test_policy_is_a_copy(algorithm, kuhn):
+    memory = algorithm.step(kuhn, algorithm.init(kuhn), 3)
+    before = algorithm.policy(kuhn, memory)
+    kept = before.probabilities.copy()
+    algorithm.step(kuhn, memory, 3)
+    assert (before.probabilities == kept).all()
+
+
+def test_the_first_policy_is_uniform(algorithm, kuhn):
+    policy = algorithm.policy(kuhn, algorithm.init(kuhn))
+    assert (policy.probabilities == 0.5).all()
+
+
+def test_spec_loads_an_equal_algorithm(algorithm):
+    assert load_algorithm(spec_of(algorithm)) == algorithm
+    assert spec_of(load_algorithm("dcfr(alpha=2,beta=-inf)")) == "dcfr(alpha=2,beta=-inf)"
+
+
+def test_is_documented(algorithm):
+    assert len(type(algorithm).__doc__) > 200
+
+
+@pytest.mark.parametrize("spec", ["kuhn_poker(players=3)", "goofspiel(forgetful=true)"])
+def test_runs_where_it_can(algorithm, spec):
+    tree = built(spec)
+    if "LP" in type(algorithm).__name__:
+        with pytest.raises(cp.ConfigError, match="needs"):
+            algorithm.step(tree, algorithm.init(tree))
+        return
+    before = cp.exploitability(tree, cp.uniform_policy(tree))
+    result = cp.solve(tree, algorithm, iterations=300)
+    assert result.exploitability < 0.1 * before
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("cfr_plus(delay=-1)", "delay is -1, must be at least 0"),
+        ("cfr_hedge(eta=0)", "eta is 0, must be positive"),
+        ("cfr_hedge(decay=2)", "decay is 2, must be from 0 to 1"),
+        ("cfr_plus(dely=1)", "no parameter 'dely'; did you mean 'delay'"),
+        ("cfr(alternating=3)", "alternating is 3, must be of type bool"),
+        ("cfr+", "cannot read algorithm"),
+        ("cfr_pluss", "did you mean 'cfr_plus'"),
+        ("cfr(", "cannot read algorithm"),
+        ("cfr(1)", "cannot read the parameters"),
+        ("cfr(alternating=__import__('os'))", "cannot read the parameters"),
+    ],
+)
+def test_bad_parameters(spec, message):
+    with pytest.raises(cp.ConfigError, match=message):
+        load_algorithm(spec)
