@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 
@@ -135,10 +136,8 @@ def test_flipped_bytes_never_crash(kuhn, tmp_path):
         flipped = whole.copy()
         flipped[rng.integers(len(whole))] ^= 1 << rng.integers(8)
         (tmp_path / "bad").write_bytes(flipped)
-        try:
-            cp.load_policy(tmp_path / "bad", kuhn)
-        except cp.RunError as error:
-            assert str(tmp_path / "bad") in str(error)
+        with contextlib.suppress(cp.RunError):  # any other exception would fail the test
+            assert cp.load_policy(tmp_path / "bad", kuhn).tree is kuhn
 
 
 def test_pickles_are_not_opened(kuhn, tmp_path):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from counterplay.game import CHANCE, TERMINAL, Game
 
-BYTES_PER_NODE = 220  # peak while building, measured: benchmarks/build.py
+BYTES_PER_NODE, BYTES_PER_INFOSET = 200, 800  # peak while building: benchmarks/memory.py
 
 
 @dataclass(frozen=True)
@@ -18,12 +18,18 @@ class SizeEstimate:
 
     num_nodes: float
     standard_error: float
+    num_decisions: float  # nodes at which a player acts
     num_probes: int
 
     @property
     def num_bytes(self) -> float:
-        """Memory that building the tree takes at its peak."""
-        return self.num_nodes * BYTES_PER_NODE
+        """Memory that building takes at its peak, at most: as if nothing were hidden."""
+        return peak_bytes(self.num_nodes, self.num_decisions)
+
+
+def peak_bytes(num_nodes: float, num_infosets: float) -> float:
+    """Memory that building a tree of that size takes at its peak."""
+    return num_nodes * BYTES_PER_NODE + num_infosets * BYTES_PER_INFOSET
 
 
 def estimate_size(
@@ -35,18 +41,20 @@ def estimate_size(
     """
     rng = random.Random(seed)
     until = time.perf_counter() + seconds
-    count, mean, squares = 0, 0.0, 0.0
+    count, mean, squares, decisions = 0, 0.0, 0.0, 0.0
     while count < 10 or (count < probes and time.perf_counter() < until):
-        size = _probe(game, rng)
+        size, decided = _probe(game, rng)
         count += 1
         step = size - mean
         mean += step / count
         squares += step * (size - mean)
-    return SizeEstimate(mean, (squares / (count - 1) / count) ** 0.5, count)
+        decisions += (decided - decisions) / count
+    return SizeEstimate(mean, (squares / (count - 1) / count) ** 0.5, decisions, count)
 
 
-def _probe(game: Game, rng: random.Random, max_history: int = 10_000) -> float:
-    state, width, size = game.initial_state(), 1.0, 1.0
+def _probe(game: Game, rng: random.Random, max_history: int = 10_000) -> tuple[float, float]:
+    """One walk's guess at the number of nodes and at the number of decisions among them."""
+    state, width, size, decisions = game.initial_state(), 1.0, 1.0, 0.0
     for _ in range(max_history):
         player = game.player(state)
         if player == TERMINAL:
@@ -55,10 +63,11 @@ def _probe(game: Game, rng: random.Random, max_history: int = 10_000) -> float:
             actions = [action for action, _ in game.chance_outcomes(state)]
         else:
             actions = list(game.actions(state))
+            decisions += width
         width *= len(actions)
         size += width
         state = game.next_state(state, rng.choice(actions))
-    return size
+    return size, decisions
 
 
 def available_memory() -> int:
@@ -74,3 +83,8 @@ def available_memory() -> int:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
     except (ValueError, OSError, AttributeError):
         return 4 * 2**30
+
+
+def gib(num_bytes: float) -> str:
+    """Such as `1.5 GiB`."""
+    return f"{num_bytes / 2**30:.2g} GiB" if num_bytes < 2**30 else f"{num_bytes / 2**30:.1f} GiB"

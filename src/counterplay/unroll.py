@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from counterplay.errors import CounterplayError, GameError, RunError
-from counterplay.estimate import BYTES_PER_NODE, available_memory, estimate_size
+from counterplay.estimate import available_memory, estimate_size, gib, peak_bytes
 from counterplay.game import CHANCE, TERMINAL, Game, State, describe_history
 from counterplay.registry import spec_of
 from counterplay.tree import Floats, Ints, SequenceForm, Tree, freeze, row_lengths
@@ -186,12 +186,13 @@ class _Walk:
             self.fail(node, f"still not over after {MAX_HISTORY:,} actions", shown=20)
         if node == ESTIMATE_AT:
             self.expected = int(estimate_size(self.game, seconds=0.2).num_nodes)
-        nodes = max(node, self.expected)
-        if nodes * BYTES_PER_NODE > self.memory_limit:
-            needed, free = nodes * BYTES_PER_NODE / 2**30, self.memory_limit / 2**30
+        nodes = max(node + 1, self.expected)
+        # the walk meets new infosets most often at its beginning, so their share only falls
+        needed = peak_bytes(nodes, nodes / (node + 1) * len(self.owner))
+        if needed > self.memory_limit:
             raise RunError(
                 f"{spec_of(self.game)} has about {nodes:,} nodes: its tree takes about "
-                f"{needed:.1f} GiB, and only {free:.1f} GiB may be used; "
+                f"{gib(needed)}, and only {gib(self.memory_limit)} may be used; "
                 "choose smaller parameters or raise memory_limit"
             )
         if self.progress and node:

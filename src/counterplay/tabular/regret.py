@@ -88,7 +88,7 @@ def discounts(
     negative: Floats | float,
     prediction: float = 0.0,
 ) -> Floats:
-    """The factors p_t, n_t and m_t of iterations t, and what counts as zero, as one table [T, 4]."""
+    """The factors p_t, n_t and m_t of iterations t, and what counts as zero, as a table [T, 4]."""
     return columns(t, positive, negative, prediction, tree.rounding)
 
 

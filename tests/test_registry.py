@@ -1,0 +1,78 @@
+"""Games and algorithms by name."""
+
+from __future__ import annotations
+
+import pytest
+
+import counterplay as cp
+from counterplay.registry import ALGORITHMS, GAMES, find_class, load_game, spec_of
+
+
+@pytest.mark.parametrize("registry", [GAMES, ALGORITHMS], ids=["games", "algorithms"])
+def test_name_is_file_name(registry):
+    for name, where in registry.items():
+        assert where.split(":")[0].endswith(f".{name}")
+        cls = find_class(registry, name)
+        assert cls.__doc__
+        assert cls.__dataclass_params__.frozen
+        assert getattr(cp, cls.__name__) is cls
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "kuhn_poker",
+        "kuhn_poker(players=3)",
+        "leduc_poker(suit_isomorphism=True)",
+        "goofspiel(num_cards=3,points_order='descending',imp_info=True)",
+        "grid_duel(green=(1, 2, 3),blocked_moves_stay=False)",
+        "matrix_game(payoffs=(((1.0, 0.0), (0.0, 1.0)), ((0.0, 1.0), (1.0, 0.0))))",
+    ],
+)
+def test_spec_loads_an_equal_game(spec):
+    game = load_game(spec)
+    assert spec_of(game) == spec
+    assert load_game(spec_of(game)) == game
+
+
+def test_ways_to_write_parameters():
+    wanted = cp.Goofspiel(num_cards=3, points_order="descending", imp_info=True)
+    assert load_game("goofspiel(num_cards=3, points_order=descending, imp_info=true)") == wanted
+    assert load_game("goofspiel", num_cards=3, points_order="descending", imp_info=True) == wanted
+    assert load_game("goofspiel(num_cards=5)", num_cards=3).num_cards == 3
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        (
+            "kuhn",
+            r"unknown game 'kuhn'; did you mean 'kuhn_poker'\? \(counterplay games lists all\)",
+        ),
+        ("zzz", r"unknown game 'zzz' \("),
+        ("kuhn_poker(player=3)", "no parameter 'player'; did you mean 'players'"),
+        ("rock_paper_scissors(x=1)", "has no parameter 'x'"),
+        ("kuhn_poker(players=three)", "players is 'three', must be of type int"),
+        ("kuhn_poker(players=true)", "players is True, must be of type int"),
+        ("kuhn_poker(players=1)", "must be from 2 to 10"),
+        ("matrix_game", "needs the parameter 'payoffs'"),
+        ("kuhn_poker(players=", "cannot read game"),
+        ("kuhn_poker(players=3", "cannot read game"),
+        ("kuhn_poker(players=3+)", "cannot read the parameters"),
+        ("", "cannot read game"),
+    ],
+)
+def test_bad_specs(spec, message):
+    with pytest.raises(cp.ConfigError, match=message):
+        load_game(spec)
+
+
+def test_a_game_of_ones_own():
+    """The spec of an unregistered game is its class name: good enough to tell files apart."""
+
+    class Coin:
+        num_players = 1
+
+    assert spec_of(Coin()) == "Coin"
+    with pytest.raises(cp.GameError, match="Coin lacks initial_state"):
+        cp.check_game(Coin())

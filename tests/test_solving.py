@@ -1,0 +1,97 @@
+"""The loop around algorithms: when it evaluates, stops and resumes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import counterplay as cp
+from counterplay.solving import one_two_five
+
+
+def test_evaluates_at_one_two_five(kuhn):
+    result = cp.solve(kuhn, cp.CFR(), iterations=37)
+    assert [record.iteration for record in result.records] == [1, 2, 5, 10, 20, 37]
+    assert result.iterations == 37
+    assert result.exploitability == result.records[-1].exploitability
+    assert result.exploitability == cp.exploitability(kuhn, result.policy)
+    seconds = [record.seconds for record in result.records]
+    assert seconds == sorted(seconds)
+
+
+def test_one_two_five():
+    points = [0]
+    while points[-1] < 5000:
+        points.append(one_two_five(points[-1]))
+    assert points[1:] == [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000]
+
+
+def test_target(kuhn):
+    result = cp.solve(kuhn, cp.CFRPlus(), iterations=100_000, target=0.01)
+    assert result.exploitability <= 0.01 < result.records[-2].exploitability
+    assert result.iterations == 50
+    assert not result.stopped
+
+
+def test_going_on_equals_one_run(kuhn):
+    whole = cp.solve(kuhn, cp.DCFR(), iterations=50)
+    part = cp.solve(kuhn, cp.DCFR(), iterations=20)
+    rest = cp.solve(kuhn, cp.DCFR(), iterations=30, memory=part.memory)
+    assert rest.iterations == 50
+    assert [record.iteration for record in rest.records] == [50]
+    assert (rest.policy.probabilities == whole.policy.probabilities).all()
+
+
+def test_stop_is_asked_between_iterations(leduc):
+    ticks = []
+    result = cp.solve(
+        leduc, cp.CFR(), iterations=10**9, tick=ticks.append, stop=lambda: len(ticks) >= 6
+    )
+    assert result.stopped
+    assert result.iterations == ticks[-1]
+    assert result.records[-1].iteration == result.iterations
+    again = cp.solve(leduc, cp.CFR(), iterations=result.iterations)
+    assert (again.policy.probabilities == result.policy.probabilities).all()
+
+
+def test_best_policy_is_the_least_exploitable(kuhn):
+    class Worse:
+        """Averages well and then forgets all it knew."""
+
+        def init(self, tree, seed=0):
+            return cp.CFRPlus().init(tree)
+
+        def step(self, tree, memory, iterations=1):
+            return cp.CFRPlus().step(tree, memory, iterations)
+
+        def policy(self, tree, memory):
+            good = cp.CFRPlus().policy(tree, memory)
+            return good if memory.iteration <= 50 else cp.uniform_policy(tree)
+
+    result = cp.solve(kuhn, Worse(), iterations=100)
+    assert result.exploitability == pytest.approx(11 / 24)
+    assert cp.exploitability(kuhn, result.best_policy) == min(
+        record.exploitability for record in result.records
+    )
+    assert cp.exploitability(kuhn, result.best_policy) < 0.01
+
+
+def test_reports(kuhn):
+    seen = []
+    result = cp.solve(kuhn, cp.CFR(), iterations=10, report=seen.append)
+    assert tuple(seen) == result.records
+    every = cp.solve(kuhn, cp.CFR(), iterations=10, evaluate_at=lambda t: t + 5)
+    assert [record.iteration for record in every.records] == [5, 10]
+
+
+@pytest.mark.parametrize("iterations", [0, -3])
+def test_iterations_must_be_positive(kuhn, iterations):
+    with pytest.raises(cp.ConfigError, match="must be at least 1"):
+        cp.solve(kuhn, cp.CFR(), iterations=iterations)
+
+
+def test_ten_player_free_lunch():
+    """Games in which nobody decides anything are solved at once."""
+    game = cp.MatrixGame(payoffs=np.zeros((3, 1, 1, 1)))
+    tree = cp.build_tree(game)
+    assert cp.solve(tree, cp.CFRPlus(), iterations=3).exploitability == 0.0
