@@ -93,8 +93,8 @@ def lite_efg():
             graph.update_graph(environment)
             environment.update_strategy(graph.current_strategy())
 
-    ours = our_iterations("leduc_poker", 1000)
-    compare("CFR iteration, leduc_poker", "LiteEFG", ours, 1000, theirs, 30, "90x")
+    ours = our_iterations("leduc_poker", 5000)
+    compare("CFR iteration, leduc_poker", "LiteEFG", ours, 5000, theirs, 30, "90x")
 
 
 def small_game():
@@ -183,9 +183,10 @@ def main():
     parser.add_argument("--write", action="store_true", help="keep the table beside this script")
     arguments = parser.parse_args()
     cp.set_num_threads(1)
-    one_iteration("leduc_poker", 1000, 3, "350x")
+    # about as long a turn for both sides
+    one_iteration("leduc_poker", 5000, 8, "350x")
     lite_efg()
-    one_iteration("liars_dice", 20, 1, "250x")
+    one_iteration("liars_dice", 300, 1, "250x")
     small_game()
     exact_exploitability()
     building()

@@ -59,6 +59,9 @@ def test_ways_to_write_parameters():
         ("kuhn_poker(players=", "cannot read game"),
         ("kuhn_poker(players=3", "cannot read game"),
         ("kuhn_poker(players=3+)", "cannot read the parameters"),
+        ("kuhn_poker(players=-x)", "cannot read the parameters"),
+        ("kuhn_poker(players=2)(num_cards=4)", "cannot read the parameters"),
+        ("kuhn_poker(players=2,players=3)", "cannot read the parameters"),
         ("", "cannot read game"),
     ],
 )

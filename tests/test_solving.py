@@ -84,6 +84,12 @@ def test_reports(kuhn):
     assert [record.iteration for record in every.records] == [5, 10]
 
 
+def test_exact_methods_end_the_run(kuhn):
+    result = cp.solve(kuhn, cp.SequenceFormLP(), iterations=1000)
+    assert [record.iteration for record in result.records] == [1]
+    assert 0.0 <= result.exploitability < 1e-12
+
+
 @pytest.mark.parametrize("iterations", [0, -3])
 def test_iterations_must_be_positive(kuhn, iterations):
     with pytest.raises(cp.ConfigError, match="must be at least 1"):

@@ -33,7 +33,7 @@ def peak_bytes(num_nodes: float, num_infosets: float) -> float:
 
 
 def estimate_size(
-    game: Game, *, probes: int = 10_000, seconds: float = 1.0, seed: int = 0
+    game: Game, *, probes: int = 1_000_000, seconds: float = 1.0, seed: int = 0
 ) -> SizeEstimate:
     """Estimate the number of nodes from random walks (Knuth, 1975), in about a second.
 

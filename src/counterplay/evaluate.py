@@ -25,7 +25,7 @@ class Judgement:
     @property
     def nash_conv(self) -> float:
         """The sum over players of what a best response would gain."""
-        return float((self.best_values - self.values).sum())
+        return float(np.maximum(self.best_values - self.values, 0.0).sum())
 
     @property
     def exploitability(self) -> float:
@@ -99,7 +99,7 @@ def best_response(tree: Tree, policy: Policy, player: int) -> BestResponse:
 def infoset_values(tree: Tree, policy: Policy) -> InfosetValues:
     """Reach, value and regret of every infoset and action under a policy."""
     check_aligned(tree, policy)
-    counts, first = np.diff(tree.offset), tree.offset[:-1]
+    counts, first = tree.num_actions, tree.offset[:-1]
     reach, cf_reach, cf_value = (
         np.zeros(tree.num_infosets),
         np.zeros(tree.num_infosets),

@@ -59,6 +59,7 @@ _UNREADABLE = (
     AttributeError,
     EOFError,
     NotImplementedError,
+    RuntimeError,
     zipfile.BadZipFile,
     zlib.error,
 )

@@ -98,8 +98,7 @@ class Policy:
 
 def uniform_policy(tree: Tree) -> Policy:
     """The policy that plays every action equally often."""
-    counts = np.diff(tree.offset)
-    return Policy(tree, np.repeat(1.0 / counts, counts))
+    return Policy(tree, np.repeat(1.0 / tree.num_actions, tree.num_actions))
 
 
 def random_policy(tree: Tree, seed: int = 0) -> Policy:
@@ -109,12 +108,13 @@ def random_policy(tree: Tree, seed: int = 0) -> Policy:
 
 def normalised_policy(tree: Tree, weights: Floats) -> Policy:
     """The policy proportional to non-negative `weights` [S]; uniform where all of them are zero."""
-    counts = np.diff(tree.offset)
-    if not counts.size:
+    if not weights.size:
         return Policy(tree, weights)
-    sums = np.repeat(np.add.reduceat(weights, tree.offset[:-1]), counts)
-    uniform = np.repeat(1.0 / counts, counts)
-    return Policy(tree, np.divide(weights, sums, out=uniform, where=sums > 0.0))
+    counts = tree.num_actions
+    sums = np.add.reduceat(weights, tree.offset[:-1])
+    scale = np.repeat(1.0 / np.where(sums > 0.0, sums, counts), counts)
+    weights = np.where(np.repeat(sums > 0.0, counts), weights, 1.0)
+    return Policy(tree, weights * scale)
 
 
 def load_policy(path: str | Path, tree: Tree) -> Policy:
@@ -153,7 +153,10 @@ def load_policy(path: str | Path, tree: Tree) -> Policy:
 
 def policy_spec(path: str | Path) -> str:
     """The game a policy file was made for, as `load_game` takes it."""
-    return str(read_arrays(path, FORMAT).get("spec"))
+    spec = read_arrays(path, FORMAT).get("spec")
+    if not isinstance(spec, str):
+        raise RunError(f"{path}: not a whole policy file (it does not name its game)")
+    return spec
 
 
 def _csv_text(rows: list[tuple[object, ...]]) -> str:

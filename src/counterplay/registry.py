@@ -91,9 +91,11 @@ def _parse(kind: str, spec: str) -> tuple[str, dict[str, Any]]:
     name, inside = match.groups()
     try:
         call = ast.parse(f"f({inside or ''})", mode="eval").body
-        assert isinstance(call, ast.Call) and not call.args
-        return name, {str(word.arg): _literal(word.value) for word in call.keywords}
-    except (SyntaxError, ValueError, AssertionError):
+        assert isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and not call.args
+        given = {str(word.arg): _literal(word.value) for word in call.keywords}
+        assert len(given) == len(call.keywords)
+        return name, given
+    except (SyntaxError, ValueError, TypeError, AssertionError):
         message = f"cannot read the parameters of {spec!r}; write {name}(parameter=value, ...)"
         raise ConfigError(message) from None
 

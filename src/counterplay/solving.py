@@ -21,7 +21,10 @@ class Algorithm(Protocol):
         ...
 
     def step(self, tree: Tree, memory: Any, iterations: int = 1) -> Any:
-        """The memory after so many iterations of all players."""
+        """The memory after so many iterations of all players.
+
+        It counts them in `memory.iteration`, and may say `memory.finished` when more is useless.
+        """
         ...
 
     def policy(self, tree: Tree, memory: Any) -> Policy:
@@ -94,6 +97,8 @@ def solve(
             seconds += took
             done += chunk
             rate = max(1, min(2 * rate, int(0.1 * chunk / max(took, 1e-9))))
+            if getattr(memory, "finished", False):  # an exact method has nothing left to do
+                end = goal = done
             if tick:
                 tick(done - start)
             stopped = stop is not None and stop()

@@ -129,9 +129,14 @@ class Tree:
         return np.array(first)
 
     @cached_property
+    def num_actions(self) -> Ints:
+        """How many actions each infoset has."""
+        return row_lengths(self.offset)
+
+    @cached_property
     def max_actions(self) -> int:
         """The most actions a player ever has."""
-        return int(np.diff(self.offset).max(initial=0))
+        return int(self.num_actions.max(initial=0))
 
     @cached_property
     def longest_episode(self) -> int:

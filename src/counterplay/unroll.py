@@ -251,7 +251,7 @@ class _Walk:
             ids = order[start:end]
             parent = new_sequence[above[ids]]
             part = _independent_parts(parent)
-            ids = ids[np.lexsort((parent, num_actions[ids], part))]
+            ids = ids[np.lexsort((num_actions[ids], parent, part))]
             new_infoset[ids] = np.arange(start, end)
             counts = num_actions[ids]
             inside = np.arange(counts.sum())

@@ -496,7 +496,7 @@ BAD_PARAMETERS = [
     ("grid_duel(green=(3,3))", "must be different cells from 1 to 9"),
     ("king_ace_poker(type_level=maybe)", "type_level is 'maybe', must be of type bool"),
     ("kuhn_poker(players=1)", "players is 1, must be from 2 to 10"),
-    ("kuhn_poker(num_cards=1)", "num_cards is 1, must be at least players = 2"),
+    ("kuhn_poker(num_cards=1)", "num_cards is 1, must be at least 2"),
     ("matrix_game", "needs the parameter 'payoffs'"),
     ("tic_tac_toe(size=4)", "has no parameter 'size'"),
 ]

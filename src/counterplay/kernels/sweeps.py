@@ -181,8 +181,8 @@ def forward_softmax(form, first, last, policy, reach):
 @kernel
 def add_average(start, end, weight, reach, policy_sum):
     """Add `weight` [K] times `reach`, the sequence form of the policy, to the K sums of it."""
-    for k in range(weight.size):
-        for s in range(start, end):
+    for k in range(uint64(weight.size)):
+        for s in range(uint64(start), uint64(end)):
             policy_sum[k, s] += weight[k] * reach[s]
 
 
@@ -195,7 +195,7 @@ def match(start, end, rule, instant, regret, policy):
     is rounding error: one action tied with another must not seem better by its last bit.
     """
     positive, negative, prediction, tiny = rule
-    for s in range(start, end):
+    for s in range(uint64(start), uint64(end)):
         gain = instant[s] if abs(instant[s]) > tiny else 0.0
         r = regret[s] + gain
         r = positive * max(r, 0.0) + negative * min(r, 0.0)
@@ -207,7 +207,7 @@ def match(start, end, rule, instant, regret, policy):
 @kernel
 def weigh(start, end, rule, instant, regret, policy):
     """Add regrets and set `policy` to the logits of Hedge; `rule` is the rate alone."""
-    for s in range(start, end):
+    for s in range(uint64(start), uint64(end)):
         regret[s] += instant[s]
         policy[s] = rule[0] * regret[s]
 

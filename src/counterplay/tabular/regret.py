@@ -94,7 +94,10 @@ def discounts(
 
 def columns(t: Floats, *values: Floats | float) -> Floats:
     """One row per iteration, one column per value; a value may depend on the iteration or not."""
-    return np.stack([np.broadcast_to(np.float64(value), t.shape) for value in values], axis=1)
+    table = np.empty((t.size, len(values)))
+    for column, value in enumerate(values):
+        table[:, column] = value
+    return table
 
 
 def iterate(

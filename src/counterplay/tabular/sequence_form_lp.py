@@ -27,6 +27,7 @@ class LPMemory:
 
     iteration: int
     weights: Floats
+    finished: bool = False
 
 
 @dataclass(frozen=True)
@@ -43,14 +44,20 @@ class SequenceFormLP:
     tolerance: float = 1e-6  # largest NashConv accepted, in units of the utility range
 
     def init(self, tree: Tree, seed: int = 0) -> LPMemory:
+        if tree.num_players != 2 or not tree.zero_sum:
+            problem = "a two-player zero-sum game"
+            raise ConfigError(f"sequence_form_lp needs {problem}; {tree.spec} is none")
+        if not tree.perfect_recall:
+            raise ConfigError(f"sequence_form_lp needs perfect recall; {tree.spec} forgets")
         return LPMemory(0, uniform_policy(tree).probabilities.copy())
 
     def step(self, tree: Tree, memory: LPMemory, iterations: int = 1) -> LPMemory:
-        if memory.iteration == 0:
+        if not memory.finished:
             memory.weights[:] = _solve(tree)
             spread = float(np.ptp(tree.utility)) or 1.0
             if judge(tree, self.policy(tree, memory)).nash_conv > self.tolerance * spread:
                 raise RunError(f"the linear programme of {tree.spec} was not solved accurately")
+            memory.finished = True
         memory.iteration += iterations
         return memory
 
@@ -70,10 +77,6 @@ def _solve(tree: Tree) -> Floats:
     from scipy.optimize import linprog
     from scipy.sparse import coo_array, hstack
 
-    if tree.num_players != 2 or not tree.zero_sum:
-        raise ConfigError(f"sequence_form_lp needs a two-player zero-sum game; {tree.spec} is not")
-    if not tree.perfect_recall:
-        raise ConfigError(f"sequence_form_lp needs perfect recall; {tree.spec} forgets")
     form, root = tree.form, tree.num_sequences
     middle = int(form.offset[form.player_infoset[1]])
     sizes = (middle + 1, root - middle + 1)

@@ -1,0 +1,116 @@
+"""What several commands share: their options, tables, JSON, and the files they write."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from counterplay.errors import ConfigError, RunError
+
+if TYPE_CHECKING:
+    from counterplay.policy import Policy
+
+GameArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="GAME",
+        help="A game, such as leduc_poker or 'kuhn_poker(players=3)'.",
+        show_default=False,
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+SeedOption = Annotated[int, typer.Option(min=0, help="Seed of all randomness.")]
+ExportOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Write the policy as text; FILE ends in .json or .csv."),
+]
+
+
+def print_json(value: object) -> None:
+    """Print a value as JSON on stdout."""
+    print(json.dumps(value, indent=2))
+
+
+def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print columns: wrapped to fit a terminal, one line per row anywhere else."""
+    if sys.stdout.isatty():
+        from rich.console import Console
+        from rich.table import Table
+
+        table = Table(*header, box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        for row in rows:
+            table.add_row(*row)
+        Console(markup=False, highlight=False).print(table)
+        return
+    lines = [header, *rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        cells = [cell.ljust(width) for cell, width in zip(line, widths, strict=True)]
+        print("  ".join(cells).rstrip())
+
+
+def print_facts(facts: Mapping[str, object]) -> None:
+    """Print one `name  value` line per fact."""
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        print(f"{name.replace('_', ' '):{width}}  {_readable(value)}")
+
+
+def _readable(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return ", ".join(map(_readable, value)) if isinstance(value, list) else str(value)
+
+
+def readable_bytes(count: float) -> str:
+    """A number of bytes in the unit that suits it, such as `3.2 MiB`."""
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if count < 1024:
+            return f"{count:.3g} {unit}"
+        count /= 1024
+    return f"{count:,.3g} TiB"
+
+
+def readable_seconds(count: float) -> str:
+    """A time in the unit that suits it, such as `12 min`."""
+    for unit, size in (("s", 60.0), ("min", 60.0), ("h", 24.0)):
+        if count < size:
+            return f"{count:.2g} {unit}"
+        count /= size
+    return f"{count:,.3g} days"
+
+
+def check_outputs(save: Path | None, export: Path | None) -> None:
+    """Refuse files that could not be written, before any work is done for them."""
+    if export and export.suffix not in (".json", ".csv"):
+        raise ConfigError(f"cannot export to {export}; the name must end in .json or .csv")
+    for path in (save, export):
+        if path is None:
+            continue
+        if not path.parent.is_dir():
+            raise RunError(f"cannot write {path}: there is no directory {path.parent}")
+        if path.is_dir():
+            raise RunError(f"cannot write {path}: it is a directory")
+        if not os.access(path.parent, os.W_OK):
+            raise RunError(f"cannot write {path}: no permission to write in {path.parent}")
+
+
+def write_outputs(policy: Policy, save: Path | None, export: Path | None) -> None:
+    """Write the policy to the files asked for, and say so on stderr."""
+    if save:
+        policy.save(save)
+    if export:
+        (policy.to_json if export.suffix == ".json" else policy.to_csv)(export)
+    for path in (save, export):
+        if path:
+            print(f"wrote {path}", file=sys.stderr)

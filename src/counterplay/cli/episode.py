@@ -1,0 +1,66 @@
+"""One random episode of a game, and everything everybody could see in it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from counterplay.game import CHANCE, TERMINAL, Game, ObservedGame, State
+
+
+def random_episode(game: Game, rng: random.Random) -> list[dict[str, Any]]:
+    """The steps from the start to a terminal: players act uniformly, chance as its odds are."""
+    state = game.initial_state()
+    history: list[str] = []
+    steps: list[dict[str, Any]] = []
+    while (player := game.player(state)) != TERMINAL:
+        if player == CHANCE:
+            actions, odds = zip(*game.chance_outcomes(state), strict=True)
+        else:
+            actions = tuple(game.actions(state))
+            odds = (1.0 / len(actions),) * len(actions)
+        (action,) = rng.choices(actions, odds)
+        names = [game.action_name(state, a) for a in actions]
+        steps.append(
+            {
+                "history": list(history),
+                "player": player,
+                "actions": dict(zip(names, odds, strict=True)),
+                "views": [_view(game, state, p) for p in range(game.num_players)],
+                "taken": game.action_name(state, action),
+            }
+        )
+        history.append(game.action_name(state, action))
+        state = game.next_state(state, action)
+    steps.append({"history": history, "player": TERMINAL, "utilities": list(game.utilities(state))})
+    return steps
+
+
+def _view(game: Game, state: State, player: int) -> dict[str, Any]:
+    view: dict[str, Any] = {"infoset_key": game.infoset_key(state, player)}
+    if isinstance(game, ObservedGame):
+        view["observation"] = list(game.observation(state, player))
+    return view
+
+
+def print_step(number: int, step: dict[str, Any]) -> None:
+    """Print one step of `random_episode`."""
+    print(f"\nstep {number}: {', '.join(step['history']) or '(the start)'}")
+    if step["player"] == TERMINAL:
+        print("  over; utilities " + ", ".join(f"{utility:g}" for utility in step["utilities"]))
+        return
+    chance = step["player"] == CHANCE
+    names = [f"{name} {p:.4g}" if chance else name for name, p in step["actions"].items()]
+    print(f"  {'chance' if chance else 'player ' + str(step['player'])} acts: {', '.join(names)}")
+    for player, view in enumerate(step["views"]):
+        seen = f"  observation {_compact(view['observation'])}" if "observation" in view else ""
+        print(f"  player {player} knows {view['infoset_key']!r}{seen}")
+    print(f"  -> {step['taken']}")
+
+
+def _compact(observation: Sequence[float]) -> str:
+    """Digits without gaps where all entries are 0 or 1."""
+    if all(value in (0.0, 1.0) for value in observation):
+        return "".join(str(int(value)) for value in observation)
+    return " ".join(f"{value:g}" for value in observation)

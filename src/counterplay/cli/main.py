@@ -1,0 +1,106 @@
+"""The `counterplay` command. Heavy imports wait inside the commands, so that help is instant."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.main import get_command
+
+from counterplay import __version__
+from counterplay.cli.algorithms import algorithms
+from counterplay.cli.evaluate import evaluate
+from counterplay.cli.games import games
+from counterplay.cli.inspect import inspect
+from counterplay.cli.play import play
+from counterplay.cli.signals import terminate_as_interrupt
+from counterplay.cli.solve import solve
+from counterplay.errors import ConfigError, CounterplayError
+
+FAILED, BAD_USAGE, INTERRUPTED = 1, 2, 130
+
+# ClickException, the base of typer's own errors; its module differs between versions of typer
+USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (games, algorithms, inspect, solve, evaluate, play):
+    app.command()(command)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"counterplay {__version__}")
+        raise typer.Exit()
+
+
+@app.callback(invoke_without_command=True)
+def counterplay(
+    context: typer.Context,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Solve games of hidden information, and know exactly how good the solution is."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code; errors become one line on stderr."""
+    try:
+        with terminate_as_interrupt():
+            code = get_command(app).main(
+                args=arguments, prog_name="counterplay", standalone_mode=False
+            )
+            sys.stdout.flush()
+            return int(code or 0)
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    except ConfigError as error:
+        return _fail(error, BAD_USAGE)
+    except USAGE_ERROR as error:
+        return _fail(_with_hint(error), BAD_USAGE)
+    except CounterplayError as error:
+        return _fail(error, FAILED)
+    except BrokenPipeError:
+        _silence_stdout()
+        return FAILED
+    except SystemExit as end:  # typer's answer to a broken pipe inside a command
+        _silence_stdout()
+        return int(end.code or 0)
+    except OSError as error:
+        _silence_stdout()
+        return _fail(error.strerror or error, FAILED)
+    except MemoryError:
+        return _fail("out of memory; choose smaller parameters", FAILED)
+
+
+def _fail(problem: object, code: int) -> int:
+    print("error:", " ".join(str(problem).split()), file=sys.stderr)
+    return code
+
+
+def _with_hint(error: Any) -> str:
+    context = getattr(error, "ctx", None)
+    hint = f" (see {context.command_path} --help)" if context else ""
+    return f"{error.format_message()}{hint}"
+
+
+def _silence_stdout() -> None:
+    """Let what is still buffered for a reader who has left go nowhere, without complaint."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

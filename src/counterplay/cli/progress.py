@@ -1,0 +1,89 @@
+"""Progress on stderr: a bar while a terminal watches, nothing otherwise."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from counterplay.game import Game
+    from counterplay.tree import Tree
+
+
+class Bar:
+    """A progress bar that appears `delay` seconds from now and leaves no trace at its end."""
+
+    def __init__(self, title: str, unit: str, total: int = 0, delay: float = 0.0):
+        self.title, self.unit, self.total = title, unit, total
+        self.watched = sys.stderr.isatty()
+        self.start = time.monotonic()
+        self.appears = self.start + delay
+        self.progress: Progress | None = None
+
+    def __enter__(self) -> Bar:
+        self.update(0)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.progress:
+            self.progress.stop()
+
+    def update(self, done: int, total: int = 0, note: str = "") -> None:
+        """Show how much is done, how fast it goes, and a note."""
+        if not self.watched or time.monotonic() < self.appears:
+            return
+        if self.progress is None:
+            self.progress = _new_progress(self.title)
+            self.progress.start()
+        total = total or self.total
+        amount = f"{done:,}/{total:,}" if total else f"{done:,}"
+        rate = done / max(time.monotonic() - self.start, 1e-9)
+        text = f"{amount} {rate:,.0f} {self.unit}/s {note}" if done else ""
+        task = self.progress.task_ids[0]
+        self.progress.update(task, completed=min(done, total), total=total or None, text=text)
+
+    def print(self, line: str) -> None:
+        """Print a line of results, out of the bar's way."""
+        aside = self.progress if sys.stdout.isatty() else None
+        if aside:
+            aside.stop()
+        print(line, flush=True)
+        if aside:
+            aside.start()
+
+
+def _new_progress(title: str) -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    console.width -= 4  # room for the ^C that a terminal prints, which would wrap
+    progress = Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=10),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[text]}", markup=False),
+        console=console,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
+    progress.add_task(title, total=None, text="")
+    return progress
+
+
+def build(game: Game) -> Tree:
+    """The tree of a game, with a bar if it takes longer than two seconds."""
+    from counterplay.unroll import build_tree
+
+    with Bar("building", "nodes", delay=2.0) as bar:
+        return build_tree(game, progress=bar.update)

@@ -1,0 +1,82 @@
+"""Ctrl-C and SIGTERM: they mean the same, and a long run may end in good order first."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+SHOW_CURSOR = "\x1b[?25h"  # progress bars hide it
+GRACE = 1.0  # seconds that compiled code has to return after the second signal
+
+Handler = Callable[[int, object], None]
+
+
+@contextmanager
+def terminate_as_interrupt() -> Iterator[None]:
+    """Inside, SIGTERM raises KeyboardInterrupt just as Ctrl-C does."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def handle(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    with _handled(handle, signal.SIGTERM):
+        yield
+
+
+@contextmanager
+def first_signal() -> Iterator[Callable[[], bool]]:
+    """A function that says whether a signal has come; the second one raises KeyboardInterrupt."""
+    came = False
+
+    def handle(number: int, frame: object) -> None:
+        nonlocal came
+        if came:
+            raise KeyboardInterrupt
+        came = True
+
+    if threading.current_thread() is not threading.main_thread():  # only that one gets signals
+        yield lambda: False
+        return
+    with _handled(handle, signal.SIGINT, signal.SIGTERM), _second_signal_ends():
+        yield lambda: came
+
+
+@contextmanager
+def _second_signal_ends() -> Iterator[None]:
+    """End the process at the second signal even if compiled code keeps Python from handling it."""
+    ours, theirs = socket.socketpair()
+    theirs.setblocking(False)
+    left = threading.Event()
+
+    def watch() -> None:
+        with ours:
+            if ours.recv(1) and ours.recv(1) and not left.wait(GRACE):
+                if sys.stderr.isatty():
+                    os.write(2, SHOW_CURSOR.encode())
+                os._exit(130)
+
+    threading.Thread(target=watch, daemon=True).start()
+    before = signal.set_wakeup_fd(theirs.fileno())
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        left.set()
+        theirs.close()
+
+
+@contextmanager
+def _handled(handler: Handler, *numbers: signal.Signals) -> Iterator[None]:
+    before = {number: signal.signal(number, handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)

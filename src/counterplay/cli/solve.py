@@ -1,0 +1,137 @@
+"""`counterplay solve`: run an algorithm, printing exact exploitability on the way."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from counterplay.cli.common import (
+    ExportOption,
+    GameArgument,
+    JsonOption,
+    SeedOption,
+    check_outputs,
+    print_json,
+    write_outputs,
+)
+from counterplay.cli.signals import first_signal
+
+if TYPE_CHECKING:
+    from counterplay.evaluate import Judgement
+    from counterplay.solving import Record, Result
+    from counterplay.tree import Tree
+
+
+def solve(
+    game: GameArgument,
+    algorithm: Annotated[
+        str, typer.Option(help="An algorithm, such as cfr_plus or 'dcfr(gamma=3)'.")
+    ] = "cfr_plus",
+    iterations: Annotated[int, typer.Option(min=1, help="Iterations to do.")] = 1000,
+    seed: SeedOption = 0,
+    target: Annotated[
+        float | None, typer.Option(min=0.0, help="Stop once exploitability is this low.")
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the policy, for evaluate and play.")
+    ] = None,
+    export: ExportOption = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Threads to use.", show_default="all cores")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Solve a game, printing exact exploitability as it falls.
+
+    Ctrl-C ends the run early: the best policy so far is reported and written. Twice aborts.
+    """
+    from counterplay.cli.progress import build
+    from counterplay.evaluate import judge
+    from counterplay.registry import load_algorithm, load_game
+    from counterplay.threads import set_num_threads
+
+    method = load_algorithm(algorithm)
+    rules = load_game(game)
+    check_outputs(save, export)
+    set_num_threads(threads)
+    tree = build(rules)
+    result = _run(tree, method, table=not json, iterations=iterations, seed=seed, target=target)
+    policy = result.best_policy if result.stopped else result.policy
+    judgement = judge(tree, policy)
+    if json:
+        print_json(_as_json(tree, method, result, judgement))
+    print(_summary(result, judgement), file=sys.stderr)
+    write_outputs(policy, save, export)
+    if result.stopped:
+        raise typer.Exit(130)
+
+
+def _run(tree: Tree, method: Any, table: bool, iterations: int, **options: Any) -> Result:
+    """Solve with a progress bar and, if wanted, a table that ends with the policy to keep."""
+    from counterplay.cli.progress import Bar
+    from counterplay.solving import solve as run
+
+    bar = Bar("solving", "it", total=iterations)
+    done, note = 0, ""
+
+    def tick(now: int) -> None:
+        nonlocal done
+        done = now
+        bar.update(done, note=note)
+
+    def report(record: Record) -> None:
+        nonlocal note
+        note = f"exploitability {record.exploitability:.2e}"
+        if table and record.iteration == 1:
+            bar.print("iteration  exploitability")
+        if table:
+            bar.print(_line(record))
+        bar.update(done, note=note)
+
+    with bar, first_signal() as stop:
+        result = run(
+            tree, method, iterations=iterations, tick=tick, report=report, stop=stop, **options
+        )
+    best = _best(result.records)
+    if table and result.stopped and best is not result.records[-1]:
+        print(_line(best))
+    return result
+
+
+def _line(record: Record) -> str:
+    return f"{record.iteration}  {record.exploitability:.2e}"
+
+
+def _best(records: tuple[Record, ...]) -> Record:
+    """The record of `Result.best_policy`: the least exploitable, the latest of equals."""
+    return min(reversed(records), key=lambda record: record.exploitability)
+
+
+def _summary(result: Result, judgement: Judgement) -> str:
+    rate = result.iterations / max(result.seconds, 1e-9)
+    values = ", ".join(f"{value:.6f}" for value in judgement.values)
+    plural = "s" * (result.iterations != 1)
+    text = f"{result.iterations:,} iteration{plural} in {result.seconds:.2f} s ({rate:,.0f}/s)"
+    if result.stopped:
+        text = f"interrupted after {text}; best at {_best(result.records).iteration:,}"
+    return f"{text}; player values {values}"
+
+
+def _as_json(tree: Tree, method: Any, result: Result, judgement: Judgement) -> dict[str, Any]:
+    from counterplay.registry import spec_of
+
+    return {
+        "game": tree.spec,
+        "algorithm": spec_of(method),
+        "iterations": result.iterations,
+        "seconds": result.seconds,
+        "exploitability": judgement.exploitability,
+        "nash_conv": judgement.nash_conv,
+        "values": judgement.values.tolist(),
+        "records": [asdict(record) for record in result.records],
+        "stopped": result.stopped,
+    }

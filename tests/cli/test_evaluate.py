@@ -1,0 +1,89 @@
+"""`evaluate`."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import counterplay as cp
+
+
+@pytest.fixture
+def uniform(tmp_path):
+    """A file with the uniform policy of Kuhn poker: exploitability 11/24."""
+    file = tmp_path / "uniform.policy"
+    cp.uniform_policy(cp.build_tree(cp.load_game("kuhn_poker"))).save(file)
+    return file
+
+
+def test_text(run, uniform):
+    answer = run("evaluate", uniform)
+    assert answer.code == 0
+    assert answer.lines == [
+        "game  kuhn_poker",
+        "player  value      best response  gain",
+        "0       0.125000   0.500000       3.75e-01",
+        "1       -0.125000  0.416667       5.42e-01",
+        "NashConv        9.17e-01",
+        "exploitability  4.58e-01",
+    ]
+
+
+def test_json(run, uniform):
+    result = json.loads(run("evaluate", uniform, "--json").out)
+    assert result["game"] == "kuhn_poker"
+    assert result["values"] == pytest.approx([1 / 8, -1 / 8])
+    assert result["best_values"] == pytest.approx([1 / 2, 5 / 12])
+    assert result["gains"] == pytest.approx([3 / 8, 13 / 24])
+    assert result["nash_conv"] == pytest.approx(11 / 12)
+    assert result["exploitability"] == pytest.approx(11 / 24)
+
+
+def test_export(run, uniform, tmp_path):
+    file = tmp_path / "uniform.csv"
+    answer = run("evaluate", uniform, "--export", file)
+    assert answer.err == f"wrote {file}\n"
+    lines = file.read_text().splitlines()
+    assert lines[0] == "player,infoset,action,probability"
+    assert len(lines) == 25
+    assert "0,0pb,bet,0.5" in lines
+
+
+def test_the_game_may_be_given(run, uniform):
+    assert run("evaluate", uniform, "--game", "kuhn_poker(num_cards=3)").code == 0
+
+
+def test_missing_file(run, tmp_path):
+    file = tmp_path / "none.policy"
+    answer = run("evaluate", file)
+    assert (answer.code, answer.err) == (1, f"error: there is no file {file}\n")
+
+
+def test_foreign_policy(run, uniform):
+    answer = run("evaluate", uniform, "--game", "leduc_poker")
+    assert answer.code == 1
+    assert answer.err.startswith(f"error: {uniform} is a policy for kuhn_poker ")
+    assert answer.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("damage", ["cut", "text", "empty", "archive", "directory"])
+def test_damaged_file(run, uniform, damage):
+    whole = uniform.read_bytes()
+    if damage == "directory":
+        uniform.unlink()
+        uniform.mkdir()
+    elif damage == "archive":  # one of NumPy's, but none of ours
+        np.savez(uniform.with_suffix(".npz"), probabilities=np.zeros(3))
+        uniform.with_suffix(".npz").rename(uniform)
+    else:
+        uniform.write_bytes({"cut": whole[: len(whole) // 2], "text": b"hello"}.get(damage, b""))
+    answer = run("evaluate", uniform)
+    assert answer.code == 1
+    assert answer.err.startswith(f"error: cannot read {uniform}: ")
+    assert answer.err.count("\n") == 1
+
+
+def test_bad_export_name(run, uniform):
+    assert run("evaluate", uniform, "--export", "x.xml").code == 2

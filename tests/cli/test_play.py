@@ -1,0 +1,143 @@
+"""`play`, with a typed conversation."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import counterplay as cp
+
+
+@pytest.fixture
+def bettor(tmp_path):
+    """A file with the policy of Kuhn poker that always bets."""
+    tree = cp.build_tree(cp.load_game("kuhn_poker"))
+    file = tmp_path / "bettor.policy"
+    cp.Policy(tree, [name == "bet" for name in tree.sequence_names]).save(file)
+    return file
+
+
+def test_an_episode_against_a_known_policy(run, bettor):
+    answer = run("play", "kuhn_poker", "--policy", bettor, "--episodes", 1, typed="pass\npass\n")
+    assert answer.code == 0
+    assert answer.lines[0] == "You are player 0 of kuhn_poker. ? shows help, q quits."
+    history = next(line for line in answer.lines if "History" in line)
+    assert re.fullmatch(
+        r"  History: chance: deal \d, chance: deal \d, you: pass, player 1: bet, you: pass", history
+    )
+    assert "  Utilities: you -1, player 1 +1" in answer.lines
+    assert answer.lines[-1] == "  Your score: -1 in 1 episode, -1.000 per episode."
+
+
+def test_shows_only_what_the_person_knows(run, bettor):
+    answer = run("play", "kuhn_poker", "--policy", bettor, "--episodes", 1, typed="1\n1\n")
+    known = [line for line in answer.lines if "You know" in line]
+    card = re.search(r"chance: deal (\d)", answer.out).group(1)
+    assert known == [f"  You know: {card}", f"  You know: {card}pb"]
+
+
+@pytest.mark.parametrize("typed", ["2", "bet", "b", "BET", " be "])
+def test_number_name_or_prefix(run, bettor, typed):
+    answer = run("play", "kuhn_poker", "--policy", bettor, "--episodes", 1, typed=f"{typed}\n")
+    assert "you: bet, player 1: bet" in answer.out
+
+
+def test_asks_again_after_wrong_input(run, bettor):
+    answer = run("play", "kuhn_poker", "--policy", bettor, "--episodes", 1, typed="0\n3\nx\n\nb\n")
+    assert answer.code == 0
+    assert answer.out.count("Choose one of pass, bet; ? shows help.") == 4
+    assert "you: bet" in answer.out
+
+
+def test_prefix_that_fits_several(run):
+    answer = run("play", "goofspiel(num_cards=2)", "--iterations", 1, typed="bid\nq\n")
+    assert "'bid' fits bid 1, bid 2; which one?" in answer.out
+
+
+def test_names_that_are_numbers_are_not_numbered(run):
+    game = "matrix_game(payoffs=(((3,0),(0,1)),((-3,0),(0,-1))))"
+    answer = run("play", game, "--iterations", 10, "--episodes", 1, typed="2\n1\n")
+    assert "Choose one of 0, 1" in answer.out
+    assert "History: you: 1, player 1: " in answer.out
+
+
+def test_help_hint_and_probabilities(run, bettor):
+    typed = "?\nodds\nhint\nb\nodds\nq\n"
+    answer = run("play", "kuhn_poker", "--policy", bettor, typed=typed)
+    assert "  q     quit" in answer.lines
+    assert "No episode is finished yet." in answer.out
+    assert "pass 0.000, bet 1.000" in answer.out
+    assert re.search(r"player 1 knew '\db': pass 0.000, bet 1.000; took bet", answer.out)
+
+
+@pytest.mark.parametrize("typed", ["q\n", "", "b\nb\nq\n", "b\nb\n"])
+def test_quit_and_end_of_input(run, bettor, typed):
+    answer = run("play", "kuhn_poker", "--policy", bettor, typed=typed)
+    assert answer.code == 0
+    assert answer.lines[-1].startswith("Good-bye.")
+    assert ("in 2 episodes" in answer.lines[-1]) == ("b" in typed)
+    assert answer.err == ""
+
+
+def test_reveal(run, bettor):
+    options = ["--policy", bettor, "--episodes", 1]
+    hidden = run("play", "kuhn_poker", *options, typed="b\n")
+    shown = run("play", "kuhn_poker", *options, "--reveal", typed="b\n")
+    assert "knew" not in hidden.out
+    assert re.search(r"player 1 knew '\db': pass 0.000, bet 1.000; took bet", shown.out)
+
+
+def test_same_seed_same_cards(run, bettor):
+    options = ["kuhn_poker", "--policy", bettor, "--seed", 5, "--episodes", 10]
+    first, second = (run("play", *options, typed="b\n" * 10) for _ in range(2))
+    assert first == second
+    assert len(set(re.findall(r"You know: (\d)\n", first.out))) > 1
+
+
+def test_other_seats(run):
+    answer = run(
+        *("play", "kuhn_poker(players=3)", "--player", 1, "--iterations", 10),
+        *("--episodes", 1, "--seed", 0, "--reveal"),
+        typed="pass\n" * 2,
+    )
+    assert answer.code == 0
+    assert "player 0: " in answer.out
+    assert "you: pass, player 2: " in answer.out
+    assert re.search(r"Utilities: player 0 .+, you .+, player 2 ", answer.out)
+
+
+def test_solves_first_without_a_policy(run):
+    answer = run("play", "kuhn_poker", "--algorithm", "cfr_plus", typed="")
+    assert answer.err == "The opponent's exploitability is 8.74e-05.\n"
+
+
+def test_waits_when_the_person_has_nothing_to_choose(run, tmp_path):
+    tree = cp.build_tree(cp.load_game("king_ace_poker"))
+    file = tmp_path / "checker.policy"
+    cp.Policy(tree, [name in ("check", "fold") for name in tree.sequence_names]).save(file)
+    options = ["play", "king_ace_poker", "--policy", file, "--player", 1]
+    assert run(*options, typed="\n\nq\n").lines[-1].endswith("per episode.")
+    answer = run(*options, typed="\n\nq\n")
+    assert answer.out.count("You had no choice this time") == 3
+    assert "in 3 episodes" in answer.lines[-1]
+    assert "You had no choice" not in run(*options, "--episodes", 2).out
+
+
+def test_foreign_policy(run, bettor):
+    answer = run("play", "leduc_poker", "--policy", bettor)
+    assert answer.code == 1
+    assert answer.err.startswith(f"error: {bettor} is a policy for kuhn_poker")
+
+
+def test_missing_policy(run, tmp_path):
+    answer = run("play", "kuhn_poker", "--policy", tmp_path / "none")
+    assert (answer.code, answer.err) == (1, f"error: there is no file {tmp_path / 'none'}\n")
+
+
+def test_interrupt_at_the_prompt(run, bettor, monkeypatch):
+    def interrupted(prompt):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("builtins.input", interrupted)
+    assert run("play", "kuhn_poker", "--policy", bettor).code == 130

@@ -1,0 +1,67 @@
+"""Progress bars: on stderr, and only where a terminal watches."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from counterplay.cli.progress import Bar, build
+from counterplay.games.kuhn_poker import KuhnPoker
+
+pty = pytest.importorskip("pty")
+
+
+def test_bar_goes_to_the_terminal_and_results_to_stdout():
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "counterplay.cli.main", "solve", "kuhn_poker"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, text=True) as process:
+        os.close(theirs)
+        shown = _read_all(ours)
+        lines = process.stdout.read().splitlines()
+    assert process.returncode == 0
+    assert lines[0] == "iteration  exploitability"
+    assert lines[-1] == "1000  8.74e-05"
+    assert not any("\x1b" in line for line in lines)
+    assert "solving" in shown
+    assert "1,000 iterations in " in shown.splitlines()[-1]
+
+
+def _read_all(handle):
+    text = b""
+    while True:
+        try:
+            part = os.read(handle, 4096)
+        except OSError:  # the other end is closed
+            part = b""
+        if not part:
+            os.close(handle)
+            return text.decode()
+        text += part
+
+
+def test_nothing_without_a_terminal(capsys):
+    with Bar("solving", "it", total=10) as bar:
+        bar.update(5, note="half")
+        bar.print("a result")
+    assert capsys.readouterr() == ("a result\n", "")
+
+
+def test_results_are_printed_beside_the_bar(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    with Bar("solving", "it", total=10) as bar:
+        bar.update(5, note="half")
+        assert bar.progress.live.is_started
+        bar.print("a result")
+        assert bar.progress.live.is_started
+    assert not bar.progress.live.is_started
+    assert capsys.readouterr().out == "a result\n"
+
+
+def test_building_quickly_shows_nothing(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert build(KuhnPoker()).num_nodes == 58
+    assert capsys.readouterr() == ("", "")

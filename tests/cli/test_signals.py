@@ -1,0 +1,51 @@
+"""Ctrl-C and SIGTERM."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from counterplay.cli.signals import first_signal, terminate_as_interrupt
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_first_signal_asks_and_second_interrupts(number):
+    with pytest.raises(KeyboardInterrupt), first_signal() as came:  # noqa: PT012
+        assert not came()
+        signal.raise_signal(number)
+        assert came()
+        signal.raise_signal(number)
+
+
+def test_handlers_are_put_back():
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    with terminate_as_interrupt(), first_signal():
+        assert signal.getsignal(signal.SIGINT) is not before[0]
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+
+
+def test_terminate_is_an_interrupt():
+    with pytest.raises(KeyboardInterrupt), terminate_as_interrupt():
+        signal.raise_signal(signal.SIGTERM)
+
+
+def test_second_signal_ends_even_compiled_code():
+    # the hash runs for hours, without Python, and so without Python's handlers
+    program = """
+import hashlib
+from counterplay.cli.signals import first_signal
+with first_signal():
+    print("ready", flush=True)
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 2_000_000_000)
+"""
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        while process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.2)
+    assert process.returncode == 130

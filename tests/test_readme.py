@@ -1,0 +1,49 @@
+"""Every example in the README runs, and prints what the README says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from counterplay.cli.main import main
+from counterplay.registry import ALGORITHMS, GAMES
+
+README = (Path(__file__).parent.parent / "README.md").read_text()
+PYTHON = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+CONSOLE = re.findall(r"```console\n(.*?)```", README, re.DOTALL)
+
+
+@pytest.mark.parametrize("code", PYTHON, ids=lambda code: code.split("\n")[0])
+def test_python(code, tmp_path, monkeypatch, capsys):
+    """A comment after print() is the start of what it prints, up to an ellipsis."""
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "README.md", "exec"), {})
+    printed = capsys.readouterr().out.splitlines()
+    claims = re.findall(r"^print\(.*\)  +# (.*)$", code, re.MULTILINE)
+    assert len(printed) == len(claims) > 0
+    for claim, line in zip(claims, printed, strict=True):
+        pattern = re.escape(claim.split(", exact")[0]).replace(re.escape("..."), r"\d*")
+        assert re.match(pattern, line) or "what the best" in claim, (claim, line)
+
+
+def test_console(capsys):
+    commands = [block for block in CONSOLE if block.startswith("$ counterplay")]
+    assert commands
+    for block in commands:
+        command, _, output = block.partition("\n")
+        assert main(command.split()[2:]) == 0
+        assert capsys.readouterr().out == output
+
+
+def test_tables_are_complete():
+    for name in GAMES | ALGORITHMS:
+        assert f"`{name}`" in README
+
+
+def test_first_screen():
+    """One sentence, one picture, install, Python and command line within the first 50 lines."""
+    start = "\n".join(README.splitlines()[:50])
+    for part in ("![", "make demo", "make test", "```python", "$ counterplay solve"):
+        assert part in start
