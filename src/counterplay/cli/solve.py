@@ -112,10 +112,14 @@ def _best(records: tuple[Record, ...]) -> Record:
 
 
 def _summary(result: Result, judgement: Judgement) -> str:
-    rate = result.iterations / max(result.seconds, 1e-9)
+    first = result.records[0]  # compilation included, where there is any
+    after = max(result.seconds - first.seconds, 1e-9)
+    rate = f"{(result.iterations - first.iteration) / after:,.0f}/s after the first"
     values = ", ".join(f"{value:.6f}" for value in judgement.values)
     plural = "s" * (result.iterations != 1)
-    text = f"{result.iterations:,} iteration{plural} in {result.seconds:.2f} s ({rate:,.0f}/s)"
+    text = f"{result.iterations:,} iteration{plural} in {result.seconds:.2f} s"
+    if result.iterations > first.iteration:
+        text += f", {rate}"
     if result.stopped:
         text = f"interrupted after {text}; best at {_best(result.records).iteration:,}"
     return f"{text}; player values {values}"

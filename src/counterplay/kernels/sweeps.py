@@ -10,7 +10,8 @@ because signed indices and loops of unknown length cost half the speed (benchmar
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, uint64
+from numba import njit
+from numpy import uint64
 
 kernel = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"}, forceinline=True)
 ONE, TWO, THREE = np.uint64(1), np.uint64(2), np.uint64(3)
