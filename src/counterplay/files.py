@@ -7,6 +7,7 @@ disk leaves the old file as it was.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import tempfile
@@ -45,7 +46,8 @@ def _replace(path: str | Path, write: Callable[[BinaryIO], object]) -> None:
             os.chmod(temporary, 0o644)
             os.replace(temporary, path)
         except BaseException:
-            os.unlink(temporary)
+            with contextlib.suppress(FileNotFoundError):  # it may just have been moved
+                os.unlink(temporary)
             raise
     except OSError as error:
         raise RunError(f"cannot write {path}: {error.strerror or error}") from error

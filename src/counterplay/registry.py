@@ -30,6 +30,7 @@ ALGORITHMS = {
     "cfr_hedge": "counterplay.tabular.cfr_hedge:CFRHedge",
     "cfr_plus": "counterplay.tabular.cfr_plus:CFRPlus",
     "dcfr": "counterplay.tabular.dcfr:DCFR",
+    "deep_hedge": "counterplay.deep.deep_hedge:DeepHedge",
     "linear_cfr": "counterplay.tabular.linear_cfr:LinearCFR",
     "pcfr_plus": "counterplay.tabular.pcfr_plus:PCFRPlus",
     "pdcfr_plus": "counterplay.tabular.pdcfr_plus:PDCFRPlus",
@@ -50,7 +51,12 @@ def load_algorithm(spec: str, **parameters: Any) -> Any:
 def find_class(registry: dict[str, str], name: str) -> type:
     """Import the class that stands under `name`."""
     module, attribute = registry[name].split(":")
-    return getattr(importlib.import_module(module), attribute)
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except ModuleNotFoundError as error:
+        if module.startswith("counterplay.deep.") and error.name in ("jax", "jaxlib"):
+            raise ConfigError(f"{name} needs JAX: pip install 'counterplay[deep]'") from error
+        raise
 
 
 def spec_of(thing: Any) -> str:

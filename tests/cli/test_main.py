@@ -11,6 +11,7 @@ from counterplay import __version__
 from counterplay.cli import games
 
 COMMANDS = ["games", "algorithms", "inspect", "solve", "evaluate", "play"]
+COMMANDS += ["run", "resume", "plot", "compare"]
 
 
 def test_version(run):

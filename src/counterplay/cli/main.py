@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -13,10 +13,14 @@ from typer.main import get_command
 
 from counterplay import __version__
 from counterplay.cli.algorithms import algorithms
+from counterplay.cli.compare import compare
 from counterplay.cli.evaluate import evaluate
 from counterplay.cli.games import games
 from counterplay.cli.inspect import inspect
 from counterplay.cli.play import play
+from counterplay.cli.plot import plot
+from counterplay.cli.resume import resume
+from counterplay.cli.run import run
 from counterplay.cli.signals import terminate_as_interrupt
 from counterplay.cli.solve import solve
 from counterplay.errors import ConfigError, CounterplayError
@@ -32,7 +36,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (games, algorithms, inspect, solve, evaluate, play):
+COMMANDS: tuple[Callable[..., None], ...] = (
+    *(games, algorithms, inspect, solve, evaluate, play),
+    *(run, resume, plot, compare),
+)
+for command in COMMANDS:
     app.command()(command)
 
 

@@ -1,0 +1,228 @@
+"""Deep-Hedge MCCFR written the straightforward way: a recursion that calls networks node by node.
+
+This is the listing of the thesis in NumPy, on the rules themselves, without a tree. It serves as
+the correctness twin (tests/deep/test_deep_hedge.py feeds it the same random numbers and expects the
+same networks) and as what the compiled program is compared with for speed:
+
+    python benchmarks/plain_deep_hedge.py kuhn_poker leduc_poker
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import numpy as np
+
+from counterplay.game import CHANCE, TERMINAL
+
+
+def forward(net, x):
+    """Outputs for one input, and what the backward pass needs."""
+    kept = []
+    for weights, biases in net[:-1]:
+        z = x @ weights + biases
+        width = min(x.size, z.size)
+        y = np.maximum(z, 0.0)
+        y[:width] += x[:width]
+        kept.append((x, z))
+        x = y
+    weights, biases = net[-1]
+    return x @ weights + biases, [*kept, (x, None)]
+
+
+def backward(net, kept, slope, gradient):
+    """Add to `gradient` the slope of one output vector, taken back through the layers."""
+    for layer in range(len(net) - 1, -1, -1):
+        x, z = kept[layer]
+        through = slope if z is None else slope * (z > 0.0)
+        gradient[layer][0] += np.outer(x, through)
+        gradient[layer][1] += through
+        back = net[layer][0] @ through
+        if z is not None:
+            width = min(x.size, slope.size)
+            back[:width] += slope[:width]
+        slope = back
+
+
+def softmax(logits):
+    weights = np.exp(logits - logits.max())
+    return weights / weights.sum()
+
+
+class PlainDeepHedge:
+    """The algorithm with the hyper-parameters of `counterplay.DeepHedge`, on a game's rules."""
+
+    def __init__(self, game, hyper, strategy, baseline):
+        self.game, self.a = game, hyper
+        self.strategy, self.baseline = strategy, baseline
+        self.num_outputs = strategy[0][-1][1].size
+        self.scale = 1.0
+
+    def iterate(self, t, draws):
+        """One iteration; `draws(player, part)` gives the random numbers [D, B] of a part."""
+        a = self.a
+        for player in range(self.game.num_players):
+            table = draws(player, 0)
+            decisions = []
+            for episode in range(a.player_traversals):
+                self.traverse(player, table[:, episode], decisions, [])
+            self.hedge(player, decisions, t)
+            table = draws(player, 1)
+            for series in range(a.player_update_freq):
+                visits = []
+                for episode in range(a.baseline_traversals):
+                    column = series * a.baseline_traversals + episode
+                    self.traverse(player, table[:, column], [], visits)
+                self.fit(player, visits, t)
+
+    def traverse(self, player, draws, decisions, visits):
+        """Play one episode; collect regrets at the player's decisions, and values everywhere."""
+        state, start = self.open(self.game.initial_state(), draws[0])
+        del start
+        return self.visit(player, state, 0, 1.0, draws, decisions, visits)
+
+    def open(self, state, draw):
+        """Follow chance from a state to the next decision or end, by one uniform number."""
+        leaves = []
+        stack = [(state, 1.0)]
+        while stack:
+            here, probability = stack.pop()
+            if self.game.player(here) != CHANCE:
+                leaves.append((here, probability))
+                continue
+            for action, p in reversed(self.game.chance_outcomes(here)):
+                stack.append((self.game.next_state(here, action), probability * p))
+        passed = 0.0
+        for here, probability in leaves[:-1]:
+            passed += probability
+            if draw < np.float32(passed):
+                return here, leaves
+        return leaves[-1][0], leaves
+
+    def visit(self, player, state, turn, reach, draws, decisions, visits):
+        game, a = self.game, self.a
+        who = game.player(state)
+        if who == TERMINAL:
+            return game.utilities(state)[player] * self.scale
+        actions = game.actions(state)
+        n = len(actions)
+        logits, _ = forward(self.strategy[who], self.see(state, who))
+        policy = softmax(logits[:n])
+        own = who == player
+        mixed = a.epsilon / n + (1.0 - a.epsilon) * policy if own else policy
+        chosen = min(int((np.cumsum(mixed) <= draws[2 * turn + 1]).sum()), n - 1)
+        after, _ = self.open(game.next_state(state, actions[chosen]), draws[2 * turn + 2])
+        below = reach * mixed[chosen] if own else reach
+        later = self.visit(player, after, turn + 1, below, draws, decisions, visits)
+        guess = np.zeros(n)
+        if own or a.augmented_baseline:
+            seen = self.see(state, player)
+            guess = forward(self.baseline[player], seen)[0][:n]
+            visits.append((seen, chosen, later))
+        values = guess.copy()
+        values[chosen] += (later - guess[chosen]) / mixed[chosen]
+        mean = policy @ values
+        if own:
+            decisions.append((self.see(state, player), (values - mean) / reach))
+        return mean
+
+    def see(self, state, player):
+        return np.array(self.game.observation(state, player), float)
+
+    def hedge(self, player, decisions, t):
+        a, net = self.a, self.strategy[player]
+        gradient = [[np.zeros_like(w), np.zeros_like(b)] for w, b in net]
+        share = 1.0 / self.num_outputs if a.mean_over_actions else 1.0
+        for seen, regret in decisions:
+            n = regret.size
+            logits, kept = forward(net, seen)
+            y = logits[:n] - logits[:n].mean()
+            policy = softmax(logits[:n])
+            push = np.where(regret > 0, y <= a.logits_threshold, y >= -a.logits_threshold) * regret
+            push = push - push.mean()
+            entropy = -(policy * np.log(policy)).sum()
+            push -= a.entropy_cost * t**-a.entropy_decay * policy * (np.log(policy) + entropy)
+            slope = np.zeros(self.num_outputs)
+            slope[:n] = -share * push / len(decisions)
+            backward(net, kept, slope, gradient)
+        self.descend(net, gradient, t, a.player_lr_init, a.player_lr_end)
+
+    def fit(self, player, visits, t):
+        net = self.baseline[player]
+        gradient = [[np.zeros_like(w), np.zeros_like(b)] for w, b in net]
+        for seen, chosen, target in visits:
+            values, kept = forward(net, seen)
+            slope = np.zeros(self.num_outputs)
+            slope[chosen] = 2.0 * (values[chosen] - target) / len(visits)
+            backward(net, kept, slope, gradient)
+        self.descend(net, gradient, t, self.a.baseline_lr_init, self.a.baseline_lr_end)
+
+    def descend(self, net, gradient, t, start, floor):
+        a = self.a
+        rate = max(start * a.decay_rate ** (t / a.decay_steps), floor)
+        clip = a.gradient_clipping_value
+        for (weights, biases), (for_weights, for_biases) in zip(net, gradient, strict=True):
+            weights -= rate * (np.clip(for_weights, -clip, clip) + a.weight_decay * weights)
+            biases -= rate * (np.clip(for_biases, -clip, clip) + a.weight_decay * biases)
+
+
+SETTINGS = {
+    "kuhn_poker": {},
+    "leduc_poker": {
+        "player_units": (196, 196, 48),
+        "baseline_units": (128, 128, 32),
+        "player_traversals": 64,
+        "baseline_traversals": 16,
+        "player_update_freq": 4,
+    },
+}
+SETTINGS["goofspiel"] = SETTINGS["leduc_poker"] | {
+    "player_traversals": 32,
+    "player_update_freq": 2,
+    "entropy_cost": 0.0,
+    "average_every": 25,
+}
+
+
+def main(specs):
+    import jax
+
+    import counterplay as cp
+
+    for spec in specs:
+        game = cp.load_game(spec)
+        tree = cp.build_tree(game)
+        settings = SETTINGS.get(spec.split("(")[0], {})
+        algorithm = cp.DeepHedge(augmented_baseline=False, **settings)
+        memory = algorithm.step(tree, algorithm.init(tree), 5)
+        networks = jax.tree.map(np.array, (memory.state.strategy, memory.state.baseline))
+        plain = PlainDeepHedge(game, algorithm, *networks)
+        rng = np.random.default_rng(0)
+        episodes = (
+            algorithm.player_traversals,
+            algorithm.player_update_freq * algorithm.baseline_traversals,
+        )
+
+        def draws(player, part, rng=rng, tree=tree, episodes=episodes):
+            return rng.random((2 * tree.longest_episode + 1, episodes[part]))
+
+        fast, slow = [], []
+        for turn in range(5):
+            count = 100 if tree.num_nodes > 1000 else 2000
+            began = time.perf_counter()
+            memory = algorithm.step(tree, memory, count)
+            jax.block_until_ready(memory.state.key)
+            fast.append((time.perf_counter() - began) / count)
+            began = time.perf_counter()
+            plain.iterate(turn + 1, draws)
+            slow.append(time.perf_counter() - began)
+        ours, theirs = np.median(fast), np.median(slow)
+        print(
+            f"{spec}: {1 / ours:,.0f} steps/s compiled, {1 / theirs:,.2f} steps/s node by node, "
+            f"ratio {theirs / ours:,.0f}"
+        )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:] or list(SETTINGS))

@@ -1,0 +1,48 @@
+"""`counterplay plot`: exploitability of runs as a picture or a page."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from counterplay.cli.common import check_outputs
+from counterplay.cli.compare import RunsArgument
+
+
+def plot(
+    runs: RunsArgument,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="A .png, .svg or .html file.")
+    ],
+    reference: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE[:NAME]", help="Reference curves to lay over; may be repeated."),
+    ] = None,
+    x: Annotated[str, typer.Option(metavar="step|seconds", help="Horizontal axis.")] = "step",
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(help="A policy to draw; may be repeated.", show_default="all"),
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="Title.", show_default="the game")] = None,
+    log_x: Annotated[bool, typer.Option("--log-x", help="Log scale horizontally too.")] = False,
+) -> None:
+    """Plot the exploitability of runs over time.
+
+    Runs that differ only in their seed become one line, their median, with a band around it.
+    """
+    from counterplay.experiment.plotting import plot as write
+
+    check_outputs(output, None)
+    write(
+        runs,
+        output,
+        references=reference or (),
+        x=x,
+        policies=policy or (),
+        title=title,
+        log_x=log_x,
+    )
+    print(f"wrote {output}", file=sys.stderr)

@@ -1,0 +1,143 @@
+"""`counterplay run`: an experiment from its config, in a folder of its own."""
+
+from __future__ import annotations
+
+import json as json_format
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from counterplay.cli.common import JsonOption, print_json, readable_seconds
+from counterplay.cli.signals import first_signal
+from counterplay.errors import ConfigError
+
+if TYPE_CHECKING:
+    from counterplay.experiment import Run, RunResult
+
+TensorBoardOption = Annotated[
+    bool, typer.Option("--tensorboard", help="Write TensorBoard events into the run folder too.")
+]
+
+
+def run(
+    config: Annotated[
+        Path, typer.Argument(metavar="CONFIG", help="A JSON file: game, networks, spec, device.")
+    ],
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Replaces spec.seed.", show_default=False)
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Replaces spec.max_steps.", show_default=False)
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Name of the run.", show_default="the config's")
+    ] = None,
+    runs: Annotated[
+        Path, typer.Option(metavar="DIR", help="Where run folders are made: DIR/<name>/<time>.")
+    ] = Path("runs"),
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Replaces any key; may be repeated."),
+    ] = None,
+    tensorboard: TensorBoardOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Run an experiment and keep all of it in a folder.
+
+    Ctrl-C writes a checkpoint and ends; `counterplay resume` goes on from there. Twice aborts.
+    """
+    from counterplay.cli.progress import build
+    from counterplay.experiment import new_run
+    from counterplay.experiment.running import tensorboard_writer
+
+    if tensorboard:
+        tensorboard_writer()  # complains before a folder is made
+    overrides = dict(_setting(text) for text in set_ or [])
+    given = {"spec.seed": seed, "spec.max_steps": steps, "name": name}
+    overrides |= {key: value for key, value in given.items() if value is not None}
+    follow(new_run(config, runs=runs, overrides=overrides, build=build), tensorboard, json)
+
+
+def follow(run: Run, tensorboard: bool, json: bool) -> None:
+    """Let a run go on to its end, printing records and progress."""
+    print(f"running {run.folder}", file=sys.stderr)
+    if run.note:
+        print(run.note, file=sys.stderr)
+    with _Follower(run, table=not json) as follower, first_signal() as stop:
+        result = run.advance(
+            report=follower.report, tick=follower.tick, stop=stop, tensorboard=tensorboard
+        )
+    if json:
+        print_json(as_json(result))
+    if result.stopped:
+        go_on = f"counterplay resume {result.folder}"
+        print(f"interrupted at step {result.step:,}; to go on: {go_on}", file=sys.stderr)
+        raise typer.Exit(130)
+    print(f"{result.step:,} steps in {readable_seconds(result.seconds)}", file=sys.stderr)
+
+
+class _Follower:
+    """Shows how a run goes: some records on stdout, a progress bar on stderr."""
+
+    def __init__(self, run: Run, table: bool):
+        from counterplay.cli.progress import Bar
+
+        self.run, self.table, self.columns, self.note = run, table, [""], ""
+        self.first, self.began = run.step, time.monotonic()
+        self.bar = Bar("running", "steps", total=run.config.max_steps)
+        self.bar.start -= run.seconds  # so that its rate is that of the whole run
+
+    def __enter__(self) -> _Follower:
+        self.bar.__enter__()
+        return self
+
+    def __exit__(self, *problem: Any) -> None:
+        self.bar.__exit__(*problem)
+
+    def tick(self, step: int) -> None:
+        left = self.run.config.max_steps - step
+        seconds = (time.monotonic() - self.began) / max(step - self.first, 1) * left
+        self.bar.update(step, note=f"{readable_seconds(seconds)} left{self.note}")
+
+    def report(self, record: dict[str, Any]) -> None:
+        policies = [key for key in record if key not in ("step", "seconds")]
+        self.note = f", exploitability {record[policies[0]]:.2e}"
+        if not self.table or not self._is_shown(record["step"]):
+            return
+        if self.columns != policies:
+            self.columns = policies
+            self.bar.print("  ".join(["step", *policies]))
+        values = [f"{record[policy]:.2e}" for policy in policies]
+        self.bar.print("  ".join([str(record["step"]), *values]))
+
+    def _is_shown(self, step: int) -> bool:
+        """Whether the record is the 1st, 2nd, 5th, 10th, ... of the regular ones, or the last."""
+        number, rest = divmod(step, self.run.config.evaluate_every)
+        round_number = str(number).strip("0") in ("1", "2", "5")
+        return step == 1 or self.run.finished or (rest == 0 and round_number)
+
+
+def as_json(result: RunResult) -> dict[str, Any]:
+    """What a run has come to, for machines."""
+    return {
+        "folder": str(result.folder),
+        "name": result.config.name,
+        "step": result.step,
+        "seconds": result.seconds,
+        "stopped": result.stopped,
+        "last": result.records[-1] if result.records else None,
+    }
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """Key and value of `key=value`; the value is JSON, or else a string."""
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise ConfigError(f"--set {text!r}: write key=value, such as epsilon=0.1")
+    try:
+        return key.strip(), json_format.loads(value)
+    except ValueError:
+        return key.strip(), value

@@ -1,0 +1,1 @@
+"""Algorithms with networks, on JAX, one per file."""

@@ -1,0 +1,181 @@
+"""Checkpoints: the memory of a run on disk, and how far the run had come.
+
+A new checkpoint is written whole beside the old one, which then becomes the previous one; at every
+moment there is a good one under its name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from counterplay import __version__
+from counterplay.errors import ConfigError, RunError
+from counterplay.experiment.config import Config
+from counterplay.experiment.folder import CHECKPOINT, METRICS, PREVIOUS
+from counterplay.experiment.memory import Leaves, flatten, restore
+from counterplay.files import read_arrays, write_arrays
+
+FORMAT, VERSION = "counterplay checkpoint", 1
+NEXT, SPARE = "checkpoint.next.npz", "checkpoint.spare.npz"  # for the moment of writing
+MEMORY = "memory."  # before the path of each array
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run has come."""
+
+    step: int = 0
+    seconds: float = 0.0  # spent in the algorithm
+    recorded: int = 0  # the last step that was evaluated
+    metrics_bytes: int = 0  # the length of metrics.jsonl
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint read back."""
+
+    path: Path
+    progress: Progress
+    leaves: Leaves
+    note: str = ""  # why it is not the latest one
+
+    def memory(self, template: Any) -> Any:
+        """The memory, shaped like what `algorithm.init` returns."""
+        try:
+            return restore(template, self.leaves)
+        except ConfigError as error:
+            raise ConfigError(
+                f"{self.path} does not fit this algorithm and game: {error}"
+            ) from error
+
+
+def write_checkpoint(folder: Path, config: Config, game: str, at: Progress, memory: Any) -> Path:
+    """Write a checkpoint; if that fails, the one before stays as it was."""
+    leaves = flatten(memory)
+    path = folder / NEXT
+    write_arrays(
+        path,
+        FORMAT,
+        {
+            "version": VERSION,
+            "counterplay": __version__,
+            "identity": _identity(config, game),
+            "progress": vars(at),
+            "scalars": leaves.scalars,
+            "on_device": leaves.on_device,
+        }
+        | {MEMORY + name: array for name, array in leaves.arrays.items()},
+    )
+    try:
+        _sync(path)
+        _keep_previous(folder)
+        os.replace(path, folder / CHECKPOINT)
+        _sync(folder)
+    except OSError as error:
+        raise RunError(f"cannot write {folder / CHECKPOINT}: {error.strerror or error}") from error
+    return folder / CHECKPOINT
+
+
+def load_checkpoint(folder: Path, config: Config, game: str) -> Checkpoint | None:
+    """The latest checkpoint that can be used; None if there is none at all.
+
+    Raises:
+        ConfigError: it belongs to another game, algorithm or version.
+        RunError: it is damaged, or metrics.jsonl has lost records, and so with the previous one.
+    """
+    problems = []
+    metrics = folder / METRICS
+    length = metrics.stat().st_size if metrics.exists() else 0
+    for path in (folder / CHECKPOINT, folder / PREVIOUS):
+        if not path.exists():
+            continue
+        try:
+            found = _read(path, config, game)
+        except RunError as error:
+            problems.append(str(error))
+            continue
+        if found.progress.metrics_bytes <= length:
+            note = "; ".join([*problems, f"going on from {path}"]) if problems else ""
+            return Checkpoint(found.path, found.progress, found.leaves, note)
+        problems.append(f"{metrics} lacks records that {path} had")
+    if problems:
+        raise RunError("; ".join([*problems, "put them back, or remove them to start afresh"]))
+    return None
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what a process that was killed while writing has left behind."""
+    for pattern in (NEXT, SPARE, f".{NEXT}.*", ".config.json.*", ".env.json.*"):
+        for path in folder.glob(pattern):
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
+def _read(path: Path, config: Config, game: str) -> Checkpoint:
+    try:
+        values = read_arrays(path, FORMAT)
+    except RunError as error:
+        if error.__cause__ is None:  # a whole file, but of another kind
+            raise ConfigError(str(error)) from error
+        raise
+    if values.get("version") != VERSION:
+        found = f"{path} is a checkpoint of version {values.get('version')}"
+        raise ConfigError(f"{found} (counterplay {values.get('counterplay')}), not {VERSION}")
+    try:
+        _check_identity(path, values["identity"], _identity(config, game))
+        arrays = {
+            name.removeprefix(MEMORY): array
+            for name, array in values.items()
+            if name.startswith(MEMORY)
+        }
+        leaves = Leaves(arrays, values["scalars"], values["on_device"])
+        return Checkpoint(path, Progress(**values["progress"]), leaves)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise RunError(f"{path} is not a whole checkpoint ({error})") from error
+
+
+def _identity(config: Config, game: str) -> dict[str, Any]:
+    """What a checkpoint must share with the run that goes on from it."""
+    full = config.to_json()
+    fields = full["networks"] | full["spec"]
+    for name in ("max_steps", "evaluate_every", "checkpoint_every"):
+        del fields[name]
+    return {"game": game, "algorithm": config.algorithm_name} | fields
+
+
+def _check_identity(path: Path, found: dict[str, Any], wanted: dict[str, Any]) -> None:
+    for key in wanted | found:
+        have, want = found.get(key, "nothing"), wanted.get(key, "nothing")
+        if have != want:
+            raise ConfigError(f"{path} is from another run: {key} is {have} there, {want} here")
+
+
+def _keep_previous(folder: Path) -> None:
+    """Let the present checkpoint also be the previous one."""
+    present, spare = folder / CHECKPOINT, folder / SPARE
+    if not present.exists():
+        return
+    spare.unlink(missing_ok=True)
+    try:
+        os.link(present, spare)
+    except OSError:  # a file system without links
+        shutil.copyfile(present, spare)
+    os.replace(spare, folder / PREVIOUS)
+    spare.unlink(missing_ok=True)  # replacing a file by itself does nothing
+
+
+def _sync(path: Path) -> None:
+    """Have a file, or the names in a folder, on the disk before going on."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError:
+        if not path.is_dir():  # some systems cannot do it for folders
+            raise
+    finally:
+        os.close(handle)

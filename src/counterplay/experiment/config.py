@@ -1,0 +1,297 @@
+"""What a run is told: one JSON object, checked key by key.
+
+The keys of `networks` and `spec` are the fields of the algorithm's class, those of `game.params`
+the fields of the game's class: names, types and defaults stand there and nowhere else.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Literal, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+
+from counterplay.errors import ConfigError, suggestion
+from counterplay.game import Game
+from counterplay.registry import ALGORITHMS, GAMES, find_class, load_algorithm, load_game
+
+NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]*"  # of a run: it names a folder
+TYPES = {  # pydantic's name of an error -> what the value must be
+    "int_type": "an integer",
+    "int_from_float": "an integer",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "string_type": "a string",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "dict_type": "an object",
+    "model_type": "an object",
+    "string_pattern_mismatch": "letters, digits and any of _ . - (it names a folder)",
+}
+
+
+class Section(BaseModel):
+    """Unknown keys and wrong types are errors; an integer may stand for a number."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, protected_namespaces=())
+
+
+class RunSection(Section):
+    """The part of `spec` that is the same for every algorithm."""
+
+    max_steps: int = Field(ge=1)
+    seed: int = Field(0, ge=0, lt=2**63)
+    evaluate_every: int = Field(250, ge=1)
+    checkpoint_every: int = Field(25_000, ge=1)
+
+
+class GameSection(Section):
+    name: str
+    params: dict[str, Any] = {}
+
+
+class Outline(Section):
+    """The sections, before it is known which algorithm and game fill them."""
+
+    name: str = Field(pattern=f"^{NAME}$")
+    algorithm: str = "deep_hedge"
+    game: GameSection
+    networks: dict[str, Any] = {}
+    spec: dict[str, Any] = {}
+    device: Literal["cpu", "gpu", "tpu"] = "cpu"
+
+
+@dataclass(frozen=True)
+class Config:
+    """One algorithm, game and seed, and how long to run; `load_config` makes it."""
+
+    name: str
+    algorithm_name: str
+    algorithm: Any
+    game_name: str
+    game: Game
+    max_steps: int
+    seed: int = 0
+    evaluate_every: int = 250
+    checkpoint_every: int = 25_000
+    device: str = "cpu"
+
+    def to_json(self) -> dict[str, Any]:
+        """The complete object, every default spelled out; `load_config` reads it back."""
+        values = _field_values(self.algorithm)
+        networks = network_fields(type(self.algorithm))
+        own = {name: getattr(self, name) for name in RunSection.model_fields}
+        rest = {key: value for key, value in values.items() if key not in networks}
+        return {
+            "name": self.name,
+            "algorithm": self.algorithm_name,
+            "game": {"name": self.game_name, "params": _field_values(self.game)},
+            "networks": {key: values[key] for key in networks},
+            "spec": own | rest,
+            "device": self.device,
+        }
+
+    def with_steps(self, max_steps: int) -> Config:
+        """The same run, longer or shorter."""
+        return replace(self, max_steps=max_steps)
+
+
+def load_config(
+    source: str | Path | Mapping[str, Any] | Config, overrides: Mapping[str, Any] | None = None
+) -> Config:
+    """Read and check a config: a JSON file, or what one would hold.
+
+    `overrides` maps keys to values: `epsilon`, or in full `spec.epsilon`, `game.params.players`.
+    """
+    if isinstance(source, Config):
+        source = source.to_json()
+    if isinstance(source, Mapping):
+        where, raw, stem = "config", json.loads(json.dumps(source)), "run"
+    else:
+        where, raw, stem = str(source), _read(Path(source)), Path(source).stem
+    if not isinstance(raw, dict):
+        raise ConfigError(f"{where}: must be an object with the keys {_list(Outline.model_fields)}")
+    raw.setdefault("name", re.sub(r"[^A-Za-z0-9_.-]", "_", stem).lstrip("._-") or "run")
+    for key, value in (overrides or {}).items():
+        _override(where, raw, key, value)
+    outline = _validate(where, Outline, raw)
+    algorithm = _class(where, "algorithm", ALGORITHMS, outline.algorithm)
+    game = _class(where, "game", GAMES, outline.game.name, "game.name")
+    return _complete(where, _validate(where, _model(algorithm, game), raw))
+
+
+def network_fields(algorithm: type) -> tuple[str, ...]:
+    """The fields of an algorithm that belong in the section `networks`: the sizes of layers."""
+    return tuple(f.name for f in fields(algorithm) if f.name.endswith("_units"))
+
+
+def _read(path: Path) -> Any:
+    def no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        keys = [key for key, _ in pairs]
+        for key in keys:
+            if keys.count(key) > 1:
+                raise ConfigError(f"{path}: the key {key!r} stands there twice")
+        return dict(pairs)
+
+    try:
+        return json.loads(path.read_bytes(), object_pairs_hook=no_twins)
+    except FileNotFoundError as error:
+        raise ConfigError(f"there is no file {path}") from error
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror or error}") from error
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path}: not JSON: {error}") from error
+
+
+def _override(where: str, raw: dict[str, Any], key: str, value: Any) -> None:
+    """Set one key of the raw object, creating its section where there is none yet."""
+    path = key.split(".")
+    if len(path) == 1 and key not in Outline.model_fields:
+        path.insert(0, "networks" if key.endswith("_units") else "spec")
+    section = raw
+    for part in path[:-1]:
+        section = section.setdefault(part, {})
+        if not isinstance(section, dict):
+            raise ConfigError(f"{where}: cannot set {key!r}: {part!r} is no object")
+    section[path[-1]] = value
+
+
+def _class(where: str, kind: str, registry: dict[str, str], name: str, key: str = "") -> type:
+    if name not in registry:
+        near = suggestion(name, registry)
+        text = f"unknown {kind} {name!r}{near} (counterplay {kind}s lists all)"
+        raise ConfigError(f"{where}: {key or kind}: {text}")
+    try:
+        return find_class(registry, name)
+    except ModuleNotFoundError as error:
+        extra = registry[name].split(".")[1]
+        text = f"{name} needs the package {error.name}: pip install 'counterplay[{extra}]'"
+        raise ConfigError(f"{where}: {key or kind}: {text}") from error
+
+
+def _model(algorithm: type, game: type) -> type[BaseModel]:
+    """The outline with the fields of this algorithm and this game in its sections."""
+    keys = _model_fields(algorithm)
+    networks = {key: keys.pop(key) for key in network_fields(algorithm)}
+    parts: dict[str, type[BaseModel]] = {
+        "params": create_model("Params", __base__=Section, **_model_fields(game)),
+        "networks": create_model("Networks", __base__=Section, **networks),
+        "spec": create_model("Spec", __base__=RunSection, **keys),
+    }
+    parts["game"] = create_model("Game", __base__=GameSection, params=_section(parts.pop("params")))
+    sections: dict[str, Any] = {name: _section(part) for name, part in parts.items()}
+    return create_model("Config", __base__=Outline, **sections)
+
+
+def _model_fields(cls: type) -> dict[str, Any]:
+    types = get_type_hints(cls)
+    return {f.name: (types[f.name], _default(f)) for f in fields(cls)}
+
+
+def _default(field: Any) -> Any:
+    if field.default_factory is not MISSING:
+        return Field(default_factory=field.default_factory)
+    return ... if field.default is MISSING else field.default
+
+
+def _section(model: type[BaseModel]) -> tuple[Any, Any]:
+    """A section may be left out where every key has a default."""
+    needed = any(field.is_required() for field in model.model_fields.values())
+    return (model, Field(default_factory=dict, validate_default=True) if needed else model())
+
+
+def _validate(where: str, model: type[BaseModel], raw: dict[str, Any]) -> Any:
+    try:
+        return model.model_validate_json(json.dumps(raw))
+    except ValidationError as error:
+        # a mistyped key is also a missing one: the first says more
+        found = sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+        raise ConfigError(f"{where}: {_explain(model, found[0])}") from None
+
+
+def _explain(model: type[BaseModel], error: Any) -> str:
+    path, kind, context = error["loc"], error["type"], error.get("ctx", {})
+    name = ".".join(map(str, path))
+    if kind == "extra_forbidden":
+        return f"{name}: unknown key{_hint(model, path)}"
+    if kind == "missing":
+        return f"{name}: missing key"
+    wanted = {
+        "literal_error": f"one of {context.get('expected')}",
+        "greater_than_equal": f"at least {context.get('ge')}",
+    }
+    must = wanted.get(kind) or TYPES.get(kind)
+    value = json.dumps(error["input"])
+    value = value if len(value) <= 60 else f"{value[:56]} ..."
+    return f"{name} is {value}, must be {must}" if must else f"{name} is {value}: {error['msg']}"
+
+
+def _hint(model: type[BaseModel], path: tuple[str, ...]) -> str:
+    """What may have been meant: a key of this section, or the same key of another one."""
+    *above, key = path
+    for other in ("networks", "spec"):
+        section = model.model_fields[other].annotation
+        if above != [other] and key in getattr(section, "model_fields", {}):
+            return f"; it belongs in {other}"
+    known: Any = model
+    for part in above:
+        known = known.model_fields[part].annotation
+    names = list(known.model_fields)
+    return (
+        suggestion(key, names)
+        or f" ({'the keys are ' + _list(names) if names else 'this section takes none'})"
+    )
+
+
+def _complete(where: str, checked: Any) -> Config:
+    """The config with its game and algorithm, whose classes check their ranges."""
+    own = {name: getattr(checked.spec, name) for name in RunSection.model_fields}
+    given = _values(checked.networks) | _values(checked.spec)
+    given = {key: value for key, value in given.items() if key not in own}
+    try:
+        algorithm = load_algorithm(checked.algorithm, **given)
+    except ConfigError as error:
+        networks = type(checked.networks).model_fields
+        raise ConfigError(_placed(where, checked.algorithm, networks, error)) from error
+    try:
+        game = load_game(checked.game.name, **_values(checked.game.params))
+    except ConfigError as error:
+        raise ConfigError(f"{where}: game.params: {error}") from error
+    return Config(
+        name=checked.name,
+        algorithm_name=checked.algorithm,
+        algorithm=algorithm,
+        game_name=checked.game.name,
+        game=game,
+        device=checked.device,
+        **own,
+    )
+
+
+def _placed(where: str, algorithm: str, networks: Iterable[str], error: ConfigError) -> str:
+    """The message of an algorithm about one of its fields, with the key's full path."""
+    match = re.match(rf"{algorithm}: (\w+) (.*)", str(error), re.DOTALL)
+    if not match:
+        return f"{where}: spec: {error}"
+    section = "networks" if match[1] in networks else "spec"
+    return f"{where}: {section}.{match[1]} {match[2]}"
+
+
+def _values(section: BaseModel) -> dict[str, Any]:
+    return {name: _tuples(getattr(section, name)) for name in type(section).model_fields}
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, (list, tuple)) else value
+
+
+def _field_values(thing: Any) -> dict[str, Any]:
+    return {f.name: json.loads(json.dumps(getattr(thing, f.name))) for f in fields(thing)}
+
+
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(names)

@@ -1,0 +1,333 @@
+"""Run an algorithm for long: evaluate, checkpoint, stop in good order, go on later.
+
+    result = run("config.json")            # or new_run(...).advance(...) to see its folder first
+    result = resume(result.folder)
+
+However often a run is interrupted, its memory and its records are those of a run that never was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import math
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from counterplay.errors import ConfigError, RunError
+from counterplay.evaluate import judge
+from counterplay.experiment import folder as files
+from counterplay.experiment.checkpoint import (
+    Progress,
+    load_checkpoint,
+    remove_leftovers,
+    write_checkpoint,
+)
+from counterplay.experiment.config import Config, load_config
+from counterplay.experiment.folder import Metrics, Record, load_metrics
+from counterplay.experiment.memory import ailment, layout, misfit, wait_for
+from counterplay.game import Game
+from counterplay.policy import Policy
+from counterplay.tree import Tree
+from counterplay.unroll import build_tree
+
+CHUNK_SECONDS = 0.25  # of work between two looks at signals
+GROWTH = 8  # times as many steps in the next chunk, at most
+PATIENCE = 600.0  # seconds without a checkpoint, at most
+
+Build = Callable[[Game], Tree]
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a run has come to."""
+
+    folder: Path
+    config: Config
+    step: int
+    seconds: float  # spent in the algorithm
+    records: tuple[Record, ...] = field(repr=False)
+    policies: dict[str, Policy] = field(repr=False)
+    memory: Any = field(repr=False)
+    stopped: bool = False  # by `stop`, before the end
+
+
+@dataclass
+class Run:
+    """A run, new or as its folder has it; reading one changes nothing before `advance`."""
+
+    folder: Path
+    config: Config
+    tree: Tree = field(repr=False)
+    memory: Any = field(repr=False)
+    at: Progress
+    records: list[Record] = field(repr=False)
+    last_checkpoint: str = ""  # its file and step
+    note: str = ""  # something the user should know
+    changed: bool = False  # config.json is to be written again
+
+    def __post_init__(self) -> None:
+        self.step, self.seconds, self.recorded = self.at.step, self.at.seconds, self.at.recorded
+        self.layout = layout(self.memory)
+        self.rate = 1
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is nothing left to do."""
+        return self.recorded == self.step and self.step >= self._end()
+
+    def advance(
+        self,
+        *,
+        report: Callable[[Record], None] | None = None,
+        tick: Callable[[int], None] | None = None,
+        stop: Callable[[], bool] | None = None,
+        tensorboard: bool = False,
+    ) -> RunResult:
+        """Run to the end, or until `stop` says so.
+
+        Args:
+            report: called with every new record.
+            tick: called with the step, several times a second.
+            stop: asked several times a second; True checkpoints and returns.
+            tensorboard: also write the records as TensorBoard events.
+        """
+        if self.finished:
+            with on_device(self.config):
+                return self._result(stopped=False)
+        writer: Any = _tensorboard(self.folder, self.step) if tensorboard else None
+        with (
+            contextlib.closing(writer) if writer else contextlib.nullcontext(),
+            Metrics(self.folder, self.at.metrics_bytes) as metrics,
+            on_device(self.config),
+        ):
+            self._prepare()
+
+            def note(record: Record) -> None:
+                for name in files.policy_names([record]) if writer else []:
+                    writer.add_scalar(f"exploitability/{name}", record[name], record["step"])
+                if report:
+                    report(record)
+
+            stopped = self._loop(metrics, note, tick or (lambda step: None), stop)
+            return self._result(stopped)
+
+    def _prepare(self) -> None:
+        """Bring the folder in order, now that it is this process's alone."""
+        remove_leftovers(self.folder)
+        if self.changed:
+            files.write_json(self.folder / files.CONFIG, self.config.to_json())
+            self.changed = False
+        if self.step:
+            files.add_environment(self.folder, self.config.seed, self.step)
+
+    def _loop(
+        self,
+        metrics: Metrics,
+        report: Callable[[Record], None],
+        tick: Callable[[int], None],
+        stop: Callable[[], bool] | None,
+    ) -> bool:
+        """Step, evaluate and checkpoint; whether `stop` ended it."""
+        saved = time.monotonic()
+        every = self.config.checkpoint_every
+        while not self.finished:
+            if self.step < self._next_evaluation():  # else a signal came before the evaluation
+                self._chunk()
+                tick(self.step)
+                if stop and stop() and self.step < self._end():
+                    self._checkpoint(metrics)
+                    return True
+            if self.step == self._next_evaluation():
+                report(self._evaluate(metrics))
+            late = time.monotonic() - saved > PATIENCE
+            if self.step % every == 0 or self.step == self._end() or late:
+                self._checkpoint(metrics)
+                saved = time.monotonic()
+        return False
+
+    def _end(self) -> int:
+        """The last step: `max_steps`, or this one if the algorithm says that it has finished."""
+        over = getattr(self.memory, "finished", False) and self.step > 0
+        return self.step if over else self.config.max_steps
+
+    def _next_evaluation(self) -> int:
+        """The first step from here on that is to be evaluated and is not yet."""
+        every, before = self.config.evaluate_every, max(self.recorded, self.step - 1)
+        regular = (before // every + 1) * every if before else 1
+        return min(regular, max(self._end(), self.recorded + 1))
+
+    def _chunk(self) -> None:
+        """As many steps as take a moment, but none beyond the next evaluation or checkpoint."""
+        every = self.config.checkpoint_every
+        goal = min(self._next_evaluation(), (self.step // every + 1) * every, self._end())
+        chunk = min(goal - self.step, self.rate)
+        began = time.perf_counter()
+        self.memory = self.config.algorithm.step(self.tree, self.memory, chunk)
+        wait_for(self.memory)
+        took = max(time.perf_counter() - began, 1e-9)
+        self.step += chunk
+        self.seconds += took
+        fitting = max(1, min(GROWTH * self.rate, int(CHUNK_SECONDS * chunk / took)))
+        self.rate = 1 << (fitting.bit_length() - 1)  # powers of two: few sizes to compile for
+
+    def _evaluate(self, metrics: Metrics) -> Record:
+        self._check_health()
+        record: Record = {"step": self.step, "seconds": round(self.seconds, 6)}
+        try:
+            for name, policy in policies(self.config.algorithm, self.tree, self.memory).items():
+                record[name] = judge(self.tree, policy).exploitability
+        except ConfigError as error:  # no policy can be made of this memory
+            raise self._failure(str(error)) from error
+        for name in files.policy_names([record]):
+            if not math.isfinite(record[name]):
+                raise self._failure(f"the exploitability of {name} is {record[name]}")
+        with self._naming_the_checkpoint():
+            metrics.add(record)
+        self.records.append(record)
+        self.recorded = self.step
+        return record
+
+    def _checkpoint(self, metrics: Metrics) -> None:
+        self._check_health()
+        problem = misfit(self.layout, layout(self.memory))
+        if problem:
+            name = self.config.algorithm_name
+            raise self._failure(f"{name} has changed the shape of its memory: {problem}")
+        with self._naming_the_checkpoint():
+            length = metrics.sync()
+            self.at = Progress(self.step, self.seconds, self.recorded, length)
+            path = write_checkpoint(self.folder, self.config, self.tree.spec, self.at, self.memory)
+        self.last_checkpoint = f"{path} (step {self.step})"
+
+    def _check_health(self) -> None:
+        problem = ailment(self.memory, getattr(self.config.algorithm, "watched", ()))
+        if problem:
+            raise self._failure(problem)
+
+    def _failure(self, problem: str) -> RunError:
+        kept = self.last_checkpoint
+        text = f"the last good checkpoint is {kept}" if kept else "there is no checkpoint yet"
+        return RunError(f"{self.folder} stopped at step {self.step}: {problem}; {text}")
+
+    @contextlib.contextmanager
+    def _naming_the_checkpoint(self) -> Any:
+        try:
+            yield
+        except RunError as error:
+            raise self._failure(str(error)) from error
+
+    def _result(self, stopped: bool) -> RunResult:
+        return RunResult(
+            folder=self.folder,
+            config=self.config,
+            step=self.step,
+            seconds=self.seconds,
+            records=tuple(self.records),
+            policies=policies(self.config.algorithm, self.tree, self.memory),
+            memory=self.memory,
+            stopped=stopped,
+        )
+
+
+def new_run(
+    config: str | Path | Mapping[str, Any] | Config,
+    folder: str | Path | None = None,
+    *,
+    runs: str | Path = "runs",
+    overrides: Mapping[str, Any] | None = None,
+    build: Build = build_tree,
+) -> Run:
+    """Check a config and make the folder of its run, `runs/<name>/<time>` unless one is given."""
+    checked = load_config(config, overrides)
+    with on_device(checked):
+        tree = build(checked.game)
+        memory = checked.algorithm.init(tree, checked.seed)
+    place = files.create_folder(checked, folder, runs)
+    return Run(place, checked, tree, memory, Progress(), [])
+
+
+def open_run(folder: str | Path, *, steps: int | None = None, build: Build = build_tree) -> Run:
+    """Read a run from its folder, at its latest checkpoint.
+
+    Args:
+        steps: replaces `max_steps`, to run longer than was planned.
+    """
+    place = Path(folder)
+    if files.find_runs([place]) != [place]:
+        raise ConfigError(f"{place} is not the folder of a run")
+    config = files.read_config(place)
+    longer = config if steps is None else config.with_steps(steps)
+    with on_device(config):
+        tree = build(config.game)
+        memory = config.algorithm.init(tree, config.seed)
+        found = load_checkpoint(place, config, tree.spec)
+        memory = found.memory(memory) if found else memory
+    at = found.progress if found else Progress()
+    if longer.max_steps < at.step:
+        raise ConfigError(f"{place} is at step {at.step} already, beyond {longer.max_steps}")
+    records = load_metrics(place, at.metrics_bytes)
+    kept = f"{found.path} (step {at.step})" if found else ""
+    note = found.note if found else f"{place} has no checkpoint: starting from the first step"
+    return Run(place, longer, tree, memory, at, records, kept, note, longer != config)
+
+
+def run(
+    config: str | Path | Mapping[str, Any] | Config,
+    folder: str | Path | None = None,
+    *,
+    runs: str | Path = "runs",
+    overrides: Mapping[str, Any] | None = None,
+    tensorboard: bool = False,
+    **options: Any,
+) -> RunResult:
+    """Run a config from the first step; `options` are those of `Run.advance`."""
+    if tensorboard:
+        tensorboard_writer()  # complains before a folder is made
+    made = new_run(config, folder, runs=runs, overrides=overrides)
+    return made.advance(tensorboard=tensorboard, **options)
+
+
+def resume(folder: str | Path, *, steps: int | None = None, **options: Any) -> RunResult:
+    """Go on with a run where its latest checkpoint stands; a finished one is left alone."""
+    return open_run(folder, steps=steps).advance(**options)
+
+
+def policies(algorithm: Any, tree: Tree, memory: Any) -> dict[str, Policy]:
+    """Every policy of an algorithm that is worth evaluating, by name."""
+    if hasattr(algorithm, "policies"):
+        return algorithm.policies(tree, memory)
+    found = {"average": algorithm.policy(tree, memory)}
+    if hasattr(algorithm, "current_policy"):
+        found["current"] = algorithm.current_policy(tree, memory)
+    return found
+
+
+def on_device(config: Config) -> AbstractContextManager[Any]:
+    """Inside, the arrays of deep algorithms live on the device that the config names."""
+    if not type(config.algorithm).__module__.startswith("counterplay.deep."):
+        return contextlib.nullcontext()
+    jax = importlib.import_module("jax")
+    try:
+        return jax.default_device(jax.devices(config.device)[0])
+    except RuntimeError as error:
+        raise ConfigError(f"device is {config.device!r}, but JAX finds none here") from error
+
+
+def tensorboard_writer() -> Any:
+    """The class that writes TensorBoard events, if its package is there."""
+    try:
+        return importlib.import_module("tensorboardX").SummaryWriter
+    except ImportError as error:
+        install = "pip install 'counterplay[tensorboard]'"
+        raise ConfigError(f"TensorBoard events need the package tensorboardX: {install}") from error
+
+
+def _tensorboard(folder: Path, step: int) -> Any:
+    purge = {"purge_step": step + 1} if step else {}
+    place = str(folder / "tensorboard")
+    return tensorboard_writer()(place, filename_suffix=f".{step}", **purge)

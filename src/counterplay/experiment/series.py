@@ -1,0 +1,143 @@
+"""Runs side by side: those that differ only in their seed belong together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from counterplay.errors import RunError
+from counterplay.experiment.folder import CONFIG, Record, load_metrics, policy_names
+from counterplay.tree import Floats
+
+NOT_THE_METHOD = ("seed", "max_steps", "evaluate_every", "checkpoint_every")
+
+
+@dataclass(frozen=True)
+class RecordedRun:
+    """What plots and tables need of a run; neither its game nor its algorithm is loaded."""
+
+    folder: Path
+    config: dict[str, Any]
+    records: list[Record]
+
+    @property
+    def seed(self) -> int:
+        return int(self.config.get("spec", {}).get("seed", 0))
+
+    @property
+    def method(self) -> dict[str, Any]:
+        """All that makes two runs comparable: algorithm, game, and hyper-parameters."""
+        spec = {k: v for k, v in self.config.get("spec", {}).items() if k not in NOT_THE_METHOD}
+        game = self.config.get("game", {})
+        return {
+            "algorithm": self.config.get("algorithm"),
+            "game": game.get("name"),
+            **game.get("params", {}),
+            **self.config.get("networks", {}),
+            **spec,
+        }
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The median over runs, and the least and largest."""
+
+    median: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> Interval:
+        found = np.array(list(values), float)
+        return cls(float(np.median(found)), float(found.min()), float(found.max()))
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The median over runs at every step that all of them have, and the range around it."""
+
+    label: str
+    policy: str
+    num_runs: int
+    step: Floats
+    seconds: Floats
+    median: Floats
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs that differ only in their seed."""
+
+    label: str
+    runs: list[RecordedRun]
+
+    @property
+    def policies(self) -> list[str]:
+        return policy_names(record for run in self.runs for record in run.records[:1])
+
+    def curve(self, policy: str) -> Curve:
+        """The exploitability of one policy over all runs."""
+        tables = [{r["step"]: r for r in run.records if policy in r} for run in self.runs]
+        steps = sorted(set.intersection(*(set(table) for table in tables)))
+        values = np.array([[table[step][policy] for step in steps] for table in tables])
+        seconds = np.array([[table[step]["seconds"] for step in steps] for table in tables])
+        return Curve(
+            self.label,
+            policy,
+            len(self.runs),
+            np.array(steps, float),
+            np.median(seconds, axis=0),
+            np.median(values, axis=0),
+            values.min(axis=0),
+            values.max(axis=0),
+        )
+
+
+def load_groups(folders: Sequence[Path]) -> list[Group]:
+    """The runs of these folders that have records, by name and, where needed, by what differs."""
+    runs = [RecordedRun(f, _config(f), records) for f in folders if (records := load_metrics(f))]
+    if not runs:
+        raise RunError(f"no records yet in {', '.join(map(str, folders))}")
+    by_name: dict[str, list[RecordedRun]] = {}
+    for run in runs:
+        by_name.setdefault(str(run.config.get("name", run.folder.name)), []).append(run)
+    return [group for name, named in by_name.items() for group in _split(name, named)]
+
+
+def _split(name: str, runs: list[RecordedRun]) -> list[Group]:
+    """One group per method; what differs between them is in the label."""
+    methods: dict[str, list[RecordedRun]] = {}
+    for run in runs:
+        methods.setdefault(json.dumps(run.method, sort_keys=True), []).append(run)
+    if len(methods) == 1:
+        return [Group(name, runs)]
+    firsts = [same[0].method for same in methods.values()]
+    keys = dict.fromkeys(key for method in firsts for key in method)
+    differing = [key for key in keys if len({_text(m, key) for m in firsts}) > 1]
+    return [Group(_label(name, same[0].method, differing), same) for same in methods.values()]
+
+
+def _label(name: str, method: Mapping[str, Any], keys: Iterable[str]) -> str:
+    return f"{name} ({', '.join(f'{key}={_text(method, key)}' for key in keys if key in method)})"
+
+
+def _text(method: Mapping[str, Any], key: str) -> str:
+    value = method.get(key)
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _config(folder: Path) -> dict[str, Any]:
+    path = folder / CONFIG
+    try:
+        found = json.loads(path.read_bytes())
+        assert isinstance(found, dict)
+        return found
+    except (OSError, ValueError, AssertionError) as error:
+        raise RunError(f"cannot read {path}: damaged, or not the config of a run") from error

@@ -1,0 +1,48 @@
+"""Configs and the means to compare runs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from counterplay.experiment import load_metrics
+from counterplay.experiment.checkpoint import load_checkpoint
+from counterplay.experiment.folder import read_config
+from counterplay.registry import ALGORITHMS
+
+
+@pytest.fixture(autouse=True)
+def _toys(monkeypatch):
+    monkeypatch.setitem(ALGORITHMS, "toy", "tests.experiment.toys:Toy")
+    monkeypatch.setitem(ALGORITHMS, "no_policy", "tests.experiment.toys:NoPolicy")
+
+
+def config(algorithm="cfr_plus", max_steps=200, game="kuhn_poker", params=None, **spec):
+    """A small config; evaluations at 1, 20, 40, ... and checkpoints at 50, 100, ..."""
+    spec = {"max_steps": max_steps, "evaluate_every": 20, "checkpoint_every": 50} | spec
+    whole = {"name": "small", "algorithm": algorithm, "game": {"name": game}, "spec": spec}
+    whole["game"]["params"] = params or {}
+    return whole
+
+
+def untimed(folder):
+    """The records of a run without their times."""
+    return [{k: v for k, v in r.items() if k != "seconds"} for r in load_metrics(folder)]
+
+
+def final(folder, game="kuhn_poker"):
+    """All that the last checkpoint holds, arrays as bytes, times left out."""
+    found = load_checkpoint(folder, read_config(folder), game)
+    arrays = {k: (a.dtype.str, a.shape, a.tobytes()) for k, a in found.leaves.arrays.items()}
+    return found.progress.step, found.progress.recorded, arrays, found.leaves.scalars
+
+
+def contents(folder):
+    """Every file of a folder, byte for byte."""
+    return {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def write(path, value):
+    path.write_text(json.dumps(value))
+    return path

@@ -1,0 +1,200 @@
+"""Configs: what is accepted, what is refused, and in which words."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import counterplay as cp
+from counterplay.errors import ConfigError
+from counterplay.experiment import load_config
+from counterplay.registry import ALGORITHMS, GAMES
+from tests.experiment.conftest import config, write
+
+REQUIRED = {"matrix_game": {"payoffs": [[[1, 0], [0, 1]], [[0, 1], [1, 0]]]}}
+TABULAR = [name for name, where in ALGORITHMS.items() if ".tabular." in where]
+
+
+def test_defaults_and_types():
+    found = load_config({"algorithm": "cfr_hedge", "game": {"name": "kuhn_poker"}, "spec": SHORT})
+    assert found.name == "run"
+    assert found.game == cp.KuhnPoker()
+    assert found.algorithm == cp.CFRHedge()
+    assert (found.max_steps, found.seed) == (10, 0)
+    assert (found.evaluate_every, found.checkpoint_every) == (250, 25_000)
+    assert found.device == "cpu"
+
+
+SHORT = {"max_steps": 10}
+
+
+def test_integers_stand_for_numbers_and_lists_for_tuples():
+    found = load_config(config("toy", rate=2) | {"networks": {"toy_units": [5, 4]}})
+    assert found.algorithm.rate == 2.0
+    assert isinstance(found.algorithm.rate, float)
+    assert found.algorithm.toy_units == (5, 4)
+
+
+def test_name_is_that_of_the_file(tmp_path):
+    whole = config()
+    del whole["name"]
+    assert load_config(write(tmp_path / "kuhn_2p.json", whole)).name == "kuhn_2p"
+    assert load_config(write(tmp_path / "my run!.json", whole)).name == "my_run_"
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_every_game_survives_the_round_trip(name):
+    found = load_config(config(game=name, params=REQUIRED.get(name)))
+    whole = json.loads(json.dumps(found.to_json()))
+    assert load_config(whole) == found
+    assert load_config(whole).to_json() == whole
+
+
+@pytest.mark.parametrize("name", TABULAR)
+def test_every_tabular_algorithm_survives_the_round_trip(name):
+    found = load_config(config(name))
+    whole = json.loads(json.dumps(found.to_json()))
+    assert load_config(whole) == found
+    assert load_config(found) == found
+    assert set(whole) == {"name", "algorithm", "game", "networks", "spec", "device"}
+
+
+def test_resolved_config_is_complete():
+    whole = load_config(config("toy")).to_json()
+    assert whole["game"] == {"name": "kuhn_poker", "params": {"players": 2, "num_cards": 0}}
+    assert whole["networks"] == {"toy_units": [3, 2]}
+    assert whole["spec"] == {
+        "max_steps": 200,
+        "seed": 0,
+        "evaluate_every": 20,
+        "checkpoint_every": 50,
+        "break_at": 0,
+        "how": "nan",
+        "rate": 0.5,
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"spec": {"etaa": 1}}, "spec.etaa: unknown key; did you mean 'eta'?"),
+        ({"spec": {"max_step": 1}}, "spec.max_step: unknown key; did you mean 'max_steps'?"),
+        ({"specs": {}}, "specs: unknown key; did you mean 'spec'?"),
+        ({"game": {"name": "kuhn_poker", "param": {}}}, "game.param: unknown key; did you mean"),
+        (
+            {"game": {"name": "kuhn_poker", "params": {"player": 2}}},
+            "game.params.player: unknown key; did you mean 'players'?",
+        ),
+        (
+            {"game": {"name": "tic_tac_toe", "params": {"size": 4}}},
+            "game.params.size: unknown key (this section takes none)",
+        ),
+        (
+            {"networks": {"player_units": [2]}},
+            "networks.player_units: unknown key (this section takes none)",
+        ),
+        ({"networks": {"eta": 2}}, "networks.eta: unknown key; it belongs in spec"),
+        (
+            {"algorithm": "toy", "spec": {"toy_units": [2, 2]}},
+            "spec.toy_units: unknown key; it belongs in networks",
+        ),
+        ({"spec": {"eta": "big"}}, 'spec.eta is "big", must be a number'),
+        ({"spec": {"eta": True}}, "spec.eta is true, must be a number"),
+        ({"spec": {"eta": None}}, "spec.eta is null, must be a number"),
+        ({"spec": {"alternating": 1}}, "spec.alternating is 1, must be true or false"),
+        ({"spec": {"seed": 1.5}}, "spec.seed is 1.5, must be an integer"),
+        ({"spec": {"seed": "0"}}, 'spec.seed is "0", must be an integer'),
+        ({"spec": {"seed": -1}}, "spec.seed is -1, must be at least 0"),
+        ({"spec": {"max_steps": 0}}, "spec.max_steps is 0, must be at least 1"),
+        ({"spec": {"max_steps": None}}, "spec.max_steps is null, must be an integer"),
+        ({"spec": {"evaluate_every": 0}}, "spec.evaluate_every is 0, must be at least 1"),
+        ({"spec": 7}, "spec is 7, must be an object"),
+        ({"game": "kuhn_poker"}, 'game is "kuhn_poker", must be an object'),
+        ({"game": {}}, "game.name: missing key"),
+        ({"game": {"name": 3}}, "game.name is 3, must be a string"),
+        ({"device": "cuda"}, "device is \"cuda\", must be one of 'cpu', 'gpu' or 'tpu'"),
+        ({"name": "../up"}, 'name is "../up", must be letters, digits'),
+        ({"name": ""}, 'name is "", must be letters, digits'),
+        (
+            {"algorithm": "cfr_hedgehog"},
+            "algorithm: unknown algorithm 'cfr_hedgehog'; did you mean",
+        ),
+        (
+            {"game": {"name": "kuhn"}},
+            "game.name: unknown game 'kuhn'; did you mean 'kuhn_poker'? (counterplay games lists",
+        ),
+        ({"spec": {"eta": -1}}, "spec.eta is -1.0, must be positive"),
+        ({"algorithm": "toy", "networks": {"toy_units": [0]}}, "networks.toy_units is (0,), must"),
+        ({"algorithm": "toy", "networks": {"toy_units": 5}}, "networks.toy_units is 5, must be a"),
+        (
+            {"algorithm": "toy", "networks": {"toy_units": [1, "b"]}},
+            'networks.toy_units.1 is "b", must be an integer',
+        ),
+        (
+            {"game": {"name": "kuhn_poker", "params": {"players": 1}}},
+            "game.params: kuhn_poker: players is 1, must be from 2 to 10",
+        ),
+        ({"game": {"name": "matrix_game"}}, "game.params.payoffs: missing key"),
+    ],
+)
+def test_wrong_configs_name_the_key(tmp_path, change, message):
+    whole = config("cfr_hedge")
+    spec = change.get("spec")
+    if isinstance(spec, dict):
+        change = change | {"spec": whole["spec"] | spec}
+    file = write(tmp_path / "config.json", whole | change)
+    with pytest.raises(ConfigError) as caught:
+        load_config(file)
+    assert str(caught.value).startswith(f"{file}: {message}")
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_sections():
+    with pytest.raises(ConfigError, match="game: missing key"):
+        load_config({"spec": SHORT})
+    with pytest.raises(ConfigError, match=r"config: spec.max_steps: missing key"):
+        load_config({"algorithm": "cfr", "game": {"name": "kuhn_poker"}})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"name": "x",}', "not JSON: "),
+        ("", "not JSON: "),
+        ("\x00\xff", "not JSON: "),
+        ("[1]", "must be an object with the keys name, algorithm, game"),
+        ('{"name": "x", "name": "y"}', "the key 'name' stands there twice"),
+    ],
+)
+def test_files_that_hold_no_config(tmp_path, text, message):
+    file = tmp_path / "config.json"
+    file.write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        load_config(file)
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(ConfigError, match=r"there is no file .*none.json"):
+        load_config(tmp_path / "none.json")
+    with pytest.raises(ConfigError, match="cannot read"):
+        load_config(tmp_path)
+
+
+def test_overrides():
+    given = {"eta": 3, "spec.decay": 0.5, "game.params.players": 3, "seed": 4, "name": "other"}
+    found = load_config(config("cfr_hedge"), given)
+    assert found.algorithm == cp.CFRHedge(eta=3.0, decay=0.5)
+    assert found.game == cp.KuhnPoker(players=3)
+    assert (found.seed, found.name) == (4, "other")
+    assert load_config(config("toy"), {"toy_units": [1]}).algorithm.toy_units == (1,)
+    with pytest.raises(ConfigError, match=r"spec\.etta: unknown key; did you mean 'eta'"):
+        load_config(config("cfr_hedge"), {"etta": 3})
+    with pytest.raises(ConfigError, match=r"cannot set 'name.x': 'name' is no object"):
+        load_config(config("cfr_hedge"), {"name.x": 3})
+
+
+def test_missing_packages_are_named(monkeypatch):
+    monkeypatch.setitem(ALGORITHMS, "deep_thing", "counterplay.deep.no_such_file:Thing")
+    with pytest.raises(ConfigError, match=r"deep_thing needs the package .*counterplay\[deep\]"):
+        load_config(config("deep_thing"))

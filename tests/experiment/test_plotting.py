@@ -1,0 +1,237 @@
+"""Plots and tables of runs with known numbers."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+
+from counterplay.errors import ConfigError, RunError
+from counterplay.experiment.comparing import compare, to_csv
+from counterplay.experiment.plotting import plot
+from counterplay.experiment.references import load_references
+from counterplay.experiment.series import Interval, load_groups
+from tests.experiment.conftest import config, write
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def make_run(folder, name="small", seed=0, averages=(0.5, 0.2, 0.1), current=2.0, **spec):
+    """The folder of a run whose exploitability we choose; a record every 10 steps."""
+    folder.mkdir(parents=True)
+    whole = config("cfr_hedge", max_steps=100, seed=seed, **spec) | {"name": name}
+    write(folder / "config.json", whole)
+    records = [
+        {"step": 10 * n or 1, "seconds": 0.5 + n + seed, "average": a, "current": current * a}
+        for n, a in enumerate(averages)
+    ]
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
+    return folder
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """Three seeds of one method, one run of another."""
+    runs = tmp_path / "runs"
+    make_run(runs / "small" / "a", seed=0, averages=(0.5, 0.2, 0.10))
+    make_run(runs / "small" / "b", seed=1, averages=(0.6, 0.3, 0.30))
+    make_run(runs / "small" / "c", seed=2, averages=(0.4, 0.1, 0.20, 0.05))
+    make_run(runs / "other" / "a", name="other", averages=(0.5, 0.01, 0.02))
+    return runs
+
+
+@pytest.fixture
+def curves(tmp_path):
+    records = [{"step": s, "average": 1 / s, "current": 2 / s, "seconds": s - 1} for s in (1, 50)]
+    content = {"first": {"curve": records, "best": None}, "second": {"curve": records}}
+    return write(tmp_path / "curves.json", content)
+
+
+def test_seeds_belong_together(runs):
+    groups = load_groups([*sorted((runs / "small").iterdir()), runs / "other" / "a"])
+    assert [(group.label, len(group.runs)) for group in groups] == [("small", 3), ("other", 1)]
+    curve = groups[0].curve("average")
+    assert curve.step.tolist() == [1, 10, 20]  # the steps that all of them have
+    assert curve.median.tolist() == [0.5, 0.2, 0.2]
+    assert curve.low.tolist() == [0.4, 0.1, 0.1]
+    assert curve.high.tolist() == [0.6, 0.3, 0.3]
+    assert curve.seconds.tolist() == [1.5, 2.5, 3.5]
+
+
+def test_different_methods_under_one_name_are_told_apart(tmp_path):
+    folders = [make_run(tmp_path / f"{eta}", eta=eta, seed=s) for s, eta in enumerate((5.0, 7.0))]
+    assert [group.label for group in load_groups(folders)] == ["small (eta=5.0)", "small (eta=7.0)"]
+
+
+def test_runs_without_records(tmp_path, runs):
+    empty = make_run(tmp_path / "empty", averages=())
+    with pytest.raises(RunError, match="no records yet in"):
+        load_groups([empty])
+    assert len(load_groups([empty, runs / "other" / "a"])) == 1
+    (empty / "config.json").write_text("{")
+    make_run(tmp_path / "good")
+    (tmp_path / "good" / "config.json").write_text("[]")
+    with pytest.raises(RunError, match="not the config of a run"):
+        load_groups([tmp_path / "good"])
+
+
+def test_png(runs, tmp_path):
+    file = plot([runs], tmp_path / "out.png")
+    content = file.read_bytes()
+    assert content.startswith(PNG)
+    width, height = np.frombuffer(content[16:24], ">u4")
+    assert (width, height) == (1280, 832)
+    assert len(content) > 20_000
+
+
+def texts(svg):
+    """All text of an SVG file."""
+    return ["".join(e.itertext()) for e in ElementTree.fromstring(svg).iter() if is_text(e)]
+
+
+def is_text(element):
+    return element.tag.endswith("}text")
+
+
+def test_svg_names_its_lines(runs, curves, tmp_path):
+    file = plot([runs], tmp_path / "out.svg", references=[f"{curves}:first"])
+    shown = texts(file.read_text())
+    for label in ("small, 3 runs", "other", "reference first", "average policy", "current policy"):
+        assert label in shown
+    assert {"kuhn_poker", "exploitability", "step"} <= set(shown)
+    assert "reference second" not in shown
+    again = plot([runs], tmp_path / "again.svg", references=[f"{curves}:first"])
+    assert again.read_bytes() == file.read_bytes()
+
+
+def test_one_policy_against_time(runs, curves, tmp_path):
+    options = {"policies": ["average"], "x": "seconds", "title": "All of $it", "log_x": True}
+    shown = texts(plot([runs], tmp_path / "out.svg", references=[curves], **options).read_text())
+    assert {"reference first", "reference second", "All of $it"} <= set(shown)
+    assert "exploitability, average policy" in shown
+    assert "time in the algorithm (s)" in shown
+    assert "current policy" not in shown
+
+
+@pytest.mark.parametrize(
+    ("last", "unit"), [(100.0, "s"), (3000.0, "minutes"), (9000.0, "hours"), (1e6, "days")]
+)
+def test_units_of_time(tmp_path, last, unit):
+    folder = make_run(tmp_path / "run")
+    records = [{"step": s, "seconds": s * last, "average": 0.5} for s in (0.5, 1)]
+    records = [r | {"step": n + 1} for n, r in enumerate(records)]
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
+    shown = texts(plot([folder], tmp_path / "out.svg", x="seconds").read_text())
+    assert f"time in the algorithm ({unit})" in shown
+
+
+def test_html_stands_alone(runs, curves, tmp_path):
+    text = plot([runs], tmp_path / "out.html", references=[curves], title="<Kuhn>").read_text()
+    assert text.startswith("<!doctype html>")
+    assert "<title>&lt;Kuhn&gt;</title>" in text
+    assert text.count("<svg") == 1
+    assert not re.search(r"(src|href)=[\"']?http", text)
+    data = json.loads(re.search(r"const all = (\[.*\]), frame", text)[1])
+    lines = {line["name"]: line for line in data}
+    assert len(lines) == 8
+    small = lines["small, average"]
+    assert (small["step"], small["value"]) == ([1, 10, 20], [0.5, 0.2, 0.2])
+    assert (small["low"], small["high"]) == ([0.4, 0.1, 0.1], [0.6, 0.3, 0.3])
+    places = np.array(small["places"])
+    assert ((places > 0.0) & (places < 1.0)).all()
+    assert (np.diff(places[:, 0]) > 0).all()
+    assert places[0, 1] < places[1, 1] == places[2, 1]  # down the page is less exploitable
+    assert "<td>20</td><td>3.50</td><td>2.0000e-01</td><td>1.0000e-01</td>" in text
+
+
+def test_exact_equilibria_have_no_place_on_a_log_axis(tmp_path):
+    folder = make_run(tmp_path / "run", averages=(0.5, 0.0))
+    text = plot([folder], tmp_path / "out.html", policies=["average"]).read_text()
+    assert json.loads(re.search(r"const all = (\[.*\]), frame", text)[1])[0]["step"] == [1]
+    one = make_run(tmp_path / "one", averages=(0.5,))
+    assert plot([one], tmp_path / "out.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"output": "out.pdf"}, r"must end in \.png, \.svg, \.html"),
+        ({"x": "epoch"}, "x is 'epoch', must be step or seconds"),
+        ({"policies": ["median"]}, "no run has a policy 'median'; there is average, current"),
+        ({"references": ["nowhere.json"]}, r"there is no file nowhere\.json"),
+        ({"references": ["nowhere.json:kuhn"]}, r"there is no file nowhere\.json"),
+    ],
+)
+def test_bad_options(runs, tmp_path, options, message):
+    output = tmp_path / options.pop("output", "out.svg")
+    with pytest.raises(ConfigError, match=message):
+        plot([runs], output, **options)
+    assert not output.exists()
+
+
+def test_unwritable_output(runs, tmp_path):
+    with pytest.raises(RunError, match="cannot write"):
+        plot([runs / "other"], tmp_path / "nowhere" / "out.png")
+
+
+def test_plots_need_their_package(runs, tmp_path, monkeypatch):
+    monkeypatch.setattr("counterplay.experiment.plotting.find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match=r"pip install 'counterplay\[plot\]'"):
+        plot([runs], tmp_path / "out.png")
+
+
+def test_references(curves, tmp_path):
+    found = load_references(str(curves))
+    assert [(c.label, c.policy) for c in found] == [
+        ("reference first", "average"),
+        ("reference first", "current"),
+        ("reference second", "average"),
+        ("reference second", "current"),
+    ]
+    assert found[0].median.tolist() == [1.0, 0.02]
+    with pytest.raises(ConfigError, match="has no curve 'frist'; did you mean 'first'"):
+        load_references(f"{curves}:frist")
+    with pytest.raises(ConfigError, match="x is not a reference curve"):
+        load_references(str(write(tmp_path / "bad.json", {"x": {"curve": [{"average": 1}]}})))
+    with pytest.raises(ConfigError, match="not a file of reference curves"):
+        load_references(str(write(tmp_path / "bad.json", [])))
+
+
+def test_compare(runs):
+    other, small = compare([runs])
+    assert (other.name, other.runs, other.seeds) == ("other", 1, 1)
+    assert other.best == Interval(0.01, 0.01, 0.01)
+    assert (small.name, small.runs, small.seeds) == ("small", 3, 3)
+    assert small.step == Interval(20, 20, 30)
+    assert small.average == Interval(0.1, 0.05, 0.3)
+    assert small.best == Interval(0.1, 0.05, 0.3)
+    assert small.current == Interval(0.2, 0.1, 0.6)
+    assert small.steps_per_second == Interval(9.5, 9.5, 29 / 3)
+
+
+def test_compare_at_a_step(runs):
+    small = compare([runs / "small"], at=15)[0]
+    assert small.step == Interval(10, 10, 10)
+    assert small.average == Interval(0.2, 0.1, 0.3)
+    with pytest.raises(ConfigError, match="small has no record up to step 0"):
+        compare([runs / "small"], at=0)
+
+
+def test_compare_without_average_or_current(tmp_path):
+    folder = make_run(tmp_path / "run")
+    record = {"step": 1, "seconds": 0.5, "robust": 0.25}
+    (folder / "metrics.jsonl").write_text(json.dumps(record) + "\n")
+    row = compare([folder])[0]
+    assert row.average.median == 0.25
+    assert row.current is None
+    assert row.steps_per_second.median == 2.0
+
+
+def test_csv(runs):
+    rows = list(csv.DictReader(to_csv(compare([runs])).splitlines()))
+    assert [row["name"] for row in rows] == ["other", "small"]
+    assert [float(rows[1][f"average{end}"]) for end in ("", "_low", "_high")] == [0.1, 0.05, 0.3]
