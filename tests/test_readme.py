@@ -29,7 +29,7 @@ def test_python(code, tmp_path, monkeypatch, capsys):
 
 
 def test_console(capsys):
-    commands = [block for block in CONSOLE if block.startswith("$ counterplay")]
+    commands = [block for block in CONSOLE if block.startswith("$ counterplay solve")]
     assert commands
     for block in commands:
         command, _, output = block.partition("\n")

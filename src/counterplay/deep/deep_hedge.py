@@ -97,7 +97,7 @@ class DeepHedge:
     past_networks: int = 0  # strategy networks in the ensemble
     past_cost: float = 0.0  # pull towards their mean logits (section 4.4.1 of the thesis)
 
-    watched: ClassVar[tuple[str, ...]] = ("state",)
+    watched: ClassVar[tuple[str, ...]] = ("state.strategy", "state.baseline")
 
     def __post_init__(self) -> None:
         positive = ["player_traversals", "baseline_traversals", "player_update_freq"]

@@ -81,13 +81,13 @@ def wait_for(memory: Any) -> None:
 def ailment(memory: Any, watched: Collection[str] = ()) -> str:
     """What is wrong with the numbers of a memory, or nothing.
 
-    Every number must be finite, and those in the `watched` fields smaller than `RUNAWAY`.
+    Every number must be finite, and those under the `watched` paths smaller than `RUNAWAY`.
     """
     for path, leaf in leaves(memory).items():
         largest = _largest(leaf)
         if not math.isfinite(largest):
             return f"memory.{path} holds {'NaN' if math.isnan(largest) else 'infinity'}"
-        if largest > RUNAWAY and path.split(".")[0] in watched:
+        if largest > RUNAWAY and any(f"{path}.".startswith(f"{name}.") for name in watched):
             return f"memory.{path} has run away to {largest:.2g} (the limit is {RUNAWAY:.0e})"
     return ""
 
