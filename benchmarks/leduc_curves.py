@@ -1,6 +1,6 @@
 """The picture in the README: exploitability on Leduc poker, all full-tree algorithms.
 
-make docs/leduc.svg        (or: python benchmarks/leduc_curves.py docs/leduc.svg)
+python benchmarks/leduc_curves.py docs/leduc.svg
 """
 
 from __future__ import annotations

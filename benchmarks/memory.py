@@ -19,6 +19,6 @@ began = time.perf_counter()
 tree = cp.build_tree(game)
 took = time.perf_counter() - began
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
-kept = sum(a.nbytes for a in (*vars(tree).values(), *tree.form) if hasattr(a, "nbytes"))
 print(f"{spec}: {tree.num_nodes:,} nodes, {tree.num_infosets:,} infosets in {took:.1f} s")
-print(f"peak {peak / tree.num_nodes:.0f} bytes a node, arrays kept {kept / tree.num_nodes:.0f}")
+kept = tree.num_bytes / tree.num_nodes
+print(f"peak {peak / tree.num_nodes:.0f} bytes a node, arrays kept {kept:.0f}")

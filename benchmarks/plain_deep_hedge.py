@@ -57,7 +57,6 @@ class PlainDeepHedge:
         self.game, self.a = game, hyper
         self.strategy, self.baseline = strategy, baseline
         self.num_outputs = strategy[0][-1][1].size
-        self.scale = 1.0
 
     def iterate(self, t, draws):
         """One iteration; `draws(player, part)` gives the random numbers [D, B] of a part."""
@@ -78,8 +77,7 @@ class PlainDeepHedge:
 
     def traverse(self, player, draws, decisions, visits):
         """Play one episode; collect regrets at the player's decisions, and values everywhere."""
-        state, start = self.open(self.game.initial_state(), draws[0])
-        del start
+        state = self.open(self.game.initial_state(), draws[0])
         return self.visit(player, state, 0, 1.0, draws, decisions, visits)
 
     def open(self, state, draw):
@@ -97,14 +95,14 @@ class PlainDeepHedge:
         for here, probability in leaves[:-1]:
             passed += probability
             if draw < np.float32(passed):
-                return here, leaves
-        return leaves[-1][0], leaves
+                return here
+        return leaves[-1][0]
 
     def visit(self, player, state, turn, reach, draws, decisions, visits):
         game, a = self.game, self.a
         who = game.player(state)
         if who == TERMINAL:
-            return game.utilities(state)[player] * self.scale
+            return game.utilities(state)[player]
         actions = game.actions(state)
         n = len(actions)
         logits, _ = forward(self.strategy[who], self.see(state, who))
@@ -112,7 +110,7 @@ class PlainDeepHedge:
         own = who == player
         mixed = a.epsilon / n + (1.0 - a.epsilon) * policy if own else policy
         chosen = min(int((np.cumsum(mixed) <= draws[2 * turn + 1]).sum()), n - 1)
-        after, _ = self.open(game.next_state(state, actions[chosen]), draws[2 * turn + 2])
+        after = self.open(game.next_state(state, actions[chosen]), draws[2 * turn + 2])
         below = reach * mixed[chosen] if own else reach
         later = self.visit(player, after, turn + 1, below, draws, decisions, visits)
         guess = np.zeros(n)

@@ -141,12 +141,31 @@ class Tree:
     @cached_property
     def longest_episode(self) -> int:
         """The most decisions, of all players together, on the way to one terminal."""
-        decisions = np.zeros(self.num_nodes, np.int32)
-        decides = (self.player >= 0).astype(np.int32)
+        return int(self.count_above(self.player >= 0).max())
+
+    def count_above(self, marked: Ints) -> Ints:
+        """How many of the `marked` nodes [N] lie above each node."""
+        above = np.zeros(self.num_nodes, np.int64)
         for first, last in zip(self.level[1:-1], self.level[2:], strict=True):
-            above = self.parent[first:last]
-            decisions[first:last] = decisions[above] + decides[above]
-        return int(decisions.max())
+            parent = self.parent[first:last]
+            above[first:last] = above[parent] + marked[parent]
+        return above
+
+    @cached_property
+    def player_infoset(self) -> Ints:
+        """First infoset of each player, and I at the end."""
+        return np.searchsorted(self.infoset_player, np.arange(self.num_players + 1))
+
+    @cached_property
+    def infoset_row(self) -> Ints:
+        """Each infoset's number within its player's own."""
+        return np.arange(self.num_infosets) - self.player_infoset[self.infoset_player]
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory that the arrays take."""
+        arrays = (*(getattr(self, field.name) for field in fields(self)), *self.form)
+        return sum(getattr(array, "nbytes", 0) for array in arrays)
 
     @cached_property
     def histories(self) -> Ints:
@@ -159,7 +178,7 @@ class Tree:
         return self.form._replace(
             offset=self.offset.astype(np.uint32),
             parent=np.full(self.num_infosets, self.num_sequences, np.uint32),
-            player_infoset=np.searchsorted(self.infoset_player, np.arange(self.num_players + 1)),
+            player_infoset=self.player_infoset,
         )
 
     def levels(self, player: int, count: int) -> list[list[tuple[int, int]]]:

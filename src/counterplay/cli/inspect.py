@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -22,7 +21,7 @@ from counterplay.game import CHANCE, Game, check_game
 from counterplay.registry import load_game, spec_of
 
 if TYPE_CHECKING:
-    from counterplay.tree import Tree
+    pass
 
 NODES_PER_SECOND = 100_000  # that building takes, roughly
 MOST_CHECKED = 10_000_000  # nodes that `--check` walks before it gives up
@@ -101,13 +100,8 @@ def _counted(game: Game) -> dict[str, Any]:
         "highest_utilities": tree.utility.max(axis=0).tolist(),
         "zero_sum": tree.zero_sum,
         "perfect_recall": tree.perfect_recall,
-        "memory_bytes": _memory(tree),
+        "memory_bytes": tree.num_bytes,
     }
-
-
-def _memory(tree: Tree) -> int:
-    arrays = (*(getattr(tree, field.name) for field in fields(tree)), *tree.form)
-    return sum(getattr(array, "nbytes", 0) for array in arrays)
 
 
 def _with_units(facts: dict[str, Any]) -> dict[str, Any]:

@@ -38,14 +38,13 @@ def sequences_of(tree: Tree) -> Sequences:
         first = tree.merged[form.offset[:-1]]
         public = (np.searchsorted(tree.offset, first, side="right") - 1)[infoset]
     player = tree.infoset_player[public].astype(np.int32)
-    first_row = np.searchsorted(tree.infoset_player, np.arange(tree.num_players + 1))
     above = np.append(form.parent[infoset].astype(np.int64), infoset.size)
     path = [np.arange(infoset.size)]
     while (path[-1] < infoset.size).any():
         path.append(above[path[-1]])
     return Sequences(
         player=player,
-        row=(public - first_row[player]).astype(np.int32),
+        row=tree.infoset_row[public].astype(np.int32),
         action=action.astype(np.int32),
         path=np.stack(path[:-1] or path, axis=1).astype(np.int32),
     )

@@ -65,12 +65,11 @@ def graph_of(tree: Tree) -> tuple[Graph, Shape]:
     lengths = [len(edges) for edges in succ]
     cdf = [np.cumsum([p for _, p in edges]) for edges in succ]
 
-    first_row = np.searchsorted(tree.infoset_player, np.arange(tree.num_players + 1))
     view, observation = _views(tree, decisions)
     player = tree.player[decisions].astype(np.int32)
     graph = Graph(
         player=player,
-        row=(tree.infoset[decisions] - first_row[player]).astype(np.int32),
+        row=tree.infoset_row[tree.infoset[decisions]].astype(np.int32),
         num_actions=num_actions.astype(np.int32),
         first_edge=first_edge.astype(np.int32),
         succ_offset=np.cumsum([0, *lengths]).astype(np.int32),
@@ -87,8 +86,10 @@ def graph_of(tree: Tree) -> tuple[Graph, Shape]:
         max_starts=lengths[0],
         max_successors=max(lengths[1:], default=1),
         longest_episode=tree.longest_episode,
-        most_own=tuple(_most_own(tree, player) for player in range(tree.num_players)),
-        num_rows=tuple(np.diff(first_row).tolist()),
+        most_own=tuple(
+            int(tree.count_above(tree.player == player).max()) for player in range(tree.num_players)
+        ),
+        num_rows=tuple(np.diff(tree.player_infoset).tolist()),
         turns=_turns(tree, decisions),
     )
     return graph, shape
@@ -113,21 +114,8 @@ def _beyond_chance(tree: Tree, place: Ints) -> dict[int, list[tuple[int, float]]
     return beyond
 
 
-def _decisions_above(tree: Tree, acts: Ints) -> Ints:
-    """How many of the nodes marked in `acts` lie above each node."""
-    above = np.zeros(tree.num_nodes, np.int64)
-    for first, last in zip(tree.level[1:-1], tree.level[2:], strict=True):
-        parent = tree.parent[first:last]
-        above[first:last] = above[parent] + acts[parent]
-    return above
-
-
-def _most_own(tree: Tree, player: int) -> int:
-    return int(_decisions_above(tree, tree.player == player).max())
-
-
 def _turns(tree: Tree, decisions: Ints) -> tuple[int, ...]:
-    before = _decisions_above(tree, tree.player >= 0)[decisions]
+    before = tree.count_above(tree.player >= 0)[decisions]
     turns = []
     for turn in range(tree.longest_episode):
         players = np.unique(tree.player[decisions[before == turn]])

@@ -52,9 +52,7 @@ def _table(shape: Shape, view: Any, count: Any, observation: Any, nets: list[Net
 
 def policy_of(tree: Tree, table: jax.Array) -> Policy:
     """The policy that a table [P, R, A] stands for."""
-    first = np.searchsorted(tree.infoset_player, np.arange(tree.num_players + 1))
-    row = np.arange(tree.num_infosets) - first[tree.infoset_player]
-    rows = np.asarray(table, np.float64)[tree.infoset_player, row]
+    rows = np.asarray(table, np.float64)[tree.infoset_player, tree.infoset_row]
     exists = np.arange(rows.shape[1]) < tree.num_actions[:, None]
     rows = np.where(exists, rows, 0.0)
     return Policy(tree, (rows / rows.sum(axis=1, keepdims=True))[exists])
