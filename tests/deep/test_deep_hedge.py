@@ -18,6 +18,7 @@ import counterplay as cp  # noqa: E402
 from counterplay.deep import sampling  # noqa: E402
 from counterplay.deep.deep_hedge import program  # noqa: E402
 from counterplay.deep.graph import graph_of  # noqa: E402
+from counterplay.deep.meetings import gradient_at, meetings_of, outputs_at  # noqa: E402
 from counterplay.deep.nets import apply_net, new_net  # noqa: E402
 from counterplay.deep.tables import policy_of  # noqa: E402
 from tests.conftest import built  # noqa: E402
@@ -82,7 +83,8 @@ def test_regrets_are_unbiased_for_any_networks(spec, augmented):
             assert probability.sum() == approx(1.0)
             if not augmented:
                 episodes = sampling.own_decisions(episodes, shape.most_own[traverser])
-            guess = machine.guess(baseline[traverser], traverser, episodes)
+            met = machine.meetings(traverser, episodes, episodes.live)
+            guess = machine.guess(baseline[traverser], episodes, met)
             regret = np.asarray(sampling.value(machine.graph, shape, episodes, guess).regret)
             expected = np.zeros((max(shape.num_rows), shape.max_actions))
             own, rows = np.asarray(episodes.own), graph.row[np.asarray(episodes.node)]
@@ -135,9 +137,34 @@ def test_equal_to_the_plain_recursion(algorithm, spec):
             assert np.asarray(mine) == approx(other, abs=2e-4)
 
 
-def test_equal_to_the_plain_recursion_on_leduc():
-    algorithm = replace(SMALL, augmented_baseline=False)
+@pytest.mark.parametrize("augmented", [True, False])
+def test_equal_to_the_plain_recursion_on_leduc(augmented):
+    """With so many episodes that infosets are met again and gathered first."""
+    algorithm = replace(SMALL, augmented_baseline=augmented, player_traversals=16)
     test_equal_to_the_plain_recursion(algorithm, "leduc_poker(suit_isomorphism=true)")
+
+
+@pytest.mark.parametrize("different", [1, 12, 17, 24, 40, 64])
+def test_asking_once_per_infoset_changes_nothing(different):
+    """Outputs and gradients are those of asking at every decision, dead ones aside."""
+    rng = np.random.default_rng(different)
+    net = new_net(jax.random.PRNGKey(1), (5, 7, 6, 3))
+    observation = jnp.asarray(rng.normal(size=(100, 5)), jnp.float32)
+    view = rng.choice(rng.choice(100, different, replace=False), (4, 16))
+    view.ravel()[:different] = np.unique(np.append(view.ravel(), np.arange(100)))[:different]
+    live = rng.random((4, 16)) < 0.8
+    met = meetings_of(jnp.asarray(view, jnp.int32), jnp.asarray(live))
+    assert int(met.differ) == np.unique(view[live]).size
+    plain = apply_net(net, observation[view.ravel()]).reshape(4, 16, 3)
+    asked = np.asarray(outputs_at(net, observation, met))
+    assert asked[live] == approx(np.asarray(plain)[live], abs=1e-5)
+    push = jnp.asarray(rng.normal(size=(4, 16, 3)) * live[..., None], jnp.float32)
+    expected = jax.grad(
+        lambda n: (apply_net(n, observation[view.ravel()]).reshape(4, 16, 3) * push).sum()
+    )(net)
+    found = gradient_at(net, observation, met, push)
+    for mine, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        assert np.asarray(mine) == approx(np.asarray(other), abs=1e-3)
 
 
 @dataclass(frozen=True)
@@ -183,11 +210,12 @@ def test_gradients_against_finite_differences(kuhn):
     state = algorithm.init(kuhn, seed=1).state
     _, episodes = machine.sample(state.strategy, state.table, 0, jax.random.PRNGKey(1), 16)
     net = state.baseline[0]
-    guess = machine.guess(net, 0, episodes)
+    met = machine.meetings(0, episodes, episodes.live)
+    guess = machine.guess(net, episodes, met)
     target = sampling.value(machine.graph, machine.shape, episodes, guess).target
 
     def loss(net):
-        out = machine.guess(net, 0, episodes)
+        out = machine.guess(net, episodes, met)
         taken = jnp.take_along_axis(out, episodes.action[..., None], axis=-1)[..., 0]
         return float(
             jnp.where(episodes.live, (taken - target) ** 2, 0.0).sum() / episodes.live.sum()

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from counterplay.deep import average, past, reservoir, sampling
 from counterplay.deep.average import Sums
 from counterplay.deep.graph import graph_of
+from counterplay.deep.meetings import Meetings, gradient_at, meetings_of, outputs_at
 from counterplay.deep.nets import Net, apply_net, new_net
 from counterplay.deep.past import Past
 from counterplay.deep.reservoir import Average, Reservoir
@@ -219,7 +220,7 @@ class Program:
         episodes, seen = self.sample(
             state.strategy, state.table, player, first, a.player_traversals
         )
-        guess = self.guess(baseline[player], player, seen)
+        guess = self.guess(baseline[player], seen, self.meetings(player, seen, seen.live))
         regret = sampling.value(self.graph, self.shape, seen, guess).regret
         strategy[player] = self.hedge(strategy[player], player, seen, regret, t, state.past)
         table = state.table
@@ -227,10 +228,12 @@ class Program:
             table = table.at[player].set(self.all_policies(strategy[player], player))
         batch = a.player_update_freq * a.baseline_traversals
         _, seen = self.sample(strategy, table, player, second, batch)
-        for series in range(a.player_update_freq):
-            some = slice(series * a.baseline_traversals, (series + 1) * a.baseline_traversals)
-            part = jax.tree.map(lambda e, s=some: e[s] if e.ndim == 1 else e[:, s], seen)
-            baseline[player] = self.fit(baseline[player], player, part, t)
+        baseline[player] = jax.lax.fori_loop(
+            0,
+            a.player_update_freq,
+            lambda n, net: self.fit(net, player, self.series(n, seen), t),
+            baseline[player],
+        )
         state = state._replace(key=key, strategy=strategy, baseline=baseline, table=table)
         return self.train_average(player, t, state, episodes, third) if a.average_units else state
 
@@ -271,46 +274,57 @@ class Program:
             return episodes, episodes
         return episodes, sampling.own_decisions(episodes, shape.most_own[player])
 
-    def guess(self, net: Net, player: int, episodes: Episodes) -> jax.Array:
+    def meetings(self, player: int, seen: Episodes, live: jax.Array) -> Meetings:
+        """What the player sees at the `live` [T, B] ones of the episodes' decisions."""
+        return meetings_of(self.graph.view[player, seen.node], live)
+
+    def guess(self, net: Net, seen: Episodes, met: Meetings) -> jax.Array:
         """The baseline [T, B, A] at the episodes' decisions."""
-        there = self.exists(self.graph.num_actions[episodes.node]) & episodes.live[..., None]
-        return jnp.where(there, self.outputs(net, player, episodes.node), 0.0)
+        there = self.exists(self.graph.num_actions[seen.node]) & seen.live[..., None]
+        return jnp.where(there, outputs_at(net, self.graph.observation, met), 0.0)
 
     def hedge(
         self, net: Net, player: int, seen: Episodes, regret: jax.Array, t: jax.Array, past: Past
     ) -> Net:
         """The strategy network after a step along the regrets at the player's decisions."""
         a = self.a
+        met = self.meetings(player, seen, seen.own)
         there = self.exists(self.graph.num_actions[seen.node])
-        logits, back = jax.vjp(lambda n: self.outputs(n, player, seen.node), net)
-        y, policy = centre(logits, there), softmax(logits, there)
+        log = jnp.log(jnp.maximum(seen.policy, 1e-30))
+        y = centre(log, there)  # what the logits are up to a constant
         outward = jnp.where(regret > 0, y > a.logits_threshold, y < -a.logits_threshold)
         push = centre(jnp.where(outward, 0.0, regret), there)
         if a.entropy_cost:  # the gradient of entropy: - p * (log p + entropy)
-            log = jnp.log(jnp.maximum(policy, 1e-30))
-            entropy = -(policy * log).sum(-1, keepdims=True)
-            push -= a.entropy_cost * t**-a.entropy_decay * policy * (log + entropy)
+            entropy = -(seen.policy * log).sum(-1, keepdims=True)
+            push -= a.entropy_cost * t**-a.entropy_decay * seen.policy * (log + entropy)
         if a.past_cost:
-            others = jax.vmap(lambda n: self.outputs(n, player, seen.node))(past.nets[player])
+            others = jax.vmap(lambda n: outputs_at(n, self.graph.observation, met))(
+                past.nets[player]
+            )
             used = (past.step > 0).astype(jnp.float32)
             mean = jnp.tensordot(used, others, 1) / jnp.maximum(used.sum(), 1.0)
             push += a.past_cost * jnp.where(used.any(), centre(mean, there) - y, 0.0)
         share = 1.0 / self.shape.max_actions if a.mean_over_actions else 1.0
         scale = -share / jnp.maximum(seen.own.sum(), 1)
-        (gradient,) = back(jnp.where(there & seen.own[..., None], push * scale, 0.0))
+        push = jnp.where(there & seen.own[..., None], push * scale, 0.0)
+        gradient = gradient_at(net, self.graph.observation, met, push)
         return self.descend(net, gradient, t, a.player_lr_init, a.player_lr_end)
+
+    def series(self, n: jax.Array, seen: Episodes) -> Episodes:
+        """The n-th series of baseline episodes among all of them."""
+        size = self.a.baseline_traversals
+        return jax.tree.map(
+            lambda e: jax.lax.dynamic_slice_in_dim(e, n * size, size, int(e.ndim > 1)), seen
+        )
 
     def fit(self, net: Net, player: int, seen: Episodes, t: jax.Array) -> Net:
         """The baseline network after a step towards the values that the episodes found."""
-
-        def loss(net: Net) -> jax.Array:
-            guess = self.guess(net, player, seen)
-            values = sampling.value(self.graph, self.shape, seen, jax.lax.stop_gradient(guess))
-            taken = jnp.take_along_axis(guess, seen.action[..., None], axis=-1)[..., 0]
-            squares = (taken - jax.lax.stop_gradient(values.target)) ** 2
-            return jnp.where(seen.live, squares, 0.0).sum() / jnp.maximum(seen.live.sum(), 1)
-
-        gradient = jax.grad(loss)(net)
+        met = self.meetings(player, seen, seen.live)
+        guess = self.guess(net, seen, met)
+        target = sampling.value(self.graph, self.shape, seen, guess).target
+        taken = jax.nn.one_hot(seen.action, self.shape.max_actions) * seen.live[..., None]
+        push = taken * (guess - target[..., None]) * (2.0 / jnp.maximum(seen.live.sum(), 1))
+        gradient = gradient_at(net, self.graph.observation, met, push)
         return self.descend(net, gradient, t, self.a.baseline_lr_init, self.a.baseline_lr_end)
 
     def descend(self, net: Net, gradient: Net, t: jax.Array, start: float, floor: float) -> Net:
