@@ -302,6 +302,18 @@ def test_the_three_averages_agree(kuhn):
     assert np.abs(algorithm.ensemble_policy(kuhn, memory).probabilities - table).mean() < 0.08
 
 
+def test_without_a_table_another_average_stands_in(kuhn):
+    """The same training, nothing as large as the game, and a policy all the same."""
+    table = replace(SMALL, past_networks=3)
+    none = replace(table, average_every=0)
+    first = table.step(kuhn, table.init(kuhn), 5)
+    second = none.step(kuhn, none.init(kuhn), 5)
+    assert second.state.sums.total.size == 0
+    assert list(none.policies(kuhn, second)) == ["ensemble", "current"]
+    expected = table.ensemble_policy(kuhn, first).probabilities
+    assert none.policy(kuhn, second).probabilities == approx(expected, abs=1e-6)
+
+
 def test_the_table_is_the_sum_of_what_was_played(kuhn):
     algorithm = replace(SMALL, average_power=1.0)
     memory, total = algorithm.init(kuhn), np.zeros(kuhn.num_sequences)
@@ -363,6 +375,8 @@ def test_reservoir_is_a_uniform_sample():
         ("deep_hedge(player_units=())", "must be one size or more"),
         ("deep_hedge(baseline_units=(4,0))", "must be one size or more"),
         ("deep_hedge(past_cost=1)", "past_networks must be at least"),
+        ("deep_hedge(average_every=-1)", "average_every and past_networks must be at least 0"),
+        ("deep_hedge(average_every=0)", "no average is kept; set average_every"),
         ("deep_hedge(epsilonn=0.1)", "did you mean 'epsilon'"),
     ],
 )

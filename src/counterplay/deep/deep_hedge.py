@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
@@ -66,7 +67,9 @@ class DeepHedge:
 
     The average policy is weighted by t**average_power, and kept three ways: in a table, exactly; as
     a network (average_units) trained on a reservoir of the policies met; and as an ensemble
-    (past_networks) of strategy networks, one of which is drawn per episode.
+    (past_networks) of strategy networks, one of which is drawn per episode. The table is as large
+    as the game and costs a pass over all infosets; without it (average_every = 0) the others stand
+    in for it, and a step costs what its episodes cost, whatever the size of the tree.
     """
 
     player_units: tuple[int, ...] = (48, 48, 32)
@@ -90,7 +93,7 @@ class DeepHedge:
     augmented_baseline: bool = True  # also where others act; False: at own decisions only
     mean_over_actions: bool = False  # the author's program: a mean over actions, not a sum
     average_power: float = 0.0
-    average_every: int = 1  # steps between two additions to the table
+    average_every: int = 1  # steps between two additions to the table; 0: no table is kept
     average_units: tuple[int, ...] = ()  # of the average network; none: it is not trained
     average_lr: float = 1e-3
     average_batch: int = 128
@@ -102,7 +105,7 @@ class DeepHedge:
 
     def __post_init__(self) -> None:
         positive = ["player_traversals", "baseline_traversals", "player_update_freq"]
-        positive += ["average_every", "average_batch", "reservoir_size", "decay_steps"]
+        positive += ["average_batch", "reservoir_size", "decay_steps"]
         for name in positive:
             if getattr(self, name) < 1:
                 raise ConfigError(
@@ -115,8 +118,14 @@ class DeepHedge:
         for name in ("epsilon", "decay_rate"):
             if not 0.0 < getattr(self, name) <= 1.0:
                 raise ConfigError(f"deep_hedge: {name} is {getattr(self, name)}, must be in (0, 1]")
-        if self.past_networks < 0 or (self.past_cost and not self.past_networks):
-            raise ConfigError("deep_hedge: past_networks must be at least 0, or 1 with a past_cost")
+        if min(self.average_every, self.past_networks) < 0:
+            raise ConfigError("deep_hedge: average_every and past_networks must be at least 0")
+        if self.past_cost and not self.past_networks:
+            raise ConfigError("deep_hedge: past_networks must be at least 1 with a past_cost")
+        if self.kept().keys() == {"current"}:
+            raise ConfigError(
+                "deep_hedge: no average is kept; set average_every, average_units or past_networks"
+            )
 
     def init(self, tree: Tree, seed: int = 0) -> DeepHedgeMemory:
         graph, shape = graph_of(tree)
@@ -129,7 +138,7 @@ class DeepHedge:
         strategy = new(first, self.player_units)
         nets = new(third, self.average_units) if self.average_units else []
         zeros = jax.tree.map(jnp.zeros_like, nets)
-        num_sequences = int(tree.form.offset[-1])
+        num_sequences = int(tree.form.offset[-1]) if self.average_every else 0
         state = State(
             key,
             strategy,
@@ -147,7 +156,7 @@ class DeepHedge:
         return DeepHedgeMemory(last, program(tree, self).run(memory.iteration, last, memory.state))
 
     def policy(self, tree: Tree, memory: DeepHedgeMemory) -> Policy:
-        return self.average_policy(tree, memory)
+        return next(iter(self.kept().values()))(tree, memory)
 
     def average_policy(self, tree: Tree, memory: DeepHedgeMemory) -> Policy:
         """The average in the table."""
@@ -166,13 +175,18 @@ class DeepHedge:
         return past.past_policy(tree, memory.state.past, self.average_power)
 
     def policies(self, tree: Tree, memory: DeepHedgeMemory) -> dict[str, Policy]:
-        """All that is worth judging side by side."""
-        named = {"average": self.average_policy, "current": self.current_policy}
-        if self.average_units:
-            named["network"] = self.network_policy
-        if self.past_networks:
-            named["ensemble"] = self.ensemble_policy
-        return {name: policy(tree, memory) for name, policy in named.items()}
+        """All that is worth judging side by side, the best average first."""
+        return {name: policy(tree, memory) for name, policy in self.kept().items()}
+
+    def kept(self) -> dict[str, Callable[..., Policy]]:
+        """How to make each of these policies."""
+        ways = [
+            ("average", self.average_every, self.average_policy),
+            ("network", self.average_units, self.network_policy),
+            ("ensemble", self.past_networks, self.ensemble_policy),
+            ("current", True, self.current_policy),
+        ]
+        return {name: policy for name, kept, policy in ways if kept}
 
     def keeps_table(self, tree: Tree) -> bool:
         """Whether all infosets are fewer than those that the episodes of a step would visit."""
@@ -249,10 +263,10 @@ class Program:
         there = self.exists(self.graph.num_actions[decision])
         return softmax(self.outputs(net, player, decision), there)
 
-    def all_policies(self, net: Net, player: int) -> jax.Array:
-        """The player's policy [R, A] at all of its infosets."""
-        logits = apply_net(net, self.graph.observation[self.views[player]])
-        return softmax(logits, self.rows_exist[player])
+    def all_policies(self, net: Net, player: int, rows: slice = slice(None)) -> jax.Array:
+        """The player's policy [R, A] at all of its infosets, or at some."""
+        logits = apply_net(net, self.graph.observation[self.views[player][rows]])
+        return softmax(logits, self.rows_exist[player][rows])
 
     def sample(
         self, strategy: list[Net], table: jax.Array, player: int, key: jax.Array, batch: int
@@ -264,8 +278,12 @@ class Program:
             who = graph.player[decision]
             if self.keeps_table:
                 return table[who, graph.row[decision]]
-            if shape.turns[turn] >= 0:
-                return self.play(strategy[shape.turns[turn]], shape.turns[turn], decision)
+            acting, (first, last) = shape.turns[turn]
+            if acting >= 0 and 2 * (last - first) <= batch:  # fewer infosets than episodes
+                rows = self.all_policies(strategy[acting], acting, slice(first, last))
+                return rows[graph.row[decision] - first]
+            if acting >= 0:
+                return self.play(strategy[acting], acting, decision)
             every = [self.play(net, p, decision) for p, net in enumerate(strategy)]
             return jnp.stack(every)[who, jnp.arange(decision.size)]
 
@@ -338,7 +356,7 @@ class Program:
         return jax.tree.map(new, net, gradient)
 
     def remember(self, t: jax.Array, state: State) -> State:
-        """Add the policy to the average in the table and, perhaps, to the ensemble."""
+        """Add the policy to the averages that are kept as sums or as a sample."""
         a = self.a
 
         def add(sums: Sums) -> Sums:
@@ -350,7 +368,7 @@ class Program:
 
         if a.average_every == 1:
             state = state._replace(sums=add(state.sums))
-        else:
+        elif a.average_every:
             due = t % a.average_every == 0
             state = state._replace(sums=jax.lax.cond(due, add, lambda s: s, state.sums))
         if a.past_networks:
@@ -362,33 +380,18 @@ class Program:
     def train_average(
         self, player: int, t: jax.Array, state: State, episodes: Episodes, key: jax.Array
     ) -> State:
-        """Offer the others' policies to the reservoir and train the average networks on it.
-
-        The others play what they are, so that each meets its infosets in proportion to its own
-        reach, as the average wants it; the reach of everybody else is divided out.
-        """
-        graph, batch = self.graph, self.a.average_batch
-        who = graph.player[episodes.node]
-        sampled = jnp.where(episodes.live, episodes.sampled, 1.0)
-        before = jnp.cumprod(sampled, axis=0) / sampled
-        own = jnp.ones_like(before)
-        for p in range(self.shape.num_players):
-            mine = jnp.where(who == p, sampled, 1.0)
-            own = jnp.where(who == p, jnp.cumprod(mine, axis=0) / mine, own)
-        weight = (t / 1e5) ** self.a.average_power * own / before
-        valid = (episodes.live & ~episodes.own).reshape(-1)
+        """Offer the others' policies to the reservoir and train the average networks on it."""
         insert_key, draw_key = jax.random.split(key)
-        flat = [
-            x.reshape(valid.size, *x.shape[2:]) for x in (episodes.node, episodes.policy, weight)
-        ]
-        buffer = reservoir.insert(state.buffer, insert_key, valid, *flat)
-        node, policy, weight = reservoir.draw(buffer, draw_key, batch)
+        scale = (t / 1e5) ** self.a.average_power
+        items = reservoir.offered(self.graph, self.shape, episodes, scale)
+        buffer = reservoir.insert(state.buffer, insert_key, *items)
+        node, policy, weight = reservoir.draw(buffer, draw_key, self.a.average_batch)
 
         def loss(nets: list[Net]) -> jax.Array:
             total = jnp.zeros(())
             for p, net in enumerate(nets):
                 played = jnp.maximum(self.play(net, p, node), 1e-30)
-                mine = jnp.where(graph.player[node] == p, weight, 0.0)
+                mine = jnp.where(self.graph.player[node] == p, weight, 0.0)
                 total -= (mine[:, None] * policy * jnp.log(played)).sum() / mine.sum().clip(1e-30)
             return total
 

@@ -34,6 +34,13 @@ class Graph(NamedTuple):
     observation: Floats  # [V, X] one row per player and augmented infoset
 
 
+class Turn(NamedTuple):
+    """What is known beforehand about the t-th decision of an episode."""
+
+    player: int  # who makes it; -1 where that varies
+    rows: tuple[int, int]  # its infosets are among that player's first, ..., last - 1
+
+
 @dataclass(frozen=True)
 class Shape:
     """Facts about a graph that decide how programs are compiled."""
@@ -46,7 +53,7 @@ class Shape:
     longest_episode: int
     most_own: tuple[int, ...]  # decisions that each player makes in an episode, at most
     num_rows: tuple[int, ...]  # infosets of each player
-    turns: tuple[int, ...]  # who makes the t-th decision of an episode; -1 where that varies
+    turns: tuple[Turn, ...]  # of an episode
 
 
 @lru_cache(maxsize=4)
@@ -114,12 +121,14 @@ def _beyond_chance(tree: Tree, place: Ints) -> dict[int, list[tuple[int, float]]
     return beyond
 
 
-def _turns(tree: Tree, decisions: Ints) -> tuple[int, ...]:
+def _turns(tree: Tree, decisions: Ints) -> tuple[Turn, ...]:
     before = tree.count_above(tree.player >= 0)[decisions]
     turns = []
     for turn in range(tree.longest_episode):
-        players = np.unique(tree.player[decisions[before == turn]])
-        turns.append(int(players[0]) if players.size == 1 else -1)
+        infosets = tree.infoset[decisions[before == turn]]
+        players, rows = np.unique(tree.infoset_player[infosets]), tree.infoset_row[infosets]
+        player = int(players[0]) if players.size == 1 else -1
+        turns.append(Turn(player, (int(rows.min()), int(rows.max()) + 1)))
     return tuple(turns)
 
 

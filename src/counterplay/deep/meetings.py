@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from counterplay.deep.nets import Net, apply_net
 
 FEW = 40  # decisions up to which sorting them costs more than it saves
-EIGHTHS = (2, 3, 4, 6, 8)  # of all places: the numbers of rows that programs are compiled for
+EIGHTHS = (2, 3, 4, 5, 6, 8)  # of all places: the numbers of rows that programs are compiled for
 
 
 class Meetings(NamedTuple):

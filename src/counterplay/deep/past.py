@@ -37,11 +37,10 @@ def keep(past: Past, nets: list[Net], t: jax.Array, draw: jax.Array) -> Past:
     size = past.step.size
     slot = jnp.where(t <= size, t - 1, (draw * t).astype(jnp.int32))
 
-    def take(past: Past) -> Past:
-        stored = jax.tree.map(lambda room, new: room.at[slot].set(new), past.nets, nets)
-        return Past(past.step.at[slot].set(t), stored)
+    def put(room: jax.Array, new: jax.Array) -> jax.Array:
+        return room.at[slot].set(new, mode="drop")  # out of range: not taken, nothing is copied
 
-    return jax.lax.cond(slot < size, take, lambda p: p, past)
+    return Past(put(past.step, t), jax.tree.map(put, past.nets, nets))
 
 
 def past_policy(tree: Tree, past: Past, power: float) -> Policy:

@@ -7,7 +7,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from counterplay.deep.graph import Graph, Shape
 from counterplay.deep.nets import Net
+from counterplay.deep.sampling import Episodes
 
 
 class Reservoir(NamedTuple):
@@ -34,6 +36,30 @@ def nothing(size: int, num_actions: int) -> Reservoir:
         jnp.zeros(size, jnp.int32),
         jnp.zeros((size, num_actions)),
         jnp.zeros(size),
+    )
+
+
+def offered(
+    graph: Graph, shape: Shape, episodes: Episodes, scale: jax.Array
+) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+    """What episodes have to offer: whether it counts, the decision, the policy, its weight.
+
+    The others play what they are, so that each meets its infosets in proportion to its own reach,
+    as the average wants it; the reach of everybody else is divided out.
+    """
+    who = graph.player[episodes.node]
+    sampled = jnp.where(episodes.live, episodes.sampled, 1.0)
+    before = jnp.cumprod(sampled, axis=0) / sampled
+    own = jnp.ones_like(before)
+    for player in range(shape.num_players):
+        mine = jnp.where(who == player, sampled, 1.0)
+        own = jnp.where(who == player, jnp.cumprod(mine, axis=0) / mine, own)
+    valid = episodes.live & ~episodes.own
+    return (
+        valid.reshape(-1),
+        episodes.node.reshape(-1),
+        episodes.policy.reshape(valid.size, -1),
+        (scale * own / before).reshape(-1),
     )
 
 
