@@ -25,16 +25,20 @@ GAMES = {
 }
 
 ALGORITHMS = {
+    "batch_fsp": "counterplay.tabular.batch_fsp:BatchFSP",
     "cfr": "counterplay.tabular.cfr:CFR",
     "cfr_br": "counterplay.tabular.cfr_br:CFRBR",
     "cfr_hedge": "counterplay.tabular.cfr_hedge:CFRHedge",
     "cfr_plus": "counterplay.tabular.cfr_plus:CFRPlus",
     "dcfr": "counterplay.tabular.dcfr:DCFR",
     "deep_hedge": "counterplay.deep.deep_hedge:DeepHedge",
+    "fsp": "counterplay.tabular.fsp:FSP",
     "linear_cfr": "counterplay.tabular.linear_cfr:LinearCFR",
     "pcfr_plus": "counterplay.tabular.pcfr_plus:PCFRPlus",
     "pdcfr_plus": "counterplay.tabular.pdcfr_plus:PDCFRPlus",
     "sequence_form_lp": "counterplay.tabular.sequence_form_lp:SequenceFormLP",
+    "table_lookup_fsp": "counterplay.tabular.table_lookup_fsp:TableLookupFSP",
+    "xfp": "counterplay.tabular.xfp:XFP",
 }
 
 

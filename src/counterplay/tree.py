@@ -173,6 +173,13 @@ class Tree:
         return np.repeat(self.num_histories, row_lengths(self.form.offset))
 
     @cached_property
+    def merged_infoset(self) -> Ints:
+        """The game's own infoset that each infoset of the form belongs to."""
+        if self.perfect_recall:
+            return np.arange(self.num_infosets)
+        return np.searchsorted(self.offset, self.merged[self.form.offset[:-1]], side="right") - 1
+
+    @cached_property
     def shallow(self) -> SequenceForm:
         """The game's own infosets with nothing above them, for kernels that scale a policy."""
         return self.form._replace(
@@ -230,8 +237,7 @@ class Tree:
         """
         if self.perfect_recall:
             return self
-        form = self.form
-        above = np.searchsorted(self.offset, self.merged[form.offset[:-1]], side="right") - 1
+        form, above = self.form, self.merged_infoset
         seen: dict[int, int] = {}
         keys = []
         for infoset in above:
