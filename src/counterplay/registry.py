@@ -1,4 +1,4 @@
-"""Games and algorithms by name: plain dicts from the name to where the class stands."""
+"""Games, algorithms and abstractions by name: plain dicts from the name to the class's place."""
 
 from __future__ import annotations
 
@@ -41,6 +41,11 @@ ALGORITHMS = {
     "xfp": "counterplay.tabular.xfp:XFP",
 }
 
+ABSTRACTIONS = {
+    "by_equity": "counterplay.abstraction.by_equity:ByEquity",
+    "by_rank": "counterplay.abstraction.by_rank:ByRank",
+}
+
 
 def load_game(spec: str, **parameters: Any) -> Game:
     """The game of that name, such as `leduc_poker` or `kuhn_poker(players=3)`."""
@@ -50,6 +55,11 @@ def load_game(spec: str, **parameters: Any) -> Game:
 def load_algorithm(spec: str, **parameters: Any) -> Any:
     """The algorithm of that name, such as `cfr_plus` or `dcfr(alpha=1.5, gamma=2)`."""
     return _load("algorithm", ALGORITHMS, spec, parameters)
+
+
+def load_abstraction(spec: str, **parameters: Any) -> Any:
+    """The rule of that name, such as `by_rank` or `by_rank(groups=("JQ", "K"))`."""
+    return _load("abstraction", ABSTRACTIONS, spec, parameters)
 
 
 def find_class(registry: dict[str, str], name: str) -> type:
@@ -64,8 +74,8 @@ def find_class(registry: dict[str, str], name: str) -> type:
 
 
 def spec_of(thing: Any) -> str:
-    """The string that loads an equal game or algorithm again; fields at their defaults left out."""
-    places = {where: name for name, where in (GAMES | ALGORITHMS).items()}
+    """The string that loads an equal one again; fields at their defaults left out."""
+    places = {where: name for name, where in (GAMES | ALGORITHMS | ABSTRACTIONS).items()}
     kind = type(thing)
     name = places.get(f"{kind.__module__}:{kind.__name__}", kind.__name__)
     if not is_dataclass(thing):
@@ -79,7 +89,10 @@ def _load(kind: str, registry: dict[str, str], spec: str, parameters: dict[str, 
     name, given = _parse(kind, spec)
     if name not in registry:
         near = suggestion(name, registry)
-        raise ConfigError(f"unknown {kind} {name!r}{near} (counterplay {kind}s lists all)")
+        listed = f"counterplay {kind}s lists all"
+        if kind == "abstraction":  # too few for a command of their own
+            listed = f"there are {', '.join(registry)}"
+        raise ConfigError(f"unknown {kind} {name!r}{near} ({listed})")
     cls = find_class(registry, name)
     known = {field.name: field for field in fields(cls)}
     given |= parameters

@@ -121,14 +121,14 @@ def test_later_responses_may_count_more(leduc):
     assert plain.exploitability < 0.11
 
 
-def test_xfp_needs_to_know_how_often_a_player_has_acted():
+def test_xfp_needs_infosets_in_an_order():
     class Forgetful(cp.KuhnPoker):
         def infoset_key(self, state, player):
             return super().infoset_key(state, player)[:1]  # the card alone
 
     tree = cp.build_tree(Forgetful())
     assert not tree.perfect_recall
-    with pytest.raises(cp.ConfigError, match="xfp cannot respond where an infoset forgets"):
+    with pytest.raises(cp.ConfigError, match="xfp finds no best response in Forgetful"):
         cp.XFP().init(tree)
     cp.solve(tree, cp.BatchFSP(), iterations=100)
 

@@ -9,7 +9,7 @@ import numpy as np
 from counterplay.errors import ConfigError
 from counterplay.kernels import sweeps
 from counterplay.policy import Policy, normalised_policy, uniform_policy
-from counterplay.tree import Floats, Tree
+from counterplay.tree import Floats, Ints, Tree, row_lengths
 
 
 @dataclass
@@ -50,7 +50,7 @@ class XFP:
         uniform = uniform_policy(tree).probabilities
         response = np.append(uniform, 1.0)
         if not tree.perfect_recall:
-            _check_levels(tree)
+            _heights(tree)  # refuses what it cannot order
             response = np.append(uniform[tree.merged], 1.0)
         return XFPMemory(0, 1.0, _merge(tree, _reach(tree, response)), response)
 
@@ -102,32 +102,35 @@ def _respond(tree: Tree, reach: Floats, cf_value: Floats, response: Floats) -> N
         sweeps.clear(form, player, cf_value)
         rows = form.player_row[player : player + 2]
         sweeps.payoff(form, rows[0], rows[1], reach, cf_value)
-        for ((first, last),) in reversed(tree.levels(player, 1)):
-            found = slice(int(form.offset[first]), int(form.offset[last]))
-            own = tree.merged[found]
-            total = np.bincount(own, cf_value[found], tree.num_sequences)
-            best = np.repeat(np.maximum.reduceat(total, tree.offset[:-1]), tree.num_actions)
-            candidates = np.flatnonzero(total >= best - tree.rounding)
-            infosets = np.searchsorted(tree.offset, candidates, side="right") - 1
-            _, chosen = np.unique(infosets, return_index=True)  # the first of each
-            pure = np.zeros(tree.num_sequences)
-            pure[candidates[chosen]] = 1.0
-            response[found] = pure[own]
-            sweeps.backward(form, first, last, response, cf_value)
+    height = _heights(tree)[tree.merged_infoset]
+    for level in range(height.max(initial=-1) + 1):
+        here = np.flatnonzero(height == level)
+        found = np.flatnonzero(np.repeat(height == level, row_lengths(form.offset)))
+        own = tree.merged[found]
+        total = np.bincount(own, cf_value[found], tree.num_sequences)
+        best = np.repeat(np.maximum.reduceat(total, tree.offset[:-1]), tree.num_actions)
+        candidates = np.flatnonzero(total >= best - tree.rounding)
+        infosets = np.searchsorted(tree.offset, candidates, side="right") - 1
+        _, chosen = np.unique(infosets, return_index=True)  # the first of each
+        pure = np.zeros(tree.num_sequences)
+        pure[candidates[chosen]] = 1.0
+        response[found] = pure[own]
+        value = np.add.reduceat(response[:-1] * cf_value[:-1], form.offset[:-1])[here]
+        np.add.at(cf_value, form.parent[here], value)
 
 
-def _check_levels(tree: Tree) -> None:
-    """Refuse an infoset that merges a player's first decision with its second, and the like."""
-    level = np.zeros(tree.form.parent.size, np.int64)
-    for _, depth, first, last in tree.block:
-        level[first:last] = depth
-    highest, lowest = np.zeros((2, tree.num_infosets), np.int64)
-    lowest[:] = level.max(initial=0)
-    np.maximum.at(highest, tree.merged_infoset, level)
-    np.minimum.at(lowest, tree.merged_infoset, level)
-    wrong = np.flatnonzero(highest > lowest)
-    if wrong.size:
-        raise ConfigError(
-            f"xfp cannot respond where an infoset forgets how often its player has acted: "
-            f"{tree.infoset_keys[wrong[0]]!r} of {tree.spec}; cfr_plus takes any infosets"
-        )
+def _heights(tree: Tree) -> Ints:
+    """The most decisions of its player that may follow each infoset."""
+    form, own = tree.form, tree.merged_infoset
+    later = np.flatnonzero(form.parent < form.offset[-1])
+    before = own[np.searchsorted(form.offset, form.parent[later], side="right") - 1]
+    height = np.zeros(tree.num_infosets, np.int64)
+    for _ in range(tree.num_infosets + 1):
+        known = height.copy()
+        np.maximum.at(height, before, known[own[later]] + 1)
+        if (height == known).all():
+            return height
+    raise ConfigError(
+        f"xfp finds no best response in {tree.spec}: its player may come to "
+        f"{tree.infoset_keys[int(height.argmax())]!r} again after acting there"
+    )
