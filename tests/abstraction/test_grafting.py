@@ -44,10 +44,9 @@ def test_one_graft_never_lowers_the_worst_case(game, seed):
 
 def below(tree, infoset):
     """An infoset and its player's later ones."""
-    form, found = tree.form, {int(infoset)}
-    owner = np.searchsorted(form.offset, form.parent, side="right") - 1
-    for later in range(tree.num_infosets):
-        if form.parent[later] < tree.num_sequences and owner[later] in found:
+    found = {int(infoset)}
+    for later, before in enumerate(tree.infoset_before.tolist()):
+        if before in found:
             found.add(later)
     return sorted(found)
 

@@ -52,7 +52,8 @@ class ByEquity:
         histograms, weight = equity_histograms(tree, self.bins, self.rollout)
         rng = np.random.default_rng(self.seed)
         labels: list[Hashable] = [None] * tree.num_infosets
-        before, level = _infoset_before(tree), _own_level(tree)
+        level, before = _own_level(tree), np.full(tree.num_infosets, -1)
+        before[tree.merged_infoset] = np.append(tree.merged_infoset, -1)[tree.infoset_before]
         for depth in range(level.max(initial=-1) + 1):
             groups: dict[Hashable, list[int]] = {}
             for infoset in np.flatnonzero(level == depth).tolist():
@@ -69,8 +70,8 @@ class ByEquity:
 
 def equity_histograms(tree: Tree, bins: int, rollout: str = "") -> tuple[Floats, Floats]:
     """Every infoset's equity histogram [I, bins], and its weight [I], chance's probability."""
-    policy = _rollout(tree, rollout)
-    step = _step_probabilities(tree, policy)
+    policy, before = _rollout(tree, rollout), tree.sequence_before
+    step = np.where(before >= 0, policy[before], tree.chance)  # from a node's parent to the node
     reach = tree.chance.copy()  # by chance alone: nobody's cards tell how they were played
     for first, last in zip(tree.level[1:-1], tree.level[2:], strict=True):
         reach[first:last] *= reach[tree.parent[first:last]]
@@ -173,16 +174,6 @@ def _rollout(tree: Tree, rollout: str) -> Floats:
     return np.where(there > 0.0, named, np.repeat(1.0 / tree.num_actions, tree.num_actions))
 
 
-def _step_probabilities(tree: Tree, policy: Floats) -> Floats:
-    """The probability [N] of the step from its parent to each node."""
-    step = tree.chance.copy()
-    above = tree.parent[1:]
-    own = tree.player[above] >= 0
-    first = tree.offset[tree.infoset[above]] - tree.child_offset[above]
-    step[1:][own] = policy[(first + np.arange(1, tree.num_nodes))[own]]
-    return step
-
-
 def _fold(tree: Tree, step: Floats, value: Floats) -> None:
     """Set `value` [N, ...], given at the terminals, to its expectation at every node."""
     shape = (-1,) + (1,) * (value.ndim - 1)
@@ -220,13 +211,3 @@ def _own_level(tree: Tree) -> Ints:
     for _, depth, first, last in tree.block:
         np.maximum.at(level, tree.merged_infoset[first:last], depth)
     return level
-
-
-def _infoset_before(tree: Tree) -> Ints:
-    """The player's infoset before each one (of the game's own), or -1."""
-    form = tree.form
-    owner = np.searchsorted(form.offset, np.arange(form.offset[-1]), side="right") - 1
-    owner = np.append(tree.merged_infoset[owner], -1)
-    before = np.full(tree.num_infosets, -1)
-    before[tree.merged_infoset] = owner[form.parent.astype(np.int64)]
-    return before

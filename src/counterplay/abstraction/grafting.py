@@ -12,7 +12,7 @@ from counterplay.evaluate import check_aligned
 from counterplay.policy import Policy
 from counterplay.tree import Ints, Tree
 
-Parts = Callable[[str], int] | Mapping[int, Iterable[Infoset]]
+Partition = Callable[[str], int] | Mapping[int, Iterable[Infoset]]
 Solve = Callable[[Tree], Policy]
 
 
@@ -20,7 +20,7 @@ def graft(
     tree: Tree,
     base: Policy,
     player: int,
-    parts: Parts,
+    parts: Partition,
     solve: Solve,
     *,
     buckets: Buckets | None = None,
@@ -68,7 +68,7 @@ def graft(
     return Policy(tree, grafted)
 
 
-def _numbers(tree: Tree, player: int, parts: Parts) -> Ints:
+def _numbers(tree: Tree, player: int, parts: Partition) -> Ints:
     """The part of every infoset; 0 at those of the other players."""
     part = np.zeros(tree.num_infosets, np.int64)
     if callable(parts):
@@ -97,9 +97,8 @@ def _numbers(tree: Tree, player: int, parts: Parts) -> Ints:
 
 def _check(tree: Tree, part: Ints) -> None:
     """Refuse a part that can be left: what follows an infoset must be in the same part."""
-    form, owner = tree.form, tree.merged_infoset
-    above = np.searchsorted(form.offset, form.parent, side="right") - 1
-    for infoset in np.flatnonzero(form.parent < form.offset[-1]):
+    owner, above = tree.merged_infoset, tree.infoset_before
+    for infoset in np.flatnonzero(above >= 0):
         before, after = owner[above[infoset]], owner[infoset]
         if part[before] and part[before] != part[after]:
             keys = tree.infoset_keys

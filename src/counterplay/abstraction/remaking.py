@@ -31,15 +31,14 @@ def remake(tree: Tree, plan: Plan) -> tuple[Tree, Ints]:
     Players of the new tree remember the buckets they saw and what they did there: where a bucket
     joins different memories, it has imperfect recall, else it is a plain infoset again.
     """
-    sequence = _sequence_before(tree)  # [N] the old one that leads to each node, or -1
-    nodes = _kept_nodes(tree, plan, sequence)
+    nodes = _kept_nodes(tree, plan)
     place = np.full(tree.num_nodes + 1, -1)  # the last entry serves the root's parent
     place[nodes] = np.arange(nodes.size)
     infoset = tree.infoset[nodes]
     bucket = np.append(plan.bucket, FIXED)[infoset]  # the last entries serve the number -1
     parts = Parts(plan.spec, tree.num_players)
     player = np.where((infoset >= 0) & (bucket == FIXED), CHANCE, tree.player[nodes])
-    parent, before = place[tree.parent[nodes]], sequence[nodes]
+    parent, before = place[tree.parent[nodes]], tree.sequence_before[nodes]
     by_chance = (before >= 0) & (player[parent] == CHANCE)
     chance = np.where(by_chance, np.append(plan.probabilities, 1.0)[before], tree.chance[nodes])
     parts.player, parts.parent, parts.chance = player, parent, chance
@@ -60,25 +59,14 @@ def remake(tree: Tree, plan: Plan) -> tuple[Tree, Ints]:
     return made, new
 
 
-def _sequence_before(tree: Tree) -> Ints:
-    """The sequence by which a player comes to each node; -1 after chance and at the root."""
-    sequence = np.full(tree.num_nodes, -1)
-    above = tree.parent[1:]
-    nodes = np.arange(1, tree.num_nodes)
-    own = tree.player[above] >= 0
-    first = tree.offset[tree.infoset[above]] - tree.child_offset[above]
-    sequence[1:][own] = (first + nodes)[own]
-    return sequence
-
-
 def _depth(tree: Tree) -> Ints:
     return np.repeat(np.arange(tree.level.size - 1), np.diff(tree.level))
 
 
-def _kept_nodes(tree: Tree, plan: Plan, sequence: Ints) -> Ints:
+def _kept_nodes(tree: Tree, plan: Plan) -> Ints:
     """The nodes that no action left out leads to."""
     fixed = np.repeat(plan.bucket == FIXED, tree.num_actions)
-    kept = np.append(plan.kept | fixed, True)[sequence]
+    kept = np.append(plan.kept | fixed, True)[tree.sequence_before]
     for first, last in zip(tree.level[1:-1], tree.level[2:], strict=True):
         kept[first:last] &= kept[tree.parent[first:last]]
     return np.flatnonzero(kept)

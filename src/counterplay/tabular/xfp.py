@@ -121,9 +121,9 @@ def _respond(tree: Tree, reach: Floats, cf_value: Floats, response: Floats) -> N
 
 def _heights(tree: Tree) -> Ints:
     """The most decisions of its player that may follow each infoset."""
-    form, own = tree.form, tree.merged_infoset
-    later = np.flatnonzero(form.parent < form.offset[-1])
-    before = own[np.searchsorted(form.offset, form.parent[later], side="right") - 1]
+    own = tree.merged_infoset
+    later = np.flatnonzero(tree.infoset_before >= 0)
+    before = own[tree.infoset_before[later]]
     height = np.zeros(tree.num_infosets, np.int64)
     for _ in range(tree.num_infosets + 1):
         known = height.copy()
