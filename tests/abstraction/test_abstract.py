@@ -146,6 +146,16 @@ def test_nothing_merged_is_the_same_game(leduc):
     assert cp.nash_conv(leduc, same.lift(policy)) == approx(cp.nash_conv(same.tree, policy))
 
 
+def test_forgetful_games_stay_forgetful():
+    tree = built("goofspiel(forgetful=true)")
+    same = cp.abstract(tree, [[]])
+    assert not same.tree.perfect_recall
+    assert same.tree.num_infosets == tree.num_infosets == 6056
+    assert same.tree.form.parent.size == tree.form.parent.size
+    policy = cp.random_policy(same.tree)
+    assert cp.nash_conv(tree, same.lift(policy)) == approx(cp.nash_conv(same.tree, policy))
+
+
 def cards_only(player, key):
     """The bets of the first round are forgotten in the second."""
     card, _, record = key.partition(":")

@@ -180,15 +180,11 @@ def labels_of(tree: Tree, buckets: Buckets | None) -> list[Hashable]:
             again = min(twice) if twice else max(members, key=members.count)
             raise ConfigError(f"infoset {tree.infoset_keys[again]!r} is in two buckets")
         grouped.update(members)
-        if len(set(tree.infoset_player[members].tolist())) > 1:
-            first, other = (
-                members[0],
-                next(
-                    m for m in members if tree.infoset_player[m] != tree.infoset_player[members[0]]
-                ),
-            )
+        owner = tree.infoset_player
+        foreign = [member for member in members if owner[member] != owner[members[0]]]
+        if foreign:
             raise ConfigError(
-                f"a bucket joins {_shown(tree, first)} with {_shown(tree, other)}: "
+                f"a bucket joins {_shown(tree, members[0])} with {_shown(tree, foreign[0])}: "
                 "only infosets of one player can be merged"
             )
         for member in members:
