@@ -7,7 +7,9 @@ code under test but the game protocol.
 from __future__ import annotations
 
 import itertools
+import math
 from collections import defaultdict
+from fractions import Fraction
 
 import numpy as np
 
@@ -149,3 +151,103 @@ class CFR:
             total = row.sum()
             average[key] = row / total if total > 0.0 else np.full(row.size, 1.0 / row.size)
         return average
+
+
+def fraction(number):
+    """The simple fraction that a float stands for."""
+    return Fraction(number).limit_denominator(10**6)
+
+
+class XFP:
+    """Textbook fictitious play: the behavioural update with lambda, over the rules, in fractions.
+
+    Nothing is rounded, so ties are true ties; `last` gives them to the last of the best actions.
+    """
+
+    def __init__(self, game, last=False):
+        self.game, self.iteration, self.pick = game, 0, -1 if last else 0
+        self.keys = [{} for _ in range(game.num_players)]  # key -> histories as (state, past)
+        self.collect(game.initial_state(), ((),) * game.num_players)
+        self.average = {
+            (p, key): [Fraction(1, len(game.actions(found[0][0])))] * len(game.actions(found[0][0]))
+            for p, keys in enumerate(self.keys)
+            for key, found in keys.items()
+        }
+
+    def collect(self, state, pasts):
+        game, player = self.game, self.game.player(state)
+        if player == TERMINAL:
+            return
+        if player != CHANCE:
+            key = game.infoset_key(state, player)
+            self.keys[player].setdefault(key, []).append((state, pasts[player]))
+        for k, (action, _) in enumerate(children(game, state)):
+            after = pasts
+            if player != CHANCE:
+                after = (*pasts[:player], (*pasts[player], (key, k)), *pasts[player + 1 :])
+            self.collect(game.next_state(state, action), after)
+
+    def reach(self, policy, player, past):
+        """The player's own probability of its past, a list of (key, action index)."""
+        return math.prod((policy[player, key][k] for key, k in past), start=Fraction(1))
+
+    def best_response(self, player):
+        """Pure choices by backward induction over the player's infosets, deepest first."""
+        choice, game = {}, self.game
+
+        def value(state):
+            who = game.player(state)
+            if who == TERMINAL:
+                return fraction(game.utilities(state)[player])
+            options = children(game, state)
+            if who == player:
+                action = options[choice[game.infoset_key(state, player)]][0]
+                return value(game.next_state(state, action))
+            if who == CHANCE:
+                odds = [fraction(p) for _, p in options]
+            else:
+                odds = self.average[who, game.infoset_key(state, who)]
+            later = [value(game.next_state(state, action)) for action, _ in options]
+            return sum(p * x for p, x in zip(odds, later, strict=True))
+
+        def others(target, state, weight, found):
+            """Histories of the infoset with everybody else's reach."""
+            who = game.player(state)
+            if who == TERMINAL:
+                return
+            if who == player and game.infoset_key(state, player) == target:
+                found.append((state, weight))
+                return
+            for k, (action, p) in enumerate(children(game, state)):
+                if who == player:
+                    odds = Fraction(1)
+                elif who == CHANCE:
+                    odds = fraction(p)
+                else:
+                    odds = self.average[who, game.infoset_key(state, who)][k]
+                others(target, game.next_state(state, action), weight * odds, found)
+
+        for key in sorted(self.keys[player], key=lambda k: -len(self.keys[player][k][0][1])):
+            found: list = []
+            others(key, game.initial_state(), Fraction(1), found)
+            actions = game.actions(found[0][0])
+            totals = [sum(w * value(game.next_state(s, a)) for s, w in found) for a in actions]
+            best = [k for k, total in enumerate(totals) if total == max(totals)]
+            choice[key] = best[self.pick]
+        return choice
+
+    def iterate(self):
+        self.iteration += 1
+        step = Fraction(1, self.iteration + 1)
+        responses = [self.best_response(p) for p in range(self.game.num_players)]
+        new = {}
+        for (p, key), row in self.average.items():
+            pure = {
+                (p, name): [Fraction(k == choice) for k in range(len(self.average[p, name]))]
+                for name, choice in responses[p].items()
+            }
+            past = self.keys[p][key][0][1]
+            ours = step * self.reach(pure, p, past)
+            move = ours / ((1 - step) * self.reach(self.average, p, past) + ours)
+            new[p, key] = [x + move * (b - x) for x, b in zip(row, pure[p, key], strict=True)]
+        self.average = new

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 import counterplay as cp
-from counterplay import unroll
+from counterplay import assembly, unroll
 from counterplay.game import CHANCE, TERMINAL
 from tests.conftest import built
 from tests.random_games import RandomGame, random_games
@@ -113,7 +113,7 @@ def test_arrays_are_read_only(kuhn):
 
 
 def test_a_cut_level_has_independent_blocks(monkeypatch):
-    monkeypatch.setattr(unroll, "PART", 50)
+    monkeypatch.setattr(assembly, "PART", 50)
     tree = cp.build_tree(cp.load_game("leduc_poker"))
     parts = [parts for player in range(2) for parts in tree.levels(player, 3)]
     assert max(map(len, parts)) == 3

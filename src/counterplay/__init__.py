@@ -8,11 +8,13 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from counterplay.registry import ALGORITHMS, GAMES
+from counterplay.registry import ABSTRACTIONS, ALGORITHMS, GAMES
 
 __version__ = "0.1.0"
 
 _EXPORTS = {
+    "counterplay.abstraction.abstract": ["Abstraction", "abstract", "fix_policy"],
+    "counterplay.abstraction.grafting": ["graft"],
     "counterplay.errors": ["ConfigError", "CounterplayError", "GameError", "RunError"],
     "counterplay.estimate": ["estimate_size"],
     "counterplay.evaluate": [
@@ -25,7 +27,7 @@ _EXPORTS = {
     ],
     "counterplay.game": ["CHANCE", "TERMINAL", "Game", "check_game"],
     "counterplay.policy": ["Policy", "load_policy", "random_policy", "uniform_policy"],
-    "counterplay.registry": ["load_algorithm", "load_game"],
+    "counterplay.registry": ["load_abstraction", "load_algorithm", "load_game"],
     "counterplay.solving": ["solve"],
     "counterplay.tabular.sequence_form_lp": ["sequence_form_lp"],
     "counterplay.threads": ["num_threads", "set_num_threads"],
@@ -33,7 +35,8 @@ _EXPORTS = {
     "counterplay.unroll": ["build_tree"],
 }
 _PLACES = {name: module for module, names in _EXPORTS.items() for name in names} | {
-    where.split(":")[1]: where.split(":")[0] for where in (GAMES | ALGORITHMS).values()
+    where.split(":")[1]: where.split(":")[0]
+    for where in (GAMES | ALGORITHMS | ABSTRACTIONS).values()
 }
 
 __all__ = sorted(_PLACES)

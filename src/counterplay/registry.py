@@ -1,4 +1,4 @@
-"""Games and algorithms by name: plain dicts from the name to where the class stands."""
+"""Games, algorithms and abstractions by name: plain dicts from the name to the class's place."""
 
 from __future__ import annotations
 
@@ -25,16 +25,25 @@ GAMES = {
 }
 
 ALGORITHMS = {
+    "batch_fsp": "counterplay.tabular.batch_fsp:BatchFSP",
     "cfr": "counterplay.tabular.cfr:CFR",
     "cfr_br": "counterplay.tabular.cfr_br:CFRBR",
     "cfr_hedge": "counterplay.tabular.cfr_hedge:CFRHedge",
     "cfr_plus": "counterplay.tabular.cfr_plus:CFRPlus",
     "dcfr": "counterplay.tabular.dcfr:DCFR",
     "deep_hedge": "counterplay.deep.deep_hedge:DeepHedge",
+    "fsp": "counterplay.tabular.fsp:FSP",
     "linear_cfr": "counterplay.tabular.linear_cfr:LinearCFR",
     "pcfr_plus": "counterplay.tabular.pcfr_plus:PCFRPlus",
     "pdcfr_plus": "counterplay.tabular.pdcfr_plus:PDCFRPlus",
     "sequence_form_lp": "counterplay.tabular.sequence_form_lp:SequenceFormLP",
+    "table_lookup_fsp": "counterplay.tabular.table_lookup_fsp:TableLookupFSP",
+    "xfp": "counterplay.tabular.xfp:XFP",
+}
+
+ABSTRACTIONS = {
+    "by_equity": "counterplay.abstraction.by_equity:ByEquity",
+    "by_rank": "counterplay.abstraction.by_rank:ByRank",
 }
 
 
@@ -46,6 +55,11 @@ def load_game(spec: str, **parameters: Any) -> Game:
 def load_algorithm(spec: str, **parameters: Any) -> Any:
     """The algorithm of that name, such as `cfr_plus` or `dcfr(alpha=1.5, gamma=2)`."""
     return _load("algorithm", ALGORITHMS, spec, parameters)
+
+
+def load_abstraction(spec: str, **parameters: Any) -> Any:
+    """The rule of that name, such as `by_rank` or `by_rank(groups=("JQ", "K"))`."""
+    return _load("abstraction", ABSTRACTIONS, spec, parameters)
 
 
 def find_class(registry: dict[str, str], name: str) -> type:
@@ -60,8 +74,8 @@ def find_class(registry: dict[str, str], name: str) -> type:
 
 
 def spec_of(thing: Any) -> str:
-    """The string that loads an equal game or algorithm again; fields at their defaults left out."""
-    places = {where: name for name, where in (GAMES | ALGORITHMS).items()}
+    """The string that loads an equal one again; fields at their defaults left out."""
+    places = {where: name for name, where in (GAMES | ALGORITHMS | ABSTRACTIONS).items()}
     kind = type(thing)
     name = places.get(f"{kind.__module__}:{kind.__name__}", kind.__name__)
     if not is_dataclass(thing):
@@ -75,7 +89,10 @@ def _load(kind: str, registry: dict[str, str], spec: str, parameters: dict[str, 
     name, given = _parse(kind, spec)
     if name not in registry:
         near = suggestion(name, registry)
-        raise ConfigError(f"unknown {kind} {name!r}{near} (counterplay {kind}s lists all)")
+        listed = f"counterplay {kind}s lists all"
+        if kind == "abstraction":  # too few for a command of their own
+            listed = f"there are {', '.join(registry)}"
+        raise ConfigError(f"unknown {kind} {name!r}{near} ({listed})")
     cls = find_class(registry, name)
     known = {field.name: field for field in fields(cls)}
     given |= parameters

@@ -173,6 +173,30 @@ class Tree:
         return np.repeat(self.num_histories, row_lengths(self.form.offset))
 
     @cached_property
+    def merged_infoset(self) -> Ints:
+        """The game's own infoset that each infoset of the form belongs to."""
+        if self.perfect_recall:
+            return np.arange(self.num_infosets)
+        return np.searchsorted(self.offset, self.merged[self.form.offset[:-1]], side="right") - 1
+
+    @cached_property
+    def infoset_before(self) -> Ints:
+        """The player's infoset before each infoset of the form, or -1."""
+        before = np.searchsorted(self.form.offset, self.form.parent, side="right") - 1
+        return np.where(self.form.parent < self.form.offset[-1], before, -1)
+
+    @cached_property
+    def sequence_before(self) -> Ints:
+        """The sequence by which a player comes to each node; -1 after chance and at the root."""
+        sequence = np.full(self.num_nodes, -1)
+        above = self.parent[1:]
+        own = np.flatnonzero(self.player[above] >= 0)
+        above = above[own]
+        place = own + 1 - self.child_offset[above]
+        sequence[own + 1] = self.offset[self.infoset[above]] + place
+        return sequence
+
+    @cached_property
     def shallow(self) -> SequenceForm:
         """The game's own infosets with nothing above them, for kernels that scale a policy."""
         return self.form._replace(
@@ -230,8 +254,7 @@ class Tree:
         """
         if self.perfect_recall:
             return self
-        form = self.form
-        above = np.searchsorted(self.offset, self.merged[form.offset[:-1]], side="right") - 1
+        form, above = self.form, self.merged_infoset
         seen: dict[int, int] = {}
         keys = []
         for infoset in above:

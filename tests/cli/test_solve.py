@@ -67,6 +67,37 @@ def test_threads(run):
         set_num_threads(None)
 
 
+def test_abstraction(run, tmp_path):
+    """The table, the JSON and the saved policy are all about the full game."""
+    file = tmp_path / "leduc.policy"
+    rule = "by_rank(groups=('JQ','K'))"
+    options = ("solve", "leduc_poker", "--iterations", 50, "--abstraction", rule)
+    solved = run(*options, "--json", "--save", file)
+    assert "leduc_poker with 162 of 936 infosets, perfect recall" in solved.err
+    facts = json.loads(solved.out)
+    assert facts["game"] == "leduc_poker"
+    assert facts["abstraction"] == "by_rank(groups=('JQ', 'K'))"
+    assert 0.2 < facts["exploitability"] < 0.5
+    evaluated = json.loads(run("evaluate", file, "--json").out)
+    assert evaluated["exploitability"] == facts["exploitability"]
+    assert run(*options).lines[-1] == f"50  {facts['exploitability']:.2e}"
+
+
+@pytest.mark.parametrize(
+    ("game", "rule", "message"),
+    [
+        ("leduc_poker", "by_card", "unknown abstraction 'by_card'; did you mean 'by_rank'?"),
+        ("leduc_poker", "by_rank(groups=('JQ','QK'))", "rank 'Q' is in two groups"),
+        ("rock_paper_scissors", "by_rank", "no infoset of rock_paper_scissors shows a card"),
+        ("kuhn_poker", "by_equity(rollout=call)", "no action is called 'call'; there are bet"),
+    ],
+)
+def test_bad_abstractions(run, game, rule, message):
+    answer = run("solve", game, "--abstraction", rule)
+    assert answer.code == 2
+    assert message in answer.err
+
+
 def test_saved_policies_evaluate_to_the_same(run, tmp_path):
     file = tmp_path / "kuhn.policy"
     solved = run("solve", "kuhn_poker", "--save", file, "--json")

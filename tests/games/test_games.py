@@ -38,6 +38,7 @@ MATCHING_PENNIES_3P = (  # player 0 wants to match 1, 1 to match 2, 2 to differ 
 )
 
 KUHN_4 = (0.309896, 0.018229, -0.127604, -0.200521)
+LEDUC_5 = "leduc_poker(suit_isomorphism=true,ranks=5)"
 GOOFSPIEL_5 = "goofspiel(num_cards=5,points_order=descending,imp_info=true)"
 
 ROWS = [
@@ -46,6 +47,7 @@ ROWS = [
     Row("kuhn_poker(players=4)", 7886, 3960, 160, KUHN_4, 3.4760417),
     Row("leduc_poker", 9457, 5520, 936, (-0.078125, 0.078125), 4.7472222),
     Row("leduc_poker(suit_isomorphism=true)", 1939, 1116, 288, (-0.078125, 0.078125), 4.7472222),
+    Row(LEDUC_5, 9381, 5500, 780, (-0.078125, 0.078125), 4.8581404),
     Row("king_ace_poker", 65, 36, 4, (1 / 4, -1 / 4), 7 / 12),
     Row("king_ace_poker(type_level=true)", 21, 12, 4, (1 / 4, -1 / 4), 7 / 12),
     Row("goofspiel(num_cards=3,points_order=descending,imp_info=true)", 67, 36, 16, (0, 0), 4 / 3),
@@ -484,6 +486,8 @@ def test_bad_action_names() -> None:
 
 BAD_PARAMETERS = [
     ("leduc_poker(players=4)", "players is 4, must be 2 or 3"),
+    ("leduc_poker(ranks=1)", "ranks is 1, must be from 2 to 13, or 0"),
+    ("leduc_poker(ranks=14)", "ranks is 14, must be from 2 to 13, or 0"),
     ("leduc_poker(suit_isomorphism=1)", "suit_isomorphism is 1, must be of type bool"),
     ("goofspiel(num_cards=1)", "num_cards is 1, must be at least 2"),
     ("goofspiel(players=1)", "players is 1, must be from 2 to 10"),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pytest import approx
 
 import counterplay as cp
-from counterplay import threads, unroll
+from counterplay import assembly, threads
 from counterplay.kernels import sweeps
 from counterplay.tabular import regret
 from tests import reference
@@ -159,7 +159,7 @@ def test_threads_change_no_bit(algorithm, spec, monkeypatch):
     one = cp.load_algorithm(algorithm)
     tree = built(spec)
     alone = one.step(tree, one.init(tree), 20)
-    monkeypatch.setattr(unroll, "PART", 16)
+    monkeypatch.setattr(assembly, "PART", 16)
     cut = cp.build_tree(cp.load_game(spec))
     monkeypatch.setattr(regret, "LARGE", 0)
     monkeypatch.setattr(threads, "_num_threads", 3)

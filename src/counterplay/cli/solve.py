@@ -31,6 +31,14 @@ def solve(
     algorithm: Annotated[
         str, typer.Option(help="An algorithm, such as cfr_plus or 'dcfr(gamma=3)'.")
     ] = "cfr_plus",
+    abstraction: Annotated[
+        str | None,
+        typer.Option(
+            help="Solve a smaller game, such as by_rank or 'by_equity(buckets=3)'; "
+            "exploitability is that of the lifted policy in the full one.",
+            show_default=False,
+        ),
+    ] = None,
     iterations: Annotated[int, typer.Option(min=1, help="Iterations to do.")] = 1000,
     seed: SeedOption = 0,
     target: Annotated[
@@ -51,23 +59,36 @@ def solve(
     """
     from counterplay.cli.progress import build
     from counterplay.evaluate import judge
-    from counterplay.registry import load_algorithm, load_game
+    from counterplay.registry import load_abstraction, load_algorithm, load_game, spec_of
     from counterplay.threads import set_num_threads
 
     method = load_algorithm(algorithm)
+    buckets = load_abstraction(abstraction) if abstraction else None
     rules = load_game(game)
     check_outputs(save, export)
     set_num_threads(threads)
     tree = build(rules)
-    result = _run(tree, method, table=not json, iterations=iterations, seed=seed, target=target)
+    runner = method if buckets is None else _abstracted(tree, buckets, method)
+    result = _run(tree, runner, table=not json, iterations=iterations, seed=seed, target=target)
     policy = result.best_policy if result.stopped else result.policy
     judgement = judge(tree, policy)
     if json:
-        print_json(_as_json(tree, method, result, judgement))
+        facts = _as_json(tree, method, result, judgement)
+        print_json(facts | ({"abstraction": spec_of(buckets)} if buckets else {}))
     print(_summary(result, judgement), file=sys.stderr)
     write_outputs(policy, save, export)
     if result.stopped:
         raise typer.Exit(130)
+
+
+def _abstracted(tree: Tree, buckets: Any, method: Any) -> Any:
+    """The algorithm for the smaller game, whose size goes to stderr."""
+    from counterplay.abstraction.abstract import abstract
+
+    smaller = abstract(tree, buckets)
+    recall = "perfect" if smaller.tree.perfect_recall else "imperfect"
+    print(f"{smaller.tree.spec}, {recall} recall", file=sys.stderr)
+    return smaller.using(method)
 
 
 def _run(tree: Tree, method: Any, table: bool, iterations: int, **options: Any) -> Result:

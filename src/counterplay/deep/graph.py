@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterplay.errors import GameError
+from counterplay.errors import ConfigError, GameError
 from counterplay.game import CHANCE, TERMINAL, ObservedGame
 from counterplay.registry import load_game
 from counterplay.tree import Floats, Ints, Tree
@@ -134,7 +134,11 @@ def _turns(tree: Tree, decisions: Ints) -> tuple[Turn, ...]:
 
 def _views(tree: Tree, decisions: Ints) -> tuple[Ints, Any]:
     """What every player sees at every decision, and one observation for each thing to see."""
-    game = tree.game or load_game(tree.spec)
+    try:
+        game = tree.game or load_game(tree.spec)
+    except ConfigError as error:
+        problem = "networks need observations, and so the rules of the game"
+        raise ConfigError(f"{problem}; {tree.spec} comes without rules") from error
     if not isinstance(game, ObservedGame):
         raise GameError(f"{tree.spec} has no observation(state, player), which networks need")
     seen: list[dict[str, int]] = [{} for _ in range(tree.num_players)]

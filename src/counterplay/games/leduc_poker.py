@@ -10,7 +10,7 @@ from counterplay.errors import ConfigError
 from counterplay.game import CHANCE, TERMINAL
 
 FOLD, CALL, RAISE = 0, 1, 2
-RANKS, SUITS = "JQKA", "sh"
+RANKS, MORE_RANKS, SUITS = "JQKA", "23456789TJQKA", "sh"
 RAISE_SIZES = (2, 4)  # in the first and in the second round
 MAX_RAISES = 2  # per round
 
@@ -29,25 +29,32 @@ class State(NamedTuple):
 class LeducPoker:
     """One private card, one public card, two rounds of betting (Southey et al., 2005).
 
-    The deck holds two suits of J, Q, K (and A with 3 players). Everyone antes 1 and gets a card; a
-    round of bets follows, then a public card, then another round. At most two raises per round, of
-    2 chips in the first and 4 in the second; one folds only when facing a raise; player 0 (or the
-    first one left) opens both rounds. A pair with the public card wins, else the highest card;
-    equal hands split the pot.
+    The deck holds two suits of J, Q, K (and A with 3 players), or of as many `ranks` as wanted, up
+    to 13: from J upwards, and from five ranks on the highest ones. Everyone antes 1 and gets a
+    card; a round of bets follows, then a public card, then another round. At most two raises per
+    round, of 2 chips in the first and 4 in the second; one folds only when facing a raise; player 0
+    (or the first one left) opens both rounds. A pair with the public card wins, else the highest
+    card; equal hands split the pot.
 
     With `suit_isomorphism` chance deals ranks instead of cards, a smaller but equivalent game.
         2 players: 9,457 nodes, 5,520 terminals, 936 infosets, value -0.0856064 for player 0
         2 players, suit_isomorphism: 1,939 nodes, 1,116 terminals, 288 infosets, the same value
+        2 players, 5 ranks: 55,361 nodes, 32,760 terminals, 2,760 infosets
+        2 players, 5 ranks, suit_isomorphism: 9,381 nodes, 5,500 terminals, 780 infosets
         3 players: 1,831,601 nodes, 1,043,952 terminals, 25,800 infosets
         3 players, suit_isomorphism: 223,881 nodes, 126,996 terminals, 7,428 infosets
     """
 
     players: int = 2
     suit_isomorphism: bool = False  # suits do not exist
+    ranks: int = 0  # in the deck; 0 stands for one more than there are players
 
     def __post_init__(self) -> None:
         if not 2 <= self.players <= 3:
             raise ConfigError(f"leduc_poker: players is {self.players}, must be 2 or 3")
+        if self.ranks and not 2 <= self.ranks <= len(MORE_RANKS):
+            most = len(MORE_RANKS)
+            raise ConfigError(f"leduc_poker: ranks is {self.ranks}, must be from 2 to {most}, or 0")
 
     @property
     def num_players(self) -> int:
@@ -57,7 +64,12 @@ class LeducPoker:
     def card_names(self) -> list[str]:
         """Name by card: rank and suit, or the rank alone where suits do not exist."""
         suits = [""] if self.suit_isomorphism else SUITS
-        return [rank + suit for rank in RANKS[: self.players + 1] for suit in suits]
+        ranks = MORE_RANKS[-self.num_ranks :] if self.num_ranks > len(RANKS) else RANKS
+        return [rank + suit for rank in ranks[: self.num_ranks] for suit in suits]
+
+    @cached_property
+    def num_ranks(self) -> int:
+        return self.ranks or self.players + 1
 
     @cached_property
     def num_suits(self) -> int:
@@ -77,7 +89,7 @@ class LeducPoker:
         return (FOLD, CALL, RAISE) if state.raises < MAX_RAISES else (FOLD, CALL)
 
     def chance_outcomes(self, state: State) -> list[tuple[int, float]]:
-        total = 2 * (self.players + 1) - len(state.cards)
+        total = 2 * self.num_ranks - len(state.cards)
         copies = 2 // self.num_suits
         left = [copies - state.cards.count(card) for card in range(len(self.card_names))]
         return [(card, count / total) for card, count in enumerate(left) if count]
@@ -115,7 +127,7 @@ class LeducPoker:
         winners = state.live
         if len(winners) > 1:
             *private, public = (card // self.num_suits for card in state.cards)
-            strength = [rank + 10 * (rank == public) for rank in private]
+            strength = [rank + 100 * (rank == public) for rank in private]
             best = max([strength[player] for player in winners])
             winners = tuple([player for player in winners if strength[player] == best])
         share = sum(state.paid) / len(winners)

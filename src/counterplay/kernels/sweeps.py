@@ -76,20 +76,26 @@ def backward(form, first, last, policy, cf_value):
 
 
 @kernel
-def backward_best(form, first, last, cf_value, response):
+def backward_best_within(form, first, last, tiny, cf_value, response):
     """Add to `cf_value` what comes later with the best actions; set `response` to these.
 
-    Ties go to the first of the best actions.
+    Ties, up to differences of `tiny`, go to the first of the best actions.
     """
     offset, parent = form.offset, form.parent
     for i in range(last - 1, first - 1, -1):
         best = offset[i]
         for s in range(offset[i], offset[i + 1]):
             response[s] = 0.0
-            if cf_value[s] > cf_value[best]:
+            if cf_value[s] > cf_value[best] + tiny:
                 best = s
         response[best] = 1.0
         cf_value[parent[i]] += cf_value[best]
+
+
+@kernel
+def backward_best(form, first, last, cf_value, response):
+    """`backward_best_within` with exact comparisons."""
+    backward_best_within(form, first, last, 0.0, cf_value, response)
 
 
 @kernel
@@ -283,3 +289,17 @@ def judge(form, policy, reach, cf_value, response, value, best):
         value[p] = total
         backward_best(form, first, last, cf_value, response)
         best[p] = cf_value[cf_value.size - 1]
+
+
+@kernel
+def fictitious(form, steps, tiny, reach, cf_value, response, response_reach):
+    """One iteration per entry of `steps` [T]: `reach` moves so far towards best responses to it."""
+    for t in range(steps.size):
+        for p in range(form.player_row.size - 1):
+            first, last = form.player_infoset[p], form.player_infoset[p + 1]
+            clear(form, p, cf_value)
+            payoff(form, form.player_row[p], form.player_row[p + 1], reach, cf_value)
+            backward_best_within(form, first, last, tiny, cf_value, response)
+        forward(form, 0, form.parent.size, response, response_reach)
+        for s in range(reach.size):
+            reach[s] += steps[t] * (response_reach[s] - reach[s])

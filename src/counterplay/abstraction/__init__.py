@@ -1,0 +1,1 @@
+"""Smaller games made from a tree: infosets merged, actions left out, policies fixed."""

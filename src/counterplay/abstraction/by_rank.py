@@ -1,0 +1,50 @@
+"""Buckets by the ranks of cards."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from counterplay.errors import ConfigError
+from counterplay.tree import Tree
+
+RANK = "[0-9TJQKA]"
+CARD = re.compile(rf"(^|\|)({RANK})[shdc]?")  # at the start, or after a bar
+
+
+@dataclass(frozen=True)
+class ByRank:
+    """Cards are known by their rank alone, or by a group of ranks.
+
+    A card stands at the start of an infoset key or after a bar, as in the poker games. It is a
+    rank, one of 0-9 T J Q K A, with or without a suit s, h, d, c: `Qs:cc|Kh:` becomes `Q:cc|K:`.
+    With groups such as ("JQ", "K") every rank of a group is called by the whole group, as in
+    `(JQ):cc|(K):`, and a rank in no group keeps its name. With `pairs`, an infoset that shows two
+    cards of the same rank is still told apart, by a `*`. Players remember their buckets: recall
+    stays perfect.
+    """
+
+    groups: tuple[str, ...] = ()
+    pairs: bool = True
+
+    def __post_init__(self) -> None:
+        ranks = "".join(self.groups)
+        for rank in ranks:
+            if not re.fullmatch(RANK, rank):
+                raise ConfigError(f"by_rank: {rank!r} is not a rank; these are 0-9 T J Q K A")
+            if ranks.count(rank) > 1:
+                raise ConfigError(f"by_rank: rank {rank!r} is in two groups")
+
+    def labels(self, tree: Tree) -> Sequence[Hashable]:
+        """One label per infoset, a key with the groups in place of the cards."""
+        if not any(CARD.search(key) for key in tree.infoset_keys):
+            raise ConfigError(f"by_rank: no infoset of {tree.spec} shows a card")
+        return [self.label(key) for key in tree.infoset_keys]
+
+    def label(self, key: str) -> str:
+        """The key with the groups in place of the cards."""
+        group = {rank: f"({name})" for name in self.groups for rank in name}
+        ranks = [rank for _, rank in CARD.findall(key)]
+        pair = self.pairs and len(set(ranks)) < len(ranks)
+        return CARD.sub(lambda card: card[1] + group.get(card[2], card[2]), key) + "*" * pair

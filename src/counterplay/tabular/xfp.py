@@ -1,0 +1,136 @@
+"""Full-width extensive-form fictitious play."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from counterplay.errors import ConfigError
+from counterplay.kernels import sweeps
+from counterplay.policy import Policy, normalised_policy, uniform_policy
+from counterplay.tree import Floats, Ints, Tree, row_lengths
+
+
+@dataclass
+class XFPMemory:
+    """The average policy as sequence weights; F sequences in the form, S in the game."""
+
+    iteration: int
+    total: float  # w_1 + ... + w_t, and 1 for the uniform start
+    weights: Floats  # [S + 1] of the average: own reach with perfect recall, else its sum
+    response: Floats  # [F + 1] the last best responses
+
+
+@dataclass(frozen=True)
+class XFP:
+    """XFP (Heinrich, Lanctot and Silver, 2015). At t = 1, 2, ..., for all players at once:
+
+        response = an exact best response to the others' average_policy
+        reach    = (1 - a_t) * reach + a_t * reach of the response
+
+    with a_t = w_t / (1 + w_1 + ... + w_t) and w_t = t**power, where reach, over sequences, is that
+    of the average policy, which starts uniform. The paper writes the same step in behaviour,
+    policy + lambda * (response - policy) with lambda = a_t * reach of the response / new reach; in
+    the sequence form it is linear. With power = 0, as in the paper, a_t = 1 / (t + 1): the average
+    of uniform play and of all responses. Ties, up to rounding errors, go to the first action.
+
+    It converges in two-player zero-sum games. With imperfect recall the response chooses, from the
+    last decision to the first, what is best on the sum over the histories of an infoset, and the
+    average weighs histories like CFR's; then there is no guarantee.
+    """
+
+    power: float = 0.0  # response t counts t**power times
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.power < np.inf:
+            raise ConfigError(f"power is {self.power}, must be at least 0 and finite")
+
+    def init(self, tree: Tree, seed: int = 0) -> XFPMemory:
+        uniform = uniform_policy(tree).probabilities
+        response = np.append(uniform, 1.0)
+        if not tree.perfect_recall:
+            _heights(tree)  # refuses what it cannot order
+            response = np.append(uniform[tree.merged], 1.0)
+        return XFPMemory(0, 1.0, _merge(tree, _reach(tree, response)), response)
+
+    def step(self, tree: Tree, memory: XFPMemory, iterations: int = 1) -> XFPMemory:
+        t = np.arange(memory.iteration + 1.0, memory.iteration + 1.0 + iterations)
+        total = np.cumsum(np.append(memory.total, t**self.power))[1:]
+        steps = t**self.power / total
+        size = memory.response.size
+        cf_value = np.zeros(size)
+        if tree.perfect_recall:
+            arrays = (memory.weights, cf_value, memory.response, np.ones(size))
+            sweeps.fictitious(tree.form, steps, tree.rounding, *arrays)
+        else:
+            for a in steps:
+                average = self.policy(tree, memory).probabilities[tree.merged]
+                _respond(tree, _reach(tree, np.append(average, 1.0)), cf_value, memory.response)
+                memory.weights += a * (_merge(tree, _reach(tree, memory.response)) - memory.weights)
+        memory.iteration += iterations
+        memory.total = float(total[-1])
+        return memory
+
+    def policy(self, tree: Tree, memory: XFPMemory) -> Policy:
+        return self.average_policy(tree, memory)
+
+    def average_policy(self, tree: Tree, memory: XFPMemory) -> Policy:
+        """The average of uniform play and of all responses."""
+        return normalised_policy(tree, memory.weights[:-1])
+
+
+def _reach(tree: Tree, policy: Floats) -> Floats:
+    """Own reach of every sequence of the form, and 1 at the end."""
+    reach = np.ones(policy.size)
+    sweeps.forward(tree.form, 0, tree.form.parent.size, policy, reach)
+    return reach
+
+
+def _merge(tree: Tree, reach: Floats) -> Floats:
+    """The weight that each of the game's own sequences has in the average."""
+    if tree.perfect_recall:
+        return reach
+    weights: Floats = reach[:-1] * tree.histories
+    return np.bincount(tree.merged, weights, tree.num_sequences + 1).astype(np.float64)
+
+
+def _respond(tree: Tree, reach: Floats, cf_value: Floats, response: Floats) -> None:
+    """Set `response` to best responses that treat the histories of an infoset alike."""
+    form = tree.form
+    for player in range(tree.num_players):
+        sweeps.clear(form, player, cf_value)
+        rows = form.player_row[player : player + 2]
+        sweeps.payoff(form, rows[0], rows[1], reach, cf_value)
+    height = _heights(tree)[tree.merged_infoset]
+    for level in range(height.max(initial=-1) + 1):
+        here = np.flatnonzero(height == level)
+        found = np.flatnonzero(np.repeat(height == level, row_lengths(form.offset)))
+        own = tree.merged[found]
+        total = np.bincount(own, cf_value[found], tree.num_sequences)
+        best = np.repeat(np.maximum.reduceat(total, tree.offset[:-1]), tree.num_actions)
+        candidates = np.flatnonzero(total >= best - tree.rounding)
+        infosets = np.searchsorted(tree.offset, candidates, side="right") - 1
+        _, chosen = np.unique(infosets, return_index=True)  # the first of each
+        pure = np.zeros(tree.num_sequences)
+        pure[candidates[chosen]] = 1.0
+        response[found] = pure[own]
+        value = np.add.reduceat(response[:-1] * cf_value[:-1], form.offset[:-1])[here]
+        np.add.at(cf_value, form.parent[here], value)
+
+
+def _heights(tree: Tree) -> Ints:
+    """The most decisions of its player that may follow each infoset."""
+    own = tree.merged_infoset
+    later = np.flatnonzero(tree.infoset_before >= 0)
+    before = own[tree.infoset_before[later]]
+    height = np.zeros(tree.num_infosets, np.int64)
+    for _ in range(tree.num_infosets + 1):
+        known = height.copy()
+        np.maximum.at(height, before, known[own[later]] + 1)
+        if (height == known).all():
+            return height
+    raise ConfigError(
+        f"xfp finds no best response in {tree.spec}: its player may come to "
+        f"{tree.infoset_keys[int(height.argmax())]!r} again after acting there"
+    )
