@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from pytest import approx
 
 import counterplay as cp
-from counterplay.kernels import episodes
+from counterplay.kernels import fictitious
 from counterplay.tabular import self_play
 from tests import reference
 from tests.conftest import built
@@ -138,7 +138,7 @@ def test_generator():
     state = np.array([1, 2, 3, 4], np.uint64)
     outputs = (41943041, 58720359, 3588806011781223, 3591011842654386, 9228616714210784205)
     for output in outputs:
-        assert episodes.uniform(state) == (output >> 11) * 2.0**-53
+        assert fictitious.uniform(state) == (output >> 11) * 2.0**-53
 
 
 @settings(max_examples=10)
@@ -162,7 +162,7 @@ def test_episodes_follow_the_policy(game):
     weight, met = np.zeros(nodes.most_children[0]), np.zeros(tree.num_terminals)
     responds = np.arange(tree.num_players) % 2 == 0  # some by response, some by average
     for _ in range(count):
-        z = episodes.play(nodes, responds, 0.7, logs, policy.probabilities, weight, random)
+        z = fictitious.play(nodes, responds, 0.7, logs, policy.probabilities, weight, random)
         met[z] += 1
     error = np.sqrt(expected * (1.0 - expected) / count)
     assert (np.abs(met / count - expected) <= 5.0 * error + 1e-9).all()
@@ -191,7 +191,7 @@ def test_fitted_q_is_the_fixed_point_on_the_remembered_episodes(game):
     algorithm.step(tree, memory, 1)
     size = 25
     old = memory.q.copy()
-    episodes.batch(  # no new episodes: fit what is remembered
+    fictitious.batch(  # no new episodes: fit what is remembered
         *(self_play.nodes_of(tree), tree.form, np.arange(tree.num_sequences), 6),
         *(np.ones((1, 1)), 0, 0, False, memory.episodes, memory.stored),
         *(memory.visits, memory.gained, memory.q, memory.count, memory.random),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterplay.kernels import episodes
+from counterplay.kernels import fictitious
 from counterplay.policy import Policy
 from counterplay.tabular import self_play
 from counterplay.tabular.self_play import SelfPlayMemory
@@ -61,7 +61,7 @@ class BatchFSP:
     def step(self, tree: Tree, memory: BatchMemory, iterations: int = 1) -> BatchMemory:
         merged = np.arange(tree.num_sequences) if tree.perfect_recall else tree.merged
         temperature = self_play.schedule(memory, iterations, self.temperature, self.cooling)
-        episodes.batch(
+        fictitious.batch(
             self_play.nodes_of(tree),
             tree.form,
             merged.astype(np.int64),

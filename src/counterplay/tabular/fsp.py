@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterplay.kernels import episodes
+from counterplay.kernels import fictitious
 from counterplay.policy import Policy
 from counterplay.tabular import self_play
 from counterplay.tabular.self_play import SelfPlayMemory
@@ -52,7 +52,7 @@ class FSP:
         t = np.arange(memory.iteration + 1.0, memory.iteration + 1.0 + iterations)
         rate = self_play.schedule(memory, iterations, self.rate, self.rate_decay)
         temperature = self_play.schedule(memory, iterations, self.temperature, self.cooling)
-        episodes.general(
+        fictitious.general(
             self_play.nodes_of(tree),
             np.column_stack([1.0 / (t + 1.0), rate, temperature]),
             self.n,

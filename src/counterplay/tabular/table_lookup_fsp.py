@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterplay.kernels import episodes
+from counterplay.kernels import fictitious
 from counterplay.policy import Policy
 from counterplay.tabular import self_play
 from counterplay.tabular.self_play import SelfPlayMemory
@@ -49,7 +49,7 @@ class TableLookupFSP:
     def step(self, tree: Tree, memory: SelfPlayMemory, iterations: int = 1) -> SelfPlayMemory:
         rate = self_play.schedule(memory, iterations, self.rate, self.rate_decay)
         temperature = self_play.schedule(memory, iterations, self.temperature, self.cooling)
-        episodes.table_lookup(
+        fictitious.table_lookup(
             self_play.nodes_of(tree),
             np.column_stack([rate, temperature]),
             self.n,
