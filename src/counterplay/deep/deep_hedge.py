@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -316,12 +316,8 @@ class Program:
             entropy = -(seen.policy * log).sum(-1, keepdims=True)
             push -= a.entropy_cost * t**-a.entropy_decay * seen.policy * (log + entropy)
         if a.past_cost:
-            others = jax.vmap(lambda n: outputs_at(n, self.graph.observation, met))(
-                past.nets[player]
-            )
-            used = (past.step > 0).astype(jnp.float32)
-            mean = jnp.tensordot(used, others, 1) / jnp.maximum(used.sum(), 1.0)
-            push += a.past_cost * jnp.where(used.any(), centre(mean, there) - y, 0.0)
+            ask = partial(outputs_at, observation=self.graph.observation, met=met)
+            push += a.past_cost * (centre(past.mean(player, ask), there) - y)
         share = 1.0 / self.shape.max_actions if a.mean_over_actions else 1.0
         scale = -share / jnp.maximum(seen.own.sum(), 1)
         push = jnp.where(there & seen.own[..., None], push * scale, 0.0)

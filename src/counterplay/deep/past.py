@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -24,6 +25,11 @@ class Past(NamedTuple):
 
     step: jax.Array  # [M] when it was taken; 0: not yet
     nets: list[Net]  # of each player, every array with a leading axis [M]
+
+    def mean(self, player: int, ask: Callable[[Net], jax.Array]) -> jax.Array:
+        """The mean of what the player's networks answer; zero while there are none."""
+        used = (self.step > 0).astype(jnp.float32)
+        return jnp.tensordot(used, jax.vmap(ask)(self.nets[player]), 1) / used.sum().clip(1.0)
 
 
 def nothing(nets: list[Net], size: int) -> Past:
