@@ -13,14 +13,19 @@ from counterplay.game import Game
 
 GAMES = {
     "battle_of_the_sexes": "counterplay.games.battle_of_the_sexes:BattleOfTheSexes",
+    "chicken": "counterplay.games.chicken:Chicken",
     "goofspiel": "counterplay.games.goofspiel:Goofspiel",
     "grid_duel": "counterplay.games.grid_duel:GridDuel",
     "king_ace_poker": "counterplay.games.king_ace_poker:KingAcePoker",
     "kuhn_poker": "counterplay.games.kuhn_poker:KuhnPoker",
     "leduc_poker": "counterplay.games.leduc_poker:LeducPoker",
     "liars_dice": "counterplay.games.liars_dice:LiarsDice",
+    "matching_pennies": "counterplay.games.matching_pennies:MatchingPennies",
+    "matching_pennies_3p": "counterplay.games.matching_pennies_3p:MatchingPennies3P",
     "matrix_game": "counterplay.games.matrix_game:MatrixGame",
+    "prisoners_dilemma": "counterplay.games.prisoners_dilemma:PrisonersDilemma",
     "rock_paper_scissors": "counterplay.games.rock_paper_scissors:RockPaperScissors",
+    "shapleys_game": "counterplay.games.shapleys_game:ShapleysGame",
     "tic_tac_toe": "counterplay.games.tic_tac_toe:TicTacToe",
 }
 
@@ -37,6 +42,14 @@ ALGORITHMS = {
     "sequence_form_lp": "counterplay.tabular.sequence_form_lp:SequenceFormLP",
 }
 
+LEARNERS = {  # of matrix games
+    "fictitious_play": "counterplay.matrix.fictitious_play:FictitiousPlay",
+    "hedge": "counterplay.matrix.hedge:Hedge",
+    "regret_matching": "counterplay.matrix.regret_matching:RegretMatching",
+    "regret_matching_plus": "counterplay.matrix.regret_matching_plus:RegretMatchingPlus",
+    "replicator_dynamics": "counterplay.matrix.replicator_dynamics:ReplicatorDynamics",
+}
+
 
 def load_game(spec: str, **parameters: Any) -> Game:
     """The game of that name, such as `leduc_poker` or `kuhn_poker(players=3)`."""
@@ -46,6 +59,11 @@ def load_game(spec: str, **parameters: Any) -> Game:
 def load_algorithm(spec: str, **parameters: Any) -> Any:
     """The algorithm of that name, such as `cfr_plus` or `dcfr(alpha=1.5, gamma=2)`."""
     return _load("algorithm", ALGORITHMS, spec, parameters)
+
+
+def load_learner(spec: str, **parameters: Any) -> Any:
+    """The learner of that name, such as `regret_matching` or `hedge(eta=0.1)`."""
+    return _load("learner", LEARNERS, spec, parameters, listed="known: " + ", ".join(LEARNERS))
 
 
 def find_class(registry: dict[str, str], name: str) -> type:
@@ -61,7 +79,7 @@ def find_class(registry: dict[str, str], name: str) -> type:
 
 def spec_of(thing: Any) -> str:
     """The string that loads an equal game or algorithm again; fields at their defaults left out."""
-    places = {where: name for name, where in (GAMES | ALGORITHMS).items()}
+    places = {where: name for name, where in (GAMES | ALGORITHMS | LEARNERS).items()}
     kind = type(thing)
     name = places.get(f"{kind.__module__}:{kind.__name__}", kind.__name__)
     if not is_dataclass(thing):
@@ -71,11 +89,13 @@ def spec_of(thing: Any) -> str:
     return f"{name}({text})" if text else name
 
 
-def _load(kind: str, registry: dict[str, str], spec: str, parameters: dict[str, Any]) -> Any:
+def _load(
+    kind: str, registry: dict[str, str], spec: str, parameters: dict[str, Any], listed: str = ""
+) -> Any:
     name, given = _parse(kind, spec)
     if name not in registry:
-        near = suggestion(name, registry)
-        raise ConfigError(f"unknown {kind} {name!r}{near} (counterplay {kind}s lists all)")
+        near, listed = suggestion(name, registry), listed or f"counterplay {kind}s lists all"
+        raise ConfigError(f"unknown {kind} {name!r}{near} ({listed})")
     cls = find_class(registry, name)
     known = {field.name: field for field in fields(cls)}
     given |= parameters

@@ -60,6 +60,11 @@ ROWS = [
     Row("liars_dice(dice_sides=2)", 127, 60, 32, (1 / 8, -1 / 8), 1.125),
     Row("liars_dice(dice_sides=3)", 1147, 567, 192, (1 / 54, -1 / 54), 1.111111),
     Row("liars_dice(dice_sides=4)", 8181, 4080, 1024, (-1 / 64, 1 / 64), 1.310119),
+    Row("matching_pennies", 7, 4, 2, (0, 0), 0),
+    Row("matching_pennies_3p", 15, 8, 3, (0, 0, 0), 0),
+    Row("prisoners_dilemma", 7, 4, 2, (4, 4), 3),
+    Row("chicken", 7, 4, 2, (15 / 4, 15 / 4), 1 / 2),
+    Row("shapleys_game", 13, 9, 2, (1 / 3, 1 / 3), 0),
     Row("rock_paper_scissors", 13, 9, 2, (0, 0), 0),
     Row("battle_of_the_sexes", 7, 4, 2, (3 / 4, 3 / 4), 1 / 2),
     Row(PRISONERS_DILEMMA, 7, 4, 2, (9 / 4, 9 / 4), 3 / 2),
@@ -68,7 +73,10 @@ ROWS = [
     Row("grid_duel(blocked_moves_stay=false)", 15, 4, 11, (1, -1), 0),
 ]
 
-GENERAL_SUM = ["battle_of_the_sexes", PRISONERS_DILEMMA, MATCHING_PENNIES_3P]
+GENERAL_SUM = [
+    *("battle_of_the_sexes", "prisoners_dilemma", "chicken", "shapleys_game"),
+    *("matching_pennies_3p", PRISONERS_DILEMMA, MATCHING_PENNIES_3P),
+]
 
 
 class Unrolled:
