@@ -5,10 +5,18 @@ from __future__ import annotations
 import pytest
 
 import counterplay as cp
-from counterplay.registry import ALGORITHMS, GAMES, find_class, load_game, spec_of
+from counterplay.registry import (
+    ALGORITHMS,
+    GAMES,
+    LEARNERS,
+    SEARCHERS,
+    find_class,
+    load_game,
+    spec_of,
+)
 
 
-@pytest.mark.parametrize("registry", [GAMES, ALGORITHMS], ids=["games", "algorithms"])
+@pytest.mark.parametrize("registry", [GAMES, ALGORITHMS, LEARNERS, SEARCHERS])
 def test_name_is_file_name(registry):
     for name, where in registry.items():
         assert where.split(":")[0].endswith(f".{name}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from counterplay.registry import ALGORITHMS, GAMES, LEARNERS
+from counterplay.registry import ALGORITHMS, GAMES, LEARNERS, SEARCHERS
 
 __version__ = "0.1.0"
 
@@ -41,7 +41,14 @@ _EXPORTS = {
     "counterplay.matrix.support_enumeration": ["support_enumeration"],
     "counterplay.matrix.zero_sum_lp": ["zero_sum_lp"],
     "counterplay.policy": ["Policy", "load_policy", "random_policy", "uniform_policy"],
-    "counterplay.registry": ["load_algorithm", "load_game", "load_learner"],
+    "counterplay.registry": ["load_algorithm", "load_game", "load_learner", "load_searcher"],
+    "counterplay.search.evaluation": [
+        "middle_first",
+        "observed",
+        "open_lines",
+        "rollout",
+        "weighted_features",
+    ],
     "counterplay.solving": ["solve"],
     "counterplay.tabular.sequence_form_lp": ["sequence_form_lp"],
     "counterplay.threads": ["num_threads", "set_num_threads"],
@@ -49,7 +56,8 @@ _EXPORTS = {
     "counterplay.unroll": ["build_tree"],
 }
 _PLACES = {name: module for module, names in _EXPORTS.items() for name in names} | {
-    where.split(":")[1]: where.split(":")[0] for where in (GAMES | ALGORITHMS | LEARNERS).values()
+    where.split(":")[1]: where.split(":")[0]
+    for where in (GAMES | ALGORITHMS | LEARNERS | SEARCHERS).values()
 }
 
 __all__ = sorted(_PLACES)

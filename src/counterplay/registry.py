@@ -14,6 +14,7 @@ from counterplay.game import Game
 GAMES = {
     "battle_of_the_sexes": "counterplay.games.battle_of_the_sexes:BattleOfTheSexes",
     "chicken": "counterplay.games.chicken:Chicken",
+    "connect_four": "counterplay.games.connect_four:ConnectFour",
     "goofspiel": "counterplay.games.goofspiel:Goofspiel",
     "grid_duel": "counterplay.games.grid_duel:GridDuel",
     "king_ace_poker": "counterplay.games.king_ace_poker:KingAcePoker",
@@ -50,6 +51,13 @@ LEARNERS = {  # of matrix games
     "replicator_dynamics": "counterplay.matrix.replicator_dynamics:ReplicatorDynamics",
 }
 
+SEARCHERS = {  # of games without hidden information
+    "alpha_beta": "counterplay.search.alpha_beta:AlphaBeta",
+    "expectiminimax": "counterplay.search.expectiminimax:Expectiminimax",
+    "mcts": "counterplay.search.mcts:MCTS",
+    "minimax": "counterplay.search.minimax:Minimax",
+}
+
 
 def load_game(spec: str, **parameters: Any) -> Game:
     """The game of that name, such as `leduc_poker` or `kuhn_poker(players=3)`."""
@@ -66,6 +74,11 @@ def load_learner(spec: str, **parameters: Any) -> Any:
     return _load("learner", LEARNERS, spec, parameters, listed="known: " + ", ".join(LEARNERS))
 
 
+def load_searcher(spec: str, **parameters: Any) -> Any:
+    """The searcher of that name, such as `alpha_beta(depth=8)` or `mcts(seconds=2)`."""
+    return _load("searcher", SEARCHERS, spec, parameters, listed="known: " + ", ".join(SEARCHERS))
+
+
 def find_class(registry: dict[str, str], name: str) -> type:
     """Import the class that stands under `name`."""
     module, attribute = registry[name].split(":")
@@ -79,7 +92,7 @@ def find_class(registry: dict[str, str], name: str) -> type:
 
 def spec_of(thing: Any) -> str:
     """The string that loads an equal game or algorithm again; fields at their defaults left out."""
-    places = {where: name for name, where in (GAMES | ALGORITHMS | LEARNERS).items()}
+    places = {where: name for name, where in (GAMES | ALGORITHMS | LEARNERS | SEARCHERS).items()}
     kind = type(thing)
     name = places.get(f"{kind.__module__}:{kind.__name__}", kind.__name__)
     if not is_dataclass(thing):
