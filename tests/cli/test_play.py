@@ -184,6 +184,7 @@ def test_opponent_may_be_an_algorithm(run):
     [
         (["kuhn_poker", "--opponent", "mcts"], "kuhn_poker hides some from player"),
         (["kuhn_poker(players=3)", "--opponent", "mcts"], "search needs two players"),
+        (["connect_four", "--opponent", "minimax"], "give it a depth, as in 'minimax(depth=4)'"),
         (["tic_tac_toe", "--opponent", "alphabeta"], "did you mean 'alpha_beta'"),
         (["tic_tac_toe", "--opponent", "mcts(simulation=3)"], "did you mean 'simulations'"),
         (["tic_tac_toe", "--opponent", "mcts", "--iterations", 3], "leave out --iterations"),

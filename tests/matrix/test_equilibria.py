@@ -76,6 +76,20 @@ def test_what_is_none_is_never_returned():
         verified_joint(bos, np.array([[0, 0.5], [0.5, 0]]), coarse=True, method="a guess")
 
 
+@pytest.mark.parametrize(("scale", "move"), [(1e6, 0), (1e-6, 0), (1, 1e9), (1e12, -1e12)])
+def test_units_do_not_matter(scale, move):
+    for seed in range(4):
+        utility = np.random.default_rng(seed).integers(-2, 3, (2, 3, 3)).astype(float)
+        form, other = NormalForm(utility), NormalForm(utility * scale + move)
+        assert profiles(cp.support_enumeration(form).equilibria) == [
+            approx(one, abs=1e-6) for one in profiles(cp.support_enumeration(other).equilibria)
+        ]
+        assert cp.lemke_howson(form).profile[0] == approx(cp.lemke_howson(other).profile[0])
+        one, two = (cp.coarse_correlated_equilibrium(f, "entropy") for f in (form, other))
+        assert one.joint == approx(two.joint, abs=1e-6)
+        assert cp.eliminate(form).kept == cp.eliminate(other).kept
+
+
 # -- zero-sum
 
 

@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from counterplay.errors import ConfigError, suggestion
+from counterplay.estimate import estimate_size
 from counterplay.game import Game, State
-from counterplay.registry import ALGORITHMS, SEARCHERS, load_algorithm, load_searcher
+from counterplay.registry import ALGORITHMS, SEARCHERS, load_algorithm, load_searcher, spec_of
 
 if TYPE_CHECKING:
     from counterplay.policy import Policy
     from counterplay.search.searching import Searcher
 
-PATIENCE = 2.0  # seconds that a searcher without limits may think
+PATIENCE = 2.0  # seconds that alpha-beta without limits may think
+MOST_STATES = 3_000_000  # that a searcher which looks at everything may look at
 
 
 class Opponent(Protocol):
@@ -93,9 +95,19 @@ def _suited(game: Game, searcher: Any) -> Searcher:
     from counterplay.games.connect_four import ConnectFour
     from counterplay.search.alpha_beta import AlphaBeta
     from counterplay.search.evaluation import middle_first, open_lines
+    from counterplay.search.expectiminimax import Expectiminimax
+    from counterplay.search.minimax import Minimax
     from counterplay.search.searching import start
 
     start(game, None)  # complains about hidden information before the first move
+    if isinstance(searcher, (Minimax, Expectiminimax)) and not searcher.depth:
+        states = estimate_size(game, seconds=0.2).num_nodes
+        if states > MOST_STATES:
+            name = spec_of(searcher)
+            raise ConfigError(
+                f"{name} would look at about {states:.0e} states; give it a depth, as in "
+                f"'{name}(depth=4)', or take alpha_beta"
+            )
     if isinstance(searcher, AlphaBeta):
         if not searcher.depth and not searcher.seconds:
             searcher = replace(searcher, seconds=PATIENCE)

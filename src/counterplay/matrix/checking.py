@@ -51,7 +51,7 @@ def nash_deviation(form: NormalForm, profile: Sequence[Any]) -> Deviation:
     mixtures = check_profile(form, profile)
     found = []
     for player, mixture in enumerate(mixtures):
-        values = form.action_values(player, mixtures)
+        values = form.lowered.action_values(player, mixtures)
         action = int(values.argmax())
         found.append(Deviation(float(values[action] - mixture @ values), player, action))
     return _worst(found)
@@ -65,7 +65,7 @@ def correlated_deviation(form: NormalForm, joint: Any) -> Deviation:
     distribution = check_joint(form, joint)
     found = []
     for player in range(form.num_players):
-        table = form.table(player)
+        table = form.lowered.table(player)
         weight = np.moveaxis(distribution, player, 0).reshape(table.shape)
         value = weight @ table.T  # [recommended, played]
         gain = value - value.diagonal()[:, None]
@@ -84,7 +84,7 @@ def coarse_deviation(form: NormalForm, joint: Any) -> Deviation:
     distribution = check_joint(form, joint)
     found = []
     for player in range(form.num_players):
-        table = form.table(player)
+        table = form.lowered.table(player)
         weight = np.moveaxis(distribution, player, 0).reshape(table.shape)
         gain = table @ weight.sum(axis=0) - (weight * table).sum()
         found.append(Deviation(float(gain.max()), player, int(gain.argmax())))

@@ -68,7 +68,7 @@ def _weight(form: NormalForm, objective: str | int) -> Floats | None:
     if objective == ENTROPY:
         return None
     if objective == WELFARE:
-        return (form.utility.sum(axis=0) / form.spread.max()).ravel()
+        return (form.lowered.utility.sum(axis=0) / form.spread.max()).ravel()
     if isinstance(objective, int) and 0 <= objective < form.num_players:
         return form.unit[objective].ravel()
     known = f"'welfare', 'entropy' or a player from 0 to {form.num_players - 1}"

@@ -86,11 +86,16 @@ class NormalForm:
         return np.where(spread > 0.0, spread, 1.0)
 
     @cached_property
+    def lowered(self) -> NormalForm:
+        """The game with each player's lowest utility moved to 0: the same gains, fewer digits."""
+        flat = self.utility.reshape(self.num_players, -1)
+        moved = (flat - flat.min(axis=1, keepdims=True)).reshape(self.utility.shape)
+        return NormalForm(moved, self.action_names)
+
+    @cached_property
     def unit(self) -> Floats:
         """Utilities moved and scaled to [0, 1] for each player: the same game, better numbers."""
-        flat = self.utility.reshape(self.num_players, -1)
-        scaled = (flat - flat.min(axis=1, keepdims=True)) / self.spread[:, None]
-        return scaled.reshape(self.utility.shape)
+        return self.lowered.utility / self.spread.reshape(-1, *(1 for _ in self.shape))
 
     @cached_property
     def constant_sum(self) -> bool:
@@ -128,8 +133,10 @@ class NormalForm:
 
     def restricted(self, kept: Sequence[Sequence[int]]) -> NormalForm:
         """The game in which player i has only the actions `kept[i]`, in that order."""
-        names = [[self.action_names[p][a] for a in kept[p]] for p in range(self.num_players)]
-        return NormalForm(self.utility[np.ix_(range(self.num_players), *kept)], tuple(names))  # type: ignore[arg-type]
+        names = tuple(
+            tuple(self.action_names[p][a] for a in kept[p]) for p in range(self.num_players)
+        )
+        return NormalForm(self.utility[np.ix_(range(self.num_players), *kept)], names)
 
     def game(self) -> MatrixGame:
         """The rules of this game, as `build_tree` takes them."""

@@ -126,7 +126,7 @@ class _Run:
         if depth == 0:
             self.num_guesses += 1
             return self.evaluate(self.game, state)
-        if not self.num_nodes % 1024 and time.perf_counter() > self.until:
+        if not self.num_nodes % 64 and time.perf_counter() > self.until:
             raise _OutOfTimeError
         action, key = None, None
         if self.key:
