@@ -195,6 +195,16 @@ def test_takes_the_win_and_stops_the_loss():
         assert searcher.search(game, played(game, 0, 3, 0, 3, 6, 3)).action == 3
 
 
+def test_wins_quickly_and_loses_slowly():
+    """Player 0 loses at once by action 0 and later by action 1; player 1 wins the other way."""
+    slow, quick = ((((-1,),),),), (-1,)
+    searcher = cp.AlphaBeta(depth=9, lowest=-1, highest=1)
+    found = searcher.search(NestedGame((quick, slow)))
+    assert (found.action, found.value) == (1, -1.0)
+    found = searcher.search(NestedGame(((slow, quick),)), (0,))
+    assert (found.action, found.value, found.depth) == (1, -1.0, 2)
+
+
 @pytest.mark.parametrize("green", [(2, 4, 5, 6, 8), (1, 3, 5, 7, 9), (1, 2, 3), (2, 4, 6, 8)])
 def test_grid_duel(green):
     game = cp.load_game("grid_duel", green=green)

@@ -93,6 +93,7 @@ def _solved_opponent(game: Game, algorithm: str, iterations: int) -> Opponent:
 def _suited(game: Game, searcher: Any) -> Searcher:
     """The searcher as a person wants to meet it: quick, and not blind on connect four."""
     from counterplay.games.connect_four import ConnectFour
+    from counterplay.games.tic_tac_toe import TicTacToe
     from counterplay.search.alpha_beta import AlphaBeta
     from counterplay.search.evaluation import middle_first, open_lines
     from counterplay.search.expectiminimax import Expectiminimax
@@ -111,6 +112,8 @@ def _suited(game: Game, searcher: Any) -> Searcher:
     if isinstance(searcher, AlphaBeta):
         if not searcher.depth and not searcher.seconds:
             searcher = replace(searcher, seconds=PATIENCE)
+        if isinstance(game, (ConnectFour, TicTacToe)):
+            searcher = replace(searcher, lowest=-1.0, highest=1.0)
         if isinstance(game, ConnectFour) and not searcher.evaluate:
             searcher = replace(searcher, evaluate=open_lines, order=middle_first)
     return searcher

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
@@ -42,7 +42,8 @@ class AlphaBeta:
     and actions are ordered: those that end the game, what was best here before, then as `order`
     says, or without it by how often an action cut a search short at the same depth.
 
-    `lowest` and `highest` say what utilities can be, so that a certain win ends the search.
+    `lowest` and `highest` say what utilities can be, and guesses must lie between them: a certain
+    win ends the search, so that deepening finds the quickest.
     """
 
     depth: int = 0  # actions to look ahead; 0: to the end, or as far as the time allows
@@ -69,12 +70,19 @@ class AlphaBeta:
         found = run.from_root(root, 1 if stepwise else limit)
         if self.seconds:
             run.until = run.began + self.seconds
-        while stepwise and found.depth < limit and not found.exact:
+        while stepwise and found.depth < limit and not found.exact and self.is_open(found.value):
+            before = found
             try:
                 found = run.from_root(root, found.depth + 1)
             except _OutOfTimeError:
                 break
+            if found.value == (self.highest if game.player(root) else self.lowest):
+                found = replace(found, action=before.action)  # lost: what held out longest
         return found
+
+    def is_open(self, value: float) -> bool:
+        """Whether a deeper search could find another value: not once somebody is sure to win."""
+        return self.lowest < value < self.highest
 
 
 class _OutOfTimeError(Exception):

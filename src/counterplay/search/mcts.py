@@ -224,7 +224,9 @@ class _Run:
         children = root.children
         proven = [a for a, child in children.items() if child.proven]
         open_ones = [a for a, c in children.items() if not c.proven and not self.useless(root, c)]
-        best = max(proven, key=lambda a: sign * children[a].lower, default=None)
+        best = max(
+            proven, key=lambda a: (sign * children[a].lower, children[a].visits), default=None
+        )
         if not open_ones or (best is not None and root.proven):
             assert best is not None
             return best
