@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from counterplay.cli.main import main
-from counterplay.registry import ALGORITHMS, GAMES
+from counterplay.registry import ALGORITHMS, GAMES, LEARNERS, SEARCHERS
 
 README = (Path(__file__).parent.parent / "README.md").read_text()
 PYTHON = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
@@ -38,7 +38,7 @@ def test_console(capsys):
 
 
 def test_tables_are_complete():
-    for name in GAMES | ALGORITHMS:
+    for name in GAMES | ALGORITHMS | LEARNERS | SEARCHERS:
         assert f"`{name}`" in README
 
 

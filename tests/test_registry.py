@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 import counterplay as cp
-from counterplay.registry import ABSTRACTIONS, ALGORITHMS, GAMES, find_class, load_game, spec_of
-
-REGISTRIES = {"games": GAMES, "algorithms": ALGORITHMS, "abstractions": ABSTRACTIONS}
+from counterplay.registry import REGISTRIES, find_class, load_game, spec_of
 
 
 @pytest.mark.parametrize("registry", REGISTRIES.values(), ids=REGISTRIES)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from counterplay.registry import ABSTRACTIONS, ALGORITHMS, GAMES
+from counterplay.registry import REGISTRIES
 
 __version__ = "0.1.0"
 
@@ -26,8 +26,37 @@ _EXPORTS = {
         "nash_conv",
     ],
     "counterplay.game": ["CHANCE", "TERMINAL", "Game", "check_game"],
+    "counterplay.matrix.alpha_rank": ["alpha_rank", "single_population_alpha_rank"],
+    "counterplay.matrix.checking": [
+        "coarse_deviation",
+        "correlated_deviation",
+        "nash_deviation",
+    ],
+    "counterplay.matrix.correlated": ["coarse_correlated_equilibrium", "correlated_equilibrium"],
+    "counterplay.matrix.dominance": ["dominance", "dominated_actions", "eliminate"],
+    "counterplay.matrix.learning": ["learn"],
+    "counterplay.matrix.lemke_howson": ["lemke_howson"],
+    "counterplay.matrix.nash": ["nash_equilibria"],
+    "counterplay.matrix.nash_nlp": ["nash_nlp"],
+    "counterplay.matrix.normal_form": ["NormalForm", "normal_form"],
+    "counterplay.matrix.pure_policies": ["count_pure_policies", "pure_policies"],
+    "counterplay.matrix.support_enumeration": ["support_enumeration"],
+    "counterplay.matrix.zero_sum_lp": ["zero_sum_lp"],
     "counterplay.policy": ["Policy", "load_policy", "random_policy", "uniform_policy"],
-    "counterplay.registry": ["load_abstraction", "load_algorithm", "load_game"],
+    "counterplay.registry": [
+        "load_abstraction",
+        "load_algorithm",
+        "load_game",
+        "load_learner",
+        "load_searcher",
+    ],
+    "counterplay.search.evaluation": [
+        "middle_first",
+        "observed",
+        "open_lines",
+        "rollout",
+        "weighted_features",
+    ],
     "counterplay.solving": ["solve"],
     "counterplay.tabular.sequence_form_lp": ["sequence_form_lp"],
     "counterplay.threads": ["num_threads", "set_num_threads"],
@@ -36,7 +65,8 @@ _EXPORTS = {
 }
 _PLACES = {name: module for module, names in _EXPORTS.items() for name in names} | {
     where.split(":")[1]: where.split(":")[0]
-    for where in (GAMES | ALGORITHMS | ABSTRACTIONS).values()
+    for registry in REGISTRIES.values()
+    for where in registry.values()
 }
 
 __all__ = sorted(_PLACES)

@@ -13,14 +13,20 @@ from counterplay.game import Game
 
 GAMES = {
     "battle_of_the_sexes": "counterplay.games.battle_of_the_sexes:BattleOfTheSexes",
+    "chicken": "counterplay.games.chicken:Chicken",
+    "connect_four": "counterplay.games.connect_four:ConnectFour",
     "goofspiel": "counterplay.games.goofspiel:Goofspiel",
     "grid_duel": "counterplay.games.grid_duel:GridDuel",
     "king_ace_poker": "counterplay.games.king_ace_poker:KingAcePoker",
     "kuhn_poker": "counterplay.games.kuhn_poker:KuhnPoker",
     "leduc_poker": "counterplay.games.leduc_poker:LeducPoker",
     "liars_dice": "counterplay.games.liars_dice:LiarsDice",
+    "matching_pennies": "counterplay.games.matching_pennies:MatchingPennies",
+    "matching_pennies_3p": "counterplay.games.matching_pennies_3p:MatchingPennies3P",
     "matrix_game": "counterplay.games.matrix_game:MatrixGame",
+    "prisoners_dilemma": "counterplay.games.prisoners_dilemma:PrisonersDilemma",
     "rock_paper_scissors": "counterplay.games.rock_paper_scissors:RockPaperScissors",
+    "shapleys_game": "counterplay.games.shapleys_game:ShapleysGame",
     "tic_tac_toe": "counterplay.games.tic_tac_toe:TicTacToe",
 }
 
@@ -46,6 +52,30 @@ ABSTRACTIONS = {
     "by_rank": "counterplay.abstraction.by_rank:ByRank",
 }
 
+LEARNERS = {  # of matrix games
+    "fictitious_play": "counterplay.matrix.fictitious_play:FictitiousPlay",
+    "hedge": "counterplay.matrix.hedge:Hedge",
+    "regret_matching": "counterplay.matrix.regret_matching:RegretMatching",
+    "regret_matching_plus": "counterplay.matrix.regret_matching_plus:RegretMatchingPlus",
+    "replicator_dynamics": "counterplay.matrix.replicator_dynamics:ReplicatorDynamics",
+}
+
+SEARCHERS = {  # of games without hidden information
+    "alpha_beta": "counterplay.search.alpha_beta:AlphaBeta",
+    "expectiminimax": "counterplay.search.expectiminimax:Expectiminimax",
+    "mcts": "counterplay.search.mcts:MCTS",
+    "minimax": "counterplay.search.minimax:Minimax",
+}
+
+REGISTRIES = {
+    "game": GAMES,
+    "algorithm": ALGORITHMS,
+    "abstraction": ABSTRACTIONS,
+    "learner": LEARNERS,
+    "searcher": SEARCHERS,
+}
+LISTED = ("game", "algorithm")  # by a command of their own
+
 
 def load_game(spec: str, **parameters: Any) -> Game:
     """The game of that name, such as `leduc_poker` or `kuhn_poker(players=3)`."""
@@ -62,6 +92,16 @@ def load_abstraction(spec: str, **parameters: Any) -> Any:
     return _load("abstraction", ABSTRACTIONS, spec, parameters)
 
 
+def load_learner(spec: str, **parameters: Any) -> Any:
+    """The learner of that name, such as `regret_matching` or `hedge(eta=0.1)`."""
+    return _load("learner", LEARNERS, spec, parameters)
+
+
+def load_searcher(spec: str, **parameters: Any) -> Any:
+    """The searcher of that name, such as `alpha_beta(depth=8)` or `mcts(seconds=2)`."""
+    return _load("searcher", SEARCHERS, spec, parameters)
+
+
 def find_class(registry: dict[str, str], name: str) -> type:
     """Import the class that stands under `name`."""
     module, attribute = registry[name].split(":")
@@ -75,7 +115,7 @@ def find_class(registry: dict[str, str], name: str) -> type:
 
 def spec_of(thing: Any) -> str:
     """The string that loads an equal one again; fields at their defaults left out."""
-    places = {where: name for name, where in (GAMES | ALGORITHMS | ABSTRACTIONS).items()}
+    places = {where: name for known in REGISTRIES.values() for name, where in known.items()}
     kind = type(thing)
     name = places.get(f"{kind.__module__}:{kind.__name__}", kind.__name__)
     if not is_dataclass(thing):
@@ -88,11 +128,9 @@ def spec_of(thing: Any) -> str:
 def _load(kind: str, registry: dict[str, str], spec: str, parameters: dict[str, Any]) -> Any:
     name, given = _parse(kind, spec)
     if name not in registry:
-        near = suggestion(name, registry)
-        listed = f"counterplay {kind}s lists all"
-        if kind == "abstraction":  # too few for a command of their own
-            listed = f"there are {', '.join(registry)}"
-        raise ConfigError(f"unknown {kind} {name!r}{near} ({listed})")
+        names = ", ".join(registry)
+        listed = f"counterplay {kind}s lists all" if kind in LISTED else f"known: {names}"
+        raise ConfigError(f"unknown {kind} {name!r}{suggestion(name, registry)} ({listed})")
     cls = find_class(registry, name)
     known = {field.name: field for field in fields(cls)}
     given |= parameters

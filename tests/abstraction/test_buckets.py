@@ -52,7 +52,7 @@ BAD = [
     ("by_rank(suits=1)", "no parameter 'suits'"),
     ("by_equity(buckets=0)", "buckets is 0, must be at least 1"),
     ("by_equity(bins=1)", "bins is 1, must be at least 2"),
-    ("by_card", r"unknown abstraction 'by_card'; did you mean 'by_rank'\? \(there are by_equity"),
+    ("by_card", r"unknown abstraction 'by_card'; did you mean 'by_rank'\? \(known: by_equity"),
 ]
 
 

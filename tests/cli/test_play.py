@@ -141,3 +141,58 @@ def test_interrupt_at_the_prompt(run, bettor, monkeypatch):
 
     monkeypatch.setattr("builtins.input", interrupted)
     assert run("play", "kuhn_poker", "--policy", bettor).code == 130
+
+
+def test_against_alpha_beta(run):
+    """Perfect play does not lose; a person who plays at random does not win."""
+    options = ["play", "tic_tac_toe", "--opponent", "alpha_beta", "--episodes", 1]
+    answer = run(*options, typed="x4\nx0\nx1\nx2\nx3\nx5\nx6\nx7\nx8\n" * 3)
+    assert answer.code == 0
+    assert answer.lines[0] == "You are player 0 of tic_tac_toe. ? shows help, q quits."
+    assert "    0 1 2" in answer.lines
+    assert re.search(r"Utilities: you (-1|\+0), player 1 (\+1|\+0)", answer.out)
+    assert answer.err == ""
+
+
+def test_against_mcts_on_a_small_board(run):
+    game = "connect_four(rows=3,columns=3,x_in_row=3)"
+    options = ["--opponent", "mcts(simulations=300)", "--player", 1, "--episodes", 1]
+    answer = run("play", game, *options, typed="0\n1\n2\n" * 5)
+    assert answer.code == 0
+    assert "    0 1 2" in answer.lines
+    assert re.search(r"Utilities: player 0 \+[01], you [-+][01]", answer.out)
+
+
+def test_number_means_the_number_in_the_name(run):
+    answer = run("play", "tic_tac_toe", "--opponent", "mcts(simulations=1)", typed="4\nq\n")
+    assert "  You know: x:4" in answer.out
+
+
+def test_hint_from_a_searcher(run):
+    options = ["play", "tic_tac_toe", "--opponent", "alpha_beta"]
+    answer = run(*options, typed="hint\nq\n")
+    assert re.search(r"^  x0 1.000, x1 0.000, ", answer.out, re.MULTILINE)
+
+
+def test_opponent_may_be_an_algorithm(run):
+    answer = run("play", "kuhn_poker", "--opponent", "cfr(alternating=false)", "--iterations", 10)
+    assert answer.err.startswith("The opponent's exploitability is")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["kuhn_poker", "--opponent", "mcts"], "kuhn_poker hides some from player"),
+        (["kuhn_poker(players=3)", "--opponent", "mcts"], "search needs two players"),
+        (["connect_four", "--opponent", "minimax"], "give it a depth, as in 'minimax(depth=4)'"),
+        (["tic_tac_toe", "--opponent", "alphabeta"], "did you mean 'alpha_beta'"),
+        (["tic_tac_toe", "--opponent", "mcts(simulation=3)"], "did you mean 'simulations'"),
+        (["tic_tac_toe", "--opponent", "mcts", "--iterations", 3], "leave out --iterations"),
+        (["kuhn_poker", "--opponent", "cfr", "--algorithm", "cfr"], "two opponents"),
+        (["kuhn_poker", "--opponent", "mcts", "--policy", "x"], "--policy brings the opponent"),
+    ],
+)
+def test_opponents_that_do_not_fit(run, options, message):
+    answer = run("play", *options)
+    assert answer.code == 2
+    assert message in answer.err

@@ -13,6 +13,7 @@ from pytest import approx
 
 from counterplay.errors import ConfigError, GameError
 from counterplay.game import CHANCE, TERMINAL, Game, check_game
+from counterplay.games.connect_four import ConnectFour
 from counterplay.games.grid_duel import GridDuel
 from counterplay.games.leduc_poker import LeducPoker
 from counterplay.games.matrix_game import MatrixGame
@@ -37,6 +38,7 @@ MATCHING_PENNIES_3P = (  # player 0 wants to match 1, 1 to match 2, 2 to differ 
     "[[[1,-1],[-1,1]],[[1,-1],[-1,1]]],[[[-1,1],[-1,1]],[[1,-1],[1,-1]]]])"
 )
 
+CONNECT_THREE = "connect_four(rows=3,columns=3,x_in_row=3)"
 KUHN_4 = (0.309896, 0.018229, -0.127604, -0.200521)
 LEDUC_5 = "leduc_poker(suit_isomorphism=true,ranks=5)"
 GOOFSPIEL_5 = "goofspiel(num_cards=5,points_order=descending,imp_info=true)"
@@ -62,15 +64,24 @@ ROWS = [
     Row("liars_dice(dice_sides=2)", 127, 60, 32, (1 / 8, -1 / 8), 1.125),
     Row("liars_dice(dice_sides=3)", 1147, 567, 192, (1 / 54, -1 / 54), 1.111111),
     Row("liars_dice(dice_sides=4)", 8181, 4080, 1024, (-1 / 64, 1 / 64), 1.310119),
+    Row("matching_pennies", 7, 4, 2, (0, 0), 0),
+    Row("matching_pennies_3p", 15, 8, 3, (0, 0, 0), 0),
+    Row("prisoners_dilemma", 7, 4, 2, (4, 4), 3),
+    Row("chicken", 7, 4, 2, (15 / 4, 15 / 4), 1 / 2),
+    Row("shapleys_game", 13, 9, 2, (1 / 3, 1 / 3), 0),
     Row("rock_paper_scissors", 13, 9, 2, (0, 0), 0),
     Row("battle_of_the_sexes", 7, 4, 2, (3 / 4, 3 / 4), 1 / 2),
     Row(PRISONERS_DILEMMA, 7, 4, 2, (9 / 4, 9 / 4), 3 / 2),
     Row(MATCHING_PENNIES_3P, 15, 8, 3, (0, 0, 0), 0),
+    Row(CONNECT_THREE, 3278, 1310, 1968, (0.26920439, -0.26920439), 145 / 81),
     Row("grid_duel", 31, 16, 15, (1 / 2, -1 / 2), 1),
     Row("grid_duel(blocked_moves_stay=false)", 15, 4, 11, (1, -1), 0),
 ]
 
-GENERAL_SUM = ["battle_of_the_sexes", PRISONERS_DILEMMA, MATCHING_PENNIES_3P]
+GENERAL_SUM = [
+    *("battle_of_the_sexes", "prisoners_dilemma", "chicken", "shapleys_game"),
+    *("matching_pennies_3p", PRISONERS_DILEMMA, MATCHING_PENNIES_3P),
+]
 
 
 class Unrolled:
@@ -372,6 +383,16 @@ PLAYTHROUGHS = [  # each step: the infoset, where a player acts, and the action
         [1, -1],
     ),
     (
+        "connect_four",
+        "x: x3, o:3 o3, x:33 x2, o:332 o2, x:3322 x1, o:33221 o1, x:332211 x4",
+        [1, -1],
+    ),
+    (
+        "connect_four(rows=1,columns=3,x_in_row=2)",
+        "x: x0, o:0 o1, x:01 x2",
+        [0, 0],
+    ),
+    (
         "grid_duel",
         "max: up, min:u left, max:ul up, min:ulu right",
         [1, -1],
@@ -663,3 +684,27 @@ def test_check_game_names_missing_methods() -> None:
 
     with pytest.raises(GameError, match="NoUtilities lacks utilities, action_name of the game"):
         check_game(NoUtilities())
+
+
+def test_connect_four_finds_every_row() -> None:
+    """Each of the 69 lines of the full board wins, and nothing that runs over an edge does."""
+    game = ConnectFour()
+    lines = 0
+    for row in range(6):
+        for column in range(7):
+            for up, right in ((1, 0), (0, 1), (1, 1), (-1, 1)):
+                cells = [(row + up * k, column + right * k) for k in range(4)]
+                if all(0 <= r < 6 and c < 7 for r, c in cells):
+                    assert game._row(sum(1 << 7 * c + r for r, c in cells))
+                    assert not game._row(sum(1 << 7 * c + r for r, c in cells[:3]))
+                    lines += 1
+    assert lines == 69
+    overhanging = [(4, 0), (5, 0), (0, 1), (1, 1)]  # bits 4, 5, 7, 8
+    assert not game._row(sum(1 << 7 * c + r for r, c in overhanging))
+
+
+@pytest.mark.parametrize("field", ["rows", "columns", "x_in_row"])
+def test_connect_four_needs_a_board(field: str) -> None:
+    for value in (0, -1, 101):
+        with pytest.raises(ConfigError, match=f"connect_four: {field} is {value}, must be from 1"):
+            load_game("connect_four", **{field: value})

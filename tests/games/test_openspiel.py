@@ -38,6 +38,7 @@ WHOLE = [
             ("win_loss", "point_difference", "total_points"),
         )
     ],
+    "connect_four(rows=3,columns=3,x_in_row=3)",
     "matrix_rps",
 ]
 
@@ -50,6 +51,9 @@ SAMPLED = [
     "goofspiel(num_cards=6,players=3,imp_info=true)",
     "goofspiel(num_cards=13,imp_info=false,returns_type=point_difference)",
     "tic_tac_toe",
+    "connect_four",
+    "connect_four(rows=5,columns=4,egocentric_obs_tensor=true)",
+    "connect_four(rows=2,columns=9,x_in_row=2)",
 ]
 
 
@@ -83,7 +87,7 @@ class Pair:
 
     def tensor(self, observer: int) -> list[float]:
         kind = self.theirs.get_game().get_type()
-        if kind.short_name == "tic_tac_toe":
+        if kind.short_name in ("tic_tac_toe", "connect_four"):
             return self.theirs.observation_tensor(observer)
         if kind.short_name == "matrix_rps":  # where the observer is all that we tell
             return [float(observer == 0), float(observer == 1)]

@@ -17,6 +17,7 @@ from counterplay.cli.compare import compare
 from counterplay.cli.evaluate import evaluate
 from counterplay.cli.games import games
 from counterplay.cli.inspect import inspect
+from counterplay.cli.matrix import matrix
 from counterplay.cli.play import play
 from counterplay.cli.plot import plot
 from counterplay.cli.resume import resume
@@ -37,7 +38,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 COMMANDS: tuple[Callable[..., None], ...] = (
-    *(games, algorithms, inspect, solve, evaluate, play),
+    *(games, algorithms, inspect, solve, evaluate, play, matrix),
     *(run, resume, plot, compare),
 )
 for command in COMMANDS:

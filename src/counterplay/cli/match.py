@@ -1,21 +1,20 @@
-"""Episodes between a person, who types, and a policy, which has all the other seats."""
+"""Episodes between a person, who types, and an opponent, who has all the other seats."""
 
 from __future__ import annotations
 
 import random
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from counterplay.cli.board import board_lines
+from counterplay.cli.opponent import Opponent
 from counterplay.game import CHANCE, TERMINAL, Game, State
 
-if TYPE_CHECKING:
-    from counterplay.policy import Policy
-
 HELP = """\
-  Type the number of an action, its name, or enough of its name to tell it apart.
-  hint  what the policy would do in your place
+  Type an action's name, enough of it to tell it apart, or its number.
+  hint  what the opponent would do in your place
   odds  the opponent's probabilities in the last finished episode
   ?     this help
   q     quit"""
@@ -27,7 +26,7 @@ class QuitError(Exception):
 
 @dataclass(frozen=True)
 class Step:
-    """One action of an episode, with the probabilities it was drawn from if the policy took it."""
+    """One action of an episode, with its probabilities if the opponent took it."""
 
     player: int
     name: str
@@ -40,7 +39,7 @@ class Match:
     """The seats and the running score of one sitting."""
 
     game: Game
-    policy: Policy
+    opponent: Opponent
     person: int
     rng: random.Random
     reveal: bool = False
@@ -61,33 +60,40 @@ class Match:
         self.last = steps
         self.num_episodes += 1
         self.score += utilities[self.person]
+        self.print_board(state)
         self.print_end(utilities)
         idle = all(step.player != self.person for step in steps)
         if idle and pause and _ask("You had no choice this time; Enter goes on, q quits: ") == "q":
             raise QuitError
 
     def act(self, state: State, player: int) -> tuple[int, Step]:
-        """The next action, by chance, the person or the policy."""
+        """The next action, by chance, the person or the opponent."""
         if player == CHANCE:
             outcomes, odds = zip(*self.game.chance_outcomes(state), strict=True)
             (action,) = self.rng.choices(outcomes, odds)
             return action, Step(player, self.game.action_name(state, action))
-        key = self.game.infoset_key(state, player)
-        tree = self.policy.tree
-        infoset = tree.find(key, player)
-        first, last = tree.offset[infoset], tree.offset[infoset + 1]
-        actions, names = tree.sequence_action[first:last].tolist(), tree.sequence_names[first:last]
-        probabilities = self.policy.at(infoset)
+        actions = list(self.game.actions(state))
+        names = [self.game.action_name(state, action) for action in actions]
         if player == self.person:
-            choice = self.choose(key, names, probabilities)
+            choice = self.choose(state, names)
             return actions[choice], Step(player, names[choice])
-        odds = self.policy.probabilities[first:last].tolist()
-        (choice,) = self.rng.choices(range(len(names)), odds)
+        probabilities = self.named_odds(state, player)
+        (choice,) = self.rng.choices(range(len(names)), [probabilities[name] for name in names])
+        key = self.game.infoset_key(state, player)
         return actions[choice], Step(player, names[choice], key, probabilities)
 
-    def choose(self, key: str, names: Sequence[str], probabilities: dict[str, float]) -> int:
+    def named_odds(self, state: State, player: int) -> dict[str, float]:
+        """What the opponent would do, by action name."""
+        odds = self.opponent.odds(state, player)
+        return {self.game.action_name(state, action): p for action, p in odds.items()}
+
+    def choose(self, state: State, names: Sequence[str]) -> int:
         """The index of the action the person takes, asked for until it is clear."""
-        numbered = not any(name.isdigit() for name in names)  # or numbers would mean two things
+        own = [re.search(r"\d*$", name)[0] for name in names]  # type: ignore[index]
+        numbers = own if len(set(own) - {""}) == len(names) else []  # as in `x4` or `bid 2`
+        numbered = not any(own)  # or numbers would mean two things
+        self.print_board(state)
+        key = self.game.infoset_key(state, self.person)
         print(f"  You know: {key or '(nothing yet)'}")
         print("  " + "  ".join(f"{n}) {a}" if numbered else a for n, a in enumerate(names, 1)))
         while True:
@@ -103,15 +109,21 @@ class Match:
             elif answer == "odds":
                 self.print_opponents()
             elif answer == "hint":
-                print(f"  {_odds(probabilities)}")
+                print(f"  {_odds(self.named_odds(state, self.person))}")
             elif numbered and answer.isdigit() and 1 <= int(answer) <= len(names):
                 return int(answer) - 1
+            elif answer in numbers:
+                return numbers.index(answer)
             elif answer and len(fitting) == 1:
                 return fitting[0]
             elif answer and fitting:
                 print(f"  {answer!r} fits {', '.join(names[i] for i in fitting)}; which one?")
             else:
                 print(f"  Choose one of {', '.join(names)}; ? shows help.")
+
+    def print_board(self, state: State) -> None:
+        for line in board_lines(self.game, state):
+            print(f"    {line}")
 
     def print_end(self, utilities: Sequence[float]) -> None:
         taken = ", ".join(f"{self.name(step.player)}: {step.name}" for step in self.last)
@@ -123,7 +135,7 @@ class Match:
         print(f"  {self.score_line()}")
 
     def print_opponents(self) -> None:
-        """What the policy was about to do at each of its actions in the last episode."""
+        """What the opponent was about to do at each of its actions in the last episode."""
         if not self.last:
             print("  No episode is finished yet.")
         for step in self.last:

@@ -1,36 +1,39 @@
-"""`counterplay play`: a person against a policy, in the terminal."""
+"""`counterplay play`: a person against a policy or a searcher, in the terminal."""
 
 from __future__ import annotations
 
 import random
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from counterplay.cli.common import GameArgument
 from counterplay.cli.match import Match, QuitError
+from counterplay.cli.opponent import named_opponent, stored_opponent
 from counterplay.errors import ConfigError
-
-if TYPE_CHECKING:
-    from counterplay.game import Game
-    from counterplay.policy import Policy
 
 
 def play(
     game: GameArgument,
+    opponent: Annotated[
+        str | None,
+        typer.Option(
+            help="Who plays: alpha_beta, mcts, 'mcts(seconds=1)', ..., or an algorithm.",
+            show_default="cfr_plus",
+        ),
+    ] = None,
     policy: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The opponent: what solve --save wrote.")
     ] = None,
     algorithm: Annotated[
         str | None,
-        typer.Option(help="Solve first to get the opponent.", show_default="cfr_plus"),
+        typer.Option(help="Solve first to get the opponent; the same as --opponent."),
     ] = None,
     iterations: Annotated[
         int | None, typer.Option(min=1, help="Iterations to solve for.", show_default="1000")
     ] = None,
-    player: Annotated[int, typer.Option(min=0, help="Your seat; the policy has the others.")] = 0,
+    player: Annotated[int, typer.Option(min=0, help="Your seat; the opponent has the others.")] = 0,
     reveal: Annotated[
         bool,
         typer.Option("--reveal", help="Show its probabilities after each episode."),
@@ -42,37 +45,27 @@ def play(
         int | None, typer.Option(min=1, help="Episodes to play.", show_default="until you quit")
     ] = None,
 ) -> None:
-    """Play a game against a solved policy. Inside, ? shows help and q quits."""
-    from counterplay.registry import load_game
+    """Play against a policy or a searcher. Inside, ? shows help and q quits."""
+    from counterplay.registry import load_game, spec_of
 
-    if policy and (algorithm or iterations):
-        raise ConfigError("--policy brings the opponent; leave out --algorithm and --iterations")
+    if policy and (opponent or algorithm or iterations):
+        raise ConfigError(
+            "--policy brings the opponent; leave out --opponent, --algorithm and --iterations"
+        )
+    if opponent and algorithm:
+        raise ConfigError("--opponent and --algorithm are two opponents; leave out one")
     rules = load_game(game)
     if player >= rules.num_players:
         raise ConfigError(f"--player is {player}, must be from 0 to {rules.num_players - 1}")
-    opponent = _opponent(rules, policy, algorithm or "cfr_plus", iterations or 1000)
-    match = Match(rules, opponent, player, random.Random(seed), reveal)
-    print(f"You are player {player} of {opponent.tree.spec}. ? shows help, q quits.")
+    other = (
+        stored_opponent(rules, policy)
+        if policy
+        else named_opponent(rules, opponent or algorithm or "cfr_plus", iterations)
+    )
+    match = Match(rules, other, player, random.Random(seed), reveal)
+    print(f"You are player {player} of {spec_of(rules)}. ? shows help, q quits.")
     try:
         while episodes is None or match.num_episodes < episodes:
             match.play_episode(pause=episodes is None)
     except QuitError:
         print(f"\nGood-bye. {match.score_line() if match.num_episodes else ''}".rstrip())
-
-
-def _opponent(game: Game, file: Path | None, algorithm: str, iterations: int) -> Policy:
-    """The policy from the file, or one solved for now."""
-    from counterplay.cli.progress import Bar, build
-    from counterplay.policy import load_policy, policy_spec
-    from counterplay.registry import load_algorithm
-    from counterplay.solving import solve
-
-    if file:
-        policy_spec(file)  # complains about a bad file before the tree is built
-        return load_policy(file, build(game))
-    method = load_algorithm(algorithm)
-    tree = build(game)
-    with Bar("solving", "it", total=iterations) as bar:
-        result = solve(tree, method, iterations=iterations, tick=bar.update)
-    print(f"The opponent's exploitability is {result.exploitability:.2e}.", file=sys.stderr)
-    return result.policy

@@ -26,7 +26,8 @@ class TicTacToe:
     """Three in a row wins 1. Player 0 is x and starts; a full board without a row is a draw.
 
     Actions are the cells 0 to 8, row by row. An infoset is the whole history, not only the board,
-    so that players remember what they did; `state.board` alone decides how the game goes on.
+    so that players remember what they did; `search_key` is the board alone, which decides how the
+    game goes on.
 
     549,946 nodes, 255,168 terminals, 294,778 infosets, 5,478 boards. The value is 0, a draw.
     """
@@ -69,3 +70,6 @@ class TicTacToe:
     def observation(self, state: State, player: int) -> list[float]:
         """By cell: empty, then o, then x; for both players OpenSpiel's observation tensor."""
         return [float(mark == here) for mark in ".ox" for here in state.board]
+
+    def search_key(self, state: State) -> str:
+        return state.board

@@ -1,0 +1,23 @@
+"""Chicken, the game in which correlation pays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from counterplay.games.matrix_game import MatrixGame, Table
+
+CHOICES = ("dare", "swerve")
+
+
+@dataclass(frozen=True)
+class Chicken(MatrixGame):
+    """Two drivers race at each other; whoever swerves is the chicken (payoffs of Aumann, 1974).
+
+    Both dare: 0 each. One dares: 7, the other gets 2. Both swerve: 6 each.
+
+    7 nodes, 4 terminals, 2 infosets; not zero-sum. Equilibria: either one dares alone, or both
+    dare one time in three, which yields 14/3 each. With a mediator both can have 5.25 on average.
+    """
+
+    payoffs: tuple[Table, ...] = (((0.0, 7.0), (2.0, 6.0)), ((0.0, 2.0), (7.0, 6.0)))
+    action_names: tuple[tuple[str, ...], ...] = (CHOICES, CHOICES)

@@ -1,0 +1,20 @@
+"""Matching pennies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from counterplay.games.matrix_game import MatrixGame, Table
+
+SIDES = ("heads", "tails")
+
+
+@dataclass(frozen=True)
+class MatchingPennies(MatrixGame):
+    """Both show a side of a penny: player 0 wins 1 if they match, player 1 if they differ.
+
+    7 nodes, 4 terminals, 2 infosets. Value 0: everyone tosses the penny.
+    """
+
+    payoffs: tuple[Table, ...] = (((1.0, -1.0), (-1.0, 1.0)), ((-1.0, 1.0), (1.0, -1.0)))
+    action_names: tuple[tuple[str, ...], ...] = (SIDES, SIDES)

@@ -1,0 +1,21 @@
+"""The prisoner's dilemma, in which dominance leads both to the worse end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from counterplay.games.matrix_game import MatrixGame, Table
+
+CHOICES = ("cooperate", "defect")
+
+
+@dataclass(frozen=True)
+class PrisonersDilemma(MatrixGame):
+    """Both cooperate: 5 each; both defect: 1 each; one alone: the defector gets 10, the other 0.
+
+    The payoffs are OpenSpiel's `matrix_pd`. 7 nodes, 4 terminals, 2 infosets; not zero-sum.
+    Cooperation is strictly dominated: that both defect is the only equilibrium of any kind.
+    """
+
+    payoffs: tuple[Table, ...] = (((5.0, 0.0), (10.0, 1.0)), ((5.0, 10.0), (0.0, 1.0)))
+    action_names: tuple[tuple[str, ...], ...] = (CHOICES, CHOICES)

@@ -1,0 +1,1 @@
+"""Normal-form games: dominance, Nash and correlated equilibria, learners, alpha-rank."""

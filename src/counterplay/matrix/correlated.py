@@ -1,0 +1,192 @@
+"""Correlated and coarse correlated equilibria, by linear programming and by maximum entropy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from counterplay.errors import ConfigError
+from counterplay.matrix.checking import CorrelatedEquilibrium, verified_joint
+from counterplay.matrix.linear import solve_lp
+from counterplay.matrix.normal_form import NormalForm
+from counterplay.tree import Floats
+
+WELFARE, ENTROPY = "welfare", "entropy"
+MOST_ENTRIES = 5_000_000  # of the constraints
+
+
+def correlated_equilibrium(
+    form: NormalForm, objective: str | int = WELFARE
+) -> CorrelatedEquilibrium:
+    """The best correlated equilibrium (Aumann, 1974) for an objective.
+
+    A device draws a joint action from q and tells each player its own part of it:
+
+        for all i, a, b:   sum over a_-i of   q(a, a_-i) * (u_i(b, a_-i) - u_i(a, a_-i))   <= 0
+
+    Args:
+        objective: "welfare", the sum of all utilities; a player, whose value is maximised; or
+            "entropy", the most random equilibrium, which is unique.
+    """
+    return _optimum(form, objective, coarse=False)
+
+
+def coarse_correlated_equilibrium(
+    form: NormalForm, objective: str | int = WELFARE
+) -> CorrelatedEquilibrium:
+    """The best coarse correlated equilibrium (Moulin and Vial, 1978) for the same objectives.
+
+    Players decide whether to follow the device before they hear from it:
+
+        for all i, b:   sum over a of   q(a) * (u_i(b, a_-i) - u_i(a))   <= 0
+    """
+    return _optimum(form, objective, coarse=True)
+
+
+def _optimum(form: NormalForm, objective: str | int, coarse: bool) -> CorrelatedEquilibrium:
+    name = "coarse_correlated_equilibrium" if coarse else "correlated_equilibrium"
+    weight = _weight(form, objective)
+    entries = form.num_joint * sum(n if coarse else n - 1 for n in form.shape)
+    if entries > MOST_ENTRIES:
+        raise ConfigError(
+            f"{name} would have {entries:,} entries in its constraints, at most {MOST_ENTRIES:,} "
+            "are taken; learners find approximate ones of larger games"
+        )
+    gains = (_coarse_gains if coarse else _gains)(form)
+    if weight is None:
+        joint = _most_random(gains, form.num_joint, name)
+    else:
+        ones = (np.ones((1, form.num_joint)), np.ones(1))
+        bound = (gains, np.zeros(gains.shape[0])) if gains.shape[0] else None
+        joint = solve_lp(-weight.ravel(), upper=bound, equal=ones, what=name).x
+    return verified_joint(form, joint, coarse, name)
+
+
+def _weight(form: NormalForm, objective: str | int) -> Floats | None:
+    """What the objective makes of each joint action; None for entropy."""
+    if objective == ENTROPY:
+        return None
+    if objective == WELFARE:
+        return (form.lowered.utility.sum(axis=0) / form.spread.max()).ravel()
+    if isinstance(objective, int) and 0 <= objective < form.num_players:
+        return form.unit[objective].ravel()
+    known = f"'welfare', 'entropy' or a player from 0 to {form.num_players - 1}"
+    raise ConfigError(f"objective is {objective!r}, must be {known}")
+
+
+def _gains(form: NormalForm) -> Any:
+    """One sparse row per player and pair of actions: what following b instead of a gains."""
+    from scipy.sparse import coo_array
+
+    joint = np.arange(form.num_joint).reshape(form.shape)
+    rows, columns, values = [], [], []
+    row = 0
+    for player, count in enumerate(form.shape):
+        table = np.moveaxis(form.unit[player], player, 0).reshape(count, -1)
+        index = np.moveaxis(joint, player, 0).reshape(count, -1)
+        for recommended in range(count):
+            for action in range(count):
+                if action == recommended:
+                    continue
+                rows.append(np.full(index.shape[1], row))
+                columns.append(index[recommended])
+                values.append(table[action] - table[recommended])
+                row += 1
+    if not rows:
+        return coo_array((0, form.num_joint)).tocsr()
+    parts = (np.concatenate(rows), np.concatenate(columns))
+    return coo_array((np.concatenate(values), parts), shape=(row, form.num_joint)).tocsr()
+
+
+def _coarse_gains(form: NormalForm) -> Any:
+    """One row per player and action: what committing to the action gains."""
+    from scipy.sparse import csr_array
+
+    rows = []
+    for player, count in enumerate(form.shape):
+        utility = form.unit[player]
+        for action in range(count):
+            committed = np.take(utility, [action], axis=player)
+            rows.append((committed - utility).ravel())
+    return csr_array(np.array(rows))
+
+
+def _most_random(gains: Any, num_joint: int, name: str) -> Floats:
+    """The q with gains q <= 0 of largest entropy.
+
+    A joint action that is impossible in every equilibrium is left out first. On the others the
+    dual problem has a solution: with l >= 0 per inequality,
+
+        minimise log sum over a of exp(-(gains' l)(a)),   q(a) proportional to exp(-(gains' l)(a))
+    """
+    possible = _possible(gains, num_joint, name)
+    matrix = gains[:, possible].toarray()
+    matrix = matrix[np.abs(matrix).max(axis=1, initial=0.0) > 0.0]
+    joint = np.zeros(num_joint)
+    joint[possible] = _dual(matrix) if matrix.size else 1.0 / possible.size
+    return joint
+
+
+def _possible(gains: Any, num_joint: int, name: str) -> Any:
+    """The joint actions that some equilibrium gives a positive probability.
+
+    Equilibria are a cone cut at sum 1. In the cone, maximise the sum of min(q, 1): it can be 1 for
+    all possible joint actions at once, because the cone contains sums and multiples.
+    """
+    from scipy.sparse import csr_array, eye_array, hstack, vstack
+
+    one = eye_array(num_joint)
+    upper = vstack([hstack([gains, csr_array(gains.shape)]), hstack([-one, one])]).tocsr()
+    result = solve_lp(
+        np.append(np.zeros(num_joint), -np.ones(num_joint)),
+        upper=(upper, np.zeros(upper.shape[0])),
+        most=np.append(np.full(num_joint, np.inf), np.ones(num_joint)),
+        what=name,
+    )
+    return np.flatnonzero(result.x[num_joint:] > 0.5)
+
+
+def _dual(matrix: Floats) -> Floats:
+    """The distribution at the solution of the dual, by L-BFGS-B and then projected Newton steps."""
+    from scipy.optimize import minimize
+
+    def value_and_slope(multiplier: Floats) -> tuple[float, Floats]:
+        value, joint = _log_sum(-multiplier @ matrix)
+        return value, -matrix @ joint
+
+    bounds = [(0.0, None)] * matrix.shape[0]
+    options = {"maxiter": 300, "ftol": 1e-16, "gtol": 1e-12}
+    point = minimize(
+        value_and_slope,
+        np.zeros(matrix.shape[0]),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        options=options,
+    ).x
+    for _ in range(200):
+        value, joint = _log_sum(-point @ matrix)
+        slope = -matrix @ joint
+        free = (point > 0.0) | (slope < 0.0)
+        if np.abs(slope[free]).max(initial=0.0) < 1e-13:
+            break
+        centred = matrix[free] - (matrix[free] @ joint)[:, None]
+        curvature = (centred * joint) @ centred.T
+        step = np.zeros_like(point)
+        step[free] = np.linalg.lstsq(curvature, -slope[free], rcond=1e-12)[0]
+        size = 1.0
+        while size > 1e-10 and _log_sum(-np.maximum(point + size * step, 0.0) @ matrix)[0] > value:
+            size /= 2.0
+        if size <= 1e-10:
+            break
+        point = np.maximum(point + size * step, 0.0)
+    return _log_sum(-point @ matrix)[1]
+
+
+def _log_sum(exponent: Floats) -> tuple[float, Floats]:
+    """log sum exp, and the distribution proportional to exp."""
+    top = exponent.max()
+    weight = np.exp(exponent - top)
+    total = weight.sum()
+    return float(top + np.log(total)), weight / total

@@ -1,0 +1,145 @@
+"""Dominated actions, by linear programming, and their iterated elimination."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from counterplay.errors import ConfigError
+from counterplay.matrix.linear import solve_lp
+from counterplay.matrix.normal_form import NormalForm
+from counterplay.tree import Floats
+
+# in units of the utility range: what rounding may take away, and what it cannot bring
+ROUNDING, LEAST = 1e-9, 1e-7
+MOST_ENTRIES = 20_000_000  # of a player's table, times the player's actions
+
+
+@dataclass(frozen=True)
+class Dominated:
+    """An action that a mixture of the player's other actions is better than."""
+
+    player: int
+    action: int
+    mixture: Floats  # [A_i] that dominates it
+    strict: bool  # better against everything; otherwise never worse and sometimes better
+    margin: float  # by how much: strict, the least; weak, the mean over the others' joint actions
+
+
+@dataclass(frozen=True)
+class Elimination:
+    """What iterated elimination took away, in order, and the game that is left.
+
+    Actions in `steps` and `kept` are numbered as in the game at the beginning.
+    """
+
+    steps: tuple[Dominated, ...]
+    kept: tuple[tuple[int, ...], ...]
+    form: NormalForm
+
+
+def dominance(form: NormalForm, player: int, action: int, weak: bool = False) -> Dominated | None:
+    """The mixture that dominates an action, or None. For mixtures p of the other actions b:
+
+        strict:  maximise d                subject to   sum_b p_b u(b, .) >= u(action, .) + d
+        weak:    maximise the sum of the slacks of     sum_b p_b u(b, .) >= u(action, .)
+
+    dominated if the maximum is positive. A pure action is preferred where one dominates.
+    """
+    if not 0 <= player < form.num_players or not 0 <= action < form.shape[player]:
+        raise ConfigError(f"there is no action {action} of player {player}; shape is {form.shape}")
+    table = np.moveaxis(form.unit[player], player, 0).reshape(form.shape[player], -1)
+    if table.size * form.shape[player] > MOST_ENTRIES:
+        raise ConfigError(
+            f"dominance among {form.shape[player]:,} actions against {table.shape[1]:,} joint "
+            "actions of the others is too large to decide"
+        )
+    others = np.delete(np.arange(form.shape[player]), action)
+    if not others.size:
+        return None
+    better = table[others] - table[action]
+    for search in (_pure, _mixed):
+        weights = search(better, weak)
+        if weights is None:
+            continue
+        gap = weights @ better
+        margin = float(gap.mean() if weak else gap.min())
+        holds = gap.min() >= -ROUNDING and gap.max() > LEAST if weak else margin > LEAST
+        if holds:
+            mixture = np.zeros(form.shape[player])
+            mixture[others] = weights
+            return Dominated(player, action, mixture, not weak, margin * form.spread[player])
+    return None
+
+
+def dominated_actions(form: NormalForm, weak: bool = False) -> tuple[Dominated, ...]:
+    """All dominated actions of all players."""
+    found = [
+        dominance(form, player, action, weak)
+        for player in range(form.num_players)
+        for action in range(form.shape[player])
+    ]
+    return tuple(one for one in found if one)
+
+
+def eliminate(form: NormalForm, weak: bool = False) -> Elimination:
+    """Take dominated actions away, the first one found, until none is left.
+
+    Strictly dominated actions leave the same game in any order. What is left after weakly
+    dominated ones depends on the order, which here is: lowest player first, then lowest action.
+    """
+    kept = [list(range(count)) for count in form.shape]
+    steps: list[Dominated] = []
+    left = form
+    while True:
+        found = _first(left, weak)
+        if found is None:
+            return Elimination(tuple(steps), tuple(map(tuple, kept)), left)
+        own = kept[found.player]
+        mixture = np.zeros(form.shape[found.player])
+        mixture[own] = found.mixture
+        action = own.pop(found.action)
+        steps.append(Dominated(found.player, action, mixture, found.strict, found.margin))
+        left = form.restricted(kept)
+
+
+def _first(form: NormalForm, weak: bool) -> Dominated | None:
+    for player in range(form.num_players):
+        for action in range(form.shape[player]):
+            found = dominance(form, player, action, weak)
+            if found:
+                return found
+    return None
+
+
+def _pure(better: Floats, weak: bool) -> Floats | None:
+    """The single action that is better, if there is one."""
+    low, high = better.min(axis=1), better.max(axis=1)
+    good = (low >= -ROUNDING) & (high > LEAST) if weak else low > LEAST
+    return np.eye(low.size)[int(good.argmax())] if good.any() else None
+
+
+def _mixed(better: Floats, weak: bool) -> Floats | None:
+    """The mixture that the linear programme finds."""
+    count, columns = better.shape
+    one = np.ones((1, count))
+    if weak:
+        if better.max(axis=0).min() < -ROUNDING:
+            return None  # something is worth more than all others can give
+        result = solve_lp(
+            -better.sum(axis=1) / columns,
+            upper=(-better.T, np.zeros(columns)),
+            equal=(one, np.ones(1)),
+            what="dominance",
+            may_fail=True,
+        )
+        return None if result is None else result.x
+    result = solve_lp(
+        np.append(np.zeros(count), -1.0),
+        upper=(np.hstack([-better.T, np.ones((columns, 1))]), np.zeros(columns)),
+        equal=(np.append(one, [[0.0]], axis=1), np.ones(1)),
+        free=1,
+        what="dominance",
+    )
+    return result.x[:count]

@@ -1,0 +1,57 @@
+"""Hedge, also called exponential or multiplicative weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from counterplay.errors import ConfigError
+from counterplay.matrix.normal_form import NormalForm
+from counterplay.tree import Floats
+
+
+@dataclass
+class Memory:
+    log_start: Floats
+    total: Floats  # sum of the values seen
+    spread: float  # D, the range of the player's utilities
+    iteration: int = 0
+
+
+@dataclass(frozen=True)
+class Hedge:
+    """Hedge (Freund and Schapire, 1997). At t = 1, 2, ..., for each player:
+
+        mixture(a) is proportional to   start(a) * exp(eta_t * sum over k < t of u^k(a))
+        eta_t = eta / D,   or sqrt(8 ln A / t) / D if eta is 0
+
+    With utilities in a range of D. The fixed eta = sqrt(8 ln A / T) keeps regret per iteration
+    below D * sqrt(ln A / (2 T)); the falling one below about D * (sqrt(2) * sqrt(ln A / T)).
+    """
+
+    eta: float = 0.0  # in units of one over the utility range; 0: falls with the iteration
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.eta < np.inf:
+            raise ConfigError(f"hedge: eta is {self.eta}, must be 0 or positive")
+
+    def init(self, form: NormalForm, player: int, start: Floats) -> Memory:
+        with np.errstate(divide="ignore"):
+            log_start = np.log(start)
+        return Memory(log_start, np.zeros(start.size), float(form.spread[player]))
+
+    def play(self, memory: Memory) -> Floats:
+        count = memory.total.size
+        falling = np.sqrt(8.0 * np.log(count) / (memory.iteration + 1))
+        eta = (self.eta or falling) / memory.spread
+        exponent = memory.log_start + eta * (memory.total - memory.total.max())
+        weights = np.exp(exponent - exponent.max())
+        return weights / weights.sum()
+
+    def observe(self, memory: Memory, values: Floats, played: Floats) -> None:
+        memory.iteration += 1
+        memory.total += values
+
+    def weight(self, iteration: int) -> float:
+        return 1.0

@@ -1,0 +1,117 @@
+"""Learners in a normal form: each player adapts to what its actions would have been worth.
+
+A learner is a frozen dataclass of hyper-parameters with three methods, for one player at a time:
+
+    init(form, player, start)         its memory; `start` is what it plays before it knows anything
+    play(memory)                      its mixture now
+    observe(memory, values, played)   what its actions were worth, and what it played
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from counterplay.errors import ConfigError
+from counterplay.matrix.checking import nash_deviation
+from counterplay.matrix.normal_form import NormalForm, Profile, check_profile, uniform_profile
+from counterplay.tree import Floats
+
+
+class Learner(Protocol):
+    """How one player learns; see the top of this file."""
+
+    def init(self, form: NormalForm, player: int, start: Floats) -> Any: ...
+
+    def play(self, memory: Any) -> Floats: ...
+
+    def observe(self, memory: Any, values: Floats, played: Floats) -> None: ...
+
+    def weight(self, iteration: int) -> float:
+        """How much an iteration counts in the average policy."""
+        ...
+
+
+@dataclass(frozen=True)
+class Learning:
+    """What `learn` returns. Averages are weighted as the learner asks; regrets are not."""
+
+    form: NormalForm = field(repr=False)
+    average: Profile  # each player's average mixture
+    current: Profile  # what would be played next
+    joint: Floats = field(repr=False)  # [A_0, ...] how often each joint action was played
+    regret: Floats = field(repr=False)  # [T, P] regret per iteration, after each iteration
+
+    @property
+    def nash_conv(self) -> float:
+        """The sum over players of what a best response to the average profile gains."""
+        form, mean = self.form, self.average
+        best = [form.action_values(p, mean).max() for p in range(form.num_players)]
+        return float(np.maximum(np.array(best) - form.values(mean), 0.0).sum())
+
+    @property
+    def gain(self) -> float:
+        """What the best deviation from the average profile gains."""
+        return nash_deviation(self.form, self.average).gain
+
+
+def learn(
+    form: NormalForm,
+    learner: Learner,
+    *,
+    iterations: int = 1000,
+    start: Profile | None = None,
+    alternating: bool = False,
+    sampled: bool = False,
+    seed: int = 0,
+) -> Learning:
+    """Let everyone use the learner, and report regret: with s^k what is played in iteration k,
+
+        regret_i(t) = 1/t * max over a of   sum over k <= t of   u_i(a, s_-i^k) - u_i(s^k)
+
+    If all play at once, `joint` is a coarse correlated equilibrium up to the largest of these
+    regrets. In two-player zero-sum games the averages approach an equilibrium; in others they need
+    not (Shapley, 1964).
+
+    Args:
+        start: what is played before anything is learned; uniform without it. Symmetric starts can
+            be fixed points.
+        alternating: later players see what earlier ones have just changed to.
+        sampled: everyone draws an action and sees what the others drew, instead of mixtures.
+        seed: of those draws.
+    """
+    if iterations < 1:
+        raise ConfigError(f"iterations is {iterations}, must be at least 1")
+    players = range(form.num_players)
+    begin = uniform_profile(form) if start is None else check_profile(form, start)
+    memories = [learner.init(form, p, begin[p]) for p in players]
+    current = [learner.play(memory) for memory in memories]
+    sums = [np.zeros(count) for count in form.shape]
+    gains = [np.zeros(count) for count in form.shape]
+    joint, regret = np.zeros(form.shape), np.zeros((iterations, form.num_players))
+    rng = np.random.default_rng(seed)
+    for t in range(1, iterations + 1):
+        played = [_draw(mixture, rng) for mixture in current] if sampled else list(current)
+        joint += form.joint(tuple(played))
+        weight = learner.weight(t)
+        for player in players:
+            sums[player] += weight * current[player]
+            values = form.action_values(player, tuple(played))
+            gains[player] += values - values @ played[player]
+            regret[t - 1, player] = gains[player].max() / t
+            learner.observe(memories[player], values, played[player])
+            if alternating:
+                current[player] = learner.play(memories[player])
+                played[player] = _draw(current[player], rng) if sampled else current[player]
+        current = [learner.play(memory) for memory in memories]
+    average = tuple(total / total.sum() for total in sums)
+    return Learning(form, average, tuple(current), joint / iterations, regret)
+
+
+def _draw(mixture: Floats, rng: np.random.Generator) -> Floats:
+    action = min(int(np.searchsorted(mixture.cumsum(), rng.random(), "right")), mixture.size - 1)
+    drawn = np.zeros(mixture.size)
+    drawn[action] = 1.0
+    return drawn

@@ -1,0 +1,198 @@
+"""Games in normal form: one utility for every player and every choice of all players together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from counterplay.errors import ConfigError
+from counterplay.game import Game
+from counterplay.games.matrix_game import MatrixGame
+from counterplay.tree import Floats
+
+Profile = tuple[Floats, ...]  # one mixture [A_i], probabilities over actions, per player
+
+MOST_JOINT = 1_000_000  # joint actions of the largest game that is taken
+
+
+@dataclass(frozen=True, eq=False)
+class NormalForm:
+    """A game of P >= 2 players in which everyone chooses once, at the same time.
+
+    `utility[i, a, b, ...]` is the utility of player i when player 0 plays a, player 1 plays b, and
+    so on; a single matrix [A_0, A_1] is taken as player 0's in a two-player zero-sum game.
+    """
+
+    utility: Floats  # [P, A_0, ..., A_{P-1}]
+    action_names: tuple[tuple[str, ...], ...] = ()
+
+    def __post_init__(self) -> None:
+        utility = _array(self.utility)
+        if utility.ndim == 2:
+            utility = np.stack([utility, -utility])
+        num_players = utility.shape[0] if utility.ndim else 0
+        if num_players == 1 or utility.ndim == 1:
+            problem = "a normal form needs at least two players"
+            raise ConfigError(f"{problem}; a single one takes its largest utility")
+        if utility.ndim != num_players + 1 or not utility.size:
+            raise ConfigError(
+                f"utility has shape {utility.shape}; for {num_players} players it must have one "
+                f"table each with {num_players} dimensions, none of them empty"
+            )
+        if utility[0].size > MOST_JOINT:
+            size = f"{' x '.join(map(str, utility.shape[1:]))} = {utility[0].size:,}"
+            raise ConfigError(
+                f"{size} joint actions are too many; at most {MOST_JOINT:,} are taken"
+            )
+        wrong = np.argwhere(~np.isfinite(utility))
+        if wrong.size:
+            player, *joint = map(int, wrong[0])
+            value = utility[tuple(wrong[0])]
+            where = f"the utility of player {player} at joint action {tuple(joint)}"
+            raise ConfigError(f"{where} is {value}, must be finite")
+        utility.flags.writeable = False
+        names = tuple(tuple(map(str, row)) for row in self.action_names)
+        names = names or tuple(tuple(map(str, range(n))) for n in utility.shape[1:])
+        if tuple(map(len, names)) != utility.shape[1:]:
+            raise ConfigError(
+                f"action_names has {tuple(map(len, names))} names by player, must have "
+                f"{utility.shape[1:]} as utility has actions"
+            )
+        object.__setattr__(self, "utility", utility)
+        object.__setattr__(self, "action_names", names)
+
+    @property
+    def num_players(self) -> int:
+        return self.utility.shape[0]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many actions each player has."""
+        return self.utility.shape[1:]
+
+    @property
+    def num_joint(self) -> int:
+        """How many joint actions there are."""
+        return self.utility[0].size
+
+    @cached_property
+    def spread(self) -> Floats:
+        """Highest minus lowest utility of each player [P]; 1 where all are equal."""
+        spread = np.ptp(self.utility.reshape(self.num_players, -1), axis=1)
+        return np.where(spread > 0.0, spread, 1.0)
+
+    @cached_property
+    def lowered(self) -> NormalForm:
+        """The game with each player's lowest utility moved to 0: the same gains, fewer digits."""
+        flat = self.utility.reshape(self.num_players, -1)
+        moved = (flat - flat.min(axis=1, keepdims=True)).reshape(self.utility.shape)
+        return NormalForm(moved, self.action_names)
+
+    @cached_property
+    def unit(self) -> Floats:
+        """Utilities moved and scaled to [0, 1] for each player: the same game, better numbers."""
+        return self.lowered.utility / self.spread.reshape(-1, *(1 for _ in self.shape))
+
+    @cached_property
+    def constant_sum(self) -> bool:
+        """Whether the players' utilities always have the same sum."""
+        return bool(np.ptp(self.utility.sum(axis=0)) <= 1e-9 * self.spread.max())
+
+    @cached_property
+    def zero_sum(self) -> bool:
+        """Whether that sum is zero."""
+        return bool(np.abs(self.utility.sum(axis=0)).max() <= 1e-9 * self.spread.max())
+
+    def table(self, player: int) -> Floats:
+        """The player's utilities as a matrix: own actions by joint actions of all others."""
+        return np.moveaxis(self.utility[player], player, 0).reshape(self.shape[player], -1)
+
+    def action_values(self, player: int, profile: Profile) -> Floats:
+        """What each action [A_i] of `player` is worth against the others' mixtures."""
+        table = self.utility[player]
+        for other in reversed(range(self.num_players)):
+            if other != player:
+                table = np.tensordot(table, profile[other], axes=(other, 0))
+        return table
+
+    def values(self, profile: Profile) -> Floats:
+        """Every player's expected utility [P]."""
+        pairs = [(profile[p], self.action_values(p, profile)) for p in range(self.num_players)]
+        return np.array([float(mixture @ values) for mixture, values in pairs])
+
+    def joint(self, profile: Profile) -> Floats:
+        """The probability of each joint action [A_0, ..., A_{P-1}] when all mix on their own."""
+        product = np.ones(())
+        for mixture in profile:
+            product = np.multiply.outer(product, mixture)
+        return product
+
+    def restricted(self, kept: Sequence[Sequence[int]]) -> NormalForm:
+        """The game in which player i has only the actions `kept[i]`, in that order."""
+        names = tuple(
+            tuple(self.action_names[p][a] for a in kept[p]) for p in range(self.num_players)
+        )
+        return NormalForm(self.utility[np.ix_(range(self.num_players), *kept)], names)
+
+    def game(self) -> MatrixGame:
+        """The rules of this game, as `build_tree` takes them."""
+        return MatrixGame(tuple(self.utility.tolist()), self.action_names)
+
+
+def normal_form(game: Game) -> NormalForm:
+    """The normal form of a game whose players choose once each; `pure_policies` serves others."""
+    if not isinstance(game, MatrixGame):
+        name = type(game).__name__
+        raise ConfigError(f"{name} is not a matrix game; pure_policies(build_tree(game)) makes one")
+    return NormalForm(np.array(game.payoffs), game.action_names)
+
+
+def pure_profile(form: NormalForm, joint: Sequence[int]) -> Profile:
+    """The profile in which player i plays action `joint[i]` for certain."""
+    return tuple(np.eye(n)[a] for n, a in zip(form.shape, joint, strict=True))
+
+
+def uniform_profile(form: NormalForm) -> Profile:
+    """The profile in which everyone plays every action equally often."""
+    return tuple(np.full(n, 1.0 / n) for n in form.shape)
+
+
+def check_profile(form: NormalForm, profile: Sequence[Any]) -> Profile:
+    """The profile as arrays, once every player has a probability for every action."""
+    if len(profile) != form.num_players:
+        raise ConfigError(f"{len(profile)} mixtures for {form.num_players} players")
+    mixtures = tuple(np.asarray(mixture, np.float64) for mixture in profile)
+    for player, mixture in enumerate(mixtures):
+        if mixture.shape != (form.shape[player],) or not _is_distribution(mixture):
+            needed = f"must be {form.shape[player]} probabilities"
+            raise ConfigError(f"the mixture of player {player} is {mixture}, {needed}")
+    return mixtures
+
+
+def check_joint(form: NormalForm, joint: Any) -> Floats:
+    """The distribution over joint actions as an array, once it is one."""
+    array = np.asarray(joint, np.float64)
+    if array.shape != form.shape or not _is_distribution(array):
+        raise ConfigError(f"joint must be probabilities that sum to 1, of shape {form.shape}")
+    return array
+
+
+def _is_distribution(values: Floats) -> bool:
+    return bool(values.min(initial=0.0) >= -1e-12 and abs(values.sum() - 1.0) <= 1e-6)
+
+
+def _array(utility: Any) -> Floats:
+    """The tables as one new array; a matrix game says what is wrong with ragged ones."""
+    try:
+        return np.array(utility, np.float64)
+    except (ValueError, TypeError) as error:
+        MatrixGame((utility, utility) if _depth(utility) == 2 else utility)
+        raise ConfigError(f"utility is not a table of numbers ({error})") from error
+
+
+def _depth(values: Any) -> int:
+    return 1 + _depth(values[0]) if isinstance(values, (list, tuple)) and values else 0

@@ -1,0 +1,71 @@
+"""Normal forms from files: JSON for any game, CSV for two players."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+from counterplay.errors import ConfigError, RunError, suggestion
+from counterplay.matrix.normal_form import NormalForm
+
+SUFFIXES = (".json", ".csv")
+KEYS = ("payoffs", "action_names")
+MOST_BYTES = 100_000_000
+
+
+def read_normal_form(path: str | Path) -> NormalForm:
+    """Read a game from a file. A single matrix is player 0's in a two-player zero-sum game.
+
+    JSON holds nested lists, one table per player, or an object with `payoffs` and, if the actions
+    have names, `action_names`. CSV holds a matrix; after an empty line, player 1's.
+    """
+    path = Path(path)
+    if path.suffix not in SUFFIXES:
+        raise ConfigError(f"cannot read {path}; the name must end in {' or '.join(SUFFIXES)}")
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise ConfigError(f"{path} is too large, more than {MOST_BYTES:,} bytes")
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError as error:
+        raise RunError(f"there is no file {path}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise RunError(f"cannot read {path}: {error}") from error
+    try:
+        return _from_json(text) if path.suffix == ".json" else _from_csv(text)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from error
+
+
+def _from_json(text: str) -> NormalForm:
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"not JSON ({error})") from error
+    given: dict[str, Any] = content if isinstance(content, dict) else {"payoffs": content}
+    for key in given:
+        if key not in KEYS:
+            raise ConfigError(f"unknown key {key!r}{suggestion(key, KEYS)}")
+    if not isinstance(given.get("payoffs"), list):
+        raise ConfigError("payoffs must be a list of tables, one per player, or one matrix")
+    names = given.get("action_names", ())
+    if not isinstance(names, (list, tuple)) or not all(isinstance(row, list) for row in names):
+        raise ConfigError("action_names must be one list of names per player")
+    return NormalForm(given["payoffs"], tuple(tuple(row) for row in names))
+
+
+def _from_csv(text: str) -> NormalForm:
+    tables: list[list[list[float]]] = [[]]
+    for number, row in enumerate(csv.reader(text.splitlines()), 1):
+        if not any(cell.strip() for cell in row):
+            tables.append([])
+            continue
+        try:
+            tables[-1].append([float(cell) for cell in row])
+        except ValueError as error:
+            raise ConfigError(f"line {number}: {error}") from error
+    tables = [table for table in tables if table]
+    if len(tables) not in (1, 2):
+        raise ConfigError(f"{len(tables)} matrices; must be one, or two with an empty line between")
+    return NormalForm(tables[0] if len(tables) == 1 else tables)  # type: ignore[arg-type]

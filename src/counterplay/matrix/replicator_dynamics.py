@@ -1,0 +1,69 @@
+"""Replicator dynamics, plain or projected."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from counterplay.errors import ConfigError
+from counterplay.matrix.normal_form import NormalForm
+from counterplay.tree import Floats
+
+
+@dataclass
+class Memory:
+    mixture: Floats
+    spread: float  # the range of the player's utilities
+
+
+@dataclass(frozen=True)
+class ReplicatorDynamics:
+    """Replicator dynamics (Taylor and Jonker, 1978), in Euler steps. For each player:
+
+        mixture(a) = mixture(a) * (1 + step_size / D * (u(a) - sum over b of mixture(b) u(b)))
+
+    With utilities in a range of D. With `floor` > 0 these are projected replicator dynamics
+    (Lanctot et al., 2017): after each step comes the nearest mixture with no probability below it.
+    Actions at probability 0 stay there, and equilibria are fixed points: start elsewhere.
+    """
+
+    step_size: float = 0.1
+    floor: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.step_size <= 1.0:
+            raise ConfigError(
+                f"replicator_dynamics: step_size is {self.step_size}, must be above 0 and at most 1"
+            )
+        if not 0.0 <= self.floor < 1.0:
+            raise ConfigError(f"replicator_dynamics: floor is {self.floor}, must be in [0, 1)")
+
+    def init(self, form: NormalForm, player: int, start: Floats) -> Memory:
+        if self.floor * start.size >= 1.0:
+            raise ConfigError(
+                f"replicator_dynamics: floor is {self.floor}, too much for {start.size} actions"
+            )
+        mixture = project(start, self.floor) if self.floor else start.copy()
+        return Memory(mixture, float(form.spread[player]))
+
+    def play(self, memory: Memory) -> Floats:
+        return memory.mixture
+
+    def observe(self, memory: Memory, values: Floats, played: Floats) -> None:
+        mixture = memory.mixture
+        growth = (values - mixture @ values) / memory.spread
+        mixture = mixture * (1.0 + self.step_size * growth)
+        memory.mixture = project(mixture, self.floor) if self.floor else mixture / mixture.sum()
+
+    def weight(self, iteration: int) -> float:
+        return 1.0
+
+
+def project(point: Floats, floor: float) -> Floats:
+    """The nearest mixture with no probability below `floor`, by Euclid's measure."""
+    room = 1.0 - point.size * floor
+    above = np.sort(point - floor)[::-1]
+    excess = (np.cumsum(above) - room) / np.arange(1, point.size + 1)
+    cut = excess[np.flatnonzero(above > excess)[-1]]
+    return np.maximum(point - floor - cut, 0.0) + floor

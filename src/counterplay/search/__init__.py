@@ -1,0 +1,1 @@
+"""Search in two-player zero-sum games of perfect information."""

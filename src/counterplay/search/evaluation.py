@@ -1,0 +1,111 @@
+"""Guesses at the value of a state: plain functions of game and state, player 0's utility.
+
+Searchers take any such function as `evaluate`. Here are ways to make one: from random episodes,
+from features with weights, and from a network that looks at observations.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+from counterplay.errors import ConfigError, GameError
+from counterplay.game import CHANCE, TERMINAL, Game, ObservedGame, State
+from counterplay.games.connect_four import ConnectFour
+from counterplay.registry import spec_of
+from counterplay.search.searching import Evaluation, utility
+
+DefaultPolicy = Callable[[Game, State, random.Random], int]  # the action to take at a state
+
+
+def uniform_action(game: Game, state: State, rng: random.Random) -> int:
+    """Any action, all with the same probability."""
+    return rng.choice(game.actions(state))
+
+
+def rollout(policy: DefaultPolicy = uniform_action, episodes: int = 1, seed: int = 0) -> Evaluation:
+    """The mean utility of episodes that a default policy plays to the end."""
+    if episodes < 1:
+        raise ConfigError(f"rollout: episodes is {episodes}, must be at least 1")
+    rng = random.Random(seed)
+
+    def evaluate(game: Game, state: State) -> float:
+        total = 0.0
+        for _ in range(episodes):
+            now = state
+            while (player := game.player(now)) != TERMINAL:
+                if player == CHANCE:
+                    outcomes, odds = zip(*game.chance_outcomes(now), strict=True)
+                    (action,) = rng.choices(outcomes, odds)
+                else:
+                    action = policy(game, now, rng)
+                now = game.next_state(now, action)
+            total += utility(game, now)
+        return total / episodes
+
+    return evaluate
+
+
+def weighted_features(*terms: tuple[float, Evaluation]) -> Evaluation:
+    """The sum of weight times feature, for pairs (weight, feature)."""
+
+    def evaluate(game: Game, state: State) -> float:
+        return sum(weight * feature(game, state) for weight, feature in terms)
+
+    return evaluate
+
+
+def observed(value_of: Callable[[Sequence[float]], float]) -> Evaluation:
+    """What a network says of `game.observation`, as the utility of the player to act."""
+
+    def evaluate(game: Game, state: State) -> float:
+        if not isinstance(game, ObservedGame):
+            raise GameError(f"{spec_of(game)} has no observation for a network to look at")
+        player = game.player(state)
+        value = float(value_of(game.observation(state, max(player, 0))))
+        return -value if player == 1 else value
+
+    return evaluate
+
+
+def open_lines(game: Game, state: State) -> float:
+    """For connect four: lines that only one player can still fill, those with more stones more.
+
+    A line with k > 0 stones of one player and none of the other counts 4^k; the difference is
+    scaled to lie between -1 and 1.
+    """
+    if not isinstance(game, ConnectFour):
+        raise ConfigError(f"open_lines is about connect_four, not {spec_of(game)}")
+    first, second = state.first, state.second
+    score = 0
+    lines = _lines(game)
+    for line in lines:
+        own, other = first & line, second & line
+        if own and not other:
+            score += 1 << 2 * own.bit_count()
+        elif other and not own:
+            score -= 1 << 2 * other.bit_count()
+    return score / (len(lines) << 2 * game.x_in_row) if lines else 0.0
+
+
+def middle_first(game: Game, state: State) -> list[int]:
+    """For connect four: the columns from the middle outwards, an order for alpha-beta."""
+    if not isinstance(game, ConnectFour):
+        raise ConfigError(f"middle_first is about connect_four, not {spec_of(game)}")
+    return sorted(game.actions(state), key=lambda column: abs(2 * column - game.columns + 1))
+
+
+@lru_cache(maxsize=64)
+def _lines(game: ConnectFour) -> list[int]:
+    """The cells of every line of `x_in_row`, as bits."""
+    found = []
+    for row in range(game.rows):
+        for column in range(game.columns):
+            for up, right in ((1, 0), (0, 1), (1, 1), (-1, 1)):
+                last_row = row + up * (game.x_in_row - 1)
+                last_column = column + right * (game.x_in_row - 1)
+                if 0 <= last_row < game.rows and last_column < game.columns:
+                    cells = [(row + up * k, column + right * k) for k in range(game.x_in_row)]
+                    found.append(sum(1 << c * (game.rows + 1) + r for r, c in cells))
+    return found

@@ -1,0 +1,183 @@
+"""Learners: regret falls as it must, averages converge where they can and nowhere else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from pytest import approx
+
+import counterplay as cp
+from counterplay.matrix.normal_form import NormalForm, normal_form
+from counterplay.matrix.replicator_dynamics import project
+from counterplay.registry import LEARNERS, load_learner
+from tests.matrix.forms import forms
+
+BIASED_RPS = NormalForm([[0, -0.25, 0.5], [0.25, 0, -0.05], [-0.5, 0.05, 0]])
+CORNER = (np.array([0.9, 0.05, 0.05]), np.array([0.05, 0.9, 0.05]))
+NO_REGRET = ["hedge", "regret_matching", "regret_matching_plus"]
+
+
+def game(name):
+    return normal_form(cp.load_game(name))
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_regret_is_what_it_is_called(name):
+    """Recomputed from what was played: two iterations at a time, from the same start."""
+    learner, form = load_learner(name), game("shapleys_game")
+    sums = [np.zeros(3), np.zeros(3)]
+    for t in range(1, 6):
+        now = cp.learn(form, learner, iterations=t, start=CORNER)
+        before = (
+            cp.learn(form, learner, iterations=t - 1, start=CORNER).current if t > 1 else CORNER
+        )
+        for player in (0, 1):
+            values = form.action_values(player, before)
+            sums[player] += values - values @ before[player]
+            assert now.regret[t - 1, player] == approx(sums[player].max() / t)
+    assert now.regret.shape == (5, 2)
+
+
+@settings(max_examples=20)
+@given(forms(max_players=3, max_actions=3))
+def test_joint_play_is_a_coarse_equilibrium_up_to_regret(form):
+    """The gain of the best commitment against joint play is the largest regret, exactly."""
+    for name in LEARNERS:
+        result = cp.learn(form, load_learner(name), iterations=50)
+        gain = cp.coarse_deviation(form, result.joint).gain
+        assert gain == approx(max(result.regret[-1].max(), 0.0), abs=1e-9)
+
+
+@settings(max_examples=20)
+@given(forms(max_players=3, max_actions=4))
+def test_bounds_on_regret(form):
+    iterations = 200
+    for name in NO_REGRET:
+        regret = cp.learn(form, load_learner(name), iterations=iterations).regret
+        for player, count in enumerate(form.shape):
+            size, t = form.spread[player], np.arange(1, iterations + 1)
+            if name == "hedge":
+                bound = size * np.sqrt(2.0 * np.log(count) / t) + 1e-9
+            else:
+                bound = size * np.sqrt(count / t) + 1e-9
+            assert (regret[:, player] <= bound).all()
+
+
+def test_hedge_with_a_fixed_rate():
+    iterations = 500
+    eta = float(np.sqrt(8 * np.log(3) / iterations))
+    result = cp.learn(game("shapleys_game"), cp.Hedge(eta), iterations=iterations, start=CORNER)
+    prior = np.sqrt(np.log(1 / 0.05) / 2 / iterations) + np.log(20) / eta / iterations
+    assert (result.regret[-1] <= prior).all()
+    uniform = cp.learn(game("rock_paper_scissors"), cp.Hedge(eta), iterations=iterations)
+    assert (uniform.regret[-1] <= np.sqrt(np.log(3) / 2 / iterations) * 2).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "iterations", "limit"),
+    [
+        ("regret_matching", 5000, 5e-3),
+        ("regret_matching_plus", 5000, 1e-3),
+        ("hedge", 5000, 2e-2),
+        ("fictitious_play", 5000, 2e-2),
+        ("replicator_dynamics", 5000, 1e-2),
+    ],
+)
+def test_zero_sum_averages_approach_the_equilibrium(name, iterations, limit):
+    result = cp.learn(BIASED_RPS, load_learner(name), iterations=iterations, start=CORNER)
+    assert result.nash_conv < limit  # of the start: 0.84
+    assert result.average[0] == approx([1 / 16, 10 / 16, 5 / 16], abs=0.1)
+
+
+def test_alternating_regret_matching_plus_is_faster():
+    plus, plain = cp.RegretMatchingPlus(), cp.RegretMatching()
+    fast = cp.learn(BIASED_RPS, plus, iterations=2000, alternating=True, start=CORNER).nash_conv
+    slow = cp.learn(BIASED_RPS, plain, iterations=2000, start=CORNER).nash_conv
+    assert fast < 1e-3 and fast < slow / 5
+
+
+@pytest.mark.parametrize("name", ["fictitious_play", "regret_matching"])
+@pytest.mark.parametrize("spec", ["shapleys_game", "matching_pennies_3p"])
+def test_no_convergence_where_there_is_none(name, spec):
+    """Regret vanishes, the averages still do not become an equilibrium."""
+    form = game(spec)
+    rng = np.random.default_rng(2)
+    start = CORNER if spec == "shapleys_game" else tuple(rng.dirichlet([1, 1], 3))
+    result = cp.learn(form, load_learner(name), iterations=4000, start=start)
+    assert result.nash_conv > 0.1
+    if name == "regret_matching":
+        assert result.regret[-1].max() < 0.05
+
+
+def test_fictitious_play_by_hand():
+    """Matching pennies from heads, heads: 1 flees to tails, 0 follows."""
+    heads = np.array([1.0, 0.0])
+    form = game("matching_pennies")
+    result = cp.learn(form, cp.FictitiousPlay(), iterations=4, start=(heads, heads))
+    # player 0: h h h t?, player 1: h t t t; at t = 4 player 0 has seen h t t
+    assert result.average[1].tolist() == [0.25, 0.75]
+    assert result.average[0].tolist() == [0.75, 0.25]
+
+
+def test_sampled_play_is_reproducible_and_learns():
+    one, two = (
+        cp.learn(BIASED_RPS, cp.RegretMatching(), iterations=3_000, sampled=True, seed=seed)
+        for seed in (1, 1)
+    )
+    assert np.array_equal(one.regret, two.regret)
+    assert one.regret[-1].max() < 0.03
+    assert one.nash_conv < 0.05
+    assert one.joint.sum() == approx(1.0)
+
+
+def test_projection():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        point = rng.normal(size=4)
+        near = project(point, 0.05)
+        assert near.sum() == approx(1.0) and near.min() >= 0.05 - 1e-12
+        for _ in range(20):
+            other = 0.05 + 0.8 * rng.dirichlet(np.ones(4))
+            assert np.linalg.norm(near - point) <= np.linalg.norm(other - point) + 1e-12
+
+
+def test_openspiel_projected_replicator_dynamics():
+    theirs = pytest.importorskip("open_spiel.python.algorithms.projected_replicator_dynamics")
+    first = np.array([[2.0, -1.0], [0.0, 1.0]])
+    expected = theirs.projected_replicator_dynamics(
+        [first, -first],
+        prd_initial_strategies=[np.array([0.7, 0.3]), np.array([0.4, 0.6])],
+        prd_iterations=2000,
+        prd_dt=1e-2,
+        prd_gamma=1e-6,
+        average_over_last_n_strategies=2000,
+    )
+    learner = cp.ReplicatorDynamics(step_size=0.03, floor=1e-6)  # times the range, 3
+    start = (np.array([0.7, 0.3]), np.array([0.4, 0.6]))
+    found = cp.learn(NormalForm(first), learner, iterations=2000, start=start)
+    for ours, other in zip(found.average, expected, strict=True):
+        assert ours == approx(other, abs=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("hedge(eta=-1)", "eta is -1"),
+        ("replicator_dynamics(step_size=0)", "step_size"),
+        ("replicator_dynamics(floor=1)", "floor"),
+        ("hegde", "unknown learner 'hegde'; did you mean 'hedge'.*known: fictitious_play"),
+    ],
+)
+def test_bad_learners(spec, message):
+    with pytest.raises(cp.ConfigError, match=message):
+        load_learner(spec)
+
+
+def test_bad_calls():
+    with pytest.raises(cp.ConfigError, match="iterations is 0"):
+        cp.learn(BIASED_RPS, cp.Hedge(), iterations=0)
+    with pytest.raises(cp.ConfigError, match="too much for 3 actions"):
+        cp.learn(BIASED_RPS, cp.ReplicatorDynamics(floor=0.5))
+    with pytest.raises(cp.ConfigError, match="2 players"):
+        cp.learn(BIASED_RPS, cp.Hedge(), start=(np.ones(3) / 3,))

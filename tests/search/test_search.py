@@ -1,0 +1,274 @@
+"""Minimax, expectiminimax and alpha-beta: the worked tree, published counts, random trees."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pytest import approx
+
+import counterplay as cp
+from counterplay.registry import SEARCHERS, load_searcher, spec_of
+from tests.search.trees import Dice, NestedGame, nested
+
+WORKED = ((3, 12, 8), (2, 4, 6), (19, 5, 2))
+WIN_OR_LOSE = {"lowest": -1.0, "highest": 1.0}
+PLAIN = {"ordering": False, "table": False, "deepening": False}
+ALPHA_BETAS = [
+    cp.AlphaBeta(**PLAIN),
+    cp.AlphaBeta(),
+    cp.AlphaBeta(table=False),
+    cp.AlphaBeta(ordering=False),
+    cp.AlphaBeta(depth=20),
+    cp.AlphaBeta(depth=20, deepening=False),
+    cp.AlphaBeta(seconds=60),
+]
+
+
+def played(game, *actions):
+    state = game.initial_state()
+    for action in actions:
+        state = game.next_state(state, action)
+    return state
+
+
+# -- the worked tree
+
+
+def test_worked_tree():
+    """The lecture's example: value 3 by the first action; alpha-beta does not visit 4 and 6."""
+    for searcher in (cp.Minimax(), cp.Expectiminimax(), cp.AlphaBeta(**PLAIN)):
+        found = searcher.search(NestedGame(WORKED))
+        assert (found.action, found.value, found.exact) == (0, 3.0, True)
+    game = NestedGame(WORKED)
+    cp.AlphaBeta(**PLAIN).search(game)  # random walks come first, to look for secrets
+    walks = len(game.visited) - 7
+    assert game.visited[walks:] == [3, 12, 8, 2, 19, 5, 2]
+    game.visited.clear()
+    cp.Minimax().search(game)
+    assert game.visited[walks:] == [3, 12, 8, 2, 4, 6, 19, 5, 2]
+
+
+def test_a_bound_is_not_taken_for_a_value():
+    """The second action is cut off with the bound 3; the first one is still the best."""
+    found = cp.AlphaBeta(**PLAIN).search(NestedGame(((3, 5), (3, -9))))
+    assert (found.action, found.value) == (0, 3.0)
+    assert found.action_values == {0: 3.0, 1: 3.0}  # a bound: the value is -9
+
+
+# -- tic-tac-toe
+
+
+def test_published_counts_of_tic_tac_toe():
+    game = cp.load_game("tic_tac_toe")
+    assert cp.AlphaBeta(**PLAIN).search(game).num_nodes == 18_297
+    assert cp.AlphaBeta(**PLAIN, **WIN_OR_LOSE).search(game).num_nodes == 16_811
+    found = cp.Minimax().search(game)
+    assert (found.value, found.num_nodes) == (0.0, 549_946)
+    assert set(found.action_values.values()) == {0.0}
+
+
+@pytest.mark.parametrize("searcher", ALPHA_BETAS, ids=spec_of)
+def test_tic_tac_toe_is_a_draw(searcher):
+    found = searcher.search(cp.load_game("tic_tac_toe"))
+    assert (found.value, found.exact) == (0.0, True)
+
+
+def test_the_table_and_the_order_save_work():
+    game = cp.load_game("tic_tac_toe")
+    nodes = [s.search(game).num_nodes for s in (ALPHA_BETAS[0], ALPHA_BETAS[2], ALPHA_BETAS[1])]
+    assert nodes[0] > nodes[1] > nodes[2]
+
+
+# -- random trees
+
+
+@given(nested())
+def test_all_searchers_agree(game):
+    found = cp.Minimax().search(game)
+    assert found.value == max(found.action_values.values())
+    assert cp.Expectiminimax().search(game).action_values == found.action_values
+    for searcher in ALPHA_BETAS:
+        other = searcher.search(game)
+        assert other.value == found.value
+        assert other.exact
+        assert found.action_values[other.action] == found.value
+    plain = cp.AlphaBeta(**PLAIN).search(game)
+    assert plain.action == found.action
+    assert plain.num_nodes <= found.num_nodes
+
+
+@given(nested(chance=True))
+def test_expectiminimax_is_the_value_of_the_tree(game):
+    """Against the exact equilibrium of the unrolled game, found by linear programming."""
+    found = cp.Expectiminimax().search(game)
+    assert found.value == approx(cp.sequence_form_lp(cp.build_tree(game)).value, abs=1e-7)
+    assert found.exact
+
+
+@given(nested(depth=5), st.integers(1, 4))
+def test_depth_limited_searches_agree(game, depth):
+    def guess(game, state):
+        return (sum(state) * 7 + len(state)) % 5 - 2.0
+
+    found = cp.Minimax(depth=depth, evaluate=guess).search(game)
+    for deepening in (False, True):
+        other = cp.AlphaBeta(depth=depth, evaluate=guess, deepening=deepening).search(game)
+        assert other.value == found.value
+        assert found.action_values[other.action] == found.value
+    assert cp.Expectiminimax(depth=depth, evaluate=guess).search(game).value == found.value
+
+
+def test_without_a_guess_the_unknown_is_worth_nothing():
+    game = NestedGame((((5,), (7,)), ((1,), (2,))))
+    found = cp.Minimax(depth=2).search(game)
+    assert (found.value, found.exact) == (0.0, False)
+    assert cp.Minimax(depth=3).search(game).exact
+
+
+def test_chance_first():
+    game = NestedGame(Dice((0.25, 0.75), ((1, 2), (4, 8))))
+    found = cp.Expectiminimax().search(game)
+    assert (found.action, found.value) == (None, 6.5)
+
+
+# -- connect four
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(4, 4), (4, 5), (5, 4)])
+def test_small_boards_are_drawn(rows, columns):
+    """Tromp's table of solved boards."""
+    game = cp.load_game("connect_four", rows=rows, columns=columns)
+    found = cp.AlphaBeta(order=cp.middle_first, **WIN_OR_LOSE).search(game)
+    assert (found.value, found.exact) == (0.0, True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("rows", "columns", "value"), [(5, 5, 0.0), (4, 6, -1.0)])
+def test_larger_boards(rows, columns, value):
+    game = cp.load_game("connect_four", rows=rows, columns=columns)
+    found = cp.AlphaBeta(order=cp.middle_first, **WIN_OR_LOSE).search(game)
+    assert (found.value, found.exact) == (value, True)
+
+
+def test_late_states_against_openspiel():
+    """The value of random late states, by plain recursion over OpenSpiel's rules."""
+    pyspiel = pytest.importorskip("pyspiel")
+
+    def value(state):
+        if state.is_terminal():
+            return state.returns()[0]
+        best = min if state.current_player() else max
+        return best(value(state.child(action)) for action in state.legal_actions())
+
+    game = cp.load_game("connect_four")
+    theirs = pyspiel.load_game("connect_four")
+    rng = random.Random(3)
+    seen = set()
+    while len(seen) < 25 or len({worth for worth, _ in seen}) < 3:
+        ours, other = game.initial_state(), theirs.new_initial_state()
+        while not other.is_terminal() and len(ours.history) < 35:
+            action = rng.choice(other.legal_actions())
+            ours, other = game.next_state(ours, action), other.child(action)
+        if not other.is_terminal():
+            found = cp.AlphaBeta().search(game, ours)
+            assert found.value == value(other)
+            assert found.value == cp.Minimax().search(game, ours).value
+            seen.add((found.value, ours.history))
+
+
+def test_eight_plies_ahead_on_the_full_board():
+    game = cp.load_game("connect_four")
+    deep = cp.AlphaBeta(depth=8, evaluate=cp.open_lines).search(game)
+    plain = cp.AlphaBeta(depth=8, evaluate=cp.open_lines, table=False).search(game)
+    assert deep.value == approx(plain.value)
+    assert deep.depth == 8 and not deep.exact
+    assert deep.num_nodes < 60_000  # a full search: 6.6 million
+
+
+def test_takes_the_win_and_stops_the_loss():
+    game = cp.load_game("connect_four")
+    for searcher in (cp.AlphaBeta(depth=4), cp.Minimax(depth=2), cp.MCTS(simulations=500)):
+        assert searcher.search(game, played(game, 0, 6, 1, 6, 2, 5)).action == 3
+        assert searcher.search(game, played(game, 0, 3, 0, 3, 6, 3)).action == 3
+
+
+def test_wins_quickly_and_loses_slowly():
+    """Player 0 loses at once by action 0 and later by action 1; player 1 wins the other way."""
+    slow, quick = ((((-1,),),),), (-1,)
+    searcher = cp.AlphaBeta(depth=9, lowest=-1, highest=1)
+    found = searcher.search(NestedGame((quick, slow)))
+    assert (found.action, found.value) == (1, -1.0)
+    found = searcher.search(NestedGame(((slow, quick),)), (0,))
+    assert (found.action, found.value, found.depth) == (1, -1.0, 2)
+
+
+@pytest.mark.parametrize("green", [(2, 4, 5, 6, 8), (1, 3, 5, 7, 9), (1, 2, 3), (2, 4, 6, 8)])
+def test_grid_duel(green):
+    game = cp.load_game("grid_duel", green=green)
+    wanted = 1.0 if green in ((2, 4, 5, 6, 8), (1, 2, 3)) else -1.0
+    for searcher in (cp.Minimax(), cp.AlphaBeta(), cp.MCTS(simulations=2000)):
+        found = searcher.search(game)
+        assert (found.value, found.exact) == (wanted, True)
+
+
+# -- time, settings, refusals
+
+
+def test_a_time_limit_still_answers():
+    game = cp.load_game("connect_four")
+    for seconds in (1e-9, 0.05):
+        found = cp.AlphaBeta(seconds=seconds, evaluate=cp.open_lines).search(game)
+        assert found.depth >= 1 and found.action in range(7)
+        assert cp.MCTS(seconds=seconds).search(game).action in range(7)
+
+
+@pytest.mark.parametrize("name", SEARCHERS)
+def test_refuses_what_it_cannot_search(name):
+    searcher = load_searcher(name)
+    with pytest.raises(cp.ConfigError, match="kuhn_poker hides some from player"):
+        searcher.search(cp.load_game("kuhn_poker"))
+    with pytest.raises(cp.ConfigError, match="rock_paper_scissors hides some from player 1"):
+        searcher.search(cp.load_game("rock_paper_scissors"))
+    with pytest.raises(cp.ConfigError, match="search needs two players"):
+        searcher.search(NestedGame(WORKED, num_players=3))
+    game = cp.load_game("tic_tac_toe")
+    with pytest.raises(cp.ConfigError, match="nothing to search"):
+        searcher.search(game, played(game, 0, 3, 1, 4, 2))
+    general = NestedGame(WORKED)
+    general.utilities = lambda state: (1.0, 1.0)
+    with pytest.raises(cp.GameError, match="needs a zero-sum game"):
+        searcher.search(general)
+
+
+@pytest.mark.parametrize("name", ["minimax", "alpha_beta"])
+def test_refuses_chance(name):
+    dice = Dice((0.5, 0.5), (1, 2))
+    for game in (NestedGame((dice, 3)), NestedGame(dice)):
+        with pytest.raises(cp.GameError, match=r"takes no chance.*use expectiminimax"):
+            load_searcher(name).search(game)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("minimax(depth=-1)", "depth is -1, must be at least 0"),
+        ("alpha_beta(seconds=-1)", "seconds is -1"),
+        ("alpha_beta(lowest=2, highest=1)", "highest is 1"),
+        ("alpha_beta(evaluate=best)", "evaluate is 'best', must be a function"),
+        ("alpha_beta(dept=3)", "no parameter 'dept'; did you mean 'depth'"),
+        ("mcts(simulations=-5)", "simulations is -5"),
+        ("mcts(lowest=1)", "must be finite and grow"),
+        ("mtcs", "unknown searcher 'mtcs'; did you mean 'mcts'.*known: alpha_beta"),
+    ],
+)
+def test_bad_settings(spec, message):
+    with pytest.raises(cp.ConfigError, match=message):
+        load_searcher(spec)
+
+
+def test_rules_that_cannot_be_hashed_are_fine():
+    assert NestedGame.__hash__ is None
+    assert cp.Minimax().search(NestedGame((1, 2))).action == 1
