@@ -15,7 +15,7 @@ ROOT = Path(counterplay.__file__).parent
 LAYERS = [  # each module may import only from its own layer and from those before it
     {"errors", "game"},
     {"games", "kernels", "registry", "files", "estimate", "threads"},
-    {"tree", "unroll", "policy", "evaluate", "solving"},
+    {"tree", "unroll", "policy", "evaluate", "sampled", "solving"},
     {"matrix", "search", "tabular", "deep"},
     {"population"},
     {"experiment"},
