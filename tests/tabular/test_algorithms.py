@@ -14,6 +14,11 @@ from counterplay.registry import ALGORITHMS, load_algorithm, spec_of
 from tests.conftest import built
 
 DEEP = {name for name, where in ALGORITHMS.items() if ".deep." in where}
+SAMPLED = {
+    *("chance_sampling", "external_sampling", "outcome_sampling", "probing"),
+    *("average_strategy_sampling", "vr_mccfr", "vr_mccfr_plus"),
+}
+ONE_SIDED = {"online_outcome_sampling"}  # one player learns, the others are fixed
 
 
 @pytest.fixture(params=sorted(ALGORITHMS))
@@ -23,9 +28,20 @@ def algorithm(request):
     return load_algorithm(request.param)
 
 
-@pytest.fixture(params=sorted(set(ALGORITHMS) - DEEP))
+@pytest.fixture(params=sorted(set(ALGORITHMS) - DEEP - ONE_SIDED))
 def tabular(request):
     return load_algorithm(request.param)
+
+
+@pytest.fixture(params=sorted(set(ALGORITHMS) - ONE_SIDED))
+def solver(request):
+    if request.param in DEEP:
+        pytest.importorskip("jax")
+    return load_algorithm(request.param)
+
+
+def is_sampled(algorithm):
+    return spec_of(algorithm).split("(")[0] in SAMPLED
 
 
 def same(memory, other):
@@ -37,9 +53,13 @@ def same(memory, other):
     return np.array_equal(memory, other)
 
 
-def test_solves_kuhn(algorithm, kuhn):
-    error = 2e-3 if ".deep." not in type(algorithm).__module__ else 5e-2
-    result = cp.solve(kuhn, algorithm, iterations=10_000)
+def test_solves_kuhn(solver, kuhn):
+    error, iterations = 2e-3, 10_000
+    if ".deep." in type(solver).__module__:
+        error = 5e-2
+    elif is_sampled(solver):
+        error, iterations = 1e-2, 300_000
+    result = cp.solve(kuhn, solver, iterations=iterations)
     assert cp.exploitability(kuhn, result.policy) < error  # uniform play: 11/24
     assert cp.expected_values(kuhn, result.policy)[0] == approx(-1 / 18, abs=error)
 
@@ -92,8 +112,8 @@ def test_runs_where_it_can(tabular, spec):
             tabular.init(tree)
         return
     before = cp.exploitability(tree, cp.uniform_policy(tree))
-    result = cp.solve(tree, tabular, iterations=300)
-    assert result.exploitability < 0.1 * before
+    result = cp.solve(tree, tabular, iterations=500_000 if is_sampled(tabular) else 300)
+    assert result.exploitability < (0.15 if is_sampled(tabular) else 0.1) * before
 
 
 @pytest.mark.parametrize(

@@ -16,12 +16,13 @@ kernel = njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
 
 
 @kernel
-def baseline_regrets(p, epsilon, decay, weight, length, game, table, scratch):
-    """Add the sampled regrets of `p`. Where action a was taken with probability q(a):
+def baseline_regrets(p, epsilon, weight, length, game, table, scratch):
+    """Add the sampled regrets of `p`, return its sampled value. Where q(a) led to action a:
 
     v(b) = guess(b) everywhere, and v(a) = guess(a) + (u - guess(a)) / q(a);  v = policy . v(.)
     regret = regret + weight * (v(.) - v) / own sampling reach;  u = v for the node above
-    guess(a) = guess(a) + decay * (u - guess(a))
+
+    Every u is kept in `scratch.value`.
     """
     nodes, slot = game.nodes, game.slot
     policy, regret, baseline = table.policy, table.regret, table.baseline
@@ -41,8 +42,21 @@ def baseline_regrets(p, epsilon, decay, weight, length, game, table, scratch):
             for k in range(node.count):
                 regret[first + k] += scale * (baseline[slot[node.child + k, p]] - mean)
             regret[first + taken] += scale * surprise
-        baseline[guess] += decay * (u - baseline[guess])
+        scratch.value[d] = u
         u = mean
+    return u
+
+
+@kernel
+def track(p, decay, length, game, table, scratch):
+    """guess(a) = guess(a) + decay * (u - guess(a)) for the actions taken.
+
+    Only after all regrets: a player who does not see the others act may know the same at two nodes
+    of one path, and a guess must not depend on the sample that it is used with.
+    """
+    for d in range(length):
+        guess = game.slot[scratch.node[d + 1], p]
+        table.baseline[guess] += decay * (scratch.value[d] - table.baseline[guess])
 
 
 @kernel
@@ -80,7 +94,8 @@ def learned_baseline(begin, end, seed, powers, learner, scheme, game, table, scr
         for p in range(game.num_players):
             start(seed, t, p, scratch.rng)
             length = sample(p, epsilon, game, table, scratch)
-            baseline_regrets(p, epsilon, decay, weight, length, game, table, scratch)
+            baseline_regrets(p, epsilon, weight, length, game, table, scratch)
+            track(p, decay, length, game, table, scratch)
             add_averages(p, average, length, game, table, scratch)
             settle(p, learner, length, game, table, scratch)
 
@@ -94,7 +109,7 @@ def expected_baseline(begin, end, seed, powers, learner, scheme, game, table, sc
         for p in range(game.num_players):
             start(seed, t, p, scratch.rng)
             length = sample(p, epsilon, game, table, scratch)
-            baseline_regrets(p, epsilon, 0.0, weight, length, game, table, scratch)
+            baseline_regrets(p, epsilon, weight, length, game, table, scratch)
             add_averages(p, average, length, game, table, scratch)
             settle(p, learner, length, game, table, scratch)
             back_up(length, game, table, scratch)
