@@ -27,7 +27,7 @@ _EXPORTS = {
     "counterplay.policy": ["Policy", "load_policy", "random_policy", "uniform_policy"],
     "counterplay.registry": ["load_algorithm", "load_game"],
     "counterplay.sampled": ["SampledGame"],
-    "counterplay.solving": ["solve"],
+    "counterplay.solving": ["solve", "solve_sampled"],
     "counterplay.tabular.online_outcome_sampling": ["OnlineLearner"],
     "counterplay.tabular.sequence_form_lp": ["sequence_form_lp"],
     "counterplay.threads": ["num_threads", "set_num_threads"],

@@ -13,14 +13,16 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from counterplay.errors import ConfigError, GameError, suggestion
+from counterplay.files import write_arrays
 from counterplay.game import CHANCE, TERMINAL, Game, State, describe_history
 from counterplay.kernels.bundles import Arena, Scratch, Table, plain
-from counterplay.policy import Policy
+from counterplay.policy import FORMAT, Policy, write_csv, write_json
 from counterplay.registry import spec_of
 from counterplay.tree import Tree
 
@@ -245,8 +247,8 @@ class _Slots:
 class SampledPolicy:
     """The policy at every infoset met: `policy["Qs:cr|Kh:"]` as in `Policy`; uniform elsewhere."""
 
-    def __init__(self, spec: str, memory: SampledMemory, weights: array[float]):
-        self.spec = spec
+    def __init__(self, rules: SampledGame, memory: SampledMemory, weights: array[float]):
+        self.spec, self.num_players = rules.spec, rules.num_players
         self.rows: dict[tuple[int, str], dict[str, float]] = {}
         for where, (first, names) in memory.infosets.items():
             row = weights[first : first + len(names)].tolist()
@@ -255,8 +257,8 @@ class SampledPolicy:
             self.rows[where] = dict(zip(names, row, strict=True))
 
     def __getitem__(self, key: str | tuple[int, str]) -> dict[str, float]:
-        where = [key] if isinstance(key, tuple) else [p for p in self.rows if p[1] == key]
-        found = [place for place in where if place in self.rows]
+        places = [key] if isinstance(key, tuple) else [(p, key) for p in range(self.num_players)]
+        found = [place for place in places if place in self.rows]
         if len(found) == 1:
             return self.rows[found[0]]
         if found:
@@ -282,6 +284,27 @@ class SampledPolicy:
                 raise ConfigError(f"a policy for {self.spec} does not fit {key!r} of {tree.spec}")
             parts += [row.get(name, 1.0 / len(names)) for name in names]
         return Policy(tree, np.array(parts))
+
+    def save(self, path: str | Path) -> None:
+        """Write the policy to one file; `load_policy` reads it back, given a tree."""
+        content = {
+            "spec": self.spec,
+            "infoset_player": np.array([player for player, _ in self.rows], np.int8),
+            "offset": np.cumsum([0, *map(len, self.rows.values())]),
+            "infoset_keys": tuple(key for _, key in self.rows),
+            "sequence_names": tuple(name for row in self.rows.values() for name in row),
+            "probabilities": np.array([p for row in self.rows.values() for p in row.values()]),
+            "partial": True,
+        }
+        write_arrays(path, FORMAT, content)
+
+    def to_json(self, path: str | Path) -> None:
+        """Write the policy as JSON: for each player, infoset key -> action name -> probability."""
+        write_json(path, self.spec, self.num_players, self.items())
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write the policy as CSV: one line per player, infoset key and action."""
+        write_csv(path, self.items())
 
 
 def sample_rules(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from counterplay.kernels import walks
 from counterplay.sampled import SampledGame
@@ -32,6 +32,7 @@ class AverageStrategySampling:
     beta: float = 100.0  # how long everything is tried
     gamma: float = 0.0  # iteration t counts t**gamma times in the average
     workers: int = 1  # walks per player and iteration, each on a core of its own
+    on_rules: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         settings.check("average_strategy_sampling", self)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -38,6 +38,7 @@ class OnlineOutcomeSampling:
     opponents: Policy | str = ""  # a policy or the file of one; empty: they play uniformly
     epsilon: float = 0.6  # uniform part of what the learner plays
     gamma: float = 0.0  # iteration t counts t**gamma times in the average
+    on_rules: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         settings.check("online_outcome_sampling", self)

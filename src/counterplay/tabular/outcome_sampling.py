@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from counterplay.kernels import episodes
 from counterplay.sampled import SampledGame
@@ -36,6 +36,7 @@ class OutcomeSampling:
     lazy: bool = False  # average by the last iteration counted instead of by weights
     gamma: float = 0.0  # iteration t counts t**gamma times in the average
     workers: int = 1  # walks per player and iteration, each on a core of its own
+    on_rules: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         settings.check("outcome_sampling", self)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from counterplay.kernels import episodes
 from counterplay.sampled import SampledGame
@@ -32,6 +32,7 @@ class Probing:
     plus: bool = False  # keep regrets at zero or above: regret matching+
     eta: float = 0.0  # if positive, Hedge at this rate instead of regret matching
     workers: int = 1  # walks per player and iteration, each on a core of its own
+    on_rules: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         settings.check("probing", self)

@@ -15,12 +15,12 @@ PLUS: Learner = (0.0, 0.0)  # regret matching+
 
 RANGES: dict[str, tuple[Callable[[float], bool], str]] = {
     "epsilon": (lambda x: 0.0 < x <= 1.0, "above 0 and at most 1"),
-    "tau": (lambda x: 1.0 <= x < np.inf, "at least 1"),
-    "beta": (lambda x: 0.0 <= x < np.inf, "at least 0"),
+    "tau": (lambda x: 1.0 <= x < np.inf, "at least 1 and finite"),
+    "beta": (lambda x: 0.0 <= x < np.inf, "at least 0 and finite"),
     "decay": (lambda x: 0.0 < x <= 1.0, "above 0 and at most 1"),
-    "alpha": (lambda x: 0.0 <= x < np.inf, "at least 0"),
-    "gamma": (lambda x: 0.0 <= x < np.inf, "at least 0"),
-    "eta": (lambda x: 0.0 <= x < np.inf, "at least 0"),
+    "alpha": (lambda x: 0.0 <= x < np.inf, "at least 0 and finite"),
+    "gamma": (lambda x: 0.0 <= x < np.inf, "at least 0 and finite"),
+    "eta": (lambda x: 0.0 <= x < np.inf, "at least 0 and finite"),
     "workers": (lambda x: 1 <= x <= 256, "from 1 to 256"),
     "player": (lambda x: x >= 0, "at least 0"),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from counterplay.kernels import baselines
 from counterplay.sampled import SampledGame
@@ -29,6 +29,7 @@ class VRMCCFRPlus:
     expected: bool = False  # guess expected values of histories instead
     gamma: float = 1.0  # iteration t counts t**gamma times in the average
     workers: int = 1  # walks per player and iteration, each on a core of its own
+    on_rules: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         settings.check("vr_mccfr_plus", self)
