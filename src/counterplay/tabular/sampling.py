@@ -7,9 +7,10 @@ Reproducible: the draws of a walk depend on the seed, the worker, the iteration 
 on nothing else. Same seed and same number of workers: same bits, however the run is cut into steps.
 
 Workers: in one iteration each of W workers does one walk per player, on tables of its own. Every
-`ROUND` iterations regrets are merged, R = R_old + sum over workers of (R_w - R_old), and everybody
-goes on from there. So workers act on regrets that are at most one round old, and every regret is
-counted once. Averages are summed. Guesses at values (baselines) stay with their worker.
+`ROUND` iterations all go on with the mean of their regrets, R = R_old + mean of (R_w - R_old), so
+that an iteration counts once however many walks estimate it. (With the sum, workers who have all
+found the same correction would make it W times.) Averages of policies are added up. Guesses at
+values (baselines) stay with their worker.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from counterplay.tabular.settings import Learner
 from counterplay.threads import run_parts
 from counterplay.tree import Floats, Ints, Tree
 
-ROUND = 200  # iterations between two merges
+ROUND = 5_000  # iterations between two merges
 
 
 @dataclass
@@ -41,7 +42,6 @@ class SampleMemory:
     regret: Floats  # [W, S]
     policy: Floats  # [W, S + C] the current one, with the probabilities of chance behind it
     policy_sum: Floats  # [W, S]
-    merged_regret: Floats  # [S] the regrets after the last merge; [0] for a worker alone
     visits: Floats  # [W, S] the last iteration counted by the lazy average; [W, 0] if unused
     baseline: Floats  # [W, B] guesses at values; [W, 0] if unused
 
@@ -71,7 +71,6 @@ def new_memory(
         regret=np.zeros((workers, size)),
         policy=np.tile(policy, (workers, 1)),
         policy_sum=np.zeros((workers, size)),
-        merged_regret=np.zeros(size if workers > 1 else 0),
         visits=np.zeros((workers, size if lazy else 0)),
         baseline=np.tile(baseline, (workers, 1)),
     )
@@ -125,10 +124,10 @@ def iterate(
 
 
 def _merge(tree: Tree, memory: SampleMemory, rule: Learner) -> None:
-    """Add up what the workers found since the last merge, and give it to all of them."""
-    total = memory.merged_regret + (memory.regret - memory.merged_regret).sum(axis=0)
-    draws.learn_all(rule, tree.offset, total, memory.policy[0])
-    memory.regret[:] = memory.merged_regret[:] = total
+    """Give all workers the mean of their regrets, and the policy that follows from it."""
+    mean = memory.regret.mean(axis=0)
+    draws.learn_all(rule, tree.offset, mean, memory.policy[0])
+    memory.regret[:] = mean
     memory.policy[1:] = memory.policy[0]
 
 
