@@ -85,7 +85,7 @@ class SampledMemory:
         )
 
 
-KEY_BYTES = 330  # of a dictionary entry, its tuples and the string it holds, the text not counted
+KEY_BYTES = 260  # of a dictionary entry with its tuples and string, the text not counted
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from counterplay.errors import ConfigError
+from counterplay.evaluate import check_aligned
 from counterplay.kernels import episodes
 from counterplay.policy import Policy, load_policy
 from counterplay.sampled import SampledGame
@@ -58,6 +59,7 @@ class OnlineOutcomeSampling:
         if self.opponents:
             given = self.opponents
             fixed = load_policy(given, tree) if isinstance(given, str) else given
+            check_aligned(tree, fixed)
             theirs = np.repeat(tree.infoset_player != self.player, tree.num_actions)
             memory.policy[0, : tree.num_sequences][theirs] = fixed.probabilities[theirs]
         return memory
