@@ -333,7 +333,13 @@ def test_file_systems_without_links(tmp_path, monkeypatch, uninterrupted):
     assert open_run(folder).step == 150
 
 
-@pytest.mark.parametrize("algorithm", ["cfr_plus", "cfr_br", "pcfr_plus", "toy"])
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        *("cfr_plus", "cfr_br", "pcfr_plus", "toy"),
+        *("external_sampling", "outcome_sampling", "vr_mccfr_plus"),
+    ],
+)
 def test_other_algorithms(tmp_path, algorithm):
     whole = config(algorithm, max_steps=120)
     run(whole, tmp_path / "whole")

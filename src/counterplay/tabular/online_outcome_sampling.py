@@ -36,7 +36,7 @@ class OnlineOutcomeSampling:
     """
 
     player: int = 0  # who learns
-    opponents: Policy | str = ""  # a policy or the file of one; empty: they play uniformly
+    opponents: Any = ""  # a `Policy` or the file of one; empty: they play uniformly
     epsilon: float = 0.6  # uniform part of what the learner plays
     gamma: float = 0.0  # iteration t counts t**gamma times in the average
     on_rules: ClassVar[bool] = True
