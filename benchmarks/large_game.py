@@ -1,4 +1,4 @@
-"""A game that is not unrolled: liar's dice with two dice of four sides each, 33.6 million nodes.
+"""A game that is not unrolled: liar's dice with two dice of four sides each, 33,554,261 nodes.
 
 `exploitability` judges a policy for liar's dice exactly without a tree: everybody sees all bids, so
 a walk over the bids with one number per hand is enough. It agrees with `cp.exploitability` where a
@@ -93,7 +93,7 @@ def check_judge():
         assert abs(found - exact) < 1e-12, (found, exact)
 
 
-def large(iterations=200_000):
+def large(iterations=10_000):
     check_judge()
     game = cp.load_game(SPEC)
     try:
@@ -101,7 +101,7 @@ def large(iterations=200_000):
         raise AssertionError("the tree was built")
     except cp.RunError as error:
         refusal = str(error)
-    algorithm = cp.OutcomeSampling(lazy=True)
+    algorithm = cp.ExternalSampling()
     lines = [
         "| iterations | infosets met | nodes touched | tables and keys | exploitability |",
         "|---" * 5 + "|",
@@ -120,9 +120,9 @@ def large(iterations=200_000):
         print(lines[-1], flush=True)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
     return (
-        f"## A game that is never unrolled\n\n`{SPEC}` has 33.6 million histories and 655,360 "
+        f"## A game that is never unrolled\n\n`{SPEC}` has 33,554,261 histories and 655,360 "
         f"infosets. `build_tree(game, memory_limit=256 MiB)` says: *{refusal}*\n\n"
-        f"`solve_sampled(game, OutcomeSampling(lazy=True))`, {seconds:.0f} s, "
+        f"`solve_sampled(game, ExternalSampling())`, {seconds:.0f} s, "
         f"{size.touched / seconds:,.0f} nodes/s; the process, judge and libraries included, never "
         f"took more than {peak:,.0f} MiB:\n\n" + "\n".join(lines) + "\n\n"
         "Judged exactly by `benchmarks/large_game.py`, a walk over the bids alone.\n"

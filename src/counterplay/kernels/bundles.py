@@ -48,7 +48,7 @@ def plain(module: ModuleType, **replaced: Callable[..., Any]) -> dict[str, Any]:
         if name not in spaces:
             spaces[name] = dict(names)
             for key, value in names.items():
-                function = getattr(value, "py_func", None)
+                function = getattr(value, "py_func", None)  # what numba compiled
                 if key in replaced:
                     spaces[name][key] = replaced[key]
                 elif isinstance(function, FunctionType):

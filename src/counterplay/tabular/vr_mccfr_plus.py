@@ -21,7 +21,7 @@ class VRMCCFRPlus:
 
     This is `vr_mccfr(plus=true, gamma=1)`, which says how regrets and guesses are found. Flooring
     ruins plain outcome sampling, whose regrets are mostly noise; with `expected` guesses it is the
-    best of the family on Leduc poker.
+    best of the family on Goofspiel (docs/monte_carlo.md).
     """
 
     epsilon: float = 0.6  # uniform part of what the traverser samples
