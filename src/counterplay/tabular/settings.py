@@ -11,8 +11,6 @@ from counterplay.errors import ConfigError
 
 Learner = tuple[float, float]  # lowest regret kept, rate of Hedge (0: regret matching)
 
-PLUS: Learner = (0.0, 0.0)  # regret matching+
-
 RANGES: dict[str, tuple[Callable[[float], bool], str]] = {
     "epsilon": (lambda x: 0.0 < x <= 1.0, "above 0 and at most 1"),
     "tau": (lambda x: 1.0 <= x < np.inf, "at least 1 and finite"),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from counterplay.kernels import baselines
 from counterplay.sampled import SampledGame
 from counterplay.tabular import sampling, settings
+from counterplay.tabular.vr_mccfr import VRMCCFR
 from counterplay.tree import Tree
 
 
@@ -35,26 +35,22 @@ class VRMCCFRPlus:
         settings.check("vr_mccfr_plus", self)
 
     def init(self, tree: Tree | SampledGame, seed: int = 0) -> Any:
-        return sampling.new_memory(tree, seed, self.workers, guesses=self._guesses)
+        return self._general.init(tree, seed)
 
     def step(self, tree: Tree | SampledGame, memory: Any, iterations: int = 1) -> Any:
-        kernel = baselines.expected_baseline if self.expected else baselines.learned_baseline
-        scheme, powers = (float(self.epsilon), float(self.decay)), (0.0, float(self.gamma))
-        return sampling.iterate(
-            tree,
-            memory,
-            iterations,
-            kernel,
-            powers,
-            settings.PLUS,
-            scheme,
-            guesses=self._guesses,
-        )
+        return self._general.step(tree, memory, iterations)
 
     @property
-    def _guesses(self) -> str:
-        """What a guess is kept for: every history, or every augmented infoset."""
-        return "history" if self.expected else "augmented"
+    def _general(self) -> VRMCCFR:
+        """The algorithm that this one is a choice of parameters of."""
+        return VRMCCFR(
+            epsilon=self.epsilon,
+            decay=self.decay,
+            expected=self.expected,
+            gamma=self.gamma,
+            plus=True,
+            workers=self.workers,
+        )
 
     def policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
         return self.average_policy(tree, memory)
