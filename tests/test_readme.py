@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,7 @@ def test_console(capsys):
     assert commands
     for block in commands:
         command, _, output = block.partition("\n")
-        assert main(command.split()[2:]) == 0
+        assert main(shlex.split(command)[2:]) == 0
         assert capsys.readouterr().out == output
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from counterplay.files import read_arrays, write_arrays, write_text
 from counterplay.tree import Floats, Tree
 
 FORMAT = "counterplay policy 1"
+Items = Iterable[tuple[int, str, dict[str, float]]]  # player, infoset key, action -> probability
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,19 +82,11 @@ class Policy:
 
     def to_json(self, path: str | Path) -> None:
         """Write the policy as JSON: for each player, infoset key -> action name -> probability."""
-        players: list[dict[str, dict[str, float]]] = [{} for _ in range(self.tree.num_players)]
-        for player, key, probabilities in self.items():
-            players[player][key] = probabilities
-        write_text(path, json.dumps({"game": self.tree.spec, "players": players}, indent=1))
+        write_json(path, self.tree.spec, self.tree.num_players, self.items())
 
     def to_csv(self, path: str | Path) -> None:
         """Write the policy as CSV: one line per player, infoset key and action."""
-        rows = [
-            (player, key, action, repr(probability))
-            for player, key, probabilities in self.items()
-            for action, probability in probabilities.items()
-        ]
-        write_text(path, _csv_text([("player", "infoset", "action", "probability"), *rows]))
+        write_csv(path, self.items())
 
 
 def uniform_policy(tree: Tree) -> Policy:
@@ -134,15 +127,20 @@ def load_policy(path: str | Path, tree: Tree) -> Policy:
         names, values, spec = arrays["sequence_names"], arrays["probabilities"], arrays["spec"]
     except (KeyError, TypeError, ValueError) as error:
         raise RunError(f"{path}: not a whole policy file ({error})") from error
-    if len(stored) != tree.num_infosets:
+    partial = bool(arrays.get("partial", False))  # sampled rules: uniform where nothing was met
+    if len(stored) != tree.num_infosets and not (partial and spec == tree.spec):
         raise RunError(
             f"{path} is a policy for {spec} ({len(stored)} infosets), not for {tree.spec} "
             f"({tree.num_infosets} infosets)"
         )
     parts = []
     for infoset, key in enumerate(tree.infoset_keys):
+        here = tree.sequence_names[tree.offset[infoset] : tree.offset[infoset + 1]]
         where = stored.get((int(tree.infoset_player[infoset]), key), slice(0, 0))
-        if names[where] != tree.sequence_names[tree.offset[infoset] : tree.offset[infoset + 1]]:
+        if partial and where == slice(0, 0):
+            parts.append(np.full(len(here), 1.0 / len(here)))
+            continue
+        if names[where] != here:
             raise RunError(f"{path} is a policy for {spec}: it does not fit {key!r} of {tree.spec}")
         parts.append(values[where])
     try:
@@ -159,7 +157,20 @@ def policy_spec(path: str | Path) -> str:
     return spec
 
 
-def _csv_text(rows: list[tuple[object, ...]]) -> str:
+def write_json(path: str | Path, spec: str, num_players: int, items: Items) -> None:
+    """Write a policy's `items()` as JSON, one dict per player."""
+    players: list[dict[str, dict[str, float]]] = [{} for _ in range(num_players)]
+    for player, key, probabilities in items:
+        players[player][key] = probabilities
+    write_text(path, json.dumps({"game": spec, "players": players}, indent=1))
+
+
+def write_csv(path: str | Path, items: Items) -> None:
+    """Write a policy's `items()` as CSV, one line per action."""
     text = io.StringIO()
-    csv.writer(text).writerows(rows)
-    return text.getvalue()
+    writer = csv.writer(text)
+    writer.writerow(("player", "infoset", "action", "probability"))
+    for player, key, probabilities in items:
+        for action, probability in probabilities.items():
+            writer.writerow((player, key, action, repr(probability)))
+    write_text(path, text.getvalue())

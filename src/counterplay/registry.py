@@ -31,19 +31,29 @@ GAMES = {
 }
 
 ALGORITHMS = {
+    "average_strategy_sampling": (
+        "counterplay.tabular.average_strategy_sampling:AverageStrategySampling"
+    ),
     "batch_fsp": "counterplay.tabular.batch_fsp:BatchFSP",
     "cfr": "counterplay.tabular.cfr:CFR",
     "cfr_br": "counterplay.tabular.cfr_br:CFRBR",
     "cfr_hedge": "counterplay.tabular.cfr_hedge:CFRHedge",
     "cfr_plus": "counterplay.tabular.cfr_plus:CFRPlus",
+    "chance_sampling": "counterplay.tabular.chance_sampling:ChanceSampling",
     "dcfr": "counterplay.tabular.dcfr:DCFR",
     "deep_hedge": "counterplay.deep.deep_hedge:DeepHedge",
+    "external_sampling": "counterplay.tabular.external_sampling:ExternalSampling",
     "fsp": "counterplay.tabular.fsp:FSP",
     "linear_cfr": "counterplay.tabular.linear_cfr:LinearCFR",
+    "online_outcome_sampling": "counterplay.tabular.online_outcome_sampling:OnlineOutcomeSampling",
+    "outcome_sampling": "counterplay.tabular.outcome_sampling:OutcomeSampling",
     "pcfr_plus": "counterplay.tabular.pcfr_plus:PCFRPlus",
     "pdcfr_plus": "counterplay.tabular.pdcfr_plus:PDCFRPlus",
+    "probing": "counterplay.tabular.probing:Probing",
     "sequence_form_lp": "counterplay.tabular.sequence_form_lp:SequenceFormLP",
     "table_lookup_fsp": "counterplay.tabular.table_lookup_fsp:TableLookupFSP",
+    "vr_mccfr": "counterplay.tabular.vr_mccfr:VRMCCFR",
+    "vr_mccfr_plus": "counterplay.tabular.vr_mccfr_plus:VRMCCFRPlus",
     "xfp": "counterplay.tabular.xfp:XFP",
 }
 

@@ -9,12 +9,18 @@ from typing import Any, Protocol
 
 from counterplay.errors import ConfigError
 from counterplay.evaluate import judge
+from counterplay.game import Game
 from counterplay.policy import Policy
+from counterplay.registry import spec_of
+from counterplay.sampled import SampledGame, SampledMemory, SampledPolicy, SizeReport
 from counterplay.tree import Tree
 
 
 class Algorithm(Protocol):
-    """Hyper-parameters as fields of a frozen dataclass, and these three methods."""
+    """Hyper-parameters as fields of a frozen dataclass, and these three methods.
+
+    Those that sample say `on_rules = True`: they take a `SampledGame` wherever they take a tree.
+    """
 
     def init(self, tree: Tree, seed: int = 0) -> Any:
         """The memory before the first iteration."""
@@ -55,6 +61,34 @@ class Result:
     stopped: bool = False  # by `stop`, before iterations or target were reached
 
 
+@dataclass(frozen=True)
+class SampledResult:
+    """What `solve_sampled` returns."""
+
+    policy: SampledPolicy
+    size: SizeReport
+    seconds: float  # spent in the algorithm
+    memory: SampledMemory = field(repr=False)
+    stopped: bool = False  # by `stop`, before all iterations were done
+
+
+class _Pace:
+    """Steps of about a tenth of a second, and the time they take."""
+
+    def __init__(self) -> None:
+        self.seconds, self.rate = 0.0, 1
+
+    def step(self, algorithm: Algorithm, tree: Any, memory: Any, most: int) -> tuple[Any, int]:
+        """The memory after some iterations, at most so many, and how many they were."""
+        chunk = min(most, self.rate)
+        began = time.perf_counter()
+        memory = algorithm.step(tree, memory, chunk)
+        took = time.perf_counter() - began
+        self.seconds += took
+        self.rate = max(1, min(2 * self.rate, int(0.1 * chunk / max(took, 1e-9))))
+        return memory, chunk
+
+
 def solve(
     tree: Tree,
     algorithm: Algorithm,
@@ -84,26 +118,21 @@ def solve(
     memory = algorithm.init(tree, seed) if memory is None else memory
     next_evaluation = evaluate_at or one_two_five
     done = start = int(memory.iteration)
-    end, seconds, rate = start + iterations, 0.0, 1
+    end, pace = start + iterations, _Pace()
     records: list[Record] = []
     stopped = False
     while not stopped:
         goal = min(next_evaluation(done), end)
         while done < goal and not stopped:
-            chunk = min(goal - done, rate)
-            began = time.perf_counter()
-            memory = algorithm.step(tree, memory, chunk)
-            took = time.perf_counter() - began
-            seconds += took
+            memory, chunk = pace.step(algorithm, tree, memory, goal - done)
             done += chunk
-            rate = max(1, min(2 * rate, int(0.1 * chunk / max(took, 1e-9))))
             if getattr(memory, "finished", False):  # an exact method has nothing left to do
                 end = goal = done
             if tick:
                 tick(done - start)
             stopped = stop is not None and stop()
         policy = algorithm.policy(tree, memory)
-        record = Record(done, judge(tree, policy).exploitability, seconds)
+        record = Record(done, judge(tree, policy).exploitability, pace.seconds)
         if not records or record.exploitability <= min(r.exploitability for r in records):
             best = policy
         records.append(record)
@@ -116,12 +145,55 @@ def solve(
         policy=policy,
         exploitability=record.exploitability,
         iterations=done,
-        seconds=seconds,
+        seconds=pace.seconds,
         memory=memory,
         records=tuple(records),
         best_policy=best,
         stopped=stopped,
     )
+
+
+def solve_sampled(
+    game: Game,
+    algorithm: Any,
+    *,
+    iterations: int = 1000,
+    seed: int = 0,
+    report: Callable[[SizeReport], None] | None = None,
+    tick: Callable[[int], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+    memory: SampledMemory | None = None,
+) -> SampledResult:
+    """Iterate on rules that are never unrolled, for games too large for a tree.
+
+    There is no exact judgement without a tree. What is reported, at 1, 2, 5, 10, ... iterations and
+    at the end, is how much has been met and how large the tables are. Arguments as for `solve`.
+
+    Raises:
+        ConfigError: the algorithm does not sample.
+    """
+    if iterations < 1:
+        raise ConfigError(f"iterations is {iterations}, must be at least 1")
+    if not getattr(algorithm, "on_rules", False):
+        raise ConfigError(
+            f"{spec_of(algorithm)} needs a tree; to sample the rules take an algorithm such as "
+            "external_sampling or outcome_sampling"
+        )
+    rules = SampledGame(game)
+    memory = algorithm.init(rules, seed) if memory is None else memory
+    start, pace, stopped = memory.iteration, _Pace(), False
+    end = start + iterations
+    while memory.iteration < end and not stopped:
+        goal = min(one_two_five(memory.iteration), end)
+        while memory.iteration < goal and not stopped:
+            memory, _ = pace.step(algorithm, rules, memory, goal - memory.iteration)
+            if tick:
+                tick(memory.iteration - start)
+            stopped = stop is not None and stop()
+        if report:
+            report(memory.size)
+    policy = algorithm.policy(rules, memory)
+    return SampledResult(policy, memory.size, pace.seconds, memory, memory.iteration < end)
 
 
 def one_two_five(iteration: int) -> int:

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from counterplay.errors import ConfigError, RunError, suggestion
 from counterplay.files import read_arrays, write_arrays
-from counterplay.game import TERMINAL, Game
+from counterplay.game import CHANCE, TERMINAL, Game
+from counterplay.registry import load_game
 
 FORMAT = "counterplay tree 1"
 
@@ -160,6 +161,66 @@ class Tree:
     def infoset_row(self) -> Ints:
         """Each infoset's number within its player's own."""
         return np.arange(self.num_infosets) - self.player_infoset[self.infoset_player]
+
+    @cached_property
+    def rows(self) -> Ints:
+        """The node view with one row per node, for walks that sample: see `bundles.Arena`."""
+        kinds = [(name, np.int32) for name in ("player", "first", "child", "count")]
+        rows = np.zeros(self.num_nodes, kinds)
+        rows["player"], rows["child"] = self.player, self.child_offset[:-1]
+        rows["count"] = row_lengths(self.child_offset)
+        acts = self.player >= 0
+        rows["first"][acts] = self.offset[self.infoset[acts]]
+        rows["first"][self.terminals] = np.arange(self.num_terminals)
+        start, found = self.num_sequences, self._chance_lotteries
+        for node in np.flatnonzero(self.player == CHANCE):
+            first, last = self.child_offset[node : node + 2]
+            rows["first"][node] = start + found[self.chance[first:last].tobytes()]
+        rows.flags.writeable = False
+        return rows
+
+    @cached_property
+    def chance_policy(self) -> Floats:
+        """The probabilities of chance as `rows` number them from S on: equal lotteries once."""
+        return np.concatenate([np.zeros(0), *map(np.frombuffer, self._chance_lotteries)])
+
+    @cached_property
+    def _chance_lotteries(self) -> dict[bytes, int]:
+        found: dict[bytes, int] = {}
+        size = 0
+        for node in np.flatnonzero(self.player == CHANCE):
+            first, last = self.child_offset[node : node + 2]
+            lottery = self.chance[first:last].tobytes()
+            if found.setdefault(lottery, size) == size:
+                size += int(last - first)
+        return found
+
+    @cached_property
+    def augmented(self) -> Ints:
+        """Numbers [N, P] what each player would call the step to each node.
+
+        A player's augmented infoset is what it knows at any node, also where others act; nodes
+        that follow the same one by the same action have the same number. Needs the rules.
+        """
+        game = self.game or load_game(self.spec)
+        numbers: dict[tuple[int, str, int], int] = {}
+        found = np.zeros((self.num_nodes, self.num_players), np.int32)
+        states = {0: game.initial_state()}
+        for node in range(self.num_nodes):
+            state = states.pop(node)
+            first, last = self.child_offset[node : node + 2].tolist()
+            if first == last:
+                continue
+            keys = [game.infoset_key(state, player) for player in range(self.num_players)]
+            for child, action in zip(
+                range(first, last), self.action[first:last].tolist(), strict=True
+            ):
+                states[child] = game.next_state(state, action)
+                for player, key in enumerate(keys):
+                    number = numbers.setdefault((player, key, action), len(numbers) + 1)
+                    found[child, player] = number
+        found.flags.writeable = False
+        return found
 
     @property
     def num_bytes(self) -> int:

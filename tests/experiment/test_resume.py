@@ -334,7 +334,11 @@ def test_file_systems_without_links(tmp_path, monkeypatch, uninterrupted):
 
 
 @pytest.mark.parametrize(
-    "algorithm", ["cfr_plus", "cfr_br", "pcfr_plus", "xfp", "batch_fsp", "toy"]
+    "algorithm",
+    [
+        *("cfr_plus", "cfr_br", "pcfr_plus", "xfp", "batch_fsp", "toy"),
+        *("external_sampling", "outcome_sampling", "vr_mccfr_plus"),
+    ],
 )
 def test_other_algorithms(tmp_path, algorithm):
     whole = config(algorithm, max_steps=120)

@@ -15,6 +15,7 @@ from counterplay.errors import ConfigError, RunError
 
 if TYPE_CHECKING:
     from counterplay.policy import Policy
+    from counterplay.sampled import SampledPolicy
 
 GameArgument = Annotated[
     str,
@@ -105,7 +106,7 @@ def check_outputs(save: Path | None, export: Path | None) -> None:
             raise RunError(f"cannot write {path}: no permission to write in {path.parent}")
 
 
-def write_outputs(policy: Policy, save: Path | None, export: Path | None) -> None:
+def write_outputs(policy: Policy | SampledPolicy, save: Path | None, export: Path | None) -> None:
     """Write the policy to the files asked for, and say so on stderr."""
     if save:
         policy.save(save)

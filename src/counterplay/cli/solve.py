@@ -16,12 +16,16 @@ from counterplay.cli.common import (
     SeedOption,
     check_outputs,
     print_json,
+    readable_bytes,
     write_outputs,
 )
 from counterplay.cli.signals import first_signal
+from counterplay.errors import ConfigError
 
 if TYPE_CHECKING:
     from counterplay.evaluate import Judgement
+    from counterplay.game import Game
+    from counterplay.sampled import SizeReport
     from counterplay.solving import Record, Result
     from counterplay.tree import Tree
 
@@ -51,6 +55,12 @@ def solve(
     threads: Annotated[
         int | None, typer.Option(min=1, help="Threads to use.", show_default="all cores")
     ] = None,
+    sampled: Annotated[
+        bool,
+        typer.Option(
+            "--sampled", help="Never unroll the game: for games too large, without exploitability."
+        ),
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Solve a game, printing exact exploitability as it falls.
@@ -67,6 +77,11 @@ def solve(
     rules = load_game(game)
     check_outputs(save, export)
     set_num_threads(threads)
+    if sampled:
+        if target is not None:
+            raise ConfigError("--target needs exact exploitability, which --sampled cannot know")
+        _solve_sampled(rules, method, json, save, export, iterations=iterations, seed=seed)
+        return
     tree = build(rules)
     runner = method if buckets is None else _abstracted(tree, buckets, method)
     result = _run(tree, runner, table=not json, iterations=iterations, seed=seed, target=target)
@@ -121,6 +136,51 @@ def _run(tree: Tree, method: Any, table: bool, iterations: int, **options: Any) 
     if table and result.stopped and best is not result.records[-1]:
         print(_line(best))
     return result
+
+
+def _solve_sampled(
+    rules: Game,
+    method: Any,
+    json: bool,
+    save: Path | None,
+    export: Path | None,
+    iterations: int,
+    seed: int,
+) -> None:
+    """Solve without a tree, with a table of what has been met."""
+    from counterplay.cli.progress import Bar
+    from counterplay.registry import spec_of
+    from counterplay.solving import solve_sampled
+
+    bar = Bar("sampling", "it", total=iterations)
+
+    def report(size: SizeReport) -> None:
+        if not json and size.iteration == 1:
+            bar.print("iteration  infosets  touched  size")
+        if not json:
+            known = f"{size.num_infosets}  {size.touched}  {readable_bytes(size.num_bytes)}"
+            bar.print(f"{size.iteration}  {known}")
+
+    with bar, first_signal() as stop:
+        result = solve_sampled(
+            rules,
+            method,
+            iterations=iterations,
+            seed=seed,
+            tick=bar.update,
+            report=report,
+            stop=stop,
+        )
+    size = result.size
+    if json:
+        names = {"game": spec_of(rules), "algorithm": spec_of(method)}
+        print_json(names | asdict(size) | {"seconds": result.seconds, "stopped": result.stopped})
+    rate = size.touched / max(result.seconds, 1e-9)
+    done = f"{size.iteration:,} iterations in {result.seconds:.2f} s, {rate:,.0f} nodes/s"
+    print(f"{'interrupted after ' if result.stopped else ''}{done}", file=sys.stderr)
+    write_outputs(result.policy, save, export)
+    if result.stopped:
+        raise typer.Exit(130)
 
 
 def _line(record: Record) -> str:

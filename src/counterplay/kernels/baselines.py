@@ -1,0 +1,115 @@
+"""Outcome sampling with baselines (VR-MCCFR): any guess at values, to take noise out of regrets.
+
+A guess at what an action is worth to a player stands in `table.baseline`, at `game.slot` of the
+child node and the player: one slot per augmented infoset and action, or one per history. Chance
+nodes have guesses too. Whatever they are, the regrets are right on average.
+"""
+
+from __future__ import annotations
+
+from numba import njit
+
+from counterplay.kernels.draws import start
+from counterplay.kernels.episodes import others_average, sample, settle, stochastic_average
+
+kernel = njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+
+
+@kernel
+def baseline_regrets(p, epsilon, weight, length, game, table, scratch):
+    """Add the sampled regrets of `p`, return its sampled value. Where q(a) led to action a:
+
+    v(b) = guess(b) everywhere, and v(a) = guess(a) + (u - guess(a)) / q(a);  v = policy . v(.)
+    regret = regret + weight * (v(.) - v) / own sampling reach;  u = v for the node above
+
+    Every u is kept in `scratch.value`.
+    """
+    nodes, slot = game.nodes, game.slot
+    policy, regret, baseline = table.policy, table.regret, table.baseline
+    u = game.utility[nodes[scratch.node[length]].first, p]
+    for d in range(length - 1, -1, -1):
+        node = nodes[scratch.node[d]]
+        first, taken = node.first, scratch.action[d]
+        explored = epsilon if node.player == p else 0.0
+        q = explored / node.count + (1.0 - explored) * policy[first + taken]
+        guess = slot[node.child + taken, p]
+        surprise = (u - baseline[guess]) / q
+        mean = policy[first + taken] * surprise
+        for k in range(node.count):
+            mean += policy[first + k] * baseline[slot[node.child + k, p]]
+        if node.player == p:
+            scale = weight / scratch.sampled[d]
+            for k in range(node.count):
+                regret[first + k] += scale * (baseline[slot[node.child + k, p]] - mean)
+            regret[first + taken] += scale * surprise
+        scratch.value[d] = u
+        u = mean
+    return u
+
+
+@kernel
+def track(p, decay, length, game, table, scratch):
+    """guess(a) = guess(a) + decay * (u - guess(a)) for the actions taken.
+
+    Only after all regrets: a player who does not see the others act may know the same at two nodes
+    of one path, and a guess must not depend on the sample that it is used with.
+    """
+    for d in range(length):
+        guess = game.slot[scratch.node[d + 1], p]
+        table.baseline[guess] += decay * (scratch.value[d] - table.baseline[guess])
+
+
+@kernel
+def back_up(length, game, table, scratch):
+    """Set the guess at every node of the path to what the policy now expects of its children."""
+    nodes, slot, policy, baseline = game.nodes, game.slot, table.policy, table.baseline
+    for d in range(length - 1, -1, -1):
+        n = scratch.node[d]
+        node = nodes[n]
+        for p in range(game.num_players):
+            mean = 0.0
+            for k in range(node.count):
+                mean += policy[node.first + k] * baseline[slot[node.child + k, p]]
+            baseline[slot[n, p]] = mean
+
+
+@kernel
+def add_averages(p, weight, length, game, table, scratch):
+    """What the episode says about the average, with as little noise as is right."""
+    if game.num_players == 2:
+        others_average(p, weight, length, game, table, scratch)
+    else:
+        stochastic_average(p, weight, length, game, table, scratch)
+
+
+@kernel
+def learned_baseline(begin, end, seed, powers, learner, scheme, game, table, scratch):
+    """Iterations `begin` to `end`, the last not included, with decaying averages as guesses.
+
+    Iteration t counts t to the `powers`, in the regrets and in the average.
+    """
+    epsilon, decay = scheme
+    for t in range(begin, end):
+        weight, average = float(t) ** powers[0], float(t) ** powers[1]
+        for p in range(game.num_players):
+            start(seed, t, p, scratch.rng)
+            length = sample(p, epsilon, game, table, scratch)
+            baseline_regrets(p, epsilon, weight, length, game, table, scratch)
+            track(p, decay, length, game, table, scratch)
+            add_averages(p, average, length, game, table, scratch)
+            settle(p, learner, length, game, table, scratch)
+
+
+@kernel
+def expected_baseline(begin, end, seed, powers, learner, scheme, game, table, scratch):
+    """`learned_baseline` with expected values as guesses: `back_up` alone changes them."""
+    epsilon, _ = scheme
+    for t in range(begin, end):
+        weight, average = float(t) ** powers[0], float(t) ** powers[1]
+        for p in range(game.num_players):
+            start(seed, t, p, scratch.rng)
+            length = sample(p, epsilon, game, table, scratch)
+            baseline_regrets(p, epsilon, weight, length, game, table, scratch)
+            add_averages(p, average, length, game, table, scratch)
+            settle(p, learner, length, game, table, scratch)
+            back_up(length, game, table, scratch)

@@ -1,0 +1,59 @@
+"""The arguments of sampled walks in three bundles, and the same walks as plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType, ModuleType
+from typing import Any, NamedTuple
+
+
+class Arena(NamedTuple):
+    """What is walked. The arrays of a tree, or whatever looks like them to plain Python."""
+
+    nodes: Any  # [N] player, first (of its actions in the table, or row of `utility`), child, count
+    utility: Any  # [Z, P]
+    slot: Any  # [N, P] where `Table.baseline` holds the guess at the node's value; [0, P] if unused
+    num_players: int
+
+
+class Table(NamedTuple):
+    """What is learned; S sequences, and in `policy` the probabilities of chance behind them."""
+
+    regret: Any  # [S]
+    policy: Any  # [S + C]
+    policy_sum: Any  # [S]
+    visits: Any  # [S] the last iteration that the lazy average has counted; [0] if unused
+    baseline: Any  # [B]
+
+
+class Scratch(NamedTuple):
+    """Room to work; D is the longest history, the node at its end included."""
+
+    rng: Any  # [1] the state of the random numbers, set anew at the start of every walk
+    tally: Any  # [2] nodes touched, nodes listed in `met`
+    met: Any  # [N] nodes whose infosets have something to learn
+    node: Any  # [D] the path, or the stack of a walk that branches; so are the rest
+    action: Any  # [D]
+    value: Any  # [D]
+    reach: Any  # [D]
+    sampled: Any  # [D]
+
+
+def plain(module: ModuleType, **replaced: Callable[..., Any]) -> dict[str, Any]:
+    """The kernels of a module, and all they call, as plain Python, some of them `replaced`."""
+    spaces: dict[str, dict[str, Any]] = {}
+
+    def space(names: dict[str, Any]) -> dict[str, Any]:
+        name = names["__name__"]
+        if name not in spaces:
+            spaces[name] = dict(names)
+            for key, value in names.items():
+                function = getattr(value, "py_func", None)  # what numba compiled
+                if key in replaced:
+                    spaces[name][key] = replaced[key]
+                elif isinstance(function, FunctionType):
+                    around = space(function.__globals__)
+                    spaces[name][key] = FunctionType(function.__code__, around, key)
+        return spaces[name]
+
+    return space(vars(module))

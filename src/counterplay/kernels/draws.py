@@ -1,0 +1,123 @@
+"""What all sampled walks share: reproducible draws, and how an infoset learns.
+
+Other files of kernels call these; `tests/tabular/test_sampling.py` compares every compiled walk
+with its own source run as plain Python, which would notice a stale cache.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy import uint64
+
+kernel = njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+CHANCE, TERMINAL = -1, -2
+GOLDEN, FIRST, SECOND = (
+    uint64(0x9E3779B97F4A7C15),
+    uint64(0xBF58476D1CE4E5B9),
+    uint64(0x94D049BB133111EB),
+)
+B11, B27, B30, B31 = uint64(11), uint64(27), uint64(30), uint64(31)
+
+
+@kernel
+def mix(bits):
+    """The bits scrambled: the output function of SplitMix64 (Steele, Lea and Flood, 2014)."""
+    bits = (bits ^ (bits >> B30)) * FIRST
+    bits = (bits ^ (bits >> B27)) * SECOND
+    return bits ^ (bits >> B31)
+
+
+@kernel
+def start(seed, t, stream, rng):
+    """Let the coming draws depend on nothing but the seed, the iteration and the stream."""
+    rng[0] = mix(mix(uint64(seed) + GOLDEN * uint64(t)) + GOLDEN * uint64(stream))
+
+
+@kernel
+def draw(rng):
+    """A number from 0 up to, not including, 1."""
+    rng[0] += GOLDEN
+    return (mix(rng[0]) >> B11) * 2.0**-53
+
+
+@kernel
+def choose(policy, first, count, epsilon, rng):
+    """Which action is drawn from the policy mixed with `epsilon` of uniform play."""
+    x = draw(rng)
+    share, keep = epsilon / count, 1.0 - epsilon
+    last, total = 0, 0.0
+    for k in range(count - 1):  # to the end: a branch that cannot be predicted costs more
+        total += share + keep * policy[first + k]
+        if x >= total:
+            last += 1
+    while last > 0 and share + keep * policy[first + last] <= 0.0:  # probabilities sum to 1 - 1e-16
+        last -= 1
+    return last
+
+
+@kernel
+def learn(learner, first, last, regret, policy):
+    """Set the policy of one infoset: regret matching on regrets above `floor`, or Hedge."""
+    floor, rate = learner
+    total, top = 0.0, regret[first]
+    for s in range(first, last):
+        regret[s] = max(regret[s], floor)
+        policy[s] = max(regret[s], 0.0)
+        total += policy[s]
+    if rate > 0.0:
+        total = 0.0
+        for s in range(first, last):
+            top = max(top, regret[s])
+        for s in range(first, last):
+            policy[s] = np.exp(rate * (regret[s] - top))
+            total += policy[s]
+    for s in range(first, last):
+        policy[s] = policy[s] / total if total > 0.0 else 1.0 / (last - first)
+
+
+@kernel
+def learn_all(learner, offset, regret, policy):
+    """Let every infoset learn."""
+    for i in range(offset.size - 1):
+        learn(learner, offset[i], offset[i + 1], regret, policy)
+
+
+@kernel
+def include(probability, rng):
+    """Whether something happens that has this probability; certain things cost no draw."""
+    return probability >= 1.0 or draw(rng) < probability
+
+
+@kernel
+def add_average(first, last, weight, policy, policy_sum):
+    """Count the policy of one infoset `weight` times in its average."""
+    for s in range(first, last):
+        policy_sum[s] += weight * policy[s]
+
+
+@kernel
+def visit_for(p, weight, game, table, scratch):
+    """One episode that adds to the average of `p`: it follows its policy, others do not.
+
+    The others play uniformly, so that how often an infoset is met changes with the player's own
+    reach alone. Between two players the walks for the regrets keep the averages, with less noise.
+    """
+    n = 0
+    while game.nodes[n].player != TERMINAL:
+        node = game.nodes[n]
+        scratch.tally[0] += 1
+        if node.player == p:
+            last = node.first + node.count
+            add_average(node.first, last, weight, table.policy, table.policy_sum)
+        epsilon = 0.0 if node.player == p or node.player == CHANCE else 1.0
+        n = node.child + choose(table.policy, node.first, node.count, epsilon, scratch.rng)
+    scratch.tally[0] += 1
+
+
+@kernel
+def visit(seed, t, weight, game, table, scratch):
+    """An episode for the average of each player."""
+    for p in range(game.num_players):
+        start(seed, t, game.num_players + p, scratch.rng)
+        visit_for(p, weight, game, table, scratch)

@@ -1,0 +1,224 @@
+"""Walks along one path: outcome sampling, online outcome sampling and probing.
+
+`sample` writes the path into `scratch`; what follows goes along it. The words are those of
+`walks.py`: the policy stays as it is until the path's infosets learn.
+"""
+
+from __future__ import annotations
+
+from numba import njit
+
+from counterplay.kernels.draws import add_average, choose, learn, start, visit
+
+kernel = njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+CHANCE, TERMINAL = -1, -2
+
+
+@kernel
+def sample(p, epsilon, game, table, scratch):
+    """Play one episode, `p` exploring with `epsilon`; returns how many actions it took.
+
+    Sets node and action at every step, and `sampled`: the traverser's own part of the probability
+    of getting there. That of chance and the others cancels, because they are on policy.
+    """
+    nodes, policy, rng = game.nodes, table.policy, scratch.rng
+    at, action, sampled = scratch.node, scratch.action, scratch.sampled
+    n, d, q = 0, 0, 1.0
+    node = nodes[n]
+    while node.player != TERMINAL:
+        explored = epsilon if node.player == p else 0.0
+        k = choose(policy, node.first, node.count, explored, rng)
+        at[d], action[d], sampled[d] = n, k, q
+        if node.player == p:
+            q *= explored / node.count + (1.0 - explored) * policy[node.first + k]
+        n = node.child + k
+        node = nodes[n]
+        d += 1
+    at[d] = n
+    scratch.tally[0] += d + 1
+    return d
+
+
+@kernel
+def outcome_regrets(p, epsilon, length, game, table, scratch):
+    """Add the sampled regrets. Where `p` took action a with probability q(a):
+
+    v(a) = u / q(a), v(b) = 0 elsewhere, v = policy(a) * v(a)
+    regret = regret + (v(.) - v) / own sampling reach;  u = v for the node above
+    """
+    nodes, policy, regret = game.nodes, table.policy, table.regret
+    u = game.utility[nodes[scratch.node[length]].first, p]
+    for d in range(length - 1, -1, -1):
+        node = nodes[scratch.node[d]]
+        if node.player == p:
+            first = node.first
+            taken = first + scratch.action[d]
+            u /= epsilon / node.count + (1.0 - epsilon) * policy[taken]
+            mean = policy[taken] * u
+            scale = 1.0 / scratch.sampled[d]
+            for s in range(first, first + node.count):
+                regret[s] -= scale * mean
+            regret[taken] += scale * u
+            u = mean
+
+
+@kernel
+def settle(p, learner, length, game, table, scratch):
+    """Let the infosets of `p` on the path learn."""
+    for d in range(length):
+        node = game.nodes[scratch.node[d]]
+        if node.player == p:
+            learn(learner, node.first, node.first + node.count, table.regret, table.policy)
+
+
+@kernel
+def stochastic_average(p, weight, length, game, table, scratch):
+    """policy_sum = policy_sum + weight * own reach / sampling reach * policy, where `p` acted."""
+    policy, own, others = table.policy, 1.0, 1.0
+    for d in range(length):
+        node = game.nodes[scratch.node[d]]
+        first, taken = node.first, node.first + scratch.action[d]
+        if node.player == p:
+            scale = weight * own / (others * scratch.sampled[d])
+            add_average(first, first + node.count, scale, policy, table.policy_sum)
+            own *= policy[taken]
+        elif node.player != CHANCE:  # chance has the same part in every iteration
+            others *= policy[taken]
+
+
+@kernel
+def lazy_average(t, p, power, length, game, table, scratch):
+    """policy_sum = policy_sum + (weight not yet counted) * own reach * policy, where others acted.
+
+    `table.visits` is the last iteration counted at an infoset, kept at its first action.
+    """
+    policy, visits = table.policy, table.visits
+    for j in range(game.num_players):
+        own = 1.0
+        for d in range(length):
+            node = game.nodes[scratch.node[d]]
+            if node.player == j:
+                first = node.first
+                if j != p:
+                    missed = float(t) ** (power + 1.0) - visits[first] ** (power + 1.0)
+                    weight = own * missed / (power + 1.0)
+                    add_average(first, first + node.count, weight, policy, table.policy_sum)
+                    visits[first] = t
+                own *= policy[first + scratch.action[d]]
+
+
+@kernel
+def others_average(p, weight, length, game, table, scratch):
+    """policy_sum = policy_sum + weight / own sampling reach * policy, where the others acted.
+
+    Right for two players only: a third one's reach would be part of the weight.
+    """
+    for d in range(length):
+        node = game.nodes[scratch.node[d]]
+        if node.player != p and node.player != CHANCE:
+            first, scale = node.first, weight / scratch.sampled[d]
+            add_average(first, first + node.count, scale, table.policy, table.policy_sum)
+
+
+@kernel
+def online_average(p, weight, length, game, table, scratch):
+    """policy_sum = policy_sum + weight * own reach / own sampling reach * policy."""
+    own = 1.0
+    for d in range(length):
+        node = game.nodes[scratch.node[d]]
+        if node.player == p:
+            first, scale = node.first, weight * own / scratch.sampled[d]
+            add_average(first, first + node.count, scale, table.policy, table.policy_sum)
+            own *= table.policy[first + scratch.action[d]]
+
+
+@kernel
+def roll_out(n, p, game, policy, scratch):
+    """The utility to `p` of one episode from node `n`, all on policy."""
+    node = game.nodes[n]
+    scratch.tally[0] += 1
+    while node.player != TERMINAL:
+        n = node.child + choose(policy, node.first, node.count, 0.0, scratch.rng)
+        node = game.nodes[n]
+        scratch.tally[0] += 1
+    return game.utility[node.first, p]
+
+
+@kernel
+def probe(p, epsilon, weight, game, table, scratch):
+    """Follow one path for `p` and probe what it leaves out; returns the length of the path.
+
+    With q the own sampling reach: u(a) is a roll-out's where the action is not followed;
+    regret = regret + (u(a) - u) / q;  the others' averages count weight / q.
+    """
+    nodes, policy, regret = game.nodes, table.policy, table.regret
+    length = sample(p, epsilon, game, table, scratch)
+    u = game.utility[nodes[scratch.node[length]].first, p]
+    for d in range(length - 1, -1, -1):
+        node, q = nodes[scratch.node[d]], scratch.sampled[d]
+        first, last = node.first, node.first + node.count
+        if node.player == p:
+            mean = 0.0
+            for k in range(node.count):
+                if k != scratch.action[d]:
+                    other = roll_out(node.child + k, p, game, policy, scratch)
+                    mean += policy[first + k] * other
+                    regret[first + k] += other / q
+            taken = first + scratch.action[d]
+            mean += policy[taken] * u
+            regret[taken] += u / q
+            for s in range(first, last):
+                regret[s] -= mean / q
+            u = mean
+        elif node.player != CHANCE:
+            add_average(first, last, weight / q, policy, table.policy_sum)
+    return length
+
+
+@kernel
+def outcome_sampling(begin, end, seed, power, learner, epsilon, game, table, scratch):
+    """Iterations `begin` to `end`, the last not included; the average stochastically weighted."""
+    for t in range(begin, end):
+        for p in range(game.num_players):
+            start(seed, t, p, scratch.rng)
+            length = sample(p, epsilon, game, table, scratch)
+            outcome_regrets(p, epsilon, length, game, table, scratch)
+            stochastic_average(p, float(t) ** power, length, game, table, scratch)
+            settle(p, learner, length, game, table, scratch)
+
+
+@kernel
+def lazy_outcome_sampling(begin, end, seed, power, learner, epsilon, game, table, scratch):
+    """`outcome_sampling` with the lazy average."""
+    for t in range(begin, end):
+        for p in range(game.num_players):
+            start(seed, t, p, scratch.rng)
+            length = sample(p, epsilon, game, table, scratch)
+            outcome_regrets(p, epsilon, length, game, table, scratch)
+            lazy_average(t, p, power, length, game, table, scratch)
+            settle(p, learner, length, game, table, scratch)
+
+
+@kernel
+def online_sampling(begin, end, seed, power, learner, epsilon, p, game, table, scratch):
+    """Episodes `begin` to `end`, the last not included, in which `p` alone learns."""
+    for t in range(begin, end):
+        start(seed, t, p, scratch.rng)
+        length = sample(p, epsilon, game, table, scratch)
+        outcome_regrets(p, epsilon, length, game, table, scratch)
+        online_average(p, float(t) ** power, length, game, table, scratch)
+        settle(p, learner, length, game, table, scratch)
+
+
+@kernel
+def probing(begin, end, seed, power, learner, epsilon, game, table, scratch):
+    """Iterations `begin` to `end`, the last not included."""
+    two = game.num_players == 2
+    for t in range(begin, end):
+        weight = float(t) ** power
+        for p in range(game.num_players):
+            start(seed, t, p, scratch.rng)
+            length = probe(p, epsilon, weight if two else 0.0, game, table, scratch)
+            settle(p, learner, length, game, table, scratch)
+        if not two:
+            visit(seed, t, weight, game, table, scratch)

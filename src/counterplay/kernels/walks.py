@@ -1,0 +1,232 @@
+"""Walks that branch: chance, external and average strategy sampling.
+
+`game` holds nodes and utilities, `table` what is learned, `scratch` room to work. A node names its
+player, its first child, the number of its children, and `first`: where its actions stand in the
+table, or the row of its utilities. Chance is a player too, whose actions stand in `policy` only.
+
+A walk leaves the policy alone and lists the traverser's nodes in `scratch.met`; then their infosets
+learn. `scratch.tally` counts the nodes touched and the nodes listed.
+"""
+
+from __future__ import annotations
+
+from numba import njit
+
+from counterplay.kernels.draws import add_average, choose, include, learn, start, visit
+
+kernel = njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+CHANCE, TERMINAL = -1, -2
+
+
+@kernel
+def settle(learner, game, table, scratch):
+    """Let the infosets of all nodes met learn."""
+    for m in range(scratch.tally[1]):
+        node = game.nodes[scratch.met[m]]
+        learn(learner, node.first, node.first + node.count, table.regret, table.policy)
+    scratch.tally[1] = 0
+
+
+@kernel
+def chance_walk(p, weight, game, table, scratch):
+    """Sample chance alone. At the nodes of `p`, with the other players' reach cf:
+
+    regret     = regret + cf * (u(a) - u)
+    policy_sum = policy_sum + weight * own reach * policy
+    """
+    nodes, utility, tally, met = game.nodes, game.utility, scratch.tally, scratch.met
+    regret, policy, policy_sum = table.regret, table.policy, table.policy_sum
+    at, action, value = scratch.node, scratch.action, scratch.value
+    reach, cf_reach = scratch.reach, scratch.sampled
+    n, depth, own, cf = 0, 0, 1.0, 1.0
+    while True:
+        node = nodes[n]
+        tally[0] += 1
+        u = 0.0
+        if node.player == CHANCE:
+            n = node.child + choose(policy, node.first, node.count, 0.0, scratch.rng)
+            continue
+        if node.player == TERMINAL:
+            u = utility[node.first, p]
+        else:
+            at[depth], action[depth], value[depth] = n, -1, 0.0
+            reach[depth], cf_reach[depth] = own, cf
+            depth += 1
+        while depth > 0:  # take `u` back to the node above, until one has an action left to try
+            d = depth - 1
+            node = nodes[at[d]]
+            first, k = node.first, action[d]
+            if k >= 0:
+                value[d] += policy[first + k] * u
+                if node.player == p:
+                    regret[first + k] += cf_reach[d] * u
+            k += 1
+            if k < node.count:
+                action[d] = k
+                own, cf = reach[d], cf_reach[d]
+                if node.player == p:
+                    own *= policy[first + k]
+                else:
+                    cf *= policy[first + k]
+                n = node.child + k
+                break
+            u = value[d]
+            if node.player == p:
+                for s in range(first, first + node.count):
+                    regret[s] -= cf_reach[d] * u
+                add_average(first, first + node.count, weight * reach[d], policy, policy_sum)
+                met[tally[1]] = at[d]
+                tally[1] += 1
+            depth = d
+        if depth == 0:
+            return
+
+
+@kernel
+def external_walk(p, weight, game, table, scratch):
+    """Sample chance and the others. At the nodes of `p`: regret = regret + u(a) - u.
+
+    At the others' nodes: policy_sum = policy_sum + weight * policy.
+    """
+    nodes, utility, tally, met = game.nodes, game.utility, scratch.tally, scratch.met
+    regret, policy, policy_sum = table.regret, table.policy, table.policy_sum
+    at, action, value = scratch.node, scratch.action, scratch.value
+    n, depth = 0, 0
+    while True:
+        node = nodes[n]
+        tally[0] += 1
+        first = node.first
+        if node.player == p:
+            at[depth], action[depth], value[depth] = n, 0, 0.0
+            depth += 1
+            n = node.child
+            continue
+        if node.player != TERMINAL:
+            if node.player != CHANCE:
+                add_average(first, first + node.count, weight, policy, policy_sum)
+            n = node.child + choose(policy, first, node.count, 0.0, scratch.rng)
+            continue
+        u = utility[first, p]
+        while depth > 0:
+            d = depth - 1
+            node = nodes[at[d]]
+            first, k = node.first, action[d]
+            regret[first + k] += u
+            value[d] += policy[first + k] * u
+            k += 1
+            if k < node.count:
+                action[d] = k
+                n = node.child + k
+                break
+            u = value[d]
+            for s in range(first, first + node.count):
+                regret[s] -= u
+            met[tally[1]] = at[d]
+            tally[1] += 1
+            depth = d
+        if depth == 0:
+            return
+
+
+@kernel
+def inclusion(scheme, first, last, k, policy_sum):
+    """The probability of trying action `k` of an infoset in average strategy sampling."""
+    epsilon, tau, beta = scheme
+    total = beta
+    for s in range(first, last):
+        total += policy_sum[s]
+    if total <= 0.0:
+        return 1.0
+    return min(1.0, max(epsilon, (beta + tau * policy_sum[first + k]) / total))
+
+
+@kernel
+def average_walk(p, weight, scheme, game, table, scratch):
+    """`external_walk`, but `p` tries each action only with probability rho = `inclusion`.
+
+    With q the product of all rho above, and v(a) = u(a) / rho if the action is tried, else 0:
+    regret = regret + (v(a) - v) / q, and the others' averages count weight / q.
+    """
+    nodes, utility, tally, met = game.nodes, game.utility, scratch.tally, scratch.met
+    regret, policy, policy_sum = table.regret, table.policy, table.policy_sum
+    at, action, value = scratch.node, scratch.action, scratch.value
+    reach, rho = scratch.reach, scratch.sampled
+    n, depth, q = 0, 0, 1.0
+    while True:
+        node = nodes[n]
+        tally[0] += 1
+        first, u = node.first, 0.0
+        if node.player == p:
+            at[depth], action[depth], value[depth], reach[depth] = n, -1, 0.0, q
+            depth += 1
+        elif node.player == TERMINAL:
+            u = utility[first, p]
+        else:
+            if node.player != CHANCE:
+                add_average(first, first + node.count, weight / q, policy, policy_sum)
+            n = node.child + choose(policy, first, node.count, 0.0, scratch.rng)
+            continue
+        while depth > 0:
+            d = depth - 1
+            node = nodes[at[d]]
+            first, last, k = node.first, node.first + node.count, action[d]
+            if k >= 0:
+                u /= rho[d]
+                value[d] += policy[first + k] * u
+                regret[first + k] += u / reach[d]
+            k += 1
+            while k < node.count:
+                rho[d] = inclusion(scheme, first, last, k, policy_sum)
+                if include(rho[d], scratch.rng):
+                    break
+                k += 1
+            if k < node.count:
+                action[d] = k
+                n, q = node.child + k, reach[d] * rho[d]
+                break
+            u = value[d]
+            for s in range(first, last):
+                regret[s] -= u / reach[d]
+            met[tally[1]] = at[d]
+            tally[1] += 1
+            depth = d
+        if depth == 0:
+            return
+
+
+@kernel
+def chance_sampling(begin, end, seed, power, learner, game, table, scratch):
+    """Iterations `begin` to `end`, the last not included."""
+    for t in range(begin, end):
+        for p in range(game.num_players):
+            start(seed, t, p, scratch.rng)
+            chance_walk(p, float(t) ** power, game, table, scratch)
+            settle(learner, game, table, scratch)
+
+
+@kernel
+def external_sampling(begin, end, seed, power, learner, game, table, scratch):
+    """Iterations `begin` to `end`, the last not included."""
+    two = game.num_players == 2
+    for t in range(begin, end):
+        weight = float(t) ** power
+        for p in range(game.num_players):
+            start(seed, t, p, scratch.rng)
+            external_walk(p, weight if two else 0.0, game, table, scratch)
+            settle(learner, game, table, scratch)
+        if not two:
+            visit(seed, t, weight, game, table, scratch)
+
+
+@kernel
+def average_sampling(begin, end, seed, power, learner, scheme, game, table, scratch):
+    """Iterations `begin` to `end`, the last not included."""
+    two = game.num_players == 2
+    for t in range(begin, end):
+        weight = float(t) ** power
+        for p in range(game.num_players):
+            start(seed, t, p, scratch.rng)
+            average_walk(p, weight if two else 0.0, scheme, game, table, scratch)
+            settle(learner, game, table, scratch)
+        if not two:
+            visit(seed, t, weight, game, table, scratch)

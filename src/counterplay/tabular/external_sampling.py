@@ -1,0 +1,55 @@
+"""External sampling: the traverser tries everything, everybody else is sampled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from counterplay.kernels import walks
+from counterplay.sampled import SampledGame
+from counterplay.tabular import sampling, settings
+from counterplay.tree import Tree
+
+
+@dataclass(frozen=True)
+class ExternalSampling:
+    """External-sampling MCCFR (Lanctot, Waugh, Zinkevich and Bowling, 2009). At t = 1, 2, ...:
+
+        one walk for each player in turn: chance and the others draw one action, it tries all
+        regret     = regret + u(a) - sum over b of policy(b) * u(b)      at its own nodes
+        policy_sum = policy_sum + t**gamma * policy                      at the others' nodes
+        policy     = regret_matching(regret), after the walk
+
+    What was not sampled cancels: regrets need no weight, and an infoset is met as often as its
+    player's own reach says. That holds between two players. With more, a third one's reach would
+    bias the average; then each player's is kept along an episode of its own, in which the others
+    play uniformly. (Gibson, 2014, expands all actions instead; others update one opponent, with
+    bias.) Actions are drawn at every node, not once per infoset and walk.
+    """
+
+    gamma: float = 0.0  # iteration t counts t**gamma times in the average
+    plus: bool = False  # keep regrets at zero or above: regret matching+
+    eta: float = 0.0  # if positive, Hedge at this rate instead of regret matching
+    workers: int = 1  # walks per player and iteration, each on a core of its own
+    on_rules: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        settings.check("external_sampling", self)
+
+    def init(self, tree: Tree | SampledGame, seed: int = 0) -> Any:
+        return sampling.new_memory(tree, seed, self.workers)
+
+    def step(self, tree: Tree | SampledGame, memory: Any, iterations: int = 1) -> Any:
+        rule = settings.learner(self)
+        return sampling.iterate(tree, memory, iterations, walks.external_sampling, self.gamma, rule)
+
+    def policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
+        return self.average_policy(tree, memory)
+
+    def average_policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
+        """Iteration t counts t**gamma times."""
+        return sampling.average_policy(tree, memory)
+
+    def current_policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
+        """The last iterate."""
+        return sampling.current_policy(tree, memory)

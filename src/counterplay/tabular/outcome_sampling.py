@@ -1,0 +1,63 @@
+"""Outcome sampling: one episode per player and iteration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from counterplay.kernels import episodes
+from counterplay.sampled import SampledGame
+from counterplay.tabular import sampling, settings
+from counterplay.tree import Tree
+
+
+@dataclass(frozen=True)
+class OutcomeSampling:
+    """Outcome-sampling MCCFR (Lanctot, Waugh, Zinkevich and Bowling, 2009). At t = 1, 2, ...:
+
+        one episode for each player in turn, which explores with epsilon of uniform play
+        v(a)       = u / q(a) for the action taken, with probability q(a); 0 for the others
+        regret     = regret + (v(a) - sum over b of policy(b) * v(b)) / Q     at its own nodes
+        policy     = regret_matching(regret), after the walk
+
+    with u the value of the rest, taken back as sum over b of policy(b) * v(b), and Q the player's
+    own probability of sampling the node; the rest cancels. The average, either
+
+        policy_sum = policy_sum + t**gamma * own reach / sampling reach * policy  at its own nodes
+        policy_sum = policy_sum + (weight since last counted) * own reach * policy    at the others'
+
+    The first, stochastically weighted, is right on average for any number of players. The second,
+    `lazy`, lets the policy an infoset has now stand for all iterations it was not met: less noise,
+    some bias. What an infoset still lacks is added when the policy is asked for. Listings
+    of the recursion often write a where the sampled action is meant, and leave v(a) open.
+    """
+
+    epsilon: float = 0.6  # uniform part of what the traverser samples
+    lazy: bool = False  # average by the last iteration counted instead of by weights
+    gamma: float = 0.0  # iteration t counts t**gamma times in the average
+    workers: int = 1  # walks per player and iteration, each on a core of its own
+    on_rules: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        settings.check("outcome_sampling", self)
+
+    def init(self, tree: Tree | SampledGame, seed: int = 0) -> Any:
+        return sampling.new_memory(tree, seed, self.workers, lazy=self.lazy)
+
+    def step(self, tree: Tree | SampledGame, memory: Any, iterations: int = 1) -> Any:
+        kernel = episodes.lazy_outcome_sampling if self.lazy else episodes.outcome_sampling
+        rule, epsilon = settings.learner(self), float(self.epsilon)
+        return sampling.iterate(tree, memory, iterations, kernel, self.gamma, rule, epsilon)
+
+    def policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
+        return self.average_policy(tree, memory)
+
+    def average_policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
+        """Iteration t counts t**gamma times."""
+        if self.lazy:
+            return sampling.lazy_average_policy(tree, memory, self.gamma)
+        return sampling.average_policy(tree, memory)
+
+    def current_policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
+        """The last iterate."""
+        return sampling.current_policy(tree, memory)

@@ -1,0 +1,58 @@
+"""Probing: outcome sampling that looks at what it leaves out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from counterplay.kernels import episodes
+from counterplay.sampled import SampledGame
+from counterplay.tabular import sampling, settings
+from counterplay.tree import Tree
+
+
+@dataclass(frozen=True)
+class Probing:
+    """MCCFR with probing (Gibson, Lanctot, Burch, Szafron and Bowling, 2012). At t = 1, 2, ...:
+
+        one path for each player in turn, which follows one of its actions, drawn from
+        epsilon * uniform + (1 - epsilon) * policy, and sees what the others lead to by a probe
+        u(a)       = the path's value where it goes on, else the utility of one roll-out
+        regret     = regret + (u(a) - sum over b of policy(b) * u(b)) / q     at its own nodes
+        policy_sum = policy_sum + t**gamma * policy / q                       at the others' nodes
+        policy     = regret_matching(regret), after the walk
+
+    with q the player's own probability of sampling the node. No action counts as worth nothing just
+    because it was not followed, so estimates vary less. More than two players keep their averages
+    as in external sampling.
+    """
+
+    epsilon: float = 0.5  # uniform part of what the traverser follows
+    gamma: float = 0.0  # iteration t counts t**gamma times in the average
+    plus: bool = False  # keep regrets at zero or above: regret matching+
+    eta: float = 0.0  # if positive, Hedge at this rate instead of regret matching
+    workers: int = 1  # walks per player and iteration, each on a core of its own
+    on_rules: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        settings.check("probing", self)
+
+    def init(self, tree: Tree | SampledGame, seed: int = 0) -> Any:
+        return sampling.new_memory(tree, seed, self.workers)
+
+    def step(self, tree: Tree | SampledGame, memory: Any, iterations: int = 1) -> Any:
+        rule, epsilon = settings.learner(self), float(self.epsilon)
+        return sampling.iterate(
+            tree, memory, iterations, episodes.probing, self.gamma, rule, epsilon
+        )
+
+    def policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
+        return self.average_policy(tree, memory)
+
+    def average_policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
+        """Iteration t counts t**gamma times."""
+        return sampling.average_policy(tree, memory)
+
+    def current_policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
+        """The last iterate."""
+        return sampling.current_policy(tree, memory)

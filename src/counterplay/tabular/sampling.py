@@ -1,0 +1,189 @@
+"""What the Monte Carlo CFR family shares: the memory, workers, and averages.
+
+Every member walks the tree once per player and iteration and sees only part of it. On a tree the
+walks are compiled. On a `SampledGame` the same source runs as plain Python on the rules.
+
+Reproducible: the draws of a walk depend on the seed, the worker, the iteration and the player, and
+on nothing else. Same seed and same number of workers: same bits, however the run is cut into steps.
+
+Workers: in one iteration each of W workers does one walk per player, on tables of its own. Every
+`ROUND` iterations all go on with the mean of their regrets, R = R_old + mean of (R_w - R_old), so
+that an iteration counts once however many walks estimate it. (With the sum, workers who have all
+found the same correction would make it W times.) Averages of policies are added up. Guesses at
+values (baselines) stay with their worker.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from counterplay.errors import ConfigError
+from counterplay.kernels import draws, sweeps
+from counterplay.kernels.bundles import Arena, Scratch, Table
+from counterplay.policy import Policy, normalised_policy, uniform_policy
+from counterplay.sampled import SampledGame, SampledMemory, SampledPolicy, sample_rules
+from counterplay.tabular.settings import Learner
+from counterplay.threads import run_parts
+from counterplay.tree import Floats, Ints, Tree
+
+ROUND = 5_000  # iterations between two merges
+
+
+@dataclass
+class SampleMemory:
+    """What the family keeps on a tree; every one of W workers has a row of its own."""
+
+    iteration: int
+    seed: Ints  # [W]
+    touched: Ints  # [W] nodes, counted as often as they were visited
+    regret: Floats  # [W, S]
+    policy: Floats  # [W, S + C] the current one, with the probabilities of chance behind it
+    policy_sum: Floats  # [W, S]
+    visits: Floats  # [W, S] the last iteration counted by the lazy average; [W, 0] if unused
+    baseline: Floats  # [W, B] guesses at values; [W, 0] if unused
+
+
+def new_memory(
+    tree: Tree | SampledGame, seed: int, workers: int, *, lazy: bool = False, guesses: str = ""
+) -> Any:
+    """No regrets, the uniform policy; `guesses` says what baselines are kept for, if any."""
+    if isinstance(tree, SampledGame):
+        if workers > 1:
+            raise ConfigError(f"workers is {workers}, must be 1 on a game that is not unrolled")
+        state = np.random.SeedSequence(seed).generate_state(1, np.uint64)
+        return SampledMemory(0, int(state[0]), guesses)
+    policy = np.append(uniform_policy(tree).probabilities, tree.chance_policy)
+    baseline = np.zeros(0)
+    if guesses == "augmented":
+        baseline = np.zeros(int(tree.augmented.max()) + 1)
+    elif guesses == "history":
+        values = np.zeros((tree.num_nodes, tree.num_players))
+        values[tree.terminals] = tree.utility
+        baseline = values.ravel()
+    size = tree.num_sequences
+    return SampleMemory(
+        iteration=0,
+        seed=np.random.SeedSequence(seed).generate_state(workers, np.uint64),
+        touched=np.zeros(workers, np.int64),
+        regret=np.zeros((workers, size)),
+        policy=np.tile(policy, (workers, 1)),
+        policy_sum=np.zeros((workers, size)),
+        visits=np.zeros((workers, size if lazy else 0)),
+        baseline=np.tile(baseline, (workers, 1)),
+    )
+
+
+def iterate(
+    tree: Tree | SampledGame,
+    memory: Any,
+    iterations: int,
+    kernel: Any,
+    power: Any,
+    rule: Learner,
+    *settings: Any,
+    guesses: str = "",
+) -> Any:
+    """So many iterations of a kernel, by all workers; returns the memory."""
+    if isinstance(tree, SampledGame):
+        return sample_rules(tree, memory, iterations, kernel, power, rule, *settings)
+    workers = memory.seed.size
+    arena = Arena(tree.rows, tree.utility, _slots(tree, guesses), tree.num_players)
+    rooms = [_scratch(tree) for _ in range(workers)]
+    end = memory.iteration + iterations
+    while memory.iteration < end:
+        begin = memory.iteration + 1
+        after = (
+            end + 1
+            if workers == 1
+            else min(end, memory.iteration + ROUND - memory.iteration % ROUND) + 1
+        )
+
+        def work(first: int, last: int, begin: int = begin, after: int = after) -> None:
+            for w in range(first, last):
+                kernel(
+                    begin,
+                    after,
+                    memory.seed[w],
+                    power,
+                    rule,
+                    *settings,
+                    arena,
+                    _table(memory, w),
+                    rooms[w],
+                )
+
+        run_parts(work, [(w, w + 1) for w in range(workers)])
+        memory.iteration = after - 1
+        if workers > 1 and memory.iteration % ROUND == 0:
+            _merge(tree, memory, rule)
+    memory.touched += [room.tally[0] for room in rooms]
+    return memory
+
+
+def _merge(tree: Tree, memory: SampleMemory, rule: Learner) -> None:
+    """Give all workers the mean of their regrets, and the policy that follows from it."""
+    mean = memory.regret.mean(axis=0)
+    draws.learn_all(rule, tree.offset, mean, memory.policy[0])
+    memory.regret[:] = mean
+    memory.policy[1:] = memory.policy[0]
+
+
+def average_policy(tree: Tree | SampledGame, memory: Any) -> Any:
+    """The average of all iterations, of all workers."""
+    if isinstance(tree, SampledGame):
+        return SampledPolicy(tree, memory, memory.policy_sum)
+    return normalised_policy(tree, memory.policy_sum.sum(axis=0))
+
+
+def lazy_average_policy(tree: Tree | SampledGame, memory: Any, gamma: float) -> Any:
+    """The lazy average with what every infoset still lacks; without that where it is unknown.
+
+    On rules nobody knows the reach of an infoset, and players who forget have several.
+    """
+    if isinstance(tree, SampledGame) or not tree.perfect_recall:
+        return average_policy(tree, memory)
+    total = memory.policy_sum.sum(axis=0)
+    first, counts = tree.offset[:-1], tree.num_actions
+    for policy, visits in zip(memory.policy, memory.visits, strict=True):
+        reach = np.ones(tree.num_sequences + 1)
+        sweeps.forward(tree.form, 0, tree.form.parent.size, policy, reach)
+        lacking = memory.iteration ** (gamma + 1.0) - visits[first] ** (gamma + 1.0)
+        total += np.repeat(lacking, counts) / (gamma + 1.0) * reach[:-1]
+    return normalised_policy(tree, total)
+
+
+def current_policy(tree: Tree | SampledGame, memory: Any) -> Any:
+    """The last iterate; with several workers, the first one's."""
+    if isinstance(tree, SampledGame):
+        return SampledPolicy(tree, memory, memory.policy)
+    return Policy(tree, memory.policy[0, : tree.num_sequences])
+
+
+def _slots(tree: Tree, guesses: str) -> Ints:
+    if guesses == "augmented":
+        return tree.augmented
+    size = tree.num_nodes if guesses else 0
+    slots = np.arange(size * tree.num_players, dtype=np.int32).reshape(size, tree.num_players)
+    slots.flags.writeable = False
+    return slots
+
+
+def _table(memory: SampleMemory, w: int) -> Table:
+    return Table(
+        memory.regret[w],
+        memory.policy[w],
+        memory.policy_sum[w],
+        memory.visits[w],
+        memory.baseline[w],
+    )
+
+
+def _scratch(tree: Tree) -> Scratch:
+    depth = tree.level.size
+    integers = [np.zeros(depth, np.int64) for _ in range(2)]
+    floats = [np.zeros(depth) for _ in range(3)]
+    met = np.empty(tree.num_nodes, np.int64)
+    return Scratch(np.zeros(1, np.uint64), np.zeros(2, np.int64), met, *integers, *floats)

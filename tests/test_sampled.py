@@ -1,0 +1,197 @@
+"""Games that are never unrolled."""
+
+from __future__ import annotations
+
+import copy
+import json
+import tracemalloc
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+import counterplay as cp
+from counterplay.registry import load_algorithm
+from counterplay.sampled import python_draw, python_start
+from tests.conftest import built
+
+LARGE = "liars_dice(numdice=2,dice_sides=4)"  # 33.6 million histories
+
+
+@pytest.mark.parametrize("spec", ["external_sampling", "outcome_sampling(lazy=true)", "vr_mccfr"])
+def test_solves_kuhn(spec, kuhn):
+    result = cp.solve_sampled(cp.KuhnPoker(), load_algorithm(spec), iterations=6000)
+    assert result.size.num_infosets == len(result.policy) == 12
+    assert cp.exploitability(kuhn, result.policy.on(kuhn)) < 0.05  # uniform play: 11/24
+    assert set(result.policy["2b"]) == {"pass", "bet"}
+    assert result.policy["2b"]["bet"] > 0.99
+
+
+def test_a_game_the_builder_refuses():
+    """Tables hold what was met, nothing else; the same run goes on where a tree does not fit."""
+    game = cp.load_game(LARGE)
+    limit = 32 * 2**20
+    with pytest.raises(cp.RunError, match="raise memory_limit"):
+        cp.build_tree(game, memory_limit=limit)
+    sizes = []
+    tracemalloc.start()
+    result = cp.solve_sampled(game, cp.OutcomeSampling(), iterations=1000, report=sizes.append)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < limit / 8
+    assert [size.iteration for size in sizes] == [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
+    infosets = [size.num_infosets for size in sizes]
+    assert infosets == sorted(infosets)
+    assert 1000 < infosets[-1] == len(result.policy) < 655_360
+    assert 0.5 * peak < result.size.num_bytes < 2.0 * peak
+    assert result.size.touched > 10_000
+    assert sum(result.policy["1,4"].values()) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("spec", ["external_sampling", "vr_mccfr", "vr_mccfr_plus(expected=true)"])
+def test_resumed_equals_uninterrupted(spec):
+    game, algorithm = cp.load_game("leduc_poker"), load_algorithm(spec)
+    whole = cp.solve_sampled(game, algorithm, iterations=40, seed=3)
+    part = cp.solve_sampled(game, algorithm, iterations=15, seed=3)
+    memory = copy.deepcopy(part.memory)
+    rest = cp.solve_sampled(game, algorithm, iterations=25, memory=memory)
+    assert rest.size == whole.size
+    for field in fields(whole.memory):
+        assert getattr(rest.memory, field.name) == getattr(whole.memory, field.name)
+
+
+def test_stops_when_asked():
+    ticks = []
+    result = cp.solve_sampled(
+        cp.KuhnPoker(),
+        cp.ExternalSampling(),
+        iterations=10**9,
+        tick=ticks.append,
+        stop=lambda: len(ticks) > 3,
+    )
+    assert result.stopped
+    assert result.size.iteration == ticks[-1] == result.memory.iteration
+
+
+def test_draws_are_those_of_the_kernels():
+    from counterplay.kernels import draws
+
+    compiled, plain = np.zeros(1, np.uint64), [0]
+    for seed, t, stream in ((0, 1, 0), (2**64 - 1, 10**9, 3), (12345678901234567890, 77, 1)):
+        draws.start(np.uint64(seed), t, stream, compiled)
+        python_start(seed, t, stream, plain)
+        for _ in range(100):
+            assert draws.draw(compiled) == python_draw(plain)
+
+
+def test_draws_are_even():
+    from counterplay.kernels import draws
+
+    rng, found = np.zeros(1, np.uint64), []
+    for t in range(2000):  # the first draws of many walks, not many draws of one walk
+        draws.start(np.uint64(1), t, 0, rng)
+        found += [draws.draw(rng) for _ in range(5)]
+    counts, _ = np.histogram(found, 20, (0.0, 1.0))
+    assert ((counts - 500) ** 2 / 500).sum() < 43.8  # chi-square with 19 degrees, 0.1 %
+    first = np.array(found).reshape(-1, 5)
+    assert np.abs(np.corrcoef(first, rowvar=False) - np.eye(5)).max() < 0.08
+    assert abs(np.corrcoef(first[1:, 0], first[:-1, 0])[0, 1]) < 0.08
+
+
+def test_policies_of_infosets_met(kuhn, tmp_path):
+    result = cp.solve_sampled(cp.KuhnPoker(), cp.OutcomeSampling(), iterations=3)
+    policy = result.policy
+    assert len(policy) < 12
+    missing = next(key for key in kuhn.infoset_keys if key not in {k for _, k, _ in policy.items()})
+    with pytest.raises(cp.ConfigError, match="has not been met"):
+        policy[missing]
+    whole = policy.on(kuhn)
+    assert whole[missing] == {"pass": 0.5, "bet": 0.5}
+    policy.save(tmp_path / "kuhn.policy")
+    loaded = cp.load_policy(tmp_path / "kuhn.policy", kuhn)
+    assert (loaded.probabilities == whole.probabilities).all()
+    with pytest.raises(cp.RunError, match="policy for kuhn_poker"):
+        cp.load_policy(tmp_path / "kuhn.policy", built("kuhn_poker(players=3)"))
+    with pytest.raises(cp.ConfigError, match="does not fit"):
+        cp.solve_sampled(Broken("names"), cp.OutcomeSampling()).policy.on(kuhn)
+    policy.to_json(tmp_path / "kuhn.json")
+    stored = json.loads((tmp_path / "kuhn.json").read_text())
+    assert sum(map(len, stored["players"])) == len(policy)
+    policy.to_csv(tmp_path / "kuhn.csv")
+    assert len((tmp_path / "kuhn.csv").read_text().splitlines()) == 1 + 2 * len(policy)
+
+
+def test_players_who_share_a_key():
+    class Pennies(Broken):
+        def infoset_key(self, state, player):
+            return "same"
+
+    policy = cp.solve_sampled(Pennies(), cp.ExternalSampling(), iterations=5).policy
+    with pytest.raises(cp.ConfigError, match="give the player too"):
+        policy["same"]
+    assert set(policy[1, "same"]) == {"heads", "tails"}
+
+
+class Broken:
+    """Matching pennies with a coin toss first, broken in one way."""
+
+    num_players = 2
+
+    def __init__(self, how=""):
+        self.how = how
+
+    def initial_state(self):
+        return ()
+
+    def player(self, state):
+        if not state:
+            return cp.CHANCE
+        if self.how == "player" and len(state) == 2:
+            return 7
+        return len(state) - 1 if len(state) < 3 or self.how == "endless" else cp.TERMINAL
+
+    def actions(self, state):
+        if self.how == "no action":
+            return ()
+        return (0, 1, 2) if self.how == "actions" and state[0] and len(state) == 1 else (0, 1)
+
+    def chance_outcomes(self, state):
+        return [(0, 0.5), (1, 0.6 if self.how == "chance" else 0.5)]
+
+    def next_state(self, state, action):
+        return (*state, action) if self.how != "endless" or len(state) < 2 else state
+
+    def utilities(self, state):
+        gain = 1.0 if state[1] == state[2] else -1.0
+        return (gain,) if self.how == "utilities" else (gain, -gain)
+
+    def infoset_key(self, state, player):
+        return "0" if self.how == "names" else f"player {player}"
+
+    def action_name(self, state, action):
+        return ("heads", "tails", "edge")[action]
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ("chance", r"chance probabilities are \[0.5, 0.6\]"),
+        ("no action", "player 0 has no legal action"),
+        ("actions", "infoset 'player 0' has . actions, . before; history: (heads|tails)"),
+        ("player", r"player\(\) is 7, not in 0..1; history: "),
+        ("utilities", "utilities are"),
+        ("endless", "still not over after 10,000 actions"),
+    ],
+)
+def test_broken_rules(how, message):
+    with pytest.raises(cp.GameError, match=message):
+        cp.solve_sampled(Broken(how), cp.ExternalSampling(), iterations=50)
+
+
+def test_wrong_use():
+    with pytest.raises(cp.ConfigError, match="cfr_plus needs a tree; to sample the rules take"):
+        cp.solve_sampled(cp.KuhnPoker(), cp.CFRPlus())
+    with pytest.raises(cp.ConfigError, match="workers is 2, must be 1 on a game"):
+        cp.solve_sampled(cp.KuhnPoker(), cp.ExternalSampling(workers=2))
+    with pytest.raises(cp.ConfigError, match="iterations is 0, must be at least 1"):
+        cp.solve_sampled(cp.KuhnPoker(), cp.ExternalSampling(), iterations=0)
