@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 from array import array
 from collections.abc import Callable
 from itertools import pairwise
@@ -11,14 +12,15 @@ from typing import Any, NoReturn
 import numpy as np
 
 from counterplay.errors import CounterplayError, GameError, RunError
-from counterplay.estimate import available_memory, estimate_size, gib, peak_bytes
-from counterplay.game import CHANCE, TERMINAL, Game, State, describe_history
+from counterplay.estimate import available_memory, estimate_size, gib, peak_bytes, readable_count
+from counterplay.game import CHANCE, TERMINAL, Game, State, describe_history, title
 from counterplay.registry import spec_of
 from counterplay.tree import Floats, Ints, SequenceForm, Tree, freeze, row_lengths
 
 MAX_HISTORY = 10_000  # a longer one counts as a game that never ends
 REPORT_EVERY = 1 << 15  # nodes between two looks at memory and progress
 ESTIMATE_AT = 1 << 18  # nodes from which a look ahead is worth its time
+ESTIMATE_AFTER = 1.0  # seconds of the same
 PART = 4_096  # infosets of a level that one thread takes at a time, at least
 
 Progress = Callable[[int, int], None]  # nodes so far, nodes expected (0: not known)
@@ -54,7 +56,7 @@ class _Walk:
     def __init__(self, game: Game, memory_limit: int | None, progress: Progress | None):
         self.game, self.progress = game, progress
         self.memory_limit = memory_limit or int(0.8 * available_memory())
-        self.expected = 0
+        self.expected, self.began = 0, time.perf_counter()
         # per node, in the order of the walk
         self.player, self.parent, self.action = array("b"), array("i"), array("i")
         self.depth, self.chance, self.infoset = array("H"), array("d"), array("i")
@@ -184,15 +186,16 @@ class _Walk:
         """Refuse what will not fit, before it is too late, and report progress."""
         if self.depth[node] > MAX_HISTORY:
             self.fail(node, f"still not over after {MAX_HISTORY:,} actions", shown=20)
-        if node == ESTIMATE_AT:
+        slow = time.perf_counter() - self.began > ESTIMATE_AFTER
+        if not self.expected and (node >= ESTIMATE_AT or (node and slow)):
             self.expected = int(estimate_size(self.game, seconds=0.2).num_nodes)
         nodes = max(node + 1, self.expected)
         # the walk meets new infosets most often at its beginning, so their share only falls
         needed = peak_bytes(nodes, nodes / (node + 1) * len(self.owner))
         if needed > self.memory_limit:
             raise RunError(
-                f"{spec_of(self.game)} has about {nodes:,} nodes: its tree takes about "
-                f"{gib(needed)}, and only {gib(self.memory_limit)} may be used; "
+                f"{spec_of(self.game)} has about {readable_count(nodes)} nodes: its tree takes "
+                f"about {gib(needed)}, and only {gib(self.memory_limit)} may be used; "
                 "choose smaller parameters or raise memory_limit"
             )
         if self.progress and node:
@@ -206,7 +209,7 @@ class _Walk:
             actions.append(self.action[node])
             node = self.parent[node]
         where = describe_history(self.game, actions[::-1][:shown])
-        raise GameError(f"{type(self.game).__name__}: {problem}; history: {where}") from cause
+        raise GameError(f"{title(self.game)}: {problem}; history: {where}") from cause
 
     def tree(self) -> Tree:
         """Sort nodes into level order, infosets into player and level order, and renumber all."""
