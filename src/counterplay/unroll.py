@@ -12,7 +12,14 @@ from typing import Any, NoReturn
 import numpy as np
 
 from counterplay.errors import CounterplayError, GameError, RunError
-from counterplay.estimate import available_memory, estimate_size, gib, peak_bytes, readable_count
+from counterplay.estimate import (
+    available_memory,
+    estimate_size,
+    gib,
+    peak_bytes,
+    readable_count,
+    resident_memory,
+)
 from counterplay.game import CHANCE, TERMINAL, Game, State, describe_history, title
 from counterplay.registry import spec_of
 from counterplay.tree import Floats, Ints, SequenceForm, Tree, freeze, row_lengths
@@ -57,6 +64,7 @@ class _Walk:
         self.game, self.progress = game, progress
         self.memory_limit = memory_limit or int(0.8 * available_memory())
         self.expected, self.began = 0, time.perf_counter()
+        self.resident = resident_memory()
         # per node, in the order of the walk
         self.player, self.parent, self.action = array("b"), array("i"), array("i")
         self.depth, self.chance, self.infoset = array("H"), array("d"), array("i")
@@ -192,6 +200,7 @@ class _Walk:
         nodes = max(node + 1, self.expected)
         # the walk meets new infosets most often at its beginning, so their share only falls
         needed = peak_bytes(nodes, nodes / (node + 1) * len(self.owner))
+        needed = max(needed, resident_memory() - self.resident)  # states or keys may be enormous
         if needed > self.memory_limit:
             raise RunError(
                 f"{spec_of(self.game)} has about {readable_count(nodes)} nodes: its tree takes "
