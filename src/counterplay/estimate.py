@@ -66,7 +66,7 @@ def _probe(game: Game, rng: random.Random, max_history: int = 10_000) -> tuple[f
             actions = list(game.actions(state))
             decisions += width
         width = min(width * len(actions), MOST)
-        size += width
+        size = min(size + width, MOST)
         state = game.next_state(state, rng.choice(actions))
     return size, decisions
 

@@ -25,6 +25,7 @@ from counterplay.registry import spec_of
 from counterplay.tree import Floats, Ints, SequenceForm, Tree, freeze, row_lengths
 
 MAX_HISTORY = 10_000  # a longer one counts as a game that never ends
+FIRST_LOOK = 1 << 6  # nodes before the first look at memory; then the double, and so on up to
 REPORT_EVERY = 1 << 15  # nodes between two looks at memory and progress
 ESTIMATE_AT = 1 << 18  # nodes from which a look ahead is worth its time
 ESTIMATE_AFTER = 1.0  # seconds of the same
@@ -100,7 +101,7 @@ class _Walk:
         # state, parent, action, depth, probability of the action, chance's reach, last sequences
         stack: list[Any] = [(game.initial_state(), -1, -1, 0, 1.0, 1.0, nothing)]
         pop, push = stack.pop, stack.append
-        node = -1
+        node, look = -1, min(FIRST_LOOK, REPORT_EVERY)
         try:
             while stack:
                 state, parent, action, depth, chance, reach, last = pop()
@@ -138,10 +139,14 @@ class _Walk:
                     for action, p in self.outcomes(node, state, player):
                         child = next_state(state, action)
                         push((child, node, action, depth, p, reach * p, last))
-                if not node % REPORT_EVERY:
+                if node >= look:
+                    look += min(node, REPORT_EVERY)
                     self.look_around(node)
         except CounterplayError:
             raise
+        except MemoryError as error:
+            problem = f"out of memory after {node:,} nodes; choose smaller parameters"
+            raise RunError(f"{spec_of(game)}: {problem}") from error
         except Exception as error:
             if self.player and self.player[-1] >= game.num_players:
                 who = f"player {self.player[-1]}, but there are {game.num_players} players"
@@ -195,7 +200,7 @@ class _Walk:
         if self.depth[node] > MAX_HISTORY:
             self.fail(node, f"still not over after {MAX_HISTORY:,} actions", shown=20)
         slow = time.perf_counter() - self.began > ESTIMATE_AFTER
-        if not self.expected and (node >= ESTIMATE_AT or (node and slow)):
+        if not self.expected and (node >= ESTIMATE_AT or slow):
             self.expected = int(estimate_size(self.game, seconds=0.2).num_nodes)
         nodes = max(node + 1, self.expected)
         # the walk meets new infosets most often at its beginning, so their share only falls
@@ -207,7 +212,7 @@ class _Walk:
                 f"about {gib(needed)}, and only {gib(self.memory_limit)} may be used; "
                 "choose smaller parameters or raise memory_limit"
             )
-        if self.progress and node:
+        if self.progress and node >= REPORT_EVERY:
             self.progress(node, self.expected)
 
     def fail(

@@ -17,7 +17,7 @@ def convert(
         Path, typer.Argument(metavar="FILE", help="Where to; ends in .efg, .nfg or .json.")
     ],
 ) -> None:
-    """Write a game, from a file or by name, as a Gambit or JSON file; numbers stay exact."""
+    """Write a game as a Gambit or JSON file; numbers stay exact."""
     from counterplay.interop.files import check_game_file, save_game
     from counterplay.registry import load_game
 

@@ -73,12 +73,13 @@ def _has_key(kind: Any) -> bool:
 def _load_rules(name: str) -> Any:
     """OpenSpiel's game, with its complaints as ours."""
     pyspiel = import_pyspiel()
-    if name.startswith("python_"):
-        importlib.import_module("open_spiel.python.games")  # registers them
     try:
         given = pyspiel.game_parameters_from_string(name)
-        kinds = {kind.short_name: kind for kind in pyspiel.registered_games()}
         short = given.pop("name", "")
+        kinds = {kind.short_name: kind for kind in pyspiel.registered_games()}
+        if short not in kinds:
+            importlib.import_module("open_spiel.python.games")  # registers those written in Python
+            kinds = {kind.short_name: kind for kind in pyspiel.registered_games()}
         if short not in kinds:
             raise ConfigError(f"OpenSpiel has no game {short!r}{suggestion(short, kinds)}")
         known = kinds[short].parameter_specification
