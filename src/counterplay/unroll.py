@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, NoReturn
 
@@ -118,7 +118,7 @@ class _Walk:
                     infoset = recall.get((player, key, last[player]))
                     actions = actions_at(state)
                     if infoset is None:
-                        infoset = self.add_infoset(node, state, player, key, last[player])
+                        infoset = self.add_infoset(node, state, player, key, last[player], actions)
                     known = legal[merged[infoset]]
                     if actions != known and tuple(actions) != known:
                         problem = f"has actions {tuple(actions)} here but {known} elsewhere"
@@ -153,10 +153,11 @@ class _Walk:
                 self.fail(node, f"the one to act is {who}", error)
             self.fail(node, f"the rules raised {type(error).__name__}: {error}", error)
 
-    def add_infoset(self, node: int, state: State, player: int, key: str, last: int) -> int:
+    def add_infoset(
+        self, node: int, state: State, player: int, key: str, last: int, legal: Sequence[int]
+    ) -> int:
         """The number of an infoset not met before."""
-        game = self.game
-        actions = tuple(game.actions(state))
+        game, actions = self.game, tuple(legal)
         if not actions or len(set(actions)) < len(actions):
             self.fail(node, f"player {player} has the actions {actions}: none, or one twice")
         infoset = self.recall[player, key, last] = len(self.owner)

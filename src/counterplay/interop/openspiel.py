@@ -173,6 +173,7 @@ class InTurnState(NamedTuple):
 
     spiel: Any
     player: int
+    actions: tuple[int, ...] | None = None  # legal ones, in a simultaneous move
     pending: tuple[int, ...] = ()  # secret choices of a simultaneous move, player 0's first
     views: tuple[str, ...] = ()  # by player; empty where OpenSpiel's strings tell all
 
@@ -201,39 +202,38 @@ class InTurn(OpenSpielGame):
 
     def _state(self, spiel: Any, views: tuple[str, ...]) -> InTurnState:
         player = spiel.current_player()
-        if player != self._together:
-            return InTurnState(spiel, TERMINAL if player == self._over else player, (), views)
-        pending = self._pass_over(spiel, ())
-        return InTurnState(spiel, len(pending), pending, views)
+        if player == self._together:
+            return self._turn(spiel, (), views)
+        return InTurnState(spiel, TERMINAL if player == self._over else player, None, (), views)
 
-    def _pass_over(self, spiel: Any, pending: tuple[int, ...]) -> tuple[int, ...]:
-        """The choices so far, with action 0 for players who are next and have none."""
-        while len(pending) < self._num_players and not spiel.legal_actions(len(pending)):
-            pending = (*pending, 0)
-        return pending
+    def _turn(self, spiel: Any, pending: tuple[int, ...], views: tuple[str, ...]) -> InTurnState:
+        """The next turn of a simultaneous move, or what comes after it."""
+        while (player := len(pending)) < self._num_players:
+            actions = spiel.legal_actions(player)
+            if actions:
+                return InTurnState(spiel, player, tuple(actions), pending, views)
+            pending = (*pending, 0)  # what OpenSpiel takes from who has no choice
+        after = spiel.clone()
+        after.apply_actions(pending)
+        return self._state(after, views)
 
     def player(self, state: InTurnState) -> int:
         return state.player
 
-    def actions(self, state: InTurnState) -> list[int]:
-        return state.spiel.legal_actions(state.player)
+    def actions(self, state: InTurnState) -> Sequence[int]:
+        return state.spiel.legal_actions() if state.actions is None else state.actions
 
     def chance_outcomes(self, state: InTurnState) -> list[tuple[int, float]]:
         return state.spiel.chance_outcomes()
 
     def next_state(self, state: InTurnState, action: int) -> InTurnState:
-        spiel, player, pending, views = state
+        spiel, player, actions, pending, views = state
         if views and player >= 0:
             seen = f"{self.infoset_key(state, player)}>{action}\n"
             views = (*views[:player], seen, *views[player + 1 :])
-        if spiel.current_player() != self._together:
+        if actions is None:
             return self._state(spiel.child(action), views)
-        pending = self._pass_over(spiel, (*pending, action))
-        if len(pending) < self._num_players:
-            return InTurnState(spiel, len(pending), pending, views)
-        after = spiel.clone()
-        after.apply_actions(pending)
-        return self._state(after, views)
+        return self._turn(spiel, (*pending, action), views)
 
     def utilities(self, state: InTurnState) -> list[float]:
         return state.spiel.returns()
@@ -241,7 +241,8 @@ class InTurn(OpenSpielGame):
     def infoset_key(self, state: InTurnState, player: int) -> str:
         if state.views:
             return state.views[player] + state.spiel.observation_string(player)
-        return super().infoset_key(state.spiel, player)
+        spiel = state.spiel
+        return spiel.information_state_string(player) if self._described else spiel.history_str()
 
     def action_name(self, state: InTurnState, action: int) -> str:
         return state.spiel.action_to_string(state.player, action)
