@@ -6,6 +6,7 @@ import random
 import re
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -362,6 +363,14 @@ def test_deep_and_long_files_do_not_hang():
         read_efg(HEAD + 't "" 1 "" { ' + "9" * 100_000 + " 1 }")
     with pytest.raises(cp.GameError, match="line 1, column 1"):
         read_json("[" * 100_000)
+
+
+def test_the_example_in_the_docs():
+    text = (Path(__file__).parents[2] / "docs" / "interop.md").read_text()
+    game = read_json(re.search(r"```json\n(.*?)```", text, re.DOTALL)[1])
+    tree = cp.build_tree(game)
+    assert (tree.num_nodes, tree.num_infosets) == (7, 1)
+    assert cp.best_response(tree, cp.uniform_policy(tree), 0).value == pytest.approx(1 / 6)
 
 
 pyspiel = pytest.importorskip("pyspiel")
