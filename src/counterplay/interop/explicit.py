@@ -46,19 +46,13 @@ class Node(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ExplicitGame:
-    """A tree written out node by node, the root first and every subtree in one piece.
-
-    A player's utility is the sum of what the outcomes on the way to a terminal node give it.
-    """
+class WrittenGame:
+    """What trees and tables have in common."""
 
     title: str
     players: tuple[str, ...]
     comment: str
-    infosets: tuple[Infoset, ...]
-    outcomes: tuple[Outcome, ...]
-    nodes: tuple[Node, ...]
-    path: str = field(default="", compare=False)  # the file it came from
+    path: str = field(default="", compare=False, kw_only=True)  # the file it came from
 
     @property
     def spec(self) -> str:
@@ -67,6 +61,18 @@ class ExplicitGame:
     @property
     def num_players(self) -> int:
         return len(self.players)
+
+
+@dataclass(frozen=True)
+class ExplicitGame(WrittenGame):
+    """A tree written out node by node, the root first and every subtree in one piece.
+
+    A player's utility is the sum of what the outcomes on the way to a terminal node give it.
+    """
+
+    infosets: tuple[Infoset, ...]
+    outcomes: tuple[Outcome, ...]
+    nodes: tuple[Node, ...]
 
     def initial_state(self) -> int:
         return 0
@@ -158,27 +164,15 @@ class ExplicitGame:
 
 
 @dataclass(frozen=True)
-class StrategicGame:
+class StrategicGame(WrittenGame):
     """A table: everyone chooses a strategy at the same time, and the cell says what all get.
 
     Cells stand in the order of counting, the first player's strategy changing fastest.
     """
 
-    title: str
-    players: tuple[str, ...]
-    comment: str
     strategies: tuple[tuple[str, ...], ...]
     outcomes: tuple[Outcome, ...]
     cells: tuple[int, ...]  # index into the outcomes, or NONE
-    path: str = field(default="", compare=False)
-
-    @property
-    def spec(self) -> str:
-        return self.path or type(self).__name__
-
-    @property
-    def num_players(self) -> int:
-        return len(self.players)
 
     def initial_state(self) -> tuple[int, ...]:
         return ()

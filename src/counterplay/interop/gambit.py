@@ -206,7 +206,7 @@ def read_nfg(text: str, path: str = "") -> StrategicGame:
     if not reader.at("end"):
         reader.take("none", END)
     return StrategicGame(
-        title, tuple(players), comment, strategies, tuple(outcomes), tuple(cells), path
+        title, tuple(players), comment, strategies, tuple(outcomes), tuple(cells), path=path
     )
 
 

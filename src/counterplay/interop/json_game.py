@@ -200,5 +200,5 @@ def _table(reader: _Reader, document: dict[str, Any]) -> StrategicGame:
     )
     outcomes, players = tuple(builder.outcomes), builder.players
     return StrategicGame(
-        builder.title, players, builder.comment, strategies, outcomes, cells, reader.path
+        builder.title, players, builder.comment, strategies, outcomes, cells, path=reader.path
     )

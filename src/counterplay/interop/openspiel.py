@@ -140,7 +140,7 @@ class OpenSpielGame:
         player = state.current_player()
         return player if player >= CHANCE else TERMINAL if player == self._over else player
 
-    def actions(self, state: Any) -> list[int]:
+    def actions(self, state: Any) -> Sequence[int]:
         return state.legal_actions()
 
     def chance_outcomes(self, state: Any) -> list[tuple[int, float]]:
