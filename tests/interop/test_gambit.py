@@ -190,6 +190,13 @@ def test_files(tmp_path):
     assert load(str(tmp_path / "bom.nfg")) == read_nfg(DUEL)
 
 
+def test_what_is_too_large_is_refused_at_once(tmp_path):
+    with pytest.raises(
+        cp.RunError, match=r"has about [\d.e+]+ nodes; 3,000,000 can be written out"
+    ):
+        save_game(cp.load_game("goofspiel(num_cards=13)"), tmp_path / "goofspiel.efg")
+
+
 def test_bad_files(tmp_path):
     with pytest.raises(cp.RunError, match=r"there is no file nowhere\.efg"):
         cp.load_game("nowhere.efg")

@@ -39,6 +39,7 @@ class Reader:
 
     def __init__(self, text: str, path: str):
         self.text, self.path = text, path
+        self.numbers: dict[str, Fraction] = {}  # met so far: a file repeats a few many times
         self.words = self._words()
         self.word = next(self.words)
 
@@ -83,7 +84,10 @@ class Reader:
     def number(self, what: str) -> Fraction:
         here = self.word.offset
         text = self.take("number", what)
-        return exact(text, lambda problem: self.fail(problem, here))
+        value = self.numbers.get(text)
+        if value is None:
+            value = self.numbers[text] = exact(text, lambda problem: self.fail(problem, here))
+        return value
 
     def integer(self, what: str) -> int:
         here = self.word.offset

@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any
 
 from counterplay.errors import RunError
+from counterplay.estimate import estimate_size, readable_count
 from counterplay.game import CHANCE, TERMINAL, Game
 from counterplay.interop.explicit import (
     NONE,
@@ -40,7 +41,17 @@ def chances(probabilities: Sequence[float]) -> tuple[Fraction, ...]:
 
 def explicit_game(game: Game) -> ExplicitGame:
     """The tree of any game, with its names; a game that is written out already as it is."""
-    return game if isinstance(game, ExplicitGame) else _Walk(game).run()
+    if isinstance(game, ExplicitGame):
+        return game
+    expected = estimate_size(game, seconds=0.2).num_nodes
+    if expected > 100 * MOST_NODES:  # a guess; only what is far too large is refused for it
+        raise too_large(game, f"about {readable_count(expected)}")
+    return _Walk(game).run()
+
+
+def too_large(game: Game, nodes: str) -> RunError:
+    """The error for a game with more nodes than a file should have."""
+    return RunError(f"{spec_of(game)} has {nodes} nodes; {MOST_NODES:,} can be written out")
 
 
 class _Walk:
@@ -61,7 +72,7 @@ class _Walk:
             state, parent = stack.pop()
             number = len(self.nodes)
             if number >= MOST_NODES:
-                raise RunError(f"{spec_of(game)} has more than {MOST_NODES:,} nodes to write out")
+                raise too_large(game, "more")
             if parent != NONE:
                 self.nodes[parent][2].append(number)
             player = game.player(state)
