@@ -43,7 +43,7 @@ def explicit_game(game: Game) -> ExplicitGame:
     """The tree of any game, with its names; a game that is written out already as it is."""
     if isinstance(game, ExplicitGame):
         return game
-    expected = estimate_size(game, seconds=0.2).num_nodes
+    expected = estimate_size(game, probes=100, seconds=0.2).num_nodes
     if expected > 100 * MOST_NODES:  # a guess; only what is far too large is refused for it
         raise too_large(game, f"about {readable_count(expected)}")
     return _Walk(game).run()
