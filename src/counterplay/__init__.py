@@ -26,6 +26,15 @@ _EXPORTS = {
         "nash_conv",
     ],
     "counterplay.game": ["CHANCE", "TERMINAL", "Game", "check_game"],
+    "counterplay.interop.files": ["save_game"],
+    "counterplay.interop.gymnasium_env": ["BestResponseEnv", "judge_agent"],
+    "counterplay.interop.openspiel_game": ["to_openspiel"],
+    "counterplay.interop.openspiel_policy": [
+        "from_openspiel_policy",
+        "to_pyspiel_policy",
+        "to_python_policy",
+    ],
+    "counterplay.interop.pettingzoo_env": ["CounterplayAEC"],
     "counterplay.matrix.alpha_rank": ["alpha_rank", "single_population_alpha_rank"],
     "counterplay.matrix.checking": [
         "coarse_deviation",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from counterplay.game import CHANCE, TERMINAL, Game
 
 BYTES_PER_NODE, BYTES_PER_INFOSET = 200, 800  # peak while building: benchmarks/memory.py
+MOST = 1e100  # nodes; larger estimates stop here, before they overflow
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,8 @@ def _probe(game: Game, rng: random.Random, max_history: int = 10_000) -> tuple[f
         else:
             actions = list(game.actions(state))
             decisions += width
-        width *= len(actions)
-        size += width
+        width = min(width * len(actions), MOST)
+        size = min(size + width, MOST)
         state = game.next_state(state, rng.choice(actions))
     return size, decisions
 
@@ -85,6 +86,22 @@ def available_memory() -> int:
         return 4 * 2**30
 
 
+def resident_memory() -> int:
+    """Bytes of memory that this process holds now; 0 where the system does not say."""
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, AttributeError):
+        return 0
+
+
+def readable_count(number: float) -> str:
+    """Such as `294,883`, or `4.6e+59` for what nobody would count."""
+    return f"{number:,.0f}" if number < 1e15 else f"{number:.1e}"
+
+
 def gib(num_bytes: float) -> str:
     """Such as `1.5 GiB`."""
+    if num_bytes >= 2**60:
+        return f"{num_bytes / 2**30:.1e} GiB"
     return f"{num_bytes / 2**30:.2g} GiB" if num_bytes < 2**30 else f"{num_bytes / 2**30:.1f} GiB"

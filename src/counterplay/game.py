@@ -82,6 +82,11 @@ class GameReport:
     perfect_recall: bool
 
 
+def title(game: Game) -> str:
+    """What error messages call the game: its class, or where it came from."""
+    return str(getattr(game, "spec", type(game).__name__))
+
+
 def describe_history(game: Game, actions: Sequence[int]) -> str:
     """The history as readable names, such as `deal J, deal Q, pass`; used in error messages."""
     state, names = game.initial_state(), []
@@ -163,7 +168,7 @@ class _Check:
 
     def fail(self, history: Sequence[int], problem: str, cause: Exception | None = None) -> None:
         where = describe_history(self.game, history)
-        raise GameError(f"{type(self.game).__name__}: {problem}; history: {where}") from cause
+        raise GameError(f"{title(self.game)}: {problem}; history: {where}") from cause
 
     def visit(self, state: State, history: tuple[int, ...], pasts: tuple[Any, ...]) -> list[Any]:
         """Check one node and return its children as (state, history, pasts)."""

@@ -86,9 +86,23 @@ REGISTRIES = {
 }
 LISTED = ("game", "algorithm")  # by a command of their own
 
+SOURCES = {  # games from elsewhere, by how the spec begins or how a file name ends
+    "openspiel:": "counterplay.interop.openspiel:load",
+    ".efg": "counterplay.interop.files:load",
+    ".nfg": "counterplay.interop.files:load",
+    ".json": "counterplay.interop.files:load",
+}
+
 
 def load_game(spec: str, **parameters: Any) -> Game:
-    """The game of that name, such as `leduc_poker` or `kuhn_poker(players=3)`."""
+    """The game of that name, such as `leduc_poker` or `kuhn_poker(players=3)`.
+
+    Also games from elsewhere: `openspiel:leduc_poker`, or the name of an `.efg`, `.nfg` or `.json`
+    file.
+    """
+    for mark in SOURCES:
+        if spec.strip().startswith(mark) or spec.strip().endswith(mark):
+            return find_class(SOURCES, mark)(spec.strip(), **parameters)
     return _load("game", GAMES, spec, parameters)
 
 
@@ -112,8 +126,8 @@ def load_searcher(spec: str, **parameters: Any) -> Any:
     return _load("searcher", SEARCHERS, spec, parameters)
 
 
-def find_class(registry: dict[str, str], name: str) -> type:
-    """Import the class that stands under `name`."""
+def find_class(registry: dict[str, str], name: str) -> Any:
+    """Import the class, or the loader, that stands under `name`."""
     module, attribute = registry[name].split(":")
     try:
         return getattr(importlib.import_module(module), attribute)
@@ -124,7 +138,12 @@ def find_class(registry: dict[str, str], name: str) -> type:
 
 
 def spec_of(thing: Any) -> str:
-    """The string that loads an equal one again; fields at their defaults left out."""
+    """The string that loads an equal one again; fields at their defaults left out.
+
+    A game that was read from elsewhere says itself where from, in `spec`.
+    """
+    if isinstance(getattr(thing, "spec", None), str):
+        return thing.spec
     places = {where: name for known in REGISTRIES.values() for name, where in known.items()}
     kind = type(thing)
     name = places.get(f"{kind.__module__}:{kind.__name__}", kind.__name__)

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from counterplay.assembly import Parts
 from counterplay.errors import CounterplayError, GameError, RunError
-from counterplay.estimate import available_memory, estimate_size, gib, peak_bytes
-from counterplay.game import CHANCE, TERMINAL, Game, State, describe_history
+from counterplay.estimate import (
+    available_memory,
+    estimate_size,
+    gib,
+    peak_bytes,
+    readable_count,
+    resident_memory,
+)
+from counterplay.game import CHANCE, TERMINAL, Game, State, describe_history, title
 from counterplay.registry import spec_of
 from counterplay.tree import Tree
 
 MAX_HISTORY = 10_000  # a longer one counts as a game that never ends
+FIRST_LOOK = 1 << 6  # nodes before the first look at memory; then the double, and so on up to
 REPORT_EVERY = 1 << 15  # nodes between two looks at memory and progress
 ESTIMATE_AT = 1 << 18  # nodes from which a look ahead is worth its time
+ESTIMATE_AFTER = 1.0  # seconds of the same
 
 Progress = Callable[[int, int], None]  # nodes so far, nodes expected (0: not known)
 
@@ -53,7 +63,8 @@ class _Walk(Parts):
         super().__init__(spec_of(game), game.num_players, game)
         self.progress = progress
         self.memory_limit = memory_limit or int(0.8 * available_memory())
-        self.expected = 0
+        self.expected, self.began = 0, time.perf_counter()
+        self.resident = resident_memory()
         self.recall: dict[tuple[int, str, int], int] = {}  # (player, key, last sequence) -> infoset
         self.public: dict[tuple[int, str], int] = {}  # (player, key) -> infoset as the game has it
 
@@ -77,7 +88,7 @@ class _Walk(Parts):
         # state, parent, action, depth, probability of the action, chance's reach, last sequences
         stack: list[Any] = [(game.initial_state(), -1, -1, 0, 1.0, 1.0, nothing)]
         pop, push = stack.pop, stack.append
-        node = -1
+        node, look = -1, min(FIRST_LOOK, REPORT_EVERY)
         try:
             while stack:
                 state, parent, action, depth, chance, reach, last = pop()
@@ -94,7 +105,7 @@ class _Walk(Parts):
                     infoset = recall.get((player, key, last[player]))
                     actions = actions_at(state)
                     if infoset is None:
-                        infoset = self.add_infoset(node, state, player, key, last[player])
+                        infoset = self.add_infoset(node, state, player, key, last[player], actions)
                     known = legal[merged[infoset]]
                     if actions != known and tuple(actions) != known:
                         problem = f"has actions {tuple(actions)} here but {known} elsewhere"
@@ -115,20 +126,25 @@ class _Walk(Parts):
                     for action, p in self.outcomes(node, state, player):
                         child = next_state(state, action)
                         push((child, node, action, depth, p, reach * p, last))
-                if not node % REPORT_EVERY:
+                if node >= look:
+                    look += min(node, REPORT_EVERY)
                     self.look_around(node)
         except CounterplayError:
             raise
+        except MemoryError as error:
+            problem = f"out of memory after {node:,} nodes; choose smaller parameters"
+            raise RunError(f"{spec_of(game)}: {problem}") from error
         except Exception as error:
             if self.player and self.player[-1] >= game.num_players:
                 who = f"player {self.player[-1]}, but there are {game.num_players} players"
                 self.fail(node, f"the one to act is {who}", error)
             self.fail(node, f"the rules raised {type(error).__name__}: {error}", error)
 
-    def add_infoset(self, node: int, state: State, player: int, key: str, last: int) -> int:
+    def add_infoset(
+        self, node: int, state: State, player: int, key: str, last: int, legal: Sequence[int]
+    ) -> int:
         """The number of an infoset not met before."""
-        game = self.game
-        actions = tuple(game.actions(state))
+        game, actions = self.game, tuple(legal)
         if not actions or len(set(actions)) < len(actions):
             self.fail(node, f"player {player} has the actions {actions}: none, or one twice")
         public = self.public.setdefault((player, key), len(self.legal))
@@ -166,18 +182,20 @@ class _Walk(Parts):
         """Refuse what will not fit, before it is too late, and report progress."""
         if self.depth[node] > MAX_HISTORY:
             self.fail(node, f"still not over after {MAX_HISTORY:,} actions", shown=20)
-        if node == ESTIMATE_AT:
+        slow = time.perf_counter() - self.began > ESTIMATE_AFTER
+        if not self.expected and (node >= ESTIMATE_AT or slow):
             self.expected = int(estimate_size(self.game, seconds=0.2).num_nodes)
         nodes = max(node + 1, self.expected)
         # the walk meets new infosets most often at its beginning, so their share only falls
         needed = peak_bytes(nodes, nodes / (node + 1) * len(self.owner))
+        needed = max(needed, resident_memory() - self.resident)  # states or keys may be enormous
         if needed > self.memory_limit:
             raise RunError(
-                f"{spec_of(self.game)} has about {nodes:,} nodes: its tree takes about "
-                f"{gib(needed)}, and only {gib(self.memory_limit)} may be used; "
+                f"{spec_of(self.game)} has about {readable_count(nodes)} nodes: its tree takes "
+                f"about {gib(needed)}, and only {gib(self.memory_limit)} may be used; "
                 "choose smaller parameters or raise memory_limit"
             )
-        if self.progress and node:
+        if self.progress and node >= REPORT_EVERY:
             self.progress(node, self.expected)
 
     def fail(
@@ -188,4 +206,4 @@ class _Walk(Parts):
             actions.append(self.action[node])
             node = self.parent[node]
         where = describe_history(self.game, actions[::-1][:shown])
-        raise GameError(f"{type(self.game).__name__}: {problem}; history: {where}") from cause
+        raise GameError(f"{title(self.game)}: {problem}; history: {where}") from cause

@@ -21,7 +21,8 @@ GameArgument = Annotated[
     str,
     typer.Argument(
         metavar="GAME",
-        help="A game, such as leduc_poker or 'kuhn_poker(players=3)'.",
+        help="A game, such as leduc_poker, 'kuhn_poker(players=3)', "
+        "'openspiel:leduc_poker(players=3)' or a file.efg, .nfg or .json.",
         show_default=False,
     ),
 ]

@@ -14,6 +14,7 @@ from typer.main import get_command
 from counterplay import __version__
 from counterplay.cli.algorithms import algorithms
 from counterplay.cli.compare import compare
+from counterplay.cli.convert import convert
 from counterplay.cli.evaluate import evaluate
 from counterplay.cli.games import games
 from counterplay.cli.inspect import inspect
@@ -38,7 +39,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 COMMANDS: tuple[Callable[..., None], ...] = (
-    *(games, algorithms, inspect, solve, evaluate, play, matrix),
+    *(games, algorithms, inspect, solve, evaluate, play, matrix, convert),
     *(run, resume, plot, compare),
 )
 for command in COMMANDS:

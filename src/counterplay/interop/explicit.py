@@ -1,0 +1,239 @@
+"""Games written out in full, as files have them: every node of a tree, or every cell of a table.
+
+Numbers are exact fractions and every label is kept, so that writing what was read loses nothing.
+Both classes follow the game protocol; an algorithm sees no difference to any other game.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import NamedTuple
+
+from counterplay.game import CHANCE, TERMINAL
+
+NONE = -1  # no infoset: a terminal node; no outcome: nobody gets anything
+
+
+class Infoset(NamedTuple):
+    """An infoset of a player, or of chance, which then has probabilities too."""
+
+    player: int
+    number: int  # unique among its player's
+    name: str
+    actions: tuple[str, ...]
+    probabilities: tuple[Fraction, ...] = ()
+
+
+class Outcome(NamedTuple):
+    """What every player gets when a node is reached or a cell is chosen."""
+
+    number: int
+    name: str
+    payoffs: tuple[Fraction, ...]
+
+
+class Node(NamedTuple):
+    """A node; its children are further down the list of nodes."""
+
+    name: str
+    infoset: int  # index into the game's infosets, or NONE
+    outcome: int  # index into the game's outcomes, or NONE
+    children: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class WrittenGame:
+    """What trees and tables have in common."""
+
+    title: str
+    players: tuple[str, ...]
+    comment: str
+    path: str = field(default="", compare=False, kw_only=True)  # the file it came from
+
+    @property
+    def spec(self) -> str:
+        return self.path or type(self).__name__
+
+    @property
+    def num_players(self) -> int:
+        return len(self.players)
+
+
+@dataclass(frozen=True)
+class ExplicitGame(WrittenGame):
+    """A tree written out node by node, the root first and every subtree in one piece.
+
+    A player's utility is the sum of what the outcomes on the way to a terminal node give it.
+    """
+
+    infosets: tuple[Infoset, ...]
+    outcomes: tuple[Outcome, ...]
+    nodes: tuple[Node, ...]
+
+    def initial_state(self) -> int:
+        return 0
+
+    def player(self, state: int) -> int:
+        infoset = self.nodes[state].infoset
+        return TERMINAL if infoset == NONE else self.infosets[infoset].player
+
+    def actions(self, state: int) -> tuple[int, ...]:
+        return self._actions[self.nodes[state].infoset]
+
+    def chance_outcomes(self, state: int) -> tuple[tuple[int, float], ...]:
+        return self._chance[self.nodes[state].infoset]
+
+    def next_state(self, state: int, action: int) -> int:
+        return self.nodes[state].children[action]
+
+    def utilities(self, state: int) -> tuple[float, ...]:
+        return tuple(map(float, self._totals[state]))
+
+    def exact_utilities(self, state: int) -> tuple[Fraction, ...]:
+        """The utilities as they stand in the file."""
+        return self._totals[state]
+
+    def infoset_key(self, state: int, player: int) -> str:
+        """The infoset's name; to the others, what they did last, which is all a file tells."""
+        infoset = self.nodes[state].infoset
+        if infoset != NONE and self.infosets[infoset].player == player:
+            return self.keys[infoset]
+        while state:
+            parent, action = self._parents[state]
+            infoset = self.nodes[parent].infoset
+            if self.infosets[infoset].player == player:
+                return f"{self.keys[infoset]}>{self.names[infoset][action]}"
+            state = parent
+        return ""
+
+    def action_name(self, state: int, action: int) -> str:
+        return self.names[self.nodes[state].infoset][action]
+
+    @cached_property
+    def names(self) -> tuple[tuple[str, ...], ...]:
+        """The names of each infoset's actions, no two alike and none empty."""
+        return tuple(distinct(infoset.actions) for infoset in self.infosets)
+
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """A key for each infoset: its name, with its number where the name is not enough."""
+        taken = Counter((infoset.player, infoset.name) for infoset in self.infosets)
+        keys = []
+        for player, number, name, *_ in self.infosets:
+            alone = taken[player, name] == 1
+            keys.append((name if alone else f"{name}#{number}") if name else str(number))
+        return distinct_by_player(keys, self.infosets)
+
+    @cached_property
+    def _actions(self) -> list[tuple[int, ...]]:
+        return [tuple(range(len(infoset.actions))) for infoset in self.infosets]
+
+    @cached_property
+    def _chance(self) -> list[tuple[tuple[int, float], ...]]:
+        return [
+            tuple(enumerate(map(float, infoset.probabilities))) if infoset.player == CHANCE else ()
+            for infoset in self.infosets
+        ]
+
+    @cached_property
+    def _parents(self) -> list[tuple[int, int]]:
+        """Each node's parent and the action that leads to it."""
+        parents = [(NONE, NONE)] * len(self.nodes)
+        for number, node in enumerate(self.nodes):
+            for action, child in enumerate(node.children):
+                parents[child] = number, action
+        return parents
+
+    @cached_property
+    def _totals(self) -> list[tuple[Fraction, ...]]:
+        """What each player has got on the way to each node, the node included."""
+        totals: list[tuple[Fraction, ...]] = []
+        nothing = (Fraction(0),) * self.num_players
+        for number, node in enumerate(self.nodes):
+            before = totals[self._parents[number][0]] if number else nothing
+            if node.outcome == NONE:
+                totals.append(before)
+            else:
+                here = self.outcomes[node.outcome].payoffs
+                totals.append(tuple(a + b for a, b in zip(before, here, strict=True)))
+        return totals
+
+
+@dataclass(frozen=True)
+class StrategicGame(WrittenGame):
+    """A table: everyone chooses a strategy at the same time, and the cell says what all get.
+
+    Cells stand in the order of counting, the first player's strategy changing fastest.
+    """
+
+    strategies: tuple[tuple[str, ...], ...]
+    outcomes: tuple[Outcome, ...]
+    cells: tuple[int, ...]  # index into the outcomes, or NONE
+
+    def initial_state(self) -> tuple[int, ...]:
+        return ()
+
+    def player(self, state: tuple[int, ...]) -> int:
+        return len(state) if len(state) < len(self.players) else TERMINAL
+
+    def actions(self, state: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(range(len(self.strategies[len(state)])))
+
+    def chance_outcomes(self, state: tuple[int, ...]) -> tuple[tuple[int, float], ...]:
+        return ()
+
+    def next_state(self, state: tuple[int, ...], action: int) -> tuple[int, ...]:
+        return (*state, action)
+
+    def utilities(self, state: tuple[int, ...]) -> tuple[float, ...]:
+        return tuple(map(float, self.exact_utilities(state)))
+
+    def exact_utilities(self, state: tuple[int, ...]) -> tuple[Fraction, ...]:
+        """The utilities as they stand in the file."""
+        cell, size = 0, 1
+        for choice, names in zip(state, self.strategies, strict=True):
+            cell += size * choice
+            size *= len(names)
+        if self.cells[cell] == NONE:
+            return (Fraction(0),) * len(self.players)
+        return self.outcomes[self.cells[cell]].payoffs
+
+    def infoset_key(self, state: tuple[int, ...], player: int) -> str:
+        return self.players[player] or f"p{player}"
+
+    def action_name(self, state: tuple[int, ...], action: int) -> str:
+        return self._names[len(state)][action]
+
+    @cached_property
+    def _names(self) -> tuple[tuple[str, ...], ...]:
+        return tuple(map(distinct, self.strategies))
+
+
+def distinct(names: Sequence[str]) -> tuple[str, ...]:
+    """The names, an empty one replaced by its number from 1, a repeated one with a number added."""
+    named = [name or str(place) for place, name in enumerate(names, 1)]
+    seen: set[str] = set()
+    taken = set(named)
+    for place, name in enumerate(named):
+        number = 2
+        while named[place] in seen:
+            fresh = f"{name}#{number}"
+            named[place] = name if fresh in taken else fresh
+            number += 1
+        seen.add(named[place])
+    return tuple(named)
+
+
+def distinct_by_player(keys: list[str], infosets: Sequence[Infoset]) -> tuple[str, ...]:
+    """The keys, made distinct among those of one player."""
+    groups: dict[int, list[int]] = {}
+    for place, infoset in enumerate(infosets):
+        groups.setdefault(infoset.player, []).append(place)
+    for places in groups.values():
+        for place, key in zip(places, distinct([keys[p] for p in places]), strict=True):
+            keys[place] = key
+    return tuple(keys)

@@ -1,0 +1,66 @@
+"""Game files by the ending of their name, and any game as one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from counterplay.errors import ConfigError, GameError, RunError
+from counterplay.files import write_text
+from counterplay.game import Game
+from counterplay.interop.explicit import ExplicitGame, StrategicGame
+from counterplay.interop.gambit import read_efg, read_nfg, write_efg, write_nfg
+from counterplay.interop.json_game import read_json, write_json
+from counterplay.interop.writing_out import explicit_game, strategic_form
+
+READERS: dict[str, Callable[[str, str], ExplicitGame | StrategicGame]] = {
+    ".efg": read_efg,
+    ".nfg": read_nfg,
+    ".json": read_json,
+}
+
+
+def load(path: str, **parameters: Any) -> ExplicitGame | StrategicGame:
+    """The game in an `.efg`, `.nfg` or `.json` file."""
+    if parameters:
+        raise ConfigError(f"{path} is a file: it has no parameter {next(iter(parameters))!r}")
+    try:
+        raw = Path(path).read_bytes()
+    except FileNotFoundError as error:
+        raise RunError(f"there is no file {path}") from error
+    except (OSError, ValueError) as error:
+        raise RunError(f"cannot read {path}: {error}") from error
+    return READERS[Path(path).suffix](_decode(raw, path), path)
+
+
+def _decode(raw: bytes, path: str) -> str:
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        column = error.start - raw.rfind(b"\n", 0, error.start)
+        raise GameError(f"{path}, line {line}, column {column}: not UTF-8 text") from error
+
+
+def check_game_file(path: str | Path) -> None:
+    """Refuse a name that `save_game` would not write to."""
+    if Path(path).suffix not in READERS:
+        raise ConfigError(f"cannot write {path}; the name must end in {', '.join(READERS)}")
+
+
+def save_game(game: Game, path: str | Path) -> None:
+    """Write any game to an `.efg`, `.nfg` or `.json` file; small fractions are written exactly.
+
+    A tree becomes a table for `.nfg`: one row for each of a player's reduced plans.
+    """
+    check_game_file(path)
+    suffix = Path(path).suffix
+    if suffix == ".nfg":
+        table = game if isinstance(game, StrategicGame) else strategic_form(explicit_game(game))
+        text = write_nfg(table)
+    elif suffix == ".json":
+        text = write_json(game if isinstance(game, StrategicGame) else explicit_game(game))
+    else:
+        text = write_efg(explicit_game(game))
+    write_text(path, text)

@@ -1,0 +1,140 @@
+"""One seat of any game as a Gymnasium environment, and exactly what was learnt there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from counterplay.errors import ConfigError
+from counterplay.evaluate import check_aligned, judge
+from counterplay.game import TERMINAL
+from counterplay.interop.seats import Seats, needs
+from counterplay.policy import Policy
+
+try:
+    import gymnasium
+    from gymnasium import spaces
+except ModuleNotFoundError as error:
+    raise needs("rl", "Gymnasium") from error
+
+Agent = Callable[[Any, Any], Any]  # observation [X], mask [A] -> an action, or probabilities [A]
+
+
+class BestResponseEnv(gymnasium.Env[Any, Any]):
+    """One player's seat against a policy that has all the others: learning here is best response.
+
+    An observation is what the player knows at its infoset. Which actions are legal is in
+    `info["action_mask"]` and `action_masks()`; actions are the game's own numbers. An illegal
+    action ends the episode with the player's lowest utility. An episode in which the player never
+    gets to act has one step with nothing to see, every action allowed and the same reward for all.
+    """
+
+    metadata = {"render_modes": []}  # noqa: RUF012
+
+    def __init__(self, opponents: Policy, player: int, seats: Seats | None = None):
+        tree = opponents.tree
+        if not 0 <= player < tree.num_players:
+            raise ConfigError(f"player is {player}, must be from 0 to {tree.num_players - 1}")
+        self.seats = seats or Seats(tree)
+        check_aligned(self.seats.tree, opponents)
+        self.opponents, self.player = opponents, player
+        self.lowest = float(tree.utility[:, player].min())
+        size, seen = self.seats.observation.shape[1], self.seats.observation
+        low, high = min(0.0, float(seen.min(initial=0.0))), max(1.0, float(seen.max(initial=0.0)))
+        self.observation_space = spaces.Box(low, high, (size,), np.float32)
+        self.action_space = spaces.Discrete(self.seats.num_actions)
+        self._node = -1
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self._node = self._run(0)
+        return self._seen(), self._info()
+
+    def _run(self, node: int) -> int:
+        """The next node at which the player acts or the game is over."""
+        tree = self.seats.tree
+        while True:
+            node = self.seats.past_chance(node, self.np_random)
+            if tree.player[node] in (TERMINAL, self.player):
+                return node
+            infoset = tree.infoset[node]
+            first, last = tree.offset[infoset : infoset + 2]
+            node = self.seats.draw(node, self.opponents.probabilities[first:last], self.np_random)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        if self._node < 0:
+            raise ConfigError("call reset before step")
+        tree = self.seats.tree
+        if tree.player[self._node] != TERMINAL:
+            child = self.seats.child(self._node, int(action))
+            if child < 0:
+                self._node = -1
+                return self._seen(), self.lowest, True, False, {**self._info(), "illegal": True}
+            self._node = self._run(child)
+        if tree.player[self._node] != TERMINAL:
+            return self._seen(), 0.0, False, False, self._info()
+        utility = float(self.seats.utilities(self._node)[self.player])
+        self._node = -1
+        return self._seen(), utility, True, False, self._info()
+
+    def _infoset(self) -> int:
+        return int(self.seats.tree.infoset[self._node]) if self._node >= 0 else -1
+
+    def _seen(self) -> Any:
+        infoset = self._infoset()
+        rows = self.seats.observation
+        return rows[infoset].copy() if infoset >= 0 else np.zeros(rows.shape[1], np.float32)
+
+    def action_masks(self) -> Any:
+        """Which actions are legal now [A]."""
+        infoset = self._infoset()
+        rows = self.seats.mask
+        return rows[infoset].copy() if infoset >= 0 else np.ones(rows.shape[1], np.int8)
+
+    def _info(self) -> dict[str, Any]:
+        return {"action_mask": self.action_masks()}
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """What an outside agent's behaviour is worth, exactly."""
+
+    value: float  # its expected utility against the opponents
+    best_value: float  # what a best response would earn
+    policy: Policy  # the agent in its seat, the opponents in theirs
+
+    @property
+    def gap(self) -> float:
+        """What the agent leaves on the table."""
+        return self.best_value - self.value
+
+
+def judge_agent(env: BestResponseEnv, agent: Agent) -> Learnt:
+    """Ask the agent what it does at every infoset of its seat, and compute what that is worth.
+
+    Args:
+        agent: takes observation [X] and mask of legal actions [A]; returns an action, or
+            probabilities [A], of which those of illegal actions are left out.
+    """
+    tree, seats = env.seats.tree, env.seats
+    values = env.opponents.probabilities.copy()
+    for infoset in np.flatnonzero(tree.infoset_player == env.player):
+        first, last = tree.offset[infoset : infoset + 2]
+        legal = tree.sequence_action[first:last]
+        answer = np.asarray(agent(seats.observation[infoset].copy(), seats.mask[infoset].copy()))
+        odds = answer[legal].astype(np.float64) if answer.ndim else (legal == answer) * 1.0
+        if not (odds.min() >= 0.0 and 0.0 < odds.sum() < np.inf):
+            key = tree.infoset_keys[infoset]
+            raise ConfigError(
+                f"the agent answers {answer.tolist()} at {key!r}, where {legal.tolist()} are legal"
+            )
+        values[first:last] = odds / odds.sum()
+    policy = Policy(tree, values)
+    judgement = judge(tree, policy)
+    value, best = judgement.values[env.player], judgement.best_values[env.player]
+    return Learnt(float(value), float(best), policy)

@@ -1,0 +1,255 @@
+"""OpenSpiel in: every finite OpenSpiel game, as rules that everything else here understands.
+
+    cp.load_game("openspiel:leduc_poker(players=3)")
+
+What follows the colon is OpenSpiel's own way to write a game, parameters and all.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from counterplay.errors import ConfigError, GameError, suggestion
+from counterplay.game import CHANCE, TERMINAL
+
+PREFIX = "openspiel:"
+
+
+def import_pyspiel() -> Any:
+    """OpenSpiel's module, or an error that says how to get it."""
+    try:
+        import pyspiel
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            "OpenSpiel is not installed: pip install 'counterplay[openspiel]'"
+        ) from error
+    return pyspiel
+
+
+def load(spec: str, **parameters: Any) -> OpenSpielGame:
+    """The game of a spec such as `openspiel:leduc_poker(players=3)`."""
+    name = spec.removeprefix(PREFIX).strip()
+    if parameters:
+        name = _with_parameters(name, parameters)
+    rules = _load_rules(name)
+    kind = rules.get_type()
+    refuse(name, kind)
+    observed = kind.provides_information_state_tensor or kind.provides_observation_tensor
+    families = (OpenSpielGame, ObservedOpenSpielGame), (InTurn, ObservedInTurn)
+    return families[needs_own_states(kind)][observed](name)
+
+
+def refuse(name: str, kind: Any) -> None:
+    """Raise an error for games that no finite tree can hold."""
+    pyspiel = import_pyspiel()
+    modes, dynamics = pyspiel.GameType.ChanceMode, pyspiel.GameType.Dynamics
+    if kind.dynamics == dynamics.MEAN_FIELD:
+        reason = "it is a mean-field game: its players are a continuum, not a number"
+    elif kind.chance_mode == modes.SAMPLED_STOCHASTIC:
+        reason = "it samples chance inside and does not tell the probabilities"
+    elif not (_has_key(kind) or kind.provides_observation_string):
+        reason = "it says nothing about what its players know"
+    else:
+        return
+    raise GameError(f"{PREFIX}{name} cannot be unrolled: {reason}")
+
+
+def needs_own_states(kind: Any) -> bool:
+    """Whether OpenSpiel's own states are not enough to walk the tree with."""
+    pyspiel = import_pyspiel()
+    return kind.dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS or not _has_key(kind)
+
+
+def _has_key(kind: Any) -> bool:
+    """Whether what a player knows follows from the last state alone."""
+    perfect = import_pyspiel().GameType.Information.PERFECT_INFORMATION
+    return kind.provides_information_state_string or kind.information == perfect
+
+
+def _load_rules(name: str) -> Any:
+    """OpenSpiel's game, with its complaints as ours."""
+    pyspiel = import_pyspiel()
+    try:
+        given = pyspiel.game_parameters_from_string(name)
+        short = given.pop("name", "")
+        kinds = {kind.short_name: kind for kind in pyspiel.registered_games()}
+        if short not in kinds:
+            importlib.import_module("open_spiel.python.games")  # registers those written in Python
+            kinds = {kind.short_name: kind for kind in pyspiel.registered_games()}
+        if short not in kinds:
+            raise ConfigError(f"OpenSpiel has no game {short!r}{suggestion(short, kinds)}")
+        known = kinds[short].parameter_specification
+        for key in given:
+            if key not in known:
+                near, takes = suggestion(key, known), ", ".join(known) or "none"
+                raise ConfigError(f"{PREFIX}{short} has no parameter {key!r}{near} (takes {takes})")
+        return pyspiel.load_game(name)
+    except (pyspiel.SpielError, RuntimeError, TypeError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise ConfigError(f"OpenSpiel cannot load {name!r}: {reason}") from error
+
+
+def _with_parameters(name: str, parameters: dict[str, Any]) -> str:
+    pyspiel = import_pyspiel()
+    try:
+        given = pyspiel.game_parameters_from_string(name)
+        return pyspiel.game_parameters_to_string(given | parameters)
+    except (pyspiel.SpielError, RuntimeError, TypeError) as error:
+        raise ConfigError(f"OpenSpiel cannot load {name!r} with {parameters}: {error}") from error
+
+
+@dataclass(frozen=True)
+class OpenSpielGame:
+    """A game of OpenSpiel in which players move one at a time; states are OpenSpiel's own.
+
+    The infoset key is OpenSpiel's information-state string; a game of perfect information that has
+    none is known by its history.
+    """
+
+    name: str  # as OpenSpiel writes it, such as "leduc_poker(players=3)"
+
+    @cached_property
+    def rules(self) -> Any:
+        """OpenSpiel's own game."""
+        return _load_rules(self.name)
+
+    @cached_property
+    def _described(self) -> bool:
+        return self.rules.get_type().provides_information_state_string
+
+    @cached_property
+    def _over(self) -> int:
+        return int(import_pyspiel().PlayerId.TERMINAL)
+
+    @property
+    def spec(self) -> str:
+        return PREFIX + self.name
+
+    @property
+    def num_players(self) -> int:
+        return self.rules.num_players()
+
+    def initial_state(self) -> Any:
+        return self.rules.new_initial_state()
+
+    def player(self, state: Any) -> int:
+        player = state.current_player()
+        return player if player >= CHANCE else TERMINAL if player == self._over else player
+
+    def actions(self, state: Any) -> Sequence[int]:
+        return state.legal_actions()
+
+    def chance_outcomes(self, state: Any) -> list[tuple[int, float]]:
+        return state.chance_outcomes()
+
+    def next_state(self, state: Any, action: int) -> Any:
+        return state.child(action)
+
+    def utilities(self, state: Any) -> list[float]:
+        return state.returns()
+
+    def infoset_key(self, state: Any, player: int) -> str:
+        return state.information_state_string(player) if self._described else state.history_str()
+
+    def action_name(self, state: Any, action: int) -> str:
+        return state.action_to_string(state.current_player(), action)
+
+
+class ObservedOpenSpielGame(OpenSpielGame):
+    """The same with observations: the information-state tensor, or else the observation tensor."""
+
+    def observation(self, state: Any, player: int) -> list[float]:
+        if self.rules.get_type().provides_information_state_tensor:
+            return state.information_state_tensor(player)
+        return state.observation_tensor(player)
+
+
+class InTurnState(NamedTuple):
+    """OpenSpiel's state, what has been chosen since, and what players saw when they acted."""
+
+    spiel: Any
+    player: int
+    actions: tuple[int, ...] | None = None  # legal ones, in a simultaneous move
+    pending: tuple[int, ...] = ()  # secret choices of a simultaneous move, player 0's first
+    views: tuple[str, ...] = ()  # by player; empty where OpenSpiel's strings tell all
+
+
+class InTurn(OpenSpielGame):
+    """A game of OpenSpiel that needs more than its states: simultaneous moves, or own recall.
+
+    Players who move at the same time do so in turn, the earlier choices hidden from the later; a
+    player without a legal action is passed over. Where OpenSpiel has only observations, not
+    information states, a player knows all that it observed when it was to act, what it did then,
+    and what it observes now.
+    """
+
+    @cached_property
+    def _together(self) -> int:
+        return int(import_pyspiel().PlayerId.SIMULTANEOUS)
+
+    @cached_property
+    def _num_players(self) -> int:
+        return self.rules.num_players()
+
+    def initial_state(self) -> InTurnState:
+        told = _has_key(self.rules.get_type())
+        views = () if told else ("",) * self._num_players
+        return self._state(self.rules.new_initial_state(), views)
+
+    def _state(self, spiel: Any, views: tuple[str, ...]) -> InTurnState:
+        player = spiel.current_player()
+        if player == self._together:
+            return self._turn(spiel, (), views)
+        return InTurnState(spiel, TERMINAL if player == self._over else player, None, (), views)
+
+    def _turn(self, spiel: Any, pending: tuple[int, ...], views: tuple[str, ...]) -> InTurnState:
+        """The next turn of a simultaneous move, or what comes after it."""
+        while (player := len(pending)) < self._num_players:
+            actions = spiel.legal_actions(player)
+            if actions:
+                return InTurnState(spiel, player, tuple(actions), pending, views)
+            pending = (*pending, 0)  # what OpenSpiel takes from who has no choice
+        after = spiel.clone()
+        after.apply_actions(pending)
+        return self._state(after, views)
+
+    def player(self, state: InTurnState) -> int:
+        return state.player
+
+    def actions(self, state: InTurnState) -> Sequence[int]:
+        return state.spiel.legal_actions() if state.actions is None else state.actions
+
+    def chance_outcomes(self, state: InTurnState) -> list[tuple[int, float]]:
+        return state.spiel.chance_outcomes()
+
+    def next_state(self, state: InTurnState, action: int) -> InTurnState:
+        spiel, player, actions, pending, views = state
+        if views and player >= 0:
+            seen = f"{self.infoset_key(state, player)}>{action}\n"
+            views = (*views[:player], seen, *views[player + 1 :])
+        if actions is None:
+            return self._state(spiel.child(action), views)
+        return self._turn(spiel, (*pending, action), views)
+
+    def utilities(self, state: InTurnState) -> list[float]:
+        return state.spiel.returns()
+
+    def infoset_key(self, state: InTurnState, player: int) -> str:
+        if state.views:
+            return state.views[player] + state.spiel.observation_string(player)
+        spiel = state.spiel
+        return spiel.information_state_string(player) if self._described else spiel.history_str()
+
+    def action_name(self, state: InTurnState, action: int) -> str:
+        return state.spiel.action_to_string(state.player, action)
+
+
+class ObservedInTurn(InTurn):
+    """The same with observations."""
+
+    def observation(self, state: InTurnState, player: int) -> Sequence[float]:
+        return ObservedOpenSpielGame.observation(self, state.spiel, player)  # type: ignore[arg-type]
