@@ -267,3 +267,39 @@ def test_find_names_the_nearest_key(kuhn):
         kuhn.find("9pb")
     with pytest.raises(cp.ConfigError, match="no infoset '0pb'"):
         kuhn.find("0pb", player=1)
+
+
+def test_augmented_infosets(kuhn, tmp_path):
+    """Nodes have the same number for a player exactly if it knows the same before them, and sees
+    the same action taken."""
+    game = kuhn.game
+    states = {0: game.initial_state()}
+    groups = [{} for _ in range(2)]
+    for node in range(kuhn.num_nodes):
+        for child in range(*kuhn.child_offset[node : node + 2]):
+            action = int(kuhn.action[child])
+            states[child] = game.next_state(states[node], action)
+            for player, group in enumerate(groups):
+                known = player, game.infoset_key(states[node], player), action
+                number = int(kuhn.augmented[child, player])
+                assert group.setdefault(known, number) == number
+    numbers = [number for group in groups for number in group.values()]
+    assert sorted(numbers) == list(range(1, len(numbers) + 1))
+    kuhn.save(tmp_path / "kuhn.tree")
+    assert (cp.load_tree(tmp_path / "kuhn.tree").augmented == kuhn.augmented).all()
+    cp.build_tree(RandomGame(seed=2, max_depth=3)).save(tmp_path / "other.tree")
+    with pytest.raises(cp.ConfigError, match="augmented infosets need the rules; build the tree"):
+        cp.VRMCCFR().init(cp.load_tree(tmp_path / "other.tree"))
+
+
+def test_rows_for_walks(leduc):
+    rows = leduc.rows
+    assert (rows["player"] == leduc.player).all()
+    for node in (0, 5, 100, 2000):
+        first, last = leduc.child_offset[node : node + 2]
+        assert (rows["child"][node], rows["count"][node]) == (first, last - first)
+        if leduc.player[node] == cp.CHANCE:
+            start = rows["first"][node] - leduc.num_sequences
+            lottery = leduc.chance_policy[start : start + last - first]
+            assert (lottery == leduc.chance[first:last]).all()
+    assert leduc.chance_policy.size == 6 + 5 + 4  # equal lotteries are kept once

@@ -202,7 +202,13 @@ class Tree:
         A player's augmented infoset is what it knows at any node, also where others act; nodes
         that follow the same one by the same action have the same number. Needs the rules.
         """
-        game = self.game or load_game(self.spec)
+        try:
+            game = self.game or load_game(self.spec)
+        except ConfigError as error:
+            advice = "build the tree from its game instead of loading it"
+            raise ConfigError(
+                f"{self.spec}: augmented infosets need the rules; {advice}"
+            ) from error
         numbers: dict[tuple[int, str, int], int] = {}
         found = np.zeros((self.num_nodes, self.num_players), np.int32)
         states = {0: game.initial_state()}

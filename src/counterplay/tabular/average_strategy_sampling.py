@@ -44,7 +44,7 @@ class AverageStrategySampling:
         scheme = (float(self.epsilon), float(self.tau), float(self.beta))
         rule = settings.learner(self)
         return sampling.iterate(
-            tree, memory, iterations, walks.average_sampling, self.gamma, rule, scheme
+            tree, memory, iterations, walks.average_sampling, float(self.gamma), rule, scheme
         )
 
     def policy(self, tree: Tree | SampledGame, memory: Any) -> Any:

@@ -39,7 +39,9 @@ class ChanceSampling:
 
     def step(self, tree: Tree | SampledGame, memory: Any, iterations: int = 1) -> Any:
         rule = settings.learner(self)
-        return sampling.iterate(tree, memory, iterations, walks.chance_sampling, self.gamma, rule)
+        return sampling.iterate(
+            tree, memory, iterations, walks.chance_sampling, float(self.gamma), rule
+        )
 
     def policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
         return self.average_policy(tree, memory)

@@ -41,7 +41,9 @@ class ExternalSampling:
 
     def step(self, tree: Tree | SampledGame, memory: Any, iterations: int = 1) -> Any:
         rule = settings.learner(self)
-        return sampling.iterate(tree, memory, iterations, walks.external_sampling, self.gamma, rule)
+        return sampling.iterate(
+            tree, memory, iterations, walks.external_sampling, float(self.gamma), rule
+        )
 
     def policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
         return self.average_policy(tree, memory)

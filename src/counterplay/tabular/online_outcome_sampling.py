@@ -67,7 +67,14 @@ class OnlineOutcomeSampling:
     def step(self, tree: Tree | SampledGame, memory: Any, iterations: int = 1) -> Any:
         rule, kernel = settings.learner(self), episodes.online_sampling
         return sampling.iterate(
-            tree, memory, iterations, kernel, self.gamma, rule, float(self.epsilon), self.player
+            tree,
+            memory,
+            iterations,
+            kernel,
+            float(self.gamma),
+            rule,
+            float(self.epsilon),
+            self.player,
         )
 
     def policy(self, tree: Tree | SampledGame, memory: Any) -> Any:

@@ -43,7 +43,7 @@ class Probing:
     def step(self, tree: Tree | SampledGame, memory: Any, iterations: int = 1) -> Any:
         rule, epsilon = settings.learner(self), float(self.epsilon)
         return sampling.iterate(
-            tree, memory, iterations, episodes.probing, self.gamma, rule, epsilon
+            tree, memory, iterations, episodes.probing, float(self.gamma), rule, epsilon
         )
 
     def policy(self, tree: Tree | SampledGame, memory: Any) -> Any:

@@ -92,31 +92,19 @@ def iterate(
     workers = memory.seed.size
     arena = Arena(tree.rows, tree.utility, _slots(tree, guesses), tree.num_players)
     rooms = [_scratch(tree) for _ in range(workers)]
+    tables = [_table(memory, w) for w in range(workers)]
     end = memory.iteration + iterations
     while memory.iteration < end:
-        begin = memory.iteration + 1
-        after = (
-            end + 1
-            if workers == 1
-            else min(end, memory.iteration + ROUND - memory.iteration % ROUND) + 1
-        )
+        begin, last = memory.iteration + 1, end
+        if workers > 1:  # no further than to the next merge
+            last = min(end, memory.iteration + ROUND - memory.iteration % ROUND)
 
-        def work(first: int, last: int, begin: int = begin, after: int = after) -> None:
-            for w in range(first, last):
-                kernel(
-                    begin,
-                    after,
-                    memory.seed[w],
-                    power,
-                    rule,
-                    *settings,
-                    arena,
-                    _table(memory, w),
-                    rooms[w],
-                )
+        def work(w: int, _: int, begin: int = begin, last: int = last) -> None:
+            own = arena, tables[w], rooms[w]
+            kernel(begin, last + 1, memory.seed[w], power, rule, *settings, *own)
 
         run_parts(work, [(w, w + 1) for w in range(workers)])
-        memory.iteration = after - 1
+        memory.iteration = last
         if workers > 1 and memory.iteration % ROUND == 0:
             _merge(tree, memory, rule)
     memory.touched += [room.tally[0] for room in rooms]

@@ -49,19 +49,11 @@ class VRMCCFR:
 
     def step(self, tree: Tree | SampledGame, memory: Any, iterations: int = 1) -> Any:
         kernel = baselines.expected_baseline if self.expected else baselines.learned_baseline
-        scheme, powers = (
-            (float(self.epsilon), float(self.decay)),
-            (float(self.alpha), float(self.gamma)),
-        )
+        rule, guesses = settings.learner(self), self._guesses
+        scheme = float(self.epsilon), float(self.decay)
+        powers = float(self.alpha), float(self.gamma)
         return sampling.iterate(
-            tree,
-            memory,
-            iterations,
-            kernel,
-            powers,
-            settings.learner(self),
-            scheme,
-            guesses=self._guesses,
+            tree, memory, iterations, kernel, powers, rule, scheme, guesses=guesses
         )
 
     @property
