@@ -185,6 +185,7 @@ class Comparison:
         self.together = kind.dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS
         self.named = kind.provides_information_state_string
         self.perfect = kind.information == pyspiel.GameType.Information.PERFECT_INFORMATION
+        self.judge = "OpenSpiel" if self.named else "induction" if self.perfect else "none"
         self.turns = pyspiel.convert_to_turn_based(self.game) if self.together else self.game
         self.forgets = not tree.perfect_recall
         self.scale = max(1.0, float(abs(tree.utility).max()))
@@ -201,7 +202,6 @@ class Comparison:
             row["uniform"] = cp.exploitability(tree, cp.uniform_policy(tree))
             row["cfr_plus"] = result.exploitability
             policies.append(result.policy)
-        row["judge"] = self.judge_name()
         worst = {"values": 0.0, "nash_conv": 0.0}
         for policy in policies:
             ours = cp.judge(tree, policy)
@@ -215,19 +215,14 @@ class Comparison:
                     row["remembering"] = max(row.get("remembering", 0.0), gap)
                 else:
                     worst["nash_conv"] = max(worst["nash_conv"], gap)
-        row["worst"] = worst
+        row |= {"judge": self.judge, "worst": worst}
         problems += [
             f"{what} differ by {gap:.1e}" for what, gap in worst.items() if gap > TOLERANCE
         ]
         row["status"] = "differs" if problems else "pass"
         if problems:
-            row["reason"] = "; ".join(problems)
+            row["reason"] = "; ".join(problems) + self.explain(policies[0])
         return row
-
-    def judge_name(self) -> str:
-        if self.named:
-            return "OpenSpiel"
-        return "induction" if self.perfect else "none"
 
     def count(self, row: dict[str, Any]) -> list[str]:
         """Compare the counts; what differs, in words."""
@@ -262,25 +257,48 @@ class Comparison:
 
     def values(self, policy: Any) -> list[float]:
         import pyspiel
+
+        import counterplay as cp
+
+        if not self.named:
+            return self.python_values(policy)
+        table = cp.to_pyspiel_policy(policy, turn_based=self.together)
+        return pyspiel.expected_returns(self.turns.new_initial_state(), table, -1, True)
+
+    def python_values(self, policy: Any) -> list[float]:
         from open_spiel.python.algorithms import expected_game_score
 
         import counterplay as cp
 
-        if self.named:
-            table = cp.to_pyspiel_policy(policy, turn_based=self.together)
-            return pyspiel.expected_returns(self.turns.new_initial_state(), table, -1, True)
         theirs = [cp.to_python_policy(policy)] * self.tree.num_players
-        state = self.turns.new_initial_state()
-        return list(expected_game_score.policy_value(state, theirs))
+        return list(expected_game_score.policy_value(self.turns.new_initial_state(), theirs))
+
+    def explain(self, policy: Any) -> str:
+        """Whether OpenSpiel's own two ways to compute a value disagree."""
+        first, second = self.values(policy), self.python_values(policy)
+        gap = max(abs(a - b) for a, b in zip(first, second, strict=True))
+        if gap <= TOLERANCE * self.scale:
+            return ""
+        return (
+            f"; so do OpenSpiel's expected_returns, which adds up rewards ({first[0]:.6g}), and "
+            f"its policy_value, which takes the returns ({second[0]:.6g}), as here"
+        )
 
     def nash_conv(self, policy: Any, values: list[float]) -> float | None:
         import pyspiel
+        from open_spiel.python.algorithms import exploitability
 
         import counterplay as cp
 
         if self.named:
             table = cp.to_pyspiel_policy(policy, turn_based=self.together)
-            return pyspiel.nash_conv(self.turns, table)
+            try:
+                return pyspiel.nash_conv(self.turns, table)
+            except pyspiel.SpielError as error:
+                if "ToString() not distinguish" not in str(error):
+                    raise
+            self.judge = "python"  # C++ remembers states by their strings, which are not unique
+            return exploitability.nash_conv(self.turns, cp.to_python_policy(policy))
         if not self.perfect:
             return None
         theirs = cp.to_python_policy(policy)
@@ -321,11 +339,14 @@ JUDGES = {
     "OpenSpiel": "its C++ best response",
     "induction": "backward induction",
     "none": "values only",
+    "python": "its Python best response",
 }
 
 
 def write_table() -> None:
-    rows = sorted(known().values(), key=lambda row: row["game"])
+    wanted = set(settings())  # a setting that was dropped from the list leaves the table too
+    rows = [row for row in known().values() if row["game"] in wanted or "(" not in row["game"]]
+    rows.sort(key=lambda row: row["game"])
     groups = {
         status: [row for row in rows if row["status"] == status]
         for status in ("pass", "differs", "refused", "large", "failed")
@@ -371,7 +392,7 @@ def pass_line(row: dict[str, Any]) -> str:
     worst = max(row["worst"].values())
     solved = f"{row['uniform']:.3g}, {row['cfr_plus']:.1e}" if "cfr_plus" in row else "not zero-sum"
     gap = row.get("remembering", 0.0)
-    remembering = f", which forgets: up to {gap:.1e} less" if gap else ""
+    remembering = f", which forgets: up to {gap:.1e} less" if gap > TOLERANCE else ""
     forgets = "" if row["perfect_recall"] else " (players forget)"
     cells = [
         cell(row["game"]) + forgets,
