@@ -193,7 +193,7 @@ class _Walk(Parts):
             raise RunError(
                 f"{spec_of(self.game)} has about {readable_count(nodes)} nodes: its tree takes "
                 f"about {gib(needed)}, and only {gib(self.memory_limit)} may be used; "
-                "choose smaller parameters, raise memory_limit, or sample the rules (solve --sampled)"
+                "choose smaller parameters, raise memory_limit, or sample the rules (--sampled)"
             )
         if self.progress and node >= REPORT_EVERY:
             self.progress(node, self.expected)
