@@ -193,7 +193,8 @@ class _Walk:
             raise RunError(
                 f"{spec_of(self.game)} has about {nodes:,} nodes: its tree takes about "
                 f"{gib(needed)}, and only {gib(self.memory_limit)} may be used; "
-                "choose smaller parameters, raise memory_limit, or sample the rules (solve --sampled)"
+                "choose smaller parameters, raise memory_limit, or sample the rules "
+                "(solve --sampled)"
             )
         if self.progress and node:
             self.progress(node, self.expected)
