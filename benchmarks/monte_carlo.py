@@ -323,9 +323,9 @@ def main(names):
 
 INTRODUCTION = """# Monte Carlo CFR, measured
 
-Made by `python -m benchmarks.monte_carlo` (a section: `... monte_carlo speed`), OpenSpiel from PyPI.
-Exploitability is exact and the same on every machine. Speeds are ratios from one run on a machine of
-two cores that others used at the same time.
+Made by `python -m benchmarks.monte_carlo` (one section: `python -m benchmarks.monte_carlo speed`),
+with OpenSpiel from PyPI. Exploitability is exact and the same on every machine. Speeds are ratios
+from one run on a machine of two cores that others used at the same time.
 
 """
 
