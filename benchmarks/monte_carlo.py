@@ -1,7 +1,7 @@
 """The Monte Carlo CFR family measured: docs/monte_carlo.md and docs/monte_carlo.svg.
 
-    python -m benchmarks.monte_carlo                 all sections, written to docs/
-    python -m benchmarks.monte_carlo speed variance  some of them, printed
+    python -m benchmarks.monte_carlo                 all sections
+    python -m benchmarks.monte_carlo speed variance  some of them
 
 Speeds are ratios from one process in which the two sides take turns; the rest is exact judgement.
 """
@@ -308,16 +308,26 @@ SECTIONS = {
 
 
 def main(names):
-    parts = [SECTIONS[name]() for name in names or SECTIONS]
-    text = (
-        "# Monte Carlo CFR, measured\n\n"
-        "Made by `python -m benchmarks.monte_carlo` (OpenSpiel from PyPI; everything exact but the "
-        "speeds, which are ratios from one run on a shared machine of two cores).\n\n"
-        + "\n".join(parts)
-    )
-    if not names:
-        (DOCS / "monte_carlo.md").write_text(text)
-    print(text)
+    """Measure some sections, or all, and put them into the document in their order."""
+    path = DOCS / "monte_carlo.md"
+    parts = dict.fromkeys(SECTIONS, "")
+    if path.exists():
+        for part in path.read_text().split("<!-- ")[1:]:
+            name, _, text = part.partition(" -->\n")
+            parts[name] = text
+    for name in names or SECTIONS:
+        parts[name] = SECTIONS[name]() + "\n"
+        text = "".join(f"<!-- {key} -->\n{part}" for key, part in parts.items() if part)
+        path.write_text(INTRODUCTION + text.rstrip() + "\n")
+
+
+INTRODUCTION = """# Monte Carlo CFR, measured
+
+Made by `python -m benchmarks.monte_carlo` (one section: `python -m benchmarks.monte_carlo speed`),
+with OpenSpiel from PyPI. Exploitability is exact and the same on every machine. Speeds are ratios
+from one run on a machine of two cores that others used at the same time.
+
+"""
 
 
 if __name__ == "__main__":
