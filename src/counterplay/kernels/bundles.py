@@ -29,8 +29,8 @@ class Table(NamedTuple):
 class Scratch(NamedTuple):
     """Room to work; D is the longest history, the node at its end included."""
 
-    rng: Any  # [1] the state of the random numbers, set anew at the start of every walk
-    tally: Any  # [2] nodes touched, nodes listed in `met`
+    rng: Any  # [1 or more] the state of the random numbers, set anew at the start of every walk
+    tally: Any  # [2 or more] nodes touched, nodes listed in `met`
     met: Any  # [N] nodes whose infosets have something to learn
     node: Any  # [D] the path, or the stack of a walk that branches; so are the rest
     action: Any  # [D]

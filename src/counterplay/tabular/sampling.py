@@ -29,7 +29,7 @@ from counterplay.tabular.settings import Learner
 from counterplay.threads import run_parts
 from counterplay.tree import Floats, Ints, Tree
 
-ROUND = 5_000  # iterations between two merges
+ROUND = 10_000  # iterations between two merges
 
 
 @dataclass
@@ -170,8 +170,9 @@ def _table(memory: SampleMemory, w: int) -> Table:
 
 
 def _scratch(tree: Tree) -> Scratch:
-    depth = tree.level.size
+    """Room for one worker; no array so short that two workers would write to one cache line."""
+    depth = max(tree.level.size, 16)
     integers = [np.zeros(depth, np.int64) for _ in range(2)]
     floats = [np.zeros(depth) for _ in range(3)]
     met = np.empty(tree.num_nodes, np.int64)
-    return Scratch(np.zeros(1, np.uint64), np.zeros(2, np.int64), met, *integers, *floats)
+    return Scratch(np.zeros(16, np.uint64), np.zeros(16, np.int64), met, *integers, *floats)
