@@ -1,4 +1,4 @@
-"""The Monte Carlo CFR family measured: docs/monte_carlo.md and docs/monte_carlo.svg.
+"""Monte Carlo CFR and fictitious play measured: docs/monte_carlo.md and docs/monte_carlo.svg.
 
     python -m benchmarks.monte_carlo                 all sections
     python -m benchmarks.monte_carlo speed variance  some of them
@@ -37,6 +37,10 @@ FAMILY = {
     "vr_mccfr(expected=true)": "#aa3377",
     "vr_mccfr_plus": "#996644",
     "vr_mccfr_plus(expected=true)": "#222222",
+    "xfp": "#77aa77",
+    "fsp": "#5555cc",
+    "batch_fsp": "#aa99dd",
+    "table_lookup_fsp": "#7733bb",
 }
 BUDGET, SEEDS = 10_000_000, 5
 EXPLORE = (0.4, 0.6, 0.7, 0.8, 0.9)
@@ -49,14 +53,28 @@ def family_curves(tree, spec, seed, marks):
     memory = algorithm.init(tree, seed)
     rows, seconds = [], 0.0
     for mark in marks:
-        while (missing := mark - memory.touched.sum()) > 0:
-            rate = memory.touched.sum() / max(memory.iteration, 1) or tree.level.size
+        while (missing := mark - touched(tree, algorithm, memory)) > 0:
+            rate = touched(tree, algorithm, memory) / max(memory.iteration, 1) or tree.level.size
             began = time.process_time()
             algorithm.step(tree, memory, max(1, int(missing / rate)))
             seconds += time.process_time() - began
         value = cp.exploitability(tree, algorithm.policy(tree, memory))
-        rows.append((int(memory.touched.sum()), seconds, value))
+        rows.append((touched(tree, algorithm, memory), seconds, value))
     return rows
+
+
+def touched(tree, algorithm, memory):
+    """Nodes visited so far. Episodes of self-play that are read again do not count again."""
+    if hasattr(memory, "touched"):
+        return int(memory.touched.sum())
+    if isinstance(algorithm, cp.XFP):  # one pass for each player's response
+        return memory.iteration * tree.num_players * tree.num_nodes
+    # self-play keeps the terminals of its last episodes: their mean depth stands for all
+    kept = [row[: min(n, row.size)] for row, n in zip(memory.episodes, memory.stored, strict=True)]
+    ends = tree.terminals[np.concatenate(kept)]
+    depth = np.searchsorted(tree.level, ends, side="right").mean() if ends.size else 0.0
+    episodes = algorithm.n + tree.num_players * algorithm.m
+    return int(memory.iteration * episodes * depth)
 
 
 def table_and_plot():
@@ -91,7 +109,10 @@ def table_and_plot():
     return (
         "## Exact exploitability after ten million touched nodes\n\n"
         f"Median of {SEEDS} seeds (least and most). A node counts as often as it is visited, "
-        "chance nodes and terminals included.\n\n" + "\n".join(lines) + "\n\n"
+        "chance nodes and terminals included; an episode of self-play counts when it is played, "
+        "not when it is read again; a pass of `xfp` counts every node for every player.\n\n"
+        + "\n".join(lines)
+        + "\n\n"
         "![Exploitability against touched nodes and against seconds](monte_carlo.svg)\n"
     )
 
@@ -321,7 +342,7 @@ def main(names):
         path.write_text(INTRODUCTION + text.rstrip() + "\n")
 
 
-INTRODUCTION = """# Monte Carlo CFR, measured
+INTRODUCTION = """# Monte Carlo CFR and fictitious play, measured
 
 Made by `python -m benchmarks.monte_carlo` (one section: `python -m benchmarks.monte_carlo speed`),
 with OpenSpiel from PyPI. Exploitability is exact and the same on every machine. Speeds are ratios
