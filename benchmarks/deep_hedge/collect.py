@@ -1,9 +1,9 @@
-"""Keep the metrics of finished runs here, thinned, and print the table of results.
+"""Keep the metrics of finished runs here, thinned, draw them and print the table of results.
 
     python benchmarks/deep_hedge/collect.py runs/kuhn_2p runs/kuhn_2p_own ...
 
-Every run becomes <name>.<seed>.jsonl with at most 200 records and the config in its first line; the
-table is over all files that are here.
+Every run becomes <name>.<seed>.jsonl with some 200 records and the config in its first line; the
+plots, docs/deep_hedge_<game>.svg, and the table are over all files that are here.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 
 HERE = Path(__file__).parent
 MOST = 200
@@ -24,8 +25,8 @@ def keep(folder: Path) -> None:
     if records[-1]["step"] < config["spec"]["max_steps"]:
         print(f"{folder}: not finished, left out")
         return
-    every = -(-len(records) // MOST)
-    thin = [r for i, r in enumerate(records) if i % every == 0 or r is records[-1]]
+    every = config["spec"]["max_steps"] // MOST
+    thin = [r for r in records if r["step"] % every == 0 or r in (records[0], records[-1])]
     path = HERE / f"{config['name']}.{config['spec']['seed']}.jsonl"
     lines = [json.dumps({"config": config}), *(json.dumps(_rounded(r)) for r in thin)]
     path.write_text("\n".join(lines) + "\n")
@@ -55,9 +56,27 @@ def table() -> str:
     return "\n".join(rows)
 
 
+def draw() -> None:
+    """A plot per game: the author's settings, our own, and the author's curve."""
+    from counterplay.experiment.plotting import plot
+
+    with TemporaryDirectory() as root:
+        for path in HERE.glob("*.jsonl"):
+            head, *lines = path.read_text().splitlines()
+            folder = Path(root, path.stem)
+            folder.mkdir()
+            (folder / "config.json").write_text(json.dumps(json.loads(head)["config"]))
+            (folder / "metrics.jsonl").write_text("\n".join(lines) + "\n")
+        for game in ("kuhn_2p", "kuhn_3p", "leduc", "goofspiel"):
+            runs = sorted(Path(root).glob(f"{game}*"))
+            output = HERE.parent.parent / "docs" / f"deep_hedge_{game}.svg"
+            plot(runs, output, references=[f"{HERE / 'author.json'}:{game}"])
+
+
 if __name__ == "__main__":
     for argument in sys.argv[1:]:
         root = Path(argument)
         for config in sorted(root.rglob("config.json")):
             keep(config.parent)
+    draw()
     print(table())
