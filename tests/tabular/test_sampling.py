@@ -234,6 +234,7 @@ def test_the_lazy_average_counts_every_iteration(kuhn):
         ("average_strategy_sampling(beta=inf)", "beta is inf, must be at least 0 and finite"),
         ("vr_mccfr(decay=0)", "decay is 0, must be above 0 and at most 1"),
         ("vr_mccfr(plus=true,eta=1)", "plus is for regret matching"),
+        ("vr_mccfr_plus(expected=true,decay=0.1)", "decay is for guesses that are learned"),
         ("external_sampling(workers=0)", "workers is 0, must be from 1 to 256"),
         ("external_sampling(gamma=-1)", "gamma is -1, must be at least 0"),
         ("chance_sampling(eta=-1)", "eta is -1, must be at least 0"),

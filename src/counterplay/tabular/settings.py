@@ -11,6 +11,8 @@ from counterplay.errors import ConfigError
 
 Learner = tuple[float, float]  # lowest regret kept, rate of Hedge (0: regret matching)
 
+DECAY = 0.5  # usual step of guesses that are decaying averages
+
 RANGES: dict[str, tuple[Callable[[float], bool], str]] = {
     "epsilon": (lambda x: 0.0 < x <= 1.0, "above 0 and at most 1"),
     "tau": (lambda x: 1.0 <= x < np.inf, "at least 1 and finite"),
@@ -32,6 +34,10 @@ def check(name: str, algorithm: Any) -> None:
             raise ConfigError(f"{name}: {field} is {value}, must be {allowed}")
     if getattr(algorithm, "plus", False) and getattr(algorithm, "eta", 0.0):
         raise ConfigError(f"{name}: plus is for regret matching; with Hedge (eta > 0) leave it out")
+    if getattr(algorithm, "expected", False) and algorithm.decay != DECAY:
+        raise ConfigError(
+            f"{name}: decay is for guesses that are learned; with expected leave it out"
+        )
 
 
 def learner(algorithm: Any) -> Learner:

@@ -32,7 +32,7 @@ class VRMCCFR:
     """
 
     epsilon: float = 0.6  # uniform part of what the traverser samples
-    decay: float = 0.5  # step of the guesses that are decaying averages
+    decay: float = settings.DECAY  # step of the guesses that are decaying averages
     expected: bool = False  # guess expected values of histories instead
     alpha: float = 0.0  # iteration t counts t**alpha times in the regrets
     gamma: float = 0.0  # and t**gamma times in the average

@@ -25,7 +25,7 @@ class VRMCCFRPlus:
     """
 
     epsilon: float = 0.6  # uniform part of what the traverser samples
-    decay: float = 0.5  # step of the guesses that are decaying averages
+    decay: float = settings.DECAY  # step of the guesses that are decaying averages
     expected: bool = False  # guess expected values of histories instead
     gamma: float = 1.0  # iteration t counts t**gamma times in the average
     workers: int = 1  # walks per player and iteration, each on a core of its own
