@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass
 
 import pytest
 from hypothesis import given
@@ -223,6 +224,38 @@ def test_a_time_limit_still_answers():
         found = cp.AlphaBeta(seconds=seconds, evaluate=cp.open_lines).search(game)
         assert found.depth >= 1 and found.action in range(7)
         assert cp.MCTS(seconds=seconds).search(game).action in range(7)
+
+
+@dataclass(frozen=True)
+class LongWalk:
+    """One action, five thousand times."""
+
+    num_players = 2
+
+    def initial_state(self):
+        return 0
+
+    def player(self, state):
+        return state % 2 if state < 5000 else cp.TERMINAL
+
+    def actions(self, state):
+        return (0,)
+
+    def next_state(self, state, action):
+        return state + 1
+
+    def utilities(self, state):
+        return 1.0, -1.0
+
+    def infoset_key(self, state, player):
+        return str(state)
+
+
+@pytest.mark.parametrize("name", ["minimax", "expectiminimax", "alpha_beta"])
+def test_too_long_a_game_is_refused(name):
+    with pytest.raises(cp.GameError, match=r"LongWalk goes on for too long.*give a depth"):
+        load_searcher(name).search(LongWalk())
+    assert load_searcher(f"{name}(depth=3)").search(LongWalk()).value == 0.0
 
 
 @pytest.mark.parametrize("name", SEARCHERS)

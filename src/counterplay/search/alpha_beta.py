@@ -16,6 +16,7 @@ from counterplay.search.searching import (
     check_settings,
     no_chance,
     nothing,
+    recursive,
     start,
     utility,
 )
@@ -59,6 +60,7 @@ class AlphaBeta:
     def __post_init__(self) -> None:
         check_settings("alpha_beta", self, depth=0, seconds=0.0, highest=self.lowest)
 
+    @recursive
     def search(self, game: Game, state: State | None = None) -> Found:
         root = start(game, state)
         if game.player(root) == CHANCE:

@@ -10,6 +10,7 @@ from counterplay.search.searching import (
     Found,
     check_settings,
     nothing,
+    recursive,
     start,
     utility,
 )
@@ -32,6 +33,7 @@ class Expectiminimax:
     def __post_init__(self) -> None:
         check_settings("expectiminimax", self, depth=0)
 
+    @recursive
     def search(self, game: Game, state: State | None = None) -> Found:
         root = start(game, state)
         evaluate = self.evaluate or nothing

@@ -11,6 +11,7 @@ from counterplay.search.searching import (
     check_settings,
     no_chance,
     nothing,
+    recursive,
     start,
     utility,
 )
@@ -32,6 +33,7 @@ class Minimax:
     def __post_init__(self) -> None:
         check_settings("minimax", self, depth=0)
 
+    @recursive
     def search(self, game: Game, state: State | None = None) -> Found:
         root = start(game, state)
         evaluate = self.evaluate or nothing

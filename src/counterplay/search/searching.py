@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, wraps
 from typing import Any, Protocol, runtime_checkable
 
 from counterplay.errors import ConfigError, GameError
@@ -72,6 +72,20 @@ def utility(game: Game, state: State) -> float:
     if abs(first + second) > 1e-9 * max(1.0, abs(first)):
         raise GameError(f"search needs a zero-sum game; {spec_of(game)} pays {(first, second)}")
     return first
+
+
+def recursive(search: Callable[..., Found]) -> Callable[..., Found]:
+    """A `search` that says so when the game goes on for longer than it can follow."""
+
+    @wraps(search)
+    def guarded(self: Any, game: Game, state: State | None = None) -> Found:
+        try:
+            return search(self, game, state)
+        except RecursionError:
+            problem = f"{spec_of(game)} goes on for too long to be searched to the end"
+            raise GameError(f"{problem}; give a depth, or take mcts") from None
+
+    return guarded
 
 
 def no_chance(game: Game, name: str) -> GameError:
