@@ -228,7 +228,7 @@ def test_a_time_limit_still_answers():
 
 @dataclass(frozen=True)
 class LongWalk:
-    """One action, five thousand times."""
+    """One action, 1,200 times."""
 
     num_players = 2
 
@@ -236,7 +236,7 @@ class LongWalk:
         return 0
 
     def player(self, state):
-        return state % 2 if state < 5000 else cp.TERMINAL
+        return state % 2 if state < 1200 else cp.TERMINAL
 
     def actions(self, state):
         return (0,)
