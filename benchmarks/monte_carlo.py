@@ -165,7 +165,7 @@ def speed():
 def worker_turn(tree, algorithm, memory, count):
     """Nodes touched per second of processor time, and of the clock.
 
-    The second is nothing if others took the cores away: they use this machine too.
+    The second is nothing if other programs took the cores away.
     """
     before, began, used = memory.touched.sum(), time.perf_counter(), time.process_time()
     algorithm.step(tree, memory, count)
