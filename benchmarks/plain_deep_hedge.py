@@ -9,7 +9,6 @@ same networks) and as what the compiled program is compared with for speed:
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 
@@ -127,7 +126,7 @@ class PlainDeepHedge:
         return mean
 
     def see(self, state, player):
-        return np.array(self.game.observation(state, player), float)
+        return np.array(self.game.observation(state, player), self.strategy[0][0][0].dtype)
 
     def hedge(self, player, decisions, t):
         a, net = self.a, self.strategy[player]
@@ -166,26 +165,26 @@ class PlainDeepHedge:
             biases -= rate * (np.clip(for_biases, -clip, clip) + a.weight_decay * biases)
 
 
+NEVER = 10**9  # steps between additions to the average, of which the recursion keeps none
 SETTINGS = {
-    "kuhn_poker": {},
+    "kuhn_poker": {"average_every": NEVER},
     "leduc_poker": {
         "player_units": (196, 196, 48),
         "baseline_units": (128, 128, 32),
         "player_traversals": 64,
         "baseline_traversals": 16,
         "player_update_freq": 4,
+        "average_every": NEVER,
     },
 }
 SETTINGS["goofspiel"] = SETTINGS["leduc_poker"] | {
     "player_traversals": 32,
     "player_update_freq": 2,
     "entropy_cost": 0.0,
-    "average_every": 10**9,  # never, within this comparison: the recursion keeps no average
 }
 
 
 def main(specs):
-    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")  # as the commands do
     import jax
 
     import counterplay as cp

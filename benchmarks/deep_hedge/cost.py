@@ -9,11 +9,8 @@ one process, so that a busy machine is busy for all of them; medians of 7.
 
 from __future__ import annotations
 
-import os
 import time
 from statistics import median
-
-os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")  # as the commands do
 
 import jax
 

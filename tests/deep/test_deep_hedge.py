@@ -16,10 +16,10 @@ from benchmarks.plain_deep_hedge import PlainDeepHedge  # noqa: E402
 
 import counterplay as cp  # noqa: E402
 from counterplay.deep import sampling  # noqa: E402
-from counterplay.deep.deep_hedge import program  # noqa: E402
 from counterplay.deep.graph import graph_of  # noqa: E402
 from counterplay.deep.meetings import gradient_at, meetings_of, outputs_at  # noqa: E402
 from counterplay.deep.nets import apply_net, new_net  # noqa: E402
+from counterplay.deep.program import program  # noqa: E402
 from counterplay.deep.tables import policy_of  # noqa: E402
 from tests.conftest import built  # noqa: E402
 
@@ -115,18 +115,20 @@ def test_equal_to_the_plain_recursion(algorithm, spec):
         lambda w: np.array(w, np.float64), (memory.state.strategy, memory.state.baseline)
     )
     plain = PlainDeepHedge(tree.game, algorithm, *networks)
-    key = memory.state.key
-    size = 2 * tree.longest_episode + 1
-    batches = (
+    key, now = jax.random.split(jax.random.PRNGKey(3))
+    players, size = tree.num_players, 2 * tree.longest_episode + 1
+    first, others = (
         algorithm.player_traversals,
         algorithm.player_update_freq * algorithm.baseline_traversals,
     )
+    ahead = np.asarray(jax.random.uniform(now, (size, first)))
     for t in range(1, 4):
+        key, now, *_ = jax.random.split(key, 3 + players)
+        numbers = np.asarray(jax.random.uniform(now, (players, size, others + first)))
         tables = {}
-        for player in range(tree.num_players):
-            key, *parts, _ = jax.random.split(key, 4)
-            for part, (k, batch) in enumerate(zip(parts, batches, strict=True)):
-                tables[player, part] = np.asarray(jax.random.uniform(k, (size, batch)))
+        for player in range(players):  # the next player's first episodes are walked along
+            tables[player, 0], tables[player, 1] = ahead, numbers[player, :, :others]
+            ahead = numbers[player, :, others:]
         plain.iterate(t, lambda player, part, tables=tables: tables[player, part])
     memory = algorithm.step(tree, memory, 3)
     for ours, theirs in (
@@ -148,7 +150,7 @@ def test_equal_to_the_plain_recursion_on_leduc(augmented):
 def asked_once(net, observation, view, live, push):
     met = meetings_of(view, live)
     outputs = outputs_at(net, observation, met)
-    return met.differ, outputs, gradient_at(net, observation, met, push)
+    return met.differ, outputs, gradient_at(net, observation, met, lambda _: push)
 
 
 @jax.jit
@@ -161,7 +163,7 @@ def asked_everywhere(net, observation, view, push):
 def test_asking_once_per_infoset_changes_nothing(different):
     """Outputs and gradients are those of asking at every decision, dead ones aside."""
     rng = np.random.default_rng(different)
-    net = new_net(jax.random.PRNGKey(1), (5, 7, 6, 3))
+    net = new_net(rng, (5, 7, 6, 3))
     observation = rng.normal(size=(100, 5)).astype(np.float32)
     pool = rng.choice(100, different, replace=False)
     view = rng.permutation(np.resize(pool, 64)).reshape(4, 16).astype(np.int32)
@@ -196,12 +198,12 @@ def test_linear_network_on_one_hot_inputs_is_tabular_hedge():
     machine = program(tree, algorithm)
     graph, shape = graph_of(tree)
     net = [(0.1 * jnp.ones((108, 2)).at[:, 0].set(-0.1), jnp.zeros(2))]
-    key = jax.random.PRNGKey(0)
+    draws = jax.random.uniform(jax.random.PRNGKey(0), sampling.draws_of(shape, 72))
     table = algorithm.init(tree).state.table
 
     @jax.jit
     def step(net):
-        _, episodes = machine.sample([], table, 0, key, 64)
+        episodes, _ = machine.sample([], table, draws, [(0, 64), (1, 8)])
         regret = sampling.value(machine.graph, shape, episodes, jnp.zeros((3, 64, 2))).regret
         return episodes, regret, machine.hedge(net, 0, episodes, regret, 1, None)
 
@@ -222,10 +224,11 @@ def test_gradients_against_finite_differences(kuhn):
     machine = program(kuhn, algorithm)
     state = algorithm.init(kuhn, seed=1).state
     net = state.baseline[0]
+    draws = jax.random.uniform(jax.random.PRNGKey(1), sampling.draws_of(machine.shape, 16))
 
     @jax.jit
     def step(net):
-        _, episodes = machine.sample(state.strategy, state.table, 0, jax.random.PRNGKey(1), 16)
+        [episodes] = machine.sample(state.strategy, state.table, draws, [(0, 16)])
         met = machine.meetings(0, episodes, episodes.live)
         guess = machine.guess(net, episodes, met)
         target = sampling.value(machine.graph, machine.shape, episodes, guess).target
@@ -340,7 +343,7 @@ def test_converges_with_three_players():
 
 
 def test_networks_skip_and_pad():
-    net = new_net(jax.random.PRNGKey(0), (3, 5, 2, 4))
+    net = new_net(np.random.default_rng(0), (3, 5, 2, 4))
     x = np.array([[1.0, -2.0, 0.5], [0.0, 1.0, 1.0]], np.float32)
     (w1, b1), (w2, b2), (w3, b3) = [(np.asarray(w), np.asarray(b)) for w, b in net]
     h = np.maximum(x @ w1 + b1, 0.0) + np.pad(x, ((0, 0), (0, 2)))

@@ -67,8 +67,6 @@ def counterplay(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; errors become one line on stderr."""
-    # the networks here are too small to be shared: JAX is faster on one core, the other is free
-    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
     try:
         with terminate_as_interrupt():
             code = get_command(app).main(

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from counterplay.deep.nets import Net, apply_net
+from counterplay.deep.nets import Net, apply_net, net_gradient, run_net
 
 FEW = 40  # decisions up to which sorting them costs more than it saves
 EIGHTHS = (2, 3, 4, 5, 6, 8)  # of all places: the numbers of rows that programs are compiled for
@@ -22,16 +22,16 @@ EIGHTHS = (2, 3, 4, 5, 6, 8)  # of all places: the numbers of rows that programs
 class Meetings(NamedTuple):
     """The different infosets among D decisions, each a row of the graph's observations."""
 
-    view: jax.Array  # [D] the different ones first, the rest is padding
-    place: jax.Array  # [...] where in `view` each decision's infoset stands
+    view: jax.Array  # [D] the different ones first, the rest is padding; or [...], as they come
+    place: jax.Array | None  # [...] where in `view` each decision's infoset stands
     differ: jax.Array  # [] how many there are
 
 
 def meetings_of(view: jax.Array, live: jax.Array) -> Meetings:
     """The different ones of `view` [...], where `live` [...]; elsewhere any will do."""
-    number = jnp.arange(view.size, dtype=jnp.int32)
     if view.size <= FEW:
-        return Meetings(view.reshape(-1), number.reshape(view.shape), jnp.int32(view.size))
+        return Meetings(view, None, jnp.int32(view.size))
+    number = jnp.arange(view.size, dtype=jnp.int32)
     last = 2**31 - 1
     ordered, whence = jax.lax.sort([jnp.where(live, view, last).reshape(-1), number], num_keys=1)
     fresh = jnp.append(True, ordered[1:] != ordered[:-1])
@@ -44,33 +44,39 @@ def meetings_of(view: jax.Array, live: jax.Array) -> Meetings:
 
 def outputs_at(net: Net, observation: jax.Array, met: Meetings) -> jax.Array:
     """What a network says at every decision [..., A]."""
-    most = met.view.size
-
-    def run(rows: int) -> jax.Array:
-        y = apply_net(net, observation[met.view[:rows]])
-        return jnp.pad(y, ((0, most - rows), (0, 0)))
-
-    return with_room(met, run)[met.place]
+    return with_room(met, lambda x: spread(met, apply_net(net, observation[x])))
 
 
-def gradient_at(net: Net, observation: jax.Array, met: Meetings, push: jax.Array) -> Net:
-    """The gradient, with respect to the network, of its outputs times `push` [..., A], summed."""
-    num_actions = push.shape[-1]
-    total = jnp.zeros((met.view.size, num_actions))
-    total = total.at[met.place.reshape(-1)].add(push.reshape(-1, num_actions))
+def gradient_at(
+    net: Net, observation: jax.Array, met: Meetings, push: Callable[[jax.Array], jax.Array]
+) -> Net:
+    """The gradient, with respect to the network, of its outputs times a push, summed.
 
-    def run(rows: int) -> Net:
-        _, back = jax.vjp(lambda n: apply_net(n, observation[met.view[:rows]]), net)
-        return back(total[:rows])[0]
+    The push [..., A] is made from the outputs [..., A] and counts as constant.
+    """
+
+    def run(view: jax.Array) -> Net:
+        outputs, kept = run_net(net, observation[view])
+        slope = push(spread(met, outputs)).reshape(-1, outputs.shape[-1])
+        if met.place is not None:
+            slope = jnp.zeros_like(outputs).at[met.place.reshape(-1)].add(slope)
+        return net_gradient(net, kept, slope)
 
     return with_room(met, run)
 
 
-def with_room(met: Meetings, run: Callable[[int], Any]) -> Any:
-    """`run(rows)` with the least of a few numbers of rows that holds all that differ."""
-    most = met.view.size
-    if most <= FEW:
-        return run(most)
-    sizes = [most * eighth // 8 for eighth in EIGHTHS]
+def spread(met: Meetings, outputs: jax.Array) -> jax.Array:
+    """Outputs [D, A] at the different infosets, put where these were met [..., A]."""
+    if met.place is None:
+        return outputs.reshape(*met.view.shape, -1)
+    return outputs[met.place]
+
+
+def with_room(met: Meetings, run: Callable[[jax.Array], Any]) -> Any:
+    """`run(view)` on the least of a few numbers of views that holds all that differ."""
+    view = met.view.reshape(-1)
+    if met.place is None:
+        return run(view)
+    sizes = [view.size * eighth // 8 for eighth in EIGHTHS]
     which = (met.differ > jnp.array(sizes[:-1])).sum()
-    return jax.lax.switch(which, [lambda rows=rows: run(rows) for rows in sizes])
+    return jax.lax.switch(which, [lambda size=size: run(view[:size]) for size in sizes])

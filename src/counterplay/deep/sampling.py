@@ -37,18 +37,25 @@ def legal(graph: Graph, shape: Shape, node: jax.Array) -> jax.Array:
     return jnp.arange(shape.max_actions) < graph.num_actions[node][..., None]
 
 
+def draws_of(shape: Shape, batch: int) -> tuple[int, int]:
+    """The shape of the random numbers that a batch of episodes needs."""
+    return (2 * shape.longest_episode + 1, batch)
+
+
 def walk(
     graph: Graph,
     shape: Shape,
     policy_at: PolicyAt,
-    traverser: int,
+    traverser: jax.Array,
     epsilon: float,
-    key: jax.Array,
-    batch: int,
+    draws: jax.Array,
 ) -> Episodes:
-    """Sample episodes. The traverser mixes in uniform play with probability `epsilon`."""
-    draws = jax.random.uniform(key, (2 * shape.longest_episode + 1, batch))
-    node = _follow(graph, jnp.zeros(batch, jnp.int32), draws[0], shape.max_starts)
+    """Sample an episode for each traverser [B], who mixes in uniform play with `epsilon`.
+
+    `draws` are uniform random numbers, as many as `draws_of` says: of each episode for the opening
+    chance, then an action and the chance after it, and so on.
+    """
+    node = _follow(graph, jnp.zeros(traverser.size, jnp.int32), draws[0], shape.max_starts)
     steps = []
     for turn in range(shape.longest_episode):
         live = node < shape.num_decisions
@@ -79,6 +86,13 @@ def _follow(graph: Graph, edge: jax.Array, draw: jax.Array, most: int) -> jax.Ar
     each = first[:, None] + jnp.arange(most)
     passed = (each < last[:, None]) & (graph.succ_cdf[each] <= draw[:, None])
     return graph.succ_node[first + passed.sum(axis=1, dtype=jnp.int32)]
+
+
+def part(episodes: Episodes, first: int | jax.Array, count: int) -> Episodes:
+    """`count` of the episodes from the given one on."""
+    return jax.tree.map(
+        lambda e: jax.lax.dynamic_slice_in_dim(e, first, count, int(e.ndim > 1)), episodes
+    )
 
 
 def own_decisions(episodes: Episodes, most: int) -> Episodes:
