@@ -57,9 +57,11 @@ def table() -> str:
 
 
 def draw() -> None:
-    """A plot per game: the author's settings, our own, and the author's curve."""
+    """A plot per game: the author's settings, our own, and the author's curves."""
     from counterplay.experiment.plotting import plot
 
+    author = HERE / "author.json"
+    keys = json.loads(author.read_text())
     with TemporaryDirectory() as root:
         for path in HERE.glob("*.jsonl"):
             head, *lines = path.read_text().splitlines()
@@ -70,7 +72,7 @@ def draw() -> None:
         for game in ("kuhn_2p", "kuhn_3p", "leduc", "goofspiel"):
             runs = sorted(Path(root).glob(f"{game}*"))
             output = HERE.parent.parent / "docs" / f"deep_hedge_{game}.svg"
-            plot(runs, output, references=[f"{HERE / 'author.json'}:{game}"])
+            plot(runs, output, references=[f"{author}:{key}" for key in keys if game in key])
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import jax.numpy as jnp  # noqa: E402
 from benchmarks.plain_deep_hedge import PlainDeepHedge  # noqa: E402
 
 import counterplay as cp  # noqa: E402
-from counterplay.deep import sampling  # noqa: E402
+from counterplay.deep import meetings, sampling  # noqa: E402
 from counterplay.deep.graph import graph_of  # noqa: E402
 from counterplay.deep.meetings import gradient_at, meetings_of, outputs_at  # noqa: E402
 from counterplay.deep.nets import apply_net, new_net  # noqa: E402
@@ -139,10 +139,15 @@ def test_equal_to_the_plain_recursion(algorithm, spec):
             assert np.asarray(mine) == approx(other, abs=2e-4)
 
 
-@pytest.mark.parametrize("augmented", [True, False])
-def test_equal_to_the_plain_recursion_on_leduc(augmented):
-    """With so many episodes that infosets are met again and gathered first."""
-    algorithm = replace(SMALL, augmented_baseline=augmented, player_traversals=16)
+@pytest.mark.parametrize("table", [True, False])
+def test_equal_to_the_plain_recursion_on_leduc(table, monkeypatch):
+    """With so many episodes that infosets are met again and gathered first.
+
+    Policies are looked up in a table of all infosets, or networks are asked at those visited.
+    """
+    monkeypatch.setattr(meetings, "EIGHTHS", (4, 8))  # fewer programs to compile
+    monkeypatch.setattr(cp.DeepHedge, "keeps_table", lambda self, tree: table)
+    algorithm = replace(SMALL, augmented_baseline=table, player_traversals=16)
     test_equal_to_the_plain_recursion(algorithm, "leduc_poker(suit_isomorphism=true)")
 
 
@@ -268,25 +273,6 @@ def test_same_seed_same_bits_however_it_is_split(kuhn):
         assert (np.asarray(mine) == np.asarray(other)).all()
     other = algorithm.step(kuhn, algorithm.init(kuhn, seed=6), 7)
     assert (np.asarray(whole.state.sums.total) != np.asarray(other.state.sums.total)).any()
-
-
-def test_visiting_and_looking_up_agree(monkeypatch):
-    """With and without a table of all infosets, the same episodes and the same networks."""
-    tree = built("leduc_poker(suit_isomorphism=true)")
-    plain = SMALL.step(tree, SMALL.init(tree, seed=2), 3)
-    monkeypatch.setattr(cp.DeepHedge, "keeps_table", lambda self, tree: not SMALL_KEEPS)
-    other = replace(SMALL, average_lr=0.002)  # another key for the cache of programs
-    visited = other.step(tree, other.init(tree, seed=2), 3)
-    for mine, theirs in zip(
-        jax.tree.leaves(plain.state.strategy), jax.tree.leaves(visited.state.strategy), strict=True
-    ):
-        assert np.asarray(mine) == approx(np.asarray(theirs), abs=1e-5)
-    assert np.asarray(plain.state.sums.total) == approx(
-        np.asarray(visited.state.sums.total), abs=1e-5
-    )
-
-
-SMALL_KEEPS = SMALL.keeps_table(built("leduc_poker(suit_isomorphism=true)"))
 
 
 def test_the_three_averages_agree(kuhn):
