@@ -233,8 +233,8 @@ def main(specs):
         algorithm = cp.DeepHedge(augmented_baseline=False, **settings)
         memory = algorithm.step(tree, algorithm.init(tree), 5)
         networks = jax.tree.map(np.array, (memory.state.strategy, memory.state.baseline))
-        numpy = PlainDeepHedge(game, algorithm, *networks)
-        in_jax = PlainDeepHedgeInJax(game, algorithm, *jax.tree.map(jax.numpy.array, networks))
+        numpy_plain = PlainDeepHedge(game, algorithm, *networks)
+        jax_plain = PlainDeepHedgeInJax(game, algorithm, *jax.tree.map(jax.numpy.array, networks))
         rng = np.random.default_rng(0)
         episodes = (
             algorithm.player_traversals,
@@ -244,7 +244,7 @@ def main(specs):
         def draws(player, part, rng=rng, tree=tree, episodes=episodes):
             return rng.random((2 * tree.longest_episode + 1, episodes[part]))
 
-        in_jax.iterate(1, draws)  # compiles
+        jax_plain.iterate(1, draws)  # compiles
         seconds = {"compiled": [], "numpy": [], "jax": []}
         for turn in range(15):
             count = 100 if tree.num_nodes > 1000 else 2000
@@ -252,15 +252,14 @@ def main(specs):
             memory = algorithm.step(tree, memory, count)
             jax.block_until_ready(memory.state.key)
             seconds["compiled"].append((time.perf_counter() - began) / count)
-            for name, plain in (("numpy", numpy), ("jax", in_jax)):
+            for name, plain in (("numpy", numpy_plain), ("jax", jax_plain)):
                 began = time.perf_counter()
                 plain.iterate(turn + 1, draws)
                 seconds[name].append(time.perf_counter() - began)
-        ours, *theirs = (np.median(times) for times in seconds.values())
-        print(
-            f"{spec}: {1 / ours:,.0f} steps/s compiled; node by node in NumPy {1 / theirs[0]:,.2f}, "
-            f"ratio {theirs[0] / ours:,.0f}; in JAX {1 / theirs[1]:,.2f}, ratio {theirs[1] / ours:,.0f}"
-        )
+        ours, in_numpy, in_jax = (np.median(times) for times in seconds.values())
+        print(f"{spec}: {1 / ours:,.0f} steps/s compiled; node by node")
+        for name, theirs in (("NumPy", in_numpy), ("JAX", in_jax)):
+            print(f"    in {name} {1 / theirs:,.2f} steps/s, ratio {theirs / ours:,.0f}")
 
 
 if __name__ == "__main__":

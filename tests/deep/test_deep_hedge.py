@@ -12,7 +12,7 @@ from pytest import approx
 jax = pytest.importorskip("jax")
 
 import jax.numpy as jnp  # noqa: E402
-from benchmarks.plain_deep_hedge import PlainDeepHedge  # noqa: E402
+from benchmarks.plain_deep_hedge import PlainDeepHedge, PlainDeepHedgeInJax  # noqa: E402
 
 import counterplay as cp  # noqa: E402
 from counterplay.deep import meetings, sampling  # noqa: E402
@@ -149,6 +149,21 @@ def test_equal_to_the_plain_recursion_on_leduc(table, monkeypatch):
     monkeypatch.setattr(cp.DeepHedge, "keeps_table", lambda self, tree: table)
     algorithm = replace(SMALL, augmented_baseline=table, player_traversals=16)
     test_equal_to_the_plain_recursion(algorithm, "leduc_poker(suit_isomorphism=true)")
+
+
+def test_the_two_plain_recursions_agree(kuhn):
+    """Derivatives by JAX, node by node, and those written out in NumPy."""
+    state = SMALL.init(kuhn, seed=1).state
+    numbers = np.random.default_rng(1).random((2 * kuhn.longest_episode + 1, 4))
+    ends = []
+    for kind, array in ((PlainDeepHedge, np.array), (PlainDeepHedgeInJax, jnp.array)):
+        plain = kind(kuhn.game, SMALL, *jax.tree.map(array, (state.strategy, state.baseline)))
+        plain.iterate(1, lambda player, part: numbers)
+        ends.append(jax.tree.leaves((plain.strategy, plain.baseline)))
+    begin = jax.tree.leaves((state.strategy, state.baseline))
+    for mine, other, before in zip(*ends, begin, strict=True):
+        assert np.asarray(mine) == approx(np.asarray(other), abs=1e-6)
+        assert np.abs(np.asarray(mine) - np.asarray(before)).max() > 1e-5
 
 
 @jax.jit
