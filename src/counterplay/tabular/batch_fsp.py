@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterplay.kernels import fictitious
-from counterplay.policy import Policy
 from counterplay.tabular import self_play
-from counterplay.tabular.self_play import SelfPlayMemory
+from counterplay.tabular.self_play import SelfPlay, SelfPlayMemory
 from counterplay.tree import Floats, Ints, Tree
 
 
@@ -22,7 +21,7 @@ class BatchMemory(SelfPlayMemory):
 
 
 @dataclass(frozen=True)
-class BatchFSP:
+class BatchFSP(SelfPlay):
     """Batch fictitious self-play (Heinrich, 2017, algorithm 6). At t = 1, 2, ...:
 
         n episodes of the average policy go to all players' episode memories
@@ -80,15 +79,3 @@ class BatchFSP:
         )
         memory.iteration += iterations
         return memory
-
-    def policy(self, tree: Tree, memory: BatchMemory) -> Policy:
-        return self.average_policy(tree, memory)
-
-    def average_policy(self, tree: Tree, memory: BatchMemory) -> Policy:
-        """What has been counted."""
-        return self_play.average_policy(tree, memory)
-
-    def current_policy(self, tree: Tree, memory: BatchMemory) -> Policy:
-        """The responses to the average policy."""
-        temperature = self_play.schedule(memory, 1, self.temperature, self.cooling)[0]
-        return self_play.response_policy(tree, memory, temperature)

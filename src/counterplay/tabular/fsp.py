@@ -7,14 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterplay.kernels import fictitious
-from counterplay.policy import Policy
 from counterplay.tabular import self_play
-from counterplay.tabular.self_play import SelfPlayMemory
+from counterplay.tabular.self_play import SelfPlay, SelfPlayMemory
 from counterplay.tree import Tree
 
 
 @dataclass(frozen=True)
-class FSP:
+class FSP(SelfPlay):
     """Fictitious self-play (Heinrich, Lanctot and Silver, 2015, algorithm 2). At t = 1, 2, ...:
 
         response = softmax(q / temperature_t) at every infoset
@@ -66,15 +65,3 @@ class FSP:
         )
         memory.iteration += iterations
         return memory
-
-    def policy(self, tree: Tree, memory: SelfPlayMemory) -> Policy:
-        return self.average_policy(tree, memory)
-
-    def average_policy(self, tree: Tree, memory: SelfPlayMemory) -> Policy:
-        """What has been counted."""
-        return self_play.average_policy(tree, memory)
-
-    def current_policy(self, tree: Tree, memory: SelfPlayMemory) -> Policy:
-        """The responses to the average policy."""
-        temperature = self_play.schedule(memory, 1, self.temperature, self.cooling)[0]
-        return self_play.response_policy(tree, memory, temperature)

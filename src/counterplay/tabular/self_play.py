@@ -77,9 +77,23 @@ def schedule(memory: SelfPlayMemory, iterations: int, first: float, decay: float
     return first / (1.0 + decay * np.sqrt(t))
 
 
-def average_policy(tree: Tree, memory: SelfPlayMemory) -> Policy:
-    """The counts, scaled; uniform where nothing was counted."""
-    return normalised_policy(tree, memory.count)
+class SelfPlay:
+    """What every kind of fictitious self-play makes of its memory."""
+
+    temperature: float
+    cooling: float
+
+    def policy(self, tree: Tree, memory: SelfPlayMemory) -> Policy:
+        return self.average_policy(tree, memory)
+
+    def average_policy(self, tree: Tree, memory: SelfPlayMemory) -> Policy:
+        """What has been counted, scaled; uniform where nothing was."""
+        return normalised_policy(tree, memory.count)
+
+    def current_policy(self, tree: Tree, memory: SelfPlayMemory) -> Policy:
+        """The responses to the average policy."""
+        temperature = schedule(memory, 1, self.temperature, self.cooling)[0]
+        return response_policy(tree, memory, temperature)
 
 
 def response_policy(tree: Tree, memory: SelfPlayMemory, temperature: float) -> Policy:

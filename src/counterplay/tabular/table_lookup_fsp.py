@@ -7,14 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterplay.kernels import fictitious
-from counterplay.policy import Policy
 from counterplay.tabular import self_play
-from counterplay.tabular.self_play import SelfPlayMemory
+from counterplay.tabular.self_play import SelfPlay, SelfPlayMemory
 from counterplay.tree import Tree
 
 
 @dataclass(frozen=True)
-class TableLookupFSP:
+class TableLookupFSP(SelfPlay):
     """Table-lookup batch FSP (Heinrich, 2017, algorithms 6 and 7). At t = 1, 2, ...:
 
         n episodes of the average policy go to all players' episode memories
@@ -63,15 +62,3 @@ class TableLookupFSP:
         )
         memory.iteration += iterations
         return memory
-
-    def policy(self, tree: Tree, memory: SelfPlayMemory) -> Policy:
-        return self.average_policy(tree, memory)
-
-    def average_policy(self, tree: Tree, memory: SelfPlayMemory) -> Policy:
-        """What has been counted."""
-        return self_play.average_policy(tree, memory)
-
-    def current_policy(self, tree: Tree, memory: SelfPlayMemory) -> Policy:
-        """The responses to the average policy."""
-        temperature = self_play.schedule(memory, 1, self.temperature, self.cooling)[0]
-        return self_play.response_policy(tree, memory, temperature)
