@@ -1,10 +1,10 @@
 """Deep-Hedge MCCFR written the straightforward way: a recursion that calls networks node by node.
 
-This is the listing of the thesis in NumPy, on the rules themselves, without a tree. It serves as
-the correctness twin (tests/deep/test_deep_hedge.py feeds it the same random numbers and expects the
-same networks) and as what the compiled program is compared with for speed:
+This is the listing of the thesis in NumPy, or with networks in JAX, on the rules themselves,
+without a tree. It serves as the correctness twin (tests/deep/test_deep_hedge.py feeds it the same
+random numbers and expects the same networks) and as what the compiled program is compared with:
 
-    python benchmarks/plain_deep_hedge.py kuhn_poker leduc_poker
+    python -m benchmarks.plain_deep_hedge kuhn_poker leduc_poker
 """
 
 from __future__ import annotations
@@ -163,12 +163,14 @@ class PlainDeepHedge:
         self.descend(net, gradient, t, self.a.baseline_lr_init, self.a.baseline_lr_end)
 
     def descend(self, net, gradient, t, start, floor):
-        a = self.a
-        rate = max(start * a.decay_rate ** (t / a.decay_steps), floor)
+        a, rate = self.a, self.rate(t, start, floor)
         clip = a.gradient_clipping_value
         for (weights, biases), (for_weights, for_biases) in zip(net, gradient, strict=True):
             weights -= rate * (np.clip(for_weights, -clip, clip) + a.weight_decay * weights)
             biases -= rate * (np.clip(for_biases, -clip, clip) + a.weight_decay * biases)
+
+    def rate(self, t, start, floor):
+        return max(start * self.a.decay_rate ** (t / self.a.decay_steps), floor)
 
 
 class PlainDeepHedgeInJax(PlainDeepHedge):
@@ -183,8 +185,7 @@ class PlainDeepHedgeInJax(PlainDeepHedge):
         gradient[:] = add_gradient(net, x, slope, gradient)
 
     def descend(self, net, gradient, t, start, floor):
-        a = self.a
-        rate = max(start * a.decay_rate ** (t / a.decay_steps), floor)
+        a, rate = self.a, self.rate(t, start, floor)
         net[:] = descended(net, gradient, rate, a.gradient_clipping_value, a.weight_decay)
 
 

@@ -11,9 +11,8 @@ import numpy as np
 FEW_ROWS = 16  # up to which a sum of outer products is faster than a matrix product
 
 Net = list[tuple[jax.Array, jax.Array]]  # (weights [in, out], biases [out]) of each layer
-Kept = list[
-    tuple[jax.Array, jax.Array | None]
-]  # each layer's inputs, and which of its units are on
+# each layer's inputs, and which of its units are on
+Kept = list[tuple[jax.Array, jax.Array | None]]
 
 
 def new_net(rng: np.random.Generator, sizes: tuple[int, ...]) -> Net:

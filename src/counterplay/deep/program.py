@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache, partial
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -57,8 +57,7 @@ class Program:
             utility = self.graph.utility / jnp.abs(self.graph.utility).max()
             self.graph = self.graph._replace(utility=utility)
         self.sequences = jax.tree.map(jnp.asarray, average.sequences_of(tree))
-        self.views, counts = own_views(tree)
-        self.rows_exist = self.exists(counts)
+        self.views, self.rows_exist = own_views(tree)
         self.keeps_table = algorithm.keeps_table(tree)
         self.run = compiled(self.iterate)
         opening = [(0, algorithm.player_traversals)]
@@ -78,9 +77,7 @@ class Program:
         strategy, baseline = new(a.player_units), new(a.baseline_units)
         nets = new(a.average_units) if a.average_units else []
         zeros = jax.tree.map(jnp.zeros_like, nets)
-        table = jnp.zeros(0)
-        if self.keeps_table:
-            table = jnp.stack([self.all_policies(net, p) for p, net in enumerate(strategy)])
+        table = self.table(strategy) if self.keeps_table else jnp.zeros(0)
         sums = jnp.zeros(self.sequences.row.size if a.average_every else 0)
         return State(
             key,
@@ -143,16 +140,17 @@ class Program:
         state = state._replace(strategy=strategy, baseline=baseline, table=table, ahead=ahead)
         return self.train_average(player, t, state, episodes, key) if a.average_units else state
 
-    def exists(self, counts: Any) -> jax.Array:
-        return jnp.arange(self.shape.max_actions) < counts[..., None]
-
-    def outputs(self, net: Net, player: int, decision: jax.Array) -> jax.Array:
-        """What a player's network says at some decisions [B], as logits or values [B, A]."""
-        return apply_net(net, self.graph.observation[self.graph.view[player, decision]])
+    def legal(self, decision: jax.Array) -> jax.Array:
+        return sampling.legal(self.graph, self.shape, decision)
 
     def play(self, net: Net, player: int, decision: jax.Array) -> jax.Array:
-        there = self.exists(self.graph.num_actions[decision])
-        return softmax(self.outputs(net, player, decision), there)
+        """The player's policy [B, A] at some of its decisions [B]."""
+        logits = apply_net(net, self.graph.observation[self.graph.view[player, decision]])
+        return softmax(logits, self.legal(decision))
+
+    def table(self, strategy: list[Net]) -> jax.Array:
+        """All players' policies [P, R, A]."""
+        return jnp.stack([self.all_policies(net, player) for player, net in enumerate(strategy)])
 
     def all_policies(self, net: Net, player: int, rows: slice = slice(None)) -> jax.Array:
         """The player's policy [R, A] at all of its infosets, or at some."""
@@ -207,7 +205,7 @@ class Program:
 
     def where_real(self, seen: Episodes, values: jax.Array) -> jax.Array:
         """Values [T, B, A], zero past an episode's end and for actions that do not exist."""
-        there = self.exists(self.graph.num_actions[seen.node]) & seen.live[..., None]
+        there = self.legal(seen.node) & seen.live[..., None]
         return jnp.where(there, values, 0.0)
 
     def hedge(
@@ -216,7 +214,7 @@ class Program:
         """The strategy network after a step along the regrets at the player's decisions."""
         a = self.a
         met = self.meetings(player, seen, seen.own)
-        there = self.exists(self.graph.num_actions[seen.node])
+        there = self.legal(seen.node)
         log = jnp.log(jnp.maximum(seen.policy, 1e-30))
         y = centre(log, there)  # what the logits are up to a constant
         outward = jnp.where(regret > 0, y > a.logits_threshold, y < -a.logits_threshold)
@@ -262,9 +260,7 @@ class Program:
         a = self.a
 
         def add(sums: Sums) -> Sums:
-            table = state.table
-            if not self.keeps_table:
-                table = jnp.stack([self.all_policies(n, p) for p, n in enumerate(state.strategy)])
+            table = state.table if self.keeps_table else self.table(state.strategy)
             weight = (t / 1e5) ** a.average_power
             return average.add(sums, weight * average.reach_of(self.sequences, table))
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from counterplay.deep.graph import Shape, graph_of
+from counterplay.deep.graph import graph_of
 from counterplay.deep.nets import Net, apply_net
 from counterplay.policy import Policy
 from counterplay.tree import Tree
@@ -28,24 +28,22 @@ def centre(logits: jax.Array, exists: jax.Array) -> jax.Array:
 
 @lru_cache(maxsize=4)
 def own_views(tree: Tree) -> tuple[Any, Any]:
-    """What each player sees at each of its infosets, and its number of actions there: [P, R]."""
+    """What each player sees at each of its infosets [P, R], and which actions exist [P, R, A]."""
     graph, shape = graph_of(tree)
     view = np.zeros((shape.num_players, max(shape.num_rows)), np.int32)
     count = np.ones_like(view)
     view[graph.player, graph.row] = graph.view[graph.player, np.arange(shape.num_decisions)]
     count[graph.player, graph.row] = graph.num_actions
-    return view, count
+    return view, np.arange(shape.max_actions) < count[..., None]
 
 
 def table_of(tree: Tree, nets: list[Net]) -> jax.Array:
     """All players' policies as probabilities [P, R, A]."""
-    graph, shape = graph_of(tree)
-    return _table(shape, *own_views(tree), graph.observation, nets)
+    return _table(*own_views(tree), graph_of(tree)[0].observation, nets)
 
 
-@partial(jax.jit, static_argnums=0)
-def _table(shape: Shape, view: Any, count: Any, observation: Any, nets: list[Net]) -> jax.Array:
-    exists = jnp.arange(shape.max_actions) < count[..., None]
+@jax.jit
+def _table(view: Any, exists: Any, observation: Any, nets: list[Net]) -> jax.Array:
     logits = [apply_net(net, observation[view[p]]) for p, net in enumerate(nets)]
     return softmax(jnp.stack(logits), exists)
 
