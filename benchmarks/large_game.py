@@ -111,7 +111,7 @@ def large(iterations=10_000):
     memory, seconds, done = None, 0.0, 0
     for mark in (iterations // 100, iterations // 10, iterations):
         began = time.process_time()
-        result = cp.solve_sampled(game, algorithm, iterations=mark - done, memory=memory)
+        result = cp.solve(cp.SampledGame(game), algorithm, iterations=mark - done, memory=memory)
         seconds += time.process_time() - began
         memory, done = result.memory, mark
         size = result.size

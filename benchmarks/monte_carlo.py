@@ -58,7 +58,7 @@ def family_curves(tree, spec, seed, marks):
             began = time.process_time()
             algorithm.step(tree, memory, max(1, int(missing / rate)))
             seconds += time.process_time() - began
-        value = cp.exploitability(tree, algorithm.policy(tree, memory))
+        value = cp.exploitability(tree, algorithm.policies(tree, memory)["average"])
         rows.append((touched(tree, algorithm, memory), seconds, value))
     return rows
 

@@ -24,6 +24,11 @@ def built(spec: str) -> cp.Tree:
     return cp.build_tree(cp.load_game(spec))
 
 
+def answer(algorithm, arena, memory):
+    """The policy with the guarantee."""
+    return next(iter(algorithm.policies(arena, memory).values()))
+
+
 @pytest.fixture
 def kuhn() -> cp.Tree:
     return built("kuhn_poker")

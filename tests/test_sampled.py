@@ -20,8 +20,8 @@ LARGE = "liars_dice(numdice=2,dice_sides=4)"  # 33.6 million histories
 
 @pytest.mark.parametrize("spec", ["external_sampling", "outcome_sampling(lazy=true)", "vr_mccfr"])
 def test_solves_kuhn(spec, kuhn):
-    result = cp.solve_sampled(cp.KuhnPoker(), load_algorithm(spec), iterations=6000)
-    assert result.size.num_infosets == len(result.policy) == 12
+    result = cp.solve(cp.SampledGame(cp.KuhnPoker()), load_algorithm(spec), iterations=6000)
+    assert result.memory.size.num_infosets == len(result.policy) == 12
     assert cp.exploitability(kuhn, result.policy.on(kuhn)) < 0.05  # uniform play: 11/24
     assert set(result.policy["2b"]) == {"pass", "bet"}
     assert result.policy["2b"]["bet"] > 0.99
@@ -33,44 +33,46 @@ def test_a_game_the_builder_refuses():
     limit = 32 * 2**20
     with pytest.raises(cp.RunError, match="raise memory_limit"):
         cp.build_tree(game, memory_limit=limit)
-    sizes = []
+    records = []
     tracemalloc.start()
-    result = cp.solve_sampled(game, cp.OutcomeSampling(), iterations=1000, report=sizes.append)
+    result = cp.solve(
+        cp.SampledGame(game), cp.OutcomeSampling(), iterations=1000, report=records.append
+    )
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < limit / 8
-    assert [size.iteration for size in sizes] == [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
-    infosets = [size.num_infosets for size in sizes]
+    assert [record.iteration for record in records] == [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
+    infosets = [record.measured["infosets"] for record in records]
     assert infosets == sorted(infosets)
     assert 1000 < infosets[-1] == len(result.policy) < 655_360
-    assert 0.5 * peak < result.size.num_bytes < 2.0 * peak
-    assert result.size.touched > 10_000
+    assert 0.5 * peak < result.memory.size.num_bytes < 2.0 * peak
+    assert result.memory.size.touched > 10_000
     assert sum(result.policy["1,4"].values()) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("spec", ["external_sampling", "vr_mccfr", "vr_mccfr_plus(expected=true)"])
 def test_resumed_equals_uninterrupted(spec):
     game, algorithm = cp.load_game("leduc_poker"), load_algorithm(spec)
-    whole = cp.solve_sampled(game, algorithm, iterations=40, seed=3)
-    part = cp.solve_sampled(game, algorithm, iterations=15, seed=3)
+    whole = cp.solve(cp.SampledGame(game), algorithm, iterations=40, seed=3)
+    part = cp.solve(cp.SampledGame(game), algorithm, iterations=15, seed=3)
     memory = copy.deepcopy(part.memory)
-    rest = cp.solve_sampled(game, algorithm, iterations=25, memory=memory)
-    assert rest.size == whole.size
+    rest = cp.solve(cp.SampledGame(game), algorithm, iterations=25, memory=memory)
+    assert rest.memory.size == whole.memory.size
     for field in fields(whole.memory):
         assert getattr(rest.memory, field.name) == getattr(whole.memory, field.name)
 
 
 def test_stops_when_asked():
     ticks = []
-    result = cp.solve_sampled(
-        cp.KuhnPoker(),
+    result = cp.solve(
+        cp.SampledGame(cp.KuhnPoker()),
         cp.ExternalSampling(),
         iterations=10**9,
         tick=ticks.append,
         stop=lambda: len(ticks) > 3,
     )
     assert result.stopped
-    assert result.size.iteration == ticks[-1] == result.memory.iteration
+    assert result.memory.size.iteration == ticks[-1] == result.memory.iteration
 
 
 def test_draws_are_those_of_the_kernels():
@@ -99,7 +101,7 @@ def test_draws_are_even():
 
 
 def test_policies_of_infosets_met(kuhn, tmp_path):
-    result = cp.solve_sampled(cp.KuhnPoker(), cp.OutcomeSampling(), iterations=3)
+    result = cp.solve(cp.SampledGame(cp.KuhnPoker()), cp.OutcomeSampling(), iterations=3)
     policy = result.policy
     assert len(policy) < 12
     missing = next(key for key in kuhn.infoset_keys if key not in {k for _, k, _ in policy.items()})
@@ -113,7 +115,7 @@ def test_policies_of_infosets_met(kuhn, tmp_path):
     with pytest.raises(cp.RunError, match="policy for kuhn_poker"):
         cp.load_policy(tmp_path / "kuhn.policy", built("kuhn_poker(players=3)"))
     with pytest.raises(cp.ConfigError, match="does not fit"):
-        cp.solve_sampled(Broken("names"), cp.OutcomeSampling()).policy.on(kuhn)
+        cp.solve(cp.SampledGame(Broken("names")), cp.OutcomeSampling()).policy.on(kuhn)
     policy.to_json(tmp_path / "kuhn.json")
     stored = json.loads((tmp_path / "kuhn.json").read_text())
     assert sum(map(len, stored["players"])) == len(policy)
@@ -126,7 +128,7 @@ def test_players_who_share_a_key():
         def infoset_key(self, state, player):
             return "same"
 
-    policy = cp.solve_sampled(Pennies(), cp.ExternalSampling(), iterations=5).policy
+    policy = cp.solve(cp.SampledGame(Pennies()), cp.ExternalSampling(), iterations=5).policy
     with pytest.raises(cp.ConfigError, match="give the player too"):
         policy["same"]
     assert set(policy[1, "same"]) == {"heads", "tails"}
@@ -185,13 +187,13 @@ class Broken:
 )
 def test_broken_rules(how, message):
     with pytest.raises(cp.GameError, match=message):
-        cp.solve_sampled(Broken(how), cp.ExternalSampling(), iterations=50)
+        cp.solve(cp.SampledGame(Broken(how)), cp.ExternalSampling(), iterations=50)
 
 
 def test_wrong_use():
     with pytest.raises(cp.ConfigError, match="cfr_plus needs a tree; to sample the rules take"):
-        cp.solve_sampled(cp.KuhnPoker(), cp.CFRPlus())
+        cp.solve(cp.SampledGame(cp.KuhnPoker()), cp.CFRPlus())
     with pytest.raises(cp.ConfigError, match="workers is 2, must be 1 on a game"):
-        cp.solve_sampled(cp.KuhnPoker(), cp.ExternalSampling(workers=2))
+        cp.solve(cp.SampledGame(cp.KuhnPoker()), cp.ExternalSampling(workers=2))
     with pytest.raises(cp.ConfigError, match="iterations is 0, must be at least 1"):
-        cp.solve_sampled(cp.KuhnPoker(), cp.ExternalSampling(), iterations=0)
+        cp.solve(cp.SampledGame(cp.KuhnPoker()), cp.ExternalSampling(), iterations=0)

@@ -58,15 +58,17 @@ def test_best_policy_is_the_least_exploitable(kuhn):
     class Worse:
         """Averages well and then forgets all it knew."""
 
+        runs_on, needs = ("tree",), ""
+
         def init(self, tree, seed=0):
             return cp.CFRPlus().init(tree)
 
         def step(self, tree, memory, iterations=1):
             return cp.CFRPlus().step(tree, memory, iterations)
 
-        def policy(self, tree, memory):
-            good = cp.CFRPlus().policy(tree, memory)
-            return good if memory.iteration <= 50 else cp.uniform_policy(tree)
+        def policies(self, tree, memory):
+            good = cp.CFRPlus().policies(tree, memory)["linear_average"]
+            return {"average": good if memory.iteration <= 50 else cp.uniform_policy(tree)}
 
     result = cp.solve(kuhn, Worse(), iterations=100)
     assert result.exploitability == pytest.approx(11 / 24)
@@ -88,6 +90,11 @@ def test_exact_methods_end_the_run(kuhn):
     result = cp.solve(kuhn, cp.SequenceFormLP(), iterations=1000)
     assert [record.iteration for record in result.records] == [1]
     assert 0.0 <= result.exploitability < 1e-12
+
+
+def test_what_is_no_algorithm_is_refused(kuhn):
+    with pytest.raises(cp.ConfigError, match="str lacks runs_on, needs, init, step, policies"):
+        cp.solve(kuhn, "cfr_plus")
 
 
 @pytest.mark.parametrize("iterations", [0, -3])

@@ -67,7 +67,7 @@ _EXPORTS = {
         "weighted_features",
     ],
     "counterplay.sampled": ["SampledGame"],
-    "counterplay.solving": ["solve", "solve_sampled"],
+    "counterplay.solving": ["Record", "Result", "solve"],
     "counterplay.tabular.online_outcome_sampling": ["OnlineLearner"],
     "counterplay.tabular.sequence_form_lp": ["sequence_form_lp"],
     "counterplay.threads": ["num_threads", "set_num_threads"],

@@ -6,13 +6,15 @@ On trees with imperfect recall the responder keeps perfect recall: nobody can ex
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from counterplay.arena import Floats, SequenceArena
 from counterplay.errors import ConfigError
 from counterplay.kernels import nodes, sweeps
-from counterplay.policy import Policy
-from counterplay.tree import Floats, Tree
+from counterplay.policy import Policy, same_infosets
+from counterplay.tree import Tree, forgets
 
 
 @dataclass(frozen=True)
@@ -56,44 +58,63 @@ class InfosetValues:
     regret: Floats  # [S] instant counterfactual regret: cf_value minus the infoset's mean
 
 
-def judge(tree: Tree, policy: Policy) -> Judgement:
+class Responses(NamedTuple):
+    """What everybody's best response to a policy is, and what it and the policy are worth."""
+
+    values: Floats  # [P]
+    best_values: Floats  # [P]
+    response: Floats  # [F + 1] along the sequence form
+
+
+def judge(tree: SequenceArena, policy: Policy) -> Judgement:
     """Expected values and best-response values of all players at once."""
-    return _judge(tree, policy)[0]
+    return Judgement(*respond(tree, recall_probabilities(tree, policy))[:2])
 
 
-def _judge(tree: Tree, policy: Policy) -> tuple[Judgement, Floats]:
-    probabilities = recall_probabilities(tree, policy)
-    size = probabilities.size + 1
+def respond(arena: SequenceArena, probabilities: Floats) -> Responses:
+    """Best responses to the probabilities [F], which are aligned with the arena's form."""
+    form, size = arena.form, int(arena.form.offset[-1]) + 1
     reach, cf_value, response = np.ones(size), np.zeros(size), np.zeros(size)
-    values, best_values = np.zeros(tree.num_players), np.zeros(tree.num_players)
-    sweeps.judge(tree.form, probabilities, reach, cf_value, response, values, best_values)
-    return Judgement(values, best_values), response
+    found = Responses(np.zeros(arena.num_players), np.zeros(arena.num_players), response)
+    if isinstance(arena, Tree):  # all of it in one compiled call
+        sweeps.judge(form, probabilities, reach, cf_value, response, *found[:2])
+        return found
+    sweeps.forward(form, 0, form.parent.size, probabilities, reach)
+    for player in range(arena.num_players):
+        arena.gradient(player, reach, cf_value)
+        first, last = form.player_infoset[player : player + 2].tolist()
+        own = slice(int(form.offset[first]), int(form.offset[last]))
+        found.values[player] = cf_value[-1] + reach[own] @ cf_value[own]
+        sweeps.backward_best(form, first, last, cf_value, response)
+        found.best_values[player] = cf_value[-1]
+    return found
 
 
-def expected_values(tree: Tree, policy: Policy) -> Floats:
+def expected_values(tree: SequenceArena, policy: Policy) -> Floats:
     """Every player's expected utility [P]."""
     return judge(tree, policy).values
 
 
-def nash_conv(tree: Tree, policy: Policy) -> float:
+def nash_conv(tree: SequenceArena, policy: Policy) -> float:
     """The sum over players of what a best response would gain; 0 exactly at equilibria."""
     return judge(tree, policy).nash_conv
 
 
-def exploitability(tree: Tree, policy: Policy) -> float:
+def exploitability(tree: SequenceArena, policy: Policy) -> float:
     """NashConv divided by the number of players."""
     return judge(tree, policy).exploitability
 
 
-def best_response(tree: Tree, policy: Policy, player: int) -> BestResponse:
+def best_response(tree: SequenceArena, policy: Policy, player: int) -> BestResponse:
     """The best response of `player` to the others, and what it earns."""
     if not 0 <= player < tree.num_players:
         raise ConfigError(f"player is {player}, must be from 0 to {tree.num_players - 1}")
-    judgement, response = _judge(tree, policy)
     probabilities = recall_probabilities(tree, policy).copy()
+    found = respond(tree, probabilities)
     first, last = tree.form.offset[tree.form.player_infoset[player : player + 2]]
-    probabilities[first:last] = response[first:last]
-    return BestResponse(float(judgement.best_values[player]), Policy(tree.refined, probabilities))
+    probabilities[first:last] = found.response[first:last]
+    refined = tree.refined if forgets(tree) else tree
+    return BestResponse(float(found.best_values[player]), Policy(refined, probabilities))
 
 
 def infoset_values(tree: Tree, policy: Policy) -> InfosetValues:
@@ -135,13 +156,13 @@ def _ratio(top: Floats, bottom: Floats) -> Floats:
     return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0.0)
 
 
-def check_aligned(tree: Tree, policy: Policy) -> None:
-    """Refuse a policy of another tree."""
-    if policy.tree is not tree and policy.tree.infoset_keys != tree.infoset_keys:
+def check_aligned(tree: SequenceArena, policy: Policy) -> None:
+    """Refuse a policy of another game."""
+    if policy.tree is not tree and not same_infosets(policy.tree, tree):
         raise ConfigError(f"the policy is for {policy.tree.spec}, not for {tree.spec}")
 
 
-def recall_probabilities(tree: Tree, policy: Policy) -> Floats:
+def recall_probabilities(tree: SequenceArena, policy: Policy) -> Floats:
     """The policy's probabilities, aligned with the tree's sequence form."""
     check_aligned(tree, policy)
-    return policy.probabilities if tree.perfect_recall else policy.probabilities[tree.merged]
+    return policy.probabilities[tree.merged] if forgets(tree) else policy.probabilities

@@ -1,4 +1,4 @@
-"""Policies: every player's probabilities, one flat array aligned with a tree, and their files."""
+"""Policies: every player's probabilities, one flat array aligned with an arena, and their files."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ import io
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
+from counterplay.arena import Floats, SequenceArena
 from counterplay.errors import ConfigError, RunError
 from counterplay.files import read_arrays, write_arrays, write_text
-from counterplay.tree import Floats, Tree
+from counterplay.tree import Tree
 
 FORMAT = "counterplay policy 1"
 Items = Iterable[tuple[int, str, dict[str, float]]]  # player, infoset key, action -> probability
@@ -21,13 +23,13 @@ Items = Iterable[tuple[int, str, dict[str, float]]]  # player, infoset key, acti
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """Probabilities [S] at every infoset of a tree, for all players.
+    """Probabilities [S] at every infoset of a tree, or of another arena, for all players.
 
     `policy["Qs:cr|Kh:"]` is a dict from action name to probability; where two players share a key,
     `policy[player, key]` tells them apart.
     """
 
-    tree: Tree
+    tree: SequenceArena
     probabilities: Floats
 
     def __post_init__(self) -> None:
@@ -41,7 +43,7 @@ class Policy:
         wrong = np.flatnonzero(~(np.abs(sums - 1.0) <= 1e-6))
         if wrong.size or values.min(initial=0.0) < 0.0:
             infoset = int(wrong[0]) if wrong.size else self._infoset_at(int(values.argmin()))
-            key = self.tree.infoset_keys[infoset]
+            key = self.tree.key(infoset)
             first, last = self.tree.offset[infoset : infoset + 2]
             raise ConfigError(f"not a probability distribution at {key!r}: {values[first:last]}")
         values.flags.writeable = False
@@ -57,16 +59,19 @@ class Policy:
     def at(self, infoset: int) -> dict[str, float]:
         """Action name -> probability at an infoset given by its index."""
         first, last = self.tree.offset[infoset], self.tree.offset[infoset + 1]
-        names = self.tree.sequence_names[first:last]
+        names = self.tree.action_names(infoset)
         return dict(zip(names, self.probabilities[first:last].tolist(), strict=True))
 
     def items(self) -> Iterator[tuple[int, str, dict[str, float]]]:
         """(player, infoset key, action name -> probability) for every infoset."""
-        for infoset, key in enumerate(self.tree.infoset_keys):
-            yield int(self.tree.infoset_player[infoset]), key, self.at(infoset)
+        for infoset in range(self.tree.num_infosets):
+            player = int(self.tree.infoset_player[infoset])
+            yield player, self.tree.key(infoset), self.at(infoset)
 
     def save(self, path: str | Path) -> None:
         """Write the policy to one file; `load_policy` reads it back."""
+        infosets = range(self.tree.num_infosets)
+        names = map(self.tree.action_names, infosets)
         write_arrays(
             path,
             FORMAT,
@@ -74,8 +79,8 @@ class Policy:
                 "spec": self.tree.spec,
                 "infoset_player": self.tree.infoset_player,
                 "offset": self.tree.offset,
-                "infoset_keys": self.tree.infoset_keys,
-                "sequence_names": self.tree.sequence_names,
+                "infoset_keys": tuple(map(self.tree.key, infosets)),
+                "sequence_names": tuple(chain.from_iterable(names)),
                 "probabilities": self.probabilities,
             },
         )
@@ -89,17 +94,17 @@ class Policy:
         write_csv(path, self.items())
 
 
-def uniform_policy(tree: Tree) -> Policy:
+def uniform_policy(tree: SequenceArena) -> Policy:
     """The policy that plays every action equally often."""
     return Policy(tree, np.repeat(1.0 / tree.num_actions, tree.num_actions))
 
 
-def random_policy(tree: Tree, seed: int = 0) -> Policy:
+def random_policy(tree: SequenceArena, seed: int = 0) -> Policy:
     """A policy drawn uniformly from the simplex at every infoset."""
     return normalised_policy(tree, np.random.default_rng(seed).exponential(size=tree.num_sequences))
 
 
-def normalised_policy(tree: Tree, weights: Floats) -> Policy:
+def normalised_policy(tree: SequenceArena, weights: Floats) -> Policy:
     """The policy proportional to non-negative `weights` [S]; uniform where all of them are zero."""
     if not weights.size:
         return Policy(tree, weights)
@@ -110,7 +115,20 @@ def normalised_policy(tree: Tree, weights: Floats) -> Policy:
     return Policy(tree, weights * scale)
 
 
-def load_policy(path: str | Path, tree: Tree) -> Policy:
+def tree_of(policy: Policy) -> Tree:
+    """The stored tree that a policy belongs to, for what needs its nodes or actions."""
+    if not isinstance(policy.tree, Tree):
+        raise ConfigError(f"{policy.tree.spec} has no stored tree, which this needs")
+    return policy.tree
+
+
+def same_infosets(one: SequenceArena, other: SequenceArena) -> bool:
+    """Whether policies of one arena fit the other."""
+    count = one.num_infosets
+    return count == other.num_infosets and all(one.key(i) == other.key(i) for i in range(count))
+
+
+def load_policy(path: str | Path, tree: SequenceArena) -> Policy:
     """Read a policy written by `Policy.save`, for the same game as `tree`."""
     arrays = read_arrays(path, FORMAT)
     try:
@@ -134,8 +152,8 @@ def load_policy(path: str | Path, tree: Tree) -> Policy:
             f"({tree.num_infosets} infosets)"
         )
     parts = []
-    for infoset, key in enumerate(tree.infoset_keys):
-        here = tree.sequence_names[tree.offset[infoset] : tree.offset[infoset + 1]]
+    for infoset in range(tree.num_infosets):
+        key, here = tree.key(infoset), tree.action_names(infoset)
         where = stored.get((int(tree.infoset_player[infoset]), key), slice(0, 0))
         if partial and where == slice(0, 0):
             parts.append(np.full(len(here), 1.0 / len(here)))

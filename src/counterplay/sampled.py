@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -35,6 +35,7 @@ class SampledGame:
     """The rules of a game, to be sampled where others take a tree."""
 
     game: Game
+    offers: ClassVar[tuple[str, ...]] = ("rules",)
 
     @property
     def spec(self) -> str:
@@ -66,6 +67,7 @@ class SampledMemory:
     infosets: dict[tuple[int, str], tuple[int, tuple[str, ...]]] = field(default_factory=dict)
     lotteries: dict[tuple[float, ...], int] = field(default_factory=dict)
     slots: dict[Any, int] = field(default_factory=dict)
+    finished: ClassVar[bool] = False
 
     @property
     def size(self) -> SizeReport:
@@ -97,6 +99,10 @@ class SizeReport:
     num_infosets: int
     num_entries: int  # of each table
     num_bytes: int  # tables and keys, about
+
+    def measured(self) -> dict[str, float]:
+        """What records of a run on the rules say."""
+        return {"infosets": self.num_infosets, "touched": self.touched, "bytes": self.num_bytes}
 
 
 class SampledNode:

@@ -1,96 +1,167 @@
-"""Run an algorithm on a tree, judging its policy exactly on the way."""
+"""One loop for every algorithm on every arena, and the judgement on the way.
+
+`solve` goes through it once; a run (`experiment`) adds a folder and checkpoints.
+"""
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
+from counterplay.arena import Arena, check_runs_on
 from counterplay.errors import ConfigError
 from counterplay.evaluate import judge
-from counterplay.game import Game
-from counterplay.policy import Policy
-from counterplay.registry import spec_of
-from counterplay.sampled import SampledGame, SampledMemory, SampledPolicy, SizeReport
-from counterplay.tree import Tree
+from counterplay.memory import wait_for
+
+MOMENT = 0.1  # seconds of work between two looks at signals
+GROWTH = 8  # times as many iterations in the next moment, at most
+
+
+class Memory(Protocol):
+    """What an algorithm keeps between iterations: numbers and arrays, nothing else."""
+
+    @property
+    def iteration(self) -> int:
+        """Iterations done."""
+        ...
+
+    @property
+    def finished(self) -> bool:
+        """Whether more iterations would change nothing."""
+        ...
 
 
 class Algorithm(Protocol):
-    """Hyper-parameters as fields of a frozen dataclass, and these three methods.
+    """Hyper-parameters as fields of a frozen dataclass; what it runs on and needs; three methods.
 
-    Those that sample say `on_rules = True`: they take a `SampledGame` wherever they take a tree.
+    The memory passed to `step` is gone afterwards: tabular algorithms change it in place, deep ones
+    return another.
     """
 
-    def init(self, tree: Tree, seed: int = 0) -> Any:
+    runs_on: ClassVar[tuple[str, ...]]  # what it asks of an arena: see `arena`
+
+    @property
+    def needs(self) -> str:
+        """The extra to install for it, such as "deep"; or nothing."""
+        ...
+
+    def init(self, arena: Any, seed: int = 0) -> Any:
         """The memory before the first iteration."""
         ...
 
-    def step(self, tree: Tree, memory: Any, iterations: int = 1) -> Any:
-        """The memory after so many iterations of all players.
-
-        It counts them in `memory.iteration`, and may say `memory.finished` when more is useless.
-        """
+    def step(self, arena: Any, memory: Any, iterations: int = 1) -> Any:
+        """The memory after so many iterations of all players."""
         ...
 
-    def policy(self, tree: Tree, memory: Any) -> Policy:
-        """The policy with the guarantee, usually the average."""
+    def policies(self, arena: Any, memory: Any) -> dict[str, Any]:
+        """Every policy worth judging, by name; the first carries the guarantee."""
         ...
 
 
 @dataclass(frozen=True)
 class Record:
-    """One evaluation on the way."""
+    """What was measured on the way.
+
+    On an arena with exact values that is the exploitability of policies by name, the one with the
+    guarantee first. On rules nothing is exact, and it is how much has been met.
+    """
 
     iteration: int
-    exploitability: float
-    seconds: float  # spent in the algorithm, evaluation not counted
+    seconds: float  # spent in the algorithm, the device waited for, judging not counted
+    measured: Mapping[str, float]
+    exact: bool = True  # whether `measured` is exploitability
+
+    @property
+    def exploitability(self) -> float:
+        """That of the policy with the guarantee; NaN on rules, where nobody knows it."""
+        return next(iter(self.measured.values())) if self.exact else math.nan
 
 
 @dataclass(frozen=True)
 class Result:
-    """What `solve` returns."""
+    """What an algorithm has come to."""
 
-    policy: Policy
-    exploitability: float
+    policies: dict[str, Any] = field(repr=False)
+    records: tuple[Record, ...] = field(repr=False)
+    memory: Any = field(repr=False)
     iterations: int
     seconds: float  # spent in the algorithm
-    memory: Any = field(repr=False)
-    records: tuple[Record, ...] = field(repr=False)
-    best_policy: Policy = field(repr=False)  # the least exploitable of those evaluated
-    stopped: bool = False  # by `stop`, before iterations or target were reached
+    stopped: bool  # by `stop`, before iterations or target were reached
+    best_policy: Any = field(repr=False)  # the least exploitable of those judged
+
+    @property
+    def policy(self) -> Any:
+        """The policy with the guarantee."""
+        return next(iter(self.policies.values()))
+
+    @property
+    def exploitability(self) -> float:
+        """The last that was measured."""
+        return self.records[-1].exploitability
 
 
-@dataclass(frozen=True)
-class SampledResult:
-    """What `solve_sampled` returns."""
+class Course:
+    """An algorithm under way on an arena."""
 
-    policy: SampledPolicy
-    size: SizeReport
-    seconds: float  # spent in the algorithm
-    memory: SampledMemory = field(repr=False)
-    stopped: bool = False  # by `stop`, before all iterations were done
+    def __init__(self, arena: Arena, algorithm: Algorithm, memory: Any, seconds: float = 0.0):
+        self.arena, self.algorithm, self.memory = arena, algorithm, memory
+        self.seconds, self.rate = seconds, 1
 
+    @property
+    def iteration(self) -> int:
+        return int(self.memory.iteration)
 
-class _Pace:
-    """Steps of about a tenth of a second, and the time they take."""
+    @property
+    def finished(self) -> bool:
+        """Whether the algorithm has nothing left to do."""
+        return bool(self.memory.finished) and self.iteration > 0
 
-    def __init__(self) -> None:
-        self.seconds, self.rate = 0.0, 1
+    def advance(
+        self,
+        goal: int,
+        tick: Callable[[int], None] | None = None,
+        stop: Callable[[], bool] | None = None,
+    ) -> bool:
+        """Iterate up to `goal`, a moment at a time; whether `stop` ended it.
 
-    def step(self, algorithm: Algorithm, tree: Any, memory: Any, most: int) -> tuple[Any, int]:
-        """The memory after some iterations, at most so many, and how many they were."""
-        chunk = min(most, self.rate)
-        began = time.perf_counter()
-        memory = algorithm.step(tree, memory, chunk)
-        took = time.perf_counter() - began
-        self.seconds += took
-        self.rate = max(1, min(2 * self.rate, int(0.1 * chunk / max(took, 1e-9))))
-        return memory, chunk
+        Args:
+            tick: called with the iteration after every moment.
+            stop: asked after every moment; True ends it there.
+        """
+        while self.iteration < goal and not self.finished:
+            chunk = min(goal - self.iteration, self.rate)
+            began = time.perf_counter()
+            self.memory = self.algorithm.step(self.arena, self.memory, chunk)
+            wait_for(self.memory)
+            took = max(time.perf_counter() - began, 1e-9)
+            self.seconds += took
+            fitting = max(1, min(GROWTH * self.rate, int(MOMENT * chunk / took)))
+            self.rate = 1 << (fitting.bit_length() - 1)  # powers of two: few sizes to compile for
+            if tick:
+                tick(self.iteration)
+            if stop and stop():
+                return True
+        return False
+
+    def policies(self) -> dict[str, Any]:
+        """Every policy there is by now."""
+        return self.algorithm.policies(self.arena, self.memory)
+
+    def record(self, policies: Mapping[str, Any]) -> Record:
+        """Measure these policies, exactly where the arena can."""
+        arena: Any = self.arena
+        if "sequences" in arena.offers:
+            judged = {name: judge(arena, policy) for name, policy in policies.items()}
+            measured = {name: judgement.exploitability for name, judgement in judged.items()}
+            return Record(self.iteration, self.seconds, measured)
+        return Record(self.iteration, self.seconds, self.memory.size.measured(), exact=False)
 
 
 def solve(
-    tree: Tree,
+    arena: Any,
     algorithm: Algorithm,
     *,
     iterations: int = 1000,
@@ -102,98 +173,57 @@ def solve(
     stop: Callable[[], bool] | None = None,
     memory: Any = None,
 ) -> Result:
-    """Iterate, and evaluate the policy at 1, 2, 5, 10, 20, 50, ... iterations and at the end.
+    """Iterate, and judge the policy at 1, 2, 5, 10, 20, 50, ... iterations and at the end.
 
     Args:
+        arena: a tree, or the rules (`SampledGame`) for algorithms that sample: then nothing can be
+            judged, and the records say how much has been met.
         iterations: iterations to do, all players updated in each.
         target: stop at the first evaluation with at most this exploitability.
         evaluate_at: the next iteration to evaluate at, given the last one; replaces 1, 2, 5, ...
-        report: called with every evaluation.
+        report: called with every record.
         tick: called with the iterations done, several times a second.
         stop: asked several times a second; True ends the run after the current iteration.
         memory: what an earlier result had, to go on from there.
     """
     if iterations < 1:
         raise ConfigError(f"iterations is {iterations}, must be at least 1")
-    memory = algorithm.init(tree, seed) if memory is None else memory
+    check_runs_on(algorithm, arena)
+    if target is not None and "sequences" not in arena.offers:
+        raise ConfigError(f"a target needs exact exploitability, which {arena.spec} as rules lacks")
+    course = Course(arena, algorithm, algorithm.init(arena, seed) if memory is None else memory)
     next_evaluation = evaluate_at or one_two_five
-    done = start = int(memory.iteration)
-    end, pace = start + iterations, _Pace()
-    records: list[Record] = []
-    stopped = False
+    start = course.iteration
+    end, records, stopped = start + iterations, [], False
+    count = (lambda now: tick(now - start)) if tick else None
     while not stopped:
-        goal = min(next_evaluation(done), end)
-        while done < goal and not stopped:
-            memory, chunk = pace.step(algorithm, tree, memory, goal - done)
-            done += chunk
-            if getattr(memory, "finished", False):  # an exact method has nothing left to do
-                end = goal = done
-            if tick:
-                tick(done - start)
-            stopped = stop is not None and stop()
-        policy = algorithm.policy(tree, memory)
-        record = Record(done, judge(tree, policy).exploitability, pace.seconds)
-        if not records or record.exploitability <= min(r.exploitability for r in records):
+        goal = min(next_evaluation(course.iteration), end)
+        stopped = course.advance(goal, count, stop)
+        policies = course.policies()
+        name, policy = next(iter(policies.items()))
+        records.append(course.record({name: policy}))
+        if not records[-1].exact or _is_best(records):
             best = policy
-        records.append(record)
         if report:
-            report(record)
-        if done >= end or (target is not None and record.exploitability <= target):
+            report(records[-1])
+        reached = target is not None and records[-1].exploitability <= target
+        if course.iteration >= end or course.finished or reached:
             stopped = False
             break
     return Result(
-        policy=policy,
-        exploitability=record.exploitability,
-        iterations=done,
-        seconds=pace.seconds,
-        memory=memory,
+        policies=policies,
         records=tuple(records),
-        best_policy=best,
+        memory=course.memory,
+        iterations=course.iteration,
+        seconds=course.seconds,
         stopped=stopped,
+        best_policy=best,
     )
 
 
-def solve_sampled(
-    game: Game,
-    algorithm: Any,
-    *,
-    iterations: int = 1000,
-    seed: int = 0,
-    report: Callable[[SizeReport], None] | None = None,
-    tick: Callable[[int], None] | None = None,
-    stop: Callable[[], bool] | None = None,
-    memory: SampledMemory | None = None,
-) -> SampledResult:
-    """Iterate on rules that are never unrolled, for games too large for a tree.
-
-    There is no exact judgement without a tree. What is reported, at 1, 2, 5, 10, ... iterations and
-    at the end, is how much has been met and how large the tables are. Arguments as for `solve`.
-
-    Raises:
-        ConfigError: the algorithm does not sample.
-    """
-    if iterations < 1:
-        raise ConfigError(f"iterations is {iterations}, must be at least 1")
-    if not getattr(algorithm, "on_rules", False):
-        raise ConfigError(
-            f"{spec_of(algorithm)} needs a tree; to sample the rules take an algorithm such as "
-            "external_sampling or outcome_sampling"
-        )
-    rules = SampledGame(game)
-    memory = algorithm.init(rules, seed) if memory is None else memory
-    start, pace, stopped = memory.iteration, _Pace(), False
-    end = start + iterations
-    while memory.iteration < end and not stopped:
-        goal = min(one_two_five(memory.iteration), end)
-        while memory.iteration < goal and not stopped:
-            memory, _ = pace.step(algorithm, rules, memory, goal - memory.iteration)
-            if tick:
-                tick(memory.iteration - start)
-            stopped = stop is not None and stop()
-        if report:
-            report(memory.size)
-    policy = algorithm.policy(rules, memory)
-    return SampledResult(policy, memory.size, pace.seconds, memory, memory.iteration < end)
+def _is_best(records: Iterable[Record]) -> bool:
+    *before, last = (record.exploitability for record in records)
+    return last <= min(before, default=last)
 
 
 def one_two_five(iteration: int) -> int:

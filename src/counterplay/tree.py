@@ -13,27 +13,28 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
 
+from counterplay.arena import Floats as Floats
+from counterplay.arena import Ints as Ints
+from counterplay.arena import SequenceArena
 from counterplay.errors import ConfigError, RunError, suggestion
 from counterplay.files import read_arrays, write_arrays
 from counterplay.game import CHANCE, TERMINAL, Game
+from counterplay.kernels import sweeps
 from counterplay.registry import load_game
+from counterplay.threads import even_parts, num_threads, run_parts
 
 FORMAT = "counterplay tree 1"
-
-Floats = NDArray[np.float64]
-Ints = NDArray[Any]
+LARGE = 500_000  # nodes from which several threads pay
 
 
 class SequenceForm(NamedTuple):
-    """The game as its players' sequences. Infosets are sorted by player, then by level.
+    """The game as its players' sequences: `OwnTrees`, and what all of them together are worth.
 
-    A sequence is an (infoset, action) pair; index S, one past the last, stands for "has not acted
-    yet" and is shared by all players. A terminal is known by each player's last sequence there, so
+    A terminal is known by each player's last sequence there, so
     with `reach` [S + 1] the counterfactual value of a player's sequence s, before anything below
     it is added, is the sum over its entries e of
 
@@ -80,6 +81,7 @@ class Tree:
     num_histories: Ints  # [I of form]
     recall_infoset: Ints  # [N] infoset in the form; empty with perfect recall
     game: Game | None = None
+    offers: ClassVar[tuple[str, ...]] = ("tree", "sequences")
 
     @property
     def num_nodes(self) -> int:
@@ -288,6 +290,19 @@ class Tree:
                 found.append(list(pairwise(cuts)))
         return found
 
+    def gradient(self, player: int, reach: Floats, cf_value: Floats) -> None:
+        """Set `cf_value` [S + 1] at the player's sequences to what ends there: see `arena`."""
+        form = self.form
+        sweeps.clear(form, player, cf_value)
+        first, last = form.player_row[player : player + 2].tolist()
+        parts = even_parts(first, last, self.workers)
+        run_parts(lambda a, b: sweeps.payoff(form, a, b, reach, cf_value), parts)
+
+    @property
+    def workers(self) -> int:
+        """Threads worth using."""
+        return num_threads() if self.num_nodes >= LARGE else 1
+
     @cached_property
     def _levels(self) -> dict[tuple[int, int], list[list[tuple[int, int]]]]:
         return {}
@@ -298,6 +313,14 @@ class Tree:
         for infoset, key in enumerate(self.infoset_keys):
             found.setdefault(key, []).append(infoset)
         return found
+
+    def key(self, infoset: int) -> str:
+        """The infoset's readable key."""
+        return self.infoset_keys[infoset]
+
+    def action_names(self, infoset: int) -> tuple[str, ...]:
+        """The names of the infoset's actions."""
+        return self.sequence_names[self.offset[infoset] : self.offset[infoset + 1]]
 
     def find(self, key: str, player: int | None = None) -> int:
         """The infoset of that key; the player is needed only where two players share a key."""
@@ -354,6 +377,11 @@ class Tree:
 def row_lengths(offset: Ints) -> Ints:
     """How many entries each row has, given where the rows start."""
     return offset[1:].astype(np.int64) - offset[:-1].astype(np.int64)
+
+
+def forgets(arena: SequenceArena) -> TypeGuard[Tree]:
+    """Whether the sequence form tells infosets apart that the players do not."""
+    return not arena.perfect_recall
 
 
 def load_tree(path: str | Path) -> Tree:

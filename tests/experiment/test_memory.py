@@ -12,7 +12,7 @@ import pytest
 from counterplay.errors import ConfigError, RunError
 from counterplay.experiment.checkpoint import Progress, load_checkpoint, write_checkpoint
 from counterplay.experiment.config import load_config
-from counterplay.experiment.memory import ailment, flatten, layout, misfit, restore, wait_for
+from counterplay.memory import ailment, flatten, layout, misfit, restore, wait_for
 from tests.experiment.conftest import config
 from tests.experiment.toys import Pair, Toy
 

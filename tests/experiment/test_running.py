@@ -47,7 +47,7 @@ def test_metrics_are_what_solve_says(kuhn, tmp_path, algorithm):
     for record in result.records:
         solved = cp.solve(kuhn, method, iterations=record["step"])
         assert record["average"] == solved.exploitability
-        current = method.current_policy(kuhn, solved.memory)
+        current = method.policies(kuhn, solved.memory)["current"]
         assert record["current"] == cp.exploitability(kuhn, current)
     seconds = [r["seconds"] for r in result.records]
     assert seconds == sorted(seconds)

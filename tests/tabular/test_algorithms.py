@@ -11,7 +11,7 @@ from pytest import approx
 
 import counterplay as cp
 from counterplay.registry import ALGORITHMS, load_algorithm, spec_of
-from tests.conftest import built
+from tests.conftest import answer, built
 
 DEEP = {name for name, where in ALGORITHMS.items() if ".deep." in where}
 SAMPLED = {
@@ -92,7 +92,7 @@ def test_resumed_equals_uninterrupted(algorithm, kuhn):
 
 def test_policy_is_a_copy(algorithm, kuhn):
     memory = algorithm.step(kuhn, algorithm.init(kuhn), 3)
-    before = algorithm.policy(kuhn, memory)
+    before = answer(algorithm, kuhn, memory)
     kept = before.probabilities.copy()
     algorithm.step(kuhn, memory, 3)
     assert (before.probabilities == kept).all()

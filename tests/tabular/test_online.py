@@ -100,7 +100,7 @@ def test_wrong_use(kuhn):
         cp.OnlineOutcomeSampling(opponents="nowhere.policy").init(kuhn)
     given = cp.OnlineOutcomeSampling(opponents=cp.uniform_policy(kuhn))
     with pytest.raises(cp.ConfigError, match="opponents need a tree"):
-        cp.solve_sampled(cp.KuhnPoker(), given)
+        cp.solve(cp.SampledGame(cp.KuhnPoker()), given)
     with pytest.raises(cp.ConfigError, match="epsilon is 0, must be above 0"):
         cp.OnlineLearner(epsilon=0)
     other = cp.uniform_policy(built("leduc_poker"))

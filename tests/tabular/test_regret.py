@@ -13,7 +13,7 @@ from counterplay import assembly, threads
 from counterplay.kernels import sweeps
 from counterplay.tabular import regret
 from tests import reference
-from tests.conftest import built
+from tests.conftest import answer, built
 from tests.random_games import random_games
 
 SCHEDULES = {  # discounts (positive, negative, prediction) and weight of iteration t
@@ -44,9 +44,9 @@ def assert_equal_to_twin(game, algorithm, twin, iterations=4):
         memory = algorithm.step(tree, memory)
         twin.iterate()
     if tree.num_infosets:
-        average = algorithm.policy(tree, memory).probabilities
+        average = answer(algorithm, tree, memory).probabilities
         assert average == approx(flat(tree, twin.average_policy()), abs=1e-9)
-        current = algorithm.current_policy(tree, memory).probabilities
+        current = algorithm.policies(tree, memory)["current"].probabilities
         assert current == approx(flat(tree, twin.policy), abs=1e-9)
         assert memory.regret[:-1] == approx(flat(tree, twin.regret), abs=1e-9)
 
@@ -135,7 +135,7 @@ def test_nash_conv_is_the_average_regret(game, iterations):
     tree = cp.build_tree(game)
     algorithm = cp.CFR(alternating=False)
     regrets, memory = overall_regret(tree, algorithm, iterations)
-    found = cp.nash_conv(tree, algorithm.policy(tree, memory))
+    found = cp.nash_conv(tree, answer(algorithm, tree, memory))
     assert found == approx(regrets.sum() / iterations, abs=1e-9)
 
 
@@ -209,13 +209,13 @@ def test_averages_by_name(kuhn):
         linear += t * memory.reach[:-1]
         memory = algorithm.step(kuhn, memory)
     for got, expected in (
-        (algorithm.average_policy(kuhn, memory), plain),
-        (algorithm.linear_average_policy(kuhn, memory), linear),
+        (algorithm.policies(kuhn, memory)["average"], plain),
+        (algorithm.policies(kuhn, memory)["linear_average"], linear),
     ):
         assert got.probabilities == approx(
             cp.policy.normalised_policy(kuhn, expected).probabilities
         )
-    assert (algorithm.current_policy(kuhn, memory).probabilities == memory.policy[:-1]).all()
-    assert algorithm.policy(kuhn, memory).probabilities == approx(
-        algorithm.average_policy(kuhn, memory).probabilities
+    assert (algorithm.policies(kuhn, memory)["current"].probabilities == memory.policy[:-1]).all()
+    assert answer(algorithm, kuhn, memory).probabilities == approx(
+        algorithm.policies(kuhn, memory)["average"].probabilities
     )

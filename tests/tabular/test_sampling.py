@@ -10,7 +10,7 @@ import pytest
 import counterplay as cp
 from counterplay.registry import load_algorithm
 from counterplay.tabular.sampling import ROUND
-from tests.conftest import built
+from tests.conftest import answer, built
 from tests.random_games import RandomGame
 from tests.tabular.test_algorithms import same
 
@@ -154,7 +154,7 @@ def test_known_figures(game, name):
     found, touched = [], []
     for seed in range(5):
         memory = algorithm.step(tree, algorithm.init(tree, seed), iterations)
-        found.append(cp.nash_conv(tree, algorithm.policy(tree, memory)))
+        found.append(cp.nash_conv(tree, answer(algorithm, tree, memory)))
         touched.append(memory.touched.sum() / iterations)
     assert low < np.mean(found) < high
     if (game, name) in NODES:
@@ -215,7 +215,7 @@ def test_the_lazy_average_counts_every_iteration(kuhn):
     """Caught up, each infoset's weights sum to the iterations times the player's own reach."""
     algorithm = cp.OutcomeSampling(lazy=True)
     memory = algorithm.step(kuhn, algorithm.init(kuhn), 1)
-    uniform = algorithm.policy(kuhn, memory)  # nobody has played anything else yet, on the whole
+    uniform = answer(algorithm, kuhn, memory)  # nobody has played anything else yet, on the whole
     assert cp.exploitability(kuhn, uniform) < 11 / 24 + 0.2
     result = cp.solve(kuhn, algorithm, iterations=300_000)
     assert result.exploitability < 1e-2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -70,6 +70,11 @@ class Abstracted:
 
     abstraction: Abstraction
     algorithm: Algorithm
+    runs_on: ClassVar[tuple[str, ...]] = ("tree",)
+
+    @property
+    def needs(self) -> str:
+        return self.algorithm.needs
 
     def init(self, tree: Tree, seed: int = 0) -> Any:
         if tree is not self.abstraction.full:
@@ -79,8 +84,9 @@ class Abstracted:
     def step(self, tree: Tree, memory: Any, iterations: int = 1) -> Any:
         return self.algorithm.step(self.abstraction.tree, memory, iterations)
 
-    def policy(self, tree: Tree, memory: Any) -> Policy:
-        return self.abstraction.lift(self.algorithm.policy(self.abstraction.tree, memory))
+    def policies(self, tree: Tree, memory: Any) -> dict[str, Policy]:
+        found = self.algorithm.policies(self.abstraction.tree, memory)
+        return {name: self.abstraction.lift(policy) for name, policy in found.items()}
 
 
 def abstract(

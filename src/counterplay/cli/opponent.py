@@ -36,7 +36,9 @@ class PolicyOpponent:
     policy: Policy
 
     def odds(self, state: State, player: int) -> dict[int, float]:
-        tree = self.policy.tree
+        from counterplay.policy import tree_of
+
+        tree = tree_of(self.policy)
         infoset = tree.find(self.game.infoset_key(state, player), player)
         first, last = tree.offset[infoset : infoset + 2]
         actions = tree.sequence_action[first:last].tolist()

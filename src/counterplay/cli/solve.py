@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,8 +23,6 @@ from counterplay.errors import ConfigError
 
 if TYPE_CHECKING:
     from counterplay.evaluate import Judgement
-    from counterplay.game import Game
-    from counterplay.sampled import SizeReport
     from counterplay.solving import Record, Result
     from counterplay.tree import Tree
 
@@ -70,6 +67,7 @@ def solve(
     from counterplay.cli.progress import build
     from counterplay.evaluate import judge
     from counterplay.registry import load_abstraction, load_algorithm, load_game, spec_of
+    from counterplay.sampled import SampledGame
     from counterplay.threads import set_num_threads
 
     method = load_algorithm(algorithm)
@@ -77,18 +75,15 @@ def solve(
     rules = load_game(game)
     check_outputs(save, export)
     set_num_threads(threads)
-    if sampled:
-        if target is not None:
-            raise ConfigError("--target needs exact exploitability, which --sampled cannot know")
-        _solve_sampled(rules, method, json, save, export, iterations=iterations, seed=seed)
-        return
-    tree = build(rules)
-    runner = method if buckets is None else _abstracted(tree, buckets, method)
-    result = _run(tree, runner, table=not json, iterations=iterations, seed=seed, target=target)
+    if sampled and buckets:
+        raise ConfigError("--abstraction needs a tree, which --sampled never builds")
+    arena: Any = SampledGame(rules) if sampled else build(rules)
+    runner = method if buckets is None else _abstracted(arena, buckets, method)
+    result = _run(arena, runner, table=not json, iterations=iterations, seed=seed, target=target)
     policy = result.best_policy if result.stopped else result.policy
-    judgement = judge(tree, policy)
+    judgement = None if sampled else judge(arena, policy)
     if json:
-        facts = _as_json(tree, method, result, judgement)
+        facts = _as_json(arena, method, result, judgement)
         print_json(facts | ({"abstraction": spec_of(buckets)} if buckets else {}))
     print(_summary(result, judgement), file=sys.stderr)
     write_outputs(policy, save, export)
@@ -106,7 +101,7 @@ def _abstracted(tree: Tree, buckets: Any, method: Any) -> Any:
     return smaller.using(method)
 
 
-def _run(tree: Tree, method: Any, table: bool, iterations: int, **options: Any) -> Result:
+def _run(arena: Any, method: Any, table: bool, iterations: int, **options: Any) -> Result:
     """Solve with a progress bar and, if wanted, a table that ends with the policy to keep."""
     from counterplay.cli.progress import Bar
     from counterplay.solving import solve as run
@@ -121,70 +116,29 @@ def _run(tree: Tree, method: Any, table: bool, iterations: int, **options: Any) 
 
     def report(record: Record) -> None:
         nonlocal note
-        note = f"exploitability {record.exploitability:.2e}"
+        note = f"exploitability {record.exploitability:.2e}" if record.exact else ""
         if table and record.iteration == 1:
-            bar.print("iteration  exploitability")
+            columns = ["exploitability"] if record.exact else record.measured
+            bar.print("  ".join(["iteration", *columns]))
         if table:
             bar.print(_line(record))
         bar.update(done, note=note)
 
     with bar, first_signal() as stop:
         result = run(
-            tree, method, iterations=iterations, tick=tick, report=report, stop=stop, **options
+            arena, method, iterations=iterations, tick=tick, report=report, stop=stop, **options
         )
     best = _best(result.records)
-    if table and result.stopped and best is not result.records[-1]:
+    if table and best.exact and result.stopped and best is not result.records[-1]:
         print(_line(best))
     return result
 
 
-def _solve_sampled(
-    rules: Game,
-    method: Any,
-    json: bool,
-    save: Path | None,
-    export: Path | None,
-    iterations: int,
-    seed: int,
-) -> None:
-    """Solve without a tree, with a table of what has been met."""
-    from counterplay.cli.progress import Bar
-    from counterplay.registry import spec_of
-    from counterplay.solving import solve_sampled
-
-    bar = Bar("sampling", "it", total=iterations)
-
-    def report(size: SizeReport) -> None:
-        if not json and size.iteration == 1:
-            bar.print("iteration  infosets  touched  size")
-        if not json:
-            known = f"{size.num_infosets}  {size.touched}  {readable_bytes(size.num_bytes)}"
-            bar.print(f"{size.iteration}  {known}")
-
-    with bar, first_signal() as stop:
-        result = solve_sampled(
-            rules,
-            method,
-            iterations=iterations,
-            seed=seed,
-            tick=bar.update,
-            report=report,
-            stop=stop,
-        )
-    size = result.size
-    if json:
-        names = {"game": spec_of(rules), "algorithm": spec_of(method)}
-        print_json(names | asdict(size) | {"seconds": result.seconds, "stopped": result.stopped})
-    rate = size.touched / max(result.seconds, 1e-9)
-    done = f"{size.iteration:,} iterations in {result.seconds:.2f} s, {rate:,.0f} nodes/s"
-    print(f"{'interrupted after ' if result.stopped else ''}{done}", file=sys.stderr)
-    write_outputs(result.policy, save, export)
-    if result.stopped:
-        raise typer.Exit(130)
-
-
 def _line(record: Record) -> str:
-    return f"{record.iteration}  {record.exploitability:.2e}"
+    if record.exact:
+        return f"{record.iteration}  {record.exploitability:.2e}"
+    infosets, touched, size = record.measured.values()
+    return f"{record.iteration}  {infosets}  {touched}  {readable_bytes(size)}"
 
 
 def _best(records: tuple[Record, ...]) -> Record:
@@ -192,31 +146,45 @@ def _best(records: tuple[Record, ...]) -> Record:
     return min(reversed(records), key=lambda record: record.exploitability)
 
 
-def _summary(result: Result, judgement: Judgement) -> str:
+def _summary(result: Result, judgement: Judgement | None) -> str:
     first = result.records[0]  # compilation included, where there is any
     after = max(result.seconds - first.seconds, 1e-9)
-    rate = f"{(result.iterations - first.iteration) / after:,.0f}/s after the first"
-    values = ", ".join(f"{value:.6f}" for value in judgement.values)
     plural = "s" * (result.iterations != 1)
     text = f"{result.iterations:,} iteration{plural} in {result.seconds:.2f} s"
     if result.iterations > first.iteration:
-        text += f", {rate}"
+        text += f", {(result.iterations - first.iteration) / after:,.0f}/s after the first"
     if result.stopped:
-        text = f"interrupted after {text}; best at {_best(result.records).iteration:,}"
-    return f"{text}; player values {values}"
+        text = f"interrupted after {text}"
+    if judgement is None:
+        rate = result.records[-1].measured["touched"] / max(result.seconds, 1e-9)
+        return f"{text}; {rate:,.0f} nodes/s"
+    if result.stopped:
+        text += f"; best at {_best(result.records).iteration:,}"
+    return f"{text}; player values {', '.join(f'{value:.6f}' for value in judgement.values)}"
 
 
-def _as_json(tree: Tree, method: Any, result: Result, judgement: Judgement) -> dict[str, Any]:
+def _as_json(
+    arena: Any, method: Any, result: Result, judgement: Judgement | None
+) -> dict[str, Any]:
     from counterplay.registry import spec_of
 
-    return {
-        "game": tree.spec,
+    facts = {
+        "game": arena.spec,
         "algorithm": spec_of(method),
         "iterations": result.iterations,
         "seconds": result.seconds,
+        "records": [_row(record) for record in result.records],
+        "stopped": result.stopped,
+    }
+    if judgement is None:
+        return facts | dict(result.records[-1].measured)
+    return facts | {
         "exploitability": judgement.exploitability,
         "nash_conv": judgement.nash_conv,
         "values": judgement.values.tolist(),
-        "records": [asdict(record) for record in result.records],
-        "stopped": result.stopped,
     }
+
+
+def _row(record: Record) -> dict[str, Any]:
+    measured = {"exploitability": record.exploitability} if record.exact else record.measured
+    return {"iteration": record.iteration, **measured, "seconds": record.seconds}

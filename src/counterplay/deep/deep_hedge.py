@@ -20,6 +20,7 @@ class DeepHedgeMemory:
 
     iteration: int
     state: State
+    finished: ClassVar[bool] = False
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,8 @@ class DeepHedge:
     past_networks: int = 0  # strategy networks in the ensemble
     past_cost: float = 0.0  # pull towards their mean logits (section 4.4.1 of the thesis)
 
+    runs_on: ClassVar[tuple[str, ...]] = ("tree",)
+    needs: ClassVar[str] = "deep"
     watched: ClassVar[tuple[str, ...]] = ("state.strategy", "state.baseline")
 
     def __post_init__(self) -> None:

@@ -17,8 +17,8 @@ from counterplay import __version__
 from counterplay.errors import ConfigError, RunError
 from counterplay.experiment.config import Config
 from counterplay.experiment.folder import CHECKPOINT, METRICS, PREVIOUS
-from counterplay.experiment.memory import Leaves, flatten, restore
 from counterplay.files import read_arrays, write_arrays
+from counterplay.memory import Leaves, flatten, restore
 
 FORMAT, VERSION = "counterplay checkpoint", 1
 NEXT, SPARE = "checkpoint.next.npz", "checkpoint.spare.npz"  # for the moment of writing

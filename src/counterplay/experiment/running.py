@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from counterplay.errors import ConfigError, RunError
-from counterplay.evaluate import judge
 from counterplay.experiment import folder as files
 from counterplay.experiment.checkpoint import (
     Progress,
@@ -29,14 +28,13 @@ from counterplay.experiment.checkpoint import (
 )
 from counterplay.experiment.config import Config, load_config
 from counterplay.experiment.folder import Metrics, Record, load_metrics
-from counterplay.experiment.memory import ailment, layout, misfit, wait_for
 from counterplay.game import Game
+from counterplay.memory import ailment, layout, misfit
 from counterplay.policy import Policy
+from counterplay.solving import Course
 from counterplay.tree import Tree
 from counterplay.unroll import build_tree
 
-CHUNK_SECONDS = 0.25  # of work between two looks at signals
-GROWTH = 8  # times as many steps in the next chunk, at most
 PATIENCE = 600.0  # seconds without a checkpoint, at most
 
 Build = Callable[[Game], Tree]
@@ -62,8 +60,7 @@ class Run:
 
     folder: Path
     config: Config
-    tree: Tree = field(repr=False)
-    memory: Any = field(repr=False)
+    course: Course = field(repr=False)
     at: Progress
     records: list[Record] = field(repr=False)
     last_checkpoint: str = ""  # its file and step
@@ -71,9 +68,18 @@ class Run:
     changed: bool = False  # config.json is to be written again
 
     def __post_init__(self) -> None:
-        self.step, self.seconds, self.recorded = self.at.step, self.at.seconds, self.at.recorded
-        self.layout = layout(self.memory)
-        self.rate = 1
+        self.recorded = self.at.recorded
+        self.layout = layout(self.course.memory)
+
+    @property
+    def step(self) -> int:
+        """Iterations done."""
+        return self.course.iteration
+
+    @property
+    def seconds(self) -> float:
+        """Spent in the algorithm."""
+        return self.course.seconds
 
     @property
     def finished(self) -> bool:
@@ -133,27 +139,31 @@ class Run:
         stop: Callable[[], bool] | None,
     ) -> bool:
         """Step, evaluate and checkpoint; whether `stop` ended it."""
-        saved = time.monotonic()
+        saved, asked = time.monotonic(), False
         every = self.config.checkpoint_every
+
+        def pause() -> bool:
+            nonlocal asked
+            asked = asked or (stop is not None and stop())
+            return asked or time.monotonic() - saved > PATIENCE
+
         while not self.finished:
-            if self.step < self._next_evaluation():  # else a signal came before the evaluation
-                self._chunk()
-                tick(self.step)
-                if stop and stop() and self.step < self._end():
-                    self._checkpoint(metrics)
-                    return True
+            # the next evaluation may be due already: a signal came before it
+            goal = min(self._next_evaluation(), (self.step // every + 1) * every, self._end())
+            paused = self.course.advance(goal, tick, pause)
+            if asked and self.step < self._end():
+                self._checkpoint(metrics)
+                return True
             if self.step == self._next_evaluation():
                 report(self._evaluate(metrics))
-            late = time.monotonic() - saved > PATIENCE
-            if self.step % every == 0 or self.step == self._end() or late:
+            if self.step % every == 0 or self.step == self._end() or paused:
                 self._checkpoint(metrics)
                 saved = time.monotonic()
         return False
 
     def _end(self) -> int:
         """The last step: `max_steps`, or this one if the algorithm says that it has finished."""
-        over = getattr(self.memory, "finished", False) and self.step > 0
-        return self.step if over else self.config.max_steps
+        return self.step if self.course.finished else self.config.max_steps
 
     def _next_evaluation(self) -> int:
         """The first step from here on that is to be evaluated and is not yet."""
@@ -161,31 +171,17 @@ class Run:
         regular = (before // every + 1) * every if before else 1
         return min(regular, max(self._end(), self.recorded + 1))
 
-    def _chunk(self) -> None:
-        """As many steps as take a moment, but none beyond the next evaluation or checkpoint."""
-        every = self.config.checkpoint_every
-        goal = min(self._next_evaluation(), (self.step // every + 1) * every, self._end())
-        chunk = min(goal - self.step, self.rate)
-        began = time.perf_counter()
-        self.memory = self.config.algorithm.step(self.tree, self.memory, chunk)
-        wait_for(self.memory)
-        took = max(time.perf_counter() - began, 1e-9)
-        self.step += chunk
-        self.seconds += took
-        fitting = max(1, min(GROWTH * self.rate, int(CHUNK_SECONDS * chunk / took)))
-        self.rate = 1 << (fitting.bit_length() - 1)  # powers of two: few sizes to compile for
-
     def _evaluate(self, metrics: Metrics) -> Record:
         self._check_health()
-        record: Record = {"step": self.step, "seconds": round(self.seconds, 6)}
         try:
-            for name, policy in policies(self.config.algorithm, self.tree, self.memory).items():
-                record[name] = judge(self.tree, policy).exploitability
+            found = self.course.record(self.course.policies())
         except ConfigError as error:  # no policy can be made of this memory
             raise self._failure(str(error)) from error
-        for name in files.policy_names([record]):
-            if not math.isfinite(record[name]):
-                raise self._failure(f"the exploitability of {name} is {record[name]}")
+        for name, value in found.measured.items():
+            if not math.isfinite(value):
+                raise self._failure(f"the exploitability of {name} is {value}")
+        record: Record = {"step": found.iteration, "seconds": round(found.seconds, 6)}
+        record |= found.measured
         with self._naming_the_checkpoint():
             metrics.add(record)
         self.records.append(record)
@@ -194,18 +190,19 @@ class Run:
 
     def _checkpoint(self, metrics: Metrics) -> None:
         self._check_health()
-        problem = misfit(self.layout, layout(self.memory))
+        problem = misfit(self.layout, layout(self.course.memory))
         if problem:
             name = self.config.algorithm_name
             raise self._failure(f"{name} has changed the shape of its memory: {problem}")
         with self._naming_the_checkpoint():
             length = metrics.sync()
             self.at = Progress(self.step, self.seconds, self.recorded, length)
-            path = write_checkpoint(self.folder, self.config, self.tree.spec, self.at, self.memory)
+            game, memory = self.course.arena.spec, self.course.memory
+            path = write_checkpoint(self.folder, self.config, game, self.at, memory)
         self.last_checkpoint = f"{path} (step {self.step})"
 
     def _check_health(self) -> None:
-        problem = ailment(self.memory, getattr(self.config.algorithm, "watched", ()))
+        problem = ailment(self.course.memory, getattr(self.config.algorithm, "watched", ()))
         if problem:
             raise self._failure(problem)
 
@@ -228,8 +225,8 @@ class Run:
             step=self.step,
             seconds=self.seconds,
             records=tuple(self.records),
-            policies=policies(self.config.algorithm, self.tree, self.memory),
-            memory=self.memory,
+            policies=self.course.policies(),
+            memory=self.course.memory,
             stopped=stopped,
         )
 
@@ -248,7 +245,7 @@ def new_run(
         tree = build(checked.game)
         memory = checked.algorithm.init(tree, checked.seed)
     place = files.create_folder(checked, folder, runs)
-    return Run(place, checked, tree, memory, Progress(), [])
+    return Run(place, checked, Course(tree, checked.algorithm, memory), Progress(), [])
 
 
 def open_run(folder: str | Path, *, steps: int | None = None, build: Build = build_tree) -> Run:
@@ -273,7 +270,8 @@ def open_run(folder: str | Path, *, steps: int | None = None, build: Build = bui
     records = load_metrics(place, at.metrics_bytes)
     kept = f"{found.path} (step {at.step})" if found else ""
     note = found.note if found else f"{place} has no checkpoint: starting from the first step"
-    return Run(place, longer, tree, memory, at, records, kept, note, longer != config)
+    course = Course(tree, config.algorithm, memory, at.seconds)
+    return Run(place, longer, course, at, records, kept, note, longer != config)
 
 
 def run(
@@ -297,19 +295,9 @@ def resume(folder: str | Path, *, steps: int | None = None, **options: Any) -> R
     return open_run(folder, steps=steps).advance(**options)
 
 
-def policies(algorithm: Any, tree: Tree, memory: Any) -> dict[str, Policy]:
-    """Every policy of an algorithm that is worth evaluating, by name."""
-    if hasattr(algorithm, "policies"):
-        return algorithm.policies(tree, memory)
-    found = {"average": algorithm.policy(tree, memory)}
-    if hasattr(algorithm, "current_policy"):
-        found["current"] = algorithm.current_policy(tree, memory)
-    return found
-
-
 def on_device(config: Config) -> AbstractContextManager[Any]:
     """Inside, the arrays of deep algorithms live on the device that the config names."""
-    if not type(config.algorithm).__module__.startswith("counterplay.deep."):
+    if config.algorithm.needs != "deep":
         return contextlib.nullcontext()
     jax = importlib.import_module("jax")
     try:

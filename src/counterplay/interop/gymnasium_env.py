@@ -12,7 +12,7 @@ from counterplay.errors import ConfigError
 from counterplay.evaluate import check_aligned, judge
 from counterplay.game import TERMINAL
 from counterplay.interop.seats import Seats, needs
-from counterplay.policy import Policy
+from counterplay.policy import Policy, tree_of
 
 try:
     import gymnasium
@@ -35,7 +35,7 @@ class BestResponseEnv(gymnasium.Env[Any, Any]):
     metadata = {"render_modes": []}  # noqa: RUF012
 
     def __init__(self, opponents: Policy, player: int, seats: Seats | None = None):
-        tree = opponents.tree
+        tree = tree_of(opponents)
         if not 0 <= player < tree.num_players:
             raise ConfigError(f"player is {player}, must be from 0 to {tree.num_players - 1}")
         self.seats = seats or Seats(tree)

@@ -12,7 +12,7 @@ from counterplay.game import Game
 from counterplay.interop.openspiel import OpenSpielGame, import_pyspiel
 from counterplay.interop.openspiel_game import information_state, to_openspiel
 from counterplay.interop.replay import first_nodes, history, rules_of
-from counterplay.policy import Policy
+from counterplay.policy import Policy, tree_of
 from counterplay.tree import Tree
 
 
@@ -25,7 +25,8 @@ def to_pyspiel_policy(policy: Policy, turn_based: bool = False) -> Any:
     Raises:
         ConfigError: the game has no information states, or two players share one.
     """
-    tree, rules = policy.tree, rules_of(policy.tree)
+    tree = tree_of(policy)
+    rules = rules_of(tree)
     if isinstance(rules, OpenSpielGame):
         kind = rules.rules.get_type()
         if not kind.provides_information_state_string:
@@ -48,8 +49,9 @@ def _state_string(rules: Game, player: int, key: str, turn_based: bool) -> str:
 
 
 def _choices(policy: Policy, infoset: int) -> list[tuple[int, float]]:
-    first, last = policy.tree.offset[infoset : infoset + 2]
-    actions = policy.tree.sequence_action[first:last].tolist()
+    tree = tree_of(policy)
+    first, last = tree.offset[infoset : infoset + 2]
+    actions = tree.sequence_action[first:last].tolist()
     return list(zip(actions, policy.probabilities[first:last].tolist(), strict=True))
 
 
@@ -61,7 +63,8 @@ def to_python_policy(policy: Policy) -> Any:
     """
     import_pyspiel()
     base = importlib.import_module("open_spiel.python.policy").Policy
-    tree, rules = policy.tree, rules_of(policy.tree)
+    tree = tree_of(policy)
+    rules = rules_of(tree)
 
     class CounterplayPolicy(base):  # type: ignore[misc, valid-type]
         def __init__(self) -> None:

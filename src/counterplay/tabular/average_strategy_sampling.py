@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from counterplay.kernels import walks
 from counterplay.sampled import SampledGame
 from counterplay.tabular import sampling, settings
+from counterplay.tabular.sampling import MonteCarlo
 from counterplay.tree import Tree
 
 
 @dataclass(frozen=True)
-class AverageStrategySampling:
+class AverageStrategySampling(MonteCarlo):
     """Average strategy sampling (Gibson, Burch, Lanctot and Szafron, 2012). At t = 1, 2, ...:
 
         one walk for each player in turn, in which it tries each of its actions with probability
@@ -32,7 +33,6 @@ class AverageStrategySampling:
     beta: float = 100.0  # how long everything is tried
     gamma: float = 0.0  # iteration t counts t**gamma times in the average
     workers: int = 1  # walks per player and iteration, each on a core of its own
-    on_rules: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         settings.check("average_strategy_sampling", self)
@@ -46,14 +46,3 @@ class AverageStrategySampling:
         return sampling.iterate(
             tree, memory, iterations, walks.average_sampling, float(self.gamma), rule, scheme
         )
-
-    def policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
-        return self.average_policy(tree, memory)
-
-    def average_policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
-        """Iteration t counts t**gamma times."""
-        return sampling.average_policy(tree, memory)
-
-    def current_policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
-        """The last iterate."""
-        return sampling.current_policy(tree, memory)

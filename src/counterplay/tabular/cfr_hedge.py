@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
+from counterplay.arena import SequenceArena
 from counterplay.errors import ConfigError
-from counterplay.policy import Policy
 from counterplay.tabular import regret
-from counterplay.tabular.regret import RegretMemory
-from counterplay.tree import Tree
+from counterplay.tabular.regret import RegretMemory, RegretMinimiser
 
 
 @dataclass(frozen=True)
-class CFRHedge:
+class CFRHedge(RegretMinimiser):
     """CFR with multiplicative weights (Freund and Schapire, 1997) everywhere. At t = 1, 2, ...:
 
         policy_sum = policy_sum + reach * policy
@@ -27,6 +27,7 @@ class CFRHedge:
     eta: float = 50.0
     decay: float = 0.25
     alternating: bool = True  # each player already sees the earlier ones' new policy
+    averages: ClassVar[tuple[str, ...]] = ("average", "linear_average")
 
     def __post_init__(self) -> None:
         if not self.eta > 0.0:
@@ -34,26 +35,8 @@ class CFRHedge:
         if not 0.0 <= self.decay <= 1.0:
             raise ConfigError(f"cfr_hedge: decay is {self.decay}, must be from 0 to 1")
 
-    def init(self, tree: Tree, seed: int = 0) -> RegretMemory:
-        return regret.new_memory(tree, num_averages=2)
-
-    def step(self, tree: Tree, memory: RegretMemory, iterations: int = 1) -> RegretMemory:
+    def step(self, arena: SequenceArena, memory: RegretMemory, iterations: int = 1) -> RegretMemory:
         t = regret.next_iterations(memory, iterations)
         rates = regret.columns(t, self.eta * t**-self.decay)
         weights = regret.columns(t, 1.0, t)
-        return regret.iterate(tree, memory, regret.HEDGE, rates, weights, self.alternating)
-
-    def policy(self, tree: Tree, memory: RegretMemory) -> Policy:
-        return self.average_policy(tree, memory)
-
-    def average_policy(self, tree: Tree, memory: RegretMemory) -> Policy:
-        """Every iteration counts the same."""
-        return regret.average_policy(tree, memory, 0)
-
-    def linear_average_policy(self, tree: Tree, memory: RegretMemory) -> Policy:
-        """Iteration t counts t times."""
-        return regret.average_policy(tree, memory, 1)
-
-    def current_policy(self, tree: Tree, memory: RegretMemory) -> Policy:
-        """The last iterate."""
-        return regret.current_policy(tree, memory)
+        return regret.iterate(arena, memory, regret.HEDGE, rates, weights, self.alternating)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from counterplay.kernels import walks
 from counterplay.sampled import SampledGame
 from counterplay.tabular import sampling, settings
+from counterplay.tabular.sampling import MonteCarlo
 from counterplay.tree import Tree
 
 
 @dataclass(frozen=True)
-class ChanceSampling:
+class ChanceSampling(MonteCarlo):
     """Chance-sampled CFR (Zinkevich, Johanson, Bowling and Piccione, 2007). At t = 1, 2, ...:
 
         one walk for each player in turn: chance draws one outcome, all players try everything
@@ -29,7 +30,6 @@ class ChanceSampling:
     plus: bool = False  # keep regrets at zero or above: regret matching+
     eta: float = 0.0  # if positive, Hedge at this rate instead of regret matching
     workers: int = 1  # walks per player and iteration, each on a core of its own
-    on_rules: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         settings.check("chance_sampling", self)
@@ -42,14 +42,3 @@ class ChanceSampling:
         return sampling.iterate(
             tree, memory, iterations, walks.chance_sampling, float(self.gamma), rule
         )
-
-    def policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
-        return self.average_policy(tree, memory)
-
-    def average_policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
-        """Iteration t counts t**gamma times."""
-        return sampling.average_policy(tree, memory)
-
-    def current_policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
-        """The last iterate."""
-        return sampling.current_policy(tree, memory)

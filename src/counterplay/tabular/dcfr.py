@@ -6,14 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterplay.policy import Policy
+from counterplay.arena import Floats, SequenceArena
 from counterplay.tabular import regret
-from counterplay.tabular.regret import RegretMemory
-from counterplay.tree import Floats, Tree
+from counterplay.tabular.regret import RegretMemory, RegretMinimiser
 
 
 @dataclass(frozen=True)
-class DCFR:
+class DCFR(RegretMinimiser):
     """Discounted CFR (Brown and Sandholm, 2019). At t = 1, 2, ..., for each player in turn:
 
         policy_sum = policy_sum + t**gamma * reach * policy
@@ -28,30 +27,16 @@ class DCFR:
     beta: float = 0.0
     gamma: float = 2.0
 
-    def init(self, tree: Tree, seed: int = 0) -> RegretMemory:
-        return regret.new_memory(tree)
-
-    def step(self, tree: Tree, memory: RegretMemory, iterations: int = 1) -> RegretMemory:
+    def step(self, arena: SequenceArena, memory: RegretMemory, iterations: int = 1) -> RegretMemory:
         t = regret.next_iterations(memory, iterations)
         # x / (x + 1) = 1 / (1 + 1/x), which also holds in the limits 0 and infinity
         positive = 1.0 / (1.0 + _power(t, -self.alpha))
         negative = 1.0 / (1.0 + _power(t, -self.beta))
         rules, weights = (
-            regret.discounts(tree, t, positive, negative),
+            regret.discounts(arena, t, positive, negative),
             regret.columns(t, t**self.gamma),
         )
-        return regret.iterate(tree, memory, regret.REGRET_MATCHING, rules, weights)
-
-    def policy(self, tree: Tree, memory: RegretMemory) -> Policy:
-        return self.average_policy(tree, memory)
-
-    def average_policy(self, tree: Tree, memory: RegretMemory) -> Policy:
-        """Iteration t counts t**gamma times."""
-        return regret.average_policy(tree, memory)
-
-    def current_policy(self, tree: Tree, memory: RegretMemory) -> Policy:
-        """The last iterate."""
-        return regret.current_policy(tree, memory)
+        return regret.iterate(arena, memory, regret.REGRET_MATCHING, rules, weights)
 
 
 def _power(t: Floats, exponent: float) -> Floats:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from counterplay.kernels import walks
 from counterplay.sampled import SampledGame
 from counterplay.tabular import sampling, settings
+from counterplay.tabular.sampling import MonteCarlo
 from counterplay.tree import Tree
 
 
 @dataclass(frozen=True)
-class ExternalSampling:
+class ExternalSampling(MonteCarlo):
     """External-sampling MCCFR (Lanctot, Waugh, Zinkevich and Bowling, 2009). At t = 1, 2, ...:
 
         one walk for each player in turn: chance and the others draw one action, it tries all
@@ -31,7 +32,6 @@ class ExternalSampling:
     plus: bool = False  # keep regrets at zero or above: regret matching+
     eta: float = 0.0  # if positive, Hedge at this rate instead of regret matching
     workers: int = 1  # walks per player and iteration, each on a core of its own
-    on_rules: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         settings.check("external_sampling", self)
@@ -44,14 +44,3 @@ class ExternalSampling:
         return sampling.iterate(
             tree, memory, iterations, walks.external_sampling, float(self.gamma), rule
         )
-
-    def policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
-        return self.average_policy(tree, memory)
-
-    def average_policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
-        """Iteration t counts t**gamma times."""
-        return sampling.average_policy(tree, memory)
-
-    def current_policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
-        """The last iterate."""
-        return sampling.current_policy(tree, memory)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -14,11 +14,12 @@ from counterplay.kernels import episodes
 from counterplay.policy import Policy, load_policy
 from counterplay.sampled import SampledGame
 from counterplay.tabular import sampling, settings
+from counterplay.tabular.sampling import MonteCarlo
 from counterplay.tree import Floats, Tree
 
 
 @dataclass(frozen=True)
-class OnlineOutcomeSampling:
+class OnlineOutcomeSampling(MonteCarlo):
     """Outcome sampling for one learner (Lanctot and others, 2009). At t = 1, 2, ... one episode:
 
         regret     = regret + ([a = a'] - policy(a')) * own(ha', z) * u(z) / Q(z)
@@ -39,7 +40,6 @@ class OnlineOutcomeSampling:
     opponents: Any = ""  # a `Policy` or the file of one; empty: they play uniformly
     epsilon: float = 0.6  # uniform part of what the learner plays
     gamma: float = 0.0  # iteration t counts t**gamma times in the average
-    on_rules: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         settings.check("online_outcome_sampling", self)
@@ -77,21 +77,14 @@ class OnlineOutcomeSampling:
             self.player,
         )
 
-    def policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
-        return self.average_policy(tree, memory)
-
-    def average_policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
-        """The learner's average beside the opponents' own policy."""
-        if isinstance(tree, SampledGame):
-            return sampling.average_policy(tree, memory)
-        learned = sampling.average_policy(tree, memory).probabilities
-        now = memory.policy[0, : tree.num_sequences]
-        mine = np.repeat(tree.infoset_player == self.player, tree.num_actions)
-        return Policy(tree, np.where(mine, learned, now))
-
-    def current_policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
-        """The last iterate."""
-        return sampling.current_policy(tree, memory)
+    def policies(self, arena: Tree | SampledGame, memory: Any) -> dict[str, Any]:
+        """The learner's policies beside the opponents' own."""
+        found = super().policies(arena, memory)
+        if isinstance(arena, Tree):
+            mine = np.repeat(arena.infoset_player == self.player, arena.num_actions)
+            learned, now = (policy.probabilities for policy in found.values())
+            found["average"] = Policy(arena, np.where(mine, learned, now))
+        return found
 
 
 @dataclass

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from counterplay.kernels import episodes
 from counterplay.sampled import SampledGame
 from counterplay.tabular import sampling, settings
+from counterplay.tabular.sampling import MonteCarlo
 from counterplay.tree import Tree
 
 
 @dataclass(frozen=True)
-class OutcomeSampling:
+class OutcomeSampling(MonteCarlo):
     """Outcome-sampling MCCFR (Lanctot, Waugh, Zinkevich and Bowling, 2009). At t = 1, 2, ...:
 
         one episode for each player in turn, which explores with epsilon of uniform play
@@ -36,7 +37,6 @@ class OutcomeSampling:
     lazy: bool = False  # average by the last iteration counted instead of by weights
     gamma: float = 0.0  # iteration t counts t**gamma times in the average
     workers: int = 1  # walks per player and iteration, each on a core of its own
-    on_rules: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         settings.check("outcome_sampling", self)
@@ -49,15 +49,8 @@ class OutcomeSampling:
         rule, epsilon = settings.learner(self), float(self.epsilon)
         return sampling.iterate(tree, memory, iterations, kernel, float(self.gamma), rule, epsilon)
 
-    def policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
-        return self.average_policy(tree, memory)
-
-    def average_policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
-        """Iteration t counts t**gamma times."""
+    def policies(self, arena: Tree | SampledGame, memory: Any) -> dict[str, Any]:
+        found = super().policies(arena, memory)
         if self.lazy:
-            return sampling.lazy_average_policy(tree, memory, self.gamma)
-        return sampling.average_policy(tree, memory)
-
-    def current_policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
-        """The last iterate."""
-        return sampling.current_policy(tree, memory)
+            found["average"] = sampling.lazy_average_policy(arena, memory, self.gamma)
+        return found

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from counterplay.policy import Policy
+from counterplay.arena import SequenceArena
 from counterplay.tabular import regret
-from counterplay.tabular.regret import RegretMemory
-from counterplay.tree import Tree
+from counterplay.tabular.regret import RegretMemory, RegretMinimiser
 
 
 @dataclass(frozen=True)
-class PDCFRPlus:
+class PDCFRPlus(RegretMinimiser):
     """PDCFR+ (Xu, Li, Liu, Fu, Fu, Xing and Cheng, 2024). At t = 1, 2, ..., in turn:
 
         policy_sum = policy_sum + t**gamma * reach * policy
@@ -24,22 +23,8 @@ class PDCFRPlus:
     alpha: float = 2.3
     gamma: float = 5.0
 
-    def init(self, tree: Tree, seed: int = 0) -> RegretMemory:
-        return regret.new_memory(tree)
-
-    def step(self, tree: Tree, memory: RegretMemory, iterations: int = 1) -> RegretMemory:
+    def step(self, arena: SequenceArena, memory: RegretMemory, iterations: int = 1) -> RegretMemory:
         t = regret.next_iterations(memory, iterations)
-        rules = regret.discounts(tree, t, 1.0 / (1.0 + t**-self.alpha), 0.0, prediction=1.0)
+        rules = regret.discounts(arena, t, 1.0 / (1.0 + t**-self.alpha), 0.0, prediction=1.0)
         weights = regret.columns(t, t**self.gamma)
-        return regret.iterate(tree, memory, regret.REGRET_MATCHING, rules, weights)
-
-    def policy(self, tree: Tree, memory: RegretMemory) -> Policy:
-        return self.average_policy(tree, memory)
-
-    def average_policy(self, tree: Tree, memory: RegretMemory) -> Policy:
-        """Iteration t counts t**gamma times."""
-        return regret.average_policy(tree, memory)
-
-    def current_policy(self, tree: Tree, memory: RegretMemory) -> Policy:
-        """The last iterate."""
-        return regret.current_policy(tree, memory)
+        return regret.iterate(arena, memory, regret.REGRET_MATCHING, rules, weights)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from counterplay.kernels import episodes
 from counterplay.sampled import SampledGame
 from counterplay.tabular import sampling, settings
+from counterplay.tabular.sampling import MonteCarlo
 from counterplay.tree import Tree
 
 
 @dataclass(frozen=True)
-class Probing:
+class Probing(MonteCarlo):
     """MCCFR with probing (Gibson, Lanctot, Burch, Szafron and Bowling, 2012). At t = 1, 2, ...:
 
         one path for each player in turn, which follows one of its actions, drawn from
@@ -32,7 +33,6 @@ class Probing:
     plus: bool = False  # keep regrets at zero or above: regret matching+
     eta: float = 0.0  # if positive, Hedge at this rate instead of regret matching
     workers: int = 1  # walks per player and iteration, each on a core of its own
-    on_rules: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         settings.check("probing", self)
@@ -45,14 +45,3 @@ class Probing:
         return sampling.iterate(
             tree, memory, iterations, episodes.probing, float(self.gamma), rule, epsilon
         )
-
-    def policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
-        return self.average_policy(tree, memory)
-
-    def average_policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
-        """Iteration t counts t**gamma times."""
-        return sampling.average_policy(tree, memory)
-
-    def current_policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
-        """The last iterate."""
-        return sampling.current_policy(tree, memory)

@@ -14,16 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from counterplay.arena import Floats, SequenceArena
 from counterplay.kernels import sweeps
 from counterplay.policy import Policy, normalised_policy, uniform_policy
-from counterplay.threads import even_parts, num_threads, run_parts
-from counterplay.tree import Floats, Tree
-
-LARGE = 500_000  # nodes from which several threads pay
+from counterplay.threads import even_parts, run_parts
+from counterplay.tree import Tree, forgets
 
 
 @dataclass
@@ -36,6 +35,24 @@ class RegretMemory:
     policy_sum: Floats  # [K, S + 1] weighted by own reach; K averages are kept
     reach: Floats  # [F + 1] of the current policy
     cf_value: Floats  # [F + 1] scratch: the last instant regrets
+    finished: ClassVar[bool] = False
+
+
+class RegretMinimiser:
+    """What every member of the family makes of its memory; each says how the memory changes."""
+
+    runs_on: ClassVar[tuple[str, ...]] = ("sequences",)
+    needs: ClassVar[str] = ""
+    averages: ClassVar[tuple[str, ...]] = ("average",)  # the columns of the weights, by name
+
+    def init(self, arena: SequenceArena, seed: int = 0) -> RegretMemory:
+        return new_memory(arena, len(self.averages))
+
+    def policies(self, arena: SequenceArena, memory: RegretMemory) -> dict[str, Policy]:
+        """The averages, the one with the guarantee first, and the last iterate."""
+        sums = zip(self.averages, memory.policy_sum, strict=True)
+        found = {name: normalised_policy(arena, total[:-1]) for name, total in sums}
+        return found | {"current": Policy(arena, memory.policy[:-1])}
 
 
 class Learner(NamedTuple):
@@ -61,18 +78,18 @@ HEDGE = Learner(
 )
 
 
-def new_memory(tree: Tree, num_averages: int = 1) -> RegretMemory:
+def new_memory(arena: SequenceArena, num_averages: int = 1) -> RegretMemory:
     """No regrets, the uniform policy."""
-    size = int(tree.form.offset[-1]) + 1
+    size = int(arena.form.offset[-1]) + 1
     memory = RegretMemory(
         iteration=0,
-        regret=np.zeros(tree.num_sequences + 1),
-        policy=np.append(uniform_policy(tree).probabilities, 1.0),
-        policy_sum=np.zeros((num_averages, tree.num_sequences + 1)),
+        regret=np.zeros(arena.num_sequences + 1),
+        policy=np.append(uniform_policy(arena).probabilities, 1.0),
+        policy_sum=np.zeros((num_averages, arena.num_sequences + 1)),
         reach=np.ones(size),
         cf_value=np.zeros(size),
     )
-    sweeps.forward(tree.form, 0, tree.form.parent.size, form_policy(tree, memory), memory.reach)
+    sweeps.forward(arena.form, 0, arena.form.parent.size, form_policy(arena, memory), memory.reach)
     return memory
 
 
@@ -82,14 +99,14 @@ def next_iterations(memory: RegretMemory, count: int) -> Floats:
 
 
 def discounts(
-    tree: Tree,
+    arena: SequenceArena,
     t: Floats,
     positive: Floats | float,
     negative: Floats | float,
     prediction: float = 0.0,
 ) -> Floats:
     """The factors p_t, n_t and m_t of iterations t, and what counts as zero, as a table [T, 4]."""
-    return columns(t, positive, negative, prediction, tree.rounding)
+    return columns(t, positive, negative, prediction, arena.rounding)
 
 
 def columns(t: Floats, *values: Floats | float) -> Floats:
@@ -101,7 +118,7 @@ def columns(t: Floats, *values: Floats | float) -> Floats:
 
 
 def iterate(
-    tree: Tree,
+    arena: SequenceArena,
     memory: RegretMemory,
     learner: Learner,
     rules: Floats,
@@ -113,52 +130,34 @@ def iterate(
     Alternating, each player sees the policy that the earlier ones have just chosen; otherwise all
     players see each other's policy of before.
     """
-    if tree.perfect_recall and workers(tree) == 1:
+    if isinstance(arena, Tree) and arena.perfect_recall and arena.workers == 1:
         run = learner.alternate if alternating else learner.simultaneous
         arrays = (memory.reach, memory.cf_value, memory.regret, memory.policy, memory.policy_sum)
-        run(tree.form, rules, weights, *arrays)
+        run(arena.form, rules, weights, *arrays)
     else:
         for rule, weight in zip(rules.tolist(), weights, strict=True):
-            for player in range(tree.num_players):
-                find_regrets(tree, memory, player, memory.reach)
-                learn(tree, memory, learner, player, tuple(rule), weight)
+            for player in range(arena.num_players):
+                find_regrets(arena, memory, player, memory.reach)
+                learn(arena, memory, learner, player, tuple(rule), weight)
                 if alternating:
-                    settle(tree, memory, learner, player)
+                    settle(arena, memory, learner, player)
             if not alternating:
-                for player in range(tree.num_players):
-                    settle(tree, memory, learner, player)
+                for player in range(arena.num_players):
+                    settle(arena, memory, learner, player)
     memory.iteration += len(rules)
     return memory
 
 
-def average_policy(tree: Tree, memory: RegretMemory, which: int = 0) -> Policy:
-    """The average of all iterations under the weights of that column."""
-    return normalised_policy(tree, memory.policy_sum[which, :-1])
-
-
-def current_policy(tree: Tree, memory: RegretMemory) -> Policy:
-    """The last iterate."""
-    return Policy(tree, memory.policy[:-1])
-
-
-def workers(tree: Tree) -> int:
-    """Threads worth using on this tree."""
-    return num_threads() if tree.num_nodes >= LARGE else 1
-
-
-def find_regrets(tree: Tree, memory: RegretMemory, player: int, reach: Floats) -> None:
+def find_regrets(arena: SequenceArena, memory: RegretMemory, player: int, reach: Floats) -> None:
     """Set `cf_value` to the player's instant regrets when the others play with `reach`."""
-    form, policy, cf_value = tree.form, form_policy(tree, memory), memory.cf_value
-    sweeps.clear(form, player, cf_value)
-    first, last = form.player_row[player : player + 2].tolist()
-    rows = even_parts(first, last, workers(tree))
-    run_parts(lambda a, b: sweeps.payoff(form, a, b, reach, cf_value), rows)
-    for parts in reversed(tree.levels(player, workers(tree))):
+    form, policy, cf_value = arena.form, form_policy(arena, memory), memory.cf_value
+    arena.gradient(player, reach, cf_value)
+    for parts in reversed(arena.levels(player, arena.workers)):
         run_parts(lambda a, b: sweeps.backward_regret(form, a, b, policy, cf_value), parts)
 
 
 def learn(
-    tree: Tree,
+    arena: SequenceArena,
     memory: RegretMemory,
     learner: Learner,
     player: int,
@@ -168,33 +167,33 @@ def learn(
     """Add the policy to its sum and the instant regrets to the regrets."""
     instant: Any = memory.cf_value
     reach: Any = memory.reach
-    if not tree.perfect_recall:  # what the histories of merged infosets say is added up
-        size = tree.num_sequences + 1
-        instant = np.bincount(tree.merged, instant[:-1], size)
-        reach = np.bincount(tree.merged, reach[:-1] * tree.histories, size)
+    if forgets(arena):  # what the histories of merged infosets say is added up
+        size = arena.num_sequences + 1
+        instant = np.bincount(arena.merged, instant[:-1], size)
+        reach = np.bincount(arena.merged, reach[:-1] * arena.histories, size)
 
     def update(start: int, end: int) -> None:
         sweeps.add_average(start, end, weight, reach, memory.policy_sum)
         learner.update(start, end, rule, instant, memory.regret, memory.policy)
 
-    first, last = tree.shallow.player_infoset[player : player + 2]
-    start, end = int(tree.offset[first]), int(tree.offset[last])
-    run_parts(update, even_parts(start, end, workers(tree)))
+    first, last = np.searchsorted(arena.infoset_player, [player, player + 1])
+    start, end = int(arena.offset[first]), int(arena.offset[last])
+    run_parts(update, even_parts(start, end, arena.workers))
 
 
-def settle(tree: Tree, memory: RegretMemory, learner: Learner, player: int) -> None:
+def settle(arena: SequenceArena, memory: RegretMemory, learner: Learner, player: int) -> None:
     """Scale the player's new policy and set its `reach`."""
-    form, policy, reach = tree.form, memory.policy, memory.reach
-    if tree.perfect_recall:
-        for parts in tree.levels(player, workers(tree)):
+    form, policy, reach = arena.form, memory.policy, memory.reach
+    if not forgets(arena):
+        for parts in arena.levels(player, arena.workers):
             run_parts(lambda a, b: learner.settle(form, a, b, policy, reach), parts)
         return
-    first, last = tree.shallow.player_infoset[player : player + 2].tolist()
-    learner.settle(tree.shallow, first, last, policy, np.ones_like(policy))
+    first, last = arena.shallow.player_infoset[player : player + 2].tolist()
+    learner.settle(arena.shallow, first, last, policy, np.ones_like(policy))
     first, last = form.player_infoset[player : player + 2].tolist()
-    sweeps.forward(form, first, last, form_policy(tree, memory), reach)
+    sweeps.forward(form, first, last, form_policy(arena, memory), reach)
 
 
-def form_policy(tree: Tree, memory: RegretMemory) -> Floats:
+def form_policy(arena: SequenceArena, memory: RegretMemory) -> Floats:
     """The current policy along the sequence form."""
-    return memory.policy if tree.perfect_recall else memory.policy[tree.merged]
+    return memory.policy[arena.merged] if forgets(arena) else memory.policy

@@ -16,7 +16,7 @@ values (baselines) stay with their worker.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -44,6 +44,18 @@ class SampleMemory:
     policy_sum: Floats  # [W, S]
     visits: Floats  # [W, S] the last iteration counted by the lazy average; [W, 0] if unused
     baseline: Floats  # [W, B] guesses at values; [W, 0] if unused
+    finished: ClassVar[bool] = False
+
+
+class MonteCarlo:
+    """What every member of the family makes of its memory; each says how the memory changes."""
+
+    runs_on: ClassVar[tuple[str, ...]] = ("tree", "rules")
+    needs: ClassVar[str] = ""
+
+    def policies(self, arena: Tree | SampledGame, memory: Any) -> dict[str, Any]:
+        """The average of all iterations, and the last iterate."""
+        return {"average": average_policy(arena, memory), "current": current_policy(arena, memory)}
 
 
 def new_memory(

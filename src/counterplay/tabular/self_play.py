@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -38,6 +38,7 @@ class SelfPlayMemory:
     episodes: Ints  # [P, C] their terminals
     stored: Ints  # [P] episodes ever put there
     random: Ints  # [4] state of the generator
+    finished: ClassVar[bool] = False
 
 
 def new_memory(tree: Tree, seed: int, capacity: int) -> SelfPlayMemory:
@@ -80,20 +81,18 @@ def schedule(memory: SelfPlayMemory, iterations: int, first: float, decay: float
 class SelfPlay:
     """What every kind of fictitious self-play makes of its memory."""
 
+    runs_on: ClassVar[tuple[str, ...]] = ("tree",)
+    needs: ClassVar[str] = ""
     temperature: float
     cooling: float
 
-    def policy(self, tree: Tree, memory: SelfPlayMemory) -> Policy:
-        return self.average_policy(tree, memory)
-
-    def average_policy(self, tree: Tree, memory: SelfPlayMemory) -> Policy:
-        """What has been counted, scaled; uniform where nothing was."""
-        return normalised_policy(tree, memory.count)
-
-    def current_policy(self, tree: Tree, memory: SelfPlayMemory) -> Policy:
-        """The responses to the average policy."""
+    def policies(self, tree: Tree, memory: SelfPlayMemory) -> dict[str, Policy]:
+        """What has been counted, scaled, and the responses to it."""
         temperature = schedule(memory, 1, self.temperature, self.cooling)[0]
-        return response_policy(tree, memory, temperature)
+        return {
+            "average": normalised_policy(tree, memory.count),
+            "current": response_policy(tree, memory, temperature),
+        }
 
 
 def response_policy(tree: Tree, memory: SelfPlayMemory, temperature: float) -> Policy:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -42,6 +42,8 @@ class SequenceFormLP:
     """
 
     tolerance: float = 1e-6  # largest NashConv accepted, in units of the utility range
+    runs_on: ClassVar[tuple[str, ...]] = ("tree",)
+    needs: ClassVar[str] = ""
 
     def init(self, tree: Tree, seed: int = 0) -> LPMemory:
         if tree.num_players != 2 or not tree.zero_sum:
@@ -55,20 +57,21 @@ class SequenceFormLP:
         if not memory.finished:
             memory.weights[:] = _solve(tree)
             spread = float(np.ptp(tree.utility)) or 1.0
-            if judge(tree, self.policy(tree, memory)).nash_conv > self.tolerance * spread:
+            found = judge(tree, normalised_policy(tree, memory.weights))
+            if found.nash_conv > self.tolerance * spread:
                 raise RunError(f"the linear programme of {tree.spec} was not solved accurately")
             memory.finished = True
         memory.iteration += iterations
         return memory
 
-    def policy(self, tree: Tree, memory: LPMemory) -> Policy:
-        return normalised_policy(tree, memory.weights)
+    def policies(self, tree: Tree, memory: LPMemory) -> dict[str, Policy]:
+        return {"equilibrium": normalised_policy(tree, memory.weights)}
 
 
 def sequence_form_lp(tree: Tree) -> Equilibrium:
     """The exact equilibrium of a two-player zero-sum tree, checked by its best responses."""
     algorithm = SequenceFormLP()
-    policy = algorithm.policy(tree, algorithm.step(tree, algorithm.init(tree)))
+    policy = algorithm.policies(tree, algorithm.step(tree, algorithm.init(tree)))["equilibrium"]
     return Equilibrium(float(judge(tree, policy).values[0]), policy)
 
 

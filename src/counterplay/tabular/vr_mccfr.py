@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from counterplay.kernels import baselines
 from counterplay.sampled import SampledGame
 from counterplay.tabular import sampling, settings
+from counterplay.tabular.sampling import MonteCarlo
 from counterplay.tree import Tree
 
 
 @dataclass(frozen=True)
-class VRMCCFR:
+class VRMCCFR(MonteCarlo):
     """Variance-reduced MCCFR (Schmid, Burch, Lanctot, Moravcik, Kadlec and Bowling, 2019). At t:
 
         one episode for each player in turn, which explores with epsilon of uniform play
@@ -39,7 +40,6 @@ class VRMCCFR:
     plus: bool = False  # keep regrets at zero or above: regret matching+
     eta: float = 0.0  # if positive, Hedge at this rate instead of regret matching
     workers: int = 1  # walks per player and iteration, each on a core of its own
-    on_rules: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         settings.check("vr_mccfr", self)
@@ -60,14 +60,3 @@ class VRMCCFR:
     def _guesses(self) -> str:
         """What a guess is kept for: every history, or every augmented infoset."""
         return "history" if self.expected else "augmented"
-
-    def policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
-        return self.average_policy(tree, memory)
-
-    def average_policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
-        """Iteration t counts t**gamma times."""
-        return sampling.average_policy(tree, memory)
-
-    def current_policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
-        """The last iterate."""
-        return sampling.current_policy(tree, memory)

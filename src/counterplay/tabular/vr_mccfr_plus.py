@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from counterplay.sampled import SampledGame
-from counterplay.tabular import sampling, settings
+from counterplay.tabular import settings
+from counterplay.tabular.sampling import MonteCarlo
 from counterplay.tabular.vr_mccfr import VRMCCFR
 from counterplay.tree import Tree
 
 
 @dataclass(frozen=True)
-class VRMCCFRPlus:
+class VRMCCFRPlus(MonteCarlo):
     """VR-MCCFR+ (Schmid, Burch, Lanctot, Moravcik, Kadlec and Bowling, 2019). At t = 1, 2, ...:
 
         regret     = max(regret + sampled regret of VR-MCCFR, 0)
@@ -29,7 +30,6 @@ class VRMCCFRPlus:
     expected: bool = False  # guess expected values of histories instead
     gamma: float = 1.0  # iteration t counts t**gamma times in the average
     workers: int = 1  # walks per player and iteration, each on a core of its own
-    on_rules: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         settings.check("vr_mccfr_plus", self)
@@ -51,14 +51,3 @@ class VRMCCFRPlus:
             plus=True,
             workers=self.workers,
         )
-
-    def policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
-        return self.average_policy(tree, memory)
-
-    def average_policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
-        """Iteration t counts t**gamma times."""
-        return sampling.average_policy(tree, memory)
-
-    def current_policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
-        """The last iterate."""
-        return sampling.current_policy(tree, memory)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
+from counterplay.arena import Floats, Ints, SequenceArena
 from counterplay.errors import ConfigError
 from counterplay.kernels import sweeps
 from counterplay.policy import Policy, normalised_policy, uniform_policy
-from counterplay.tree import Floats, Ints, Tree, row_lengths
+from counterplay.tree import Tree, forgets, row_lengths
 
 
 @dataclass
@@ -20,6 +22,7 @@ class XFPMemory:
     total: float  # w_1 + ... + w_t, and 1 for the uniform start
     weights: Floats  # [S + 1] of the average: own reach with perfect recall, else its sum
     response: Floats  # [F + 1] the last best responses
+    finished: ClassVar[bool] = False
 
 
 @dataclass(frozen=True)
@@ -41,67 +44,82 @@ class XFP:
     """
 
     power: float = 0.0  # response t counts t**power times
+    runs_on: ClassVar[tuple[str, ...]] = ("sequences",)
+    needs: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.power < np.inf:
             raise ConfigError(f"power is {self.power}, must be at least 0 and finite")
 
-    def init(self, tree: Tree, seed: int = 0) -> XFPMemory:
-        uniform = uniform_policy(tree).probabilities
+    def init(self, arena: SequenceArena, seed: int = 0) -> XFPMemory:
+        uniform = uniform_policy(arena).probabilities
         response = np.append(uniform, 1.0)
-        if not tree.perfect_recall:
-            _heights(tree)  # refuses what it cannot order
-            response = np.append(uniform[tree.merged], 1.0)
-        return XFPMemory(0, 1.0, _merge(tree, _reach(tree, response)), response)
+        if forgets(arena):
+            _heights(arena)  # refuses what it cannot order
+            response = np.append(uniform[arena.merged], 1.0)
+        return XFPMemory(0, 1.0, _merge(arena, _reach(arena, response)), response)
 
-    def step(self, tree: Tree, memory: XFPMemory, iterations: int = 1) -> XFPMemory:
+    def step(self, arena: SequenceArena, memory: XFPMemory, iterations: int = 1) -> XFPMemory:
         t = np.arange(memory.iteration + 1.0, memory.iteration + 1.0 + iterations)
         total = np.cumsum(np.append(memory.total, t**self.power))[1:]
         steps = t**self.power / total
         size = memory.response.size
         cf_value = np.zeros(size)
-        if tree.perfect_recall:
+        if isinstance(arena, Tree) and arena.perfect_recall:
             arrays = (memory.weights, cf_value, memory.response, np.ones(size))
-            sweeps.fictitious(tree.form, steps, tree.rounding, *arrays)
+            sweeps.fictitious(arena.form, steps, arena.rounding, *arrays)
         else:
             for a in steps:
-                average = self.policy(tree, memory).probabilities[tree.merged]
-                _respond(tree, _reach(tree, np.append(average, 1.0)), cf_value, memory.response)
-                memory.weights += a * (_merge(tree, _reach(tree, memory.response)) - memory.weights)
+                _respond(arena, self.average(arena, memory), cf_value, memory.response)
+                reach = _merge(arena, _reach(arena, memory.response))
+                memory.weights += a * (reach - memory.weights)
         memory.iteration += iterations
         memory.total = float(total[-1])
         return memory
 
-    def policy(self, tree: Tree, memory: XFPMemory) -> Policy:
-        return self.average_policy(tree, memory)
-
-    def average_policy(self, tree: Tree, memory: XFPMemory) -> Policy:
+    def policies(self, arena: SequenceArena, memory: XFPMemory) -> dict[str, Policy]:
         """The average of uniform play and of all responses."""
-        return normalised_policy(tree, memory.weights[:-1])
+        return {"average": normalised_policy(arena, memory.weights[:-1])}
+
+    def average(self, arena: SequenceArena, memory: XFPMemory) -> Floats:
+        """The reach of the average policy [F + 1]."""
+        if not forgets(arena):
+            return memory.weights
+        average = self.policies(arena, memory)["average"].probabilities[arena.merged]
+        return _reach(arena, np.append(average, 1.0))
 
 
-def _reach(tree: Tree, policy: Floats) -> Floats:
+def _reach(arena: SequenceArena, policy: Floats) -> Floats:
     """Own reach of every sequence of the form, and 1 at the end."""
     reach = np.ones(policy.size)
-    sweeps.forward(tree.form, 0, tree.form.parent.size, policy, reach)
+    sweeps.forward(arena.form, 0, arena.form.parent.size, policy, reach)
     return reach
 
 
-def _merge(tree: Tree, reach: Floats) -> Floats:
+def _merge(arena: SequenceArena, reach: Floats) -> Floats:
     """The weight that each of the game's own sequences has in the average."""
-    if tree.perfect_recall:
+    if not forgets(arena):
         return reach
-    weights: Floats = reach[:-1] * tree.histories
-    return np.bincount(tree.merged, weights, tree.num_sequences + 1).astype(np.float64)
+    weights: Floats = reach[:-1] * arena.histories
+    return np.bincount(arena.merged, weights, arena.num_sequences + 1).astype(np.float64)
 
 
-def _respond(tree: Tree, reach: Floats, cf_value: Floats, response: Floats) -> None:
+def _respond(arena: SequenceArena, reach: Floats, cf_value: Floats, response: Floats) -> None:
+    """Set `response` to everybody's best responses to `reach`."""
+    form = arena.form
+    for player in range(arena.num_players):
+        arena.gradient(player, reach, cf_value)
+        if not forgets(arena):
+            first, last = form.player_infoset[player : player + 2].tolist()
+            tiny = arena.rounding
+            sweeps.backward_best_within(form, first, last, tiny, cf_value, response)
+    if forgets(arena):
+        _respond_alike(arena, cf_value, response)
+
+
+def _respond_alike(tree: Tree, cf_value: Floats, response: Floats) -> None:
     """Set `response` to best responses that treat the histories of an infoset alike."""
     form = tree.form
-    for player in range(tree.num_players):
-        sweeps.clear(form, player, cf_value)
-        rows = form.player_row[player : player + 2]
-        sweeps.payoff(form, rows[0], rows[1], reach, cf_value)
     height = _heights(tree)[tree.merged_infoset]
     for level in range(height.max(initial=-1) + 1):
         here = np.flatnonzero(height == level)

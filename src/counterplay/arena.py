@@ -1,0 +1,142 @@
+"""Arenas: what an algorithm plays on, and what it may ask of one.
+
+An arena says in `offers` what can be asked of it, an algorithm in `runs_on` what it asks for; one
+word in common is enough.
+
+- "sequences": every player's own tree and the exact values of its sequences. That is all that
+  best responses, averages and full-width algorithms need, so they are written once, here and in
+  `evaluate` and `tabular`, for every arena that knows these.
+- "tree": nodes and histories too, in arrays; for sampling, linear programs and networks.
+- "rules": one state after another, made by the game; nothing is stored beforehand.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterplay.errors import ConfigError
+from counterplay.registry import spec_of
+
+Floats = NDArray[np.float64]
+Ints = NDArray[Any]
+
+
+class OwnTrees(NamedTuple):
+    """Every player's own tree. Infosets are sorted by player, then by level, parents first.
+
+    A sequence is an (infoset, action) pair; index S, one past the last, stands for "has not acted
+    yet" and is shared by all players. Kernels want unsigned integers.
+    """
+
+    offset: Ints  # [I + 1] first sequence of each infoset
+    parent: Ints  # [I] the player's sequence before the infoset, or S
+    player_infoset: Ints  # [P + 1] first infoset of each player
+
+
+class Arena(Protocol):
+    """Anything that an algorithm plays on."""
+
+    offers: ClassVar[tuple[str, ...]]  # "sequences", "tree", "rules"
+
+    @property
+    def spec(self) -> str:
+        """What loads the game again, such as "kuhn_poker(players=3)"."""
+        ...
+
+    @property
+    def num_players(self) -> int: ...
+
+
+class SequenceArena(Arena, Protocol):
+    """An arena that knows all sequences and what each is worth against the others' play."""
+
+    @property
+    def workers(self) -> int:
+        """Threads worth using on a game of this size."""
+        ...
+
+    @property
+    def num_infosets(self) -> int: ...
+
+    @property
+    def num_sequences(self) -> int: ...
+
+    @property
+    def perfect_recall(self) -> bool:
+        """Whether `form` has the infosets of `offset`; only a stored tree may forget."""
+        ...
+
+    @property
+    def offset(self) -> Ints:
+        """[I + 1] first sequence of each infoset, as policies are laid out."""
+        ...
+
+    @property
+    def num_actions(self) -> Ints:
+        """[I]"""
+        ...
+
+    @property
+    def infoset_player(self) -> Ints:
+        """[I]"""
+        ...
+
+    @property
+    def form(self) -> Any:
+        """`OwnTrees`, or more."""
+        ...
+
+    @property
+    def rounding(self) -> float:
+        """Differences of counterfactual values up to here are rounding errors."""
+        ...
+
+    def levels(self, player: int, count: int) -> list[list[tuple[int, int]]]:
+        """The player's infosets, level by level, each in at most `count` independent parts."""
+        ...
+
+    def gradient(self, player: int, reach: Floats, cf_value: Floats) -> None:
+        """Set `cf_value` [S + 1] at the player's sequences to what the others' `reach` makes of it.
+
+        That is the expected utility where the player acts no more, weighted by everybody else's
+        reach, chance included; the last entry is for "has not acted yet".
+        """
+        ...
+
+    def key(self, infoset: int) -> str:
+        """The infoset's readable key."""
+        ...
+
+    def action_names(self, infoset: int) -> tuple[str, ...]:
+        """The names of its actions."""
+        ...
+
+    def find(self, key: str, player: int | None = None) -> int:
+        """The infoset of that key."""
+        ...
+
+
+CONTRACT = ("runs_on", "needs", "init", "step", "policies")  # of an algorithm: see `solving`
+
+
+def check_runs_on(algorithm: Any, arena: Arena) -> None:
+    """Refuse what is no algorithm, and an arena that does not offer what it asks for."""
+    missing = [name for name in CONTRACT if not hasattr(algorithm, name)]
+    if missing:
+        kind = type(algorithm).__name__
+        raise ConfigError(f"{kind} lacks {', '.join(missing)} of the contract of an algorithm")
+    if not set(algorithm.runs_on) & set(arena.offers):
+        wanted = " or ".join(algorithm.runs_on)
+        raise ConfigError(
+            f"{spec_of(algorithm)} runs on {wanted}; {arena.spec} is given as "
+            f"{' and '.join(arena.offers)}{_ADVICE.get(arena.offers, '')}"
+        )
+
+
+_ADVICE: dict[tuple[str, ...], str] = {
+    ("rules",): " (to sample the rules take an algorithm such as external_sampling or "
+    "outcome_sampling, or build the tree)"
+}
