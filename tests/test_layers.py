@@ -14,8 +14,18 @@ import counterplay
 ROOT = Path(counterplay.__file__).parent
 LAYERS = [  # each module may import only from its own layer and from those before it
     {"errors", "game"},
-    {"games", "kernels", "registry", "files", "estimate", "threads"},
-    {"tree", "assembly", "unroll", "policy", "evaluate", "sampled", "solving", "abstraction"},
+    {"games", "kernels", "registry", "files", "estimate", "threads", "memory"},
+    {
+        "arena",
+        "tree",
+        "assembly",
+        "unroll",
+        "policy",
+        "evaluate",
+        "sampled",
+        "solving",
+        "abstraction",
+    },
     {"matrix", "search", "tabular", "deep"},
     {"population"},
     {"experiment"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import re
+import sys
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
@@ -45,6 +46,7 @@ ALGORITHMS = {
     "external_sampling": "counterplay.tabular.external_sampling:ExternalSampling",
     "fsp": "counterplay.tabular.fsp:FSP",
     "linear_cfr": "counterplay.tabular.linear_cfr:LinearCFR",
+    "mmd": "counterplay.tabular.mmd:MMD",
     "online_outcome_sampling": "counterplay.tabular.online_outcome_sampling:OnlineOutcomeSampling",
     "outcome_sampling": "counterplay.tabular.outcome_sampling:OutcomeSampling",
     "pcfr_plus": "counterplay.tabular.pcfr_plus:PCFRPlus",
@@ -86,24 +88,32 @@ REGISTRIES = {
 }
 LISTED = ("game", "algorithm")  # by a command of their own
 
-SOURCES = {  # games from elsewhere, by how the spec begins or how a file name ends
-    "openspiel:": "counterplay.interop.openspiel:load",
-    ".efg": "counterplay.interop.files:load",
-    ".nfg": "counterplay.interop.files:load",
-    ".json": "counterplay.interop.files:load",
+SOURCES = {  # games from elsewhere, by what the whole spec looks like
+    r"openspiel:.*": "counterplay.interop.openspiel:load",
+    r".*\.(efg|nfg|json)": "counterplay.interop.files:load",
+    r"[^()]+:[A-Za-z_]\w*\s*(\(.*\))?": "counterplay.interop.own_game:load",
 }
+EXTRAS = {"jax": "deep", "jaxlib": "deep", "optax": "deep"}  # package -> what installs it
+OWN_GAMES: dict[type, str] = {}  # classes loaded from files, and where they were found
 
 
 def load_game(spec: str, **parameters: Any) -> Game:
     """The game of that name, such as `leduc_poker` or `kuhn_poker(players=3)`.
 
-    Also games from elsewhere: `openspiel:leduc_poker`, or the name of an `.efg`, `.nfg` or `.json`
-    file.
+    Also games from elsewhere: `openspiel:leduc_poker`; the name of an `.efg`, `.nfg` or `.json`
+    file; a class of one's own as `path/to/file.py:Class` or `package.module:Class`, with parameters
+    as above. The last runs the code of that file.
     """
-    for mark in SOURCES:
-        if spec.strip().startswith(mark) or spec.strip().endswith(mark):
-            return find_class(SOURCES, mark)(spec.strip(), **parameters)
+    spec = spec.strip()
+    for pattern in SOURCES:
+        if re.fullmatch(pattern, spec, re.DOTALL):
+            return find_class(SOURCES, pattern)(spec, **parameters)
     return _load("game", GAMES, spec, parameters)
+
+
+def is_from_elsewhere(spec: str) -> bool:
+    """Whether a game's spec names a file, another library or somebody's own class."""
+    return any(re.fullmatch(pattern, spec.strip(), re.DOTALL) for pattern in SOURCES)
 
 
 def load_algorithm(spec: str, **parameters: Any) -> Any:
@@ -132,9 +142,11 @@ def find_class(registry: dict[str, str], name: str) -> Any:
     try:
         return getattr(importlib.import_module(module), attribute)
     except ModuleNotFoundError as error:
-        if module.startswith("counterplay.deep.") and error.name in ("jax", "jaxlib"):
-            raise ConfigError(f"{name} needs JAX: pip install 'counterplay[deep]'") from error
-        raise
+        extra = EXTRAS.get(str(error.name).split(".")[0])
+        if extra is None:
+            raise
+        advice = f"pip install 'counterplay[{extra}]'"
+        raise ConfigError(f"{name} needs the package {error.name}: {advice}") from error
 
 
 def spec_of(thing: Any) -> str:
@@ -144,9 +156,7 @@ def spec_of(thing: Any) -> str:
     """
     if isinstance(getattr(thing, "spec", None), str):
         return thing.spec
-    places = {where: name for known in REGISTRIES.values() for name, where in known.items()}
-    kind = type(thing)
-    name = places.get(f"{kind.__module__}:{kind.__name__}", kind.__name__)
+    name = _name_of(type(thing))
     if not is_dataclass(thing):
         return name
     values = [(f.name, getattr(thing, f.name), f.default) for f in fields(thing)]
@@ -154,15 +164,33 @@ def spec_of(thing: Any) -> str:
     return f"{name}({text})" if text else name
 
 
+def _name_of(kind: type) -> str:
+    """The name that finds a class again; its bare name where nothing would."""
+    place = f"{kind.__module__}:{kind.__qualname__}"
+    for known in REGISTRIES.values():
+        for name, where in known.items():
+            if where == place:
+                return name
+    if kind in OWN_GAMES:
+        return OWN_GAMES[kind]
+    if kind.__module__ == "__main__" and "." not in kind.__qualname__:
+        file = getattr(sys.modules["__main__"], "__file__", None)
+        return f"{file}:{kind.__name__}" if file else kind.__name__
+    return kind.__name__ if "." in kind.__qualname__ else place
+
+
 def _load(kind: str, registry: dict[str, str], spec: str, parameters: dict[str, Any]) -> Any:
-    name, given = _parse(kind, spec)
+    name, given = parse(kind, spec)
     if name not in registry:
         names = ", ".join(registry)
         listed = f"counterplay {kind}s lists all" if kind in LISTED else f"known: {names}"
         raise ConfigError(f"unknown {kind} {name!r}{suggestion(name, registry)} ({listed})")
-    cls = find_class(registry, name)
-    known = {field.name: field for field in fields(cls)}
-    given |= parameters
+    return make(name, find_class(registry, name), given | parameters)
+
+
+def make(name: str, cls: Any, given: dict[str, Any]) -> Any:
+    """An instance of a dataclass, its parameters checked by name and type."""
+    known = {field.name: field for field in fields(cls)} if is_dataclass(cls) else {}
     for key, value in given.items():
         if key not in known:
             has = f"it takes {', '.join(known)}" if known else "it takes none"
@@ -174,7 +202,7 @@ def _load(kind: str, registry: dict[str, str], spec: str, parameters: dict[str, 
     return cls(**given)
 
 
-def _parse(kind: str, spec: str) -> tuple[str, dict[str, Any]]:
+def parse(kind: str, spec: str) -> tuple[str, dict[str, Any]]:
     match = re.fullmatch(r"\s*([\w:.-]+)\s*(?:\((.*)\))?\s*", spec, re.DOTALL)
     if not match:
         raise ConfigError(f"cannot read {kind} {spec!r}; write name or name(parameter=value, ...)")

@@ -9,7 +9,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 from counterplay.arena import Arena, check_runs_on
 from counterplay.errors import ConfigError
@@ -41,7 +41,10 @@ class Algorithm(Protocol):
     return another.
     """
 
-    runs_on: ClassVar[tuple[str, ...]]  # what it asks of an arena: see `arena`
+    @property
+    def runs_on(self) -> tuple[str, ...]:
+        """What it asks of an arena, any of which will do: see `arena`."""
+        ...
 
     @property
     def needs(self) -> str:
@@ -135,7 +138,8 @@ class Course:
             chunk = min(goal - self.iteration, self.rate)
             began = time.perf_counter()
             self.memory = self.algorithm.step(self.arena, self.memory, chunk)
-            wait_for(self.memory)
+            if self.algorithm.needs:  # only libraries of extras hand out work that is not done yet
+                wait_for(self.memory)
             took = max(time.perf_counter() - began, 1e-9)
             self.seconds += took
             fitting = max(1, min(GROWTH * self.rate, int(MOMENT * chunk / took)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
@@ -57,7 +58,8 @@ def test_every_tabular_algorithm_survives_the_round_trip(name):
     whole = json.loads(json.dumps(found.to_json()))
     assert load_config(whole) == found
     assert load_config(found) == found
-    assert set(whole) == {"name", "algorithm", "game", "networks", "spec", "device"}
+    keys = {"name", "algorithm", "game", "arena", "networks", "spec", "device"}
+    assert set(whole) == keys
 
 
 def test_resolved_config_is_complete():
@@ -110,7 +112,14 @@ def test_resolved_config_is_complete():
         ({"spec": {"max_steps": None}}, "spec.max_steps is null, must be an integer"),
         ({"spec": {"evaluate_every": 0}}, "spec.evaluate_every is 0, must be at least 1"),
         ({"spec": 7}, "spec is 7, must be an object"),
-        ({"game": "kuhn_poker"}, 'game is "kuhn_poker", must be an object'),
+        ({"game": 7}, "game is 7, must be an object"),
+        ({"game": "kuhn"}, "game.name: unknown game 'kuhn'; did you mean 'kuhn_poker'?"),
+        ({"game": "kuhn_poker(player=3)"}, "game.params.player: unknown key; did you mean"),
+        ({"game": "kuhn_poker("}, "cannot read game 'kuhn_poker('"),
+        ({"game": "none.efg"}, "game.params: there is no file none.efg"),
+        ({"game": "none.py:Game"}, "game.params: there is no file none.py"),
+        ({"algorithm": "cfr_hedge(etaa=1)"}, "spec.etaa: unknown key; did you mean 'eta'?"),
+        ({"arena": "tre"}, "arena is \"tre\", must be one of 'tree' or 'rules'"),
         ({"game": {}}, "game.name: missing key"),
         ({"game": {"name": 3}}, "game.name is 3, must be a string"),
         ({"device": "cuda"}, "device is \"cuda\", must be one of 'cpu', 'gpu' or 'tpu'"),
@@ -150,9 +159,54 @@ def test_wrong_configs_name_the_key(tmp_path, change, message):
     assert "\n" not in str(caught.value)
 
 
+OWN = """
+from dataclasses import dataclass
+from counterplay.games.kuhn_poker import KuhnPoker
+
+@dataclass(frozen=True)
+class Mine(KuhnPoker):
+    bonus: float = 0.0
+
+    def utilities(self, state):
+        first, second = super().utilities(state)
+        return first + self.bonus, second - self.bonus
+"""
+
+
+@pytest.mark.parametrize(
+    "game",
+    [
+        "kuhn_poker(players=3)",
+        {"name": "matrix_game", "params": {"payoffs": [[[1, 0], [0, 1]], [[0, 1], [1, 0]]]}},
+        "openspiel:kuhn_poker(players=3)",
+        {"name": "openspiel:kuhn_poker", "params": {"players": 3}},
+        "chicken.efg",
+        "chicken.json",
+        "mine.py:Mine(bonus=2.5)",
+        {"name": "mine.py:Mine", "params": {"bonus": 2.5}},
+        "counterplay.games.kuhn_poker:KuhnPoker(players=3)",
+    ],
+    ids=str,
+)
+def test_any_game_and_short_forms(game, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(OWN)
+    cp.save_game(cp.load_game("chicken"), "chicken.efg")
+    cp.save_game(cp.load_game("chicken"), "chicken.json")
+    found = load_config(config("cfr") | {"game": game, "algorithm": "dcfr(gamma=3)"})
+    assert found.algorithm == cp.DCFR(gamma=3.0)
+    again = load_config(json.loads(json.dumps(found.to_json())))
+    assert again.game_name == found.game_name
+    assert cp.build_tree(again.game).spec == cp.build_tree(found.game).spec
+    if "Mine" in str(game):
+        assert found.game.bonus == again.game.bonus == 2.5
+
+
 def test_missing_sections():
+    with pytest.raises(ConfigError, match="algorithm: missing key"):
+        load_config({"game": "kuhn_poker", "spec": SHORT})
     with pytest.raises(ConfigError, match="game: missing key"):
-        load_config({"spec": SHORT})
+        load_config({"algorithm": "cfr", "spec": SHORT})
     with pytest.raises(ConfigError, match=r"config: spec.max_steps: missing key"):
         load_config({"algorithm": "cfr", "game": {"name": "kuhn_poker"}})
 
@@ -195,6 +249,7 @@ def test_overrides():
 
 
 def test_missing_packages_are_named(monkeypatch):
-    monkeypatch.setitem(ALGORITHMS, "deep_thing", "counterplay.deep.no_such_file:Thing")
+    monkeypatch.setitem(sys.modules, "jax", None)
+    monkeypatch.setitem(ALGORITHMS, "deep_thing", "tests.experiment.needs_jax:Thing")
     with pytest.raises(ConfigError, match=r"deep_thing needs the package .*counterplay\[deep\]"):
         load_config(config("deep_thing"))

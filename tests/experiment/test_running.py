@@ -42,16 +42,17 @@ def test_metrics_are_what_solve_says(kuhn, tmp_path, algorithm):
     result = run(config(algorithm, max_steps=110), tmp_path / "run")
     assert load_metrics(tmp_path / "run") == list(result.records)
     assert [r["step"] for r in result.records] == [1, 20, 40, 60, 80, 100, 110]
-    assert [list(r) for r in result.records] == [["step", "seconds", "average", "current"]] * 7
     method = cp.load_algorithm(algorithm)
+    names = [*method.averages, "current"]
+    assert [list(r) for r in result.records] == [["step", "seconds", *names]] * 7
     for record in result.records:
         solved = cp.solve(kuhn, method, iterations=record["step"])
-        assert record["average"] == solved.exploitability
-        current = method.policies(kuhn, solved.memory)["current"]
-        assert record["current"] == cp.exploitability(kuhn, current)
+        assert record[names[0]] == solved.exploitability
+        for name in names:
+            assert record[name] == cp.exploitability(kuhn, solved.policies[name])
     seconds = [r["seconds"] for r in result.records]
     assert seconds == sorted(seconds)
-    assert cp.exploitability(kuhn, result.policies["average"]) == result.records[-1]["average"]
+    assert cp.exploitability(kuhn, result.policies[names[0]]) == result.records[-1][names[0]]
 
 
 def test_algorithms_may_name_their_policies(tmp_path):

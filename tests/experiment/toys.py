@@ -24,6 +24,7 @@ class ToyMemory:
     other: Pair
     nothing: None = None
     flag: bool = False
+    finished: ClassVar[bool] = False
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ class Toy:
     toy_units: tuple[int, ...] = (3, 2)
     rate: float = 0.5
 
+    runs_on: ClassVar[tuple[str, ...]] = ("tree",)
+    needs: ClassVar[str] = ""
     watched: ClassVar[tuple[str, ...]] = ("weights",)
 
     def __post_init__(self):

@@ -11,7 +11,6 @@ from pytest import approx
 import counterplay as cp
 from counterplay import assembly, threads
 from counterplay.kernels import sweeps
-from counterplay.tabular import regret
 from tests import reference
 from tests.conftest import answer, built
 from tests.random_games import random_games
@@ -161,7 +160,7 @@ def test_threads_change_no_bit(algorithm, spec, monkeypatch):
     alone = one.step(tree, one.init(tree), 20)
     monkeypatch.setattr(assembly, "PART", 16)
     cut = cp.build_tree(cp.load_game(spec))
-    monkeypatch.setattr(regret, "LARGE", 0)
+    monkeypatch.setattr("counterplay.tree.LARGE", 0)
     monkeypatch.setattr(threads, "_num_threads", 3)
     assert max(len(parts) for parts in cut.levels(0, 3)) > 1
     together = one.step(cut, one.init(cut), 20)

@@ -15,9 +15,18 @@ from typing import Any, Literal, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
-from counterplay.errors import ConfigError, suggestion
+from counterplay.errors import ConfigError, CounterplayError, suggestion
 from counterplay.game import Game
-from counterplay.registry import ALGORITHMS, GAMES, find_class, load_algorithm, load_game
+from counterplay.registry import (
+    ALGORITHMS,
+    GAMES,
+    find_class,
+    is_from_elsewhere,
+    load_algorithm,
+    load_game,
+    parse,
+    spec_of,
+)
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]*"  # of a run: it names a folder
 TYPES = {  # pydantic's name of an error -> what the value must be
@@ -58,8 +67,9 @@ class Outline(Section):
     """The sections, before it is known which algorithm and game fill them."""
 
     name: str = Field(pattern=f"^{NAME}$")
-    algorithm: str = "deep_hedge"
+    algorithm: str
     game: GameSection
+    arena: Literal["tree", "rules"] = "tree"  # rules: never unrolled, for algorithms that sample
     networks: dict[str, Any] = {}
     spec: dict[str, Any] = {}
     device: Literal["cpu", "gpu", "tpu"] = "cpu"
@@ -79,6 +89,7 @@ class Config:
     evaluate_every: int = 250
     checkpoint_every: int = 25_000
     device: str = "cpu"
+    arena: str = "tree"
 
     def to_json(self) -> dict[str, Any]:
         """The complete object, every default spelled out; `load_config` reads it back."""
@@ -89,11 +100,16 @@ class Config:
         return {
             "name": self.name,
             "algorithm": self.algorithm_name,
-            "game": {"name": self.game_name, "params": _field_values(self.game)},
+            "game": {"name": self.game_name, "params": self._game_params()},
+            "arena": self.arena,
             "networks": {key: values[key] for key in networks},
             "spec": own | rest,
             "device": self.device,
         }
+
+    def _game_params(self) -> dict[str, Any]:
+        """Those of a registered game; others have them in their name."""
+        return _field_values(self.game) if self.game_name in GAMES else {}
 
     def with_steps(self, max_steps: int) -> Config:
         """The same run, longer or shorter."""
@@ -118,10 +134,31 @@ def load_config(
     raw.setdefault("name", re.sub(r"[^A-Za-z0-9_.-]", "_", stem).lstrip("._-") or "run")
     for key, value in (overrides or {}).items():
         _override(where, raw, key, value)
+    _expand(where, raw)
     outline = _validate(where, Outline, raw)
     algorithm = _class(where, "algorithm", ALGORITHMS, outline.algorithm)
-    game = _class(where, "game", GAMES, outline.game.name, "game.name")
+    game = None
+    if not is_from_elsewhere(outline.game.name):
+        game = _class(where, "game", GAMES, outline.game.name, "game.name")
     return _complete(where, _validate(where, _model(algorithm, game), raw))
+
+
+def _expand(where: str, raw: dict[str, Any]) -> None:
+    """Write out the short forms: "game": "kuhn_poker(players=3)", "algorithm": "dcfr(gamma=3)"."""
+    try:
+        if isinstance(raw.get("game"), str):
+            raw["game"] = {"name": raw["game"]}
+        game: Any = raw.get("game")
+        spec = game.get("name") if isinstance(game, dict) else None
+        if isinstance(spec, str) and "(" in spec and not is_from_elsewhere(spec):
+            name, given = parse("game", spec)
+            raw["game"] = game | {"name": name, "params": given | game.get("params", {})}
+        if isinstance(raw.get("algorithm"), str):
+            raw["algorithm"], given = parse("algorithm", raw["algorithm"])
+            for key, value in given.items():
+                _override(where, raw, key, value)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from error
 
 
 def network_fields(algorithm: type) -> tuple[str, ...]:
@@ -167,22 +204,22 @@ def _class(where: str, kind: str, registry: dict[str, str], name: str, key: str 
         raise ConfigError(f"{where}: {key or kind}: {text}")
     try:
         return find_class(registry, name)
-    except ModuleNotFoundError as error:
-        extra = registry[name].split(".")[1]
-        text = f"{name} needs the package {error.name}: pip install 'counterplay[{extra}]'"
-        raise ConfigError(f"{where}: {key or kind}: {text}") from error
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {key or kind}: {error}") from error
 
 
-def _model(algorithm: type, game: type) -> type[BaseModel]:
+def _model(algorithm: type, game: type | None) -> type[BaseModel]:
     """The outline with the fields of this algorithm and this game in its sections."""
     keys = _model_fields(algorithm)
     networks = {key: keys.pop(key) for key in network_fields(algorithm)}
     parts: dict[str, type[BaseModel]] = {
-        "params": create_model("Params", __base__=Section, **_model_fields(game)),
+        "game": GameSection,
         "networks": create_model("Networks", __base__=Section, **networks),
         "spec": create_model("Spec", __base__=RunSection, **keys),
     }
-    parts["game"] = create_model("Game", __base__=GameSection, params=_section(parts.pop("params")))
+    if game is not None:
+        params = create_model("Params", __base__=Section, **_model_fields(game))
+        parts["game"] = create_model("Game", __base__=GameSection, params=_section(params))
     sections: dict[str, Any] = {name: _section(part) for name, part in parts.items()}
     return create_model("Config", __base__=Outline, **sections)
 
@@ -258,16 +295,20 @@ def _complete(where: str, checked: Any) -> Config:
         networks = type(checked.networks).model_fields
         raise ConfigError(_placed(where, checked.algorithm, networks, error)) from error
     try:
-        game = load_game(checked.game.name, **_values(checked.game.params))
-    except ConfigError as error:
+        params = checked.game.params
+        given = _tuples(params) if isinstance(params, dict) else _values(params)
+        game = load_game(checked.game.name, **given)
+    except CounterplayError as error:
         raise ConfigError(f"{where}: game.params: {error}") from error
+    name = spec_of(game).partition("(")[0]
     return Config(
         name=checked.name,
         algorithm_name=checked.algorithm,
         algorithm=algorithm,
-        game_name=checked.game.name,
+        game_name=name if name in GAMES else spec_of(game),
         game=game,
         device=checked.device,
+        arena=checked.arena,
         **own,
     )
 
@@ -286,6 +327,9 @@ def _values(section: BaseModel) -> dict[str, Any]:
 
 
 def _tuples(value: Any) -> Any:
+    """JSON's lists as tuples, at any depth."""
+    if isinstance(value, dict):
+        return {key: _tuples(inside) for key, inside in value.items()}
     return tuple(map(_tuples, value)) if isinstance(value, (list, tuple)) else value
 
 

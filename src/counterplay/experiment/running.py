@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from counterplay.arena import check_runs_on
 from counterplay.errors import ConfigError, RunError
 from counterplay.experiment import folder as files
 from counterplay.experiment.checkpoint import (
@@ -31,6 +32,7 @@ from counterplay.experiment.folder import Metrics, Record, load_metrics
 from counterplay.game import Game
 from counterplay.memory import ailment, layout, misfit
 from counterplay.policy import Policy
+from counterplay.sampled import SampledGame
 from counterplay.solving import Course
 from counterplay.tree import Tree
 from counterplay.unroll import build_tree
@@ -242,10 +244,10 @@ def new_run(
     """Check a config and make the folder of its run, `runs/<name>/<time>` unless one is given."""
     checked = load_config(config, overrides)
     with on_device(checked):
-        tree = build(checked.game)
-        memory = checked.algorithm.init(tree, checked.seed)
+        arena = _arena(checked, build)
+        memory = checked.algorithm.init(arena, checked.seed)
     place = files.create_folder(checked, folder, runs)
-    return Run(place, checked, Course(tree, checked.algorithm, memory), Progress(), [])
+    return Run(place, checked, Course(arena, checked.algorithm, memory), Progress(), [])
 
 
 def open_run(folder: str | Path, *, steps: int | None = None, build: Build = build_tree) -> Run:
@@ -260,9 +262,9 @@ def open_run(folder: str | Path, *, steps: int | None = None, build: Build = bui
     config = files.read_config(place)
     longer = config if steps is None else config.with_steps(steps)
     with on_device(config):
-        tree = build(config.game)
-        memory = config.algorithm.init(tree, config.seed)
-        found = load_checkpoint(place, config, tree.spec)
+        arena = _arena(config, build)
+        memory = config.algorithm.init(arena, config.seed)
+        found = load_checkpoint(place, config, arena.spec)
         memory = found.memory(memory) if found else memory
     at = found.progress if found else Progress()
     if longer.max_steps < at.step:
@@ -270,7 +272,7 @@ def open_run(folder: str | Path, *, steps: int | None = None, build: Build = bui
     records = load_metrics(place, at.metrics_bytes)
     kept = f"{found.path} (step {at.step})" if found else ""
     note = found.note if found else f"{place} has no checkpoint: starting from the first step"
-    course = Course(tree, config.algorithm, memory, at.seconds)
+    course = Course(arena, config.algorithm, memory, at.seconds)
     return Run(place, longer, course, at, records, kept, note, longer != config)
 
 
@@ -293,6 +295,13 @@ def run(
 def resume(folder: str | Path, *, steps: int | None = None, **options: Any) -> RunResult:
     """Go on with a run where its latest checkpoint stands; a finished one is left alone."""
     return open_run(folder, steps=steps).advance(**options)
+
+
+def _arena(config: Config, build: Build) -> Any:
+    """What the algorithm plays on: the tree, or the rules where the config says so."""
+    arena = SampledGame(config.game) if config.arena == "rules" else build(config.game)
+    check_runs_on(config.algorithm, arena)
+    return arena
 
 
 def on_device(config: Config) -> AbstractContextManager[Any]:

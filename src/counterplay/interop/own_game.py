@@ -1,0 +1,55 @@
+"""Games of one's own: a class in a file or a package, given as `place:Class(parameter=value)`."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+import zlib
+from pathlib import Path
+from typing import Any
+
+from counterplay.errors import ConfigError, suggestion
+from counterplay.game import Game
+from counterplay.registry import OWN_GAMES, make, parse
+
+
+def load(spec: str, **parameters: Any) -> Game:
+    """The game of `path/to/file.py:Class` or `package.module:Class`. This runs the file's code."""
+    head, bracket, inside = spec.partition("(")
+    place, _, name = head.strip().rpartition(":")
+    module = _module(place)
+    found = getattr(module, name, None)
+    if not (isinstance(found, type) and hasattr(found, "initial_state")):
+        games = [key for key, value in vars(module).items() if hasattr(value, "initial_state")]
+        raise ConfigError(f"{place} has no game {name!r}{suggestion(name, games)}")
+    OWN_GAMES[found] = f"{place}:{name}"
+    given = parse("game", name + bracket + inside)[1]
+    return make(name, found, given | parameters)
+
+
+def _module(place: str) -> Any:
+    """The module of a file or of a dotted name; a file is run once, and again when it changed."""
+    try:
+        return _run(Path(place)) if place.endswith(".py") else importlib.import_module(place)
+    except FileNotFoundError as error:
+        raise ConfigError(f"there is no file {place}") from error
+    except Exception as error:
+        problem = f"{type(error).__name__}: {error}"
+        raise ConfigError(f"cannot load games from {place}: {problem}") from error
+
+
+def _run(path: Path) -> Any:
+    version = f"{path.resolve()} {path.stat().st_mtime_ns}"
+    name = f"counterplay_own_{zlib.crc32(version.encode()):08x}"
+    if name not in sys.modules:
+        found = importlib.util.spec_from_file_location(name, path)
+        if found is None or found.loader is None:
+            raise ImportError(f"{path} is no module")
+        module = sys.modules[name] = importlib.util.module_from_spec(found)
+        try:  # it stands there already because dataclasses look their module up
+            found.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]
+            raise
+    return sys.modules[name]
