@@ -31,7 +31,7 @@ def only_run(tmp_path):
 def test_prints_some_records_and_where_the_rest_is(run, file, tmp_path):
     answer = run("run", file)
     assert answer.code == 0
-    assert answer.lines[0] == "step  average  current"
+    assert answer.lines[0] == "step  linear_average  average  current"
     assert answer.lines[1].startswith("1  4.58e-01  ")
     assert answer.lines[-1].startswith("1000  8.74e-05  ")
     assert [int(line.split()[0]) for line in answer.lines[1:]] == [1, 100, 200, 500, 1000]

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import counterplay as cp
+from counterplay import solving
 from counterplay.errors import ConfigError, RunError
 from counterplay.experiment import find_runs, load_metrics, new_run, open_run, resume, run, running
 from counterplay.experiment import folder as files
@@ -63,7 +64,7 @@ def test_algorithms_may_name_their_policies(tmp_path):
 def test_exact_methods_finish_early(tmp_path):
     result = run(config("sequence_form_lp", max_steps=1000), tmp_path / "run")
     assert (result.step, result.stopped, len(result.records)) == (1, False, 1)
-    assert list(result.records[0])[2:] == ["average"]
+    assert list(result.records[0])[2:] == ["equilibrium"]
     assert open_run(tmp_path / "run").finished
     assert resume(tmp_path / "run", steps=2000).step == 1
 
@@ -106,7 +107,7 @@ def test_unwritable_places(tmp_path):
 
 
 def test_chunks_never_cross_an_evaluation_or_a_checkpoint(tmp_path, monkeypatch):
-    monkeypatch.setattr(running, "GROWTH", 10**6)
+    monkeypatch.setattr(solving, "GROWTH", 10**6)
     seen = []
     run(config(max_steps=130), tmp_path / "run", tick=seen.append)
     assert seen == sorted(set(seen))
@@ -144,7 +145,7 @@ def test_broken_memories_stop_the_run(tmp_path, algorithm, how, message):
     )
     opened = open_run(folder)
     assert opened.step == 100
-    assert np.isfinite(opened.memory.weights["first"]).all()
+    assert np.isfinite(opened.course.memory.weights["first"]).all()
 
 
 def test_breaking_before_the_first_checkpoint(tmp_path):
@@ -167,8 +168,8 @@ def test_infinite_exploitability_stops_the_run(tmp_path, monkeypatch):
     class Judgement:
         exploitability = float("nan")
 
-    monkeypatch.setattr(running, "judge", lambda tree, policy: Judgement)
-    with pytest.raises(RunError, match="at step 1: the exploitability of average is nan"):
+    monkeypatch.setattr(solving, "judge", lambda tree, policy: Judgement)
+    with pytest.raises(RunError, match="at step 1: the exploitability of linear_average is nan"):
         run(config(), tmp_path / "run")
 
 
@@ -266,7 +267,7 @@ def test_tensorboard(tmp_path):
     resume(folder, steps=60, tensorboard=True)
     files = sorted((folder / "tensorboard").iterdir())
     assert len(files) == 2
-    assert b"exploitability/average" in files[0].read_bytes()
+    assert b"exploitability/linear_average" in files[0].read_bytes()
     assert b"exploitability/current" in files[1].read_bytes()
 
 
@@ -276,7 +277,7 @@ def test_devices_are_those_of_jax(tmp_path):
 
     settings = load_config(config() | {"device": "tpu"})
     assert run(settings, tmp_path / "run").step == 200  # tabular algorithms do not care
-    deep = type("Deep", (), {"__module__": "counterplay.deep.thing"})()
+    deep = type("Deep", (), {"needs": "deep"})()
     object.__setattr__(settings, "algorithm", deep)
     with pytest.raises(ConfigError, match="device is 'tpu', but JAX finds none here"):
         running.on_device(settings)

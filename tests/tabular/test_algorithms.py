@@ -10,21 +10,21 @@ import pytest
 from pytest import approx
 
 import counterplay as cp
-from counterplay.registry import ALGORITHMS, load_algorithm, spec_of
+from counterplay.registry import ALGORITHMS, find_class, load_algorithm, spec_of
 from tests.conftest import answer, built
 
-DEEP = {name for name, where in ALGORITHMS.items() if ".deep." in where}
-SAMPLED = {
-    *("chance_sampling", "external_sampling", "outcome_sampling", "probing"),
-    *("average_strategy_sampling", "vr_mccfr", "vr_mccfr_plus"),
-}
+CLASSES = {name: find_class(ALGORITHMS, name) for name in ALGORITHMS}
+DEEP = {name for name, cls in CLASSES.items() if cls.needs == "deep"}
 ONE_SIDED = {"online_outcome_sampling"}  # one player learns, the others are fixed
+SAMPLED = {name for name, cls in CLASSES.items() if cls.runs_on == ("tree", "rules")} - ONE_SIDED
+REFUSALS = {  # by algorithm: what it says of players who are many, and of those who forget
+    "sequence_form_lp": ("needs a two-player zero-sum game", "needs perfect recall"),
+    "mmd": (None, "needs perfect recall"),
+}
 
 
 @pytest.fixture(params=sorted(ALGORITHMS))
 def algorithm(request):
-    if request.param in DEEP:
-        pytest.importorskip("jax")
     return load_algorithm(request.param)
 
 
@@ -35,8 +35,6 @@ def tabular(request):
 
 @pytest.fixture(params=sorted(set(ALGORITHMS) - ONE_SIDED))
 def solver(request):
-    if request.param in DEEP:
-        pytest.importorskip("jax")
     return load_algorithm(request.param)
 
 
@@ -100,13 +98,22 @@ def test_policy_is_a_copy(algorithm, kuhn):
 
 def test_the_first_policy_is_uniform(algorithm, kuhn):
     """Before the first iteration there is no average yet."""
-    policy = algorithm.policy(kuhn, algorithm.init(kuhn))
+    policy = answer(algorithm, kuhn, algorithm.init(kuhn))
     assert (policy.probabilities == 0.5).all()
 
 
 def test_spec_loads_an_equal_algorithm(algorithm):
     assert load_algorithm(spec_of(algorithm)) == algorithm
     assert spec_of(load_algorithm("dcfr(alpha=2,beta=-inf)")) == "dcfr(alpha=2,beta=-inf)"
+
+
+def test_keeps_the_contract(algorithm, kuhn):
+    assert set(algorithm.runs_on) <= {"tree", "sequences", "rules"} and algorithm.runs_on
+    assert algorithm.needs in ("", "deep")
+    memory = algorithm.init(kuhn)
+    assert memory.iteration == 0 and not memory.finished
+    policies = algorithm.policies(kuhn, memory)
+    assert policies and all(isinstance(policy, cp.Policy) for policy in policies.values())
 
 
 def test_is_documented(algorithm):
@@ -116,8 +123,10 @@ def test_is_documented(algorithm):
 @pytest.mark.parametrize("spec", ["kuhn_poker(players=3)", "goofspiel(forgetful=true)"])
 def test_runs_where_it_can(tabular, spec):
     tree = built(spec)
-    if "LP" in type(tabular).__name__:
-        with pytest.raises(cp.ConfigError, match="needs"):
+    name = spec_of(tabular).split("(")[0]
+    refusal = REFUSALS.get(name, (None, None))["forgetful" in spec]
+    if refusal:
+        with pytest.raises(cp.ConfigError, match=refusal):
             tabular.init(tree)
         return
     before = cp.exploitability(tree, cp.uniform_policy(tree))
