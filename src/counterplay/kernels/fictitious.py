@@ -9,11 +9,9 @@ and the response is softmax(q / temperature).
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy import uint64
 
-kernel = njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
-TERMINAL = -2
+from counterplay.kernels.compiling import TERMINAL, kernel
 
 
 @kernel
