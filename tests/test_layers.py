@@ -14,7 +14,7 @@ import counterplay
 ROOT = Path(counterplay.__file__).parent
 LAYERS = [  # each module may import only from its own layer and from those before it
     {"errors", "game"},
-    {"games", "kernels", "registry", "files", "estimate", "threads"},
+    {"games", "kernels", "registry", "files", "estimate"},
     {"tree", "assembly", "unroll", "policy", "evaluate", "sampled", "solving", "abstraction"},
     {"matrix", "search", "tabular", "deep"},
     {"population"},

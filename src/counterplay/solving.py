@@ -12,7 +12,7 @@ from counterplay.evaluate import judge
 from counterplay.game import Game
 from counterplay.policy import Policy
 from counterplay.registry import spec_of
-from counterplay.sampled import SampledGame, SampledMemory, SampledPolicy, SizeReport
+from counterplay.sampled import SampledGame, SampledPolicy, SizeReport
 from counterplay.tree import Tree
 
 
@@ -68,7 +68,7 @@ class SampledResult:
     policy: SampledPolicy
     size: SizeReport
     seconds: float  # spent in the algorithm
-    memory: SampledMemory = field(repr=False)
+    memory: Any = field(repr=False)
     stopped: bool = False  # by `stop`, before all iterations were done
 
 
@@ -162,7 +162,7 @@ def solve_sampled(
     report: Callable[[SizeReport], None] | None = None,
     tick: Callable[[int], None] | None = None,
     stop: Callable[[], bool] | None = None,
-    memory: SampledMemory | None = None,
+    memory: Any = None,
 ) -> SampledResult:
     """Iterate on rules that are never unrolled, for games too large for a tree.
 

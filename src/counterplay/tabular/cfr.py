@@ -29,9 +29,9 @@ class CFR:
 
     def step(self, tree: Tree, memory: RegretMemory, iterations: int = 1) -> RegretMemory:
         t = regret.next_iterations(memory, iterations)
-        rules, weights = regret.discounts(tree, t, 1.0, 1.0), regret.columns(t, 1.0, t)
+        factors, weights = regret.discounts(tree, t, 1.0, 1.0), regret.columns(t, 1.0, t)
         return regret.iterate(
-            tree, memory, regret.REGRET_MATCHING, rules, weights, self.alternating
+            tree, memory, regret.REGRET_MATCHING, factors, weights, self.alternating
         )
 
     def policy(self, tree: Tree, memory: RegretMemory) -> Policy:

@@ -35,9 +35,9 @@ class CFRPlus:
 
     def step(self, tree: Tree, memory: RegretMemory, iterations: int = 1) -> RegretMemory:
         t = regret.next_iterations(memory, iterations)
-        rules = regret.discounts(tree, t, 1.0, 0.0)
+        factors = regret.discounts(tree, t, 1.0, 0.0)
         weights = regret.columns(t, 1.0, np.maximum(t - self.delay, 0.0))
-        return regret.iterate(tree, memory, regret.REGRET_MATCHING, rules, weights)
+        return regret.iterate(tree, memory, regret.REGRET_MATCHING, factors, weights)
 
     def policy(self, tree: Tree, memory: RegretMemory) -> Policy:
         return self.linear_average_policy(tree, memory)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from counterplay.kernels import walks
 from counterplay.sampled import SampledGame
-from counterplay.tabular import sampling, settings
+from counterplay.tabular import monte_carlo
 from counterplay.tree import Tree
 
 
@@ -32,15 +32,15 @@ class ChanceSampling:
     on_rules: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        settings.check("chance_sampling", self)
+        monte_carlo.check("chance_sampling", self)
 
     def init(self, tree: Tree | SampledGame, seed: int = 0) -> Any:
-        return sampling.new_memory(tree, seed, self.workers)
+        return monte_carlo.new_memory(tree, seed, self.workers)
 
     def step(self, tree: Tree | SampledGame, memory: Any, iterations: int = 1) -> Any:
-        rule = settings.learner(self)
-        return sampling.iterate(
-            tree, memory, iterations, walks.chance_sampling, float(self.gamma), rule
+        learner = monte_carlo.local_learner(self)
+        return monte_carlo.iterate(
+            tree, memory, iterations, walks.chance_sampling, float(self.gamma), learner
         )
 
     def policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
@@ -48,8 +48,8 @@ class ChanceSampling:
 
     def average_policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
         """Iteration t counts t**gamma times."""
-        return sampling.average_policy(tree, memory)
+        return monte_carlo.average_policy(tree, memory)
 
     def current_policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
         """The last iterate."""
-        return sampling.current_policy(tree, memory)
+        return monte_carlo.current_policy(tree, memory)

@@ -36,11 +36,11 @@ class DCFR:
         # x / (x + 1) = 1 / (1 + 1/x), which also holds in the limits 0 and infinity
         positive = 1.0 / (1.0 + _power(t, -self.alpha))
         negative = 1.0 / (1.0 + _power(t, -self.beta))
-        rules, weights = (
+        factors, weights = (
             regret.discounts(tree, t, positive, negative),
             regret.columns(t, t**self.gamma),
         )
-        return regret.iterate(tree, memory, regret.REGRET_MATCHING, rules, weights)
+        return regret.iterate(tree, memory, regret.REGRET_MATCHING, factors, weights)
 
     def policy(self, tree: Tree, memory: RegretMemory) -> Policy:
         return self.average_policy(tree, memory)

@@ -13,7 +13,7 @@ from counterplay.evaluate import check_aligned
 from counterplay.kernels import episodes
 from counterplay.policy import Policy, load_policy
 from counterplay.sampled import SampledGame
-from counterplay.tabular import sampling, settings
+from counterplay.tabular import monte_carlo
 from counterplay.tree import Floats, Tree
 
 
@@ -42,13 +42,13 @@ class OnlineOutcomeSampling:
     on_rules: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        settings.check("online_outcome_sampling", self)
+        monte_carlo.check("online_outcome_sampling", self)
 
     def init(self, tree: Tree | SampledGame, seed: int = 0) -> Any:
         if self.player >= tree.num_players:
             allowed = f"must be from 0 to {tree.num_players - 1}"
             raise ConfigError(f"online_outcome_sampling: player is {self.player}, {allowed}")
-        memory = sampling.new_memory(tree, seed, workers=1)
+        memory = monte_carlo.new_memory(tree, seed, workers=1)
         if isinstance(tree, SampledGame):
             if self.opponents:
                 raise ConfigError(
@@ -65,14 +65,14 @@ class OnlineOutcomeSampling:
         return memory
 
     def step(self, tree: Tree | SampledGame, memory: Any, iterations: int = 1) -> Any:
-        rule, kernel = settings.learner(self), episodes.online_sampling
-        return sampling.iterate(
+        learner, kernel = monte_carlo.local_learner(self), episodes.online_sampling
+        return monte_carlo.iterate(
             tree,
             memory,
             iterations,
             kernel,
             float(self.gamma),
-            rule,
+            learner,
             float(self.epsilon),
             self.player,
         )
@@ -83,15 +83,15 @@ class OnlineOutcomeSampling:
     def average_policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
         """The learner's average beside the opponents' own policy."""
         if isinstance(tree, SampledGame):
-            return sampling.average_policy(tree, memory)
-        learned = sampling.average_policy(tree, memory).probabilities
+            return monte_carlo.average_policy(tree, memory)
+        learned = monte_carlo.average_policy(tree, memory).probabilities
         now = memory.policy[0, : tree.num_sequences]
         mine = np.repeat(tree.infoset_player == self.player, tree.num_actions)
         return Policy(tree, np.where(mine, learned, now))
 
     def current_policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
         """The last iterate."""
-        return sampling.current_policy(tree, memory)
+        return monte_carlo.current_policy(tree, memory)
 
 
 @dataclass
@@ -109,7 +109,7 @@ class OnlineLearner:
     policy_sum: dict[str, Floats] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        settings.check("OnlineLearner", self)
+        monte_carlo.check("OnlineLearner", self)
         self.rng = np.random.default_rng(self.seed)
         self.path: list[tuple[str, Floats, int]] = []  # infoset key, policy there, action taken
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from counterplay.kernels import episodes
 from counterplay.sampled import SampledGame
-from counterplay.tabular import sampling, settings
+from counterplay.tabular import monte_carlo
 from counterplay.tree import Tree
 
 
@@ -39,15 +39,17 @@ class OutcomeSampling:
     on_rules: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        settings.check("outcome_sampling", self)
+        monte_carlo.check("outcome_sampling", self)
 
     def init(self, tree: Tree | SampledGame, seed: int = 0) -> Any:
-        return sampling.new_memory(tree, seed, self.workers, lazy=self.lazy)
+        return monte_carlo.new_memory(tree, seed, self.workers, lazy=self.lazy)
 
     def step(self, tree: Tree | SampledGame, memory: Any, iterations: int = 1) -> Any:
         kernel = episodes.lazy_outcome_sampling if self.lazy else episodes.outcome_sampling
-        rule, epsilon = settings.learner(self), float(self.epsilon)
-        return sampling.iterate(tree, memory, iterations, kernel, float(self.gamma), rule, epsilon)
+        learner, epsilon = monte_carlo.local_learner(self), float(self.epsilon)
+        return monte_carlo.iterate(
+            tree, memory, iterations, kernel, float(self.gamma), learner, epsilon
+        )
 
     def policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
         return self.average_policy(tree, memory)
@@ -55,9 +57,9 @@ class OutcomeSampling:
     def average_policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
         """Iteration t counts t**gamma times."""
         if self.lazy:
-            return sampling.lazy_average_policy(tree, memory, self.gamma)
-        return sampling.average_policy(tree, memory)
+            return monte_carlo.lazy_average_policy(tree, memory, self.gamma)
+        return monte_carlo.average_policy(tree, memory)
 
     def current_policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
         """The last iterate."""
-        return sampling.current_policy(tree, memory)
+        return monte_carlo.current_policy(tree, memory)

@@ -29,9 +29,9 @@ class PDCFRPlus:
 
     def step(self, tree: Tree, memory: RegretMemory, iterations: int = 1) -> RegretMemory:
         t = regret.next_iterations(memory, iterations)
-        rules = regret.discounts(tree, t, 1.0 / (1.0 + t**-self.alpha), 0.0, prediction=1.0)
+        factors = regret.discounts(tree, t, 1.0 / (1.0 + t**-self.alpha), 0.0, prediction=1.0)
         weights = regret.columns(t, t**self.gamma)
-        return regret.iterate(tree, memory, regret.REGRET_MATCHING, rules, weights)
+        return regret.iterate(tree, memory, regret.REGRET_MATCHING, factors, weights)
 
     def policy(self, tree: Tree, memory: RegretMemory) -> Policy:
         return self.average_policy(tree, memory)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from counterplay.kernels import episodes
 from counterplay.sampled import SampledGame
-from counterplay.tabular import sampling, settings
+from counterplay.tabular import monte_carlo
 from counterplay.tree import Tree
 
 
@@ -35,15 +35,15 @@ class Probing:
     on_rules: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        settings.check("probing", self)
+        monte_carlo.check("probing", self)
 
     def init(self, tree: Tree | SampledGame, seed: int = 0) -> Any:
-        return sampling.new_memory(tree, seed, self.workers)
+        return monte_carlo.new_memory(tree, seed, self.workers)
 
     def step(self, tree: Tree | SampledGame, memory: Any, iterations: int = 1) -> Any:
-        rule, epsilon = settings.learner(self), float(self.epsilon)
-        return sampling.iterate(
-            tree, memory, iterations, episodes.probing, float(self.gamma), rule, epsilon
+        learner, epsilon = monte_carlo.local_learner(self), float(self.epsilon)
+        return monte_carlo.iterate(
+            tree, memory, iterations, episodes.probing, float(self.gamma), learner, epsilon
         )
 
     def policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
@@ -51,8 +51,8 @@ class Probing:
 
     def average_policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
         """Iteration t counts t**gamma times."""
-        return sampling.average_policy(tree, memory)
+        return monte_carlo.average_policy(tree, memory)
 
     def current_policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
         """The last iterate."""
-        return sampling.current_policy(tree, memory)
+        return monte_carlo.current_policy(tree, memory)

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterplay.kernels import sweeps
+from counterplay.kernels.threads import even_parts, num_threads, run_parts
 from counterplay.policy import Policy, normalised_policy, uniform_policy
-from counterplay.threads import even_parts, num_threads, run_parts
 from counterplay.tree import Floats, Tree
 
 LARGE = 500_000  # nodes from which several threads pay
@@ -38,7 +38,7 @@ class RegretMemory:
     cf_value: Floats  # [F + 1] scratch: the last instant regrets
 
 
-class Learner(NamedTuple):
+class LocalLearner(NamedTuple):
     """A local learner: how an infoset turns instant regrets into its next policy."""
 
     update: Callable[..., None]  # adds regrets and writes an unscaled policy
@@ -47,13 +47,13 @@ class Learner(NamedTuple):
     simultaneous: Callable[..., None]
 
 
-REGRET_MATCHING = Learner(
+REGRET_MATCHING = LocalLearner(
     sweeps.match,
     sweeps.forward_matching,
     sweeps.alternate_matching,
     sweeps.simultaneous_matching,
 )
-HEDGE = Learner(
+HEDGE = LocalLearner(
     sweeps.weigh,
     sweeps.forward_softmax,
     sweeps.alternate_hedge,
@@ -103,12 +103,12 @@ def columns(t: Floats, *values: Floats | float) -> Floats:
 def iterate(
     tree: Tree,
     memory: RegretMemory,
-    learner: Learner,
-    rules: Floats,
+    learner: LocalLearner,
+    factors: Floats,
     weights: Floats,
     alternating: bool = True,
 ) -> RegretMemory:
-    """One iteration per row of `rules` [T, .], with the weights [T, K] of the K averages.
+    """One iteration per row of `factors` [T, .], with the weights [T, K] of the K averages.
 
     Alternating, each player sees the policy that the earlier ones have just chosen; otherwise all
     players see each other's policy of before.
@@ -116,9 +116,9 @@ def iterate(
     if tree.perfect_recall and workers(tree) == 1:
         run = learner.alternate if alternating else learner.simultaneous
         arrays = (memory.reach, memory.cf_value, memory.regret, memory.policy, memory.policy_sum)
-        run(tree.form, rules, weights, *arrays)
+        run(tree.form, factors, weights, *arrays)
     else:
-        for rule, weight in zip(rules.tolist(), weights, strict=True):
+        for rule, weight in zip(factors.tolist(), weights, strict=True):
             for player in range(tree.num_players):
                 find_regrets(tree, memory, player, memory.reach)
                 learn(tree, memory, learner, player, tuple(rule), weight)
@@ -127,7 +127,7 @@ def iterate(
             if not alternating:
                 for player in range(tree.num_players):
                     settle(tree, memory, learner, player)
-    memory.iteration += len(rules)
+    memory.iteration += len(factors)
     return memory
 
 
@@ -160,7 +160,7 @@ def find_regrets(tree: Tree, memory: RegretMemory, player: int, reach: Floats) -
 def learn(
     tree: Tree,
     memory: RegretMemory,
-    learner: Learner,
+    learner: LocalLearner,
     player: int,
     rule: tuple[float, ...],
     weight: Floats,
@@ -182,7 +182,7 @@ def learn(
     run_parts(update, even_parts(start, end, workers(tree)))
 
 
-def settle(tree: Tree, memory: RegretMemory, learner: Learner, player: int) -> None:
+def settle(tree: Tree, memory: RegretMemory, learner: LocalLearner, player: int) -> None:
     """Scale the player's new policy and set its `reach`."""
     form, policy, reach = tree.form, memory.policy, memory.reach
     if tree.perfect_recall:

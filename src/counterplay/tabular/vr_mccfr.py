@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from counterplay.kernels import baselines
 from counterplay.sampled import SampledGame
-from counterplay.tabular import sampling, settings
+from counterplay.tabular import monte_carlo
 from counterplay.tree import Tree
 
 
@@ -32,7 +32,7 @@ class VRMCCFR:
     """
 
     epsilon: float = 0.6  # uniform part of what the traverser samples
-    decay: float = settings.DECAY  # step of the guesses that are decaying averages
+    decay: float = monte_carlo.DECAY  # step of the guesses that are decaying averages
     expected: bool = False  # guess expected values of histories instead
     alpha: float = 0.0  # iteration t counts t**alpha times in the regrets
     gamma: float = 0.0  # and t**gamma times in the average
@@ -42,18 +42,18 @@ class VRMCCFR:
     on_rules: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        settings.check("vr_mccfr", self)
+        monte_carlo.check("vr_mccfr", self)
 
     def init(self, tree: Tree | SampledGame, seed: int = 0) -> Any:
-        return sampling.new_memory(tree, seed, self.workers, guesses=self._guesses)
+        return monte_carlo.new_memory(tree, seed, self.workers, guesses=self._guesses)
 
     def step(self, tree: Tree | SampledGame, memory: Any, iterations: int = 1) -> Any:
         kernel = baselines.expected_baseline if self.expected else baselines.learned_baseline
-        rule, guesses = settings.learner(self), self._guesses
+        learner, guesses = monte_carlo.local_learner(self), self._guesses
         scheme = float(self.epsilon), float(self.decay)
         powers = float(self.alpha), float(self.gamma)
-        return sampling.iterate(
-            tree, memory, iterations, kernel, powers, rule, scheme, guesses=guesses
+        return monte_carlo.iterate(
+            tree, memory, iterations, kernel, powers, learner, scheme, guesses=guesses
         )
 
     @property
@@ -66,8 +66,8 @@ class VRMCCFR:
 
     def average_policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
         """Iteration t counts t**gamma times."""
-        return sampling.average_policy(tree, memory)
+        return monte_carlo.average_policy(tree, memory)
 
     def current_policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
         """The last iterate."""
-        return sampling.current_policy(tree, memory)
+        return monte_carlo.current_policy(tree, memory)

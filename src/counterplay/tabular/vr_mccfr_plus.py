@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from counterplay.sampled import SampledGame
-from counterplay.tabular import sampling, settings
+from counterplay.tabular import monte_carlo
 from counterplay.tabular.vr_mccfr import VRMCCFR
 from counterplay.tree import Tree
 
@@ -25,14 +25,14 @@ class VRMCCFRPlus:
     """
 
     epsilon: float = 0.6  # uniform part of what the traverser samples
-    decay: float = settings.DECAY  # step of the guesses that are decaying averages
+    decay: float = monte_carlo.DECAY  # step of the guesses that are decaying averages
     expected: bool = False  # guess expected values of histories instead
     gamma: float = 1.0  # iteration t counts t**gamma times in the average
     workers: int = 1  # walks per player and iteration, each on a core of its own
     on_rules: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        settings.check("vr_mccfr_plus", self)
+        monte_carlo.check("vr_mccfr_plus", self)
 
     def init(self, tree: Tree | SampledGame, seed: int = 0) -> Any:
         return self._general.init(tree, seed)
@@ -57,8 +57,8 @@ class VRMCCFRPlus:
 
     def average_policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
         """Iteration t counts t**gamma times."""
-        return sampling.average_policy(tree, memory)
+        return monte_carlo.average_policy(tree, memory)
 
     def current_policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
         """The last iterate."""
-        return sampling.current_policy(tree, memory)
+        return monte_carlo.current_policy(tree, memory)
