@@ -187,6 +187,8 @@ class Broken:
     def actions(self, state):
         if self.how == "no action":
             return ()
+        if self.how == "odd":
+            return np.arange(2)
         return (0, 1, 2) if self.how == "actions" and state[0] and len(state) == 1 else (0, 1)
 
     def chance_outcomes(self, state):

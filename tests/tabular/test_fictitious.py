@@ -140,7 +140,7 @@ def test_episodes_follow_the_policy(game):
     tree = cp.build_tree(game)
     if not tree.num_infosets:
         return
-    policy, paths = cp.random_policy(tree, seed=1), fictitious.paths_of(tree)
+    policy = cp.random_policy(tree, seed=1)
     reach = tree.chance.copy()
     for node in range(1, tree.num_nodes):
         above = tree.parent[node]
@@ -150,13 +150,14 @@ def test_episodes_follow_the_policy(game):
             reach[node] *= policy.probabilities[first + node - tree.child_offset[above]]
     expected = reach[tree.terminals]
     rng, count = np.zeros(1, np.uint64), 20_000
-    logs = 0.7 * np.log(policy.probabilities)
-    room, met = fictitious.room(tree), np.zeros(tree.num_terminals)
+    memory, met = cp.FSP(capacity=1).init(tree), np.zeros(tree.num_terminals)
+    memory.q[:] = 0.7 * np.log(policy.probabilities)
+    memory.count[:] = policy.probabilities
+    bundles = fictitious.bundles(tree, memory)
     responds = np.arange(tree.num_players) % 2 == 0  # some by response, some by average
-    counts = policy.probabilities.copy()
     for t in range(count):
         draws.start(np.uint64(5), t, 0, rng)
-        z = self_play.play(paths, responds, 0.7, logs, counts, room, rng)
+        z = self_play.play(responds, 0.7, *bundles, rng)
         met[z] += 1
     error = np.sqrt(expected * (1.0 - expected) / count)
     assert (np.abs(met / count - expected) <= 5.0 * error + 1e-9).all()
@@ -185,12 +186,9 @@ def test_fitted_q_is_the_fixed_point_on_the_remembered_episodes(game):
     algorithm.step(tree, memory, 1)
     size = 25
     old = memory.q.copy()
-    self_play.batch(  # no new episodes: fit what is remembered
-        *(42, memory.seed[0], np.ones((1, 1)), 0, 0, False),
-        *(fictitious.paths_of(tree), tree.form, np.arange(tree.num_sequences), 6),
-        *(memory.episodes, memory.stored, memory.visits, memory.gained, memory.q, memory.count),
-        fictitious.room(tree),
-    )
+    form = tree.form, np.arange(tree.num_sequences), 6, memory.visits, memory.gained
+    none = 0, 0, False  # no new episodes: fit what is remembered
+    fictitious.iterate(tree, memory, self_play.batch, [np.ones(1)], *none, *form)
     for player in range(tree.num_players):
         targets = {}
         for z in memory.episodes[player, :size]:

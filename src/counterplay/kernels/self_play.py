@@ -3,8 +3,8 @@
 An episode is known by the terminal where it ended: all else is found by walking up from there. So
 a memory of episodes is an array of terminals, and every learner below reads an episode backwards.
 Policies are not stored either. At an infoset on the way, the average policy is its `count` scaled,
-and the response is softmax(q / temperature): both are written to `policy` [S + C], behind whose S
-sequences the probabilities of chance stand. All draws of iteration t follow from the seed and t.
+and the response is softmax(q / temperature): both are written to `table.policy` when they are
+needed. All draws of iteration t follow from the seed and t.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from counterplay.kernels.draws import add_average, choose, draw, learn, start
 
 
 @kernel
-def respond(node, temperature, q, policy):
-    """Set `policy` to softmax(q / temperature) at a node's infoset: Hedge's choice."""
-    learn((-np.inf, 1.0 / temperature), node.first, node.first + node.count, q, policy)
+def respond(node, temperature, table):
+    """Set the policy to softmax(q / temperature) at a node's infoset: Hedge's choice."""
+    first, last = node.first, node.first + node.count
+    learn((-np.inf, 1.0 / temperature), first, last, table.q, table.policy)
 
 
 @kernel
-def play(game, responds, temperature, q, count, policy, rng):
+def play(responds, temperature, game, table, rng):
     """Play one episode and return the number of its terminal.
 
     Players with `responds` [P] follow the response, the others the average policy.
@@ -30,48 +31,48 @@ def play(game, responds, temperature, q, count, policy, rng):
     node = game.nodes[0]
     while node.player != TERMINAL:
         if node.player >= 0 and responds[node.player]:
-            respond(node, temperature, q, policy)
+            respond(node, temperature, table)
         elif node.player >= 0:  # counts scaled: what regret matching makes of them
-            learn((0.0, 0.0), node.first, node.first + node.count, count, policy)
-        node = game.nodes[node.child + choose(policy, node.first, node.count, 0.0, rng)]
+            learn((0.0, 0.0), node.first, node.first + node.count, table.counts, table.policy)
+        node = game.nodes[node.child + choose(table.policy, node.first, node.count, 0.0, rng)]
     return node.first
 
 
 @kernel
-def store(p, z, episodes, stored):
-    """Put terminal `z` into player `p`'s row of `episodes` [P, C]; the oldest makes room."""
-    episodes[p, stored[p] % episodes.shape[1]] = z
-    stored[p] += 1
+def store(p, z, table):
+    """Put terminal `z` into player `p`'s row of episodes; the oldest makes room."""
+    table.episodes[p, table.stored[p] % table.episodes.shape[1]] = z
+    table.stored[p] += 1
 
 
 @kernel
-def add_behaviour(game, p, z, temperature, q, policy, count):
-    """Add the player's response at each of its decisions of the episode to `count`."""
+def add_behaviour(p, z, temperature, game, table):
+    """Count the player's response at each of its decisions of the episode."""
     n = game.terminals[z]
     while n > 0:
         n = game.parent[n]
         node = game.nodes[n]
         if node.player == p:
-            respond(node, temperature, q, policy)
-            add_average(node.first, node.first + node.count, 1.0, policy, count)
+            respond(node, temperature, table)
+            add_average(node.first, node.first + node.count, 1.0, table.policy, table.counts)
 
 
 @kernel
-def add_actions(game, p, z, count):
-    """Add the player's actions of the episode to `count`."""
+def add_actions(p, z, game, table):
+    """Count the player's actions of the episode."""
     n = game.terminals[z]
     while n > 0:
         above = game.parent[n]
         node = game.nodes[above]
         if node.player == p:
-            count[node.first + n - node.child] += 1.0
+            table.counts[node.first + n - node.child] += 1.0
         n = above
 
 
 @kernel
-def q_learning(game, p, z, rate, q):
+def q_learning(p, z, rate, game, table):
     """Q-learning from one episode, its last decision first."""
-    n = game.terminals[z]
+    n, q = game.terminals[z], table.q
     target = game.utility[z, p]
     while n > 0:
         above = game.parent[n]
@@ -86,19 +87,16 @@ def q_learning(game, p, z, rate, q):
 
 
 @kernel
-def replay(game, p, replays, rate, episodes, stored, q, rng):
+def replay(p, replays, rate, game, table, rng):
     """Q-learning from `replays` episodes drawn from the player's memory."""
-    size = min(stored[p], episodes.shape[1])
+    size = min(table.stored[p], table.episodes.shape[1])
     for _ in range(replays if size > 0 else 0):
-        q_learning(game, p, episodes[p, int(draw(rng) * size)], rate, q)
+        q_learning(p, table.episodes[p, int(draw(rng) * size)], rate, game, table)
 
 
 @kernel
-def general(begin, seed, schedule, n, m, replays, game, episodes, stored, q, count, policy):
-    """General fictitious self-play from iteration `begin`, one per row (mixing, rate, temperature).
-
-    `policy` [S + C] is room to work, but for the probabilities of chance.
-    """
+def general(begin, seed, schedule, n, m, replays, game, table):
+    """General fictitious self-play from iteration `begin`; a row is (mixing, rate, temperature)."""
     num_players = game.utility.shape[1]
     responds = np.zeros(num_players, np.bool_)
     own = np.zeros((num_players, m), np.int32)
@@ -109,24 +107,24 @@ def general(begin, seed, schedule, n, m, replays, game, episodes, stored, q, cou
         for _ in range(n):
             for j in range(num_players):
                 responds[j] = draw(rng) < mixing
-            z = play(game, responds, temperature, q, count, policy, rng)
+            z = play(responds, temperature, game, table, rng)
             for j in range(num_players):
-                store(j, z, episodes, stored)
+                store(j, z, table)
         for p in range(num_players):
             for e in range(m):
                 for j in range(num_players):
                     responds[j] = draw(rng) < mixing or j == p
-                own[p, e] = play(game, responds, temperature, q, count, policy, rng)
-                store(p, own[p, e], episodes, stored)
+                own[p, e] = play(responds, temperature, game, table, rng)
+                store(p, own[p, e], table)
         for p in range(num_players):
             for e in range(m):
-                add_behaviour(game, p, own[p, e], temperature, q, policy, count)
-            replay(game, p, replays, rate, episodes, stored, q, rng)
+                add_behaviour(p, own[p, e], temperature, game, table)
+            replay(p, replays, rate, game, table, rng)
 
 
 @kernel
-def table_lookup(begin, seed, schedule, n, m, replays, game, episodes, stored, q, count, policy):
-    """`general` for table-lookup batch fictitious self-play, one row (rate, temperature) each."""
+def table_lookup(begin, seed, schedule, n, m, replays, game, table):
+    """`general` for table-lookup batch fictitious self-play; a row is (rate, temperature)."""
     num_players = game.utility.shape[1]
     responds = np.zeros(num_players, np.bool_)
     own = np.zeros((num_players, m), np.int32)
@@ -136,24 +134,24 @@ def table_lookup(begin, seed, schedule, n, m, replays, game, episodes, stored, q
         rate, temperature = schedule[t]
         responds[:] = False
         for _ in range(n):
-            z = play(game, responds, temperature, q, count, policy, rng)
+            z = play(responds, temperature, game, table, rng)
             for j in range(num_players):
-                store(j, z, episodes, stored)
+                store(j, z, table)
         for p in range(num_players):
-            replay(game, p, replays, rate, episodes, stored, q, rng)
+            replay(p, replays, rate, game, table, rng)
         for p in range(num_players):
             responds[:] = False
             responds[p] = True
             for e in range(m):
-                own[p, e] = play(game, responds, temperature, q, count, policy, rng)
-                store(p, own[p, e], episodes, stored)
+                own[p, e] = play(responds, temperature, game, table, rng)
+                store(p, own[p, e], table)
         for p in range(num_players):
             for e in range(m):
-                add_behaviour(game, p, own[p, e], temperature, q, policy, count)
+                add_behaviour(p, own[p, e], temperature, game, table)
 
 
 @kernel
-def tally(game, offset, p, z, sign, visits, gained):
+def tally(p, z, sign, offset, visits, gained, game):
     """Add (or, with sign -1, take away) an episode from the player's sequences [F] of the form."""
     n = game.terminals[z]
     last = True
@@ -170,13 +168,14 @@ def tally(game, offset, p, z, sign, visits, gained):
 
 
 @kernel
-def exchange(game, offset, p, z, episodes, stored, visits, gained):
+def exchange(p, z, offset, visits, gained, game, table):
     """`store`, with the tallies kept equal to what the memory holds."""
-    slot = stored[p] % episodes.shape[1]
-    if stored[p] >= episodes.shape[1]:
-        tally(game, offset, p, episodes[p, slot], -1, visits, gained)
-    tally(game, offset, p, z, 1, visits, gained)
-    store(p, z, episodes, stored)
+    capacity = table.episodes.shape[1]
+    if table.stored[p] >= capacity:
+        oldest = table.episodes[p, table.stored[p] % capacity]
+        tally(p, oldest, -1, offset, visits, gained, game)
+    tally(p, z, 1, offset, visits, gained, game)
+    store(p, z, table)
 
 
 @kernel
@@ -208,50 +207,32 @@ def fitted_q(form, merged, p, sweeps, visits, gained, target, weight, q):
 
 
 @kernel
-def batch(
-    begin,
-    seed,
-    schedule,
-    n,
-    m,
-    sampled,
-    game,
-    form,
-    merged,
-    sweeps,
-    episodes,
-    stored,
-    visits,
-    gained,
-    q,
-    count,
-    policy,
-):
-    """`general` for batch fictitious self-play with fitted Q iteration, one row (temperature)."""
+def batch(begin, seed, schedule, n, m, sampled, form, merged, sweeps, visits, gained, game, table):
+    """`general` for batch fictitious self-play with fitted Q iteration; a row is (temperature)."""
     num_players = game.utility.shape[1]
     responds = np.zeros(num_players, np.bool_)
     own = np.zeros((num_players, m), np.int32)
     rng = np.zeros(1, np.uint64)
-    target, total = np.zeros(q.size), np.zeros(q.size)
+    target, total = np.zeros(table.q.size), np.zeros(table.q.size)
     for t in range(schedule.shape[0]):
         start(seed, begin + t, 0, rng)
         temperature = schedule[t, 0]
         responds[:] = False
         for _ in range(n):
-            z = play(game, responds, temperature, q, count, policy, rng)
+            z = play(responds, temperature, game, table, rng)
             for j in range(num_players):
-                exchange(game, form.offset, j, z, episodes, stored, visits, gained)
+                exchange(j, z, form.offset, visits, gained, game, table)
         for p in range(num_players):
-            fitted_q(form, merged, p, sweeps, visits, gained, target, total, q)
+            fitted_q(form, merged, p, sweeps, visits, gained, target, total, table.q)
         for p in range(num_players):
             responds[:] = False
             responds[p] = True
             for e in range(m):
-                own[p, e] = play(game, responds, temperature, q, count, policy, rng)
-                exchange(game, form.offset, p, own[p, e], episodes, stored, visits, gained)
+                own[p, e] = play(responds, temperature, game, table, rng)
+                exchange(p, own[p, e], form.offset, visits, gained, game, table)
         for p in range(num_players):
             for e in range(m):
                 if sampled:
-                    add_actions(game, p, own[p, e], count)
+                    add_actions(p, own[p, e], game, table)
                 else:
-                    add_behaviour(game, p, own[p, e], temperature, q, policy, count)
+                    add_behaviour(p, own[p, e], temperature, game, table)

@@ -41,11 +41,9 @@ class AverageStrategySampling:
         return monte_carlo.new_memory(tree, seed, self.workers)
 
     def step(self, tree: Tree | SampledGame, memory: Any, iterations: int = 1) -> Any:
-        scheme = (float(self.epsilon), float(self.tau), float(self.beta))
-        learner = monte_carlo.local_learner(self)
-        return monte_carlo.iterate(
-            tree, memory, iterations, walks.average_sampling, float(self.gamma), learner, scheme
-        )
+        power, scheme = float(self.gamma), (float(self.epsilon), float(self.tau), float(self.beta))
+        kernel = walks.average_sampling
+        return monte_carlo.iterate(self, tree, memory, iterations, kernel, power, scheme)
 
     def policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
         return self.average_policy(tree, memory)

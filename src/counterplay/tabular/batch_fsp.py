@@ -59,25 +59,8 @@ class BatchFSP(SelfPlay):
 
     def step(self, tree: Tree, memory: BatchMemory, iterations: int = 1) -> BatchMemory:
         merged = np.arange(tree.num_sequences) if tree.perfect_recall else tree.merged
+        deepest = int(tree.block[:, 1].max(initial=0))
+        form = tree.form, merged.astype(np.int64), deepest + 1, memory.visits, memory.gained
         temperature = fictitious.schedule(memory, iterations, self.temperature, self.cooling)
-        self_play.batch(
-            memory.iteration + 1,
-            memory.seed[0],
-            temperature[:, None],
-            self.n,
-            self.m,
-            self.sampled,
-            fictitious.paths_of(tree),
-            tree.form,
-            merged.astype(np.int64),
-            int(tree.block[:, 1].max(initial=0)) + 1,
-            memory.episodes,
-            memory.stored,
-            memory.visits,
-            memory.gained,
-            memory.q,
-            memory.count,
-            fictitious.room(tree),
-        )
-        memory.iteration += iterations
-        return memory
+        settings = self.n, self.m, self.sampled, *form
+        return fictitious.iterate(tree, memory, self_play.batch, [temperature], *settings)

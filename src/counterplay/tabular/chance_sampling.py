@@ -38,10 +38,8 @@ class ChanceSampling:
         return monte_carlo.new_memory(tree, seed, self.workers)
 
     def step(self, tree: Tree | SampledGame, memory: Any, iterations: int = 1) -> Any:
-        learner = monte_carlo.local_learner(self)
-        return monte_carlo.iterate(
-            tree, memory, iterations, walks.chance_sampling, float(self.gamma), learner
-        )
+        kernel, power = walks.chance_sampling, float(self.gamma)
+        return monte_carlo.iterate(self, tree, memory, iterations, kernel, power)
 
     def policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
         return self.average_policy(tree, memory)

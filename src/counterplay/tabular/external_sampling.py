@@ -40,10 +40,8 @@ class ExternalSampling:
         return monte_carlo.new_memory(tree, seed, self.workers)
 
     def step(self, tree: Tree | SampledGame, memory: Any, iterations: int = 1) -> Any:
-        learner = monte_carlo.local_learner(self)
-        return monte_carlo.iterate(
-            tree, memory, iterations, walks.external_sampling, float(self.gamma), learner
-        )
+        kernel, power = walks.external_sampling, float(self.gamma)
+        return monte_carlo.iterate(self, tree, memory, iterations, kernel, power)
 
     def policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
         return self.average_policy(tree, memory)

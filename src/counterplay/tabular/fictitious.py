@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +20,16 @@ class Paths(NamedTuple):
     parent: Ints  # [N]
     terminals: Ints  # [Z]
     recall: Ints  # [N] infosets as a player with perfect recall tells them apart
+
+
+class Learned(NamedTuple):
+    """The arrays of a memory that kernels change, and room for them to write policies in."""
+
+    q: Floats  # [S]
+    counts: Floats  # [S]
+    policy: Floats  # [S + C] with the probabilities of chance behind it
+    episodes: Ints  # [P, C]
+    stored: Ints  # [P]
 
 
 @dataclass
@@ -45,15 +56,22 @@ def new_memory(tree: Tree, seed: int, capacity: int) -> SelfPlayMemory:
     )
 
 
-def paths_of(tree: Tree) -> Paths:
-    """The tree as episodes see it."""
+def bundles(tree: Tree, memory: SelfPlayMemory) -> tuple[Paths, Learned]:
+    """Tree and memory as kernels take them."""
     recall = tree.infoset if tree.perfect_recall else tree.recall_infoset
-    return Paths(tree.rows, tree.utility, tree.parent, tree.terminals, recall)
+    room = np.append(np.zeros(tree.num_sequences), tree.chance_policy)
+    return (
+        Paths(tree.rows, tree.utility, tree.parent, tree.terminals, recall),
+        Learned(memory.q, memory.count, room, memory.episodes, memory.stored),
+    )
 
 
-def room(tree: Tree) -> Floats:
-    """Where kernels write policies [S + C], with the probabilities of chance behind them."""
-    return np.append(np.zeros(tree.num_sequences), tree.chance_policy)
+def iterate(tree: Tree, memory: Any, kernel: Any, schedules: Sequence[Floats], *rest: Any) -> Any:
+    """One iteration of a kernel per entry of the schedules; returns the memory."""
+    rows = np.column_stack(schedules)
+    kernel(memory.iteration + 1, memory.seed[0], rows, *rest, *bundles(tree, memory))
+    memory.iteration += len(rows)
+    return memory
 
 
 def schedule(memory: SelfPlayMemory, iterations: int, first: float, decay: float) -> Floats:

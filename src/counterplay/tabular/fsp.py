@@ -51,19 +51,6 @@ class FSP(SelfPlay):
         t = np.arange(memory.iteration + 1.0, memory.iteration + 1.0 + iterations)
         rate = fictitious.schedule(memory, iterations, self.rate, self.rate_decay)
         temperature = fictitious.schedule(memory, iterations, self.temperature, self.cooling)
-        self_play.general(
-            memory.iteration + 1,
-            memory.seed[0],
-            np.column_stack([1.0 / (t + 1.0), rate, temperature]),
-            self.n,
-            self.m,
-            self.replays,
-            fictitious.paths_of(tree),
-            memory.episodes,
-            memory.stored,
-            memory.q,
-            memory.count,
-            fictitious.room(tree),
-        )
-        memory.iteration += iterations
-        return memory
+        schedules = 1.0 / (t + 1.0), rate, temperature
+        settings = self.n, self.m, self.replays
+        return fictitious.iterate(tree, memory, self_play.general, schedules, *settings)

@@ -97,16 +97,17 @@ def new_memory(
 
 
 def iterate(
+    algorithm: Any,
     tree: Tree | SampledGame,
     memory: Any,
     iterations: int,
     kernel: Any,
     power: Any,
-    learner: tuple[float, float],
     *settings: Any,
     guesses: str = "",
 ) -> Any:
     """So many iterations of a kernel, by all workers; returns the memory."""
+    learner = local_learner(algorithm)
     if isinstance(tree, SampledGame):
         return sample_rules(tree, memory, iterations, kernel, power, learner, *settings)
     workers = memory.seed.size

@@ -27,7 +27,7 @@ def sample_rules(
     """Run a kernel of the Monte Carlo family, as plain Python, on the rules."""
     walk = _plain(kernel.__module__)[kernel.__name__]
     nodes = SampledNodes(rules.game, memory)
-    arena = Arena(nodes, nodes.utilities, nodes.slot, rules.num_players)
+    arena = Arena(nodes, nodes.utility, nodes.slot, rules.num_players)
     table = Table(memory.regret, memory.policy, memory.policy_sum, memory.visits, memory.baseline)
     tally = [0, 0]
     room = Scratch([0], tally, *(defaultdict(float) for _ in range(6)))

@@ -65,17 +65,9 @@ class OnlineOutcomeSampling:
         return memory
 
     def step(self, tree: Tree | SampledGame, memory: Any, iterations: int = 1) -> Any:
-        learner, kernel = monte_carlo.local_learner(self), episodes.online_sampling
-        return monte_carlo.iterate(
-            tree,
-            memory,
-            iterations,
-            kernel,
-            float(self.gamma),
-            learner,
-            float(self.epsilon),
-            self.player,
-        )
+        kernel, power = episodes.online_sampling, float(self.gamma)
+        settings = float(self.epsilon), self.player
+        return monte_carlo.iterate(self, tree, memory, iterations, kernel, power, *settings)
 
     def policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
         return self.average_policy(tree, memory)

@@ -46,10 +46,8 @@ class OutcomeSampling:
 
     def step(self, tree: Tree | SampledGame, memory: Any, iterations: int = 1) -> Any:
         kernel = episodes.lazy_outcome_sampling if self.lazy else episodes.outcome_sampling
-        learner, epsilon = monte_carlo.local_learner(self), float(self.epsilon)
-        return monte_carlo.iterate(
-            tree, memory, iterations, kernel, float(self.gamma), learner, epsilon
-        )
+        power, epsilon = float(self.gamma), float(self.epsilon)
+        return monte_carlo.iterate(self, tree, memory, iterations, kernel, power, epsilon)
 
     def policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
         return self.average_policy(tree, memory)

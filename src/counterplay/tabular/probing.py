@@ -41,10 +41,8 @@ class Probing:
         return monte_carlo.new_memory(tree, seed, self.workers)
 
     def step(self, tree: Tree | SampledGame, memory: Any, iterations: int = 1) -> Any:
-        learner, epsilon = monte_carlo.local_learner(self), float(self.epsilon)
-        return monte_carlo.iterate(
-            tree, memory, iterations, episodes.probing, float(self.gamma), learner, epsilon
-        )
+        kernel, power, epsilon = episodes.probing, float(self.gamma), float(self.epsilon)
+        return monte_carlo.iterate(self, tree, memory, iterations, kernel, power, epsilon)
 
     def policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
         return self.average_policy(tree, memory)

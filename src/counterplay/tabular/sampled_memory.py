@@ -68,10 +68,11 @@ class SampledMemory:
             "lotteries": [(first, len(key)) for key, first in self.lotteries.items()],
             "slots": list(self.slots),
         }
+        text = json.dumps(index, default=int)  # rules may have NumPy's integers as actions
         return {
             **{name: getattr(self, name) for name in NUMBERS},
             **{name: np.array(getattr(self, name)) for name in TABLES},
-            "index": np.frombuffer(json.dumps(index).encode(), np.uint8),
+            "index": np.frombuffer(text.encode(), np.uint8),
         }
 
     @classmethod

@@ -30,7 +30,7 @@ class SampledNodes:
 
     def __init__(self, game: Game, memory: SampledMemory):
         self.game, self.memory = game, memory
-        self.utilities = _Utilities()
+        self.utility: dict[tuple[int, int], float] = {}  # (row, player)
         self.slot = _Slots(self)
         self.forget()
 
@@ -40,27 +40,24 @@ class SampledNodes:
         self.steps: list[tuple[int, int]] = [(-1, -1)]  # parent and action
         self.depth = [0]
         self.known: list[SampledNode | None] = [None]
-        self.utilities.rows.clear()
+        self.utility.clear()
         self.slot.histories.clear()
 
     def __getitem__(self, n: int) -> SampledNode:
         return self.known[n] or self.make(n)
 
-    def state(self, n: int) -> State:
-        """The state of a node that need not have been looked at."""
-        if n and self.known[n] is None and self.states[n] is None:
-            parent, action = self.steps[n]
-            self.states[n] = self.game.next_state(self.states[parent], action)
-        return self.states[n]
-
     def make(self, n: int) -> SampledNode:
-        game, state = self.game, self.state(n)
+        game, (parent, action) = self.game, self.steps[n]
+        if n:
+            self.states[n] = game.next_state(self.states[parent], action)
+        state = self.states[n]
         player = game.player(state)
         actions: Any = ()
         if player == TERMINAL:
-            first = self.utilities.add(game.utilities(state))
-            if len(self.utilities.rows[first]) != game.num_players:
-                self.fail(n, f"utilities are {self.utilities.rows[first]}")
+            first, row = len(self.utility) // game.num_players, game.utilities(state)
+            if len(row) != game.num_players:
+                self.fail(n, f"utilities are {row}")
+            self.utility |= {(first, p): utility for p, utility in enumerate(row)}
         elif player == CHANCE:
             actions, lottery = zip(*game.chance_outcomes(state), strict=True)
             first = self.lottery(n, lottery)
@@ -123,20 +120,6 @@ class SampledNodes:
         raise GameError(f"{spec_of(self.game)}: {problem}; history: {where}")
 
 
-class _Utilities:
-    """`utility[row, player]`."""
-
-    def __init__(self) -> None:
-        self.rows: list[Any] = []
-
-    def add(self, row: Any) -> int:
-        self.rows.append(row)
-        return len(self.rows) - 1
-
-    def __getitem__(self, index: tuple[int, int]) -> float:
-        return self.rows[index[0]][index[1]]
-
-
 class _Slots:
     """`slot[node, player]`: where the guess at what the node is worth to the player stands."""
 
@@ -168,8 +151,9 @@ class _Slots:
             key = number, nodes.steps[n][1]
             if key not in slots:
                 slots[key] = len(slots)
-                node, zeros = nodes[n], [0.0] * nodes.game.num_players
-                over = node.player == TERMINAL
-                nodes.memory.baseline.extend(nodes.utilities.rows[node.first] if over else zeros)
+                node = nodes[n]
+                for p in range(nodes.game.num_players):
+                    over = node.player == TERMINAL
+                    nodes.memory.baseline.append(nodes.utility[node.first, p] if over else 0.0)
             number = self.histories[n] = slots[key]
         return number

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from counterplay.kernels import self_play
 from counterplay.tabular import fictitious, ranges
 from counterplay.tabular.fictitious import SelfPlay, SelfPlayMemory
@@ -48,19 +46,5 @@ class TableLookupFSP(SelfPlay):
     def step(self, tree: Tree, memory: SelfPlayMemory, iterations: int = 1) -> SelfPlayMemory:
         rate = fictitious.schedule(memory, iterations, self.rate, self.rate_decay)
         temperature = fictitious.schedule(memory, iterations, self.temperature, self.cooling)
-        self_play.table_lookup(
-            memory.iteration + 1,
-            memory.seed[0],
-            np.column_stack([rate, temperature]),
-            self.n,
-            self.m,
-            self.replays,
-            fictitious.paths_of(tree),
-            memory.episodes,
-            memory.stored,
-            memory.q,
-            memory.count,
-            fictitious.room(tree),
-        )
-        memory.iteration += iterations
-        return memory
+        schedules, settings = (rate, temperature), (self.n, self.m, self.replays)
+        return fictitious.iterate(tree, memory, self_play.table_lookup, schedules, *settings)

@@ -49,11 +49,10 @@ class VRMCCFR:
 
     def step(self, tree: Tree | SampledGame, memory: Any, iterations: int = 1) -> Any:
         kernel = baselines.expected_baseline if self.expected else baselines.learned_baseline
-        learner, guesses = monte_carlo.local_learner(self), self._guesses
-        scheme = float(self.epsilon), float(self.decay)
         powers = float(self.alpha), float(self.gamma)
+        scheme = float(self.epsilon), float(self.decay)
         return monte_carlo.iterate(
-            tree, memory, iterations, kernel, powers, learner, scheme, guesses=guesses
+            self, tree, memory, iterations, kernel, powers, scheme, guesses=self._guesses
         )
 
     @property
