@@ -14,7 +14,7 @@ import counterplay
 ROOT = Path(counterplay.__file__).parent
 LAYERS = [  # each module may import only from its own layer and from those before it
     {"errors", "game"},
-    {"games", "kernels", "registry", "files", "estimate", "threads", "memory"},
+    {"games", "kernels", "registry", "files", "estimate", "memory"},
     {
         "arena",
         "tree",

@@ -35,6 +35,7 @@ _EXPORTS = {
         "to_python_policy",
     ],
     "counterplay.interop.pettingzoo_env": ["CounterplayAEC"],
+    "counterplay.kernels.threads": ["num_threads", "set_num_threads"],
     "counterplay.matrix.alpha_rank": ["alpha_rank", "single_population_alpha_rank"],
     "counterplay.matrix.checking": [
         "coarse_deviation",
@@ -70,7 +71,6 @@ _EXPORTS = {
     "counterplay.solving": ["Record", "Result", "solve"],
     "counterplay.tabular.online_outcome_sampling": ["OnlineLearner"],
     "counterplay.tabular.sequence_form_lp": ["sequence_form_lp"],
-    "counterplay.threads": ["num_threads", "set_num_threads"],
     "counterplay.tree": ["Tree", "load_tree"],
     "counterplay.unroll": ["build_tree"],
 }

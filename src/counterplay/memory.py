@@ -2,6 +2,8 @@
 
 A memory is a dataclass whose fields are numbers, strings, None, NumPy or JAX arrays, or nested
 dataclasses, dicts, lists and tuples of those. A leaf is named by its path, as in `strategy.0.bias`.
+A memory that grows has no fixed layout: it says itself what it is made of, by `to_arrays`, and is
+made of that again by `from_arrays`.
 """
 
 from __future__ import annotations
@@ -45,6 +47,8 @@ def flatten(memory: Any) -> Leaves:
 
 def restore(template: Any, stored: Leaves) -> Any:
     """Put a memory together again, shaped like `template`; `ConfigError` where it does not fit."""
+    if _grows(template):
+        return template.from_arrays(stored.arrays | stored.scalars)
     problem = misfit(layout(template), _layout(stored.arrays | stored.scalars))
     if problem:
         raise ConfigError(problem)
@@ -58,8 +62,8 @@ def restore(template: Any, stored: Leaves) -> Any:
 
 
 def layout(memory: Any) -> dict[str, str]:
-    """Type and shape of every leaf, by path."""
-    return _layout(leaves(memory))
+    """Type and shape of every leaf, by path; nothing for a memory that grows."""
+    return {} if _grows(memory) else _layout(leaves(memory))
 
 
 def misfit(wanted: Mapping[str, str], found: Mapping[str, str]) -> str:
@@ -73,7 +77,7 @@ def misfit(wanted: Mapping[str, str], found: Mapping[str, str]) -> str:
 
 def wait_for(memory: Any) -> None:
     """Return once every array is computed: JAX hands them out before."""
-    for leaf in leaves(memory).values():
+    for leaf in () if _grows(memory) else leaves(memory).values():
         if _is_jax(leaf):
             leaf.block_until_ready()
 
@@ -115,6 +119,8 @@ def _children(part: Any) -> dict[Any, Any] | None:
     """The parts of a container; None for a leaf."""
     if isinstance(part, (*SCALARS, np.ndarray)) or _is_jax(part):
         return None
+    if _grows(part):
+        return part.to_arrays()
     if is_dataclass(part):
         return {field.name: getattr(part, field.name) for field in fields(part)}
     if isinstance(part, dict):
@@ -124,6 +130,10 @@ def _children(part: Any) -> dict[Any, Any] | None:
     raise RunError(
         f"a memory cannot hold a {type(part).__name__}; arrays and numbers are what it may"
     )
+
+
+def _grows(memory: Any) -> bool:
+    return hasattr(memory, "to_arrays")
 
 
 def _rebuild(part: Any, path: str, leaf: Callable[[str, Any], Any]) -> Any:

@@ -24,8 +24,8 @@ from counterplay.errors import ConfigError, RunError, suggestion
 from counterplay.files import read_arrays, write_arrays
 from counterplay.game import CHANCE, TERMINAL, Game
 from counterplay.kernels import sweeps
+from counterplay.kernels.threads import even_parts, num_threads, run_parts
 from counterplay.registry import load_game
-from counterplay.threads import even_parts, num_threads, run_parts
 
 FORMAT = "counterplay tree 1"
 LARGE = 500_000  # nodes from which several threads pay

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from counterplay.threads import num_threads, set_num_threads
+from counterplay.kernels.threads import num_threads, set_num_threads
 
 LOPSIDED = "matrix_game(payoffs=(((1,-2),(-1,1)),((-1,2),(1,-1))))"
 

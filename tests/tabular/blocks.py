@@ -8,7 +8,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from counterplay.kernels.bundles import Arena, Scratch, Table, plain
+from counterplay.kernels.bundles import Arena, Scratch, Table
+from counterplay.tabular.on_rules import plain
 
 
 def every_block(walk):

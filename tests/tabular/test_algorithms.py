@@ -147,7 +147,7 @@ def test_runs_where_it_can(tabular, spec):
         ("table_lookup_fsp(replays=0)", "replays is 0, must be at least 1"),
         ("batch_fsp(capacity=0)", "capacity is 0, must be at least 1"),
         ("fsp(temperature=0)", "temperature is 0, must be positive"),
-        ("fsp(rate=2)", "rate is 2, must be at most 1"),
+        ("fsp(rate=2)", "rate is 2, must be above 0 and at most 1"),
         ("table_lookup_fsp(cooling=-1)", "cooling is -1, must be at least 0"),
         ("batch_fsp(temperature=inf)", "temperature is inf, must be positive"),
         ("cfr_plus(dely=1)", "no parameter 'dely'; did you mean 'delay'"),

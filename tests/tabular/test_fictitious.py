@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from pytest import approx
 
 import counterplay as cp
-from counterplay.kernels import fictitious
-from counterplay.tabular import self_play
+from counterplay.kernels import draws, self_play
+from counterplay.tabular import fictitious
 from tests import reference
 from tests.conftest import answer, built
 from tests.random_games import random_games
@@ -133,14 +133,6 @@ def test_xfp_needs_infosets_in_an_order():
     cp.solve(tree, cp.BatchFSP(), iterations=100)
 
 
-def test_generator():
-    """The published outputs of xoshiro256++ from the state 1, 2, 3, 4."""
-    state = np.array([1, 2, 3, 4], np.uint64)
-    outputs = (41943041, 58720359, 3588806011781223, 3591011842654386, 9228616714210784205)
-    for output in outputs:
-        assert fictitious.uniform(state) == (output >> 11) * 2.0**-53
-
-
 @settings(max_examples=10)
 @given(random_games(max_players=3))
 def test_episodes_follow_the_policy(game):
@@ -148,7 +140,7 @@ def test_episodes_follow_the_policy(game):
     tree = cp.build_tree(game)
     if not tree.num_infosets:
         return
-    policy, nodes = cp.random_policy(tree, seed=1), self_play.nodes_of(tree)
+    policy = cp.random_policy(tree, seed=1)
     reach = tree.chance.copy()
     for node in range(1, tree.num_nodes):
         above = tree.parent[node]
@@ -157,12 +149,15 @@ def test_episodes_follow_the_policy(game):
             first = tree.offset[tree.infoset[above]]
             reach[node] *= policy.probabilities[first + node - tree.child_offset[above]]
     expected = reach[tree.terminals]
-    random, count = np.arange(4, dtype=np.uint64), 20_000
-    logs = 0.7 * np.log(policy.probabilities)
-    weight, met = np.zeros(nodes.most_children[0]), np.zeros(tree.num_terminals)
+    rng, count = np.zeros(1, np.uint64), 20_000
+    memory, met = cp.FSP(capacity=1).init(tree), np.zeros(tree.num_terminals)
+    memory.q[:] = 0.7 * np.log(policy.probabilities)
+    memory.count[:] = policy.probabilities
+    bundles = fictitious.bundles(tree, memory)
     responds = np.arange(tree.num_players) % 2 == 0  # some by response, some by average
-    for _ in range(count):
-        z = fictitious.play(nodes, responds, 0.7, logs, policy.probabilities, weight, random)
+    for t in range(count):
+        draws.start(np.uint64(5), t, 0, rng)
+        z = self_play.play(responds, 0.7, *bundles, rng)
         met[z] += 1
     error = np.sqrt(expected * (1.0 - expected) / count)
     assert (np.abs(met / count - expected) <= 5.0 * error + 1e-9).all()
@@ -191,11 +186,9 @@ def test_fitted_q_is_the_fixed_point_on_the_remembered_episodes(game):
     algorithm.step(tree, memory, 1)
     size = 25
     old = memory.q.copy()
-    fictitious.batch(  # no new episodes: fit what is remembered
-        *(self_play.nodes_of(tree), tree.form, np.arange(tree.num_sequences), 6),
-        *(np.ones((1, 1)), 0, 0, False, memory.episodes, memory.stored),
-        *(memory.visits, memory.gained, memory.q, memory.count, memory.random),
-    )
+    form = tree.form, np.arange(tree.num_sequences), 6, memory.visits, memory.gained
+    none = 0, 0, False  # no new episodes: fit what is remembered
+    fictitious.iterate(tree, memory, self_play.batch, [np.ones(1)], *none, *form)
     for player in range(tree.num_players):
         targets = {}
         for z in memory.episodes[player, :size]:
@@ -247,7 +240,7 @@ def test_q_learning_finds_a_best_response():
     fixed = np.repeat(tree.infoset_player == 1, tree.num_actions)
     memory.count[fixed] = 1e12  # player 1 stays uniform
     memory = algorithm.step(tree, memory, 50_000)
-    response = self_play.response_policy(tree, memory, 0.01)
+    response = fictitious.response_policy(tree, memory, 0.01)
     mixed = np.where(fixed, 0.5, response.probabilities)
     best = cp.best_response(tree, cp.uniform_policy(tree), 0).value
     assert cp.expected_values(tree, cp.Policy(tree, mixed))[0] == approx(best, abs=0.02)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from pytest import approx
 
 import counterplay as cp
-from counterplay import assembly, threads
-from counterplay.kernels import sweeps
+from counterplay import assembly
+from counterplay.kernels import sweeps, threads
 from tests import reference
 from tests.conftest import answer, built
 from tests.random_games import random_games

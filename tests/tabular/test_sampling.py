@@ -9,7 +9,7 @@ import pytest
 
 import counterplay as cp
 from counterplay.registry import load_algorithm
-from counterplay.tabular.sampling import ROUND
+from counterplay.tabular.monte_carlo import ROUND
 from tests.conftest import answer, built
 from tests.random_games import RandomGame
 from tests.tabular.test_algorithms import same

@@ -66,9 +66,9 @@ def solve(
     """
     from counterplay.cli.progress import build
     from counterplay.evaluate import judge
+    from counterplay.kernels.threads import set_num_threads
     from counterplay.registry import load_abstraction, load_algorithm, load_game, spec_of
     from counterplay.sampled import SampledGame
-    from counterplay.threads import set_num_threads
 
     method = load_algorithm(algorithm)
     buckets = load_abstraction(abstraction) if abstraction else None

@@ -7,12 +7,9 @@ nodes have guesses too. Whatever they are, the regrets are right on average.
 
 from __future__ import annotations
 
-from numba import njit
-
+from counterplay.kernels.compiling import kernel
 from counterplay.kernels.draws import start
 from counterplay.kernels.episodes import others_average, sample, settle, stochastic_average
-
-kernel = njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
 
 
 @kernel

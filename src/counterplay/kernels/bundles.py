@@ -1,9 +1,7 @@
-"""The arguments of sampled walks in three bundles, and the same walks as plain Python."""
+"""The arguments of sampled walks in three bundles."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 
@@ -37,23 +35,3 @@ class Scratch(NamedTuple):
     value: Any  # [D]
     reach: Any  # [D]
     sampled: Any  # [D]
-
-
-def plain(module: ModuleType, **replaced: Callable[..., Any]) -> dict[str, Any]:
-    """The kernels of a module, and all they call, as plain Python, some of them `replaced`."""
-    spaces: dict[str, dict[str, Any]] = {}
-
-    def space(names: dict[str, Any]) -> dict[str, Any]:
-        name = names["__name__"]
-        if name not in spaces:
-            spaces[name] = dict(names)
-            for key, value in names.items():
-                function = getattr(value, "py_func", None)  # what numba compiled
-                if key in replaced:
-                    spaces[name][key] = replaced[key]
-                elif isinstance(function, FunctionType):
-                    around = space(function.__globals__)
-                    spaces[name][key] = FunctionType(function.__code__, around, key)
-        return spaces[name]
-
-    return space(vars(module))

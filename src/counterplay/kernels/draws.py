@@ -1,17 +1,12 @@
-"""What all sampled walks share: reproducible draws, and how an infoset learns.
-
-Other files of kernels call these; `tests/tabular/test_sampling.py` compares every compiled walk
-with its own source run as plain Python, which would notice a stale cache.
-"""
+"""What all sampled walks share: reproducible draws, and how an infoset learns."""
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy import uint64
 
-kernel = njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
-CHANCE, TERMINAL = -1, -2
+from counterplay.kernels.compiling import CHANCE, TERMINAL, kernel
+
 GOLDEN, FIRST, SECOND = (
     uint64(0x9E3779B97F4A7C15),
     uint64(0xBF58476D1CE4E5B9),

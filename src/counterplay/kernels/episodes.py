@@ -6,12 +6,8 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from counterplay.kernels.compiling import CHANCE, TERMINAL, kernel
 from counterplay.kernels.draws import add_average, choose, learn, start, visit
-
-kernel = njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
-CHANCE, TERMINAL = -1, -2
 
 
 @kernel

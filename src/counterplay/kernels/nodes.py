@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-kernel = njit(cache=True, nogil=True, error_model="numpy")
+from counterplay.kernels.compiling import TERMINAL, kernel
 
 
 @kernel
@@ -38,7 +37,7 @@ def infoset_values(
     z = utility.shape[0]
     for n in range(num_nodes - 1, -1, -1):
         p = player[n]
-        if p == -2:
+        if p == TERMINAL:
             z -= 1
             node_value[n] = utility[z]
             continue

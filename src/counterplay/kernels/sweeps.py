@@ -10,10 +10,10 @@ because signed indices and loops of unknown length cost half the speed (benchmar
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy import uint64
 
-kernel = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"}, forceinline=True)
+from counterplay.kernels.compiling import fused_kernel as kernel
+
 ONE, TWO, THREE = np.uint64(1), np.uint64(2), np.uint64(3)
 
 
@@ -65,17 +65,6 @@ def forward(form, first, last, policy, reach):
 
 
 @kernel
-def backward(form, first, last, policy, cf_value):
-    """Add to `cf_value` [S + 1] what comes later, with the player following `policy`."""
-    offset, parent = form.offset, form.parent
-    for i in range(last - 1, first - 1, -1):
-        value = 0.0
-        for s in range(offset[i], offset[i + 1]):
-            value += policy[s] * cf_value[s]
-        cf_value[parent[i]] += value
-
-
-@kernel
 def backward_best_within(form, first, last, tiny, cf_value, response):
     """Add to `cf_value` what comes later with the best actions; set `response` to these.
 
@@ -100,7 +89,10 @@ def backward_best(form, first, last, cf_value, response):
 
 @kernel
 def backward_regret(form, first, last, policy, cf_value):
-    """`backward`, and subtract each infoset's value: `cf_value` becomes the instant regret."""
+    """Add to `cf_value` [S + 1] what comes later, and subtract each infoset's own value.
+
+    What the player follows is `policy`; `cf_value` becomes the instant regret.
+    """
     offset, parent = form.offset, form.parent
     i = uint64(last)
     end = uint64(offset[i])

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterplay.kernels import fictitious
-from counterplay.tabular import self_play
-from counterplay.tabular.self_play import SelfPlay, SelfPlayMemory
+from counterplay.kernels import self_play
+from counterplay.tabular import fictitious, ranges
+from counterplay.tabular.fictitious import SelfPlay, SelfPlayMemory
 from counterplay.tree import Floats, Ints, Tree
 
 
@@ -50,32 +50,17 @@ class BatchFSP(SelfPlay):
     sampled: bool = False  # count the actions taken, not the whole response
 
     def __post_init__(self) -> None:
-        self_play.check(self)
+        ranges.check("batch_fsp", self)
 
     def init(self, tree: Tree, seed: int = 0) -> BatchMemory:
         size = int(tree.form.offset[-1])
-        start = self_play.new_memory(tree, seed, self.capacity)
+        start = fictitious.new_memory(tree, seed, self.capacity)
         return BatchMemory(**vars(start), visits=np.zeros(size, np.int64), gained=np.zeros(size))
 
     def step(self, tree: Tree, memory: BatchMemory, iterations: int = 1) -> BatchMemory:
         merged = np.arange(tree.num_sequences) if tree.perfect_recall else tree.merged
-        temperature = self_play.schedule(memory, iterations, self.temperature, self.cooling)
-        fictitious.batch(
-            self_play.nodes_of(tree),
-            tree.form,
-            merged.astype(np.int64),
-            int(tree.block[:, 1].max(initial=0)) + 1,
-            temperature[:, None],
-            self.n,
-            self.m,
-            self.sampled,
-            memory.episodes,
-            memory.stored,
-            memory.visits,
-            memory.gained,
-            memory.q,
-            memory.count,
-            memory.random,
-        )
-        memory.iteration += iterations
-        return memory
+        deepest = int(tree.block[:, 1].max(initial=0))
+        form = tree.form, merged.astype(np.int64), deepest + 1, memory.visits, memory.gained
+        temperature = fictitious.schedule(memory, iterations, self.temperature, self.cooling)
+        settings = self.n, self.m, self.sampled, *form
+        return fictitious.iterate(tree, memory, self_play.batch, [temperature], *settings)

@@ -27,7 +27,7 @@ class CFR(RegretMinimiser):
 
     def step(self, arena: SequenceArena, memory: RegretMemory, iterations: int = 1) -> RegretMemory:
         t = regret.next_iterations(memory, iterations)
-        rules, weights = regret.discounts(arena, t, 1.0, 1.0), regret.columns(t, 1.0, t)
+        factors, weights = regret.discounts(arena, t, 1.0, 1.0), regret.columns(t, 1.0, t)
         return regret.iterate(
-            arena, memory, regret.REGRET_MATCHING, rules, weights, self.alternating
+            arena, memory, regret.REGRET_MATCHING, factors, weights, self.alternating
         )

@@ -33,6 +33,6 @@ class CFRPlus(RegretMinimiser):
 
     def step(self, arena: SequenceArena, memory: RegretMemory, iterations: int = 1) -> RegretMemory:
         t = regret.next_iterations(memory, iterations)
-        rules = regret.discounts(arena, t, 1.0, 0.0)
+        factors = regret.discounts(arena, t, 1.0, 0.0)
         weights = regret.columns(t, np.maximum(t - self.delay, 0.0), 1.0)
-        return regret.iterate(arena, memory, regret.REGRET_MATCHING, rules, weights)
+        return regret.iterate(arena, memory, regret.REGRET_MATCHING, factors, weights)

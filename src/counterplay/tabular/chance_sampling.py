@@ -7,8 +7,8 @@ from typing import Any
 
 from counterplay.kernels import walks
 from counterplay.sampled import SampledGame
-from counterplay.tabular import sampling, settings
-from counterplay.tabular.sampling import MonteCarlo
+from counterplay.tabular import monte_carlo
+from counterplay.tabular.monte_carlo import MonteCarlo
 from counterplay.tree import Tree
 
 
@@ -32,13 +32,11 @@ class ChanceSampling(MonteCarlo):
     workers: int = 1  # walks per player and iteration, each on a core of its own
 
     def __post_init__(self) -> None:
-        settings.check("chance_sampling", self)
+        monte_carlo.check("chance_sampling", self)
 
     def init(self, tree: Tree | SampledGame, seed: int = 0) -> Any:
-        return sampling.new_memory(tree, seed, self.workers)
+        return monte_carlo.new_memory(tree, seed, self.workers)
 
     def step(self, tree: Tree | SampledGame, memory: Any, iterations: int = 1) -> Any:
-        rule = settings.learner(self)
-        return sampling.iterate(
-            tree, memory, iterations, walks.chance_sampling, float(self.gamma), rule
-        )
+        kernel, power = walks.chance_sampling, float(self.gamma)
+        return monte_carlo.iterate(self, tree, memory, iterations, kernel, power)

@@ -32,11 +32,11 @@ class DCFR(RegretMinimiser):
         # x / (x + 1) = 1 / (1 + 1/x), which also holds in the limits 0 and infinity
         positive = 1.0 / (1.0 + _power(t, -self.alpha))
         negative = 1.0 / (1.0 + _power(t, -self.beta))
-        rules, weights = (
+        factors, weights = (
             regret.discounts(arena, t, positive, negative),
             regret.columns(t, t**self.gamma),
         )
-        return regret.iterate(arena, memory, regret.REGRET_MATCHING, rules, weights)
+        return regret.iterate(arena, memory, regret.REGRET_MATCHING, factors, weights)
 
 
 def _power(t: Floats, exponent: float) -> Floats:

@@ -22,6 +22,6 @@ class LinearCFR(RegretMinimiser):
 
     def step(self, arena: SequenceArena, memory: RegretMemory, iterations: int = 1) -> RegretMemory:
         t = regret.next_iterations(memory, iterations)
-        rules = regret.discounts(arena, t, t / (t + 1.0), t / (t + 1.0))
+        factors = regret.discounts(arena, t, t / (t + 1.0), t / (t + 1.0))
         weights = regret.columns(t, t)
-        return regret.iterate(arena, memory, regret.REGRET_MATCHING, rules, weights)
+        return regret.iterate(arena, memory, regret.REGRET_MATCHING, factors, weights)

@@ -13,8 +13,8 @@ from counterplay.evaluate import check_aligned
 from counterplay.kernels import episodes
 from counterplay.policy import Policy, load_policy
 from counterplay.sampled import SampledGame
-from counterplay.tabular import sampling, settings
-from counterplay.tabular.sampling import MonteCarlo
+from counterplay.tabular import monte_carlo
+from counterplay.tabular.monte_carlo import MonteCarlo
 from counterplay.tree import Floats, Tree
 
 
@@ -42,13 +42,13 @@ class OnlineOutcomeSampling(MonteCarlo):
     gamma: float = 0.0  # iteration t counts t**gamma times in the average
 
     def __post_init__(self) -> None:
-        settings.check("online_outcome_sampling", self)
+        monte_carlo.check("online_outcome_sampling", self)
 
     def init(self, tree: Tree | SampledGame, seed: int = 0) -> Any:
         if self.player >= tree.num_players:
             allowed = f"must be from 0 to {tree.num_players - 1}"
             raise ConfigError(f"online_outcome_sampling: player is {self.player}, {allowed}")
-        memory = sampling.new_memory(tree, seed, workers=1)
+        memory = monte_carlo.new_memory(tree, seed, workers=1)
         if isinstance(tree, SampledGame):
             if self.opponents:
                 raise ConfigError(
@@ -65,17 +65,9 @@ class OnlineOutcomeSampling(MonteCarlo):
         return memory
 
     def step(self, tree: Tree | SampledGame, memory: Any, iterations: int = 1) -> Any:
-        rule, kernel = settings.learner(self), episodes.online_sampling
-        return sampling.iterate(
-            tree,
-            memory,
-            iterations,
-            kernel,
-            float(self.gamma),
-            rule,
-            float(self.epsilon),
-            self.player,
-        )
+        kernel, power = episodes.online_sampling, float(self.gamma)
+        settings = float(self.epsilon), self.player
+        return monte_carlo.iterate(self, tree, memory, iterations, kernel, power, *settings)
 
     def policies(self, arena: Tree | SampledGame, memory: Any) -> dict[str, Any]:
         """The learner's policies beside the opponents' own."""
@@ -102,7 +94,7 @@ class OnlineLearner:
     policy_sum: dict[str, Floats] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        settings.check("OnlineLearner", self)
+        monte_carlo.check("OnlineLearner", self)
         self.rng = np.random.default_rng(self.seed)
         self.path: list[tuple[str, Floats, int]] = []  # infoset key, policy there, action taken
 

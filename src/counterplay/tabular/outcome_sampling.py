@@ -7,8 +7,8 @@ from typing import Any
 
 from counterplay.kernels import episodes
 from counterplay.sampled import SampledGame
-from counterplay.tabular import sampling, settings
-from counterplay.tabular.sampling import MonteCarlo
+from counterplay.tabular import monte_carlo
+from counterplay.tabular.monte_carlo import MonteCarlo
 from counterplay.tree import Tree
 
 
@@ -39,18 +39,19 @@ class OutcomeSampling(MonteCarlo):
     workers: int = 1  # walks per player and iteration, each on a core of its own
 
     def __post_init__(self) -> None:
-        settings.check("outcome_sampling", self)
+        monte_carlo.check("outcome_sampling", self)
 
     def init(self, tree: Tree | SampledGame, seed: int = 0) -> Any:
-        return sampling.new_memory(tree, seed, self.workers, lazy=self.lazy)
+        return monte_carlo.new_memory(tree, seed, self.workers, lazy=self.lazy)
 
     def step(self, tree: Tree | SampledGame, memory: Any, iterations: int = 1) -> Any:
         kernel = episodes.lazy_outcome_sampling if self.lazy else episodes.outcome_sampling
-        rule, epsilon = settings.learner(self), float(self.epsilon)
-        return sampling.iterate(tree, memory, iterations, kernel, float(self.gamma), rule, epsilon)
+        power, epsilon = float(self.gamma), float(self.epsilon)
+        return monte_carlo.iterate(self, tree, memory, iterations, kernel, power, epsilon)
 
     def policies(self, arena: Tree | SampledGame, memory: Any) -> dict[str, Any]:
         found = super().policies(arena, memory)
-        if self.lazy:
-            found["average"] = sampling.lazy_average_policy(arena, memory, self.gamma)
+        # on rules nobody knows the reach of an infoset, and players who forget have several
+        if self.lazy and isinstance(arena, Tree) and arena.perfect_recall:
+            found["average"] = monte_carlo.lazy_average_policy(arena, memory, self.gamma)
         return found

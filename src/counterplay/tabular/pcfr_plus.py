@@ -25,6 +25,6 @@ class PCFRPlus(RegretMinimiser):
 
     def step(self, arena: SequenceArena, memory: RegretMemory, iterations: int = 1) -> RegretMemory:
         t = regret.next_iterations(memory, iterations)
-        rules = regret.discounts(arena, t, 1.0, 0.0, prediction=1.0)
+        factors = regret.discounts(arena, t, 1.0, 0.0, prediction=1.0)
         weights = regret.columns(t, t**self.gamma)
-        return regret.iterate(arena, memory, regret.REGRET_MATCHING, rules, weights)
+        return regret.iterate(arena, memory, regret.REGRET_MATCHING, factors, weights)

@@ -7,8 +7,8 @@ from typing import Any
 
 from counterplay.kernels import episodes
 from counterplay.sampled import SampledGame
-from counterplay.tabular import sampling, settings
-from counterplay.tabular.sampling import MonteCarlo
+from counterplay.tabular import monte_carlo
+from counterplay.tabular.monte_carlo import MonteCarlo
 from counterplay.tree import Tree
 
 
@@ -35,13 +35,11 @@ class Probing(MonteCarlo):
     workers: int = 1  # walks per player and iteration, each on a core of its own
 
     def __post_init__(self) -> None:
-        settings.check("probing", self)
+        monte_carlo.check("probing", self)
 
     def init(self, tree: Tree | SampledGame, seed: int = 0) -> Any:
-        return sampling.new_memory(tree, seed, self.workers)
+        return monte_carlo.new_memory(tree, seed, self.workers)
 
     def step(self, tree: Tree | SampledGame, memory: Any, iterations: int = 1) -> Any:
-        rule, epsilon = settings.learner(self), float(self.epsilon)
-        return sampling.iterate(
-            tree, memory, iterations, episodes.probing, float(self.gamma), rule, epsilon
-        )
+        kernel, power, epsilon = episodes.probing, float(self.gamma), float(self.epsilon)
+        return monte_carlo.iterate(self, tree, memory, iterations, kernel, power, epsilon)

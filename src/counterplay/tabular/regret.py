@@ -20,8 +20,8 @@ import numpy as np
 
 from counterplay.arena import Floats, SequenceArena
 from counterplay.kernels import sweeps
+from counterplay.kernels.threads import even_parts, run_parts
 from counterplay.policy import Policy, normalised_policy, uniform_policy
-from counterplay.threads import even_parts, run_parts
 from counterplay.tree import Tree, forgets
 
 
@@ -55,7 +55,7 @@ class RegretMinimiser:
         return found | {"current": Policy(arena, memory.policy[:-1])}
 
 
-class Learner(NamedTuple):
+class LocalLearner(NamedTuple):
     """A local learner: how an infoset turns instant regrets into its next policy."""
 
     update: Callable[..., None]  # adds regrets and writes an unscaled policy
@@ -64,13 +64,13 @@ class Learner(NamedTuple):
     simultaneous: Callable[..., None]
 
 
-REGRET_MATCHING = Learner(
+REGRET_MATCHING = LocalLearner(
     sweeps.match,
     sweeps.forward_matching,
     sweeps.alternate_matching,
     sweeps.simultaneous_matching,
 )
-HEDGE = Learner(
+HEDGE = LocalLearner(
     sweeps.weigh,
     sweeps.forward_softmax,
     sweeps.alternate_hedge,
@@ -120,12 +120,12 @@ def columns(t: Floats, *values: Floats | float) -> Floats:
 def iterate(
     arena: SequenceArena,
     memory: RegretMemory,
-    learner: Learner,
-    rules: Floats,
+    learner: LocalLearner,
+    factors: Floats,
     weights: Floats,
     alternating: bool = True,
 ) -> RegretMemory:
-    """One iteration per row of `rules` [T, .], with the weights [T, K] of the K averages.
+    """One iteration per row of `factors` [T, .], with the weights [T, K] of the K averages.
 
     Alternating, each player sees the policy that the earlier ones have just chosen; otherwise all
     players see each other's policy of before.
@@ -133,9 +133,9 @@ def iterate(
     if isinstance(arena, Tree) and arena.perfect_recall and arena.workers == 1:
         run = learner.alternate if alternating else learner.simultaneous
         arrays = (memory.reach, memory.cf_value, memory.regret, memory.policy, memory.policy_sum)
-        run(arena.form, rules, weights, *arrays)
+        run(arena.form, factors, weights, *arrays)
     else:
-        for rule, weight in zip(rules.tolist(), weights, strict=True):
+        for rule, weight in zip(factors.tolist(), weights, strict=True):
             for player in range(arena.num_players):
                 find_regrets(arena, memory, player, memory.reach)
                 learn(arena, memory, learner, player, tuple(rule), weight)
@@ -144,7 +144,7 @@ def iterate(
             if not alternating:
                 for player in range(arena.num_players):
                     settle(arena, memory, learner, player)
-    memory.iteration += len(rules)
+    memory.iteration += len(factors)
     return memory
 
 
@@ -159,7 +159,7 @@ def find_regrets(arena: SequenceArena, memory: RegretMemory, player: int, reach:
 def learn(
     arena: SequenceArena,
     memory: RegretMemory,
-    learner: Learner,
+    learner: LocalLearner,
     player: int,
     rule: tuple[float, ...],
     weight: Floats,
@@ -181,7 +181,7 @@ def learn(
     run_parts(update, even_parts(start, end, arena.workers))
 
 
-def settle(arena: SequenceArena, memory: RegretMemory, learner: Learner, player: int) -> None:
+def settle(arena: SequenceArena, memory: RegretMemory, learner: LocalLearner, player: int) -> None:
     """Scale the player's new policy and set its `reach`."""
     form, policy, reach = arena.form, memory.policy, memory.reach
     if not forgets(arena):

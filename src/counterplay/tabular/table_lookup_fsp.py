@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from counterplay.kernels import fictitious
-from counterplay.tabular import self_play
-from counterplay.tabular.self_play import SelfPlay, SelfPlayMemory
+from counterplay.kernels import self_play
+from counterplay.tabular import fictitious, ranges
+from counterplay.tabular.fictitious import SelfPlay, SelfPlayMemory
 from counterplay.tree import Tree
 
 
@@ -40,25 +38,13 @@ class TableLookupFSP(SelfPlay):
     cooling: float = 0.02
 
     def __post_init__(self) -> None:
-        self_play.check(self)
+        ranges.check("table_lookup_fsp", self)
 
     def init(self, tree: Tree, seed: int = 0) -> SelfPlayMemory:
-        return self_play.new_memory(tree, seed, self.capacity)
+        return fictitious.new_memory(tree, seed, self.capacity)
 
     def step(self, tree: Tree, memory: SelfPlayMemory, iterations: int = 1) -> SelfPlayMemory:
-        rate = self_play.schedule(memory, iterations, self.rate, self.rate_decay)
-        temperature = self_play.schedule(memory, iterations, self.temperature, self.cooling)
-        fictitious.table_lookup(
-            self_play.nodes_of(tree),
-            np.column_stack([rate, temperature]),
-            self.n,
-            self.m,
-            self.replays,
-            memory.episodes,
-            memory.stored,
-            memory.q,
-            memory.count,
-            memory.random,
-        )
-        memory.iteration += iterations
-        return memory
+        rate = fictitious.schedule(memory, iterations, self.rate, self.rate_decay)
+        temperature = fictitious.schedule(memory, iterations, self.temperature, self.cooling)
+        schedules, settings = (rate, temperature), (self.n, self.m, self.replays)
+        return fictitious.iterate(tree, memory, self_play.table_lookup, schedules, *settings)

@@ -7,8 +7,8 @@ from typing import Any
 
 from counterplay.kernels import baselines
 from counterplay.sampled import SampledGame
-from counterplay.tabular import sampling, settings
-from counterplay.tabular.sampling import MonteCarlo
+from counterplay.tabular import monte_carlo
+from counterplay.tabular.monte_carlo import MonteCarlo
 from counterplay.tree import Tree
 
 
@@ -33,7 +33,7 @@ class VRMCCFR(MonteCarlo):
     """
 
     epsilon: float = 0.6  # uniform part of what the traverser samples
-    decay: float = settings.DECAY  # step of the guesses that are decaying averages
+    decay: float = monte_carlo.DECAY  # step of the guesses that are decaying averages
     expected: bool = False  # guess expected values of histories instead
     alpha: float = 0.0  # iteration t counts t**alpha times in the regrets
     gamma: float = 0.0  # and t**gamma times in the average
@@ -42,18 +42,17 @@ class VRMCCFR(MonteCarlo):
     workers: int = 1  # walks per player and iteration, each on a core of its own
 
     def __post_init__(self) -> None:
-        settings.check("vr_mccfr", self)
+        monte_carlo.check("vr_mccfr", self)
 
     def init(self, tree: Tree | SampledGame, seed: int = 0) -> Any:
-        return sampling.new_memory(tree, seed, self.workers, guesses=self._guesses)
+        return monte_carlo.new_memory(tree, seed, self.workers, guesses=self._guesses)
 
     def step(self, tree: Tree | SampledGame, memory: Any, iterations: int = 1) -> Any:
         kernel = baselines.expected_baseline if self.expected else baselines.learned_baseline
-        rule, guesses = settings.learner(self), self._guesses
-        scheme = float(self.epsilon), float(self.decay)
         powers = float(self.alpha), float(self.gamma)
-        return sampling.iterate(
-            tree, memory, iterations, kernel, powers, rule, scheme, guesses=guesses
+        scheme = float(self.epsilon), float(self.decay)
+        return monte_carlo.iterate(
+            self, tree, memory, iterations, kernel, powers, scheme, guesses=self._guesses
         )
 
     @property

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from counterplay.sampled import SampledGame
-from counterplay.tabular import settings
-from counterplay.tabular.sampling import MonteCarlo
+from counterplay.tabular import monte_carlo
+from counterplay.tabular.monte_carlo import MonteCarlo
 from counterplay.tabular.vr_mccfr import VRMCCFR
 from counterplay.tree import Tree
 
@@ -26,13 +26,13 @@ class VRMCCFRPlus(MonteCarlo):
     """
 
     epsilon: float = 0.6  # uniform part of what the traverser samples
-    decay: float = settings.DECAY  # step of the guesses that are decaying averages
+    decay: float = monte_carlo.DECAY  # step of the guesses that are decaying averages
     expected: bool = False  # guess expected values of histories instead
     gamma: float = 1.0  # iteration t counts t**gamma times in the average
     workers: int = 1  # walks per player and iteration, each on a core of its own
 
     def __post_init__(self) -> None:
-        settings.check("vr_mccfr_plus", self)
+        monte_carlo.check("vr_mccfr_plus", self)
 
     def init(self, tree: Tree | SampledGame, seed: int = 0) -> Any:
         return self._general.init(tree, seed)

@@ -1,4 +1,4 @@
-"""What the Monte Carlo CFR family shares: the memory, workers, and averages.
+"""What the Monte Carlo CFR family shares: the memory, workers, averages and local learners.
 
 Every member walks the tree once per player and iteration and sees only part of it. On a tree the
 walks are compiled. On a `SampledGame` the same source runs as plain Python on the rules.
@@ -23,13 +23,16 @@ import numpy as np
 from counterplay.errors import ConfigError
 from counterplay.kernels import draws, sweeps
 from counterplay.kernels.bundles import Arena, Scratch, Table
+from counterplay.kernels.threads import run_parts
 from counterplay.policy import Policy, normalised_policy, uniform_policy
-from counterplay.sampled import SampledGame, SampledMemory, SampledPolicy, sample_rules
-from counterplay.tabular.settings import Learner
-from counterplay.threads import run_parts
+from counterplay.sampled import SampledGame, SampledPolicy
+from counterplay.tabular import ranges
+from counterplay.tabular.on_rules import sample_rules
+from counterplay.tabular.sampled_memory import SampledMemory
 from counterplay.tree import Floats, Ints, Tree
 
 ROUND = 10_000  # iterations between two merges
+DECAY = 0.5  # usual step of guesses that are decaying averages
 
 
 @dataclass
@@ -54,8 +57,31 @@ class MonteCarlo:
     needs: ClassVar[str] = ""
 
     def policies(self, arena: Tree | SampledGame, memory: Any) -> dict[str, Any]:
-        """The average of all iterations, and the last iterate."""
-        return {"average": average_policy(arena, memory), "current": current_policy(arena, memory)}
+        """The average of all iterations, and the last iterate, the first worker's."""
+        if isinstance(arena, SampledGame):
+            sums = {"average": memory.policy_sum, "current": memory.policy}
+            return {name: SampledPolicy(arena, memory, total) for name, total in sums.items()}
+        return {
+            "average": normalised_policy(arena, memory.policy_sum.sum(axis=0)),
+            "current": Policy(arena, memory.policy[0, : arena.num_sequences]),
+        }
+
+
+def check(name: str, algorithm: Any) -> None:
+    """Refuse hyper-parameters outside their ranges, and those that exclude each other."""
+    ranges.check(name, algorithm)
+    if getattr(algorithm, "plus", False) and algorithm.eta:
+        raise ConfigError(f"{name}: plus is for regret matching; with Hedge (eta > 0) leave it out")
+    if getattr(algorithm, "expected", False) and algorithm.decay != DECAY:
+        raise ConfigError(
+            f"{name}: decay is for guesses that are learned; with expected leave it out"
+        )
+
+
+def local_learner(algorithm: Any) -> tuple[float, float]:
+    """Lowest regret kept, and rate of Hedge (0: regret matching), by the fields `plus` and `eta`"""
+    plus = getattr(algorithm, "plus", False)
+    return 0.0 if plus else -np.inf, float(getattr(algorithm, "eta", 0.0))
 
 
 def new_memory(
@@ -89,18 +115,19 @@ def new_memory(
 
 
 def iterate(
+    algorithm: Any,
     tree: Tree | SampledGame,
     memory: Any,
     iterations: int,
     kernel: Any,
     power: Any,
-    rule: Learner,
     *settings: Any,
     guesses: str = "",
 ) -> Any:
     """So many iterations of a kernel, by all workers; returns the memory."""
+    learner = local_learner(algorithm)
     if isinstance(tree, SampledGame):
-        return sample_rules(tree, memory, iterations, kernel, power, rule, *settings)
+        return sample_rules(tree, memory, iterations, kernel, power, learner, *settings)
     workers = memory.seed.size
     arena = Arena(tree.rows, tree.utility, _slots(tree, guesses), tree.num_players)
     rooms = [_scratch(tree) for _ in range(workers)]
@@ -113,38 +140,26 @@ def iterate(
 
         def work(w: int, _: int, begin: int = begin, last: int = last) -> None:
             own = arena, tables[w], rooms[w]
-            kernel(begin, last + 1, memory.seed[w], power, rule, *settings, *own)
+            kernel(begin, last + 1, memory.seed[w], power, learner, *settings, *own)
 
         run_parts(work, [(w, w + 1) for w in range(workers)])
         memory.iteration = last
         if workers > 1 and memory.iteration % ROUND == 0:
-            _merge(tree, memory, rule)
+            _merge(tree, memory, learner)
     memory.touched += [room.tally[0] for room in rooms]
     return memory
 
 
-def _merge(tree: Tree, memory: SampleMemory, rule: Learner) -> None:
+def _merge(tree: Tree, memory: SampleMemory, learner: tuple[float, float]) -> None:
     """Give all workers the mean of their regrets, and the policy that follows from it."""
     mean = memory.regret.mean(axis=0)
-    draws.learn_all(rule, tree.offset, mean, memory.policy[0])
+    draws.learn_all(learner, tree.offset, mean, memory.policy[0])
     memory.regret[:] = mean
     memory.policy[1:] = memory.policy[0]
 
 
-def average_policy(tree: Tree | SampledGame, memory: Any) -> Any:
-    """The average of all iterations, of all workers."""
-    if isinstance(tree, SampledGame):
-        return SampledPolicy(tree, memory, memory.policy_sum)
-    return normalised_policy(tree, memory.policy_sum.sum(axis=0))
-
-
-def lazy_average_policy(tree: Tree | SampledGame, memory: Any, gamma: float) -> Any:
-    """The lazy average with what every infoset still lacks; without that where it is unknown.
-
-    On rules nobody knows the reach of an infoset, and players who forget have several.
-    """
-    if isinstance(tree, SampledGame) or not tree.perfect_recall:
-        return average_policy(tree, memory)
+def lazy_average_policy(tree: Tree, memory: SampleMemory, gamma: float) -> Policy:
+    """The lazy average with what every infoset still lacks."""
     total = memory.policy_sum.sum(axis=0)
     first, counts = tree.offset[:-1], tree.num_actions
     for policy, visits in zip(memory.policy, memory.visits, strict=True):
@@ -153,13 +168,6 @@ def lazy_average_policy(tree: Tree | SampledGame, memory: Any, gamma: float) -> 
         lacking = memory.iteration ** (gamma + 1.0) - visits[first] ** (gamma + 1.0)
         total += np.repeat(lacking, counts) / (gamma + 1.0) * reach[:-1]
     return normalised_policy(tree, total)
-
-
-def current_policy(tree: Tree | SampledGame, memory: Any) -> Any:
-    """The last iterate; with several workers, the first one's."""
-    if isinstance(tree, SampledGame):
-        return SampledPolicy(tree, memory, memory.policy)
-    return Policy(tree, memory.policy[0, : tree.num_sequences])
 
 
 def _slots(tree: Tree, guesses: str) -> Ints:

@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from counterplay.errors import ConfigError
 from counterplay.policy import Policy, normalised_policy
-from counterplay.tree import Floats, Ints, Tree, row_lengths
+from counterplay.tree import Floats, Ints, Tree
 
 
-class Nodes(NamedTuple):
-    """The arrays of a tree that an episode needs."""
+class Paths(NamedTuple):
+    """What an episode needs of a tree, to be played and to be read backwards."""
 
-    player: Ints  # [N]
-    parent: Ints  # [N]
-    child_offset: Ints  # [N + 1]
-    chance: Floats  # [N]
-    infoset: Ints  # [N]
-    offset: Ints  # [I + 1]
-    form_infoset: Ints  # [N] as a player with perfect recall tells them apart
-    form_offset: Ints  # [I of form + 1]
-    terminals: Ints  # [Z]
+    nodes: Ints  # [N] as `bundles.Arena` has them
     utility: Floats  # [Z, P]
-    most_children: Ints  # [1]
+    parent: Ints  # [N]
+    terminals: Ints  # [Z]
+    recall: Ints  # [N] infosets as a player with perfect recall tells them apart
+
+
+class Learned(NamedTuple):
+    """The arrays of a memory that kernels change, and room for them to write policies in."""
+
+    q: Floats  # [S]
+    counts: Floats  # [S]
+    policy: Floats  # [S + C] with the probabilities of chance behind it
+    episodes: Ints  # [P, C]
+    stored: Ints  # [P]
 
 
 @dataclass
@@ -37,7 +41,7 @@ class SelfPlayMemory:
     count: Floats  # [S]
     episodes: Ints  # [P, C] their terminals
     stored: Ints  # [P] episodes ever put there
-    random: Ints  # [4] state of the generator
+    seed: Ints  # [1]
     finished: ClassVar[bool] = False
 
 
@@ -49,27 +53,26 @@ def new_memory(tree: Tree, seed: int, capacity: int) -> SelfPlayMemory:
         count=np.zeros(tree.num_sequences),
         episodes=np.zeros((tree.num_players, capacity), np.int32),
         stored=np.zeros(tree.num_players, np.int64),
-        random=np.random.SeedSequence(seed).generate_state(4, np.uint64),
+        seed=np.random.SeedSequence(seed).generate_state(1, np.uint64),
     )
 
 
-def nodes_of(tree: Tree) -> Nodes:
-    """The tree as episodes see it."""
+def bundles(tree: Tree, memory: SelfPlayMemory) -> tuple[Paths, Learned]:
+    """Tree and memory as kernels take them."""
     recall = tree.infoset if tree.perfect_recall else tree.recall_infoset
-    most = int(row_lengths(tree.child_offset).max())
-    return Nodes(
-        player=tree.player,
-        parent=tree.parent,
-        child_offset=tree.child_offset,
-        chance=tree.chance,
-        infoset=tree.infoset,
-        offset=tree.offset,
-        form_infoset=recall,
-        form_offset=tree.form.offset.astype(np.int32),
-        terminals=tree.terminals,
-        utility=tree.utility,
-        most_children=np.array([most]),
+    room = np.append(np.zeros(tree.num_sequences), tree.chance_policy)
+    return (
+        Paths(tree.rows, tree.utility, tree.parent, tree.terminals, recall),
+        Learned(memory.q, memory.count, room, memory.episodes, memory.stored),
     )
+
+
+def iterate(tree: Tree, memory: Any, kernel: Any, schedules: Sequence[Floats], *rest: Any) -> Any:
+    """One iteration of a kernel per entry of the schedules; returns the memory."""
+    rows = np.column_stack(schedules)
+    kernel(memory.iteration + 1, memory.seed[0], rows, *rest, *bundles(tree, memory))
+    memory.iteration += len(rows)
+    return memory
 
 
 def schedule(memory: SelfPlayMemory, iterations: int, first: float, decay: float) -> Floats:
@@ -100,22 +103,3 @@ def response_policy(tree: Tree, memory: SelfPlayMemory, temperature: float) -> P
     first, counts = tree.offset[:-1], tree.num_actions
     top = np.maximum.reduceat(memory.q, first) if memory.q.size else memory.q
     return normalised_policy(tree, np.exp((memory.q - np.repeat(top, counts)) / temperature))
-
-
-def check(algorithm: Any) -> None:
-    """Refuse parameters outside their ranges; an algorithm has those of these it needs."""
-    least = {"n": 0, "m": 1, "replays": 1, "capacity": 1}
-    for name, low in least.items():
-        value = getattr(algorithm, name, low)
-        if value < low:
-            raise ConfigError(f"{name} is {value}, must be at least {low}")
-    for name in ("temperature", "rate"):
-        value = getattr(algorithm, name, 1.0)
-        if not 0.0 < value < np.inf:
-            raise ConfigError(f"{name} is {value}, must be positive and finite")
-    if getattr(algorithm, "rate", 1.0) > 1.0:
-        raise ConfigError(f"rate is {algorithm.rate}, must be at most 1")
-    for name in ("cooling", "rate_decay"):
-        value = getattr(algorithm, name, 0.0)
-        if not 0.0 <= value < np.inf:
-            raise ConfigError(f"{name} is {value}, must be at least 0 and finite")

@@ -1,0 +1,73 @@
+"""How kernels are compiled, and where numba keeps what it has compiled.
+
+Numba notices that a function's own file has changed, not that a kernel it calls from another file
+has. So the folder of its cache is named after the sources of all kernels, and other such folders
+beside it, which nobody will read again, are removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache, partial
+from hashlib import sha256
+from pathlib import Path
+from shutil import rmtree
+from typing import Any
+
+from numba import njit
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
+
+CHANCE, TERMINAL = -1, -2  # as in `counterplay.game`, but what is compiled in must stand here
+
+_FILES = sorted(Path(__file__).parent.glob("*.py"))
+_SOURCES = sha256(b"".join(sha256(file.read_bytes()).digest() for file in _FILES))
+FOLDER = f"sources-{_SOURCES.hexdigest()[:16]}"
+
+
+def kernel(function: Callable[..., Any], **options: Any) -> Any:
+    """The function compiled when it is first called; without Python's checks and its lock."""
+    compiled = njit(nogil=True, error_model="numpy", forceinline=True, **options)(function)
+    if compiled is not function:  # as it is with NUMBA_DISABLE_JIT=1
+        with suppress(RuntimeError):  # no folder can be written to: every process compiles
+            compiled._cache = _Cache(function)
+    return compiled
+
+
+fused_kernel = partial(kernel, fastmath={"contract"})  # may add a product without rounding it first
+
+
+class _BySources:
+    """Mixed into what numba chooses a folder by: $NUMBA_CACHE_DIR, the package's own, the user's"""
+
+    def get_cache_path(self) -> str:
+        return str(Path(super().get_cache_path()) / FOLDER)  # type: ignore[misc]
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any], file: str) -> Any:
+        found = super().from_function(function, file)  # type: ignore[misc]
+        if found is not None:
+            _remove_others(Path(found.get_cache_path()))
+        return found
+
+
+@cache
+def _remove_others(folder: Path) -> None:
+    for other in folder.parent.glob("sources-*"):
+        if other != folder:
+            rmtree(other, ignore_errors=True)
+
+
+class _Folders(CompileResultCacheImpl):
+    _locator_classes: list[Any] = [  # noqa: RUF012
+        type(choice.__name__, (_BySources, choice), {})
+        for choice in CompileResultCacheImpl._locator_classes
+    ]
+
+
+class _Cache(FunctionCache):
+    _impl_class = _Folders
+
+    def save_overload(self, *compiled: Any) -> None:
+        with suppress(OSError):  # full, or removed by newer sources: it is only a cache
+            super().save_overload(*compiled)

@@ -1,0 +1,82 @@
+"""What numba keeps on disk: never stale, in a folder that can be written to, and no more of it
+than the sources of now."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import counterplay
+from counterplay import game
+from counterplay.kernels import compiling
+
+CALLER = """
+from counterplay.kernels.compiling import kernel
+from counterplay.kernels.draws import include
+
+@kernel
+def twice(probability, rng):
+    return include(probability, rng) + include(probability, rng)
+"""
+CALL = """
+import numpy as np
+from counterplay.kernels.caller import twice
+print(twice(1.0, np.zeros(1, np.uint64)), sum(twice.stats.cache_hits.values()))
+"""
+
+
+@pytest.fixture
+def package(tmp_path):
+    """A copy of the package with one kernel more, which calls a kernel of another file."""
+    copy = tmp_path / "copy" / "counterplay"
+    shutil.copytree(
+        Path(counterplay.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__")
+    )
+    (copy / "kernels" / "caller.py").write_text(CALLER)
+    return copy
+
+
+def call(package, **places):
+    """What `twice` makes of something certain, and whether it was found compiled."""
+    env = {key: value for key, value in os.environ.items() if key != "NUMBA_CACHE_DIR"}
+    env |= {"PYTHONPATH": str(package.parent)} | {k: str(v) for k, v in places.items()}
+    done = subprocess.run([sys.executable, "-c", CALL], env=env, capture_output=True, text=True)
+    assert not done.returncode, done.stderr
+    return tuple(map(int, done.stdout.split()))
+
+
+def test_a_change_in_another_file_is_seen(package):
+    folders = package / "kernels" / "__pycache__"
+    assert call(package) == (2, 0)
+    assert call(package) == (2, 1)
+    before = list(folders.glob("sources-*"))
+    draws = package / "kernels" / "draws.py"
+    draws.write_text(draws.read_text().replace("probability >= 1.0 or", "probability > 1.0 and"))
+    assert call(package) == (0, 0)
+    assert call(package) == (0, 1)
+    after = list(folders.glob("sources-*"))
+    assert len(before) == len(after) == 1
+    assert before != after
+
+
+def test_where_the_cache_is(package, tmp_path):
+    """The user's choice, else the package's folder, else the user's cache, else none."""
+    chosen, home, nowhere = (tmp_path / name for name in ("chosen", "home", "nowhere"))
+    assert call(package, NUMBA_CACHE_DIR=chosen) == (2, 0)
+    assert call(package, NUMBA_CACHE_DIR=chosen) == (2, 1)
+    assert list(chosen.glob("*/sources-*/caller.twice*.nbc"))
+    shutil.rmtree(package / "kernels" / "__pycache__", ignore_errors=True)
+    (package / "kernels" / "__pycache__").touch()  # no folder can be made here now
+    assert call(package, XDG_CACHE_HOME=home, HOME=home, LOCALAPPDATA=home)[0] == 2
+    assert list(home.rglob("sources-*/caller.twice*.nbc"))
+    nowhere.touch()
+    assert call(package, XDG_CACHE_HOME=nowhere, HOME=nowhere, LOCALAPPDATA=nowhere) == (2, 0)
+
+
+def test_constants():
+    assert (compiling.CHANCE, compiling.TERMINAL) == (game.CHANCE, game.TERMINAL)
