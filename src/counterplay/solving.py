@@ -193,7 +193,8 @@ def solve(
     if iterations < 1:
         raise ConfigError(f"iterations is {iterations}, must be at least 1")
     check_runs_on(algorithm, arena)
-    if target is not None and "sequences" not in arena.offers:
+    exact = "sequences" in arena.offers
+    if target is not None and not exact:
         raise ConfigError(f"a target needs exact exploitability, which {arena.spec} as rules lacks")
     course = Course(arena, algorithm, algorithm.init(arena, seed) if memory is None else memory)
     next_evaluation = evaluate_at or one_two_five
@@ -203,17 +204,18 @@ def solve(
     while not stopped:
         goal = min(next_evaluation(course.iteration), end)
         stopped = course.advance(goal, count, stop)
-        policies = course.policies()
-        name, policy = next(iter(policies.items()))
-        records.append(course.record({name: policy}))
-        if not records[-1].exact or _is_best(records):
-            best = policy
+        policies = course.policies() if exact else {}
+        name = next(iter(policies), "")
+        records.append(course.record({name: policies[name]} if exact else {}))
+        if exact and _is_best(records):
+            best = policies[name]
         if report:
             report(records[-1])
         reached = target is not None and records[-1].exploitability <= target
         if course.iteration >= end or course.finished or reached:
             stopped = False
             break
+    policies = policies or course.policies()
     return Result(
         policies=policies,
         records=tuple(records),
@@ -221,7 +223,7 @@ def solve(
         iterations=course.iteration,
         seconds=course.seconds,
         stopped=stopped,
-        best_policy=best,
+        best_policy=best if exact else next(iter(policies.values())),
     )
 
 
