@@ -15,7 +15,8 @@ ROOT = Path(counterplay.__file__).parent
 LAYERS = [  # each module may import only from its own layer and from those before it
     {"errors", "game"},
     {"games", "kernels", "registry", "files", "estimate", "threads"},
-    {"tree", "assembly", "unroll", "policy", "evaluate", "sampled", "solving", "abstraction"},
+    {"tree", "assembly", "unroll", "policy", "evaluate", "sampled", "playing"}
+    | {"solving", "abstraction"},
     {"matrix", "search", "tabular", "deep"},
     {"population"},
     {"experiment"},

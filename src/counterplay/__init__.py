@@ -51,6 +51,7 @@ _EXPORTS = {
     "counterplay.matrix.pure_policies": ["count_pure_policies", "pure_policies"],
     "counterplay.matrix.support_enumeration": ["support_enumeration"],
     "counterplay.matrix.zero_sum_lp": ["zero_sum_lp"],
+    "counterplay.playing": ["Estimate", "head_to_head", "play_episode"],
     "counterplay.policy": ["Policy", "load_policy", "random_policy", "uniform_policy"],
     "counterplay.registry": [
         "load_abstraction",
@@ -66,7 +67,8 @@ _EXPORTS = {
         "rollout",
         "weighted_features",
     ],
-    "counterplay.sampled": ["SampledGame"],
+    "counterplay.search.searching": ["SearchPolicy"],
+    "counterplay.sampled": ["SampledGame", "SampledPolicy", "load_sampled_policy"],
     "counterplay.solving": ["solve", "solve_sampled"],
     "counterplay.tabular.online_outcome_sampling": ["OnlineLearner"],
     "counterplay.tabular.sequence_form_lp": ["sequence_form_lp"],

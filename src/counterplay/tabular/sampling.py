@@ -122,7 +122,7 @@ def _merge(tree: Tree, memory: SampleMemory, rule: Learner) -> None:
 def average_policy(tree: Tree | SampledGame, memory: Any) -> Any:
     """The average of all iterations, of all workers."""
     if isinstance(tree, SampledGame):
-        return SampledPolicy(tree, memory, memory.policy_sum)
+        return SampledPolicy.of(tree, memory, memory.policy_sum)
     return normalised_policy(tree, memory.policy_sum.sum(axis=0))
 
 
@@ -146,7 +146,7 @@ def lazy_average_policy(tree: Tree | SampledGame, memory: Any, gamma: float) -> 
 def current_policy(tree: Tree | SampledGame, memory: Any) -> Any:
     """The last iterate; with several workers, the first one's."""
     if isinstance(tree, SampledGame):
-        return SampledPolicy(tree, memory, memory.policy)
+        return SampledPolicy.of(tree, memory, memory.policy)
     return Policy(tree, memory.policy[0, : tree.num_sequences])
 
 
