@@ -287,13 +287,17 @@ class Match:
         """What the rounds so far say."""
         tally, size = self.tally, len(self.seatings)
         margin = tally.margin(self.confidence)
-        low, high = tally.mean - margin, tally.mean + margin
-        table: Any = np.stack([tally.mean, tally.standard_error(), low, high], axis=-1).tolist()
+        ends = tally.mean - margin, tally.mean + margin
+        table: Any = np.stack([tally.mean, tally.standard_error(), *ends], axis=-1).tolist()
         cells = []
         for contestant, row in enumerate(table):
             counts = [*(self.seatings == contestant).sum(axis=0).tolist(), size]
-            pairs = zip(row, counts, strict=True)
-            cells.append([Estimate(*cell, episodes=count * tally.rounds) for cell, count in pairs])
+            cells.append(
+                [
+                    Estimate(mean, error, low, high, count * tally.rounds)
+                    for (mean, error, low, high), count in zip(row, counts, strict=True)
+                ]
+            )
         scores, seats = tuple(row[-1] for row in cells), tuple(tuple(row[:-1]) for row in cells)
         return Standings(scores, seats, self.episodes)
 
