@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
-from math import factorial, inf
+from math import factorial, inf, sqrt
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -94,6 +94,11 @@ def play_episode(
     if len(contestants) != game.num_players:
         given = f"{len(contestants)} contestants for {game.num_players} seats"
         raise ConfigError(f"{given} of {spec_of(game)}; give one for each")
+    for contestant in contestants:
+        if not hasattr(contestant, "odds"):
+            name = type(contestant).__name__
+            advice = "a searcher plays as SearchPolicy(game, searcher)"
+            raise ConfigError(f"{name} cannot play: it has no odds(state, player); {advice}")
     draw = Draws(seed, number)
     seeds = [int(draw(seat) * 2**53) for seat in range(game.num_players)]
     seated = [
@@ -138,7 +143,8 @@ def _failure(
     game: Game, steps: list[Step], problem: str, kind: type[CounterplayError]
 ) -> CounterplayError:
     where = describe_history(game, [step.action for step in steps[:20]])
-    return kind(f"{title(game)}: {problem}; history: {where}")
+    more = ", ..." if len(steps) > 20 else ""
+    return kind(f"{title(game)}: {problem}; history: {where}{more}")
 
 
 def drawn(odds: Sequence[float], number: float) -> int:
@@ -165,8 +171,9 @@ class Estimate:
     """A mean utility from episodes, and the interval that covers the true one so often as wanted.
 
     The standard error is that of the rounds' means. The interval (Student's) also allows for what
-    is too rare to have been met: it is as wide as if one more round had differed by all the
-    utilities seen. Where play repeats itself, one round is enough and the interval is a point.
+    is too rare to have been met: contestants that seem to play alike may still differ in one round
+    of as many again, by as much as utilities usually do. Where play repeats itself, one round is
+    enough and the interval is a point.
     """
 
     mean: float
@@ -251,7 +258,7 @@ class Match:
         self.seed, self.confidence = seed, confidence
         self.seatings = np.array(_seatings(spec_of(game), game.num_players, len(contestants)))
         nothing = np.zeros((len(contestants), game.num_players + 1))
-        self.tally = _Tally(0, nothing, nothing, inf, -inf, False)
+        self.tally = _Tally(0, nothing, nothing, 0.0, 0.0, False)
 
     @property
     def episodes(self) -> int:
@@ -308,8 +315,8 @@ class _Tally(NamedTuple):
     rounds: int
     mean: Floats
     squares: Floats  # of the distances from the mean
-    lowest: float  # utility seen
-    highest: float
+    usual: float  # mean of all utilities, whoever got them
+    spread: float  # their variance
     repeats: bool  # whether every round would be the same
 
     def with_round(self, seatings: Ints, utilities: Floats, repeats: bool) -> _Tally:
@@ -317,9 +324,10 @@ class _Tally(NamedTuple):
         rounds = self.rounds + 1
         mean = self.mean + (now - self.mean) / rounds
         squares = self.squares + (now - self.mean) * (now - mean)
-        lowest = min(self.lowest, float(utilities.min()))
-        highest = max(self.highest, float(utilities.max()))
-        return _Tally(rounds, mean, squares, lowest, highest, repeats)
+        usual = self.usual + (float(utilities.mean()) - self.usual) / rounds
+        far = float(((utilities - self.usual) * (utilities - usual)).mean())
+        spread = self.spread + (far - self.spread) / rounds
+        return _Tally(rounds, mean, squares, usual, spread, repeats)
 
     def standard_error(self) -> Floats:
         if self.repeats or self.rounds < 2:
@@ -333,7 +341,7 @@ class _Tally(NamedTuple):
         error = self.standard_error()
         if self.repeats or self.rounds < 2:
             return error
-        rare = (self.highest - self.lowest) / self.rounds
+        rare = sqrt(self.spread) / self.rounds
         return stdtrit(self.rounds - 1, 0.5 + 0.5 * confidence) * np.hypot(error, rare)
 
 
