@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from math import factorial, inf, sqrt
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -37,19 +37,14 @@ Draw = Callable[[int], float]  # the player, or CHANCE, that draws -> a number i
 
 
 class Contestant(Protocol):
-    """Whoever can have a seat."""
+    """Whoever can have a seat.
+
+    One with randomness of its own, besides that of its odds, also has `fresh(seed)`: the contestant
+    for one episode, or itself if it would play every episode the same.
+    """
 
     def odds(self, state: State, player: int) -> Sequence[float]:
         """The probabilities of `game.actions(state)`, in that order, if the player is to act."""
-        ...
-
-
-@runtime_checkable
-class RandomContestant(Protocol):
-    """A contestant with randomness of its own, besides that of its odds."""
-
-    def fresh(self, seed: int) -> Contestant:
-        """The contestant for one episode; itself if it would play every episode the same."""
         ...
 
 
@@ -94,21 +89,21 @@ def play_episode(
     if len(contestants) != game.num_players:
         given = f"{len(contestants)} contestants for {game.num_players} seats"
         raise ConfigError(f"{given} of {spec_of(game)}; give one for each")
-    for contestant in contestants:
-        if not hasattr(contestant, "odds"):
-            name = type(contestant).__name__
-            advice = "a searcher plays as SearchPolicy(game, searcher)"
-            raise ConfigError(f"{name} cannot play: it has no odds(state, player); {advice}")
     draw = Draws(seed, number)
-    seeds = [int(draw(seat) * 2**53) for seat in range(game.num_players)]
-    seated = [
-        contestant.fresh(seed) if isinstance(contestant, RandomContestant) else contestant
-        for contestant, seed in zip(contestants, seeds, strict=True)
-    ]
+    seated = [_seated(contestant, draw(seat)) for seat, contestant in enumerate(contestants)]
     steps, state = play_on(game, game.initial_state(), seated, draw)
     certain = all(sum(p > 0.0 for p in step.odds) == 1 for step in steps)
     repeats = certain and all(now is was for now, was in zip(seated, contestants, strict=True))
     return Episode(steps, game.utilities(state), state, repeats)
+
+
+def _seated(contestant: Contestant, number: float) -> Contestant:
+    """The contestant for one episode, whose own randomness comes from a number in [0, 1)."""
+    if not hasattr(contestant, "odds"):
+        name, advice = type(contestant).__name__, "a searcher plays as SearchPolicy(game, searcher)"
+        raise ConfigError(f"{name} cannot play: it has no odds(state, player); {advice}")
+    fresh: Callable[[int], Contestant] | None = getattr(contestant, "fresh", None)
+    return fresh(int(number * 2**53)) if fresh else contestant
 
 
 def play_on(
@@ -237,7 +232,7 @@ def exact_standings(tree: Tree, policies: Sequence[Policy]) -> Standings:
         expected_values(tree, Policy(tree, probabilities[seating[owner], everything]))
         for seating in seatings
     ]
-    means = _by_seat(seatings, np.array(values))
+    means = np.tensordot(_shares(seatings), np.array(values), 2)
     cells = [tuple(Exact(mean) for mean in row) for row in means.tolist()]
     return Standings(tuple(row[-1] for row in cells), tuple(row[:-1] for row in cells), 0)
 
@@ -257,7 +252,8 @@ class Match:
         self.game, self.contestants = game, tuple(contestants)
         self.seed, self.confidence = seed, confidence
         self.seatings = np.array(_seatings(spec_of(game), game.num_players, len(contestants)))
-        nothing = np.zeros((len(contestants), game.num_players + 1))
+        self.shares = _shares(self.seatings)
+        nothing = np.zeros(self.shares.shape[:2])
         self.tally = _Tally(0, nothing, nothing, 0.0, 0.0, False)
 
     @property
@@ -288,7 +284,7 @@ class Match:
             episode = play_episode(self.game, seated, self.seed, self.tally.rounds)
             utilities.append(episode.utilities)
             repeats = repeats and episode.repeats
-        self.tally = self.tally.with_round(self.seatings, np.array(utilities, float), repeats)
+        self.tally = self.tally.with_round(self.shares, np.array(utilities, float), repeats)
 
     def standings(self) -> Standings:
         """What the rounds so far say."""
@@ -319,8 +315,8 @@ class _Tally(NamedTuple):
     spread: float  # their variance
     repeats: bool  # whether every round would be the same
 
-    def with_round(self, seatings: Ints, utilities: Floats, repeats: bool) -> _Tally:
-        now = _by_seat(seatings, utilities)
+    def with_round(self, shares: Floats, utilities: Floats, repeats: bool) -> _Tally:
+        now = np.tensordot(shares, utilities, 2)
         rounds = self.rounds + 1
         mean = self.mean + (now - self.mean) / rounds
         squares = self.squares + (now - self.mean) * (now - mean)
@@ -361,14 +357,16 @@ def _seatings(spec: str, num_players: int, num_contestants: int) -> list[tuple[i
     return list(permutations(range(num_players)))
 
 
-def _by_seat(seatings: Ints, utilities: Floats) -> Floats:
-    """Means [C, P + 1] by contestant and seat, then over seats, of utilities [seatings, P]."""
-    rows = []
-    for contestant in range(seatings.max() + 1):
-        there = seatings == contestant
-        rows.append((utilities * there).sum(axis=0) / there.sum(axis=0))
-    means = np.stack(rows)
-    return np.column_stack([means, means.mean(axis=1)])
+def _shares(seatings: Ints) -> Floats:
+    """The share [C, P + 1, seatings, P] of each utility in the means of contestants and seats.
+
+    The last mean of a contestant is that over its seats.
+    """
+    num_contestants, num_players = int(seatings.max()) + 1, seatings.shape[1]
+    there = seatings == np.arange(num_contestants)[:, None, None]
+    share = there / there.sum(axis=1, keepdims=True)
+    by_seat = share[:, None] * np.eye(num_players)[:, None]
+    return np.concatenate([by_seat, by_seat.mean(axis=1, keepdims=True)], axis=1)
 
 
 def _on_tree(tree: Tree, contestant: Contestant) -> Policy | None:
