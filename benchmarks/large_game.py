@@ -124,7 +124,7 @@ def large(iterations=10_000):
     return (
         f"## A game that is never unrolled\n\n`{SPEC}` has 33,554,261 histories and 655,360 "
         f"infosets. `build_tree(game, memory_limit=256 MiB)` says: *{refusal}*\n\n"
-        f"`solve_sampled(game, ExternalSampling())`, {seconds:.0f} s of one core, "
+        f"`solve(SampledGame(game), ExternalSampling())`, {seconds:.0f} s of one core, "
         f"{size.touched / seconds:,.0f} nodes/s; the process, judge and libraries included, never "
         f"took more than {peak:,.0f} MiB:\n\n" + "\n".join(lines) + "\n\n"
         "Judged exactly by `benchmarks/large_game.py`, a walk over the bids alone.\n"

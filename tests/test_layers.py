@@ -14,18 +14,9 @@ import counterplay
 ROOT = Path(counterplay.__file__).parent
 LAYERS = [  # each module may import only from its own layer and from those before it
     {"errors", "game"},
-    {"games", "kernels", "registry", "files", "estimate", "memory"},
-    {
-        "arena",
-        "tree",
-        "assembly",
-        "unroll",
-        "policy",
-        "evaluate",
-        "sampled",
-        "solving",
-        "abstraction",
-    },
+    {"games", "kernels", "registry", "files", "estimate", "memory", "splitmix"},
+    {"arena", "tree", "assembly", "unroll", "policy", "evaluate", "sampled", "playing"}
+    | {"solving", "abstraction"},
     {"matrix", "search", "tabular", "deep"},
     {"population"},
     {"experiment"},

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import counterplay as cp
+from counterplay import splitmix
 from counterplay.files import read_arrays, write_arrays
 from counterplay.memory import Leaves, ailment, flatten, restore
 from counterplay.registry import load_algorithm
-from counterplay.tabular.on_rules import python_draw, python_start
 from tests.conftest import built
 
 LARGE = "liars_dice(numdice=2,dice_sides=4)"  # 33.6 million histories
@@ -115,9 +115,9 @@ def test_draws_are_those_of_the_kernels():
     compiled, plain = np.zeros(1, np.uint64), [0]
     for seed, t, stream in ((0, 1, 0), (2**64 - 1, 10**9, 3), (12345678901234567890, 77, 1)):
         draws.start(np.uint64(seed), t, stream, compiled)
-        python_start(seed, t, stream, plain)
+        splitmix.start(seed, t, stream, plain)
         for _ in range(100):
-            assert draws.draw(compiled) == python_draw(plain)
+            assert draws.draw(compiled) == splitmix.draw(plain)
 
 
 def test_draws_are_even():

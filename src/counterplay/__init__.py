@@ -52,6 +52,7 @@ _EXPORTS = {
     "counterplay.matrix.pure_policies": ["count_pure_policies", "pure_policies"],
     "counterplay.matrix.support_enumeration": ["support_enumeration"],
     "counterplay.matrix.zero_sum_lp": ["zero_sum_lp"],
+    "counterplay.playing": ["Estimate", "head_to_head", "play_episode"],
     "counterplay.policy": ["Policy", "load_policy", "random_policy", "uniform_policy"],
     "counterplay.registry": [
         "load_abstraction",
@@ -67,7 +68,8 @@ _EXPORTS = {
         "rollout",
         "weighted_features",
     ],
-    "counterplay.sampled": ["SampledGame"],
+    "counterplay.sampled": ["SampledGame", "SampledPolicy", "load_sampled_policy"],
+    "counterplay.search.searching": ["SearchPolicy"],
     "counterplay.solving": ["Record", "Result", "solve"],
     "counterplay.tabular.online_outcome_sampling": ["OnlineLearner"],
     "counterplay.tabular.sequence_form_lp": ["sequence_form_lp"],

@@ -70,6 +70,15 @@ class ObservedGame(Game, Protocol):
         ...
 
 
+@runtime_checkable
+class DrawnGame(Game, Protocol):
+    """A board game that people can play at a terminal: it also shows its board."""
+
+    def board(self, state: State) -> str:
+        """What everybody sees, as lines of text, with the numbers of actions where they go."""
+        ...
+
+
 @dataclass(frozen=True)
 class GameReport:
     """What `check_game` counted on its way through the rules."""

@@ -15,10 +15,12 @@ import numpy as np
 from counterplay.arena import Floats, SequenceArena
 from counterplay.errors import ConfigError, RunError
 from counterplay.files import read_arrays, write_arrays, write_text
+from counterplay.game import State
 from counterplay.tree import Tree
 
 FORMAT = "counterplay policy 1"
 Items = Iterable[tuple[int, str, dict[str, float]]]  # player, infoset key, action -> probability
+Rows = dict[tuple[int, str], tuple[tuple[str, ...], Floats]]  # names and probabilities of actions
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +63,12 @@ class Policy:
         first, last = self.tree.offset[infoset], self.tree.offset[infoset + 1]
         names = self.tree.action_names(infoset)
         return dict(zip(names, self.probabilities[first:last].tolist(), strict=True))
+
+    def odds(self, state: State, player: int) -> list[float]:
+        """The probabilities of the player's actions at a state, as `playing` asks for them."""
+        infoset = self.tree.find(tree_of(self).rules.infoset_key(state, player), player)
+        first, last = self.tree.offset[infoset], self.tree.offset[infoset + 1]
+        return self.probabilities[first:last].tolist()
 
     def items(self) -> Iterator[tuple[int, str, dict[str, float]]]:
         """(player, infoset key, action name -> probability) for every infoset."""
@@ -130,22 +138,7 @@ def same_infosets(one: SequenceArena, other: SequenceArena) -> bool:
 
 def load_policy(path: str | Path, tree: SequenceArena) -> Policy:
     """Read a policy written by `Policy.save`, for the same game as `tree`."""
-    arrays = read_arrays(path, FORMAT)
-    try:
-        stored = {
-            (int(player), key): slice(int(first), int(last))
-            for player, key, first, last in zip(
-                arrays["infoset_player"],
-                arrays["infoset_keys"],
-                arrays["offset"][:-1],
-                arrays["offset"][1:],
-                strict=True,
-            )
-        }
-        names, values, spec = arrays["sequence_names"], arrays["probabilities"], arrays["spec"]
-    except (KeyError, TypeError, ValueError) as error:
-        raise RunError(f"{path}: not a whole policy file ({error})") from error
-    partial = bool(arrays.get("partial", False))  # sampled rules: uniform where nothing was met
+    spec, partial, stored = read_rows(path)
     if len(stored) != tree.num_infosets and not (partial and spec == tree.spec):
         raise RunError(
             f"{path} is a policy for {spec} ({len(stored)} infosets), not for {tree.spec} "
@@ -154,17 +147,37 @@ def load_policy(path: str | Path, tree: SequenceArena) -> Policy:
     parts = []
     for infoset in range(tree.num_infosets):
         key, here = tree.key(infoset), tree.action_names(infoset)
-        where = stored.get((int(tree.infoset_player[infoset]), key), slice(0, 0))
-        if partial and where == slice(0, 0):
+        names, values = stored.get((int(tree.infoset_player[infoset]), key), ((), np.zeros(0)))
+        if partial and not names:
             parts.append(np.full(len(here), 1.0 / len(here)))
             continue
-        if names[where] != here:
+        if names != here:
             raise RunError(f"{path} is a policy for {spec}: it does not fit {key!r} of {tree.spec}")
-        parts.append(values[where])
+        parts.append(values)
     try:
         return Policy(tree, np.concatenate(parts) if parts else np.zeros(0))
     except ConfigError as error:
         raise RunError(f"{path}: damaged policy: {error}") from error
+
+
+def read_rows(path: str | Path) -> tuple[str, bool, Rows]:
+    """What a policy file holds: its game, whether infosets never met are missing, and the rows."""
+    arrays = read_arrays(path, FORMAT)
+    try:
+        names, values = arrays["sequence_names"], arrays["probabilities"]
+        stored = {
+            (int(player), key): (names[int(first) : int(last)], values[int(first) : int(last)])
+            for player, key, first, last in zip(
+                arrays["infoset_player"],
+                arrays["infoset_keys"],
+                arrays["offset"][:-1],
+                arrays["offset"][1:],
+                strict=True,
+            )
+        }
+        return arrays["spec"], bool(arrays.get("partial", False)), stored
+    except (KeyError, TypeError, ValueError) as error:
+        raise RunError(f"{path}: not a whole policy file ({error})") from error
 
 
 def policy_spec(path: str | Path) -> str:

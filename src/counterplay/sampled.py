@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from counterplay.errors import ConfigError, suggestion
+from counterplay.errors import ConfigError, RunError, suggestion
 from counterplay.files import write_arrays
-from counterplay.game import Game
-from counterplay.policy import FORMAT, Policy, write_csv, write_json
+from counterplay.game import Game, State
+from counterplay.policy import FORMAT, Policy, read_rows, write_csv, write_json
 from counterplay.registry import spec_of
 from counterplay.tree import Tree
 
@@ -49,16 +49,33 @@ class SizeReport:
 
 
 class SampledPolicy:
-    """The policy at every infoset met: `policy["Qs:cr|Kh:"]` as in `Policy`; uniform elsewhere."""
+    """The policy at every infoset met: `policy["Qs:cr|Kh:"]` as in `Policy`; uniform elsewhere.
 
-    def __init__(self, rules: SampledGame, memory: Any, weights: Any):
-        self.spec, self.num_players = rules.spec, rules.num_players
-        self.rows: dict[tuple[int, str], dict[str, float]] = {}
+    Without rows it is uniform play, on any game.
+    """
+
+    def __init__(self, game: Game, rows: dict[tuple[int, str], dict[str, float]] | None = None):
+        self.game, self.rows = game, rows or {}
+        self.spec, self.num_players = spec_of(game), game.num_players
+
+    @classmethod
+    def of(cls, rules: SampledGame, memory: Any, weights: Any) -> SampledPolicy:
+        """The policy proportional to weights that stand as the memory says."""
+        rows = {}
         for where, (first, names) in memory.infosets.items():
             row = weights[first : first + len(names)].tolist()
             total = sum(row)
             row = [x / total if total > 0.0 else 1.0 / len(row) for x in row]
-            self.rows[where] = dict(zip(names, row, strict=True))
+            rows[where] = dict(zip(names, row, strict=True))
+        return cls(rules.game, rows)
+
+    def odds(self, state: State, player: int) -> list[float]:
+        """The probabilities of the player's actions at a state, as `playing` asks for them."""
+        row = self.rows.get((player, self.game.infoset_key(state, player)))
+        if row is not None:
+            return list(row.values())
+        count = len(self.game.actions(state))
+        return [1.0 / count] * count
 
     def __getitem__(self, key: str | tuple[int, str]) -> dict[str, float]:
         places = [key] if isinstance(key, tuple) else [(p, key) for p in range(self.num_players)]
@@ -109,3 +126,18 @@ class SampledPolicy:
     def to_csv(self, path: str | Path) -> None:
         """Write the policy as CSV: one line per player, infoset key and action."""
         write_csv(path, self.items())
+
+
+def load_sampled_policy(path: str | Path, game: Game) -> SampledPolicy:
+    """Read a policy that `save` wrote, of any kind, to be played by the rules, without a tree."""
+    spec, _, stored = read_rows(path)
+    if spec != spec_of(game):
+        raise RunError(f"{path} is a policy for {spec}, not for {spec_of(game)}")
+    for (_, key), (_, row) in stored.items():
+        if not (abs(row.sum() - 1.0) <= 1e-6 and row.min() >= 0.0):
+            problem = f"not a probability distribution at {key!r}: {row}"
+            raise RunError(f"{path}: damaged policy: {problem}")
+    rows = {
+        where: dict(zip(names, row.tolist(), strict=True)) for where, (names, row) in stored.items()
+    }
+    return SampledPolicy(game, rows)

@@ -83,6 +83,11 @@ class Tree:
     game: Game | None = None
     offers: ClassVar[tuple[str, ...]] = ("tree", "sequences")
 
+    @cached_property
+    def rules(self) -> Game:
+        """The rules the tree was made from; loaded again if it comes from a file."""
+        return self.game or load_game(self.spec)
+
     @property
     def num_nodes(self) -> int:
         return self.player.size
@@ -205,7 +210,7 @@ class Tree:
         that follow the same one by the same action have the same number. Needs the rules.
         """
         try:
-            game = self.game or load_game(self.spec)
+            game = self.rules
         except ConfigError as error:
             advice = "build the tree from its game instead of loading it"
             raise ConfigError(

@@ -10,7 +10,7 @@ import pytest
 from counterplay import __version__
 from counterplay.cli import games
 
-COMMANDS = ["games", "algorithms", "inspect", "solve", "evaluate", "play"]
+COMMANDS = ["games", "algorithms", "inspect", "solve", "evaluate", "play", "match"]
 COMMANDS += ["run", "resume", "plot", "compare"]
 
 

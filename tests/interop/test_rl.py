@@ -65,7 +65,7 @@ def mean_rewards(env, policy, episodes):
             if over:
                 total += list(env.rewards.values())
                 break
-            infoset = tree.infoset[env._node]
+            infoset = env.seats.infoset(env._state)
             assert env.possible_agents[tree.infoset_player[infoset]] == agent
             first, last = tree.offset[infoset : infoset + 2]
             legal = tree.sequence_action[first:last]

@@ -12,6 +12,7 @@ from pytest import approx
 
 import counterplay as cp
 from counterplay.registry import SEARCHERS, load_searcher, spec_of
+from counterplay.search.evaluation import suited
 from tests.search.trees import Dice, NestedGame, nested
 
 WORKED = ((3, 12, 8), (2, 4, 6), (19, 5, 2))
@@ -305,3 +306,15 @@ def test_bad_settings(spec, message):
 def test_rules_that_cannot_be_hashed_are_fine():
     assert NestedGame.__hash__ is None
     assert cp.Minimax().search(NestedGame((1, 2))).action == 1
+
+
+def test_alpha_beta_is_told_what_is_known_of_a_game():
+    four, three = cp.load_game("connect_four(rows=4)"), cp.load_game("tic_tac_toe")
+    told = suited(four, cp.AlphaBeta(depth=3))
+    assert told == cp.AlphaBeta(3, 0.0, cp.open_lines, cp.middle_first, -1.0, 1.0)
+    own = cp.AlphaBeta(evaluate=cp.rollout(), highest=2.0)
+    assert suited(four, own).evaluate is own.evaluate
+    assert suited(four, own).highest == 2.0
+    assert suited(three, cp.AlphaBeta()) == cp.AlphaBeta(lowest=-1.0, highest=1.0)
+    assert suited(cp.load_game("grid_duel"), cp.AlphaBeta()) == cp.AlphaBeta()
+    assert suited(four, cp.MCTS()) == cp.MCTS()

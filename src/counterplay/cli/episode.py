@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from typing import Any
 
 from counterplay.game import CHANCE, TERMINAL, Game, ObservedGame, State
 
 
-def random_episode(game: Game, rng: random.Random) -> list[dict[str, Any]]:
+def random_episode(game: Game, seed: int) -> list[dict[str, Any]]:
     """The steps from the start to a terminal: players act uniformly, chance as its odds are."""
-    state = game.initial_state()
+    from counterplay.playing import play_episode
+    from counterplay.sampled import SampledPolicy
+
+    episode = play_episode(game, [SampledPolicy(game)] * game.num_players, seed)
     history: list[str] = []
     steps: list[dict[str, Any]] = []
-    while (player := game.player(state)) != TERMINAL:
-        if player == CHANCE:
-            actions, odds = zip(*game.chance_outcomes(state), strict=True)
-        else:
-            actions = tuple(game.actions(state))
-            odds = (1.0 / len(actions),) * len(actions)
-        (action,) = rng.choices(actions, odds)
+    for state, player, actions, odds, action in episode.steps:
         names = [game.action_name(state, a) for a in actions]
+        taken = game.action_name(state, action)
         steps.append(
             {
                 "history": list(history),
                 "player": player,
                 "actions": dict(zip(names, odds, strict=True)),
                 "views": [_view(game, state, p) for p in range(game.num_players)],
-                "taken": game.action_name(state, action),
+                "taken": taken,
             }
         )
-        history.append(game.action_name(state, action))
-        state = game.next_state(state, action)
-    steps.append({"history": history, "player": TERMINAL, "utilities": list(game.utilities(state))})
-    return steps
+        history.append(taken)
+    end = {"history": history, "player": TERMINAL, "utilities": list(episode.utilities)}
+    return [*steps, end]
 
 
 def _view(game: Game, state: State, player: int) -> dict[str, Any]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import random
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -19,9 +18,6 @@ from counterplay.cli.common import (
 from counterplay.cli.episode import print_step, random_episode
 from counterplay.game import CHANCE, Game, check_game
 from counterplay.registry import load_game, spec_of
-
-if TYPE_CHECKING:
-    pass
 
 NODES_PER_SECOND = 100_000  # that building takes, roughly
 MOST_CHECKED = 10_000_000  # nodes that `--check` walks before it gives up
@@ -50,7 +46,7 @@ def inspect(
     if estimate:
         facts |= _estimated(rules, seed)
     if episode:
-        steps = random_episode(rules, random.Random(seed))
+        steps = random_episode(rules, seed)
     if not (estimate or episode):
         facts |= _counted(rules)
     if json:

@@ -18,6 +18,7 @@ from counterplay.cli.convert import convert
 from counterplay.cli.evaluate import evaluate
 from counterplay.cli.games import games
 from counterplay.cli.inspect import inspect
+from counterplay.cli.match import match
 from counterplay.cli.matrix import matrix
 from counterplay.cli.play import play
 from counterplay.cli.plot import plot
@@ -39,7 +40,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 COMMANDS: tuple[Callable[..., None], ...] = (
-    *(games, algorithms, inspect, solve, evaluate, play, matrix, convert),
+    *(games, algorithms, inspect, solve, evaluate, play, match, matrix, convert),
     *(run, resume, plot, compare),
 )
 for command in COMMANDS:

@@ -1,172 +1,139 @@
-"""Episodes between a person, who types, and an opponent, who has all the other seats."""
+"""`counterplay match`: what two contestants earn against each other."""
 
 from __future__ import annotations
 
-import random
-import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict
+from math import isfinite
+from typing import TYPE_CHECKING, Annotated, Any
 
-from counterplay.cli.board import board_lines
-from counterplay.cli.opponent import Opponent
-from counterplay.game import CHANCE, TERMINAL, Game, State
+import typer
 
-HELP = """\
-  Type an action's name, enough of it to tell it apart, or its number.
-  hint  what the opponent would do in your place
-  odds  the opponent's probabilities in the last finished episode
-  ?     this help
-  q     quit"""
+from counterplay.cli.common import GameArgument, JsonOption, SeedOption, print_json, print_table
+from counterplay.cli.contestants import Contestants, searches
+from counterplay.errors import ConfigError
+from counterplay.estimate import estimate_size
+from counterplay.game import Game, title
 
+if TYPE_CHECKING:
+    from counterplay.playing import Match, Standings
 
-class QuitError(Exception):
-    """The person has had enough."""
+MOST_NODES = 3_000_000  # of a tree that is built to be exact: half a minute
 
-
-@dataclass(frozen=True)
-class Step:
-    """One action of an episode, with its probabilities if the opponent took it."""
-
-    player: int
-    name: str
-    key: str = ""
-    probabilities: dict[str, float] | None = None
+WHO = "A policy file, a searcher such as 'mcts(seconds=1)', an algorithm, or uniform."
 
 
-@dataclass
-class Match:
-    """The seats and the running score of one sitting."""
+def match(
+    a: Annotated[str, typer.Argument(metavar="A", help=WHO, show_default=False)],
+    b: Annotated[str, typer.Argument(metavar="B", help=WHO, show_default=False)],
+    game: GameArgument,
+    episodes: Annotated[
+        int | None,
+        typer.Option(min=1, help="Episodes at most.", show_default="1000, or as --width needs"),
+    ] = None,
+    width: Annotated[
+        float | None,
+        typer.Option(help="Play until the interval is this narrow.", show_default=False),
+    ] = None,
+    iterations: Annotated[
+        int | None,
+        typer.Option(min=1, help="Iterations that algorithms solve for.", show_default="1000"),
+    ] = None,
+    sampled: Annotated[
+        bool, typer.Option("--sampled", help="Play episodes even where the game can be unrolled.")
+    ] = False,
+    seed: SeedOption = 0,
+    json: JsonOption = False,
+) -> None:
+    """Print what two contestants earn against each other.
 
-    game: Game
-    opponent: Opponent
-    person: int
-    rng: random.Random
-    reveal: bool = False
-    num_episodes: int = 0
-    score: float = 0.0
-    last: list[Step] = field(default_factory=list)  # the last finished episode
+    Every seat counts the same. With more than two players, A plays one seat after the other, and
+    copies of B all others.
 
-    def play_episode(self, pause: bool) -> None:
-        """Play to the end and print it; `pause` waits for the person if it had no choice."""
-        game, state = self.game, self.game.initial_state()
-        steps: list[Step] = []
-        print(f"\nEpisode {self.num_episodes + 1}")
-        while (player := game.player(state)) != TERMINAL:
-            action, step = self.act(state, player)
-            state = game.next_state(state, action)
-            steps.append(step)
-        utilities = game.utilities(state)
-        self.last = steps
-        self.num_episodes += 1
-        self.score += utilities[self.person]
-        self.print_board(state)
-        self.print_end(utilities)
-        idle = all(step.player != self.person for step in steps)
-        if idle and pause and _ask("You had no choice this time; Enter goes on, q quits: ") == "q":
-            raise QuitError
+    The result is exact where both are policies and the game can be unrolled. Otherwise it is a mean
+    with its 95% interval, from episodes with swapped seats and the same luck. Ctrl-C ends the match
+    early: what was measured is reported.
+    """
+    from counterplay.playing import Match, head_to_head
+    from counterplay.registry import load_game, spec_of
 
-    def act(self, state: State, player: int) -> tuple[int, Step]:
-        """The next action, by chance, the person or the opponent."""
-        if player == CHANCE:
-            outcomes, odds = zip(*self.game.chance_outcomes(state), strict=True)
-            (action,) = self.rng.choices(outcomes, odds)
-            return action, Step(player, self.game.action_name(state, action))
-        actions = list(self.game.actions(state))
-        names = [self.game.action_name(state, action) for action in actions]
-        if player == self.person:
-            choice = self.choose(state, names)
-            return actions[choice], Step(player, names[choice])
-        probabilities = self.named_odds(state, player)
-        (choice,) = self.rng.choices(range(len(names)), [probabilities[name] for name in names])
-        key = self.game.infoset_key(state, player)
-        return actions[choice], Step(player, names[choice], key, probabilities)
-
-    def named_odds(self, state: State, player: int) -> dict[str, float]:
-        """What the opponent would do, by action name."""
-        odds = self.opponent.odds(state, player)
-        return {self.game.action_name(state, action): p for action, p in odds.items()}
-
-    def choose(self, state: State, names: Sequence[str]) -> int:
-        """The index of the action the person takes, asked for until it is clear."""
-        own = [re.search(r"\d*$", name)[0] for name in names]  # type: ignore[index]
-        numbers = own if len(set(own) - {""}) == len(names) else []  # as in `x4` or `bid 2`
-        numbered = not any(own)  # or numbers would mean two things
-        self.print_board(state)
-        key = self.game.infoset_key(state, self.person)
-        print(f"  You know: {key or '(nothing yet)'}")
-        print("  " + "  ".join(f"{n}) {a}" if numbered else a for n, a in enumerate(names, 1)))
-        while True:
-            answer = _ask("Your action: ")
-            fitting = [i for i, name in enumerate(names) if name.lower().startswith(answer)]
-            exact = [i for i in fitting if names[i].lower() == answer]
-            if exact:
-                return exact[0]
-            if answer == "q":
-                raise QuitError
-            if answer in ("?", "help"):
-                print(HELP)
-            elif answer == "odds":
-                self.print_opponents()
-            elif answer == "hint":
-                print(f"  {_odds(self.named_odds(state, self.person))}")
-            elif numbered and answer.isdigit() and 1 <= int(answer) <= len(names):
-                return int(answer) - 1
-            elif answer in numbers:
-                return numbers.index(answer)
-            elif answer and len(fitting) == 1:
-                return fitting[0]
-            elif answer and fitting:
-                print(f"  {answer!r} fits {', '.join(names[i] for i in fitting)}; which one?")
-            else:
-                print(f"  Choose one of {', '.join(names)}; ? shows help.")
-
-    def print_board(self, state: State) -> None:
-        for line in board_lines(self.game, state):
-            print(f"    {line}")
-
-    def print_end(self, utilities: Sequence[float]) -> None:
-        taken = ", ".join(f"{self.name(step.player)}: {step.name}" for step in self.last)
-        gains = ", ".join(f"{self.name(p)} {utility:+g}" for p, utility in enumerate(utilities))
-        print(f"  History: {taken}")
-        print(f"  Utilities: {gains}")
-        if self.reveal:
-            self.print_opponents()
-        print(f"  {self.score_line()}")
-
-    def print_opponents(self) -> None:
-        """What the opponent was about to do at each of its actions in the last episode."""
-        if not self.last:
-            print("  No episode is finished yet.")
-        for step in self.last:
-            if step.probabilities:
-                odds = _odds(step.probabilities)
-                print(f"  {self.name(step.player)} knew {step.key!r}: {odds}; took {step.name}")
-
-    def score_line(self) -> str:
-        """The person's total and mean utility so far."""
-        mean = self.score / max(self.num_episodes, 1)
-        played = f"{self.num_episodes} episode{'s' * (self.num_episodes != 1)}"
-        return f"Your score: {self.score:+g} in {played}, {mean:+.3f} per episode."
-
-    def name(self, player: int) -> str:
-        if player == CHANCE:
-            return "chance"
-        return "you" if player == self.person else f"player {player}"
+    rules = load_game(game)
+    _check(rules, episodes, width)
+    by_episodes = sampled or searches(a) or searches(b) or not _small(rules)
+    known = Contestants(rules, iterations, sampled=by_episodes)
+    contestants = known.named(a, b)
+    stopped = False
+    if by_episodes:
+        played = Match(rules, contestants, seed)
+        stopped = _play(played, episodes, width)
+        standings = played.standings()
+    else:
+        standings = head_to_head(known.tree, *contestants)
+    if json:
+        facts = {"game": spec_of(rules), "contestants": [a, b], "exact": standings.exact}
+        print_json(_without_inf({**facts, **asdict(standings), "stopped": stopped}))
+    else:
+        print(f"game  {spec_of(rules)}")
+        _print(standings, (a, b), rules.num_players)
+    if stopped:
+        raise typer.Exit(130)
 
 
-def _ask(prompt: str) -> str:
+def _check(rules: Game, episodes: int | None, width: float | None) -> None:
+    """Refuse what cannot be played before anything is solved for it."""
+    if rules.num_players < 2:
+        raise ConfigError(f"{title(rules)} has only one player; a match needs two")
+    if width is not None and not width > 0.0:
+        raise ConfigError(f"--width is {width:g}, must be positive")
+    if episodes is not None and episodes < rules.num_players:
+        least = f"{rules.num_players}: one for every seat of A"
+        raise ConfigError(f"--episodes is {episodes}, must be at least {least}")
+
+
+def _small(rules: Game) -> bool:
+    return estimate_size(rules, seconds=0.2).num_nodes <= MOST_NODES
+
+
+def _play(match: Match, episodes: int | None, width: float | None) -> bool:
+    """Play all rounds, or those until Ctrl-C; whether it came."""
+    from counterplay.cli.progress import Bar
+
     try:
-        answer = input(prompt).strip().lower()
-    except EOFError:
-        raise QuitError from None
+        with Bar("playing", "episodes", total=episodes or 0) as bar:
+            for _ in match.play(episodes, width):
+                bar.update(match.episodes)
     except KeyboardInterrupt:
-        print()  # the shell's prompt goes on a line of its own
-        raise
-    if not sys.stdin.isatty():
-        print(answer)  # a terminal has shown it already
-    return answer
+        if not match.episodes:
+            raise
+        print(f"interrupted after {match.episodes:,} episodes", file=sys.stderr)
+        return True
+    return False
 
 
-def _odds(probabilities: dict[str, float]) -> str:
-    return ", ".join(f"{name} {p:.3f}" for name, p in probabilities.items())
+def _print(standings: Standings, names: Sequence[str], num_players: int) -> None:
+    from counterplay.playing import Estimate
+
+    rows = []
+    for letter, name, score, seats in zip(
+        "AB", names, standings.scores, standings.seats, strict=True
+    ):
+        interval = [f"{score.low:+.4g} to {score.high:+.4g}"] if isinstance(score, Estimate) else []
+        digits = 6 if standings.exact else 4
+        means = [f"{seat.mean:+.{digits}g}" for seat in seats]
+        rows.append((letter, name, f"{score.mean:+.{digits}g}", *interval, *means))
+    header = ["", "contestant", "mean"] + ([] if standings.exact else ["95% interval"])
+    print_table((*header, *(f"as player {p}" for p in range(num_players))), rows)
+    if num_players > 2:
+        print("A plays one seat after the other, copies of B all others")
+    how = "exact" if standings.exact else f"{standings.episodes:,} episodes, the same luck for both"
+    print(how)
+
+
+def _without_inf(value: Any) -> Any:
+    """The value with None, which JSON knows, in place of infinities."""
+    if isinstance(value, dict):
+        return {key: _without_inf(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_inf(item) for item in value]
+    return None if isinstance(value, float) and not isfinite(value) else value

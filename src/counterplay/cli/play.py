@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
+from random import randrange
 from typing import Annotated
 
 import typer
 
 from counterplay.cli.common import GameArgument
-from counterplay.cli.match import Match, QuitError
-from counterplay.cli.opponent import named_opponent, stored_opponent
+from counterplay.cli.contestants import Contestants
+from counterplay.cli.person import QuitError, Sitting
 from counterplay.errors import ConfigError
 
 
@@ -19,7 +19,7 @@ def play(
     opponent: Annotated[
         str | None,
         typer.Option(
-            help="Who plays: alpha_beta, mcts, 'mcts(seconds=1)', ..., or an algorithm.",
+            help="Who plays: alpha_beta, 'mcts(seconds=1)', ..., uniform, or an algorithm.",
             show_default="cfr_plus",
         ),
     ] = None,
@@ -57,15 +57,13 @@ def play(
     rules = load_game(game)
     if player >= rules.num_players:
         raise ConfigError(f"--player is {player}, must be from 0 to {rules.num_players - 1}")
-    other = (
-        stored_opponent(rules, policy)
-        if policy
-        else named_opponent(rules, opponent or algorithm or "cfr_plus", iterations)
-    )
-    match = Match(rules, other, player, random.Random(seed), reveal)
+    known = Contestants(rules, iterations)
+    name = opponent or algorithm or "cfr_plus"
+    other = known.stored(policy) if policy else known.named(name)[0]
+    sitting = Sitting(rules, other, player, randrange(2**32) if seed is None else seed, reveal)
     print(f"You are player {player} of {spec_of(rules)}. ? shows help, q quits.")
     try:
-        while episodes is None or match.num_episodes < episodes:
-            match.play_episode(pause=episodes is None)
+        while episodes is None or sitting.num_episodes < episodes:
+            sitting.play_episode(pause=episodes is None)
     except QuitError:
-        print(f"\nGood-bye. {match.score_line() if match.num_episodes else ''}".rstrip())
+        print(f"\nGood-bye. {sitting.score_line() if sitting.num_episodes else ''}".rstrip())

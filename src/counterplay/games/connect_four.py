@@ -117,6 +117,15 @@ class ConnectFour:
     def search_key(self, state: State) -> tuple[int, int]:
         return state.first, state.second
 
+    def board(self, state: State) -> str:
+        columns, width = range(self.columns), len(str(self.columns - 1))
+        rows = [
+            [(MARKS + ".")[self.cell(state, row, column)] for column in columns]
+            for row in reversed(range(self.rows))
+        ]
+        lines = [*rows, [str(column) for column in columns]]
+        return "\n".join(" ".join(cell.rjust(width) for cell in line) for line in lines)
+
     def cell(self, state: State, row: int, column: int) -> int:
         """The player whose stone lies there, rows counted from the bottom, or NOBODY."""
         bit = self._bottom[column] << row

@@ -73,3 +73,7 @@ class TicTacToe:
 
     def search_key(self, state: State) -> str:
         return state.board
+
+    def board(self, state: State) -> str:
+        cells = [str(n) if mark == "." else mark for n, mark in enumerate(state.board)]
+        return "\n".join(" ".join(cells[row : row + 3]) for row in (0, 3, 6))

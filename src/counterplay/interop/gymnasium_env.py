@@ -10,8 +10,9 @@ import numpy as np
 
 from counterplay.errors import ConfigError
 from counterplay.evaluate import check_aligned, judge
-from counterplay.game import TERMINAL
+from counterplay.game import State
 from counterplay.interop.seats import Seats, needs
+from counterplay.playing import play_on
 from counterplay.policy import Policy, tree_of
 
 try:
@@ -46,53 +47,47 @@ class BestResponseEnv(gymnasium.Env[Any, Any]):
         low, high = min(0.0, float(seen.min(initial=0.0))), max(1.0, float(seen.max(initial=0.0)))
         self.observation_space = spaces.Box(low, high, (size,), np.float32)
         self.action_space = spaces.Discrete(self.seats.num_actions)
-        self._node = -1
+        self._state: State | None = None
+        self._infoset = -1  # of the player; none before and after an episode
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
-        self._node = self._run(0)
+        self._go_on(self.seats.rules.initial_state())
         return self._seen(), self._info()
 
-    def _run(self, node: int) -> int:
-        """The next node at which the player acts or the game is over."""
-        tree = self.seats.tree
-        while True:
-            node = self.seats.past_chance(node, self.np_random)
-            if tree.player[node] in (TERMINAL, self.player):
-                return node
-            infoset = tree.infoset[node]
-            first, last = tree.offset[infoset : infoset + 2]
-            node = self.seats.draw(node, self.opponents.probabilities[first:last], self.np_random)
+    def _go_on(self, state: State) -> None:
+        """Let the others act until it is the player's turn or the game is over."""
+        rules = self.seats.rules
+        others = [None if p == self.player else self.opponents for p in range(rules.num_players)]
+        _, self._state = play_on(rules, state, others, lambda player: self.np_random.random())
+        self._infoset = self.seats.infoset(self._state)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        if self._node < 0:
+        if self._state is None:
             raise ConfigError("call reset before step")
-        tree = self.seats.tree
-        if tree.player[self._node] != TERMINAL:
-            child = self.seats.child(self._node, int(action))
-            if child < 0:
-                self._node = -1
-                return self._seen(), self.lowest, True, False, {**self._info(), "illegal": True}
-            self._node = self._run(child)
-        if tree.player[self._node] != TERMINAL:
+        rules = self.seats.rules
+        if self._infoset >= 0:
+            if int(action) not in rules.actions(self._state):
+                return self._end(self.lowest, {"illegal": True})
+            self._go_on(rules.next_state(self._state, int(action)))
+        if self._infoset >= 0:
             return self._seen(), 0.0, False, False, self._info()
-        utility = float(self.seats.utilities(self._node)[self.player])
-        self._node = -1
-        return self._seen(), utility, True, False, self._info()
+        return self._end(float(rules.utilities(self._state)[self.player]), {})
 
-    def _infoset(self) -> int:
-        return int(self.seats.tree.infoset[self._node]) if self._node >= 0 else -1
+    def _end(self, reward: float, more: dict[str, Any]) -> tuple[Any, float, bool, bool, Any]:
+        self._state, self._infoset = None, -1
+        return self._seen(), reward, True, False, {**self._info(), **more}
 
     def _seen(self) -> Any:
-        infoset = self._infoset()
+        infoset = self._infoset
         rows = self.seats.observation
         return rows[infoset].copy() if infoset >= 0 else np.zeros(rows.shape[1], np.float32)
 
     def action_masks(self) -> Any:
         """Which actions are legal now [A]."""
-        infoset = self._infoset()
+        infoset = self._infoset
         rows = self.seats.mask
         return rows[infoset].copy() if infoset >= 0 else np.ones(rows.shape[1], np.int8)
 

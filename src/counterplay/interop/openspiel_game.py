@@ -10,7 +10,6 @@ import numpy as np
 from counterplay.errors import ConfigError
 from counterplay.game import CHANCE, TERMINAL, Game, ObservedGame
 from counterplay.interop.openspiel import OpenSpielGame, import_pyspiel
-from counterplay.interop.replay import rules_of
 from counterplay.registry import spec_of
 from counterplay.tree import Tree
 from counterplay.unroll import build_tree
@@ -27,7 +26,7 @@ def to_openspiel(game: Game | Tree, name: str = "") -> Any:
     """
     pyspiel = import_pyspiel()
     tree = game if isinstance(game, Tree) else build_tree(game)
-    rules = rules_of(tree)
+    rules = tree.rules
     if isinstance(rules, OpenSpielGame):
         return rules.rules
     name = name or "counterplay_" + re.sub(r"\W+", "_", spec_of(rules)).strip("_")

@@ -11,7 +11,7 @@ from counterplay.errors import ConfigError
 from counterplay.game import Game
 from counterplay.interop.openspiel import OpenSpielGame, import_pyspiel
 from counterplay.interop.openspiel_game import information_state, to_openspiel
-from counterplay.interop.replay import first_nodes, history, rules_of
+from counterplay.interop.replay import first_nodes, history, infoset_states
 from counterplay.policy import Policy, tree_of
 from counterplay.tree import Tree
 
@@ -26,7 +26,7 @@ def to_pyspiel_policy(policy: Policy, turn_based: bool = False) -> Any:
         ConfigError: the game has no information states, or two players share one.
     """
     tree = tree_of(policy)
-    rules = rules_of(tree)
+    rules = tree.rules
     if isinstance(rules, OpenSpielGame):
         kind = rules.rules.get_type()
         if not kind.provides_information_state_string:
@@ -64,7 +64,7 @@ def to_python_policy(policy: Policy) -> Any:
     import_pyspiel()
     base = importlib.import_module("open_spiel.python.policy").Policy
     tree = tree_of(policy)
-    rules = rules_of(tree)
+    rules = tree.rules
 
     class CounterplayPolicy(base):  # type: ignore[misc, valid-type]
         def __init__(self) -> None:
@@ -107,7 +107,7 @@ def from_openspiel_policy(tree: Tree, theirs: Any) -> Policy:
     turn-based form of either; dicts from information-state string to (action, probability) pairs
     are taken too.
     """
-    rules = rules_of(tree)
+    rules = tree.rules
     ask = _asker(tree, rules, theirs)
     values = np.zeros(tree.num_sequences)
     for infoset, node in enumerate(first_nodes(tree)):
@@ -136,17 +136,15 @@ def _asker(tree: Tree, rules: Game, theirs: Any) -> Any:
     in_cpp = isinstance(theirs, pyspiel.Policy)
     if in_cpp and game.get_type().dynamics == simultaneous:  # C++ policies know only one player
         game = pyspiel.convert_to_turn_based(game)
-    together = game.get_type().dynamics == simultaneous
+    if game.get_type().dynamics == simultaneous:
+        ours = infoset_states(tree)
+        return lambda infoset, node: theirs.action_probabilities(
+            ours[infoset].spiel, int(tree.infoset_player[infoset])
+        )
 
     def ask(infoset: int, node: int) -> dict[int, float]:
-        actions = history(tree, node)
-        if together:
-            ours = rules.initial_state()
-            for action in actions:
-                ours = rules.next_state(ours, action)
-            return theirs.action_probabilities(ours.spiel, int(tree.infoset_player[infoset]))
         state = game.new_initial_state()
-        for action in actions:
+        for action in history(tree, node):
             state.apply_action(action)
         return theirs.action_probabilities(state)
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from counterplay.errors import ConfigError
-from counterplay.game import TERMINAL, Game, describe_history
-from counterplay.interop.replay import history
+from counterplay.game import TERMINAL, Game, ObservedGame, State, describe_history
 from counterplay.interop.seats import Seats, needs
+from counterplay.playing import play_on
 from counterplay.tree import Tree
 
 try:
@@ -65,63 +65,59 @@ class CounterplayAEC(AECEnv):  # type: ignore[misc]
         self.terminations = dict.fromkeys(self.agents, False)
         self.truncations = dict.fromkeys(self.agents, False)
         self.infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
-        self._node, self._state = 0, self.seats.rules.initial_state()
+        self._history: list[int] = []
+        self._shown = self.seats.rules.initial_state()
         self.agent_selection = self.agents[0]
-        self._go_on(0)
+        self._go_on(self.seats.rules.initial_state())
 
-    def _visit(self, node: int) -> None:
-        """Follow the tree with the rules, which tell what everybody sees."""
-        if self.seats.observed and self.seats.tree.player[node] != TERMINAL:
-            here = self.seats.rules.initial_state()
-            for action in history(self.seats.tree, node):
-                here = self.seats.rules.next_state(here, action)
-            self._state = here
-
-    def _go_on(self, node: int) -> None:
+    def _go_on(self, state: State) -> None:
         """Let chance act, and hand over to the next player or end the game."""
-        tree = self.seats.tree
-        self._node = node = self.seats.past_chance(node, self._rng)
-        self._visit(node)
-        player = int(tree.player[node])
+        rules = self.seats.rules
+        nobody = [None] * rules.num_players
+        steps, self._state = play_on(rules, state, nobody, lambda player: self._rng.random())
+        self._history += [step.action for step in steps]
+        player = rules.player(self._state)
         if player == TERMINAL:
-            utilities = self.seats.utilities(node)
-            self.rewards = dict(zip(self.agents, utilities.tolist(), strict=True))
+            utilities = [float(utility) for utility in rules.utilities(self._state)]
+            self.rewards = dict(zip(self.agents, utilities, strict=True))
             self.terminations = dict.fromkeys(self.agents, True)
         else:
             self.agent_selection = self.possible_agents[player]
+            self._shown = self._state  # also after the end, where rules describe no views
 
     def step(self, action: int | None) -> None:
         agent = self.agent_selection
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)
             return
-        child = self.seats.child(self._node, -1 if action is None else int(action))
-        if child < 0:
+        rules = self.seats.rules
+        if action is None or int(action) not in rules.actions(self._state):
             legal = np.flatnonzero(self.observe(agent)["action_mask"]).tolist()
             raise ConfigError(f"action {action} is not legal for {agent}, only {legal}")
+        self._history.append(int(action))
         self._cumulative_rewards[agent] = 0.0
         self._clear_rewards()
-        self._go_on(child)
+        self._go_on(rules.next_state(self._state, int(action)))
         if self.terminations[agent]:
             self.agent_selection = self.agents[0]
         self._accumulate_rewards()
 
     def observe(self, agent: str) -> dict[str, Any]:
         seats, player = self.seats, self.possible_agents.index(agent)
-        infoset = int(seats.tree.infoset[self._node])
-        acts = infoset >= 0 and seats.tree.infoset_player[infoset] == player
-        if acts:
+        now = seats.rules.player(self._state)
+        if now == player:
+            infoset = seats.infoset(self._state)
             seen, mask = seats.observation[infoset], seats.mask[infoset]
         else:
             seen, mask = np.zeros_like(seats.observation[0]), np.zeros_like(seats.mask[0])
-            if seats.observed:
-                seen = np.array(seats.rules.observation(self._state, player), np.float32)  # type: ignore[attr-defined]
+            if isinstance(seats.rules, ObservedGame):
+                seen = np.array(seats.rules.observation(self._shown, player), np.float32)
         return {"observation": seen.copy(), "action_mask": mask.copy()}
 
     def render(self) -> str | None:
         if self.render_mode != "ansi":
             return None
-        return describe_history(self.seats.rules, history(self.seats.tree, self._node))
+        return describe_history(self.seats.rules, self._history)
 
     def close(self) -> None:
         """Nothing is open."""

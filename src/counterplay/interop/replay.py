@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
-from counterplay.game import Game, State
-from counterplay.registry import load_game
+from counterplay.game import State
 from counterplay.tree import Ints, Tree
 
 
-def rules_of(tree: Tree) -> Game:
-    """The rules a tree was made from; loaded again if it comes from a file."""
-    return tree.game or load_game(tree.spec)
+def states(tree: Tree) -> Iterator[State]:
+    """The state of every node [N], in level order; only those of a level or two are kept."""
+    ahead = {0: tree.rules.initial_state()}
+    for node in range(tree.num_nodes):
+        state = ahead.pop(node)
+        for child in range(*tree.child_offset[node : node + 2].tolist()):
+            ahead[child] = tree.rules.next_state(state, int(tree.action[child]))
+        yield state
+
+
+def infoset_states(tree: Tree) -> list[State]:
+    """A state in each infoset [I], its first in level order."""
+    found: dict[int, State] = {}
+    for infoset, state in zip(tree.infoset.tolist(), states(tree), strict=True):
+        found.setdefault(infoset, state)
+    return [found[infoset] for infoset in range(tree.num_infosets)]
 
 
 def first_nodes(tree: Tree) -> Ints:
@@ -29,15 +41,3 @@ def history(tree: Tree, node: int) -> list[int]:
         actions.append(int(tree.action[node]))
         node = int(tree.parent[node])
     return actions[::-1]
-
-
-def infoset_states(tree: Tree) -> list[State]:
-    """A state of the rules in each infoset."""
-    rules = rules_of(tree)
-    states: list[Any] = []
-    for node in first_nodes(tree):
-        state = rules.initial_state()
-        for action in history(tree, int(node)):
-            state = rules.next_state(state, action)
-        states.append(state)
-    return states

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from counterplay.errors import ConfigError
-from counterplay.game import CHANCE, Game, ObservedGame
-from counterplay.interop.replay import infoset_states, rules_of
-from counterplay.tree import Floats, Tree
+from counterplay.game import Game, ObservedGame, State
+from counterplay.interop.replay import infoset_states
+from counterplay.tree import Tree
 from counterplay.unroll import build_tree
 
 MOST_ACTIONS = 100_000
@@ -24,7 +24,7 @@ class Seats:
 
     def __init__(self, game: Game | Tree):
         self.tree = tree = game if isinstance(game, Tree) else build_tree(game)
-        self.rules = rules_of(tree)
+        self.rules = tree.rules
         actions = tree.sequence_action
         self.num_actions = int(actions.max(initial=0)) + 1
         if actions.min(initial=0) < 0 or self.num_actions > MOST_ACTIONS:
@@ -34,7 +34,6 @@ class Seats:
             )
         self.mask = np.zeros((tree.num_infosets, self.num_actions), np.int8)
         self.mask[np.repeat(np.arange(tree.num_infosets), tree.num_actions), actions] = 1
-        self.observed = isinstance(self.rules, ObservedGame)
         self.observation = self._observations()
 
     def _observations(self) -> Any:
@@ -46,31 +45,10 @@ class Seats:
         size = int(np.diff(tree.player_infoset).max())
         return np.eye(size, dtype=np.float32)[tree.infoset_row]
 
-    def child(self, node: int, action: int) -> int:
-        """The node after an action, given by its number; -1 if that is not legal."""
-        tree = self.tree
-        infoset = tree.infoset[node]
-        legal = tree.sequence_action[tree.offset[infoset] : tree.offset[infoset + 1]]
-        place = np.flatnonzero(legal == action)
-        return int(tree.child_offset[node] + place[0]) if place.size else -1
-
-    def draw(self, node: int, odds: Floats, rng: Any) -> int:
-        """A child of the node, drawn with those odds."""
-        place = int(np.searchsorted(np.cumsum(odds), rng.random() * odds.sum(), side="right"))
-        last = int(np.flatnonzero(odds)[-1])  # rounding must not lead past the possible
-        return int(self.tree.child_offset[node]) + min(place, last)
-
-    def past_chance(self, node: int, rng: Any) -> int:
-        """The node once chance has acted, and acted again."""
-        tree = self.tree
-        while tree.player[node] == CHANCE:
-            first, last = tree.child_offset[node : node + 2]
-            node = self.draw(node, tree.chance[first:last], rng)
-        return node
-
-    def utilities(self, node: int) -> Floats:
-        """What everyone gets at a terminal node."""
-        return self.tree.utility[np.searchsorted(self.tree.terminals, node)]
+    def infoset(self, state: State) -> int:
+        """Where the player to act stands; -1 at the end."""
+        player = self.rules.player(state)
+        return self.tree.find(self.rules.infoset_key(state, player), player) if player >= 0 else -1
 
 
 def needs(extra: str, name: str) -> ConfigError:

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
 from functools import lru_cache
+from typing import Any
 
 from counterplay.errors import ConfigError, GameError
 from counterplay.game import CHANCE, TERMINAL, Game, ObservedGame, State
 from counterplay.games.connect_four import ConnectFour
 from counterplay.registry import spec_of
+from counterplay.search.alpha_beta import AlphaBeta
 from counterplay.search.searching import Evaluation, utility
 
 DefaultPolicy = Callable[[Game, State, random.Random], int]  # the action to take at a state
@@ -94,6 +97,30 @@ def middle_first(game: Game, state: State) -> list[int]:
     if not isinstance(game, ConnectFour):
         raise ConfigError(f"middle_first is about connect_four, not {spec_of(game)}")
     return sorted(game.actions(state), key=lambda column: abs(2 * column - game.columns + 1))
+
+
+SUITED: dict[str, dict[str, Any]] = {  # by game: what alpha-beta leaves open
+    "connect_four": {
+        "evaluate": open_lines,
+        "order": middle_first,
+        "lowest": -1.0,
+        "highest": 1.0,
+    },
+    "tic_tac_toe": {"lowest": -1.0, "highest": 1.0},
+}
+
+
+def suited(game: Game, searcher: Any) -> Any:
+    """The searcher with what is known of the game: its bounds, a guess, an order of actions.
+
+    Settings of its own stay, and so does Monte Carlo search, which needs no guess.
+    """
+    if isinstance(searcher, AlphaBeta):
+        unset = {field.name: field.default for field in fields(searcher)}
+        known = SUITED.get(spec_of(game).split("(")[0], {})
+        open_ones = {key: known[key] for key in known if getattr(searcher, key) == unset[key]}
+        return replace(searcher, **open_ones)
+    return searcher
 
 
 @lru_cache(maxsize=64)

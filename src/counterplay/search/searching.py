@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, wraps
 from typing import Any, Protocol, runtime_checkable
 
@@ -38,6 +38,27 @@ class Searcher(Protocol):
     """Settings as fields of a frozen dataclass, and this method."""
 
     def search(self, game: Game, state: State | None = None) -> Found: ...
+
+
+@dataclass(frozen=True)
+class SearchPolicy:
+    """A searcher in a seat: it looks ahead anew at every state and takes the best action found."""
+
+    game: Game
+    searcher: Any  # a Searcher, which is a dataclass
+
+    def __post_init__(self) -> None:
+        start(self.game, None)  # complains about hidden information before the first action
+
+    def odds(self, state: State, player: int) -> list[float]:
+        found = self.searcher.search(self.game, state).action
+        return [float(action == found) for action in self.game.actions(state)]
+
+    def fresh(self, seed: int) -> SearchPolicy:
+        """The same with another seed; itself where neither seed nor clock has a say."""
+        if hasattr(self.searcher, "seed"):
+            return replace(self, searcher=replace(self.searcher, seed=seed))
+        return replace(self) if getattr(self.searcher, "seconds", 0.0) else self
 
 
 @runtime_checkable

@@ -60,7 +60,7 @@ class MonteCarlo:
         """The average of all iterations, and the last iterate, the first worker's."""
         if isinstance(arena, SampledGame):
             sums = {"average": memory.policy_sum, "current": memory.policy}
-            return {name: SampledPolicy(arena, memory, total) for name, total in sums.items()}
+            return {name: SampledPolicy.of(arena, memory, total) for name, total in sums.items()}
         return {
             "average": normalised_policy(arena, memory.policy_sum.sum(axis=0)),
             "current": Policy(arena, memory.policy[0, : arena.num_sequences]),

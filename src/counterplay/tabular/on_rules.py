@@ -13,12 +13,11 @@ from functools import cache
 from types import FunctionType, ModuleType
 from typing import Any
 
+from counterplay import splitmix
 from counterplay.kernels.bundles import Arena, Scratch, Table
 from counterplay.sampled import SampledGame
 from counterplay.tabular.sampled_memory import SampledMemory
 from counterplay.tabular.sampled_nodes import SampledNodes
-
-MASK = (1 << 64) - 1
 
 
 def sample_rules(
@@ -61,24 +60,7 @@ def plain(module: ModuleType, **replaced: Callable[..., Any]) -> dict[str, Any]:
 
 @cache
 def _plain(module: str) -> dict[str, Any]:
-    return plain(sys.modules[module], mix=python_mix, start=python_start, draw=python_draw)
-
-
-def python_mix(bits: int) -> int:
-    """`draws.mix` without NumPy's fixed-size integers."""
-    bits = ((bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-    bits = ((bits ^ (bits >> 27)) * 0x94D049BB133111EB) & MASK
-    return bits ^ (bits >> 31)
-
-
-def python_start(seed: int, t: int, stream: int, rng: list[int]) -> None:
-    """`draws.start`: the same draws, bit for bit."""
-    golden = 0x9E3779B97F4A7C15
-    mixed = python_mix((seed + golden * t) & MASK)
-    rng[0] = python_mix((mixed + golden * stream) & MASK)
-
-
-def python_draw(rng: list[int]) -> float:
-    """`draws.draw`: the same draws, bit for bit."""
-    rng[0] = (rng[0] + 0x9E3779B97F4A7C15) & MASK
-    return float((python_mix(rng[0]) >> 11) * 2.0**-53)
+    same: dict[str, Callable[..., Any]] = {
+        name: getattr(splitmix, name) for name in ("mix", "start", "draw")
+    }
+    return plain(sys.modules[module], **same)
