@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -48,26 +49,45 @@ class SizeReport:
         return {"infosets": self.num_infosets, "touched": self.touched, "bytes": self.num_bytes}
 
 
+class MetRows(Mapping[tuple[int, str], dict[str, float]]):
+    """Action name -> probability by (player, infoset key), made of weights when asked for.
+
+    The infosets may grow later; what was met until now is what this knows.
+    """
+
+    def __init__(self, infosets: dict[tuple[int, str], tuple[int, tuple[str, ...]]], weights: Any):
+        self.infosets, self.weights, self.count = infosets, weights[:], len(infosets)
+
+    def __getitem__(self, where: tuple[int, str]) -> dict[str, float]:
+        first, names = self.infosets[where]
+        row = self.weights[first : first + len(names)].tolist()
+        if not row:
+            raise KeyError(where)
+        total = sum(row)
+        row = [x / total if total > 0.0 else 1.0 / len(row) for x in row]
+        return dict(zip(names, row, strict=True))
+
+    def __iter__(self) -> Iterator[tuple[int, str]]:
+        return islice(self.infosets, self.count)
+
+    def __len__(self) -> int:
+        return self.count
+
+
 class SampledPolicy:
     """The policy at every infoset met: `policy["Qs:cr|Kh:"]` as in `Policy`; uniform elsewhere.
 
     Without rows it is uniform play, on any game.
     """
 
-    def __init__(self, game: Game, rows: dict[tuple[int, str], dict[str, float]] | None = None):
-        self.game, self.rows = game, rows or {}
+    def __init__(self, game: Game, rows: Mapping[tuple[int, str], dict[str, float]] | None = None):
+        self.game, self.rows = game, rows if rows is not None else {}
         self.spec, self.num_players = spec_of(game), game.num_players
 
     @classmethod
     def of(cls, rules: SampledGame, memory: Any, weights: Any) -> SampledPolicy:
         """The policy proportional to weights that stand as the memory says."""
-        rows = {}
-        for where, (first, names) in memory.infosets.items():
-            row = weights[first : first + len(names)].tolist()
-            total = sum(row)
-            row = [x / total if total > 0.0 else 1.0 / len(row) for x in row]
-            rows[where] = dict(zip(names, row, strict=True))
-        return cls(rules.game, rows)
+        return cls(rules.game, MetRows(memory.infosets, weights))
 
     def odds(self, state: State, player: int) -> list[float]:
         """The probabilities of the player's actions at a state, as `playing` asks for them."""
