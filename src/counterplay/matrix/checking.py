@@ -130,7 +130,7 @@ def verified_joint(
     form: NormalForm, joint: Floats, coarse: bool, method: str
 ) -> CorrelatedEquilibrium:
     """The (coarse) correlated equilibrium, or a RunError if some deviation gains too much."""
-    joint = _normalised(np.where(joint > 1e-14, joint, 0.0)).reshape(form.shape)
+    joint = _normalised(joint).reshape(form.shape)
     found = (_coarse_deviations if coarse else _correlated_deviations)(form, joint)
     _refuse(form, found, joint, method)
     values = (form.utility * joint).reshape(form.num_players, -1).sum(axis=1)
@@ -140,7 +140,8 @@ def verified_joint(
 def _normalised(weights: Floats) -> Floats:
     """Probabilities: what rounding left below zero is cut off."""
     weights = np.maximum(weights, 0.0)
-    return weights / weights.sum()
+    total = weights.sum()
+    return weights / total if total > 0.0 else np.full(weights.shape, 1.0 / weights.size)
 
 
 def _cleaned(form: NormalForm, profile: Profile) -> Profile:

@@ -21,8 +21,9 @@ class Equilibria:
     """Every extreme equilibrium, and whether the game is degenerate.
 
     A degenerate game, in which some mixture has more best responses than actions of its own, may
-    have infinitely many equilibria. They are the mixtures of listed ones that share the mixture of
-    one player, or more generally of listed mixtures that are all equilibria with each other.
+    have infinitely many equilibria: if listed ones share the mixture of one player, mixtures of
+    them are equilibria, and more generally all mixtures of listed mixtures that are all equilibria
+    with each other.
     """
 
     equilibria: tuple[Equilibrium, ...]
