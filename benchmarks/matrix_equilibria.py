@@ -14,6 +14,7 @@ import sys
 import time
 from fractions import Fraction
 from itertools import combinations
+from math import lcm
 
 import numpy as np
 
@@ -22,45 +23,51 @@ import counterplay as cp
 Matrix = list[list[Fraction]]
 
 
-def solved(matrix: Matrix, right: list[Fraction]) -> list[Fraction] | None:
-    """The solution of linear equations, by elimination; None if it is not unique."""
-    rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
+def solved(rows: list[list[int]]) -> tuple[list[int], int]:
+    """Numerators and denominator of the solution of linear equations, the right sides last.
+
+    By elimination without fractions; the denominator is 0 if the solution is not unique.
+    """
+    last = 1
     for column in range(len(rows)):
         pivot = next((r for r in range(column, len(rows)) if rows[r][column]), None)
         if pivot is None:
-            return None
+            return [], 0
         rows[column], rows[pivot] = rows[pivot], rows[column]
-        lead = rows[column]
+        lead, element = rows[column], rows[column][column]
         for r, row in enumerate(rows):
-            if r != column and row[column]:
-                ratio = row[column] / lead[column]
-                rows[r] = [a - ratio * b for a, b in zip(row, lead, strict=True)]
-    return [row[-1] / row[column] for column, row in enumerate(rows)]
+            if r != column:
+                ratio = row[column]
+                rows[r] = [
+                    (a * element - ratio * b) // last for a, b in zip(row, lead, strict=True)
+                ]
+        last = element
+    sign = 1 if last > 0 else -1
+    return [sign * row[-1] for row in rows], abs(last)
 
 
-def extreme_mixtures(matrix: Matrix) -> dict[tuple[Fraction, ...], tuple[set[int], set[int]]]:
+def extreme_mixtures(given: Matrix) -> dict[tuple[Fraction, ...], tuple[set[int], set[int]]]:
     """The vertices of {mixtures x and v with x' matrix <= v}: what is played, the best columns.
 
     Where a support S and as many columns T determine x and v by x_S' matrix[S, T] = v, sum x = 1.
     """
-    num_rows, num_columns = len(matrix), len(matrix[0])
+    num_rows, num_columns = len(given), len(given[0])
+    common = lcm(*(value.denominator for row in given for value in row))
+    matrix = [[int(value * common) for value in row] for row in given]
     found = {}
     for size in range(1, min(num_rows, num_columns) + 1):
         for support in combinations(range(num_rows), size):
             for tight in combinations(range(num_columns), size):
-                system = [[matrix[i][j] for i in support] + [Fraction(-1)] for j in tight]
-                system.append([Fraction(1)] * size + [Fraction(0)])
-                solution = solved(system, [Fraction(0)] * size + [Fraction(1)])
-                if solution is None or min(solution[:-1]) < 0:
+                system = [[*(matrix[i][j] for i in support), -1, 0] for j in tight]
+                solution, total = solved([*system, [1] * size + [0, 1]])
+                if not total or min(solution[:-1]) < 0:
                     continue
-                x = [Fraction(0)] * num_rows
-                for i, probability in zip(support, solution, strict=False):
-                    x[i] = probability
+                x = dict(zip(support, solution, strict=False))
                 worth = [sum(x[i] * matrix[i][j] for i in support) for j in range(num_columns)]
                 if max(worth) == solution[-1]:
-                    played = {i for i, probability in enumerate(x) if probability}
+                    mixture = tuple(Fraction(x.get(i, 0), total) for i in range(num_rows))
                     best = {j for j, value in enumerate(worth) if value == solution[-1]}
-                    found[tuple(x)] = (played, best)
+                    found[mixture] = ({i for i in support if x[i]}, best)
     return found
 
 
