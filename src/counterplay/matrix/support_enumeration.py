@@ -13,7 +13,7 @@ from counterplay.matrix.exact import Tableau, integers, vertices
 from counterplay.matrix.normal_form import NormalForm
 from counterplay.tree import Floats
 
-MOST_ENTRIES = 8_000_000  # of all tableaus, if there are as many as there can be; a few seconds
+MOST_ENTRIES = 12_000_000  # of all tableaus, if there are as many as can be; some seconds
 
 
 @dataclass(frozen=True)
