@@ -32,9 +32,8 @@ def test_reference_cases():
     assert found.mixture == approx([0, 0.5, 0.5])
 
 
-def test_openspiel_agrees():
+def test_openspiel_agrees(lp_solver):
     pyspiel = pytest.importorskip("pyspiel")
-    lp_solver = pytest.importorskip("open_spiel.python.algorithms.lp_solver")
     for seed in range(10):
         rng = np.random.default_rng(seed)
         first, second = rng.integers(0, 4, (2, 4, 3)).astype(float)

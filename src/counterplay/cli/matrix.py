@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from counterplay.cli.common import JsonOption, SeedOption, print_json, print_table
-from counterplay.errors import ConfigError
+from counterplay.errors import ConfigError, RunError
 
 if TYPE_CHECKING:
     from counterplay.matrix.checking import CorrelatedEquilibrium
@@ -72,7 +72,7 @@ def matrix(
         for part in (partial(_dominated, form, weak), partial(_correlated, form)):
             try:
                 facts |= part()
-            except ConfigError as error:  # too large for this part, not for the others
+            except (ConfigError, RunError) as error:  # too much for this part, not for the others
                 facts["skipped"].append(str(error))
     if json:
         print_json(facts)

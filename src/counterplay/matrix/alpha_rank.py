@@ -64,7 +64,9 @@ def single_population_alpha_rank(
     _check(form, alpha, population)
     if alpha == np.inf:
         raise ConfigError("alpha is inf, must be finite for one population")
-    if form.num_players != 2 or not np.allclose(form.utility[0], form.utility[1].T):
+    first, second = form.utility[0], form.utility[1].T
+    alike = first.shape == second.shape and np.abs(first - second).max() <= 1e-9 * form.spread[0]
+    if form.num_players != 2 or not alike:
         raise ConfigError("one population needs a symmetric game of two players")
     utility, count = form.utility[0], form.shape[0]
     k = np.arange(1, population)

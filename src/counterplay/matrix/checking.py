@@ -15,7 +15,11 @@ from counterplay.errors import RunError
 from counterplay.matrix.normal_form import NormalForm, Profile, check_joint, check_profile
 from counterplay.tree import Floats
 
-TOLERANCE = 1e-7  # largest gain of a deviation accepted, in units of the player's utility range
+# Gains are accepted as rounding up to these parts of what the player forgoes, in the mean, by not
+# knowing what the others will do; and of the mean size of its utilities, as floats are rounded too.
+# Neither depends on units, nor on how large utilities are where nobody goes.
+TOLERANCE, ROUNDING = 1e-8, 2.0**-46
+NOTHING = 1e-12  # probability that a solver may leave on an action that is no best response
 
 
 @dataclass(frozen=True)
@@ -48,13 +52,19 @@ class CorrelatedEquilibrium:
 
 def nash_deviation(form: NormalForm, profile: Sequence[Any]) -> Deviation:
     """The best deviation from a profile: max over i and b of u_i(b, profile_-i) - u_i(profile)."""
-    mixtures = check_profile(form, profile)
+    return _worst(_nash_deviations(form, check_profile(form, profile)))
+
+
+def _nash_deviations(form: NormalForm, profile: Profile) -> list[Deviation]:
+    """The best deviation of each player."""
     found = []
-    for player, mixture in enumerate(mixtures):
-        values = form.lowered.action_values(player, mixtures)
+    for player, mixture in enumerate(profile):
+        values = form.relative.action_values(player, profile)
         action = int(values.argmax())
-        found.append(Deviation(float(values[action] - mixture @ values), player, action))
-    return _worst(found)
+        # a sum of losses, none negative: rounding cannot make a gain of what is none
+        gain = float(mixture @ (values[action] - values))
+        found.append(Deviation(gain, player, action))
+    return found
 
 
 def correlated_deviation(form: NormalForm, joint: Any) -> Deviation:
@@ -62,18 +72,21 @@ def correlated_deviation(form: NormalForm, joint: Any) -> Deviation:
 
     max over i, a, b of   sum over a_-i of   joint(a, a_-i) * (u_i(b, a_-i) - u_i(a, a_-i))
     """
-    distribution = check_joint(form, joint)
+    return _worst(_correlated_deviations(form, check_joint(form, joint)))
+
+
+def _correlated_deviations(form: NormalForm, joint: Floats) -> list[Deviation]:
     found = []
     for player in range(form.num_players):
-        table = form.lowered.table(player)
-        weight = np.moveaxis(distribution, player, 0).reshape(table.shape)
+        table = form.relative.table(player)
+        weight = np.moveaxis(joint, player, 0).reshape(table.shape)
         value = weight @ table.T  # [recommended, played]
         gain = value - value.diagonal()[:, None]
         recommended, action = np.unravel_index(int(gain.argmax()), gain.shape)
         found.append(
             Deviation(float(gain[recommended, action]), player, int(action), int(recommended))
         )
-    return _worst(found)
+    return found
 
 
 def coarse_deviation(form: NormalForm, joint: Any) -> Deviation:
@@ -81,14 +94,17 @@ def coarse_deviation(form: NormalForm, joint: Any) -> Deviation:
 
     max over i, b of   sum over a of   joint(a) * (u_i(b, a_-i) - u_i(a))
     """
-    distribution = check_joint(form, joint)
+    return _worst(_coarse_deviations(form, check_joint(form, joint)))
+
+
+def _coarse_deviations(form: NormalForm, joint: Floats) -> list[Deviation]:
     found = []
     for player in range(form.num_players):
-        table = form.lowered.table(player)
-        weight = np.moveaxis(distribution, player, 0).reshape(table.shape)
+        table = form.relative.table(player)
+        weight = np.moveaxis(joint, player, 0).reshape(table.shape)
         gain = table @ weight.sum(axis=0) - (weight * table).sum()
         found.append(Deviation(float(gain.max()), player, int(gain.argmax())))
-    return _worst(found)
+    return found
 
 
 def _worst(found: list[Deviation]) -> Deviation:
@@ -98,16 +114,16 @@ def _worst(found: list[Deviation]) -> Deviation:
 
 def verified(form: NormalForm, profile: Profile, method: str) -> Equilibrium:
     """The equilibrium, or a RunError if some deviation gains more than rounding explains."""
-    profile = tuple(_normalised(mixture) for mixture in profile)
-    deviation = nash_deviation(form, profile)
-    _refuse(form, deviation, method)
-    return Equilibrium(profile, form.values(profile), deviation.gain)
+    profile = _cleaned(form, tuple(_normalised(mixture) for mixture in profile))
+    found = _nash_deviations(form, profile)
+    _refuse(form, found, form.joint(profile), method)
+    return Equilibrium(profile, form.values(profile), _worst(found).gain)
 
 
 def is_nash(form: NormalForm, profile: Profile) -> bool:
     """Whether no deviation gains more than rounding explains."""
-    deviation = nash_deviation(form, profile)
-    return bool(deviation.gain <= TOLERANCE * form.spread[deviation.player])
+    found, joint = _nash_deviations(form, profile), form.joint(profile)
+    return not any(_unexplained(form, one, joint) for one in found)
 
 
 def verified_joint(
@@ -115,21 +131,41 @@ def verified_joint(
 ) -> CorrelatedEquilibrium:
     """The (coarse) correlated equilibrium, or a RunError if some deviation gains too much."""
     joint = _normalised(joint).reshape(form.shape)
-    deviation = (coarse_deviation if coarse else correlated_deviation)(form, joint)
-    _refuse(form, deviation, method)
+    found = (_coarse_deviations if coarse else _correlated_deviations)(form, joint)
+    _refuse(form, found, joint, method)
     values = (form.utility * joint).reshape(form.num_players, -1).sum(axis=1)
-    return CorrelatedEquilibrium(joint, values, deviation.gain)
+    return CorrelatedEquilibrium(joint, values, _worst(found).gain)
 
 
 def _normalised(weights: Floats) -> Floats:
     """Probabilities: what rounding left below zero is cut off."""
-    weights = np.where(weights > 1e-14, weights, 0.0)
-    return weights / weights.sum()
+    weights = np.maximum(weights, 0.0)
+    total = weights.sum()
+    return weights / total if total > 0.0 else np.full(weights.shape, 1.0 / weights.size)
 
 
-def _refuse(form: NormalForm, deviation: Deviation, method: str) -> None:
-    if deviation.gain > TOLERANCE * form.spread[deviation.player]:
-        raise RunError(
-            f"{method} was not accurate enough: player {deviation.player} would gain "
-            f"{deviation.gain:.2e} by playing {deviation.action}"
-        )
+def _cleaned(form: NormalForm, profile: Profile) -> Profile:
+    """The profile without next to nothing on actions that are no best responses."""
+    cleaned = []
+    for player, mixture in enumerate(profile):
+        values = form.relative.action_values(player, profile)
+        worse = values < values.max() * (1.0 + TOLERANCE)
+        cleaned.append(_normalised(np.where(worse & (mixture < NOTHING), 0.0, mixture)))
+    return tuple(cleaned)
+
+
+def _unexplained(form: NormalForm, deviation: Deviation, joint: Floats) -> bool:
+    """Whether a deviation gains more than rounding explains."""
+    forgone = -(form.relative.utility[deviation.player] * joint).sum()
+    size = (np.abs(form.utility[deviation.player]) * joint).sum()
+    return bool(deviation.gain > TOLERANCE * forgone + ROUNDING * size)
+
+
+def _refuse(form: NormalForm, found: list[Deviation], joint: Floats, method: str) -> None:
+    for one in found:
+        if _unexplained(form, one, joint):
+            raise RunError(
+                f"{method} was not accurate enough: player {one.player} would gain {one.gain:.2e} "
+                f"by playing {one.action}; its utilities range over more than floats hold, or are "
+                "tied too closely"
+            )

@@ -14,6 +14,7 @@ from counterplay.tree import Floats
 
 WELFARE, ENTROPY = "welfare", "entropy"
 MOST_ENTRIES = 5_000_000  # of the constraints
+ROUNDS = 3  # of the dual of the most random equilibrium
 
 
 def correlated_equilibrium(
@@ -53,13 +54,14 @@ def _optimum(form: NormalForm, objective: str | int, coarse: bool) -> Correlated
             f"{name} would have {entries:,} entries in its constraints, at most {MOST_ENTRIES:,} "
             "are taken; learners find approximate ones of larger games"
         )
-    gains = (_coarse_gains if coarse else _gains)(form)
+    gains, size = _balanced((_coarse_gains if coarse else _gains)(form))
     if weight is None:
-        joint = _most_random(gains, form.num_joint, name)
+        joint = _most_random(gains, size, name)
     else:
-        ones = (np.ones((1, form.num_joint)), np.ones(1))
         bound = (gains, np.zeros(gains.shape[0])) if gains.shape[0] else None
-        joint = solve_lp(-weight.ravel(), upper=bound, equal=ones, what=name).x
+        goal = -weight.ravel() * size
+        equal = (size[None, :] / size.max(), np.array([1.0 / size.max()]))
+        joint = size * solve_lp(goal, upper=bound, equal=equal, what=name).x
     return verified_joint(form, joint, coarse, name)
 
 
@@ -68,7 +70,7 @@ def _weight(form: NormalForm, objective: str | int) -> Floats | None:
     if objective == ENTROPY:
         return None
     if objective == WELFARE:
-        return (form.lowered.utility.sum(axis=0) / form.spread.max()).ravel()
+        return (form.lowered.utility / form.spread.max()).sum(axis=0).ravel()
     if isinstance(objective, int) and 0 <= objective < form.num_players:
         return form.unit[objective].ravel()
     known = f"'welfare', 'entropy' or a player from 0 to {form.num_players - 1}"
@@ -83,7 +85,7 @@ def _gains(form: NormalForm) -> Any:
     rows, columns, values = [], [], []
     row = 0
     for player, count in enumerate(form.shape):
-        table = np.moveaxis(form.unit[player], player, 0).reshape(count, -1)
+        table = form.relative.table(player) / form.spread[player]
         index = np.moveaxis(joint, player, 0).reshape(count, -1)
         for recommended in range(count):
             for action in range(count):
@@ -105,25 +107,47 @@ def _coarse_gains(form: NormalForm) -> Any:
 
     rows = []
     for player, count in enumerate(form.shape):
-        utility = form.unit[player]
+        utility = form.relative.utility[player] / form.spread[player]
         for action in range(count):
             committed = np.take(utility, [action], axis=player)
             rows.append((committed - utility).ravel())
     return csr_array(np.array(rows))
 
 
-def _most_random(gains: Any, num_joint: int, name: str) -> Floats:
-    """The q with gains q <= 0 of largest entropy.
+def _balanced(gains: Any) -> tuple[Any, Floats]:
+    """The inequalities in numbers that are alike: joint actions with much to gain count in less.
+
+    Rows may be divided by anything, since they are compared with 0, and each joint action may be
+    measured in units of its own: those are returned too. So the accuracy of a linear programme is
+    that of every single inequality, however large utilities are elsewhere (Ruiz, 2001).
+    """
+    from scipy.sparse import coo_array
+
+    parts = gains.tocoo()
+    places, entries = (parts.row, parts.col), np.abs(parts.data)
+    units = [np.ones(count) for count in gains.shape]
+    for _ in range(10):
+        scaled = entries / (units[0][places[0]] * units[1][places[1]])
+        for unit, place in zip(units, places, strict=True):
+            largest = np.zeros(unit.size)
+            np.maximum.at(largest, place, scaled)
+            unit *= np.sqrt(np.where(largest > 0.0, largest, 1.0))
+    values = parts.data / (units[0][places[0]] * units[1][places[1]])
+    return coo_array((values, places), shape=gains.shape).tocsr(), 1.0 / units[1]
+
+
+def _most_random(gains: Any, size: Floats, name: str) -> Floats:
+    """The q = size r with gains r <= 0 of largest entropy.
 
     A joint action that is impossible in every equilibrium is left out first. On the others the
     dual problem has a solution: with l >= 0 per inequality,
 
         minimise log sum over a of exp(-(gains' l)(a)),   q(a) proportional to exp(-(gains' l)(a))
     """
-    possible = _possible(gains, num_joint, name)
-    matrix = gains[:, possible].toarray()
+    possible = _possible(gains, size.size, name)
+    matrix = gains[:, possible].toarray() / size[possible]
     matrix = matrix[np.abs(matrix).max(axis=1, initial=0.0) > 0.0]
-    joint = np.zeros(num_joint)
+    joint = np.zeros(size.size)
     joint[possible] = _dual(matrix) if matrix.size else 1.0 / possible.size
     return joint
 
@@ -148,7 +172,25 @@ def _possible(gains: Any, num_joint: int, name: str) -> Any:
 
 
 def _dual(matrix: Floats) -> Floats:
-    """The distribution at the solution of the dual, by L-BFGS-B and then projected Newton steps."""
+    """The distribution at the solution of the dual.
+
+    A row counts in units of the mean size of its entries, which depends on the distribution: so it
+    is solved again, from where it was, until these are right.
+    """
+    joint = np.full(matrix.shape[1], 1.0 / matrix.shape[1])
+    point = np.zeros(matrix.shape[0])
+    for _ in range(ROUNDS):
+        mean = np.maximum(np.abs(matrix) @ joint, 1e-6 * np.abs(matrix).max(axis=1))
+        matrix, point = matrix / mean[:, None], point * mean
+        point = _minimised(matrix, point)
+        joint = _log_sum(-point @ matrix)[1]
+        if np.abs(mean - 1.0).max() < 0.1:
+            break
+    return joint
+
+
+def _minimised(matrix: Floats, start: Floats) -> Floats:
+    """The multipliers of the dual, by L-BFGS-B and then projected Newton steps."""
     from scipy.optimize import minimize
 
     def value_and_slope(multiplier: Floats) -> tuple[float, Floats]:
@@ -158,12 +200,7 @@ def _dual(matrix: Floats) -> Floats:
     bounds = [(0.0, None)] * matrix.shape[0]
     options = {"maxiter": 300, "ftol": 1e-16, "gtol": 1e-12}
     point = minimize(
-        value_and_slope,
-        np.zeros(matrix.shape[0]),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=bounds,
-        options=options,
+        value_and_slope, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options
     ).x
     for _ in range(200):
         value, joint = _log_sum(-point @ matrix)
@@ -181,7 +218,7 @@ def _dual(matrix: Floats) -> Floats:
         if size <= 1e-10:
             break
         point = np.maximum(point + size * step, 0.0)
-    return _log_sum(-point @ matrix)[1]
+    return point
 
 
 def _log_sum(exponent: Floats) -> tuple[float, Floats]:

@@ -11,8 +11,10 @@ from counterplay.matrix.linear import solve_lp
 from counterplay.matrix.normal_form import NormalForm
 from counterplay.tree import Floats
 
-# in units of the utility range: what rounding may take away, and what it cannot bring
-ROUNDING, LEAST = 1e-9, 1e-7
+# against each joint action of the others, in units of what the player's actions differ by there:
+# what rounding may take away, and what a linear programme cannot bring by inaccuracy
+ROUNDING, LEAST = 1e-9, 1e-8
+EPSILON = 2.0**-50  # of utilities: what differs by less is equal but for rounding
 MOST_ENTRIES = 20_000_000  # of a player's table, times the player's actions
 
 
@@ -45,11 +47,13 @@ def dominance(form: NormalForm, player: int, action: int, weak: bool = False) ->
         strict:  maximise d                subject to   sum_b p_b u(b, .) >= u(action, .) + d
         weak:    maximise the sum of the slacks of     sum_b p_b u(b, .) >= u(action, .)
 
-    dominated if the maximum is positive. A pure action is preferred where one dominates.
+    dominated if the maximum is positive. A pure action is preferred where one dominates. Against
+    each joint action of the others, d and the slacks are in units of what the player's actions
+    differ by there: dominance does not depend on how large utilities are elsewhere.
     """
     if not 0 <= player < form.num_players or not 0 <= action < form.shape[player]:
         raise ConfigError(f"there is no action {action} of player {player}; shape is {form.shape}")
-    table = np.moveaxis(form.unit[player], player, 0).reshape(form.shape[player], -1)
+    table = form.table(player)
     if table.size * form.shape[player] > MOST_ENTRIES:
         raise ConfigError(
             f"dominance among {form.shape[player]:,} actions against {table.shape[1]:,} joint "
@@ -58,18 +62,23 @@ def dominance(form: NormalForm, player: int, action: int, weak: bool = False) ->
     others = np.delete(np.arange(form.shape[player]), action)
     if not others.size:
         return None
-    better = table[others] - table[action]
+    difference = table[others] - table[action]
+    noise = EPSILON * np.maximum(np.abs(table[others]), np.abs(table[action]))
+    difference = np.where(np.abs(difference) <= noise, 0.0, difference)
+    size = np.abs(difference).max(axis=0)
+    better = difference / np.where(size > 0.0, size, 1.0)
     for search in (_pure, _mixed):
         weights = search(better, weak)
         if weights is None:
             continue
-        gap = weights @ better
-        margin = float(gap.mean() if weak else gap.min())
-        holds = gap.min() >= -ROUNDING and gap.max() > LEAST if weak else margin > LEAST
+        gap, least = weights @ better, 0.0 if search is _pure else LEAST
+        holds = gap.min() >= -ROUNDING and gap.max() > least if weak else gap.min() > least
         if holds:
             mixture = np.zeros(form.shape[player])
             mixture[others] = weights
-            return Dominated(player, action, mixture, not weak, margin * form.spread[player])
+            margin = weights @ difference
+            worth = float(margin.mean() if weak else margin.min())
+            return Dominated(player, action, mixture, not weak, worth)
     return None
 
 
@@ -116,7 +125,7 @@ def _first(form: NormalForm, weak: bool) -> Dominated | None:
 def _pure(better: Floats, weak: bool) -> Floats | None:
     """The single action that is better, if there is one."""
     low, high = better.min(axis=1), better.max(axis=1)
-    good = (low >= -ROUNDING) & (high > LEAST) if weak else low > LEAST
+    good = (low >= 0.0) & (high > 0.0) if weak else low > 0.0
     return np.eye(low.size)[int(good.argmax())] if good.any() else None
 
 

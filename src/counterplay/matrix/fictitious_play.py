@@ -9,12 +9,13 @@ import numpy as np
 from counterplay.matrix.normal_form import NormalForm
 from counterplay.tree import Floats
 
+TIE = 1e-12  # part of the total up to which differences are rounding errors
+
 
 @dataclass
 class Memory:
     start: Floats
     total: Floats  # sum of the values seen
-    tie: float  # differences up to here are rounding errors
     iteration: int = 0
 
 
@@ -31,12 +32,13 @@ class FictitiousPlay:
     """
 
     def init(self, form: NormalForm, player: int, start: Floats) -> Memory:
-        return Memory(start.copy(), np.zeros(start.size), 1e-12 * float(form.spread[player]))
+        return Memory(start.copy(), np.zeros(start.size))
 
     def play(self, memory: Memory) -> Floats:
         if memory.iteration == 0:
             return memory.start
-        best = memory.total >= memory.total.max() - memory.tie * memory.iteration
+        most = memory.total.max()
+        best = memory.total >= most - TIE * abs(most)
         return np.eye(best.size)[int(best.argmax())]
 
     def observe(self, memory: Memory, values: Floats, played: Floats) -> None:

@@ -5,6 +5,8 @@ A learner is a frozen dataclass of hyper-parameters with three methods, for one 
     init(form, player, start)         its memory; `start` is what it plays before it knows anything
     play(memory)                      its mixture now
     observe(memory, values, played)   what its actions were worth, and what it played
+
+Values are those of `form.relative`: only differences between actions matter to a learner.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ class Learning:
     @property
     def nash_conv(self) -> float:
         """The sum over players of what a best response to the average profile gains."""
-        form, mean = self.form, self.average
+        form, mean = self.form.relative, self.average
         best = [form.action_values(p, mean).max() for p in range(form.num_players)]
         return float(np.maximum(np.array(best) - form.values(mean), 0.0).sum())
 
@@ -98,7 +100,7 @@ def learn(
         weight = learner.weight(t)
         for player in players:
             sums[player] += weight * current[player]
-            values = form.action_values(player, tuple(played))
+            values = form.relative.action_values(player, tuple(played))
             gains[player] += values - values @ played[player]
             regret[t - 1, player] = gains[player].max() / t
             learner.observe(memories[player], values, played[player])

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-from math import lcm
-from typing import Any
-
-import numpy as np
-
 from counterplay.errors import ConfigError, RunError
 from counterplay.matrix.checking import Equilibrium, verified
+from counterplay.matrix.exact import Tableau, integers
 from counterplay.matrix.normal_form import NormalForm
-from counterplay.tree import Floats
 
 MOST_ACTIONS = 120  # of both players together; about a second per path
-Integers = Any  # object arrays of Python integers: they never overflow and never round
 
 
 def lemke_howson(form: NormalForm, label: int = 0, max_pivots: int = 10_000) -> Equilibrium:
@@ -37,76 +30,21 @@ def lemke_howson(form: NormalForm, label: int = 0, max_pivots: int = 10_000) -> 
     if rows + columns > MOST_ACTIONS:
         size = f"{rows} x {columns} actions are too many for exact pivoting"
         raise ConfigError(f"{size}; at most {MOST_ACTIONS} in all (zero_sum_lp takes more)")
-    first = _Tableau(_integers(form.utility[0]), slack=0, played=rows)
-    second = _Tableau(_integers(form.utility[1]).T, slack=rows, played=0)
-    entering, on_first = label, label >= rows
+    sides = [
+        Tableau(integers(form.utility[1].T), slack=rows, played=0),
+        Tableau(integers(form.utility[0]), slack=0, played=rows),
+    ]
+    entering, side = label, int(label >= rows)
     for _ in range(max_pivots):
-        entering = (first if on_first else second).pivot(entering)
-        if entering == label:
+        row = sides[side].leaving_row(entering)
+        leaving = sides[side].basis[row]
+        sides[side] = sides[side].pivot(row, entering)
+        if leaving == label:
             break
-        on_first = not on_first
+        entering, side = leaving, 1 - side
     else:
         raise RunError(
             f"lemke_howson has not ended after {max_pivots:,} pivots from label {label}; "
             "try another label, or raise max_pivots"
         )
-    x = second.mixture()[:rows]
-    y = first.mixture()[rows:]
-    return verified(form, (x, y), "lemke_howson")
-
-
-class _Tableau:
-    """The inequalities `matrix z <= 1` with slack variables, columns ordered by label.
-
-    The entries are integers, `scale` times those of the usual tableau (Bareiss, 1968).
-    """
-
-    def __init__(self, matrix: Integers, slack: int, played: int) -> None:
-        size, others = matrix.shape
-        self.table = np.zeros((size, size + others + 1), object)
-        self.slack = range(slack, slack + size)
-        self.table[:, played : played + others] = matrix
-        self.table[range(size), self.slack] = 1
-        self.table[:, -1] = 1
-        self.basis = list(self.slack)
-        self.scale = 1
-
-    def pivot(self, entering: int) -> int:
-        """Let a label enter the basis; the label that leaves."""
-        table = self.table
-        row = self.leaving_row(entering)
-        element = table[row, entering]
-        kept = table[row].copy()
-        table[:] = (table * element - np.outer(table[:, entering], kept)) // self.scale
-        table[row] = kept
-        self.scale = element
-        leaving, self.basis[row] = self.basis[row], entering
-        return leaving
-
-    def leaving_row(self, entering: int) -> int:
-        """The row with the lexicographically smallest (right side, slack columns) / element."""
-        rows = [r for r, element in enumerate(self.table[:, entering]) if element > 0]
-        for column in (-1, *self.slack):
-            ratios = [Fraction(self.table[r, column], self.table[r, entering]) for r in rows]
-            least = min(ratios)
-            rows = [r for r, ratio in zip(rows, ratios, strict=True) if ratio == least]
-            if len(rows) == 1:
-                break
-        return rows[0]
-
-    def mixture(self) -> Floats:
-        """The basic variables by label, scaled so that those played sum to 1."""
-        played = [(label, row) for row, label in enumerate(self.basis) if label not in self.slack]
-        total = sum(self.table[row, -1] for _, row in played)
-        mixture = np.zeros(self.table.shape[1] - 1)
-        for label, row in played:
-            mixture[label] = Fraction(self.table[row, -1], total)
-        return mixture
-
-
-def _integers(utility: Floats) -> Integers:
-    """Positive integers in exactly the proportions of the utilities, moved up."""
-    exact = np.vectorize(Fraction, otypes=[object])(utility)
-    denominator = lcm(*(value.denominator for value in exact.flat))
-    whole = np.vectorize(int, otypes=[object])((exact - exact.min()) * denominator)
-    return whole + 1
+    return verified(form, (sides[0].mixture(), sides[1].mixture()), "lemke_howson")

@@ -10,7 +10,7 @@ from counterplay.errors import RunError
 from counterplay.tree import Floats
 
 INFEASIBLE = 2  # scipy's word for it
-ACCURACY = 1e-10  # of constraints and of reduced costs; utilities come scaled to [0, 1]
+ACCURACY = 1e-10  # of constraints and of reduced costs; their entries come scaled to about 1
 
 
 def solve_lp(
@@ -53,5 +53,8 @@ def solve_lp(
     if result.status == INFEASIBLE and may_fail:
         return None
     if result.status != 0:
-        raise RunError(f"the linear programme of {what} was not solved: {result.message}")
+        raise RunError(
+            f"the linear programme of {what} was not solved ({result.message}); "
+            "utilities may range over more than floats hold"
+        )
     return result

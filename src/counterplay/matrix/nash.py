@@ -51,13 +51,12 @@ def _by_lp(form: NormalForm) -> NashEquilibria:
 
 
 def _by_supports(form: NormalForm) -> NashEquilibria:
-    found = supports.support_enumeration(form)
-    note = (
-        "the game is degenerate: all extreme equilibria are listed, some mixtures of them are more"
-        if found.degenerate
-        else "these are all"
-    )
-    return NashEquilibria(found.equilibria, "support_enumeration", note, complete=True)
+    found = supports.support_enumeration(form).equilibria
+    note = "these are all"
+    if any(len({one.profile[p].tobytes() for one in found}) < len(found) for p in (0, 1)):
+        # where two share one player's mixture, all mixtures of the other's are equilibria too
+        note = "the game is degenerate: all extreme equilibria are listed, some mixtures are more"
+    return NashEquilibria(found, "support_enumeration", note, complete=bool(found))
 
 
 def _by_pivoting(form: NormalForm) -> NashEquilibria:
@@ -85,7 +84,7 @@ def _by_programme(form: NormalForm) -> NashEquilibria:
 
 
 def _same(one: Equilibrium, two: Equilibrium) -> bool:
-    return all(np.abs(a - b).max() <= 1e-9 for a, b in zip(one.profile, two.profile, strict=True))
+    return all(map(np.array_equal, one.profile, two.profile))  # they are exact until rounded
 
 
 METHODS: dict[str, Callable[[NormalForm], NashEquilibria]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from counterplay.errors import ConfigError
-from counterplay.matrix.checking import Equilibrium, is_nash, verified
+from counterplay.matrix.checking import ROUNDING, Equilibrium, is_nash, verified
 from counterplay.matrix.normal_form import NormalForm, Profile, pure_profile, uniform_profile
 from counterplay.tree import Floats
 
@@ -46,9 +46,8 @@ def pure_equilibria(form: NormalForm) -> list[tuple[int, ...]]:
     """All joint actions from which nobody gains by deviating."""
     stable = np.ones(form.shape, bool)
     for player in range(form.num_players):
-        utility = form.utility[player]
-        best = utility.max(axis=player, keepdims=True)
-        stable &= utility >= best - 1e-12 * form.spread[player]
+        tie = -ROUNDING * np.abs(form.utility[player])
+        stable &= form.relative.utility[player] >= tie
     return [tuple(map(int, joint)) for joint in np.argwhere(stable)]
 
 

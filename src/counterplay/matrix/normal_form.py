@@ -17,6 +17,7 @@ from counterplay.tree import Floats
 Profile = tuple[Floats, ...]  # one mixture [A_i], probabilities over actions, per player
 
 MOST_JOINT = 1_000_000  # joint actions of the largest game that is taken
+LARGEST = 1e100  # utility whose products with others still fit in a float
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +55,12 @@ class NormalForm:
             value = utility[tuple(wrong[0])]
             where = f"the utility of player {player} at joint action {tuple(joint)}"
             raise ConfigError(f"{where} is {value}, must be finite")
+        size = np.abs(utility.reshape(num_players, -1)).max(axis=1)
+        if ((size > LARGEST) | ((size > 0.0) & (size < 1.0 / LARGEST))).any():
+            raise ConfigError(
+                f"the largest utilities by player are {size}, must be between {1 / LARGEST:g} and "
+                f"{LARGEST:g} for floats to hold their products; measure them in other units"
+            )
         utility.flags.writeable = False
         names = tuple(tuple(map(str, row)) for row in self.action_names)
         names = names or tuple(tuple(map(str, range(n))) for n in utility.shape[1:])
@@ -90,7 +97,20 @@ class NormalForm:
         """The game with each player's lowest utility moved to 0: the same gains, fewer digits."""
         flat = self.utility.reshape(self.num_players, -1)
         moved = (flat - flat.min(axis=1, keepdims=True)).reshape(self.utility.shape)
-        return NormalForm(moved, self.action_names)
+        return self._with(moved)
+
+    @cached_property
+    def relative(self) -> NormalForm:
+        """Each player's utility less that of its best reply to the others' actions: at most 0.
+
+        It has the same gains as the game, and keeps all digits of every difference between two
+        actions, however large utilities are elsewhere.
+        """
+        tables = [
+            self.utility[player] - self.utility[player].max(axis=player, keepdims=True)
+            for player in range(self.num_players)
+        ]
+        return self._with(np.stack(tables))
 
     @cached_property
     def unit(self) -> Floats:
@@ -100,12 +120,14 @@ class NormalForm:
     @cached_property
     def constant_sum(self) -> bool:
         """Whether the players' utilities always have the same sum."""
-        return bool(np.ptp(self.utility.sum(axis=0)) <= 1e-9 * self.spread.max())
+        total = self.lowered.utility.sum(axis=0)
+        return bool(np.ptp(total) <= 1e-9 * self.lowered.utility.max())
 
     @cached_property
     def zero_sum(self) -> bool:
         """Whether that sum is zero."""
-        return bool(np.abs(self.utility.sum(axis=0)).max() <= 1e-9 * self.spread.max())
+        total = np.abs(self.utility.sum(axis=0)).max()
+        return self.constant_sum and bool(total <= 1e-9 * np.abs(self.utility).max())
 
     def table(self, player: int) -> Floats:
         """The player's utilities as a matrix: own actions by joint actions of all others."""
@@ -137,6 +159,13 @@ class NormalForm:
             tuple(self.action_names[p][a] for a in kept[p]) for p in range(self.num_players)
         )
         return NormalForm(self.utility[np.ix_(range(self.num_players), *kept)], names)
+
+    def _with(self, utility: Floats) -> NormalForm:
+        """The same with other utilities, which need no checking."""
+        form = object.__new__(NormalForm)
+        object.__setattr__(form, "utility", utility)
+        object.__setattr__(form, "action_names", self.action_names)
+        return form
 
     def game(self) -> MatrixGame:
         """The rules of this game, as `build_tree` takes them."""

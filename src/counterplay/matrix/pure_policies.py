@@ -167,4 +167,6 @@ def _utility(tree: Tree, player: int, plans: tuple[Floats, ...]) -> Floats:
             taken = plans[other][:, part[:, other]]
             rest = (rest[:, None, :] * taken[None, :, :]).reshape(-1, part.shape[0])
         total += (plans[0][:, part[:, 0]] * weight[start : start + step]) @ rest.T
+    rounding = 4.0 * np.finfo(float).eps * np.abs(weight).sum()
+    total[np.abs(total) <= rounding] = 0.0  # what cancels must cancel, or ties are lost
     return total.reshape(shape)

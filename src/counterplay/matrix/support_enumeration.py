@@ -1,24 +1,19 @@
-"""All equilibria of a two-player game, by trying all supports."""
+"""All equilibria of a two-player game, by all vertices of both best-response polytopes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
 from math import comb
-from typing import Any
 
 import numpy as np
 
 from counterplay.errors import ConfigError
-from counterplay.matrix.checking import Equilibrium, is_nash, verified
+from counterplay.matrix.checking import Equilibrium, verified
+from counterplay.matrix.exact import Tableau, integers, vertices
 from counterplay.matrix.normal_form import NormalForm
 from counterplay.tree import Floats
 
-MOST_ENTRIES = 8_000_000  # linear systems times actions; a few seconds
-CHUNK = 50_000  # systems solved at once
-SLACK = 1e-9  # constraints that are tight up to here are tight
-
-Flags = Any  # arrays of booleans
+MOST_ENTRIES = 12_000_000  # of all tableaus, if there are as many as can be; some seconds
 
 
 @dataclass(frozen=True)
@@ -26,8 +21,9 @@ class Equilibria:
     """Every extreme equilibrium, and whether the game is degenerate.
 
     A degenerate game, in which some mixture has more best responses than actions of its own, may
-    have infinitely many equilibria. They are the mixtures of listed ones that share the mixture of
-    one player, or more generally of listed mixtures that are all equilibria with each other.
+    have infinitely many equilibria: if listed ones share the mixture of one player, mixtures of
+    them are equilibria, and more generally all mixtures of listed mixtures that are all equilibria
+    with each other.
     """
 
     equilibria: tuple[Equilibrium, ...]
@@ -35,84 +31,60 @@ class Equilibria:
 
 
 def support_enumeration(form: NormalForm) -> Equilibria:
-    """All extreme equilibria of a two-player game (after Mangasarian, 1964; Porter et al., 2004).
+    """All extreme equilibria of a two-player game (Mangasarian, 1964; Avis et al., 2010).
 
-    With utilities A, B > 0, x is a vertex of {x >= 0, B' x <= 1} if and only if, for some supports
-    of one size, x is positive only on rows S and makes columns T equally good with B[S, T]
-    invertible:
+    With utilities A, B > 0, a vertex x of {x >= 0, B' x <= 1} has as labels the rows that it does
+    not play and the columns that are best responses to it, a vertex y of {y >= 0, A y <= 1} the
+    rows that are best responses and the columns that it does not play. Every support with the best
+    responses that go with it is met as a set of labels. A pair that has all labels, scaled to
+    sum 1, is an equilibrium, and every equilibrium is a mixture of such pairs.
 
-        B[S, T]' x_S = 1,   x_S >= 0,   B' x <= 1
-
-    Likewise y for A. A pair of vertices, scaled to sum 1, is an equilibrium if and only if x uses
-    only best responses to y and y only best responses to x. So all pairs are found, in degenerate
-    games too, where supports of unequal size meet.
+    The vertices are found in exact arithmetic, whatever the units and the range of the utilities:
+    none is lost, and degenerate means degenerate. Only the probabilities are rounded, at the end.
     """
     if form.num_players != 2:
         raise ConfigError(f"support_enumeration needs two players, not {form.num_players}")
     if not is_small(form):
-        size, systems = " x ".join(map(str, form.shape)), num_systems(form)
+        size = " x ".join(map(str, form.shape))
         raise ConfigError(
-            f"{size} actions have {systems:,} pairs of supports, too many to try; "
-            "lemke_howson finds one equilibrium of such a game"
+            f"the polytopes of {size} actions may have {sum(most_vertices(form)):,} vertices, too "
+            "many to visit; lemke_howson finds one equilibrium of such a game"
         )
-    first, second = form.unit[0] + 1.0, form.unit[1] + 1.0
-    x, x_tight = _vertices(second.T)
-    y, y_tight = _vertices(first)
-    # neither plays an action that is not tight, not a best response, against the other
-    wasted = (x > SLACK).astype(int) @ (~y_tight).astype(int).T
-    wasted += (~x_tight).astype(int) @ (y > SLACK).astype(int).T
-    pairs = np.argwhere(wasted == 0)
+    rows, columns = form.shape
+    first, second = form.utility
+    x, x_labels = _listed(Tableau(integers(second.T), slack=rows, played=0))
+    y, y_labels = _listed(Tableau(integers(first), slack=0, played=rows))
+    missing = (1 - x_labels) @ (1 - y_labels).T  # how many labels neither has
     found = [
-        verified(form, (x[i], y[j]), "support_enumeration")
-        for i, j in pairs
-        if is_nash(form, (x[i] / x[i].sum(), y[j] / y[j].sum()))
+        verified(form, (x[i], y[j]), "support_enumeration") for i, j in np.argwhere(missing == 0)
     ]
-    return Equilibria(tuple(found), _is_degenerate(x, x_tight) or _is_degenerate(y, y_tight))
+    assert found, "every game has an equilibrium (Nash, 1950)"
+    more = x_labels.sum(axis=1).max() > rows or y_labels.sum(axis=1).max() > columns
+    return Equilibria(tuple(found), bool(more))
 
 
-def num_systems(form: NormalForm) -> int:
-    """How many pairs of supports of equal size there are."""
-    return comb(sum(form.shape), form.shape[0]) - 1
+def most_vertices(form: NormalForm) -> list[int]:
+    """How many vertices the polytope of each player can have (McMullen, 1970)."""
+    facets = sum(form.shape)
+    return [sum(comb(facets - (own + k) // 2, facets - own) for k in (1, 2)) for own in form.shape]
 
 
 def is_small(form: NormalForm) -> bool:
-    """Whether all pairs of supports of a two-player game can be tried."""
-    return num_systems(form) * sum(form.shape) <= MOST_ENTRIES
+    """Whether all vertices of a two-player game can be visited."""
+    entries = [
+        count * rows * (sum(form.shape) + 1)
+        for count, rows in zip(most_vertices(form), reversed(form.shape), strict=True)
+    ]
+    return sum(entries) <= MOST_ENTRIES
 
 
-def _vertices(matrix: Floats) -> tuple[Floats, Flags]:
-    """The vertices [V, n] of {x >= 0, matrix x <= 1} but 0, and which rows [V, m] are tight."""
-    num_rows, num_columns = matrix.shape
-    points = []
-    for size in range(1, min(num_rows, num_columns) + 1):
-        columns = np.array(list(combinations(range(num_columns), size)))
-        rows = np.array(list(combinations(range(num_rows), size)))
-        pairs = len(columns) * len(rows)
-        for start in range(0, pairs, CHUNK):
-            r, c = np.divmod(np.arange(start, min(start + CHUNK, pairs)), len(columns))
-            points.append(_solve(matrix, rows[r], columns[c]))
-    x = _distinct(np.concatenate(points))
-    return x, x @ matrix.T >= 1.0 - SLACK
-
-
-def _solve(matrix: Floats, rows: Floats, columns: Floats) -> Floats:
-    """The vertices that these systems have."""
-    parts = matrix[rows[:, :, None], columns[:, None, :]]
-    volume = np.linalg.norm(parts, axis=2).prod(axis=1)
-    regular = np.abs(np.linalg.det(parts)) > 1e-11 * volume
-    parts, columns = parts[regular], columns[regular]
-    solved = np.linalg.solve(parts, np.ones((*parts.shape[:2], 1)))[:, :, 0]
-    inside = solved.min(axis=1, initial=0.0) >= -SLACK
-    x = np.zeros((int(inside.sum()), matrix.shape[1]))
-    np.put_along_axis(x, columns[inside], np.maximum(solved[inside], 0.0), axis=1)
-    return x[(x @ matrix.T).max(axis=1, initial=0.0) <= 1.0 + SLACK]
-
-
-def _distinct(x: Floats) -> Floats:
-    """The rows without repetitions, up to rounding; pure ones first."""
-    _, first = np.unique(np.round(x, 8) + 0.0, axis=0, return_index=True)
-    return x[np.sort(first)]
-
-
-def _is_degenerate(x: Floats, tight: Flags) -> bool:
-    return bool((tight.sum(axis=1) > (x > SLACK).sum(axis=1)).any())
+def _listed(start: Tableau) -> tuple[Floats, Floats]:
+    """The vertices [V, n], small supports first, and their labels [V, m + n] as zeros and ones."""
+    size = len(start.slack) + len(start.played)
+    found = [
+        (mixture, [float(labels >> label & 1) for label in range(size)])
+        for labels, mixture in vertices(start).items()
+    ]
+    found.sort(key=lambda one: (np.count_nonzero(one[0]), one[1]))
+    mixtures, labels = zip(*found, strict=True)
+    return np.array(mixtures), np.array(labels, np.float32)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterplay.errors import ConfigError
+from counterplay.errors import ConfigError, RunError
 from counterplay.matrix.checking import Equilibrium, verified
+from counterplay.matrix.lemke_howson import MOST_ACTIONS, lemke_howson
 from counterplay.matrix.linear import solve_lp
-from counterplay.matrix.normal_form import NormalForm
+from counterplay.matrix.normal_form import NormalForm, Profile
+from counterplay.tree import Floats
 
 
 def zero_sum_lp(form: NormalForm) -> Equilibrium:
@@ -16,15 +18,24 @@ def zero_sum_lp(form: NormalForm) -> Equilibrium:
         maximise v over x >= 0 and v   subject to   sum x = 1   and   x' A[:, b] >= v for all b
 
     The dual variables of the inequalities are the other player's mixture. Constant-sum games are
-    taken too: the second player minimises what the first one gets.
+    taken too: the second player minimises what the first one gets. Where the accuracy of the
+    programme does not suffice, as with a few utilities far larger than others, exact pivots do.
     """
     if form.num_players != 2 or not form.constant_sum:
         raise ConfigError(
             "zero_sum_lp needs two players whose utilities have a constant sum; "
             "support_enumeration, lemke_howson and nash_nlp take any"
         )
-    rows, columns = form.shape
-    matrix = form.unit[0]
+    try:
+        return verified(form, _by_lp(form.unit[0]), "zero_sum_lp")
+    except RunError:
+        if sum(form.shape) > MOST_ACTIONS:
+            raise
+        return lemke_howson(form)
+
+
+def _by_lp(matrix: Floats) -> Profile:
+    rows, columns = matrix.shape
     result = solve_lp(
         np.append(np.zeros(rows), -1.0),
         upper=(np.hstack([-matrix.T, np.ones((columns, 1))]), np.zeros(columns)),
@@ -32,4 +43,4 @@ def zero_sum_lp(form: NormalForm) -> Equilibrium:
         free=1,
         what="zero_sum_lp",
     )
-    return verified(form, (result.x[:rows], -result.ineqlin.marginals), "zero_sum_lp")
+    return result.x[:rows], -result.ineqlin.marginals
