@@ -66,7 +66,8 @@ def _judge(tree: Tree, policy: Policy) -> tuple[Judgement, Floats]:
     size = probabilities.size + 1
     reach, cf_value, response = np.ones(size), np.zeros(size), np.zeros(size)
     values, best_values = np.zeros(tree.num_players), np.zeros(tree.num_players)
-    sweeps.judge(tree.form, probabilities, reach, cf_value, response, values, best_values)
+    tiny = tree.form_rounding
+    sweeps.judge(tree.form, tiny, probabilities, reach, cf_value, response, values, best_values)
     return Judgement(values, best_values), response
 
 

@@ -63,14 +63,21 @@ class SampledMemory:
     policy_sum: array[float] = field(default_factory=lambda: array("d"))
     visits: array[float] = field(default_factory=lambda: array("d"))
     baseline: array[float] = field(default_factory=lambda: array("d"))
+    largest: array[float] = field(default_factory=lambda: array("d"))
     infosets: dict[tuple[int, str], tuple[int, tuple[str, ...]]] = field(default_factory=dict)
     lotteries: dict[tuple[float, ...], int] = field(default_factory=dict)
     slots: dict[Any, int] = field(default_factory=dict)
 
     @property
+    def tables(self) -> Table:
+        """What is learned, as walks see it."""
+        learned = self.regret, self.policy, self.policy_sum, self.visits
+        return Table(*learned, self.baseline, self.largest)
+
+    @property
     def size(self) -> SizeReport:
         """How much has been met so far."""
-        tables = (self.regret, self.policy, self.policy_sum, self.visits, self.baseline)
+        tables = self.tables
         return SizeReport(
             self.iteration,
             self.touched,
@@ -193,7 +200,7 @@ class SampledNodes:
     def grow(self, policy: list[float]) -> None:
         memory, zeros = self.memory, [0.0] * len(policy)
         memory.policy.extend(policy)
-        for table in (memory.regret, memory.policy_sum, memory.visits):
+        for table in (memory.regret, memory.policy_sum, memory.visits, memory.largest):
             table.extend(zeros)
 
     def fail(self, n: int, problem: str) -> None:
@@ -314,9 +321,8 @@ def sample_rules(
     walk = _plain(kernel.__module__)[kernel.__name__]
     nodes = SampledNodes(rules.game, memory)
     arena = Arena(nodes, nodes.utilities, nodes.slot, rules.num_players)
-    table = Table(memory.regret, memory.policy, memory.policy_sum, memory.visits, memory.baseline)
-    tally = [0, 0]
-    room = Scratch([0], tally, *(defaultdict(float) for _ in range(6)))
+    table, tally = memory.tables, [0, 0]
+    room = Scratch([0], tally, *(defaultdict(float) for _ in range(7)))
     for t in range(memory.iteration + 1, memory.iteration + iterations + 1):
         walk(t, t + 1, memory.seed, *settings, arena, table, room)
         nodes.forget()

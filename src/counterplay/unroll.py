@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+import numpy as np
+
 from counterplay.assembly import Parts
 from counterplay.errors import CounterplayError, GameError, RunError
 from counterplay.estimate import (
@@ -17,7 +19,7 @@ from counterplay.estimate import (
     readable_count,
     resident_memory,
 )
-from counterplay.game import CHANCE, TERMINAL, Game, State, describe_history, title
+from counterplay.game import CHANCE, LARGEST, TERMINAL, Game, State, describe_history, title
 from counterplay.registry import spec_of
 from counterplay.tree import Tree
 
@@ -51,6 +53,7 @@ def build_tree(
     finally:
         if collecting:
             gc.enable()
+    walk.check_scale()
     return walk.tree()
 
 
@@ -177,6 +180,15 @@ class _Walk(Parts):
         total = sum(utilities)
         if total - total != 0.0:  # true of infinity and NaN only
             self.fail(node, f"utilities {tuple(utilities)} are not all finite")
+
+    def check_scale(self) -> None:
+        """Refuse utilities whose sums would overflow."""
+        size = np.abs(np.array(self.utility))
+        worst = int(size.argmax())
+        if size[worst] > LARGEST:
+            node = np.flatnonzero(np.array(self.player) == TERMINAL)[worst // self.num_players]
+            advice = f"at most {LARGEST:g} can be computed with: divide them all by a constant"
+            self.fail(int(node), f"a utility is {self.utility[worst]:g}; {advice}")
 
     def look_around(self, node: int) -> None:
         """Refuse what will not fit, before it is too late, and report progress."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from numba import njit
 
-from counterplay.kernels.draws import start
+from counterplay.kernels.draws import raised, start
 from counterplay.kernels.episodes import others_average, sample, settle, stochastic_average
 
 kernel = njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
@@ -27,6 +27,7 @@ def baseline_regrets(p, epsilon, weight, length, game, table, scratch):
     nodes, slot = game.nodes, game.slot
     policy, regret, baseline = table.policy, table.regret, table.baseline
     u = game.utility[nodes[scratch.node[length]].first, p]
+    below = abs(u)
     for d in range(length - 1, -1, -1):
         node = nodes[scratch.node[d]]
         first, taken = node.first, scratch.action[d]
@@ -35,13 +36,16 @@ def baseline_regrets(p, epsilon, weight, length, game, table, scratch):
         guess = slot[node.child + taken, p]
         surprise = (u - baseline[guess]) / q
         mean = policy[first + taken] * surprise
+        below = max(below, abs(surprise))
         for k in range(node.count):
             mean += policy[first + k] * baseline[slot[node.child + k, p]]
+            below = max(below, abs(baseline[slot[node.child + k, p]]))
         if node.player == p:
             scale = weight / scratch.sampled[d]
             for k in range(node.count):
                 regret[first + k] += scale * (baseline[slot[node.child + k, p]] - mean)
             regret[first + taken] += scale * surprise
+            table.largest[first] = max(table.largest[first], scale * below)
         scratch.value[d] = u
         u = mean
     return u
@@ -90,7 +94,7 @@ def learned_baseline(begin, end, seed, powers, learner, scheme, game, table, scr
     """
     epsilon, decay = scheme
     for t in range(begin, end):
-        weight, average = float(t) ** powers[0], float(t) ** powers[1]
+        weight, average = raised(t, powers[0]), raised(t, powers[1])
         for p in range(game.num_players):
             start(seed, t, p, scratch.rng)
             length = sample(p, epsilon, game, table, scratch)
@@ -105,7 +109,7 @@ def expected_baseline(begin, end, seed, powers, learner, scheme, game, table, sc
     """`learned_baseline` with expected values as guesses: `back_up` alone changes them."""
     epsilon, _ = scheme
     for t in range(begin, end):
-        weight, average = float(t) ** powers[0], float(t) ** powers[1]
+        weight, average = raised(t, powers[0]), raised(t, powers[1])
         for p in range(game.num_players):
             start(seed, t, p, scratch.rng)
             length = sample(p, epsilon, game, table, scratch)

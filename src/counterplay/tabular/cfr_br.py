@@ -33,10 +33,10 @@ class CFRBR:
         form, size = tree.form, memory.reach.size
         response, response_reach, scratch = np.zeros(size), np.ones(size), np.ones(size)
         value, best = np.zeros(tree.num_players), np.zeros(tree.num_players)
-        rule, weight = (1.0, 1.0, 0.0, tree.rounding), np.ones(1)
+        rule, weight, tiny = (1.0, 1.0, 0.0, tree.rounding), np.ones(1), tree.form_rounding
         for _ in range(iterations):
             policy = regret.form_policy(tree, memory)
-            sweeps.judge(form, policy, scratch, memory.cf_value, response, value, best)
+            sweeps.judge(form, tiny, policy, scratch, memory.cf_value, response, value, best)
             sweeps.forward(form, 0, form.parent.size, response, response_reach)
             for player in range(tree.num_players):
                 regret.find_regrets(tree, memory, player, response_reach)

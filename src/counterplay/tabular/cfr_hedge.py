@@ -41,7 +41,7 @@ class CFRHedge:
         t = regret.next_iterations(memory, iterations)
         rates = regret.columns(t, self.eta * t**-self.decay)
         weights = regret.columns(t, 1.0, t)
-        return regret.iterate(tree, memory, regret.HEDGE, rates, weights, self.alternating)
+        return regret.iterate(tree, memory, regret.HEDGE, (rates,), weights, self.alternating)
 
     def policy(self, tree: Tree, memory: RegretMemory) -> Policy:
         return self.average_policy(tree, memory)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterplay.policy import Policy
-from counterplay.tabular import regret
+from counterplay.tabular import powers, regret
 from counterplay.tabular.regret import RegretMemory
 from counterplay.tree import Floats, Tree
 
@@ -32,15 +32,13 @@ class DCFR:
         return regret.new_memory(tree)
 
     def step(self, tree: Tree, memory: RegretMemory, iterations: int = 1) -> RegretMemory:
-        t = regret.next_iterations(memory, iterations)
-        # x / (x + 1) = 1 / (1 + 1/x), which also holds in the limits 0 and infinity
-        positive = 1.0 / (1.0 + _power(t, -self.alpha))
-        negative = 1.0 / (1.0 + _power(t, -self.beta))
-        rules, weights = (
-            regret.discounts(tree, t, positive, negative),
-            regret.columns(t, t**self.gamma),
-        )
-        return regret.iterate(tree, memory, regret.REGRET_MATCHING, rules, weights)
+        for t, weights in powers.weighted(memory, iterations, self.gamma):
+            # x / (x + 1) = 1 / (1 + 1/x), which also holds in the limits 0 and infinity
+            positive = 1.0 / (1.0 + _power(t, -self.alpha))
+            negative = 1.0 / (1.0 + _power(t, -self.beta))
+            rules = regret.discounts(tree, t, positive, negative)
+            regret.iterate(tree, memory, regret.REGRET_MATCHING, rules, weights)
+        return memory
 
     def policy(self, tree: Tree, memory: RegretMemory) -> Policy:
         return self.average_policy(tree, memory)
@@ -56,4 +54,7 @@ class DCFR:
 
 def _power(t: Floats, exponent: float) -> Floats:
     """t**exponent, where an infinite exponent leaves no doubt at t = 1 either."""
-    return np.full_like(t, max(exponent, 0.0)) if np.isinf(exponent) else t**exponent
+    if np.isinf(exponent):
+        return np.full_like(t, max(exponent, 0.0))
+    with np.errstate(over="ignore"):  # infinity is as good as any number that large
+        return t**exponent

@@ -47,7 +47,8 @@ class OutcomeSampling:
     def step(self, tree: Tree | SampledGame, memory: Any, iterations: int = 1) -> Any:
         kernel = episodes.lazy_outcome_sampling if self.lazy else episodes.outcome_sampling
         rule, epsilon = settings.learner(self), float(self.epsilon)
-        return sampling.iterate(tree, memory, iterations, kernel, float(self.gamma), rule, epsilon)
+        power = self.gamma + 1.0 if self.lazy else float(self.gamma)  # lazily, weights are summed
+        return sampling.iterate(tree, memory, iterations, kernel, power, rule, epsilon)
 
     def policy(self, tree: Tree | SampledGame, memory: Any) -> Any:
         return self.average_policy(tree, memory)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from counterplay.policy import Policy
-from counterplay.tabular import regret
+from counterplay.tabular import powers, regret
 from counterplay.tabular.regret import RegretMemory
 from counterplay.tree import Tree
 
@@ -28,10 +28,10 @@ class PDCFRPlus:
         return regret.new_memory(tree)
 
     def step(self, tree: Tree, memory: RegretMemory, iterations: int = 1) -> RegretMemory:
-        t = regret.next_iterations(memory, iterations)
-        rules = regret.discounts(tree, t, 1.0 / (1.0 + t**-self.alpha), 0.0, prediction=1.0)
-        weights = regret.columns(t, t**self.gamma)
-        return regret.iterate(tree, memory, regret.REGRET_MATCHING, rules, weights)
+        for t, weights in powers.weighted(memory, iterations, self.gamma):
+            rules = regret.discounts(tree, t, 1.0 / (1.0 + t**-self.alpha), 0.0, prediction=1.0)
+            regret.iterate(tree, memory, regret.REGRET_MATCHING, rules, weights)
+        return memory
 
     def policy(self, tree: Tree, memory: RegretMemory) -> Policy:
         return self.average_policy(tree, memory)

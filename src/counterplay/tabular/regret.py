@@ -87,9 +87,9 @@ def discounts(
     positive: Floats | float,
     negative: Floats | float,
     prediction: float = 0.0,
-) -> Floats:
-    """The factors p_t, n_t and m_t of iterations t, and what counts as zero, as a table [T, 4]."""
-    return columns(t, positive, negative, prediction, tree.rounding)
+) -> tuple[Floats, ...]:
+    """The factors p_t, n_t and m_t of iterations t [T, 3], and what counts as zero [S]."""
+    return columns(t, positive, negative, prediction), tree.rounding
 
 
 def columns(t: Floats, *values: Floats | float) -> Floats:
@@ -104,11 +104,11 @@ def iterate(
     tree: Tree,
     memory: RegretMemory,
     learner: Learner,
-    rules: Floats,
+    rules: tuple[Floats, ...],
     weights: Floats,
     alternating: bool = True,
 ) -> RegretMemory:
-    """One iteration per row of `rules` [T, .], with the weights [T, K] of the K averages.
+    """One iteration per row of `rules[0]` [T, .], with the weights [T, K] of the K averages.
 
     Alternating, each player sees the policy that the earlier ones have just chosen; otherwise all
     players see each other's policy of before.
@@ -118,22 +118,22 @@ def iterate(
         arrays = (memory.reach, memory.cf_value, memory.regret, memory.policy, memory.policy_sum)
         run(tree.form, rules, weights, *arrays)
     else:
-        for rule, weight in zip(rules.tolist(), weights, strict=True):
+        for row, weight in zip(rules[0].tolist(), weights, strict=True):
             for player in range(tree.num_players):
                 find_regrets(tree, memory, player, memory.reach)
-                learn(tree, memory, learner, player, tuple(rule), weight)
+                learn(tree, memory, learner, player, (*row, *rules[1:]), weight)
                 if alternating:
                     settle(tree, memory, learner, player)
             if not alternating:
                 for player in range(tree.num_players):
                     settle(tree, memory, learner, player)
-    memory.iteration += len(rules)
+    memory.iteration += len(weights)
     return memory
 
 
 def average_policy(tree: Tree, memory: RegretMemory, which: int = 0) -> Policy:
-    """The average of all iterations under the weights of that column."""
-    return normalised_policy(tree, memory.policy_sum[which, :-1])
+    """The average under the weights of that column; the current policy where they are lost."""
+    return normalised_policy(tree, memory.policy_sum[which, :-1], memory.policy[:-1])
 
 
 def current_policy(tree: Tree, memory: RegretMemory) -> Policy:
@@ -162,7 +162,7 @@ def learn(
     memory: RegretMemory,
     learner: Learner,
     player: int,
-    rule: tuple[float, ...],
+    rule: tuple[Any, ...],
     weight: Floats,
 ) -> None:
     """Add the policy to its sum and the instant regrets to the regrets."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 
@@ -17,7 +18,7 @@ class XFPMemory:
     """The average policy as sequence weights; F sequences in the form, S in the game."""
 
     iteration: int
-    total: float  # w_1 + ... + w_t, and 1 for the uniform start
+    total: float  # w_1 + ... + w_t, and 1 for the uniform start; in units of w_t
     weights: Floats  # [S + 1] of the average: own reach with perfect recall, else its sum
     response: Floats  # [F + 1] the last best responses
 
@@ -56,20 +57,21 @@ class XFP:
 
     def step(self, tree: Tree, memory: XFPMemory, iterations: int = 1) -> XFPMemory:
         t = np.arange(memory.iteration + 1.0, memory.iteration + 1.0 + iterations)
-        total = np.cumsum(np.append(memory.total, t**self.power))[1:]
-        steps = t**self.power / total
+        last = np.where(t > 1.0, (t - 1.0) / t, 1.0) ** self.power  # w_(t-1) / w_t, and w_0 = 1
+        totals = list(accumulate(last.tolist(), lambda s, x: 1.0 + s * x, initial=memory.total))
+        steps = 1.0 / np.array(totals[1:])
         size = memory.response.size
         cf_value = np.zeros(size)
         if tree.perfect_recall:
             arrays = (memory.weights, cf_value, memory.response, np.ones(size))
-            sweeps.fictitious(tree.form, steps, tree.rounding, *arrays)
+            sweeps.fictitious(tree.form, steps, tree.form_rounding, *arrays)
         else:
             for a in steps:
                 average = self.policy(tree, memory).probabilities[tree.merged]
                 _respond(tree, _reach(tree, np.append(average, 1.0)), cf_value, memory.response)
                 memory.weights += a * (_merge(tree, _reach(tree, memory.response)) - memory.weights)
         memory.iteration += iterations
-        memory.total = float(total[-1])
+        memory.total = totals[-1]
         return memory
 
     def policy(self, tree: Tree, memory: XFPMemory) -> Policy:
