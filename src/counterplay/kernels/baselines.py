@@ -39,7 +39,6 @@ def baseline_regrets(p, epsilon, weight, length, game, table, scratch):
         below = max(below, abs(surprise))
         for k in range(node.count):
             mean += policy[first + k] * baseline[slot[node.child + k, p]]
-            below = max(below, abs(baseline[slot[node.child + k, p]]))
         if node.player == p:
             scale = weight / scratch.sampled[d]
             for k in range(node.count):

@@ -75,10 +75,14 @@ def learn(learner, first, last, largest, regret, policy):
     floor, rate = learner
     total, top = 0.0, regret[first]
     for s in range(first, last):
-        r = max(regret[s], floor)
-        regret[s] = r if abs(r) > ROUNDING * largest[first] else 0.0
+        regret[s] = max(regret[s], floor)
         policy[s] = max(regret[s], 0.0)
         total += policy[s]
+    if total <= ROUNDING * largest[first]:
+        total = 0.0
+        for s in range(first, last):
+            if abs(regret[s]) <= ROUNDING * largest[first]:
+                regret[s] = 0.0
     if rate > 0.0:
         total = 0.0
         for s in range(first, last):

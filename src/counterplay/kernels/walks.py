@@ -94,15 +94,14 @@ def external_walk(p, weight, game, table, scratch):
     """
     nodes, utility, tally, met = game.nodes, game.utility, scratch.tally, scratch.met
     regret, policy, policy_sum = table.regret, table.policy, table.policy_sum
-    at, action, value = scratch.node, scratch.action, scratch.value
-    size, largest = scratch.size, table.largest
+    at, action, value, largest = scratch.node, scratch.action, scratch.value, table.largest
     n, depth = 0, 0
     while True:
         node = nodes[n]
         tally[0] += 1
         first = node.first
         if node.player == p:
-            at[depth], action[depth], value[depth], size[depth] = n, 0, 0.0, 0.0
+            at[depth], action[depth], value[depth] = n, 0, 0.0
             depth += 1
             n = node.child
             continue
@@ -119,16 +118,16 @@ def external_walk(p, weight, game, table, scratch):
             first, k = node.first, action[d]
             regret[first + k] += u
             value[d] += policy[first + k] * u
-            size[d] = max(size[d], below)
+            if below > largest[first]:
+                largest[first] = below
             k += 1
             if k < node.count:
                 action[d] = k
                 n = node.child + k
                 break
-            u, below = value[d], size[d]
+            u, below = value[d], largest[first]
             for s in range(first, first + node.count):
                 regret[s] -= u
-            largest[first] = max(largest[first], below)
             met[tally[1]] = at[d]
             tally[1] += 1
             depth = d
