@@ -182,13 +182,15 @@ class _Walk(Parts):
             self.fail(node, f"utilities {tuple(utilities)} are not all finite")
 
     def check_scale(self) -> None:
-        """Refuse utilities whose sums would overflow."""
-        size = np.abs(np.array(self.utility))
-        worst = int(size.argmax())
-        if size[worst] > LARGEST:
-            node = np.flatnonzero(np.array(self.player) == TERMINAL)[worst // self.num_players]
-            advice = f"at most {LARGEST:g} can be computed with: divide them all by a constant"
-            self.fail(int(node), f"a utility is {self.utility[worst]:g}; {advice}")
+        """Refuse units in which sums over iterations would overflow, or vanish."""
+        size = np.abs(np.array(self.utility)).reshape(-1, self.num_players)
+        largest = size.max(axis=0)
+        for player in np.flatnonzero((largest > LARGEST) | (largest < 1.0 / LARGEST)).tolist():
+            if largest[player]:
+                ends = np.flatnonzero(np.array(self.player) == TERMINAL)
+                problem = f"the largest utility of player {player} is {largest[player]:g}"
+                advice = f"choose units in which it is from {1.0 / LARGEST:g} to {LARGEST:g}"
+                self.fail(int(ends[size[:, player].argmax()]), f"{problem}; {advice}")
 
     def look_around(self, node: int) -> None:
         """Refuse what will not fit, before it is too late, and report progress."""

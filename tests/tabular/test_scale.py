@@ -314,12 +314,13 @@ def test_averages_of_what_cannot_be_weighed(kuhn):
     assert cp.policy.normalised_policy(kuhn, weights * 1e60).probabilities[0] == approx(10 / 13)
 
 
-def test_utilities_too_large_to_add_up():
-    game = Changed(RandomGame(seed=3), (1e200, 1e200))
-    with pytest.raises(cp.GameError, match="at most 1e"):
-        cp.build_tree(game)
+def test_utilities_too_large_or_small_to_add_up():
+    for factor in ((1.0, 1e308), (1e200, 1.0), (1.0, 1e-200)):
+        game = Changed(RandomGame(seed=3), factor)
+        with pytest.raises(cp.GameError, match="choose units in which it is from 1e-150 to 1e"):
+            cp.build_tree(game)
     with pytest.raises(cp.GameError, match="up to 1e"):
-        cp.check_game(game)
+        cp.check_game(Changed(RandomGame(seed=3), (1e200, 1.0)))
     policy = play(pennies(1e149, 1e149), cp.CFR(), 20_000)
     assert policy.probabilities == approx([0.4, 0.6, 0.4, 0.6], abs=2e-2)
 
