@@ -25,7 +25,7 @@ class VectorKuhn:
 
     offers: ClassVar[tuple[str, ...]] = ("sequences",)
     spec, num_players, perfect_recall, workers = "kuhn_poker", 2, True, 1
-    num_infosets, num_sequences, rounding = 12, 24, 1e-14
+    num_infosets, num_sequences, rounding = 12, 24, np.full(24, 1e-14)
 
     def __init__(self):
         self.states = [state for own in STATES for state in own]

@@ -90,8 +90,8 @@ class SequenceArena(Arena, Protocol):
         ...
 
     @property
-    def rounding(self) -> float:
-        """Differences of counterfactual values up to here are rounding errors."""
+    def rounding(self) -> Floats:
+        """[S] differences of cf_values up to here are rounding errors, not preferences."""
         ...
 
     def levels(self, player: int, count: int) -> list[list[tuple[int, int]]]:

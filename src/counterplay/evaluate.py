@@ -75,9 +75,10 @@ def respond(arena: SequenceArena, probabilities: Floats) -> Responses:
     """Best responses to the probabilities [F], which are aligned with the arena's form."""
     form, size = arena.form, int(arena.form.offset[-1]) + 1
     reach, cf_value, response = np.ones(size), np.zeros(size), np.zeros(size)
+    tiny = arena.form_rounding if forgets(arena) else arena.rounding
     found = Responses(np.zeros(arena.num_players), np.zeros(arena.num_players), response)
     if isinstance(arena, Tree):  # all of it in one compiled call
-        sweeps.judge(form, probabilities, reach, cf_value, response, *found[:2])
+        sweeps.judge(form, tiny, probabilities, reach, cf_value, response, *found[:2])
         return found
     sweeps.forward(form, 0, form.parent.size, probabilities, reach)
     for player in range(arena.num_players):
@@ -85,7 +86,7 @@ def respond(arena: SequenceArena, probabilities: Floats) -> Responses:
         first, last = form.player_infoset[player : player + 2].tolist()
         own = slice(int(form.offset[first]), int(form.offset[last]))
         found.values[player] = cf_value[-1] + reach[own] @ cf_value[own]
-        sweeps.backward_best(form, first, last, cf_value, response)
+        sweeps.backward_best(form, first, last, tiny, cf_value, response)
         found.best_values[player] = cf_value[-1]
     return found
 

@@ -11,6 +11,8 @@ from counterplay.errors import GameError
 
 CHANCE = -1
 TERMINAL = -2
+ZERO = 1e-12  # a sum of utilities is zero if it is less than this part of the largest of them
+LARGEST = 1e150  # utility: sums over iterations, and squares, must not overflow
 
 State = Any  # each game has its own immutable, hashable state
 
@@ -213,9 +215,9 @@ class _Check:
         utilities = tuple(self.game.utilities(state))
         if len(utilities) != self.game.num_players:
             self.fail(history, f"{len(utilities)} utilities for {self.game.num_players} players")
-        if not all(math.isfinite(u) for u in utilities):
-            self.fail(history, f"utilities {utilities} are not all finite")
-        self.zero_sum &= abs(math.fsum(utilities)) <= 1e-9 * max(1.0, *map(abs, utilities))
+        if not all(abs(u) <= LARGEST for u in utilities):
+            self.fail(history, f"utilities {utilities} are not all finite and up to {LARGEST:g}")
+        self.zero_sum &= abs(math.fsum(utilities)) <= ZERO * max(map(abs, utilities))
 
     def check_views(self, state: State, history: tuple[int, ...]) -> None:
         """Everybody, not only the one to act, has a key and, if games have them, an observation."""

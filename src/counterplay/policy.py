@@ -16,7 +16,7 @@ from counterplay.arena import Floats, SequenceArena
 from counterplay.errors import ConfigError, RunError
 from counterplay.files import read_arrays, write_arrays, write_text
 from counterplay.game import State
-from counterplay.tree import Tree
+from counterplay.tree import SMALLEST, Tree
 
 FORMAT = "counterplay policy 1"
 Items = Iterable[tuple[int, str, dict[str, float]]]  # player, infoset key, action -> probability
@@ -112,15 +112,22 @@ def random_policy(tree: SequenceArena, seed: int = 0) -> Policy:
     return normalised_policy(tree, np.random.default_rng(seed).exponential(size=tree.num_sequences))
 
 
-def normalised_policy(tree: SequenceArena, weights: Floats) -> Policy:
-    """The policy proportional to non-negative `weights` [S]; uniform where all of them are zero."""
+def normalised_policy(
+    tree: SequenceArena, weights: Floats, otherwise: Floats | None = None
+) -> Policy:
+    """The policy proportional to non-negative `weights` [S].
+
+    Where all of them are zero, or so small that they have lost their precision, `otherwise`, which
+    is uniform play if not given.
+    """
     if not weights.size:
         return Policy(tree, weights)
     counts = tree.num_actions
-    sums = np.add.reduceat(weights, tree.offset[:-1])
-    scale = np.repeat(1.0 / np.where(sums > 0.0, sums, counts), counts)
-    weights = np.where(np.repeat(sums > 0.0, counts), weights, 1.0)
-    return Policy(tree, weights * scale)
+    sums = np.repeat(np.add.reduceat(weights, tree.offset[:-1]), counts)
+    if otherwise is None:
+        otherwise = 1.0 / np.repeat(counts, counts)
+    scale = 1.0 / np.where(sums > SMALLEST, sums, 1.0)
+    return Policy(tree, np.where(sums > SMALLEST, weights * scale, otherwise))
 
 
 def tree_of(policy: Policy) -> Tree:

@@ -22,13 +22,14 @@ from counterplay.arena import Ints as Ints
 from counterplay.arena import SequenceArena
 from counterplay.errors import ConfigError, RunError, suggestion
 from counterplay.files import read_arrays, write_arrays
-from counterplay.game import CHANCE, TERMINAL, Game
+from counterplay.game import CHANCE, TERMINAL, ZERO, Game
 from counterplay.kernels import sweeps
 from counterplay.kernels.threads import even_parts, num_threads, run_parts
 from counterplay.registry import load_game
 
 FORMAT = "counterplay tree 1"
 LARGE = 500_000  # nodes from which several threads pay
+SMALLEST = 1e-290  # what is less may be a number that has lost its precision: it counts as zero
 
 
 class SequenceForm(NamedTuple):
@@ -111,17 +112,40 @@ class Tree:
 
     @cached_property
     def zero_sum(self) -> bool:
-        scale = max(1.0, float(np.abs(self.utility).max()))
-        return bool(np.abs(self.utility.sum(axis=1)).max() <= 1e-9 * scale)
+        """Whether the utilities of each terminal cancel, up to a rounding error of their own."""
+        largest = np.abs(self.utility).max(axis=1)
+        return bool((np.abs(self.utility.sum(axis=1)) <= ZERO * largest).all())
 
     @cached_property
-    def rounding(self) -> float:
-        """Differences of counterfactual values up to here are rounding errors, not preferences.
+    def form_rounding(self) -> Floats:
+        """Differences of cf_values [S of form] up to here are rounding errors, not preferences.
 
         Symmetric games are full of ties. If the last bit decided them, regret matching would turn
-        indifference into a pure policy, and results would depend on the order of a sum.
+        indifference into a pure policy, and results would depend on the order of a sum. What an
+        infoset takes for a tie depends on the largest cf_value it can have, not on other players'
+        units or on stakes elsewhere.
         """
-        return 16.0 * float(np.finfo(np.float64).eps * np.abs(self.utility).max())
+        form, size = self.form, int(self.form.offset[-1]) + 1
+        form = form._replace(weight=np.abs(form.weight))
+        form.weight.flags.writeable = False  # as in the tree: the kernels are compiled once
+        largest, nothing, response = np.zeros((3, size))
+        sweeps.payoff(form, 0, form.row_sequence.size, np.ones(size), largest)
+        sweeps.backward_best(form, 0, form.parent.size, nothing, largest, response)
+        largest = largest[:-1]
+        if largest.size:  # and not more than the largest utility: reach sums to 1 at most
+            most = np.maximum.reduceat(largest, form.offset[:-1])
+            owner = np.repeat(np.arange(self.num_players), row_lengths(form.player_infoset))
+            most = np.minimum(most, np.abs(self.utility).max(axis=0)[owner])
+            largest = np.repeat(most, row_lengths(form.offset))
+        return np.maximum(16.0 * np.finfo(np.float64).eps * largest, SMALLEST)
+
+    @cached_property
+    def rounding(self) -> Floats:
+        """The same along the game's own sequences [S], where merged infosets add up."""
+        if self.perfect_recall:
+            return self.form_rounding
+        merged = np.bincount(self.merged, self.form_rounding, self.num_sequences)
+        return merged.astype(np.float64)
 
     @cached_property
     def terminals(self) -> Ints:

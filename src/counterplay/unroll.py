@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+import numpy as np
+
 from counterplay.assembly import Parts
 from counterplay.errors import CounterplayError, GameError, RunError
 from counterplay.estimate import (
@@ -17,7 +19,7 @@ from counterplay.estimate import (
     readable_count,
     resident_memory,
 )
-from counterplay.game import CHANCE, TERMINAL, Game, State, describe_history, title
+from counterplay.game import CHANCE, LARGEST, TERMINAL, Game, State, describe_history, title
 from counterplay.registry import spec_of
 from counterplay.tree import Tree
 
@@ -51,6 +53,7 @@ def build_tree(
     finally:
         if collecting:
             gc.enable()
+    walk.check_scale()
     return walk.tree()
 
 
@@ -177,6 +180,17 @@ class _Walk(Parts):
         total = sum(utilities)
         if total - total != 0.0:  # true of infinity and NaN only
             self.fail(node, f"utilities {tuple(utilities)} are not all finite")
+
+    def check_scale(self) -> None:
+        """Refuse units in which sums over iterations would overflow, or vanish."""
+        size = np.abs(np.array(self.utility)).reshape(-1, self.num_players)
+        largest = size.max(axis=0)
+        for player in np.flatnonzero((largest > LARGEST) | (largest < 1.0 / LARGEST)).tolist():
+            if largest[player]:
+                ends = np.flatnonzero(np.array(self.player) == TERMINAL)
+                problem = f"the largest utility of player {player} is {largest[player]:g}"
+                advice = f"choose units in which it is from {1.0 / LARGEST:g} to {LARGEST:g}"
+                self.fail(int(ends[size[:, player].argmax()]), f"{problem}; {advice}")
 
     def look_around(self, node: int) -> None:
         """Refuse what will not fit, before it is too late, and report progress."""

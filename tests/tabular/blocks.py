@@ -59,12 +59,12 @@ def table(tree, policy, baseline=None):
     """No regrets, and this policy."""
     size = tree.num_sequences
     everybody = np.append(policy.probabilities, tree.chance_policy)
-    visits = np.zeros(size)
-    return Table(np.zeros(size), everybody, np.zeros(size), visits, np.copy(baseline))
+    regret, policy_sum, visits, largest = np.zeros((4, size))
+    return Table(regret, everybody, policy_sum, visits, np.copy(baseline), largest)
 
 
 def scratch():
-    return Scratch([0], [0, 0], *(defaultdict(float) for _ in range(6)))
+    return Scratch([0], [0, 0], *(defaultdict(float) for _ in range(7)))
 
 
 def chance_reach(tree):

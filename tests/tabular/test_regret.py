@@ -102,7 +102,8 @@ def overall_regret(tree, algorithm, iterations):
     regrets = []
     for player in range(tree.num_players):
         first, last = form.player_infoset[player : player + 2]
-        sweeps.backward_best(form, first, last, totals[player], np.zeros_like(memory.cf_value))
+        nothing, response = np.zeros((2, memory.cf_value.size))
+        sweeps.backward_best(form, first, last, nothing, totals[player], response)
         regrets.append(totals[player, -1] - earned[player])
     return np.array(regrets), memory
 

@@ -49,7 +49,7 @@ class Abstraction:
         """
         check_aligned(self.tree, policy)
         full, known = self.full, self.sequence >= 0
-        lifted = np.where(known, policy.probabilities[self.sequence], 0.0)
+        lifted = np.append(policy.probabilities, 0.0)[self.sequence]  # the last serves the -1
         decided = np.logical_or.reduceat(known, full.offset[:-1]) if known.size else known
         return Policy(
             full,

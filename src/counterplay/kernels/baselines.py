@@ -8,7 +8,7 @@ nodes have guesses too. Whatever they are, the regrets are right on average.
 from __future__ import annotations
 
 from counterplay.kernels.compiling import kernel
-from counterplay.kernels.draws import start
+from counterplay.kernels.draws import raised, start
 from counterplay.kernels.episodes import others_average, sample, settle, stochastic_average
 
 
@@ -24,6 +24,7 @@ def baseline_regrets(p, epsilon, weight, length, game, table, scratch):
     nodes, slot = game.nodes, game.slot
     policy, regret, baseline = table.policy, table.regret, table.baseline
     u = game.utility[nodes[scratch.node[length]].first, p]
+    below = abs(u)
     for d in range(length - 1, -1, -1):
         node = nodes[scratch.node[d]]
         first, taken = node.first, scratch.action[d]
@@ -32,6 +33,7 @@ def baseline_regrets(p, epsilon, weight, length, game, table, scratch):
         guess = slot[node.child + taken, p]
         surprise = (u - baseline[guess]) / q
         mean = policy[first + taken] * surprise
+        below = max(below, abs(surprise))
         for k in range(node.count):
             mean += policy[first + k] * baseline[slot[node.child + k, p]]
         if node.player == p:
@@ -39,6 +41,7 @@ def baseline_regrets(p, epsilon, weight, length, game, table, scratch):
             for k in range(node.count):
                 regret[first + k] += scale * (baseline[slot[node.child + k, p]] - mean)
             regret[first + taken] += scale * surprise
+            table.largest[first] = max(table.largest[first], scale * below)
         scratch.value[d] = u
         u = mean
     return u
@@ -87,7 +90,7 @@ def learned_baseline(begin, end, seed, powers, learner, scheme, game, table, scr
     """
     epsilon, decay = scheme
     for t in range(begin, end):
-        weight, average = float(t) ** powers[0], float(t) ** powers[1]
+        weight, average = raised(t, powers[0]), raised(t, powers[1])
         for p in range(game.num_players):
             start(seed, t, p, scratch.rng)
             length = sample(p, epsilon, game, table, scratch)
@@ -102,7 +105,7 @@ def expected_baseline(begin, end, seed, powers, learner, scheme, game, table, sc
     """`learned_baseline` with expected values as guesses: `back_up` alone changes them."""
     epsilon, _ = scheme
     for t in range(begin, end):
-        weight, average = float(t) ** powers[0], float(t) ** powers[1]
+        weight, average = raised(t, powers[0]), raised(t, powers[1])
         for p in range(game.num_players):
             start(seed, t, p, scratch.rng)
             length = sample(p, epsilon, game, table, scratch)

@@ -22,6 +22,7 @@ class Table(NamedTuple):
     policy_sum: Any  # [S]
     visits: Any  # [S] the last iteration that the lazy average has counted; [0] if unused
     baseline: Any  # [B]
+    largest: Any  # [S] the largest value met at an infoset, kept at its first action
 
 
 class Scratch(NamedTuple):
@@ -35,3 +36,4 @@ class Scratch(NamedTuple):
     value: Any  # [D]
     reach: Any  # [D]
     sampled: Any  # [D]
+    size: Any  # [D] the largest value met below

@@ -12,6 +12,7 @@ GOLDEN, FIRST, SECOND = (
     uint64(0xBF58476D1CE4E5B9),
     uint64(0x94D049BB133111EB),
 )
+ROUNDING = 16.0 * 2.0**-52  # of the largest value met: up to here a regret is a rounding error
 B11, B27, B30, B31 = uint64(11), uint64(27), uint64(30), uint64(31)
 
 
@@ -52,14 +53,31 @@ def choose(policy, first, count, epsilon, rng):
 
 
 @kernel
-def learn(learner, first, last, regret, policy):
-    """Set the policy of one infoset: regret matching on regrets above `floor`, or Hedge."""
+def raised(t, power):
+    """t ** power[0] / 2 ** power[1]: of large powers, what is left when some bits are taken out."""
+    exponent, bits = power
+    if bits == 0.0:
+        return float(t) ** exponent
+    return 2.0 ** (exponent * np.log2(max(float(t), 1.0)) - bits)
+
+
+@kernel
+def learn(learner, first, last, largest, regret, policy):
+    """Set the policy of one infoset: regret matching on regrets above `floor`, or Hedge.
+
+    Actions that are tied stay so: as in `sweeps.match`, their last bit is no reason.
+    """
     floor, rate = learner
     total, top = 0.0, regret[first]
     for s in range(first, last):
         regret[s] = max(regret[s], floor)
         policy[s] = max(regret[s], 0.0)
         total += policy[s]
+    if total <= ROUNDING * largest[first]:
+        total = 0.0
+        for s in range(first, last):
+            if abs(regret[s]) <= ROUNDING * largest[first]:
+                regret[s] = 0.0
     if rate > 0.0:
         total = 0.0
         for s in range(first, last):
@@ -72,10 +90,10 @@ def learn(learner, first, last, regret, policy):
 
 
 @kernel
-def learn_all(learner, offset, regret, policy):
+def learn_all(learner, offset, largest, regret, policy):
     """Let every infoset learn."""
     for i in range(offset.size - 1):
-        learn(learner, offset[i], offset[i + 1], regret, policy)
+        learn(learner, offset[i], offset[i + 1], largest, regret, policy)
 
 
 @kernel

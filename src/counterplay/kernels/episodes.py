@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from counterplay.kernels.compiling import CHANCE, TERMINAL, kernel
-from counterplay.kernels.draws import add_average, choose, learn, start, visit
+from counterplay.kernels.draws import add_average, choose, learn, raised, start, visit
 
 
 @kernel
@@ -55,6 +55,7 @@ def outcome_regrets(p, epsilon, length, game, table, scratch):
             for s in range(first, first + node.count):
                 regret[s] -= scale * mean
             regret[taken] += scale * u
+            table.largest[first] = max(table.largest[first], scale * abs(u))
             u = mean
 
 
@@ -64,7 +65,8 @@ def settle(p, learner, length, game, table, scratch):
     for d in range(length):
         node = game.nodes[scratch.node[d]]
         if node.player == p:
-            learn(learner, node.first, node.first + node.count, table.regret, table.policy)
+            last = node.first + node.count
+            learn(learner, node.first, last, table.largest, table.regret, table.policy)
 
 
 @kernel
@@ -86,7 +88,8 @@ def stochastic_average(p, weight, length, game, table, scratch):
 def lazy_average(t, p, power, length, game, table, scratch):
     """policy_sum = policy_sum + (weight not yet counted) * own reach * policy, where others acted.
 
-    `table.visits` is the last iteration counted at an infoset, kept at its first action.
+    The weights up to t sum to about t**power / power. `table.visits` is the last iteration counted
+    at an infoset, kept at its first action.
     """
     policy, visits = table.policy, table.visits
     for j in range(game.num_players):
@@ -96,8 +99,8 @@ def lazy_average(t, p, power, length, game, table, scratch):
             if node.player == j:
                 first = node.first
                 if j != p:
-                    missed = float(t) ** (power + 1.0) - visits[first] ** (power + 1.0)
-                    weight = own * missed / (power + 1.0)
+                    missed = raised(t, power) - raised(visits[first], power)
+                    weight = own * missed / power[0]
                     add_average(first, first + node.count, weight, policy, table.policy_sum)
                     visits[first] = t
                 own *= policy[first + scratch.action[d]]
@@ -150,6 +153,7 @@ def probe(p, epsilon, weight, game, table, scratch):
     nodes, policy, regret = game.nodes, table.policy, table.regret
     length = sample(p, epsilon, game, table, scratch)
     u = game.utility[nodes[scratch.node[length]].first, p]
+    below = abs(u)
     for d in range(length - 1, -1, -1):
         node, q = nodes[scratch.node[d]], scratch.sampled[d]
         first, last = node.first, node.first + node.count
@@ -160,11 +164,13 @@ def probe(p, epsilon, weight, game, table, scratch):
                     other = roll_out(node.child + k, p, game, policy, scratch)
                     mean += policy[first + k] * other
                     regret[first + k] += other / q
+                    below = max(below, abs(other))
             taken = first + scratch.action[d]
             mean += policy[taken] * u
             regret[taken] += u / q
             for s in range(first, last):
                 regret[s] -= mean / q
+            table.largest[first] = max(table.largest[first], below / q)
             u = mean
         elif node.player != CHANCE:
             add_average(first, last, weight / q, policy, table.policy_sum)
@@ -179,7 +185,7 @@ def outcome_sampling(begin, end, seed, power, learner, epsilon, game, table, scr
             start(seed, t, p, scratch.rng)
             length = sample(p, epsilon, game, table, scratch)
             outcome_regrets(p, epsilon, length, game, table, scratch)
-            stochastic_average(p, float(t) ** power, length, game, table, scratch)
+            stochastic_average(p, raised(t, power), length, game, table, scratch)
             settle(p, learner, length, game, table, scratch)
 
 
@@ -202,7 +208,7 @@ def online_sampling(begin, end, seed, power, learner, epsilon, p, game, table, s
         start(seed, t, p, scratch.rng)
         length = sample(p, epsilon, game, table, scratch)
         outcome_regrets(p, epsilon, length, game, table, scratch)
-        online_average(p, float(t) ** power, length, game, table, scratch)
+        online_average(p, raised(t, power), length, game, table, scratch)
         settle(p, learner, length, game, table, scratch)
 
 
@@ -211,7 +217,7 @@ def probing(begin, end, seed, power, learner, epsilon, game, table, scratch):
     """Iterations `begin` to `end`, the last not included."""
     two = game.num_players == 2
     for t in range(begin, end):
-        weight = float(t) ** power
+        weight = raised(t, power)
         for p in range(game.num_players):
             start(seed, t, p, scratch.rng)
             length = probe(p, epsilon, weight if two else 0.0, game, table, scratch)

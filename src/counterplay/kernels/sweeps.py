@@ -65,26 +65,22 @@ def forward(form, first, last, policy, reach):
 
 
 @kernel
-def backward_best_within(form, first, last, tiny, cf_value, response):
+def backward_best(form, first, last, tiny, cf_value, response):
     """Add to `cf_value` what comes later with the best actions; set `response` to these.
 
-    Ties, up to differences of `tiny`, go to the first of the best actions.
+    Ties, up to differences of `tiny` [S], go to the first of the best actions.
     """
     offset, parent = form.offset, form.parent
     for i in range(last - 1, first - 1, -1):
-        best = offset[i]
+        best = cf_value[offset[i]]
         for s in range(offset[i], offset[i + 1]):
             response[s] = 0.0
-            if cf_value[s] > cf_value[best] + tiny:
-                best = s
-        response[best] = 1.0
-        cf_value[parent[i]] += cf_value[best]
-
-
-@kernel
-def backward_best(form, first, last, cf_value, response):
-    """`backward_best_within` with exact comparisons."""
-    backward_best_within(form, first, last, 0.0, cf_value, response)
+            best = max(best, cf_value[s])
+        chosen = offset[i]
+        while cf_value[chosen] < best - tiny[chosen]:
+            chosen += 1
+        response[chosen] = 1.0
+        cf_value[parent[i]] += best
 
 
 @kernel
@@ -190,17 +186,17 @@ def match(start, end, rule, instant, regret, policy):
     """Add regrets, discount them, and set `policy` to their positive part, not yet scaled.
 
     `rule` is the factor of positive regrets, the factor of negative ones, how many times the last
-    instant regret is counted again as a prediction of the next, and the size up to which a regret
-    is rounding error: one action tied with another must not seem better by its last bit.
+    instant regret is counted again as a prediction of the next, and the size [S] up to which a
+    regret is rounding error: one action tied with another must not seem better by its last bit.
     """
     positive, negative, prediction, tiny = rule
     for s in range(uint64(start), uint64(end)):
-        gain = instant[s] if abs(instant[s]) > tiny else 0.0
+        gain = instant[s] if abs(instant[s]) > tiny[s] else 0.0
         r = regret[s] + gain
         r = positive * max(r, 0.0) + negative * min(r, 0.0)
-        regret[s] = r if abs(r) > tiny else 0.0
+        regret[s] = r if abs(r) > tiny[s] else 0.0
         r += prediction * gain
-        policy[s] = r if r > tiny else 0.0
+        policy[s] = r if r > tiny[s] else 0.0
 
 
 @kernel
@@ -225,9 +221,13 @@ def regrets(form, p, weight, reach, cf_value, policy, policy_sum):
 
 @kernel
 def alternate_matching(form, rules, weights, reach, cf_value, regret, policy, policy_sum):
-    """One iteration per row of `rules` [T, 4]; each player sees the earlier ones' new policy."""
-    for t in range(rules.shape[0]):
-        rule = (rules[t, 0], rules[t, 1], rules[t, 2], rules[t, 3])
+    """One iteration per row of the discounts [T, 3]; each player sees the earlier ones' new policy.
+
+    `rules` are the discounts and what is rounding error [S]: see `match`.
+    """
+    discounts, tiny = rules
+    for t in range(discounts.shape[0]):
+        rule = (discounts[t, 0], discounts[t, 1], discounts[t, 2], tiny)
         for p in range(form.player_row.size - 1):
             start, end = regrets(form, p, weights[t], reach, cf_value, policy, policy_sum)
             match(start, end, rule, cf_value, regret, policy)
@@ -238,9 +238,10 @@ def alternate_matching(form, rules, weights, reach, cf_value, regret, policy, po
 
 @kernel
 def simultaneous_matching(form, rules, weights, reach, cf_value, regret, policy, policy_sum):
-    """One iteration per row of `rules` [T, 4]; all players see each other's old policy."""
-    for t in range(rules.shape[0]):
-        rule = (rules[t, 0], rules[t, 1], rules[t, 2], rules[t, 3])
+    """`alternate_matching`, but all players see each other's old policy."""
+    discounts, tiny = rules
+    for t in range(discounts.shape[0]):
+        rule = (discounts[t, 0], discounts[t, 1], discounts[t, 2], tiny)
         for p in range(form.player_row.size - 1):
             start, end = regrets(form, p, weights[t], reach, cf_value, policy, policy_sum)
             match(start, end, rule, cf_value, regret, policy)
@@ -249,26 +250,28 @@ def simultaneous_matching(form, rules, weights, reach, cf_value, regret, policy,
 
 @kernel
 def alternate_hedge(form, rules, weights, reach, cf_value, regret, policy, policy_sum):
-    """`alternate_matching` with Hedge, at the rates of `rules` [T, 1], as the local learner."""
-    for t in range(rules.shape[0]):
+    """`alternate_matching` with Hedge as the local learner; `rules` are its rates [T, 1] alone."""
+    rates = rules[0]
+    for t in range(rates.shape[0]):
         for p in range(form.player_row.size - 1):
             start, end = regrets(form, p, weights[t], reach, cf_value, policy, policy_sum)
-            weigh(start, end, (rules[t, 0],), cf_value, regret, policy)
+            weigh(start, end, (rates[t, 0],), cf_value, regret, policy)
             forward_softmax(form, form.player_infoset[p], form.player_infoset[p + 1], policy, reach)
 
 
 @kernel
 def simultaneous_hedge(form, rules, weights, reach, cf_value, regret, policy, policy_sum):
-    """`simultaneous_matching` with Hedge, at the rates of `rules` [T, 1], as the local learner."""
-    for t in range(rules.shape[0]):
+    """`simultaneous_matching` with Hedge: see `alternate_hedge`."""
+    rates = rules[0]
+    for t in range(rates.shape[0]):
         for p in range(form.player_row.size - 1):
             start, end = regrets(form, p, weights[t], reach, cf_value, policy, policy_sum)
-            weigh(start, end, (rules[t, 0],), cf_value, regret, policy)
+            weigh(start, end, (rates[t, 0],), cf_value, regret, policy)
         forward_softmax(form, 0, form.parent.size, policy, reach)
 
 
 @kernel
-def judge(form, policy, reach, cf_value, response, value, best):
+def judge(form, tiny, policy, reach, cf_value, response, value, best):
     """Set every player's expected `value` [P], `best` response value [P] and `response` [S + 1]."""
     forward(form, 0, form.parent.size, policy, reach)
     for p in range(value.size):
@@ -279,7 +282,7 @@ def judge(form, policy, reach, cf_value, response, value, best):
         for s in range(form.offset[first], form.offset[last]):
             total += reach[s] * cf_value[s]
         value[p] = total
-        backward_best(form, first, last, cf_value, response)
+        backward_best(form, first, last, tiny, cf_value, response)
         best[p] = cf_value[cf_value.size - 1]
 
 
@@ -291,7 +294,7 @@ def fictitious(form, steps, tiny, reach, cf_value, response, response_reach):
             first, last = form.player_infoset[p], form.player_infoset[p + 1]
             clear(form, p, cf_value)
             payoff(form, form.player_row[p], form.player_row[p + 1], reach, cf_value)
-            backward_best_within(form, first, last, tiny, cf_value, response)
+            backward_best(form, first, last, tiny, cf_value, response)
         forward(form, 0, form.parent.size, response, response_reach)
         for s in range(reach.size):
             reach[s] += steps[t] * (response_reach[s] - reach[s])

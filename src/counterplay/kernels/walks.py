@@ -11,7 +11,7 @@ learn. `scratch.tally` counts the nodes touched and the nodes listed.
 from __future__ import annotations
 
 from counterplay.kernels.compiling import CHANCE, TERMINAL, kernel
-from counterplay.kernels.draws import add_average, choose, include, learn, start, visit
+from counterplay.kernels.draws import add_average, choose, include, learn, raised, start, visit
 
 
 @kernel
@@ -19,7 +19,8 @@ def settle(learner, game, table, scratch):
     """Let the infosets of all nodes met learn."""
     for m in range(scratch.tally[1]):
         node = game.nodes[scratch.met[m]]
-        learn(learner, node.first, node.first + node.count, table.regret, table.policy)
+        last = node.first + node.count
+        learn(learner, node.first, last, table.largest, table.regret, table.policy)
     scratch.tally[1] = 0
 
 
@@ -33,8 +34,8 @@ def chance_walk(p, weight, game, table, scratch):
     nodes, utility, tally, met = game.nodes, game.utility, scratch.tally, scratch.met
     regret, policy, policy_sum = table.regret, table.policy, table.policy_sum
     at, action, value = scratch.node, scratch.action, scratch.value
-    reach, cf_reach = scratch.reach, scratch.sampled
-    n, depth, own, cf = 0, 0, 1.0, 1.0
+    reach, cf_reach, size, largest = scratch.reach, scratch.sampled, scratch.size, table.largest
+    n, depth, own, cf, below = 0, 0, 1.0, 1.0, 0.0
     while True:
         node = nodes[n]
         tally[0] += 1
@@ -44,8 +45,9 @@ def chance_walk(p, weight, game, table, scratch):
             continue
         if node.player == TERMINAL:
             u = utility[node.first, p]
+            below = abs(u)
         else:
-            at[depth], action[depth], value[depth] = n, -1, 0.0
+            at[depth], action[depth], value[depth], size[depth] = n, -1, 0.0, 0.0
             reach[depth], cf_reach[depth] = own, cf
             depth += 1
         while depth > 0:  # take `u` back to the node above, until one has an action left to try
@@ -54,6 +56,7 @@ def chance_walk(p, weight, game, table, scratch):
             first, k = node.first, action[d]
             if k >= 0:
                 value[d] += policy[first + k] * u
+                size[d] = max(size[d], below)
                 if node.player == p:
                     regret[first + k] += cf_reach[d] * u
             k += 1
@@ -66,10 +69,11 @@ def chance_walk(p, weight, game, table, scratch):
                     cf *= policy[first + k]
                 n = node.child + k
                 break
-            u = value[d]
+            u, below = value[d], size[d]
             if node.player == p:
                 for s in range(first, first + node.count):
                     regret[s] -= cf_reach[d] * u
+                largest[first] = max(largest[first], cf_reach[d] * below)
                 add_average(first, first + node.count, weight * reach[d], policy, policy_sum)
                 met[tally[1]] = at[d]
                 tally[1] += 1
@@ -86,7 +90,7 @@ def external_walk(p, weight, game, table, scratch):
     """
     nodes, utility, tally, met = game.nodes, game.utility, scratch.tally, scratch.met
     regret, policy, policy_sum = table.regret, table.policy, table.policy_sum
-    at, action, value = scratch.node, scratch.action, scratch.value
+    at, action, value, largest = scratch.node, scratch.action, scratch.value, table.largest
     n, depth = 0, 0
     while True:
         node = nodes[n]
@@ -103,18 +107,21 @@ def external_walk(p, weight, game, table, scratch):
             n = node.child + choose(policy, first, node.count, 0.0, scratch.rng)
             continue
         u = utility[first, p]
+        below = abs(u)
         while depth > 0:
             d = depth - 1
             node = nodes[at[d]]
             first, k = node.first, action[d]
             regret[first + k] += u
             value[d] += policy[first + k] * u
+            if below > largest[first]:
+                largest[first] = below
             k += 1
             if k < node.count:
                 action[d] = k
                 n = node.child + k
                 break
-            u = value[d]
+            u, below = value[d], largest[first]
             for s in range(first, first + node.count):
                 regret[s] -= u
             met[tally[1]] = at[d]
@@ -146,17 +153,19 @@ def average_walk(p, weight, scheme, game, table, scratch):
     nodes, utility, tally, met = game.nodes, game.utility, scratch.tally, scratch.met
     regret, policy, policy_sum = table.regret, table.policy, table.policy_sum
     at, action, value = scratch.node, scratch.action, scratch.value
-    reach, rho = scratch.reach, scratch.sampled
+    reach, rho, size, largest = scratch.reach, scratch.sampled, scratch.size, table.largest
     n, depth, q = 0, 0, 1.0
     while True:
         node = nodes[n]
         tally[0] += 1
-        first, u = node.first, 0.0
+        first, u, below = node.first, 0.0, 0.0
         if node.player == p:
             at[depth], action[depth], value[depth], reach[depth] = n, -1, 0.0, q
+            size[depth] = 0.0
             depth += 1
         elif node.player == TERMINAL:
             u = utility[first, p]
+            below = abs(u)
         else:
             if node.player != CHANCE:
                 add_average(first, first + node.count, weight / q, policy, policy_sum)
@@ -169,6 +178,7 @@ def average_walk(p, weight, scheme, game, table, scratch):
             if k >= 0:
                 u /= rho[d]
                 value[d] += policy[first + k] * u
+                size[d] = max(size[d], below / rho[d])
                 regret[first + k] += u / reach[d]
             k += 1
             while k < node.count:
@@ -180,9 +190,10 @@ def average_walk(p, weight, scheme, game, table, scratch):
                 action[d] = k
                 n, q = node.child + k, reach[d] * rho[d]
                 break
-            u = value[d]
+            u, below = value[d], size[d]
             for s in range(first, last):
                 regret[s] -= u / reach[d]
+            largest[first] = max(largest[first], below / reach[d])
             met[tally[1]] = at[d]
             tally[1] += 1
             depth = d
@@ -196,7 +207,7 @@ def chance_sampling(begin, end, seed, power, learner, game, table, scratch):
     for t in range(begin, end):
         for p in range(game.num_players):
             start(seed, t, p, scratch.rng)
-            chance_walk(p, float(t) ** power, game, table, scratch)
+            chance_walk(p, raised(t, power), game, table, scratch)
             settle(learner, game, table, scratch)
 
 
@@ -205,7 +216,7 @@ def external_sampling(begin, end, seed, power, learner, game, table, scratch):
     """Iterations `begin` to `end`, the last not included."""
     two = game.num_players == 2
     for t in range(begin, end):
-        weight = float(t) ** power
+        weight = raised(t, power)
         for p in range(game.num_players):
             start(seed, t, p, scratch.rng)
             external_walk(p, weight if two else 0.0, game, table, scratch)
@@ -218,8 +229,9 @@ def external_sampling(begin, end, seed, power, learner, game, table, scratch):
 def average_sampling(begin, end, seed, power, learner, scheme, game, table, scratch):
     """Iterations `begin` to `end`, the last not included."""
     two = game.num_players == 2
+    scheme = scheme[0], scheme[1], scheme[2] * 2.0 ** -power[1]  # in the units of the average
     for t in range(begin, end):
-        weight = float(t) ** power
+        weight = raised(t, power)
         for p in range(game.num_players):
             start(seed, t, p, scratch.rng)
             average_walk(p, weight if two else 0.0, scheme, game, table, scratch)

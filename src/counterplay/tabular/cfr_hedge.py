@@ -39,4 +39,4 @@ class CFRHedge(RegretMinimiser):
         t = regret.next_iterations(memory, iterations)
         rates = regret.columns(t, self.eta * t**-self.decay)
         weights = regret.columns(t, 1.0, t)
-        return regret.iterate(arena, memory, regret.HEDGE, rates, weights, self.alternating)
+        return regret.iterate(arena, memory, regret.HEDGE, (rates,), weights, self.alternating)

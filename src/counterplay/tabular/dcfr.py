@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterplay.arena import Floats, SequenceArena
-from counterplay.tabular import regret
+from counterplay.tabular import powers, regret
 from counterplay.tabular.regret import RegretMemory, RegretMinimiser
 
 
@@ -28,17 +28,18 @@ class DCFR(RegretMinimiser):
     gamma: float = 2.0
 
     def step(self, arena: SequenceArena, memory: RegretMemory, iterations: int = 1) -> RegretMemory:
-        t = regret.next_iterations(memory, iterations)
-        # x / (x + 1) = 1 / (1 + 1/x), which also holds in the limits 0 and infinity
-        positive = 1.0 / (1.0 + _power(t, -self.alpha))
-        negative = 1.0 / (1.0 + _power(t, -self.beta))
-        factors, weights = (
-            regret.discounts(arena, t, positive, negative),
-            regret.columns(t, t**self.gamma),
-        )
-        return regret.iterate(arena, memory, regret.REGRET_MATCHING, factors, weights)
+        for t, weights in powers.weighted(memory, iterations, self.gamma):
+            # x / (x + 1) = 1 / (1 + 1/x), which also holds in the limits 0 and infinity
+            positive = 1.0 / (1.0 + _power(t, -self.alpha))
+            negative = 1.0 / (1.0 + _power(t, -self.beta))
+            factors = regret.discounts(arena, t, positive, negative)
+            regret.iterate(arena, memory, regret.REGRET_MATCHING, factors, weights)
+        return memory
 
 
 def _power(t: Floats, exponent: float) -> Floats:
     """t**exponent, where an infinite exponent leaves no doubt at t = 1 either."""
-    return np.full_like(t, max(exponent, 0.0)) if np.isinf(exponent) else t**exponent
+    if np.isinf(exponent):
+        return np.full_like(t, max(exponent, 0.0))
+    with np.errstate(over="ignore"):  # infinity is as good as any number that large
+        return t**exponent

@@ -26,7 +26,7 @@ from counterplay.kernels.bundles import Arena, Scratch, Table
 from counterplay.kernels.threads import run_parts
 from counterplay.policy import Policy, normalised_policy, uniform_policy
 from counterplay.sampled import SampledGame, SampledPolicy
-from counterplay.tabular import ranges
+from counterplay.tabular import powers, ranges
 from counterplay.tabular.on_rules import sample_rules
 from counterplay.tabular.sampled_memory import SampledMemory
 from counterplay.tree import Floats, Ints, Tree
@@ -47,6 +47,7 @@ class SampleMemory:
     policy_sum: Floats  # [W, S]
     visits: Floats  # [W, S] the last iteration counted by the lazy average; [W, 0] if unused
     baseline: Floats  # [W, B] guesses at values; [W, 0] if unused
+    largest: Floats  # [W, S] values met at an infoset, kept at its first action
     finished: ClassVar[bool] = False
 
 
@@ -111,6 +112,7 @@ def new_memory(
         policy_sum=np.zeros((workers, size)),
         visits=np.zeros((workers, size if lazy else 0)),
         baseline=np.tile(baseline, (workers, 1)),
+        largest=np.zeros((workers, size)),
     )
 
 
@@ -124,10 +126,20 @@ def iterate(
     *settings: Any,
     guesses: str = "",
 ) -> Any:
-    """So many iterations of a kernel, by all workers; returns the memory."""
-    learner = local_learner(algorithm)
-    if isinstance(tree, SampledGame):
-        return sample_rules(tree, memory, iterations, kernel, power, learner, *settings)
+    """So many iterations of a kernel, by all workers; returns the memory.
+
+    Iteration t counts t**power times in the average; of two powers, the first is of the regrets.
+    """
+    for count, raised in powers.faded(memory, iterations, power):
+        given = raised, local_learner(algorithm), *settings
+        if isinstance(tree, SampledGame):
+            sample_rules(tree, memory, count, kernel, *given)
+        else:
+            _walk(tree, memory, count, kernel, given, guesses)
+    return memory
+
+
+def _walk(tree: Tree, memory: Any, iterations: int, kernel: Any, given: Any, guesses: str) -> None:
     workers = memory.seed.size
     arena = Arena(tree.rows, tree.utility, _slots(tree, guesses), tree.num_players)
     rooms = [_scratch(tree) for _ in range(workers)]
@@ -140,20 +152,20 @@ def iterate(
 
         def work(w: int, _: int, begin: int = begin, last: int = last) -> None:
             own = arena, tables[w], rooms[w]
-            kernel(begin, last + 1, memory.seed[w], power, learner, *settings, *own)
+            kernel(begin, last + 1, memory.seed[w], *given, *own)
 
         run_parts(work, [(w, w + 1) for w in range(workers)])
         memory.iteration = last
         if workers > 1 and memory.iteration % ROUND == 0:
-            _merge(tree, memory, learner)
+            _merge(tree, memory, given[1])
     memory.touched += [room.tally[0] for room in rooms]
-    return memory
 
 
 def _merge(tree: Tree, memory: SampleMemory, learner: tuple[float, float]) -> None:
     """Give all workers the mean of their regrets, and the policy that follows from it."""
     mean = memory.regret.mean(axis=0)
-    draws.learn_all(learner, tree.offset, mean, memory.policy[0])
+    largest = memory.largest.max(axis=0)
+    draws.learn_all(learner, tree.offset, largest, mean, memory.policy[0])
     memory.regret[:] = mean
     memory.policy[1:] = memory.policy[0]
 
@@ -161,11 +173,13 @@ def _merge(tree: Tree, memory: SampleMemory, learner: tuple[float, float]) -> No
 def lazy_average_policy(tree: Tree, memory: SampleMemory, gamma: float) -> Policy:
     """The lazy average with what every infoset still lacks."""
     total = memory.policy_sum.sum(axis=0)
+    taken = powers.bits(memory.iteration, gamma + 1.0)
     first, counts = tree.offset[:-1], tree.num_actions
     for policy, visits in zip(memory.policy, memory.visits, strict=True):
         reach = np.ones(tree.num_sequences + 1)
         sweeps.forward(tree.form, 0, tree.form.parent.size, policy, reach)
-        lacking = memory.iteration ** (gamma + 1.0) - visits[first] ** (gamma + 1.0)
+        counted = powers.raised(visits[first], gamma + 1.0, taken)
+        lacking = powers.raised(np.array(memory.iteration), gamma + 1.0, taken) - counted
         total += np.repeat(lacking, counts) / (gamma + 1.0) * reach[:-1]
     return normalised_policy(tree, total)
 
@@ -186,6 +200,7 @@ def _table(memory: SampleMemory, w: int) -> Table:
         memory.policy_sum[w],
         memory.visits[w],
         memory.baseline[w],
+        memory.largest[w],
     )
 
 
@@ -193,6 +208,6 @@ def _scratch(tree: Tree) -> Scratch:
     """Room for one worker; no array so short that two workers would write to one cache line."""
     depth = max(tree.level.size, 16)
     integers = [np.zeros(depth, np.int64) for _ in range(2)]
-    floats = [np.zeros(depth) for _ in range(3)]
+    floats = [np.zeros(depth) for _ in range(4)]
     met = np.empty(tree.num_nodes, np.int64)
     return Scratch(np.zeros(16, np.uint64), np.zeros(16, np.int64), met, *integers, *floats)

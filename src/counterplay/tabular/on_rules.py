@@ -27,9 +27,9 @@ def sample_rules(
     walk = _plain(kernel.__module__)[kernel.__name__]
     nodes = SampledNodes(rules.game, memory)
     arena = Arena(nodes, nodes.utility, nodes.slot, rules.num_players)
-    table = Table(memory.regret, memory.policy, memory.policy_sum, memory.visits, memory.baseline)
+    table = Table(*(getattr(memory, name) for name in Table._fields))
     tally = [0, 0]
-    room = Scratch([0], tally, *(defaultdict(float) for _ in range(6)))
+    room = Scratch([0], tally, *(defaultdict(float) for _ in range(7)))
     for t in range(memory.iteration + 1, memory.iteration + iterations + 1):
         walk(t, t + 1, memory.seed, *settings, arena, table, room)
         nodes.forget()

@@ -46,7 +46,8 @@ class OutcomeSampling(MonteCarlo):
 
     def step(self, tree: Tree | SampledGame, memory: Any, iterations: int = 1) -> Any:
         kernel = episodes.lazy_outcome_sampling if self.lazy else episodes.outcome_sampling
-        power, epsilon = float(self.gamma), float(self.epsilon)
+        power = self.gamma + 1.0 if self.lazy else float(self.gamma)  # lazily, weights are summed
+        epsilon = float(self.epsilon)
         return monte_carlo.iterate(self, tree, memory, iterations, kernel, power, epsilon)
 
     def policies(self, arena: Tree | SampledGame, memory: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from counterplay.arena import SequenceArena
-from counterplay.tabular import regret
+from counterplay.tabular import powers, regret
 from counterplay.tabular.regret import RegretMemory, RegretMinimiser
 
 
@@ -24,7 +24,7 @@ class PDCFRPlus(RegretMinimiser):
     gamma: float = 5.0
 
     def step(self, arena: SequenceArena, memory: RegretMemory, iterations: int = 1) -> RegretMemory:
-        t = regret.next_iterations(memory, iterations)
-        factors = regret.discounts(arena, t, 1.0 / (1.0 + t**-self.alpha), 0.0, prediction=1.0)
-        weights = regret.columns(t, t**self.gamma)
-        return regret.iterate(arena, memory, regret.REGRET_MATCHING, factors, weights)
+        for t, weights in powers.weighted(memory, iterations, self.gamma):
+            factors = regret.discounts(arena, t, 1.0 / (1.0 + t**-self.alpha), 0.0, prediction=1.0)
+            regret.iterate(arena, memory, regret.REGRET_MATCHING, factors, weights)
+        return memory

@@ -49,10 +49,13 @@ class RegretMinimiser:
         return new_memory(arena, len(self.averages))
 
     def policies(self, arena: SequenceArena, memory: RegretMemory) -> dict[str, Policy]:
-        """The averages, the one with the guarantee first, and the last iterate."""
-        sums = zip(self.averages, memory.policy_sum, strict=True)
-        found = {name: normalised_policy(arena, total[:-1]) for name, total in sums}
-        return found | {"current": Policy(arena, memory.policy[:-1])}
+        """The averages, the one with the guarantee first, and the last iterate.
+
+        That also stands in for an average where its weights are lost to underflow.
+        """
+        now, sums = memory.policy[:-1], zip(self.averages, memory.policy_sum, strict=True)
+        found = {name: normalised_policy(arena, total[:-1], now) for name, total in sums}
+        return found | {"current": Policy(arena, now)}
 
 
 class LocalLearner(NamedTuple):
@@ -104,9 +107,9 @@ def discounts(
     positive: Floats | float,
     negative: Floats | float,
     prediction: float = 0.0,
-) -> Floats:
-    """The factors p_t, n_t and m_t of iterations t, and what counts as zero, as a table [T, 4]."""
-    return columns(t, positive, negative, prediction, arena.rounding)
+) -> tuple[Floats, ...]:
+    """The factors p_t, n_t and m_t of iterations t [T, 3], and what counts as zero [S]."""
+    return columns(t, positive, negative, prediction), arena.rounding
 
 
 def columns(t: Floats, *values: Floats | float) -> Floats:
@@ -121,11 +124,11 @@ def iterate(
     arena: SequenceArena,
     memory: RegretMemory,
     learner: LocalLearner,
-    factors: Floats,
+    factors: tuple[Floats, ...],
     weights: Floats,
     alternating: bool = True,
 ) -> RegretMemory:
-    """One iteration per row of `factors` [T, .], with the weights [T, K] of the K averages.
+    """One iteration per row of `factors[0]` [T, .], with the weights [T, K] of the K averages.
 
     Alternating, each player sees the policy that the earlier ones have just chosen; otherwise all
     players see each other's policy of before.
@@ -135,16 +138,16 @@ def iterate(
         arrays = (memory.reach, memory.cf_value, memory.regret, memory.policy, memory.policy_sum)
         run(arena.form, factors, weights, *arrays)
     else:
-        for rule, weight in zip(factors.tolist(), weights, strict=True):
+        for row, weight in zip(factors[0].tolist(), weights, strict=True):
             for player in range(arena.num_players):
                 find_regrets(arena, memory, player, memory.reach)
-                learn(arena, memory, learner, player, tuple(rule), weight)
+                learn(arena, memory, learner, player, (*row, *factors[1:]), weight)
                 if alternating:
                     settle(arena, memory, learner, player)
             if not alternating:
                 for player in range(arena.num_players):
                     settle(arena, memory, learner, player)
-    memory.iteration += len(factors)
+    memory.iteration += len(weights)
     return memory
 
 
@@ -161,7 +164,7 @@ def learn(
     memory: RegretMemory,
     learner: LocalLearner,
     player: int,
-    rule: tuple[float, ...],
+    rule: tuple[Any, ...],
     weight: Floats,
 ) -> None:
     """Add the policy to its sum and the instant regrets to the regrets."""

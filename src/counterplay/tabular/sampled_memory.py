@@ -14,7 +14,7 @@ from counterplay.sampled import SizeReport
 
 KEY_BYTES = 260  # of a dictionary entry with its tuples and string, the text not counted
 NUMBERS = ("iteration", "seed", "guesses", "touched")
-TABLES = ("regret", "policy", "policy_sum", "visits", "baseline")
+TABLES = ("regret", "policy", "policy_sum", "visits", "baseline", "largest")
 
 
 def _floats() -> array[float]:
@@ -40,6 +40,7 @@ class SampledMemory:
     policy_sum: array[float] = field(default_factory=_floats)
     visits: array[float] = field(default_factory=_floats)
     baseline: array[float] = field(default_factory=_floats)
+    largest: array[float] = field(default_factory=_floats)
     infosets: dict[tuple[int, str], tuple[int, tuple[str, ...]]] = field(default_factory=dict)
     lotteries: dict[tuple[float, ...], int] = field(default_factory=dict)
     slots: dict[Any, int] = field(default_factory=dict)  # in the order of their numbers

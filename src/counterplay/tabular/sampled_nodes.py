@@ -108,7 +108,7 @@ class SampledNodes:
     def grow(self, policy: list[float]) -> None:
         memory, zeros = self.memory, [0.0] * len(policy)
         memory.policy.extend(policy)
-        for table in (memory.regret, memory.policy_sum, memory.visits):
+        for table in (memory.regret, memory.policy_sum, memory.visits, memory.largest):
             table.extend(zeros)
 
     def fail(self, n: int, problem: str) -> None:

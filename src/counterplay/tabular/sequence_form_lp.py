@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +12,8 @@ from counterplay.errors import ConfigError, RunError
 from counterplay.evaluate import judge
 from counterplay.policy import Policy, normalised_policy, uniform_policy
 from counterplay.tree import Floats, Tree, row_lengths
+
+TIGHT = 1e-10  # the solver's own tolerance: the least it takes
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,8 @@ class SequenceFormLP:
 
     x weighs player 0's sequences, E and F are the players' "children sum to their parent"
     constraints, A holds chance times utility, and q has one value per infoset of player 1. The dual
-    variables of the inequalities are player 1's sequence weights.
+    variables of the inequalities are player 1's sequence weights. Utilities are shifted and scaled
+    for the solver, whose tolerances are absolute.
     """
 
     tolerance: float = 1e-6  # largest NashConv accepted, in units of the utility range
@@ -56,9 +60,10 @@ class SequenceFormLP:
     def step(self, tree: Tree, memory: LPMemory, iterations: int = 1) -> LPMemory:
         if not memory.finished:
             memory.weights[:] = _solve(tree)
-            spread = float(np.ptp(tree.utility)) or 1.0
-            found = judge(tree, normalised_policy(tree, memory.weights))
-            if found.nash_conv > self.tolerance * spread:
+            utility = tree.utility[:, 0]
+            rounding = 16.0 * np.finfo(np.float64).eps * np.abs(utility).max()
+            accepted = self.tolerance * np.ptp(utility) + rounding
+            if not judge(tree, normalised_policy(tree, memory.weights)).nash_conv <= accepted:
                 raise RunError(f"the linear programme of {tree.spec} was not solved accurately")
             memory.finished = True
         memory.iteration += iterations
@@ -71,7 +76,8 @@ class SequenceFormLP:
 def sequence_form_lp(tree: Tree) -> Equilibrium:
     """The exact equilibrium of a two-player zero-sum tree, checked by its best responses."""
     algorithm = SequenceFormLP()
-    policy = algorithm.policies(tree, algorithm.step(tree, algorithm.init(tree)))["equilibrium"]
+    memory = algorithm.step(tree, algorithm.init(tree))
+    policy = algorithm.policies(tree, memory)["equilibrium"]
     return Equilibrium(float(judge(tree, policy).values[0]), policy)
 
 
@@ -80,19 +86,8 @@ def _solve(tree: Tree) -> Floats:
     from scipy.optimize import linprog
     from scipy.sparse import coo_array, hstack
 
-    form, root = tree.form, tree.num_sequences
-    middle = int(form.offset[form.player_infoset[1]])
-    sizes = (middle + 1, root - middle + 1)
-    entries = slice(0, int(form.row_offset[form.player_row[1]]))
-    rows = slice(0, int(form.player_row[1]))
-    lengths = row_lengths(form.row_offset[: form.player_row[1] + 1])
-    own = np.repeat(form.row_sequence[rows].astype(np.int64), lengths)
-    other = form.other[entries, 0].astype(np.int64)
-    # each player's sequences numbered from 0, its "has not acted yet" last
-    own = np.where(own == root, middle, own)
-    other = other - middle
-    payoff = coo_array((form.weight[entries], (own, other)), shape=sizes).tocsr()
-
+    payoff = _payoff(tree)
+    sizes = payoff.shape
     first, second = _constraints(tree, 0), _constraints(tree, 1)
     num_values = second.shape[0]
     goal = np.zeros(sizes[0] + num_values)
@@ -108,11 +103,41 @@ def _solve(tree: Tree) -> Floats:
         b_eq=is_one,
         bounds=[(0, None)] * sizes[0] + [(None, None)] * num_values,
         method="highs",
+        options={"primal_feasibility_tolerance": TIGHT, "dual_feasibility_tolerance": TIGHT},
     )
     if result.x is None:
         raise RunError(f"the linear programme of {tree.spec} failed: {result.message}")
-    weights = np.concatenate([result.x[:middle], -result.ineqlin.marginals[:-1]])
+    weights = np.concatenate([result.x[: sizes[0] - 1], -result.ineqlin.marginals[:-1]])
     return np.maximum(weights, 0.0)
+
+
+def _payoff(tree: Tree) -> Any:
+    """Chance times player 0's utility, by the players' last sequences, with 1 as largest entry.
+
+    Each player's sequences are numbered from 0, and "has not acted yet" is the last. A constant in
+    the utilities, which no policy changes, is left out where it would drown them.
+    """
+    from scipy.sparse import coo_array
+
+    root, middle = tree.num_sequences, int(tree.offset[tree.player_infoset[1]])
+    reach, last = np.ones(tree.num_nodes), np.full((tree.num_nodes, 2), (middle, root))
+    for first, end in pairwise(tree.level[1:]):
+        parent, sequence = tree.parent[first:end], tree.sequence_before[first:end]
+        reach[first:end] = reach[parent] * tree.chance[first:end]
+        last[first:end] = last[parent]
+        acted = np.flatnonzero(sequence >= 0)
+        last[first + acted, tree.player[parent[acted]]] = sequence[acted]
+    utility = tree.utility[:, 0]
+    center = utility.max() / 2.0 + utility.min() / 2.0
+    if abs(center) > np.ptp(utility):
+        utility = utility - center
+    scale = np.abs(utility).max() or 1.0
+    ends, own, other = tree.terminals, *last[tree.terminals].T
+    weight = reach[ends] * (utility / scale)
+    payoff = coo_array((weight, (own, other - middle)), shape=(middle + 1, root - middle + 1))
+    payoff = payoff.tocsr()
+    payoff.eliminate_zeros()
+    return payoff / (np.abs(payoff.data).max(initial=0.0) or 1.0)
 
 
 def _constraints(tree: Tree, player: int) -> Any:

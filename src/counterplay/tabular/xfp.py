@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import ClassVar
 
 import numpy as np
@@ -19,7 +20,7 @@ class XFPMemory:
     """The average policy as sequence weights; F sequences in the form, S in the game."""
 
     iteration: int
-    total: float  # w_1 + ... + w_t, and 1 for the uniform start
+    total: float  # w_1 + ... + w_t, and 1 for the uniform start; in units of w_t
     weights: Floats  # [S + 1] of the average: own reach with perfect recall, else its sum
     response: Floats  # [F + 1] the last best responses
     finished: ClassVar[bool] = False
@@ -61,8 +62,9 @@ class XFP:
 
     def step(self, arena: SequenceArena, memory: XFPMemory, iterations: int = 1) -> XFPMemory:
         t = np.arange(memory.iteration + 1.0, memory.iteration + 1.0 + iterations)
-        total = np.cumsum(np.append(memory.total, t**self.power))[1:]
-        steps = t**self.power / total
+        last = np.where(t > 1.0, (t - 1.0) / t, 1.0) ** self.power  # w_(t-1) / w_t, and w_0 = 1
+        totals = list(accumulate(last.tolist(), lambda s, x: 1.0 + s * x, initial=memory.total))
+        steps = 1.0 / np.array(totals[1:])
         size = memory.response.size
         cf_value = np.zeros(size)
         if isinstance(arena, Tree) and arena.perfect_recall:
@@ -74,7 +76,7 @@ class XFP:
                 reach = _merge(arena, _reach(arena, memory.response))
                 memory.weights += a * (reach - memory.weights)
         memory.iteration += iterations
-        memory.total = float(total[-1])
+        memory.total = totals[-1]
         return memory
 
     def policies(self, arena: SequenceArena, memory: XFPMemory) -> dict[str, Policy]:
@@ -112,7 +114,7 @@ def _respond(arena: SequenceArena, reach: Floats, cf_value: Floats, response: Fl
         if not forgets(arena):
             first, last = form.player_infoset[player : player + 2].tolist()
             tiny = arena.rounding
-            sweeps.backward_best_within(form, first, last, tiny, cf_value, response)
+            sweeps.backward_best(form, first, last, tiny, cf_value, response)
     if forgets(arena):
         _respond_alike(arena, cf_value, response)
 

@@ -1,0 +1,83 @@
+"""Weights t**gamma for averages, whatever gamma: they would overflow, so bits are taken out.
+
+A weight is kept as t**gamma / 2**bits, where `bits`, a multiple of `STEP`, depends on t alone. When
+that changes, the sum so far fades by as much. So a run is the same however it is cut into steps,
+and weights below 2**512 are what they always were.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from counterplay.tree import Floats
+
+STEP = 512.0
+
+
+def bits(t: Any, gamma: float) -> Any:
+    """How many bits are taken out of the weight of iteration t, or of iterations t."""
+    return STEP * np.floor(np.maximum(gamma, 0.0) * np.log2(np.maximum(t, 1.0)) / STEP)
+
+
+def raised(t: Floats, gamma: float, taken: Any) -> Floats:
+    """t**gamma / 2**taken."""
+    with np.errstate(over="ignore"):
+        found = np.exp2(gamma * np.log2(np.maximum(t, 1.0)) - taken)
+        return np.where(taken == 0.0, t**gamma, found)
+
+
+def weighted(memory: Any, count: int, gamma: float) -> Iterator[tuple[Floats, Floats]]:
+    """The next iterations t with their weights [T, 1]; in between, the averages so far fade."""
+    for steps, (taken,), (factor,) in _stretches(memory.iteration, count, (gamma,)):
+        _fade(factor, memory.policy_sum)
+        t = np.arange(memory.iteration + 1.0, memory.iteration + 1.0 + steps)
+        yield t, raised(t, gamma, taken)[:, None]
+
+
+def faded(memory: Any, count: int, power: Any) -> Iterator[tuple[int, Any]]:
+    """The next iterations, so many at a time, with the power as `draws.raised` takes it.
+
+    In between, what was summed so far fades. Of two powers, the first is of the regrets.
+    """
+    exponents = power if isinstance(power, tuple) else (0.0, power)
+    for steps, taken, (regret, average) in _stretches(memory.iteration, count, exponents):
+        _fade(regret, memory.regret, memory.largest)
+        _fade(average, memory.policy_sum)
+        both = tuple(zip(exponents, taken, strict=True))
+        yield steps, both if isinstance(power, tuple) else both[1]
+
+
+def _fade(factor: float, *tables: Any) -> None:
+    """Multiply tables in place."""
+    for table in tables:
+        if factor != 1.0:
+            np.multiply(table, factor, out=np.asarray(table))
+
+
+def _stretches(
+    iteration: int, count: int, exponents: tuple[float, ...]
+) -> Iterator[tuple[int, tuple[float, ...], tuple[float, ...]]]:
+    """The `count` iterations after `iteration`, cut where a weight changes its bits.
+
+    Each is so many iterations, the bits taken out for each exponent, and what sums fade by before.
+    """
+    end = iteration + count
+    while iteration < end:
+        before, now = (_bits(t, exponents) for t in (iteration, iteration + 1))
+        later = range(iteration + 1, end + 1)
+        same = bisect_left(later, True, key=partial(_differ, now, exponents))
+        yield same, now, tuple(2.0 ** (b - n) for b, n in zip(before, now, strict=True))
+        iteration += same
+
+
+def _bits(t: int, exponents: tuple[float, ...]) -> tuple[float, ...]:
+    return tuple(float(bits(t, gamma)) for gamma in exponents)
+
+
+def _differ(now: tuple[float, ...], exponents: tuple[float, ...], t: int) -> bool:
+    return _bits(t, exponents) != now
