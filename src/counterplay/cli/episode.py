@@ -6,13 +6,17 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from counterplay.game import CHANCE, TERMINAL, Game, ObservedGame, State
+from counterplay.errors import RunError
+from counterplay.game import CHANCE, TERMINAL, Game, ObservedGame, State, title
+
+MOST_SHOWN = 1_000_000  # numbers of observations and names of past actions, all steps together
 
 
 def random_episode(game: Game, rng: random.Random) -> list[dict[str, Any]]:
     """The steps from the start to a terminal: players act uniformly, chance as its odds are."""
     state = game.initial_state()
     history: list[str] = []
+    shown = 0
     steps: list[dict[str, Any]] = []
     while (player := game.player(state)) != TERMINAL:
         if player == CHANCE:
@@ -32,6 +36,10 @@ def random_episode(game: Game, rng: random.Random) -> list[dict[str, Any]]:
             }
         )
         history.append(game.action_name(state, action))
+        shown += sum(len(view.get("observation", history)) for view in steps[-1]["views"])
+        if shown > MOST_SHOWN:
+            problem = "an episode is too long to show; choose smaller parameters"
+            raise RunError(f"{title(game)}: {problem}")
         state = game.next_state(state, action)
     steps.append({"history": history, "player": TERMINAL, "utilities": list(game.utilities(state))})
     return steps
