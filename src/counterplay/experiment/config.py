@@ -243,7 +243,9 @@ def _validate(where: str, model: type[BaseModel], raw: dict[str, Any]) -> Any:
         return model.model_validate_json(_dump(where, raw))
     except ValidationError as error:
         # a mistyped key is also a missing one: the first says more
-        found = sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+        found = sorted(
+            error.errors(include_url=False), key=lambda one: one["type"] != "extra_forbidden"
+        )
         raise ConfigError(f"{where}: {_explain(model, found[0])}") from None
 
 
