@@ -2,13 +2,21 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test test-lowest lint bench clean
 
 demo: .venv/installed
 	$(BIN)/counterplay solve leduc_poker --algorithm cfr_plus --iterations 10000
 
 test: .venv/installed-test lint
 	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+# The quick tests with the lowest versions that pyproject.toml allows; packages that old warn of
+# packages that are newer, which is not our business.
+QUICK := tests/test_*.py tests/games tests/matrix tests/search tests/cli tests/kernels tests/interop \
+	tests/experiment/test_config.py tests/experiment/test_memory.py tests/experiment/test_plotting.py
+
+test-lowest: .venv-lowest/installed
+	.venv-lowest/bin/python -m pytest -n 2 -m "not slow" -W ignore::DeprecationWarning $(QUICK)
 
 lint: .venv/installed-test
 	$(BIN)/ruff check .
@@ -27,5 +35,12 @@ bench: .venv/installed-bench
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
 	touch $@
 
+.venv-lowest/installed: pyproject.toml
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check uv
+	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python \
+		--resolution lowest-direct --editable ".[test]"
+	touch $@
+
 clean:
-	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-lowest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

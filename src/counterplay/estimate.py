@@ -7,10 +7,13 @@ import random
 import time
 from dataclasses import dataclass
 
-from counterplay.game import CHANCE, TERMINAL, Game
+from counterplay.errors import GameError
+from counterplay.game import CHANCE, TERMINAL, Game, title
 
 BYTES_PER_NODE, BYTES_PER_INFOSET = 200, 800  # peak while building: benchmarks/memory.py
 MOST = 1e100  # nodes; larger estimates stop here, before they overflow
+MAX_HISTORY = 10_000  # actions; a longer one counts as a game that never ends
+HOPELESS = 1_000  # times too large: unbiased guesses are so far off less than once in a thousand
 
 
 @dataclass(frozen=True)
@@ -39,12 +42,13 @@ def estimate_size(
     """Estimate the number of nodes from random walks (Knuth, 1975), in about a second.
 
     A walk that meets b_1, b_2, ... children on its way stands for 1 + b_1 + b_1 b_2 + ... nodes.
+    One that stands for `MOST` ends when time is up, whether the game is over or not.
     """
     rng = random.Random(seed)
     until = time.perf_counter() + seconds
     count, mean, squares, decisions = 0, 0.0, 0.0, 0.0
-    while count < 10 or (count < probes and time.perf_counter() < until):
-        size, decided = _probe(game, rng)
+    while count < 2 or (count < probes and time.perf_counter() < until):
+        size, decided = _probe(game, rng, until)
         count += 1
         step = size - mean
         mean += step / count
@@ -53,22 +57,32 @@ def estimate_size(
     return SizeEstimate(mean, (squares / (count - 1) / count) ** 0.5, decisions, count)
 
 
-def _probe(game: Game, rng: random.Random, max_history: int = 10_000) -> tuple[float, float]:
+def look_ahead(game: Game, seconds: float = 0.0) -> float:
+    """The estimated number of nodes; 1 where the rules break: who walks them all can say where."""
+    try:
+        return estimate_size(game, probes=10_000, seconds=seconds).num_nodes
+    except Exception:
+        return 1.0
+
+
+def _probe(game: Game, rng: random.Random, until: float) -> tuple[float, float]:
     """One walk's guess at the number of nodes and at the number of decisions among them."""
     state, width, size, decisions = game.initial_state(), 1.0, 1.0, 0.0
-    for _ in range(max_history):
+    for _ in range(MAX_HISTORY):
         player = game.player(state)
-        if player == TERMINAL:
-            break
+        if player == TERMINAL or (size == MOST and time.perf_counter() > until):
+            return size, decisions
         if player == CHANCE:
-            actions = [action for action, _ in game.chance_outcomes(state)]
+            outcomes = game.chance_outcomes(state)
+            count, action = len(outcomes), rng.choice(outcomes)[0]
         else:
-            actions = list(game.actions(state))
+            actions = game.actions(state)
+            count, action = len(actions), rng.choice(actions)
             decisions += width
-        width = min(width * len(actions), MOST)
+        width = min(width * count, MOST)
         size = min(size + width, MOST)
-        state = game.next_state(state, rng.choice(actions))
-    return size, decisions
+        state = game.next_state(state, action)
+    raise GameError(f"{title(game)}: still not over after {MAX_HISTORY:,} actions")
 
 
 def available_memory() -> int:

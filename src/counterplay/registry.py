@@ -203,7 +203,7 @@ def make(name: str, cls: Any, given: dict[str, Any]) -> Any:
 
 
 def parse(kind: str, spec: str) -> tuple[str, dict[str, Any]]:
-    match = re.fullmatch(r"\s*([\w:.-]+)\s*(?:\((.*)\))?\s*", spec, re.DOTALL)
+    match = re.fullmatch(r"([\w:.-]+)\s*(?:\((.*)\))?", spec.strip(), re.DOTALL)
     if not match:
         raise ConfigError(f"cannot read {kind} {spec!r}; write name or name(parameter=value, ...)")
     name, inside = match.groups()
@@ -211,9 +211,10 @@ def parse(kind: str, spec: str) -> tuple[str, dict[str, Any]]:
         call = ast.parse(f"f({inside or ''})", mode="eval").body
         assert isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and not call.args
         given = {str(word.arg): _literal(word.value) for word in call.keywords}
-        assert len(given) == len(call.keywords)
+        assert len(given) == len(call.keywords) and not any(map(_is_huge, ast.walk(call)))
         return name, given
-    except (SyntaxError, ValueError, TypeError, AssertionError):
+    # the last two: nested too deeply
+    except (SyntaxError, ValueError, TypeError, AssertionError, RecursionError, MemoryError):
         message = f"cannot read the parameters of {spec!r}; write {name}(parameter=value, ...)"
         raise ConfigError(message) from None
 
@@ -225,6 +226,12 @@ def _literal(node: ast.expr) -> Any:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return -_literal(node.operand)
     return ast.literal_eval(node)
+
+
+def _is_huge(node: ast.AST) -> bool:
+    """Whether it is an integer that no array could hold, nor perhaps an error message."""
+    value = node.value if isinstance(node, ast.Constant) else None
+    return isinstance(value, int) and value.bit_length() > 63
 
 
 def _check_type(what: str, value: Any, default: Any) -> None:

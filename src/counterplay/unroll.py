@@ -12,9 +12,13 @@ import numpy as np
 from counterplay.assembly import Parts
 from counterplay.errors import CounterplayError, GameError, RunError
 from counterplay.estimate import (
+    BYTES_PER_NODE,
+    HOPELESS,
+    MAX_HISTORY,
+    MOST,
     available_memory,
-    estimate_size,
     gib,
+    look_ahead,
     peak_bytes,
     readable_count,
     resident_memory,
@@ -23,9 +27,8 @@ from counterplay.game import CHANCE, LARGEST, TERMINAL, Game, State, describe_hi
 from counterplay.registry import spec_of
 from counterplay.tree import Tree
 
-MAX_HISTORY = 10_000  # a longer one counts as a game that never ends
-FIRST_LOOK = 1 << 6  # nodes before the first look at memory; then the double, and so on up to
-REPORT_EVERY = 1 << 15  # nodes between two looks at memory and progress
+FIRST_LOOK = 1 << 6  # nodes known before the first look at memory; then the double, and so on
+REPORT_EVERY = 1 << 15  # nodes between two looks at memory and progress, at most
 ESTIMATE_AT = 1 << 18  # nodes from which a look ahead is worth its time
 ESTIMATE_AFTER = 1.0  # seconds of the same
 
@@ -49,6 +52,7 @@ def build_tree(
     collecting = gc.isenabled()
     gc.disable()  # states are tuples, which the collector would otherwise visit again and again
     try:
+        walk.glance()
         walk.run()
     finally:
         if collecting:
@@ -70,6 +74,12 @@ class _Walk(Parts):
         self.resident = resident_memory()
         self.recall: dict[tuple[int, str, int], int] = {}  # (player, key, last sequence) -> infoset
         self.public: dict[tuple[int, str], int] = {}  # (player, key) -> infoset as the game has it
+
+    def glance(self) -> None:
+        """Refuse what is far too large before anything is built: one node may be too much."""
+        if look_ahead(self.game) * BYTES_PER_NODE > HOPELESS * self.memory_limit:
+            self.expected = int(look_ahead(self.game, seconds=0.2))
+            self.check_memory(self.expected)
 
     def run(self) -> None:
         """Walk the tree; one long loop, because a call per node would cost a third of the speed."""
@@ -129,9 +139,9 @@ class _Walk(Parts):
                     for action, p in self.outcomes(node, state, player):
                         child = next_state(state, action)
                         push((child, node, action, depth, p, reach * p, last))
-                if node >= look:
-                    look += min(node, REPORT_EVERY)
-                    self.look_around(node)
+                if node + len(stack) >= look:  # those that wait were met too
+                    look = node + len(stack) + min(look, REPORT_EVERY)
+                    self.look_around(node, node + len(stack))
         except CounterplayError:
             raise
         except MemoryError as error:
@@ -147,6 +157,7 @@ class _Walk(Parts):
         self, node: int, state: State, player: int, key: str, last: int, legal: Sequence[int]
     ) -> int:
         """The number of an infoset not met before."""
+        self.check_memory(len(legal))
         game, actions = self.game, tuple(legal)
         if not actions or len(set(actions)) < len(actions):
             self.fail(node, f"player {player} has the actions {actions}: none, or one twice")
@@ -162,7 +173,9 @@ class _Walk(Parts):
         """The outcomes of a chance node, last one first."""
         if player != CHANCE:
             self.fail(node, f"player() is {player}, not a player, CHANCE or TERMINAL")
-        outcomes = list(self.game.chance_outcomes(state))
+        outcomes = self.game.chance_outcomes(state)
+        self.check_memory(len(outcomes))
+        outcomes = list(outcomes)
         total = 0.0
         for _, p in outcomes:
             total += p if p >= 0.0 else float("nan")
@@ -192,25 +205,32 @@ class _Walk(Parts):
                 advice = f"choose units in which it is from {1.0 / LARGEST:g} to {LARGEST:g}"
                 self.fail(int(ends[size[:, player].argmax()]), f"{problem}; {advice}")
 
-    def look_around(self, node: int) -> None:
+    def look_around(self, node: int, known: int) -> None:
         """Refuse what will not fit, before it is too late, and report progress."""
         if self.depth[node] > MAX_HISTORY:
             self.fail(node, f"still not over after {MAX_HISTORY:,} actions", shown=20)
         slow = time.perf_counter() - self.began > ESTIMATE_AFTER
         if not self.expected and (node >= ESTIMATE_AT or slow):
-            self.expected = int(estimate_size(self.game, seconds=0.2).num_nodes)
-        nodes = max(node + 1, self.expected)
+            self.expected = int(look_ahead(self.game, seconds=0.2))
+        nodes = max(known, self.expected)
         # the walk meets new infosets most often at its beginning, so their share only falls
-        needed = peak_bytes(nodes, nodes / (node + 1) * len(self.owner))
-        needed = max(needed, resident_memory() - self.resident)  # states or keys may be enormous
+        infosets = nodes / (node + 1) * len(self.owner) if node >= FIRST_LOOK else 0
+        # states or keys may be enormous
+        self.check_memory(nodes, infosets, resident_memory() - self.resident)
+        if self.progress and node >= REPORT_EVERY:
+            self.progress(node, self.expected)
+
+    def check_memory(self, nodes: int, infosets: float = 0, held: int = 0) -> None:
+        needed = max(peak_bytes(nodes, infosets), held)
         if needed > self.memory_limit:
+            count = f"about {readable_count(nodes)} nodes"
+            if nodes >= MOST:
+                count = f"more than {MOST:.0e} nodes, if it ends at all"
             raise RunError(
-                f"{spec_of(self.game)} has about {readable_count(nodes)} nodes: its tree takes "
+                f"{spec_of(self.game)} has {count}: its tree takes "
                 f"about {gib(needed)}, and only {gib(self.memory_limit)} may be used; "
                 "choose smaller parameters, raise memory_limit, or sample the rules (--sampled)"
             )
-        if self.progress and node >= REPORT_EVERY:
-            self.progress(node, self.expected)
 
     def fail(
         self, node: int, problem: str, cause: Exception | None = None, shown: int | None = None

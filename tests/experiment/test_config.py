@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import counterplay as cp
 from counterplay.errors import ConfigError
@@ -219,6 +222,16 @@ def test_missing_sections():
         ("\x00\xff", "not JSON: "),
         ("[1]", "must be an object with the keys name, algorithm, game"),
         ('{"name": "x", "name": "y"}', "the key 'name' stands there twice"),
+        ('{"spec": {"eta": NaN}}', "NaN is no number"),
+        ('{"spec": {"eta": 1e400}}', "the number 1e400 is too large"),
+        ('{"spec": {"seed": -9223372036854775808}}', "the number -9223372036854775808 is too"),
+        ('{"spec": {"seed": ' + "9" * 10_000 + "}}", "the number 99999999999999999999 is too"),
+        ("[" * 100_000, "not JSON: "),
+        (
+            '{"spec": ' * 400 + "1" + "}" * 400,
+            "unknown key|missing key|recursion|too deep|expected",
+        ),
+        ('{"name": "\\ud800", "game": {"name": "kuhn_poker"}}', "Invalid JSON"),
     ],
 )
 def test_files_that_hold_no_config(tmp_path, text, message):
@@ -228,7 +241,67 @@ def test_files_that_hold_no_config(tmp_path, text, message):
         load_config(file)
 
 
+def test_any_encoding_that_json_knows(tmp_path):
+    file = tmp_path / "config.json"
+    for encoding in ("utf-8", "utf-8-sig", "utf-16", "utf-32"):
+        file.write_bytes(json.dumps(config()).encode(encoding))
+        assert load_config(file) == load_config(config() | {"name": load_config(file).name})
+    file.write_bytes("ä".encode("latin-1"))
+    with pytest.raises(ConfigError, match="not JSON"):
+        load_config(file)
+
+
+@pytest.mark.parametrize(
+    "value", [float("nan"), 10**30, 10**5_000, {1}, b"x"], ids=lambda value: str(type(value))
+)
+def test_values_that_are_none(value):
+    for source, overrides in ((config(eta=value), {}), (config(), {"eta": value})):
+        with pytest.raises(ConfigError):
+            load_config(source, overrides)
+
+
+ANY = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=8,
+)
+PLACES = ["", "name", "algorithm", "game", "game.name", "game.params", "game.params.players"]
+PLACES += [
+    "networks",
+    "spec",
+    "spec.eta",
+    "spec.seed",
+    "spec.max_steps",
+    "device",
+    "new",
+    "spec.new",
+]
+
+
+@given(st.sampled_from(PLACES), ANY)
+def test_any_value_anywhere_is_fine_or_named(place, value):
+    whole = config("cfr_hedge")
+    *above, key = place.split(".")
+    section = whole
+    for part in above:
+        section = section.setdefault(part, {})
+    section[key] = value
+    with contextlib.suppress(ConfigError):
+        load_config(whole)
+
+
+def test_many_keys_take_little_time(tmp_path):
+    """Linear in their number; a search through all for each would take minutes."""
+    file = tmp_path / "config.json"
+    keys = ",".join(f'"key{number}": 1' for number in range(30_000))
+    file.write_text(f'{{"game": {{"name": "kuhn_poker", "params": {{{keys}}}}}}}')
+    with pytest.raises(ConfigError, match=r"params\.key0: unknown key"):
+        load_config(file)
+
+
 def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(ConfigError, match="cannot read"):
+        load_config("zero\0byte.json")
     with pytest.raises(ConfigError, match=r"there is no file .*none.json"):
         load_config(tmp_path / "none.json")
     with pytest.raises(ConfigError, match="cannot read"):

@@ -131,6 +131,8 @@ def test_fractions():
 
 def test_labels_that_are_missing_or_repeated():
     assert distinct(["a", "", "a", "a#2", "a"]) == ("a", "2", "a#3", "a#2", "a#4")
+    many = distinct(["a"] * 200_000)  # in linear time
+    assert (many[0], many[1], many[-1], len(set(many))) == ("a", "a#2", "a#200000", 200_000)
     game = read_efg(
         'EFG 2 R "" { "" "" } p "" 1 1 "" { "" "" } 0 p "" 1 2 "" { "x" "x" } 0 '
         't "" 0 t "" 0 t "" 0'

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from counterplay.game import CHANCE, TERMINAL, Game, ObservedGame, State
+from counterplay.errors import RunError
+from counterplay.game import CHANCE, TERMINAL, Game, ObservedGame, State, title
+
+MOST_SHOWN = 1_000_000  # numbers of observations and names of past actions, all steps together
 
 
 def random_episode(game: Game, seed: int) -> list[dict[str, Any]]:
@@ -15,6 +18,7 @@ def random_episode(game: Game, seed: int) -> list[dict[str, Any]]:
 
     episode = play_episode(game, [SampledPolicy(game)] * game.num_players, seed)
     history: list[str] = []
+    shown = 0
     steps: list[dict[str, Any]] = []
     for state, player, actions, odds, action in episode.steps:
         names = [game.action_name(state, a) for a in actions]
@@ -29,6 +33,10 @@ def random_episode(game: Game, seed: int) -> list[dict[str, Any]]:
             }
         )
         history.append(taken)
+        shown += sum(len(view.get("observation", history)) for view in steps[-1]["views"])
+        if shown > MOST_SHOWN:
+            problem = "an episode is too long to show; choose smaller parameters"
+            raise RunError(f"{title(game)}: {problem}")
     end = {"history": history, "player": TERMINAL, "utilities": list(episode.utilities)}
     return [*steps, end]
 

@@ -16,6 +16,8 @@ from counterplay.cli.common import (
     readable_seconds,
 )
 from counterplay.cli.episode import print_step, random_episode
+from counterplay.errors import RunError
+from counterplay.estimate import HOPELESS, estimate_size, look_ahead, readable_count
 from counterplay.game import CHANCE, Game, check_game
 from counterplay.registry import load_game, spec_of
 
@@ -58,14 +60,15 @@ def inspect(
 
 
 def _checked(game: Game) -> dict[str, Any]:
+    if look_ahead(game) > HOPELESS * MOST_CHECKED:
+        problem = f"has far more than {MOST_CHECKED:,} nodes, too many to check"
+        raise RunError(f"{spec_of(game)} {problem}; choose smaller parameters")
     report = check_game(game, max_nodes=MOST_CHECKED, imperfect_recall=True)
     recall = "perfect recall" if report.perfect_recall else "players forget"
     return {"checked": f"{report.num_nodes:,} nodes, no fault found, {recall}"}
 
 
 def _estimated(game: Game, seed: int) -> dict[str, Any]:
-    from counterplay.estimate import estimate_size
-
     size = estimate_size(game, seed=seed)
     return {
         "estimated_nodes": size.num_nodes,
@@ -104,8 +107,8 @@ def _with_units(facts: dict[str, Any]) -> dict[str, Any]:
     """The facts as a person reads them."""
     shown = dict(facts)
     if "estimated_nodes" in facts:
-        error = shown.pop("standard_error")
-        shown["estimated_nodes"] = f"{facts['estimated_nodes']:,.0f} +- {error:,.0f}"
+        nodes, error = facts["estimated_nodes"], shown.pop("standard_error")
+        shown["estimated_nodes"] = f"{readable_count(nodes)} +- {readable_count(error)}"
     if "memory_bytes" in facts:
         shown["memory"] = readable_bytes(shown.pop("memory_bytes"))
     if "build_seconds" in facts:

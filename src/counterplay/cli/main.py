@@ -29,6 +29,7 @@ from counterplay.cli.solve import solve
 from counterplay.errors import ConfigError, CounterplayError
 
 FAILED, BAD_USAGE, INTERRUPTED = 1, 2, 130
+LONGEST = 2_000  # characters of an error message
 
 # ClickException, the base of typer's own errors; its module differs between versions of typer
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
@@ -97,7 +98,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _fail(problem: object, code: int) -> int:
-    print("error:", " ".join(str(problem).split()), file=sys.stderr)
+    text = " ".join(str(problem).split())
+    if len(text) > LONGEST:  # it quotes something enormous
+        text = f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"
+    print("error:", text, file=sys.stderr)
     return code
 
 

@@ -139,5 +139,5 @@ def _setting(text: str) -> tuple[str, Any]:
         raise ConfigError(f"--set {text!r}: write key=value, such as epsilon=0.1")
     try:
         return key.strip(), json_format.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return key.strip(), value

@@ -7,6 +7,7 @@ the fields of the game's class: names, types and defaults stand there and nowher
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
@@ -126,14 +127,15 @@ def load_config(
     if isinstance(source, Config):
         source = source.to_json()
     if isinstance(source, Mapping):
-        where, raw, stem = "config", json.loads(json.dumps(source)), "run"
+        where, raw, stem = "config", _parse("config", _dump("config", source)), "run"
     else:
-        where, raw, stem = str(source), _read(Path(source)), Path(source).stem
+        path = Path(source)
+        where, raw, stem = str(source), _parse(str(source), _read(path)), path.stem
     if not isinstance(raw, dict):
         raise ConfigError(f"{where}: must be an object with the keys {_list(Outline.model_fields)}")
     raw.setdefault("name", re.sub(r"[^A-Za-z0-9_.-]", "_", stem).lstrip("._-") or "run")
     for key, value in (overrides or {}).items():
-        _override(where, raw, key, value)
+        _override(where, raw, key, _parse(where, _dump(where, value)))
     _expand(where, raw)
     outline = _validate(where, Outline, raw)
     algorithm = _class(where, "algorithm", ALGORITHMS, outline.algorithm)
@@ -166,22 +168,54 @@ def network_fields(algorithm: type) -> tuple[str, ...]:
     return tuple(f.name for f in fields(algorithm) if f.name.endswith("_units"))
 
 
-def _read(path: Path) -> Any:
-    def no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        keys = [key for key, _ in pairs]
-        for key in keys:
-            if keys.count(key) > 1:
-                raise ConfigError(f"{path}: the key {key!r} stands there twice")
-        return dict(pairs)
-
+def _read(path: Path) -> bytes:
     try:
-        return json.loads(path.read_bytes(), object_pairs_hook=no_twins)
+        return path.read_bytes()
     except FileNotFoundError as error:
         raise ConfigError(f"there is no file {path}") from error
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:  # the latter: a name with a zero byte
+        raise ConfigError(f"cannot read {path}: {error}") from error
+
+
+def _parse(where: str, text: str | bytes) -> Any:
+    """What the JSON text holds; no key twice in one object, no number that is none or too large."""
+
+    def number(digits: str) -> float:
+        value = float(digits) if set(digits) & set(".eE") else int(digits[:40])
+        if not abs(value) < (math.inf if isinstance(value, float) else 2**63):
+            raise ConfigError(f"{where}: the number {digits[:20]} is too large")
+        return value
+
+    def constant(name: str) -> float:
+        if name == "NaN":
+            raise ConfigError(f"{where}: NaN is no number to work with")
+        return float(name)
+
+    def no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in found:
+                raise ConfigError(f"{where}: the key {key[:60]!r} stands there twice")
+            found[key] = value
+        return found
+
+    try:
+        return json.loads(
+            text,
+            parse_int=number,
+            parse_float=number,
+            parse_constant=constant,
+            object_pairs_hook=no_twins,
+        )
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path}: not JSON: {error}") from error
+        raise ConfigError(f"{where}: not JSON: {error}") from error
+
+
+def _dump(where: str, value: Any) -> str:
+    try:
+        return json.dumps(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigError(f"{where}: cannot be written as JSON: {error}") from error
 
 
 def _override(where: str, raw: dict[str, Any], key: str, value: Any) -> None:
@@ -243,16 +277,20 @@ def _section(model: type[BaseModel]) -> tuple[Any, Any]:
 
 def _validate(where: str, model: type[BaseModel], raw: dict[str, Any]) -> Any:
     try:
-        return model.model_validate_json(json.dumps(raw))
+        return model.model_validate_json(_dump(where, raw))
     except ValidationError as error:
         # a mistyped key is also a missing one: the first says more
-        found = sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+        found = sorted(
+            error.errors(include_url=False), key=lambda one: one["type"] != "extra_forbidden"
+        )
         raise ConfigError(f"{where}: {_explain(model, found[0])}") from None
 
 
 def _explain(model: type[BaseModel], error: Any) -> str:
     path, kind, context = error["loc"], error["type"], error.get("ctx", {})
     name = ".".join(map(str, path))
+    if not path:  # what pydantic's own reader of JSON refuses, such as half of a surrogate pair
+        return str(error["msg"])
     if kind == "extra_forbidden":
         return f"{name}: unknown key{_hint(model, path)}"
     if kind == "missing":

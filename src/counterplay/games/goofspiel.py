@@ -52,10 +52,10 @@ class Goofspiel:
     forgetful: bool = False  # know the hands left, not the order of the bids (imperfect recall)
 
     def __post_init__(self) -> None:
-        if self.num_cards < 2:
-            raise ConfigError(f"goofspiel: num_cards is {self.num_cards}, must be at least 2")
-        if not 2 <= self.players <= 10:
-            raise ConfigError(f"goofspiel: players is {self.players}, must be from 2 to 10")
+        for name, most in (("num_cards", 100), ("players", 10)):
+            if not 2 <= getattr(self, name) <= most:
+                problem = f"{name} is {getattr(self, name)}, must be from 2 to {most}"
+                raise ConfigError(f"goofspiel: {problem}")
         for name, known in (("points_order", ORDERS), ("returns_type", RETURNS)):
             if getattr(self, name) not in known:
                 problem = f"{name} is {getattr(self, name)!r}, must be one of {', '.join(known)}"

@@ -9,6 +9,7 @@ from counterplay.errors import ConfigError
 from counterplay.game import CHANCE, TERMINAL
 
 PASS, BET = 0, 1
+MOST_CARDS = 1_000
 
 
 class State(NamedTuple):
@@ -36,10 +37,9 @@ class KuhnPoker:
     def __post_init__(self) -> None:
         if not 2 <= self.players <= 10:
             raise ConfigError(f"kuhn_poker: players is {self.players}, must be from 2 to 10")
-        if self.num_cards and self.num_cards < self.players:
-            raise ConfigError(
-                f"kuhn_poker: num_cards is {self.num_cards}, must be at least {self.players}"
-            )
+        if self.num_cards and not self.players <= self.num_cards <= MOST_CARDS:
+            allowed = f"from {self.players} to {MOST_CARDS}, or 0"
+            raise ConfigError(f"kuhn_poker: num_cards is {self.num_cards}, must be {allowed}")
 
     @property
     def num_players(self) -> int:

@@ -37,10 +37,10 @@ class LiarsDice:
     num_players: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
-        if self.numdice < 1:
-            raise ConfigError(f"liars_dice: numdice is {self.numdice}, must be at least 1")
-        if self.dice_sides < 2:
-            raise ConfigError(f"liars_dice: dice_sides is {self.dice_sides}, must be at least 2")
+        for name, least in (("numdice", 1), ("dice_sides", 2)):
+            if not least <= getattr(self, name) <= 100:
+                problem = f"{name} is {getattr(self, name)}, must be from {least} to 100"
+                raise ConfigError(f"liars_dice: {problem}")
 
     @cached_property
     def total_dice(self) -> int:

@@ -10,6 +10,7 @@ from counterplay.errors import ConfigError
 from counterplay.game import TERMINAL
 
 Table = Any  # nested tuples of floats, as deep as there are players
+MOST_PLAYERS = 30  # NumPy's arrays do not have many more dimensions
 
 
 class State(NamedTuple):
@@ -91,11 +92,16 @@ class MatrixGame:
         return [float(p == player) for p in range(len(self.payoffs))]
 
 
-def _plain(values: Any) -> Any:
+def _plain(values: Any, depth: int = 0) -> Any:
     """Lists for a numpy array, or for one in a sequence; anything else as it is."""
     if hasattr(values, "tolist"):
         return values.tolist()
-    return [_plain(v) for v in values] if isinstance(values, (list, tuple)) else values
+    if not isinstance(values, (list, tuple)):
+        return values
+    if depth > MOST_PLAYERS:
+        problem = f"nested too deeply, must be for at most {MOST_PLAYERS} players"
+        raise ConfigError(f"matrix_game: payoffs is {problem}")
+    return [_plain(v, depth + 1) for v in values]
 
 
 def _shape(table: Any) -> tuple[int, ...]:

@@ -216,15 +216,15 @@ class StrategicGame(WrittenGame):
 def distinct(names: Sequence[str]) -> tuple[str, ...]:
     """The names, an empty one replaced by its number from 1, a repeated one with a number added."""
     named = [name or str(place) for place, name in enumerate(names, 1)]
-    seen: set[str] = set()
     taken = set(named)
+    count: dict[str, int] = {}  # the number last tried for each name
     for place, name in enumerate(named):
-        number = 2
-        while named[place] in seen:
-            fresh = f"{name}#{number}"
-            named[place] = name if fresh in taken else fresh
-            number += 1
-        seen.add(named[place])
+        count[name] = count.get(name, 0) + 1
+        if count[name] == 1:
+            continue
+        while f"{name}#{count[name]}" in taken:
+            count[name] += 1
+        named[place] = f"{name}#{count[name]}"
     return tuple(named)
 
 

@@ -16,7 +16,9 @@ from shutil import rmtree
 from typing import Any
 
 from numba import njit
-from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.caching import CompileResultCacheImpl
+
+from counterplay.kernels.caching import SealedCache
 
 CHANCE, TERMINAL = -1, -2  # as in `counterplay.game`, but what is compiled in must stand here
 
@@ -65,9 +67,5 @@ class _Folders(CompileResultCacheImpl):
     ]
 
 
-class _Cache(FunctionCache):
+class _Cache(SealedCache):
     _impl_class = _Folders
-
-    def save_overload(self, *compiled: Any) -> None:
-        with suppress(OSError):  # full, or removed by newer sources: it is only a cache
-            super().save_overload(*compiled)

@@ -33,7 +33,7 @@ def run_parts(function: Callable[[int, int], object], parts: Sequence[tuple[int,
     if len(parts) == 1:
         function(*parts[0])
         return
-    jobs = [_pool(len(parts) - 1).submit(function, *part) for part in parts[1:]]
+    jobs = [_pool(len(parts) - 1, os.getpid()).submit(function, *part) for part in parts[1:]]
     function(*parts[0])
     for job in jobs:
         job.result()
@@ -46,5 +46,6 @@ def even_parts(first: int, last: int, count: int) -> list[tuple[int, int]]:
 
 
 @cache
-def _pool(size: int) -> ThreadPoolExecutor:
+def _pool(size: int, process: int) -> ThreadPoolExecutor:
+    # one for each process, because threads do not survive a fork
     return ThreadPoolExecutor(size, thread_name_prefix="counterplay")
