@@ -16,6 +16,7 @@ LAYERS = [  # each module may import only from its own layer and from those befo
     {"errors", "game"},
     {"games", "kernels", "registry", "files", "estimate", "threads"},
     {"tree", "assembly", "unroll", "policy", "evaluate", "sampled", "solving", "abstraction"},
+    {"loading"},
     {"matrix", "search", "tabular", "deep"},
     {"population"},
     {"experiment"},

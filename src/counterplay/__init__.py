@@ -35,6 +35,7 @@ _EXPORTS = {
         "to_python_policy",
     ],
     "counterplay.interop.pettingzoo_env": ["CounterplayAEC"],
+    "counterplay.loading": ["load_tree"],
     "counterplay.matrix.alpha_rank": ["alpha_rank", "single_population_alpha_rank"],
     "counterplay.matrix.checking": [
         "coarse_deviation",
@@ -71,7 +72,7 @@ _EXPORTS = {
     "counterplay.tabular.online_outcome_sampling": ["OnlineLearner"],
     "counterplay.tabular.sequence_form_lp": ["sequence_form_lp"],
     "counterplay.threads": ["num_threads", "set_num_threads"],
-    "counterplay.tree": ["Tree", "load_tree"],
+    "counterplay.tree": ["Tree"],
     "counterplay.unroll": ["build_tree"],
 }
 _PLACES = {name: module for module, names in _EXPORTS.items() for name in names} | {

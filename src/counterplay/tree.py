@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from counterplay.errors import ConfigError, RunError, suggestion
-from counterplay.files import read_arrays, write_arrays
+from counterplay.errors import ConfigError, suggestion
+from counterplay.files import write_arrays
 from counterplay.game import CHANCE, TERMINAL, Game
 from counterplay.registry import load_game
 
@@ -354,18 +354,6 @@ class Tree:
 def row_lengths(offset: Ints) -> Ints:
     """How many entries each row has, given where the rows start."""
     return offset[1:].astype(np.int64) - offset[:-1].astype(np.int64)
-
-
-def load_tree(path: str | Path) -> Tree:
-    """Read a tree written by `Tree.save`."""
-    arrays = read_arrays(path, FORMAT)
-    try:
-        form = SequenceForm(**{name: arrays.pop(f"form.{name}") for name in SequenceForm._fields})
-        tree = Tree(form=form, **arrays)
-    except (KeyError, TypeError) as error:
-        raise RunError(f"{path}: not a whole tree file ({error})") from error
-    freeze(tree)
-    return tree
 
 
 def freeze(tree: Tree) -> None:

@@ -102,7 +102,7 @@ class Run:
         writer: Any = _tensorboard(self.folder, self.step) if tensorboard else None
         with (
             contextlib.closing(writer) if writer else contextlib.nullcontext(),
-            Metrics(self.folder, self.at.metrics_bytes) as metrics,
+            Metrics(self.folder, self.at.metrics_bytes, self.at.metrics_sha256) as metrics,
             on_device(self.config),
         ):
             self._prepare()
@@ -199,8 +199,7 @@ class Run:
             name = self.config.algorithm_name
             raise self._failure(f"{name} has changed the shape of its memory: {problem}")
         with self._naming_the_checkpoint():
-            length = metrics.sync()
-            self.at = Progress(self.step, self.seconds, self.recorded, length)
+            self.at = Progress(self.step, self.seconds, self.recorded, *metrics.sync())
             path = write_checkpoint(self.folder, self.config, self.tree.spec, self.at, self.memory)
         self.last_checkpoint = f"{path} (step {self.step})"
 
