@@ -209,6 +209,12 @@ class Tree:
             raise ConfigError(
                 f"{self.spec}: augmented infosets need the rules; {advice}"
             ) from error
+        try:
+            return self._augmented(game)
+        except Exception as error:  # whatever rules do with the actions of another game
+            raise ConfigError(f"{self.spec}: these rules do not lead to this tree") from error
+
+    def _augmented(self, game: Game) -> Ints:
         numbers: dict[tuple[int, str, int], int] = {}
         found = np.zeros((self.num_nodes, self.num_players), np.int32)
         states = {0: game.initial_state()}

@@ -44,6 +44,8 @@ class Progress:
                 raise DamageError(f"{name} is {getattr(self, name)!r}")
         if type(self.seconds) not in (int, float) or not 0.0 <= self.seconds < math.inf:
             raise DamageError(f"seconds is {self.seconds!r}")
+        if type(self.metrics_sha256) is not str:
+            raise DamageError("metrics_sha256 is no text")
         if self.recorded > self.step:
             raise DamageError(f"step is {self.step}, but {self.recorded} is recorded")
 
@@ -57,14 +59,21 @@ class Checkpoint:
     leaves: Leaves
     note: str = ""  # why it is not the latest one
 
-    def memory(self, template: Any) -> Any:
-        """The memory, shaped like what `algorithm.init` returns."""
+    def memory(self, template: Any, arena: Any = None) -> Any:
+        """The memory, shaped like what `algorithm.init(arena)` returns.
+
+        A memory that holds indices has a method `problem(arena)`, which says what is wrong with it.
+        """
         try:
-            return restore(template, self.leaves)
+            memory = restore(template, self.leaves)
         except ConfigError as error:
             raise ConfigError(
                 f"{self.path} does not fit this algorithm and game: {error}"
             ) from error
+        problem = memory.problem(arena) if hasattr(memory, "problem") else ""
+        if problem:
+            raise RunError(f"{self.path} is damaged: {problem}")
+        return memory
 
 
 def write_checkpoint(folder: Path, config: Config, game: str, at: Progress, memory: Any) -> Path:
@@ -134,9 +143,9 @@ def _read(path: Path, config: Config, game: str) -> Checkpoint:
         if error.__cause__ is None:  # a whole file, but of another kind
             raise ConfigError(str(error)) from error
         raise
-    if values.get("version") not in READABLE:
-        found = f"{path} is a checkpoint of version {values.get('version')}"
-        raise ConfigError(f"{found} (counterplay {values.get('counterplay')}), not {VERSION}")
+    if type(values.get("version")) is not int or values["version"] not in READABLE:
+        found = f"{path} is a checkpoint of version {values.get('version')!s:.20}"
+        raise ConfigError(f"{found} (counterplay {values.get('counterplay')!s:.20}), not {VERSION}")
     try:
         _check_identity(path, values["identity"], _identity(config, game))
         arrays = {
@@ -149,7 +158,7 @@ def _read(path: Path, config: Config, game: str) -> Checkpoint:
         progress.check()
         _check_leaves(config, leaves, progress.step)
         return Checkpoint(path, progress, leaves)
-    except (KeyError, TypeError, AttributeError, DamageError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, DamageError) as error:
         raise RunError(f"{path} is not a whole checkpoint ({error})") from error
 
 
@@ -157,6 +166,8 @@ def _check_leaves(config: Config, leaves: Leaves, step: int) -> None:
     """Refuse numbers that no memory can have, before anything computes with them."""
     if not all(type(value) in KINDS for value in leaves.scalars.values()):
         raise DamageError("not only numbers and strings")
+    if not all(isinstance(path, str) for path in leaves.on_device):
+        raise DamageError("on_device is no list of names")
     if leaves.on_device and not type(config.algorithm).__module__.startswith("counterplay.deep."):
         raise DamageError(f"{config.algorithm_name} has nothing on a device")
     if leaves.scalars.get("iteration", step) != step:

@@ -265,7 +265,7 @@ def open_run(folder: str | Path, *, steps: int | None = None, build: Build = bui
         tree = build(config.game)
         memory = config.algorithm.init(tree, config.seed)
         found = load_checkpoint(place, config, tree.spec)
-        memory = found.memory(memory) if found else memory
+        memory = found.memory(memory, tree) if found else memory
     at = found.progress if found else Progress()
     if longer.max_steps < at.step:
         raise ConfigError(f"{place} is at step {at.step} already, beyond {longer.max_steps}")
