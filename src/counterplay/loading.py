@@ -45,6 +45,7 @@ def load_tree(path: str | Path) -> Tree:
     """Read a tree written by `Tree.save`."""
     found = read_arrays(path, FORMAT)
     try:
+        _require("game" not in found, "a file holds no rules")
         values = {name: _typed(name, found.pop(name), *ARRAYS[name]) for name in ARRAYS}
         form = SequenceForm(*(values.pop(f"form.{name}") for name in SequenceForm._fields))
         tree = Tree(form=form, **values, **found)
@@ -95,7 +96,6 @@ def _check_names(tree: Tree) -> None:
         _require(isinstance(texts, tuple), f"{name}: not a list")
         _require(all(isinstance(text, str) for text in texts), f"{name}: not text")
     _require(type(tree.num_players) is int and 1 <= tree.num_players <= 127, "num_players")
-    _require(tree.game is None, "rules in a file")
 
 
 def _check_nodes(tree: Tree) -> None:
