@@ -123,10 +123,10 @@ def after(disk: Disk, moment: int, place: Path, lost: str, rng: random.Random) -
         else:
             for name, entry in waiting.pop(inode, []):
                 settle(safe.setdefault(inode, {}), name, entry)
-    for folder, changes in waiting.items():
+    for where, changes in waiting.items():
         for name, entry in changes:
             if lost != "names" and (lost != "any" or rng.random() < 0.5):
-                settle(safe.setdefault(folder, {}), name, entry)
+                settle(safe.setdefault(where, {}), name, entry)
 
     def put(inode: int, where: Path) -> None:
         if inode in disk.folders:
@@ -197,7 +197,7 @@ def attack(repeats: int = 5, every: int = 1, seed: int = 0) -> Counter[str]:
     """What becomes of the disks after every moment, or every so manyth."""
     rng = random.Random(seed)
     found: Counter[str] = Counter()
-    no_git = mock.patch.object(folder, "_commit", lambda package: None)
+    no_git = mock.patch.object(folder, "_commit", return_value=None)
     with tempfile.TemporaryDirectory() as name, no_git:
         root = Path(name).resolve()
         wanted = outcome(run(CONFIG, root / "whole").folder)
