@@ -15,6 +15,7 @@ import json
 import os
 import pickle
 import random
+import sys
 import tempfile
 import traceback
 import warnings
@@ -23,11 +24,12 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
 import counterplay as cp
-from counterplay.experiment import open_run, run
+from counterplay.experiment import folder, open_run, run
 from counterplay.experiment.checkpoint import FORMAT as CHECKPOINT_FORMAT
 from counterplay.files import read_arrays, write_arrays
 from counterplay.policy import FORMAT as POLICY_FORMAT
@@ -130,8 +132,8 @@ def damaged(content: bytes, rng: random.Random) -> bytes:
 class TreeFiles:
     """Trees; using one is judging, solving and sampling on it."""
 
-    def __init__(self, folder: Path):
-        self.path = folder / "tree"
+    def __init__(self, place: Path):
+        self.path = place / "tree"
         self.originals = []
         for spec in GAMES:
             tree_of(spec).save(self.path)
@@ -177,8 +179,8 @@ def node_values(tree: cp.Tree, policy: cp.Policy) -> Any:
 class PolicyFiles:
     """Policies; using one is judging it."""
 
-    def __init__(self, folder: Path):
-        self.path = folder / "policy"
+    def __init__(self, place: Path):
+        self.path = place / "policy"
         self.originals = []
         for spec in GAMES:
             cp.random_policy(tree_of(spec), seed=2).save(self.path)
@@ -201,7 +203,7 @@ class PolicyFiles:
 class CheckpointFiles:
     """Checkpoints in the middle of a run; using one is going on to its end."""
 
-    def __init__(self, folder: Path):
+    def __init__(self, place: Path):
         self.folders, self.originals = [], []
         for algorithm in ALGORITHMS:
             spec = {"max_steps": 20, "evaluate_every": 4, "checkpoint_every": 8}
@@ -210,7 +212,7 @@ class CheckpointFiles:
             game = {"name": "kuhn_poker"}
             config = {"name": "x", "algorithm": algorithm, "game": game, "spec": spec}
             at: list[int] = []
-            stopped = run(config, folder / algorithm, tick=at.append, stop=lambda: at[-1] > 8)  # noqa: B023
+            stopped = run(config, place / algorithm, tick=at.append, stop=lambda: at[-1] > 8)  # noqa: B023
             made = stopped.folder
             (made / "checkpoint.previous.npz").unlink()
             path = made / "checkpoint.npz"
@@ -234,10 +236,10 @@ class CheckpointFiles:
         )
 
     def use(self, number: int) -> None:
-        folder = self.folders[number]
-        (folder / "checkpoint.previous.npz").unlink(missing_ok=True)
-        (folder / "metrics.jsonl").write_bytes(self.records[number])
-        result = open_run(folder, build=kuhn).advance()
+        place = self.folders[number]
+        (place / "checkpoint.previous.npz").unlink(missing_ok=True)
+        (place / "metrics.jsonl").write_bytes(self.records[number])
+        result = open_run(place, build=kuhn).advance()
         assert result.step == 20, "not at its end"
 
 
@@ -272,11 +274,12 @@ def attempt(files: Any, how: str, seed: int) -> str:
         return f"TRACEBACK {seed}: {traceback.format_exc(limit=-3)}"
 
 
-def attack(kind: str, how: str, count: int, seed: int = 0, fork: bool = True) -> Counter[str]:
+def attack(kind: str, how: str, count: int, seed: int = 0, report: bool = False) -> Counter[str]:
     """How `count` wrong files of a kind end."""
-    warnings.simplefilter("ignore")
-    np.seterr(all="ignore")
-    with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as name:
+    quick = "/dev/shm" if os.path.isdir("/dev/shm") else None
+    silent = warnings.catch_warnings(action="ignore"), np.errstate(all="ignore")
+    no_git = mock.patch.object(folder, "_commit", return_value=None)
+    with silent[0], silent[1], no_git, tempfile.TemporaryDirectory(dir=quick) as name:
         files = KINDS[kind](Path(name))
         for number, (values, _) in enumerate(files.originals):  # compile before forking
             files.write(number, values)
@@ -285,10 +288,9 @@ def attack(kind: str, how: str, count: int, seed: int = 0, fork: bool = True) ->
         found: Counter[str] = Counter()
         for start in range(seed, seed + count, BATCH):
             seeds = range(start, min(start + BATCH, seed + count))
-            ends = (
-                in_a_child(files, how, seeds) if fork else [attempt(files, how, s) for s in seeds]
-            )
-            found.update(ends)
+            found.update(in_a_child(files, how, seeds))
+            if report and start % 1000 == 0:
+                print(f"{kind} {how} {start + BATCH - seed}: {dict(found)}", file=sys.stderr)
         return found
 
 
@@ -327,7 +329,7 @@ def main() -> None:
     given = parser.parse_args()
     for kind in given.kinds:
         for how, count in (("contents", given.contents), ("bytes", given.bytes)):
-            found = attack(kind, how, count, given.seed)
+            found = attack(kind, how, count, given.seed, report=True)
             print(json.dumps({"kind": kind, "how": how, "count": count, **found}), flush=True)
 
 
