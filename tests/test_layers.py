@@ -16,7 +16,7 @@ LAYERS = [  # each module may import only from its own layer and from those befo
     {"errors", "game"},
     {"games", "kernels", "registry", "files", "estimate", "memory", "splitmix"},
     {"arena", "tree", "assembly", "unroll", "policy", "evaluate", "sampled", "playing"}
-    | {"solving", "abstraction"},
+    | {"solving", "abstraction", "loading"},
     {"matrix", "search", "tabular", "deep"},
     {"population"},
     {"experiment"},

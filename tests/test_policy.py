@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from pytest import approx
 
 import counterplay as cp
-from counterplay.policy import normalised_policy, policy_spec
+from counterplay.files import read_arrays, write_arrays
+from counterplay.policy import FORMAT, normalised_policy, policy_spec
 from tests.conftest import built
 from tests.random_games import random_games
 
@@ -85,20 +86,12 @@ def test_a_file_follows_keys_not_positions(kuhn, tmp_path):
     """A policy saved when infosets stood in another order still means the same."""
     policy = cp.random_policy(kuhn, seed=1)
     policy.save(tmp_path / "a")
-    with np.load(tmp_path / "a") as archive:
-        arrays = dict(archive)
-    header = json.loads(arrays["header"].tobytes())
-    header["values"]["infoset_keys"].reverse()
-    header["values"]["sequence_names"].reverse()
-    arrays["infoset_player"] = arrays["infoset_player"][::-1]
-    names = header["values"]["sequence_names"]
-    for i in range(0, len(names), 2):  # keep pass before bet
-        names[i : i + 2] = ["pass", "bet"]
-    pairs = arrays["probabilities"].reshape(-1, 2)
-    arrays["probabilities"] = pairs[::-1].ravel()
-    arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
-    with open(tmp_path / "b", "wb") as file:
-        np.savez(file, **arrays)
+    values = read_arrays(tmp_path / "a", FORMAT)
+    for name in ("infoset_keys", "infoset_player"):
+        values[name] = values[name][::-1]
+    assert values["sequence_names"] == ("pass", "bet") * kuhn.num_infosets
+    values["probabilities"] = values["probabilities"].reshape(-1, 2)[::-1].ravel()
+    write_arrays(tmp_path / "b", FORMAT, values)
     again = cp.load_policy(tmp_path / "b", kuhn)
     assert (again.probabilities == policy.probabilities).all()
 

@@ -36,6 +36,7 @@ _EXPORTS = {
     ],
     "counterplay.interop.pettingzoo_env": ["CounterplayAEC"],
     "counterplay.kernels.threads": ["num_threads", "set_num_threads"],
+    "counterplay.loading": ["load_tree"],
     "counterplay.matrix.alpha_rank": ["alpha_rank", "single_population_alpha_rank"],
     "counterplay.matrix.checking": [
         "coarse_deviation",
@@ -73,7 +74,7 @@ _EXPORTS = {
     "counterplay.solving": ["Record", "Result", "solve"],
     "counterplay.tabular.online_outcome_sampling": ["OnlineLearner"],
     "counterplay.tabular.sequence_form_lp": ["sequence_form_lp"],
-    "counterplay.tree": ["Tree", "load_tree"],
+    "counterplay.tree": ["Tree"],
     "counterplay.unroll": ["build_tree"],
 }
 _PLACES = {name: module for module, names in _EXPORTS.items() for name in names} | {

@@ -1,85 +1,171 @@
 """Files that are safe to open: named arrays, strings and numbers in one archive, never pickle.
 
-The archive is NumPy's `.npz` with an entry that names the format, so that a foreign or damaged
-file is told apart. It is written beside its place and moved there whole: an interruption or a full
-disk leaves the old file as it was.
+The archive is NumPy's `.npz` with a header that names the format, so that a foreign file is told
+apart, and holds a SHA-256 of all the rest, so that a damaged one is. Files are written beside their
+place, brought to the disk and moved there whole: an interruption, a full disk or a loss of power
+leaves the old file or the new one.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import io
 import json
+import math
 import os
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.lib import format as npy
 
 from counterplay.errors import RunError
 
+SMALL = 1 << 26  # bytes that any archive may unpack to
+RATIO = 100  # a larger one may unpack to so many times its size; what is honest stays below
+CHUNK = 1 << 20  # bytes unpacked at a time
+NPY_HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
-def write_arrays(path: str | Path, format_name: str, values: Mapping[str, Any]) -> None:
-    """Write arrays, and anything JSON can hold, under their names."""
+
+class DamageError(Exception):
+    """What is wrong with a file, for the message to its reader."""
+
+
+def write_arrays(
+    path: str | Path, format_name: str, values: Mapping[str, Any], *, compress: bool = True
+) -> None:
+    """Write arrays, and anything JSON can hold, under their names.
+
+    Compressing takes ten times as long as writing: it is for files that are small or kept for good.
+    """
     arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
     rest = {name: value for name, value in values.items() if name not in arrays}
-    header = json.dumps({"format": format_name, "values": rest})
-    arrays["header"] = np.frombuffer(header.encode(), np.uint8)
-    _replace(path, lambda file: np.savez_compressed(file, allow_pickle=False, **arrays))
+    header = {"format": format_name, "values": rest, "sha256": _digest(format_name, rest, arrays)}
+    arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
+
+    def write(file: BinaryIO) -> None:
+        if not (compress and _pack(file, arrays, zipfile.ZIP_DEFLATED)):
+            _pack(file, arrays, zipfile.ZIP_STORED)
+
+    write_file(path, write)
 
 
 def write_text(path: str | Path, text: str) -> None:
     """Write a text file, whole or not at all."""
-    _replace(path, lambda file: file.write(text.encode()))
+    write_file(path, lambda file: file.write(text.encode()))
 
 
-def _replace(path: str | Path, write: Callable[[BinaryIO], object]) -> None:
+def write_file(path: str | Path, write: Callable[[BinaryIO], object]) -> None:
+    """Put what `write` writes in the place of a file, whole or not at all; then it is on disk."""
     path = Path(path)
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
-            with os.fdopen(handle, "wb") as file:
+            with os.fdopen(handle, "w+b") as file:
                 write(file)
-            os.chmod(temporary, 0o644)
+                file.flush()
+                os.chmod(temporary, 0o644)
+                os.fsync(file.fileno())
             os.replace(temporary, path)
         except BaseException:
             with contextlib.suppress(FileNotFoundError):  # it may just have been moved
                 os.unlink(temporary)
             raise
+        sync_folder(path.parent)
     except OSError as error:
         raise RunError(f"cannot write {path}: {error.strerror or error}") from error
 
 
-_UNREADABLE = (
-    OSError,
-    ValueError,
-    KeyError,
-    TypeError,
-    AttributeError,
-    EOFError,
-    NotImplementedError,
-    RuntimeError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
+def sync_folder(path: Path) -> None:
+    """Return once the names in a folder are on the disk."""
+    with contextlib.suppress(OSError):  # some systems cannot do it
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def read_arrays(path: str | Path, format_name: str) -> dict[str, Any]:
     """Read what `write_arrays` wrote under the same format name; JSON lists come as tuples."""
     try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays: dict[str, Any] = dict(archive)
+        with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+            arrays = _unpack(archive, os.fstat(file.fileno()).st_size)
         header = json.loads(arrays.pop("header").tobytes())
         found, values = header["format"], header["values"]
+        stored = header.get("sha256")
+        if stored is not None and stored != _digest(found, values, arrays):  # None: an older file
+            raise DamageError("its contents do not match its checksum")
+        arrays |= {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
     except FileNotFoundError as error:
         raise RunError(f"there is no file {path}") from error
-    except _UNREADABLE as error:
-        reason = "damaged, or not a file of Counterplay"
-        raise RunError(f"cannot read {path}: {reason} ({type(error).__name__})") from error
+    except Exception as error:  # whatever the readers of zip, npy and JSON raise on foreign bytes
+        why = str(error) if isinstance(error, DamageError) else type(error).__name__
+        raise RunError(
+            f"cannot read {path}: damaged, or not a file of Counterplay ({why})"
+        ) from error
     if found != format_name:
         raise RunError(f"cannot read {path}: it is a {found!r} file, not a {format_name!r} file")
-    arrays |= {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
     return arrays
+
+
+def _digest(format_name: str, values: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
+    """The SHA-256 of everything in a file but itself."""
+    digest = hashlib.sha256(json.dumps([format_name, values]).encode())
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
+
+
+def _pack(file: BinaryIO, arrays: Mapping[str, Any], method: int) -> bool:
+    """Write an archive; False if it is so small that `read_arrays` would not trust it."""
+    file.seek(0)
+    file.truncate()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, array in arrays.items():
+            entry = zipfile.ZipInfo(f"{name}.npy")
+            entry.compress_type = method
+            with archive.open(entry, "w", force_zip64=True) as stream:
+                npy.write_array(stream, array, allow_pickle=False)
+    return sum(array.nbytes for array in arrays.values()) <= _most(file.tell()) // 2
+
+
+def _most(size: int) -> int:
+    """How many bytes an archive of that size may unpack to."""
+    return max(SMALL, RATIO * size)
+
+
+def _unpack(archive: zipfile.ZipFile, size: int) -> dict[str, Any]:
+    entries = archive.infolist()
+    total = sum(entry.file_size for entry in entries)
+    if total > _most(size):
+        raise DamageError(f"{size:,} bytes would unpack to {total:,}")
+    arrays = {entry.filename.removesuffix(".npy"): _array(archive, entry) for entry in entries}
+    if len(arrays) < len(entries):
+        raise DamageError("two entries have the same name")
+    return arrays
+
+
+def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Any:
+    """The array of an entry, whose declared size bounds what is unpacked."""
+    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise DamageError(f"{entry.filename} is compressed in an unknown way")
+    content, end = np.empty(entry.file_size, np.uint8), 0
+    with archive.open(entry) as stream:
+        while chunk := stream.read(CHUNK):
+            content[end : end + len(chunk)] = np.frombuffer(chunk, np.uint8)
+            end += len(chunk)
+    start = io.BytesIO(content[: 1 << 14].tobytes())
+    shape, fortran, dtype = NPY_HEADERS[npy.read_magic(start)](start)
+    length = math.prod(shape) * dtype.itemsize
+    if dtype.kind not in "biufc" or not dtype.isnative or min(shape, default=0) < 0:
+        raise DamageError(f"{entry.filename} is not an array of numbers")
+    if not start.tell() + length == content.size == end:
+        raise DamageError(f"{entry.filename} has another length than it says")
+    array = content[start.tell() :].view(dtype).reshape(shape, order="F" if fortran else "C")
+    return np.require(array, requirements="A")

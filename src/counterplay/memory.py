@@ -22,6 +22,17 @@ from counterplay.errors import ConfigError, RunError
 RUNAWAY = 1e6  # a network that learns has no weight of this size
 
 SCALARS = (bool, int, float, str, type(None), np.generic)
+KINDS = {
+    bool: "true or false",
+    int: "an integer",
+    float: "a number",
+    str: "a string",
+    type(None): "None",
+}
+MAY_BECOME = {  # beside itself
+    "None": tuple(KINDS.values()),
+    "a number": ("an integer",),
+}
 
 
 @dataclass(frozen=True)
@@ -40,7 +51,7 @@ def flatten(memory: Any) -> Leaves:
     scalars = {path: leaf for path, leaf in found.items() if path not in arrays}
     return Leaves(
         arrays={path: _to_numpy(leaf) for path, leaf in arrays.items()},
-        scalars={p: x.item() if isinstance(x, np.generic) else x for p, x in scalars.items()},
+        scalars={path: _plain(leaf) for path, leaf in scalars.items()},
         on_device=[path for path, leaf in arrays.items() if _is_jax(leaf)],
     )
 
@@ -70,7 +81,7 @@ def misfit(wanted: Mapping[str, str], found: Mapping[str, str]) -> str:
     """The first difference between two layouts in words, or nothing."""
     for path in sorted(wanted.keys() | found.keys()):
         want, have = wanted.get(path, "nothing"), found.get(path, "nothing")
-        if want != have:
+        if want != have and have not in MAY_BECOME.get(want, ()):
             return f"{path} is {have}, must be {want}"
     return ""
 
@@ -158,10 +169,15 @@ def _layout(found: Mapping[str, Any]) -> dict[str, str]:
 
 def _describe(leaf: Any) -> str:
     if isinstance(leaf, SCALARS):
-        return "a value"
+        return KINDS.get(type(_plain(leaf)), "a value")
     leaf = _key_data(leaf)
     sizes = ", ".join(map(str, leaf.shape))
     return f"{_storable(leaf.dtype)} [{sizes}]"
+
+
+def _plain(leaf: Any) -> Any:
+    """A number as Python, and so JSON, has it."""
+    return leaf.item() if isinstance(leaf, np.generic) else leaf
 
 
 def _storable(dtype: Any) -> Any:

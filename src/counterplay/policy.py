@@ -7,16 +7,16 @@ import io
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 
 import numpy as np
 
 from counterplay.arena import Floats, SequenceArena
 from counterplay.errors import ConfigError, RunError
-from counterplay.files import read_arrays, write_arrays, write_text
+from counterplay.files import DamageError, read_arrays, write_arrays, write_text
 from counterplay.game import State
-from counterplay.tree import SMALLEST, Tree
+from counterplay.tree import SMALLEST, Tree, row_lengths
 
 FORMAT = "counterplay policy 1"
 Items = Iterable[tuple[int, str, dict[str, float]]]  # player, infoset key, action -> probability
@@ -145,54 +145,61 @@ def same_infosets(one: SequenceArena, other: SequenceArena) -> bool:
 
 def load_policy(path: str | Path, tree: SequenceArena) -> Policy:
     """Read a policy written by `Policy.save`, for the same game as `tree`."""
-    spec, partial, stored = read_rows(path)
-    if len(stored) != tree.num_infosets and not (partial and spec == tree.spec):
+    spec, partial, rows = read_rows(path)
+    if len(rows) != tree.num_infosets and not (partial and spec == tree.spec):
         raise RunError(
-            f"{path} is a policy for {spec} ({len(stored)} infosets), not for {tree.spec} "
+            f"{path} is a policy for {spec} ({len(rows)} infosets), not for {tree.spec} "
             f"({tree.num_infosets} infosets)"
         )
     parts = []
     for infoset in range(tree.num_infosets):
         key, here = tree.key(infoset), tree.action_names(infoset)
-        names, values = stored.get((int(tree.infoset_player[infoset]), key), ((), np.zeros(0)))
-        if partial and not names:
-            parts.append(np.full(len(here), 1.0 / len(here)))
-            continue
-        if names != here:
+        row = rows.pop((int(tree.infoset_player[infoset]), key), None)
+        if row is None and partial:  # sampled rules: uniform where nothing was met
+            row = here, np.full(len(here), 1.0 / len(here))
+        if row is None or row[0] != here:
             raise RunError(f"{path} is a policy for {spec}: it does not fit {key!r} of {tree.spec}")
-        parts.append(values)
+        parts.append(row[1])
+    if rows:
+        _, key = next(iter(rows))
+        raise RunError(f"{path} is a policy for {spec}: {tree.spec} has no infoset {key!r}")
     try:
         return Policy(tree, np.concatenate(parts) if parts else np.zeros(0))
     except ConfigError as error:
         raise RunError(f"{path}: damaged policy: {error}") from error
 
 
-def read_rows(path: str | Path) -> tuple[str, bool, Rows]:
-    """What a policy file holds: its game, whether infosets never met are missing, and the rows."""
-    arrays = read_arrays(path, FORMAT)
-    try:
-        names, values = arrays["sequence_names"], arrays["probabilities"]
-        stored = {
-            (int(player), key): (names[int(first) : int(last)], values[int(first) : int(last)])
-            for player, key, first, last in zip(
-                arrays["infoset_player"],
-                arrays["infoset_keys"],
-                arrays["offset"][:-1],
-                arrays["offset"][1:],
-                strict=True,
-            )
-        }
-        return arrays["spec"], bool(arrays.get("partial", False)), stored
-    except (KeyError, TypeError, ValueError) as error:
-        raise RunError(f"{path}: not a whole policy file ({error})") from error
-
-
 def policy_spec(path: str | Path) -> str:
     """The game a policy file was made for, as `load_game` takes it."""
-    spec = read_arrays(path, FORMAT).get("spec")
-    if not isinstance(spec, str):
-        raise RunError(f"{path}: not a whole policy file (it does not name its game)")
-    return spec
+    return read_rows(path)[0]
+
+
+def read_rows(path: str | Path) -> tuple[str, bool, Rows]:
+    """The game of a policy file, whether infosets may lack, and action names and probabilities."""
+    found = read_arrays(path, FORMAT)
+    try:
+        spec, keys, names = (found[name] for name in ("spec", "infoset_keys", "sequence_names"))
+        arrays = [found[name] for name in ("infoset_player", "offset", "probabilities")]
+        if not all(isinstance(array, np.ndarray) and array.ndim == 1 for array in arrays):
+            raise DamageError("its arrays have wrong shapes")
+        if [array.dtype.kind for array in arrays] != ["i", "i", "f"]:
+            raise DamageError("its arrays have wrong types")
+        if not all(isinstance(text, str) for text in (spec, *keys, *names)):
+            raise DamageError("its names are not text")
+        owners, offset, values = arrays
+        if len(keys) != owners.size or len(keys) != offset.size - 1 or len(names) != values.size:
+            raise DamageError("its parts have different lengths")
+        if offset[0] != 0 or offset[-1] != values.size or (row_lengths(offset) < 1).any():
+            raise DamageError("its offsets are not in order")
+        slices = [slice(first, last) for first, last in pairwise(offset.tolist())]
+        infosets = zip(owners.tolist(), keys, strict=True)
+        rows = dict(zip(infosets, ((names[s], values[s]) for s in slices), strict=True))
+        if len(rows) < len(keys):
+            raise DamageError("an infoset is there twice")
+    except (KeyError, TypeError, DamageError) as error:
+        why = f"it has no {error}" if isinstance(error, KeyError) else error
+        raise RunError(f"{path}: not a whole policy file ({why})") from error
+    return spec, found.get("partial") is True, rows
 
 
 def write_json(path: str | Path, spec: str, num_players: int, items: Items) -> None:

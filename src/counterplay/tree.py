@@ -20,8 +20,8 @@ import numpy as np
 from counterplay.arena import Floats as Floats
 from counterplay.arena import Ints as Ints
 from counterplay.arena import SequenceArena
-from counterplay.errors import ConfigError, RunError, suggestion
-from counterplay.files import read_arrays, write_arrays
+from counterplay.errors import ConfigError, suggestion
+from counterplay.files import write_arrays
 from counterplay.game import CHANCE, TERMINAL, ZERO, Game
 from counterplay.kernels import sweeps
 from counterplay.kernels.threads import even_parts, num_threads, run_parts
@@ -240,6 +240,12 @@ class Tree:
             raise ConfigError(
                 f"{self.spec}: augmented infosets need the rules; {advice}"
             ) from error
+        try:
+            return self._augmented(game)
+        except Exception as error:  # whatever rules do with the actions of another game
+            raise ConfigError(f"{self.spec}: these rules do not lead to this tree") from error
+
+    def _augmented(self, game: Game) -> Ints:
         numbers: dict[tuple[int, str, int], int] = {}
         found = np.zeros((self.num_nodes, self.num_players), np.int32)
         states = {0: game.initial_state()}
@@ -411,18 +417,6 @@ def row_lengths(offset: Ints) -> Ints:
 def forgets(arena: SequenceArena) -> TypeGuard[Tree]:
     """Whether the sequence form tells infosets apart that the players do not."""
     return not arena.perfect_recall
-
-
-def load_tree(path: str | Path) -> Tree:
-    """Read a tree written by `Tree.save`."""
-    arrays = read_arrays(path, FORMAT)
-    try:
-        form = SequenceForm(**{name: arrays.pop(f"form.{name}") for name in SequenceForm._fields})
-        tree = Tree(form=form, **arrays)
-    except (KeyError, TypeError) as error:
-        raise RunError(f"{path}: not a whole tree file ({error})") from error
-    freeze(tree)
-    return tree
 
 
 def freeze(tree: Tree) -> None:

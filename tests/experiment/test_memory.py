@@ -64,7 +64,7 @@ def test_numbers_of_any_kind():
     [
         (np.zeros(3), r"part is float64 \[2\], must be float64 \[3\]"),
         (np.zeros(2, np.float32), r"part is float64 \[2\], must be float32 \[2\]"),
-        (None, r"part is float64 \[2\], must be a value"),
+        (None, r"part is float64 \[2\], must be None"),
         ([np.zeros(2)], r"part is float64 \[2\], must be nothing"),
     ],
 )
@@ -109,7 +109,7 @@ def jax_memory():
 def test_jax_arrays_survive_a_checkpoint(jax_memory, tmp_path):
     import jax
 
-    settings = load_config(config())
+    settings = load_config(config("deep_hedge"))
     write_checkpoint(tmp_path, settings, "kuhn_poker", Progress(step=5), jax_memory)
     stored = load_checkpoint(tmp_path, settings, "kuhn_poker")
     again = stored.memory(jax_memory)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import counterplay as cp
+from counterplay import files as archives
 from counterplay import solving
 from counterplay.errors import ConfigError, RunError
 from counterplay.experiment import find_runs, load_metrics, new_run, open_run, resume, run, running
@@ -175,16 +176,16 @@ def test_infinite_exploitability_stops_the_run(tmp_path, monkeypatch):
 
 def test_full_disk_keeps_the_checkpoint_before(tmp_path, monkeypatch):
     whole, folder = config(), tmp_path / "run"
-    real, calls = np.savez_compressed, []
+    real, calls = archives._pack, []
 
-    def fails_at_the_third(file, **arrays):
+    def fails_at_the_third(file, *arguments):
         calls.append(0)
         if len(calls) == 3:
             file.write(b"half a file")
             raise OSError(errno.ENOSPC, "No space left on device")
-        real(file, **arrays)
+        return real(file, *arguments)
 
-    monkeypatch.setattr(np, "savez_compressed", fails_at_the_third)
+    monkeypatch.setattr(archives, "_pack", fails_at_the_third)
     with pytest.raises(RunError) as caught:
         run(whole, folder)
     assert "stopped at step 150: cannot write " in str(caught.value)

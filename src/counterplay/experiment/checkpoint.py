@@ -7,6 +7,7 @@ moment there is a good one under its name.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import shutil
 from dataclasses import dataclass
@@ -16,11 +17,12 @@ from typing import Any
 from counterplay import __version__
 from counterplay.errors import ConfigError, RunError
 from counterplay.experiment.config import Config
-from counterplay.experiment.folder import CHECKPOINT, METRICS, PREVIOUS
-from counterplay.files import read_arrays, write_arrays
-from counterplay.memory import Leaves, flatten, restore
+from counterplay.experiment.folder import CHECKPOINT, PREVIOUS, check_metrics
+from counterplay.files import DamageError, read_arrays, sync_folder, write_arrays
+from counterplay.memory import KINDS, Leaves, ailment, flatten, restore
 
-FORMAT, VERSION = "counterplay checkpoint", 1
+FORMAT, VERSION = "counterplay checkpoint", 2
+READABLE = (1, VERSION)  # the first had no checksum of the records
 NEXT, SPARE = "checkpoint.next.npz", "checkpoint.spare.npz"  # for the moment of writing
 MEMORY = "memory."  # before the path of each array
 
@@ -33,6 +35,19 @@ class Progress:
     seconds: float = 0.0  # spent in the algorithm
     recorded: int = 0  # the last step that was evaluated
     metrics_bytes: int = 0  # the length of metrics.jsonl
+    metrics_sha256: str = ""  # of so many bytes
+
+    def check(self) -> None:
+        """Raise `DamageError` where no run can be."""
+        for name in ("step", "recorded", "metrics_bytes"):
+            if type(getattr(self, name)) is not int or getattr(self, name) < 0:
+                raise DamageError(f"{name} is {getattr(self, name)!r}")
+        if type(self.seconds) not in (int, float) or not 0.0 <= self.seconds < math.inf:
+            raise DamageError(f"seconds is {self.seconds!r}")
+        if type(self.metrics_sha256) is not str:
+            raise DamageError("metrics_sha256 is no text")
+        if self.recorded > self.step:
+            raise DamageError(f"step is {self.step}, but {self.recorded} is recorded")
 
 
 @dataclass(frozen=True)
@@ -44,14 +59,21 @@ class Checkpoint:
     leaves: Leaves
     note: str = ""  # why it is not the latest one
 
-    def memory(self, template: Any) -> Any:
-        """The memory, shaped like what `algorithm.init` returns."""
+    def memory(self, template: Any, arena: Any = None) -> Any:
+        """The memory, shaped like what `algorithm.init(arena)` returns.
+
+        A memory that holds indices has a method `problem(arena)`, which says what is wrong with it.
+        """
         try:
-            return restore(template, self.leaves)
+            memory = restore(template, self.leaves)
         except ConfigError as error:
             raise ConfigError(
                 f"{self.path} does not fit this algorithm and game: {error}"
             ) from error
+        problem = memory.problem(arena) if hasattr(memory, "problem") else ""
+        if problem:
+            raise RunError(f"{self.path} is damaged: {problem}")
+        return memory
 
 
 def write_checkpoint(folder: Path, config: Config, game: str, at: Progress, memory: Any) -> Path:
@@ -70,12 +92,12 @@ def write_checkpoint(folder: Path, config: Config, game: str, at: Progress, memo
             "on_device": leaves.on_device,
         }
         | {MEMORY + name: array for name, array in leaves.arrays.items()},
+        compress=False,
     )
     try:
-        _sync(path)
         _keep_previous(folder)
         os.replace(path, folder / CHECKPOINT)
-        _sync(folder)
+        sync_folder(folder)
     except OSError as error:
         raise RunError(f"cannot write {folder / CHECKPOINT}: {error.strerror or error}") from error
     return folder / CHECKPOINT
@@ -86,23 +108,21 @@ def load_checkpoint(folder: Path, config: Config, game: str) -> Checkpoint | Non
 
     Raises:
         ConfigError: it belongs to another game, algorithm or version.
-        RunError: it is damaged, or metrics.jsonl has lost records, and so with the previous one.
+        RunError: it is damaged, or metrics.jsonl is not as it was, and so with the previous one.
     """
     problems = []
-    metrics = folder / METRICS
-    length = metrics.stat().st_size if metrics.exists() else 0
     for path in (folder / CHECKPOINT, folder / PREVIOUS):
         if not path.exists():
             continue
         try:
             found = _read(path, config, game)
+            at = found.progress
+            check_metrics(folder, path, at.metrics_bytes, at.metrics_sha256, at.recorded)
         except RunError as error:
             problems.append(str(error))
             continue
-        if found.progress.metrics_bytes <= length:
-            note = "; ".join([*problems, f"going on from {path}"]) if problems else ""
-            return Checkpoint(found.path, found.progress, found.leaves, note)
-        problems.append(f"{metrics} lacks records that {path} had")
+        note = "; ".join([*problems, f"going on from {path}"]) if problems else ""
+        return Checkpoint(found.path, found.progress, found.leaves, note)
     if problems:
         raise RunError("; ".join([*problems, "put them back, or remove them to start afresh"]))
     return None
@@ -123,9 +143,9 @@ def _read(path: Path, config: Config, game: str) -> Checkpoint:
         if error.__cause__ is None:  # a whole file, but of another kind
             raise ConfigError(str(error)) from error
         raise
-    if values.get("version") != VERSION:
-        found = f"{path} is a checkpoint of version {values.get('version')}"
-        raise ConfigError(f"{found} (counterplay {values.get('counterplay')}), not {VERSION}")
+    if type(values.get("version")) is not int or values["version"] not in READABLE:
+        found = f"{path} is a checkpoint of version {values.get('version')!s:.20}"
+        raise ConfigError(f"{found} (counterplay {values.get('counterplay')!s:.20}), not {VERSION}")
     try:
         _check_identity(path, values["identity"], _identity(config, game))
         arrays = {
@@ -134,9 +154,27 @@ def _read(path: Path, config: Config, game: str) -> Checkpoint:
             if name.startswith(MEMORY)
         }
         leaves = Leaves(arrays, values["scalars"], values["on_device"])
-        return Checkpoint(path, Progress(**values["progress"]), leaves)
-    except (KeyError, TypeError, AttributeError) as error:
+        progress = Progress(**values["progress"])
+        progress.check()
+        _check_leaves(config, leaves, progress.step)
+        return Checkpoint(path, progress, leaves)
+    except (KeyError, TypeError, ValueError, AttributeError, DamageError) as error:
         raise RunError(f"{path} is not a whole checkpoint ({error})") from error
+
+
+def _check_leaves(config: Config, leaves: Leaves, step: int) -> None:
+    """Refuse numbers that no memory can have, before anything computes with them."""
+    if not all(type(value) in KINDS for value in leaves.scalars.values()):
+        raise DamageError("not only numbers and strings")
+    if not all(isinstance(path, str) for path in leaves.on_device):
+        raise DamageError("on_device is no list of names")
+    if leaves.on_device and not type(config.algorithm).__module__.startswith("counterplay.deep."):
+        raise DamageError(f"{config.algorithm_name} has nothing on a device")
+    if leaves.scalars.get("iteration", step) != step:
+        raise DamageError(f"step is {step}, but iteration {leaves.scalars['iteration']}")
+    problem = ailment(leaves.arrays | leaves.scalars)
+    if problem:
+        raise DamageError(problem)
 
 
 def _identity(config: Config, game: str) -> dict[str, Any]:
@@ -167,15 +205,3 @@ def _keep_previous(folder: Path) -> None:
         shutil.copyfile(present, spare)
     os.replace(spare, folder / PREVIOUS)
     spare.unlink(missing_ok=True)  # replacing a file by itself does nothing
-
-
-def _sync(path: Path) -> None:
-    """Have a file, or the names in a folder, on the disk before going on."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    except OSError:
-        if not path.is_dir():  # some systems cannot do it for folders
-            raise
-    finally:
-        os.close(handle)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib.metadata
 import json
+import math
 import os
 import platform
 import shutil
@@ -20,10 +22,12 @@ from typing import Any
 from counterplay import __version__
 from counterplay.errors import ConfigError, RunError
 from counterplay.experiment.config import Config, load_config
-from counterplay.files import write_text
+from counterplay.files import sync_folder, write_text
 
 CONFIG, ENV, METRICS = "config.json", "env.json", "metrics.jsonl"
+FILES = (CONFIG, ENV, METRICS)  # of a new run
 CHECKPOINT, PREVIOUS = "checkpoint.npz", "checkpoint.previous.npz"
+NEW = ".new-"  # before the name of a folder that is being made
 PACKAGES = ("numpy", "numba", "scipy", "pydantic", "jax", "jaxlib", "optax")
 
 Record = dict[str, Any]  # step, seconds, and the exploitability of each policy by name
@@ -35,20 +39,59 @@ def create_folder(config: Config, folder: str | Path | None, runs: str | Path) -
     It appears with its config inside or not at all, and never in the place of another.
     """
     names = [Path(folder)] if folder is not None else _free_names(Path(runs) / config.name)
+    parent = names[0].parent
     try:
-        names[0].parent.mkdir(parents=True, exist_ok=True)
-        new = Path(tempfile.mkdtemp(dir=names[0].parent, prefix=".new-"))
+        missing = [place for place in (parent, *parent.parents) if not place.exists()]
+        parent.mkdir(parents=True, exist_ok=True)
+        for place in missing:
+            sync_folder(place.parent)
+        _remove_leftovers(parent)
+        new, handle = _new_folder(parent)
         try:
             os.chmod(new, 0o755)
             write_json(new / CONFIG, config.to_json())
             write_json(new / ENV, environment(config.seed))
             (new / METRICS).touch()
-            return _moved(new, names)
+            sync_folder(new)
+            made = _moved(new, names)
+            sync_folder(parent)
+            return made
         except BaseException:
             shutil.rmtree(new, ignore_errors=True)
             raise
+        finally:
+            if handle is not None:
+                os.close(handle)
     except OSError as error:
         raise RunError(f"cannot create {names[0]}: {error.strerror or error}") from error
+
+
+def _new_folder(parent: Path) -> tuple[Path, int | None]:
+    """A folder under a name of its own; until the handle is closed, nobody sweeps it away."""
+    while True:
+        new = Path(tempfile.mkdtemp(dir=parent, prefix=NEW))
+        try:
+            handle = os.open(new, os.O_RDONLY)
+        except FileNotFoundError:  # swept away before it was locked
+            continue
+        except OSError:  # a system that does not open folders
+            return new, None
+        if _lock(handle) is not False and new.exists():
+            return new, handle
+        os.close(handle)
+
+
+def _remove_leftovers(parent: Path) -> None:
+    """Remove the folders of processes that were killed while they made them."""
+    for left in parent.glob(f"{NEW}*"):
+        with contextlib.suppress(OSError):
+            handle = os.open(left, os.O_RDONLY)
+            try:
+                ours = all(path.name.lstrip(".").startswith(FILES) for path in left.iterdir())
+                if _lock(handle) and ours:
+                    shutil.rmtree(left, ignore_errors=True)
+            finally:
+                os.close(handle)
 
 
 def _free_names(parent: Path) -> list[Path]:
@@ -91,11 +134,10 @@ def add_environment(folder: Path, seed: int, step: int) -> None:
     """Note in env.json that the run goes on here, perhaps with other versions."""
     try:
         first = json.loads((folder / ENV).read_bytes())
-        resumed = first.setdefault("resumed", [])
-    except (OSError, ValueError, AttributeError):
-        first = environment(seed)
-        resumed = first["resumed"] = []
-    resumed.append({"step": step} | environment(seed))
+        resumed = [*first.get("resumed", [])]
+    except (OSError, ValueError, AttributeError, TypeError):
+        first, resumed = environment(seed), []
+    first["resumed"] = [*resumed, {"step": step} | environment(seed)]
     write_json(folder / ENV, first)
 
 
@@ -123,14 +165,18 @@ def write_json(path: Path, value: object) -> None:
 class Metrics:
     """metrics.jsonl, open for one process at a time; what came after `length` bytes is dropped."""
 
-    def __init__(self, folder: Path, length: int):
-        self.path = folder / METRICS
+    def __init__(self, folder: Path, length: int, sha256: str = ""):
+        self.path, self.length = folder / METRICS, length
         try:
             self.file = open(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644), "r+b")  # noqa: SIM115
             try:
-                _lock(self.file.fileno(), folder)
+                if _lock(self.file.fileno()) is False:
+                    raise RunError(f"another process is running {folder} right now")
+                kept = self.file.read(length)
+                self.digest = hashlib.sha256(kept)
+                if len(kept) < length or sha256 not in ("", self.digest.hexdigest()):
+                    raise RunError(f"{self.path} has changed since it was read; resume again")
                 self.file.truncate(length)
-                self.file.seek(length)
             except BaseException:
                 self.file.close()
                 raise
@@ -151,36 +197,54 @@ class Metrics:
 
     def add(self, record: Mapping[str, Any]) -> None:
         """Append a record; readers see it at once."""
+        line = json.dumps(record).encode() + b"\n"
+        self._check_place()
         try:
-            self.file.write(json.dumps(record).encode() + b"\n")
+            self.file.write(line)
             self.file.flush()
         except OSError as error:
             raise self._error(error) from error
+        self.digest.update(line)
+        self.length += len(line)
 
-    def sync(self) -> int:
-        """The length in bytes, once all of them are on the disk."""
+    def sync(self) -> tuple[int, str]:
+        """The length in bytes and their SHA-256, once all of them are on the disk."""
+        self._check_place()
         try:
             os.fsync(self.file.fileno())
         except OSError as error:
             raise self._error(error) from error
-        return self.file.tell()
+        return self.length, self.digest.hexdigest()
+
+    def _check_place(self) -> None:
+        """What is written must be what others read under the name."""
+        mine = os.fstat(self.file.fileno())
+        try:
+            if os.path.samestat(mine, os.stat(self.path)) and mine.st_size == self.length:
+                return
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise self._error(error) from error
+        raise RunError(f"somebody has removed or changed {self.path} during the run")
 
     def _error(self, error: OSError) -> RunError:
         return RunError(f"cannot write {self.path}: {error.strerror or error}")
 
 
-def _lock(handle: int, folder: Path) -> None:
-    """Keep other processes away from the run until this one ends, however it ends."""
+def _lock(handle: int) -> bool | None:
+    """Whether this process alone has the file until it ends, however it ends; None: no locks."""
     try:
         import fcntl
     except ImportError:  # not on this system
-        return
+        return None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise RunError(f"another process is running {folder} right now") from error
+    except BlockingIOError:
+        return False
     except OSError:  # not on this file system
-        return
+        return None
+    return True
 
 
 def load_metrics(folder: str | Path, length: int | None = None) -> list[Record]:
@@ -189,23 +253,60 @@ def load_metrics(folder: str | Path, length: int | None = None) -> list[Record]:
     With `length`, those in the first so many bytes.
     """
     path = Path(folder) / METRICS
+    return _records(path, _content(path)[:length])
+
+
+def check_metrics(folder: Path, checkpoint: Path, length: int, sha256: str, recorded: int) -> None:
+    """Raise `RunError` unless metrics.jsonl begins with the records that a checkpoint had."""
+    path = folder / METRICS
+    content = _content(path)[:length]
+    if len(content) < length:
+        raise RunError(f"{path} lacks records that {checkpoint} had")
+    if sha256 not in ("", hashlib.sha256(content).hexdigest()):
+        raise RunError(f"{path} has other records than {checkpoint} had")
+    steps = [record["step"] for record in _records(path, content)]
+    if (content and not content.endswith(b"\n")) or recorded != max(steps, default=0):
+        raise RunError(f"{path} has other records than {checkpoint} had")
+
+
+def _content(path: Path) -> bytes:
     try:
-        lines = path.read_bytes()[:length].split(b"\n")[
-            :-1
-        ]  # a last line without end is being written
+        return path.read_bytes()
     except FileNotFoundError:
-        return []
+        return b""
     except OSError as error:
         raise RunError(f"cannot read {path}: {error.strerror or error}") from error
-    records = []
+
+
+def _records(path: Path, content: bytes) -> list[Record]:
+    records: list[Record] = []
+    lines = content.split(b"\n")[:-1]  # a last line without end is being written
     for number, line in enumerate(lines, 1):
         try:
             record = json.loads(line)
-            assert isinstance(record["step"], int) and isinstance(record["seconds"], (int, float))
-        except (ValueError, KeyError, TypeError, AssertionError) as error:
-            raise RunError(f"{path}: line {number} is damaged") from error
+            problem = _oddity(record, records[-1] if records else record)
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+            problem = "not a record"
+        if problem:
+            raise RunError(f"{path}: line {number} is damaged: {problem}")
         records.append(record)
     return records
+
+
+def _oddity(record: Record, before: Record) -> str:
+    """Why a record cannot follow the one before, or nothing."""
+    if type(record["step"]) is not int or not 0 <= record["step"] < 2**63:
+        return f"step is {record['step']!r}"
+    for name, value in record.items():
+        if type(value) not in (int, float) or not math.isfinite(value):
+            return f"{name} is {value!r}"
+    if record.keys() != before.keys():
+        return f"it has {', '.join(record)}, and the one before {', '.join(before)}"
+    if record is not before and record["step"] <= before["step"]:
+        return f"step {record['step']} after step {before['step']}"
+    if record["seconds"] < before["seconds"]:
+        return f"{record['seconds']} seconds after {before['seconds']}"
+    return ""
 
 
 def policy_names(records: Iterable[Record]) -> list[str]:

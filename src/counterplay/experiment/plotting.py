@@ -7,13 +7,13 @@ from importlib.util import find_spec
 from itertools import cycle
 from pathlib import Path
 
-from counterplay.errors import ConfigError, RunError
+from counterplay.errors import ConfigError
 from counterplay.experiment.drawing import Line, draw
 from counterplay.experiment.folder import find_runs
 from counterplay.experiment.page import page
 from counterplay.experiment.references import load_references
 from counterplay.experiment.series import Group, load_groups
-from counterplay.files import write_text
+from counterplay.files import write_file, write_text
 
 FORMATS = (".png", ".svg", ".html")
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5195", "#8c564b")
@@ -55,7 +55,8 @@ def plot(
     elif output.suffix == ".svg":
         write_text(output, picture.render("svg").decode())
     else:
-        _write_bytes(output, picture.render("png"))
+        png = picture.render("png")
+        write_file(output, lambda file: file.write(png))
     return output
 
 
@@ -91,10 +92,3 @@ def _title(groups: Sequence[Group]) -> str:
     """The game, if it is the same for all."""
     games = {str(run.method["game"]) for group in groups for run in group.runs}
     return games.pop() if len(games) == 1 else "exploitability"
-
-
-def _write_bytes(path: Path, content: bytes) -> None:
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        raise RunError(f"cannot write {path}: {error.strerror or error}") from error

@@ -110,7 +110,7 @@ class Run:
         writer: Any = _tensorboard(self.folder, self.step) if tensorboard else None
         with (
             contextlib.closing(writer) if writer else contextlib.nullcontext(),
-            Metrics(self.folder, self.at.metrics_bytes) as metrics,
+            Metrics(self.folder, self.at.metrics_bytes, self.at.metrics_sha256) as metrics,
             on_device(self.config),
         ):
             self._prepare()
@@ -197,8 +197,7 @@ class Run:
             name = self.config.algorithm_name
             raise self._failure(f"{name} has changed the shape of its memory: {problem}")
         with self._naming_the_checkpoint():
-            length = metrics.sync()
-            self.at = Progress(self.step, self.seconds, self.recorded, length)
+            self.at = Progress(self.step, self.seconds, self.recorded, *metrics.sync())
             game, memory = self.course.arena.spec, self.course.memory
             path = write_checkpoint(self.folder, self.config, game, self.at, memory)
         self.last_checkpoint = f"{path} (step {self.step})"
@@ -265,7 +264,7 @@ def open_run(folder: str | Path, *, steps: int | None = None, build: Build = bui
         arena = _arena(config, build)
         memory = config.algorithm.init(arena, config.seed)
         found = load_checkpoint(place, config, arena.spec)
-        memory = found.memory(memory) if found else memory
+        memory = found.memory(memory, arena) if found else memory
     at = found.progress if found else Progress()
     if longer.max_steps < at.step:
         raise ConfigError(f"{place} is at step {at.step} already, beyond {longer.max_steps}")

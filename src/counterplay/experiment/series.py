@@ -137,7 +137,11 @@ def _config(folder: Path) -> dict[str, Any]:
     path = folder / CONFIG
     try:
         found = json.loads(path.read_bytes())
-        assert isinstance(found, dict)
-        return found
-    except (OSError, ValueError, AssertionError) as error:
+        sections = [found.get(name, {}) for name in ("game", "networks", "spec")]
+        sections.append(sections[0].get("params", {}))
+        if not all(isinstance(section, dict) for section in sections):
+            raise TypeError("a section is not an object")
+        int(found.get("spec", {}).get("seed", 0))
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise RunError(f"cannot read {path}: damaged, or not the config of a run") from error
+    return found

@@ -68,4 +68,4 @@ class _Folders(CompileResultCacheImpl):
 
 
 class _Cache(SealedCache):
-    _impl_class = _Folders
+    _impl_class = _Folders  # type: ignore[assignment]

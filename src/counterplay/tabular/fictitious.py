@@ -44,6 +44,11 @@ class SelfPlayMemory:
     seed: Ints  # [1]
     finished: ClassVar[bool] = False
 
+    def problem(self, tree: Tree) -> str:
+        """What is wrong with a memory from a file, or nothing: kernels trust its indices."""
+        inside = (self.episodes >= 0) & (self.episodes < tree.num_terminals)
+        return "" if inside.all() and (self.stored >= 0).all() else "episodes are no terminals"
+
 
 def new_memory(tree: Tree, seed: int, capacity: int) -> SelfPlayMemory:
     """Nothing learned, uniform play."""

@@ -1,0 +1,176 @@
+"""Archives: whatever is wrong with one is found before anything uses it."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zipfile
+
+import numpy as np
+import pytest
+from benchmarks import damaged_files
+
+import counterplay as cp
+from counterplay import files
+from counterplay.errors import RunError
+from counterplay.files import read_arrays, write_arrays
+
+VALUES = {
+    "flat": np.arange(5.0),
+    "fortran": np.asfortranarray(np.arange(6, dtype=np.int8).reshape(2, 3)),
+    "empty": np.zeros((0, 3), np.uint16),
+    "single": np.array(True),
+    "words": ("a", "ü", "\ud800"),
+    "nested": {"x": [1, 2.5, None]},
+}
+
+
+@pytest.mark.parametrize("compress", [True, False])
+def test_round_trip(tmp_path, compress):
+    write_arrays(tmp_path / "a", "numbers", VALUES, compress=compress)
+    found = read_arrays(tmp_path / "a", "numbers")
+    assert found.keys() == VALUES.keys()
+    for name, value in VALUES.items():
+        if isinstance(value, np.ndarray):
+            assert (found[name].dtype, found[name].shape) == (value.dtype, value.shape)
+            assert found[name].flags.f_contiguous == value.flags.f_contiguous
+            assert found[name].flags.writeable and found[name].flags.aligned
+            assert found[name].tobytes() == value.tobytes()
+        else:
+            assert found[name] == value
+    first = (tmp_path / "a").read_bytes()
+    write_arrays(tmp_path / "a", "numbers", VALUES, compress=compress)
+    assert (tmp_path / "a").read_bytes() == first
+
+
+def archive(entries, method=zipfile.ZIP_DEFLATED):
+    """The bytes of an archive: entries are arrays, or bytes as they are."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", method) as opened:
+        for name, entry in entries:
+            stream = io.BytesIO()
+            if isinstance(entry, bytes):
+                stream.write(entry)
+            else:
+                np.lib.format.write_array(stream, entry)
+            opened.writestr(f"{name}.npy", stream.getvalue())
+    return file.getvalue()
+
+
+HEADER = np.frombuffer(json.dumps({"format": "numbers", "values": {}}).encode(), np.uint8)
+
+
+def npy(description, data=b""):
+    """An array as NumPy writes it, with any description."""
+    text = str(description).encode().ljust(117) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + data
+
+
+@pytest.mark.parametrize(
+    ("entry", "problem"),
+    [
+        (npy({"descr": "<f8", "fortran_order": False, "shape": (10**12,)}), "another length"),
+        (npy({"descr": "<f8", "fortran_order": False, "shape": (-1,)}), "not an array of numbers"),
+        (npy({"descr": "|O", "fortran_order": False, "shape": (1,)}), "not an array of numbers"),
+        (npy({"descr": ">f8", "fortran_order": False, "shape": (1,)}, bytes(8)), "not an array"),
+        (npy({"descr": "<U2", "fortran_order": False, "shape": (1,)}, bytes(8)), "not an array"),
+        (npy("[" * 100), "ValueError|Error"),
+        (b"", "ValueError"),
+        (b"\x93NUMPY\x09\x00", "KeyError|ValueError"),
+    ],
+)
+def test_odd_entries(tmp_path, entry, problem):
+    (tmp_path / "a").write_bytes(archive([("header", HEADER), ("x", entry)]))
+    with pytest.raises(RunError, match=rf"^cannot read .*damaged, or not .*\(.*({problem})"):
+        read_arrays(tmp_path / "a", "numbers")
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_odd_archives(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(archive([("header", HEADER), ("x", np.zeros(1)), ("x", np.zeros(1))]))
+    with pytest.raises(RunError, match="two entries have the same name"):
+        read_arrays(path, "numbers")
+    path.write_bytes(archive([("header", HEADER)], zipfile.ZIP_BZIP2))
+    with pytest.raises(RunError, match="compressed in an unknown way"):
+        read_arrays(path, "numbers")
+    deep = json.dumps({"format": "numbers", "values": {}})[:-2] + "[" * 100_000
+    path.write_bytes(archive([("header", np.frombuffer(deep.encode(), np.uint8))]))
+    with pytest.raises(RunError, match="damaged"):
+        read_arrays(path, "numbers")
+
+
+def test_what_unpacks_to_far_too_much_is_not_unpacked(tmp_path, monkeypatch):
+    path = tmp_path / "a"
+    monkeypatch.setattr(files, "SMALL", 1 << 20)
+    path.write_bytes(archive([("header", HEADER), ("x", np.zeros(1 << 20))]))
+    assert path.stat().st_size < 1 << 14
+    with monkeypatch.context() as patch:
+        patch.setattr(zipfile.ZipFile, "open", lambda *_: pytest.fail("it was opened"))
+        with pytest.raises(RunError, match=r"[\d,]+ bytes would unpack to 8,388,"):
+            read_arrays(path, "numbers")
+    lying = archive([("header", HEADER), ("x", np.zeros(1 << 20))])
+    place = lying.rindex(b"PK\x01\x02") + 24  # the length that the directory declares
+    path.write_bytes(lying[:place] + (10_000).to_bytes(4, "little") + lying[place + 4 :])
+    with pytest.raises(RunError, match="damaged"):
+        read_arrays(path, "numbers")
+
+
+def test_what_is_written_can_be_read(tmp_path, monkeypatch):
+    """Equal numbers shrink a thousandfold: such files are not compressed, lest they look wrong."""
+    monkeypatch.setattr(files, "SMALL", 1 << 10)
+    for size in (100, 10_000, 100_000):
+        write_arrays(tmp_path / "a", "numbers", {"x": np.zeros(size)})
+        assert read_arrays(tmp_path / "a", "numbers")["x"].size == size
+    assert os.path.getsize(tmp_path / "a") > 800_000
+
+
+def without_checksum(path):
+    """The file as it was written before there were checksums."""
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    header = json.loads(arrays["header"].tobytes())
+    del header["sha256"]
+    arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    with open(path, "wb") as file:
+        np.savez_compressed(file, **arrays)
+
+
+def test_older_files_still_load(kuhn, tmp_path):
+    kuhn.save(tmp_path / "tree")
+    policy = cp.random_policy(kuhn, seed=1)
+    policy.save(tmp_path / "policy")
+    for name in ("tree", "policy"):
+        without_checksum(tmp_path / name)
+    tree = cp.load_tree(tmp_path / "tree")
+    again = cp.load_policy(tmp_path / "policy", tree)
+    assert again.probabilities.tobytes() == policy.probabilities.tobytes()
+
+
+def test_the_checksum_covers_everything(tmp_path):
+    """Whoever changes an entry without the checksum is found out, whatever the entry is."""
+    path = tmp_path / "a"
+    write_arrays(path, "numbers", VALUES)
+    with np.load(path) as opened:
+        whole = dict(opened)
+    header = json.loads(whole["header"].tobytes())
+    changes = [{"flat": whole["flat"][::-1]}, {"flat": whole["flat"].view(np.int64)}]
+    changes += [{"empty": np.zeros((3, 0), np.uint16)}, {"more": np.zeros(1)}]
+    for values in ({"words": []}, header["values"] | {"nested": {"x": [1, 2.5, 0]}}):
+        text = json.dumps(header | {"values": values})
+        changes.append({"header": np.frombuffer(text.encode(), np.uint8)})
+    for change in changes:
+        with open(path, "wb") as file:
+            np.savez(file, **(whole | change))
+        with pytest.raises(RunError, match="its contents do not match its checksum"):
+            read_arrays(path, "numbers")
+
+
+@pytest.mark.parametrize("kind", damaged_files.KINDS)
+@pytest.mark.parametrize("how", ["contents", "bytes"])
+def test_wrong_files(kind, how):
+    """Refused in one line, or as good as any: no crash, no traceback, nothing silently wrong."""
+    found = damaged_files.attack(kind, how, 120, seed=10**6)
+    assert found["refused"] > 60
+    assert not found.keys() - {"refused", "used", "the same", "not written"}
