@@ -14,9 +14,8 @@ import counterplay
 ROOT = Path(counterplay.__file__).parent
 LAYERS = [  # each module may import only from its own layer and from those before it
     {"errors", "game"},
-    {"games", "kernels", "registry", "files", "estimate", "memory", "splitmix"},
-    {"arena", "tree", "assembly", "unroll", "policy", "evaluate", "sampled", "playing"}
-    | {"solving", "abstraction", "loading"},
+    {"games", "kernels", "registry", "files", "memory", "splitmix"},
+    {"arena", "tree", "policy", "evaluate", "sampled", "playing", "solving", "abstraction"},
     {"matrix", "search", "tabular", "deep"},
     {"population"},
     {"experiment"},

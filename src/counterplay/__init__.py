@@ -16,7 +16,7 @@ _EXPORTS = {
     "counterplay.abstraction.abstract": ["Abstraction", "abstract", "fix_policy"],
     "counterplay.abstraction.grafting": ["graft"],
     "counterplay.errors": ["ConfigError", "CounterplayError", "GameError", "RunError"],
-    "counterplay.estimate": ["estimate_size"],
+    "counterplay.tree.estimating": ["estimate_size"],
     "counterplay.evaluate": [
         "best_response",
         "expected_values",
@@ -36,7 +36,7 @@ _EXPORTS = {
     ],
     "counterplay.interop.pettingzoo_env": ["CounterplayAEC"],
     "counterplay.kernels.threads": ["num_threads", "set_num_threads"],
-    "counterplay.loading": ["load_tree"],
+    "counterplay.tree.loading": ["load_tree"],
     "counterplay.matrix.alpha_rank": ["alpha_rank", "single_population_alpha_rank"],
     "counterplay.matrix.checking": [
         "coarse_deviation",
@@ -75,7 +75,7 @@ _EXPORTS = {
     "counterplay.tabular.online_outcome_sampling": ["OnlineLearner"],
     "counterplay.tabular.sequence_form_lp": ["sequence_form_lp"],
     "counterplay.tree": ["Tree"],
-    "counterplay.unroll": ["build_tree"],
+    "counterplay.tree.unrolling": ["build_tree"],
 }
 _PLACES = {name: module for module, names in _EXPORTS.items() for name in names} | {
     where.split(":")[1]: where.split(":")[0]

@@ -124,7 +124,7 @@ def test_exports(run, tmp_path):
 
 @pytest.mark.parametrize("option", ["--save", "--export"])
 def test_unwritable_places_are_refused_before_any_work(run, tmp_path, monkeypatch, option):
-    monkeypatch.setattr("counterplay.unroll.build_tree", None)  # calling it would fail
+    monkeypatch.setattr("counterplay.tree.unrolling.build_tree", None)  # calling it would fail
     missing = tmp_path / "nowhere" / "kuhn.json"
     answer = run("solve", "kuhn_poker", option, missing)
     assert answer.code == 1
@@ -138,7 +138,7 @@ def test_a_directory_is_no_file(run, tmp_path):
 
 
 def test_bad_export_name_is_refused_before_any_work(run, monkeypatch):
-    monkeypatch.setattr("counterplay.unroll.build_tree", None)
+    monkeypatch.setattr("counterplay.tree.unrolling.build_tree", None)
     answer = run("solve", "kuhn_poker", "--export", "kuhn.txt")
     assert answer.code == 2
     assert answer.err == "error: cannot export to kuhn.txt; the name must end in .json or .csv\n"
@@ -180,7 +180,7 @@ def test_interrupt_while_building_writes_nothing(run, tmp_path, monkeypatch):
     def interrupted(game, progress):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("counterplay.unroll.build_tree", interrupted)
+    monkeypatch.setattr("counterplay.tree.unrolling.build_tree", interrupted)
     answer = run("solve", "kuhn_poker", "--save", tmp_path / "kuhn.policy")
     assert (answer.code, answer.out) == (130, "")
     assert list(tmp_path.iterdir()) == []

@@ -10,6 +10,7 @@ import numpy as np
 
 from counterplay.kernels.bundles import Arena, Scratch, Table
 from counterplay.tabular.on_rules import plain
+from counterplay.tree.walking import chance_policy, rows
 
 
 def every_block(walk):
@@ -50,7 +51,7 @@ def kernels(module, pick):
 
 def arena(tree, slot=None):
     nodes = [
-        SimpleNamespace(player=a, first=b, child=c, count=d) for a, b, c, d in tree.rows.tolist()
+        SimpleNamespace(player=a, first=b, child=c, count=d) for a, b, c, d in rows(tree).tolist()
     ]
     return Arena(nodes, tree.utility, slot, tree.num_players)
 
@@ -58,7 +59,7 @@ def arena(tree, slot=None):
 def table(tree, policy, baseline=None):
     """No regrets, and this policy."""
     size = tree.num_sequences
-    everybody = np.append(policy.probabilities, tree.chance_policy)
+    everybody = np.append(policy.probabilities, chance_policy(tree))
     regret, policy_sum, visits, largest = np.zeros((4, size))
     return Table(regret, everybody, policy_sum, visits, np.copy(baseline), largest)
 

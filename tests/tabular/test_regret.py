@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from pytest import approx
 
 import counterplay as cp
-from counterplay import assembly
 from counterplay.kernels import sweeps, threads
+from counterplay.tree import assembling
 from tests import reference
 from tests.conftest import answer, built
 from tests.random_games import random_games
@@ -159,7 +159,7 @@ def test_threads_change_no_bit(algorithm, spec, monkeypatch):
     one = cp.load_algorithm(algorithm)
     tree = built(spec)
     alone = one.step(tree, one.init(tree), 20)
-    monkeypatch.setattr(assembly, "PART", 16)
+    monkeypatch.setattr(assembling, "PART", 16)
     cut = cp.build_tree(cp.load_game(spec))
     monkeypatch.setattr("counterplay.tree.LARGE", 0)
     monkeypatch.setattr(threads, "_num_threads", 3)

@@ -7,6 +7,7 @@ import pytest
 
 import counterplay as cp
 from counterplay.kernels import baselines, draws, episodes, walks
+from counterplay.tree.replaying import augmented
 from tests.conftest import built
 from tests.random_games import RandomGame
 from tests.tabular.blocks import arena, chance_reach, every_block, kernels, scratch, table
@@ -75,7 +76,7 @@ def guesses(tree, scheme):
     """Slots of the kind that the scheme keeps, and arbitrary guesses."""
     if "baseline" not in scheme:
         return None, None
-    slot = tree.augmented
+    slot = augmented(tree)
     if "history" in scheme:
         slot = np.arange(tree.num_nodes * tree.num_players).reshape(-1, tree.num_players)
     return slot, np.random.default_rng(7).normal(size=slot.max() + 1, scale=5.0)

@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from counterplay.abstraction.remaking import FIXED, Plan, remake
 from counterplay.errors import ConfigError
 from counterplay.evaluate import check_aligned
 from counterplay.policy import Policy, uniform_policy
 from counterplay.solving import Algorithm
 from counterplay.tree import Ints, Tree
+from counterplay.tree.deriving import FIXED, Plan, remake
 
 Infoset = str | int | tuple[int, str]  # its key, its number, or its player and key
 Keep = Callable[[int, str, str], bool]  # player, infoset key, action name -> whether it stays

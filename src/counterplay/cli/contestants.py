@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from counterplay.cli.progress import Bar, build
 from counterplay.errors import ConfigError, suggestion
-from counterplay.estimate import estimate_size
 from counterplay.game import Game
 from counterplay.registry import ALGORITHMS, SEARCHERS, load_algorithm, load_searcher, spec_of
+from counterplay.tree.estimating import estimate_size
 
 if TYPE_CHECKING:
     from counterplay.playing import Contestant

@@ -17,9 +17,9 @@ from counterplay.cli.common import (
 )
 from counterplay.cli.episode import print_step, random_episode
 from counterplay.errors import RunError
-from counterplay.estimate import HOPELESS, estimate_size, look_ahead, readable_count
 from counterplay.game import CHANCE, Game, check_game
 from counterplay.registry import load_game, spec_of
+from counterplay.tree.estimating import HOPELESS, estimate_size, look_ahead, readable_count
 
 NODES_PER_SECOND = 100_000  # that building takes, roughly
 MOST_CHECKED = 10_000_000  # nodes that `--check` walks before it gives up

@@ -13,8 +13,8 @@ import typer
 from counterplay.cli.common import GameArgument, JsonOption, SeedOption, print_json, print_table
 from counterplay.cli.contestants import Contestants, searches
 from counterplay.errors import ConfigError
-from counterplay.estimate import estimate_size
 from counterplay.game import Game, title
+from counterplay.tree.estimating import estimate_size
 
 if TYPE_CHECKING:
     from counterplay.playing import Match, Standings

@@ -83,7 +83,7 @@ def _new_progress(title: str) -> Progress:
 
 def build(game: Game) -> Tree:
     """The tree of a game, with a bar if it takes longer than two seconds."""
-    from counterplay.unroll import build_tree
+    from counterplay.tree.unrolling import build_tree
 
     with Bar("building", "nodes", delay=2.0) as bar:
         return build_tree(game, progress=bar.update)

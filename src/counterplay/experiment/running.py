@@ -35,7 +35,7 @@ from counterplay.policy import Policy
 from counterplay.sampled import SampledGame
 from counterplay.solving import Course
 from counterplay.tree import Tree
-from counterplay.unroll import build_tree
+from counterplay.tree.unrolling import build_tree
 
 PATIENCE = 600.0  # seconds without a checkpoint, at most
 

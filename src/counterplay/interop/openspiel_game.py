@@ -12,7 +12,7 @@ from counterplay.game import CHANCE, TERMINAL, Game, ObservedGame
 from counterplay.interop.openspiel import OpenSpielGame, import_pyspiel
 from counterplay.registry import spec_of
 from counterplay.tree import Tree
-from counterplay.unroll import build_tree
+from counterplay.tree.unrolling import build_tree
 
 _REGISTERED: dict[str, Game] = {}  # what stands in OpenSpiel's own registry by our doing
 

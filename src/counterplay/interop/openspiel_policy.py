@@ -11,9 +11,9 @@ from counterplay.errors import ConfigError
 from counterplay.game import Game
 from counterplay.interop.openspiel import OpenSpielGame, import_pyspiel
 from counterplay.interop.openspiel_game import information_state, to_openspiel
-from counterplay.interop.replay import first_nodes, history, infoset_states
 from counterplay.policy import Policy, tree_of
 from counterplay.tree import Tree
+from counterplay.tree.replaying import first_nodes, history, infoset_states
 
 
 def to_pyspiel_policy(policy: Policy, turn_based: bool = False) -> Any:

@@ -8,9 +8,9 @@ import numpy as np
 
 from counterplay.errors import ConfigError
 from counterplay.game import Game, ObservedGame, State
-from counterplay.interop.replay import infoset_states
 from counterplay.tree import Tree
-from counterplay.unroll import build_tree
+from counterplay.tree.replaying import infoset_states
+from counterplay.tree.unrolling import build_tree
 
 MOST_ACTIONS = 100_000
 

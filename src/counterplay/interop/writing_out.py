@@ -9,7 +9,6 @@ from itertools import product
 from typing import Any
 
 from counterplay.errors import RunError
-from counterplay.estimate import estimate_size, readable_count
 from counterplay.game import CHANCE, TERMINAL, Game
 from counterplay.interop.explicit import (
     NONE,
@@ -20,6 +19,7 @@ from counterplay.interop.explicit import (
     StrategicGame,
 )
 from counterplay.registry import spec_of
+from counterplay.tree.estimating import estimate_size, readable_count
 
 MOST_NODES = 3_000_000
 MOST_CELLS = 1_000_000

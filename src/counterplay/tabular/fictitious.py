@@ -10,6 +10,7 @@ import numpy as np
 
 from counterplay.policy import Policy, normalised_policy
 from counterplay.tree import Floats, Ints, Tree
+from counterplay.tree.walking import chance_policy, rows
 
 
 class Paths(NamedTuple):
@@ -65,9 +66,9 @@ def new_memory(tree: Tree, seed: int, capacity: int) -> SelfPlayMemory:
 def bundles(tree: Tree, memory: SelfPlayMemory) -> tuple[Paths, Learned]:
     """Tree and memory as kernels take them."""
     recall = tree.infoset if tree.perfect_recall else tree.recall_infoset
-    room = np.append(np.zeros(tree.num_sequences), tree.chance_policy)
+    room = np.append(np.zeros(tree.num_sequences), chance_policy(tree))
     return (
-        Paths(tree.rows, tree.utility, tree.parent, tree.terminals, recall),
+        Paths(rows(tree), tree.utility, tree.parent, tree.terminals, recall),
         Learned(memory.q, memory.count, room, memory.episodes, memory.stored),
     )
 

@@ -30,6 +30,8 @@ from counterplay.tabular import powers, ranges
 from counterplay.tabular.on_rules import sample_rules
 from counterplay.tabular.sampled_memory import SampledMemory
 from counterplay.tree import Floats, Ints, Tree
+from counterplay.tree.replaying import augmented
+from counterplay.tree.walking import chance_policy, rows
 
 ROUND = 10_000  # iterations between two merges
 DECAY = 0.5  # usual step of guesses that are decaying averages
@@ -94,10 +96,10 @@ def new_memory(
             raise ConfigError(f"workers is {workers}, must be 1 on a game that is not unrolled")
         state = np.random.SeedSequence(seed).generate_state(1, np.uint64)
         return SampledMemory(0, int(state[0]), guesses)
-    policy = np.append(uniform_policy(tree).probabilities, tree.chance_policy)
+    policy = np.append(uniform_policy(tree).probabilities, chance_policy(tree))
     baseline = np.zeros(0)
     if guesses == "augmented":
-        baseline = np.zeros(int(tree.augmented.max()) + 1)
+        baseline = np.zeros(int(augmented(tree).max()) + 1)
     elif guesses == "history":
         values = np.zeros((tree.num_nodes, tree.num_players))
         values[tree.terminals] = tree.utility
@@ -141,7 +143,7 @@ def iterate(
 
 def _walk(tree: Tree, memory: Any, iterations: int, kernel: Any, given: Any, guesses: str) -> None:
     workers = memory.seed.size
-    arena = Arena(tree.rows, tree.utility, _slots(tree, guesses), tree.num_players)
+    arena = Arena(rows(tree), tree.utility, _slots(tree, guesses), tree.num_players)
     rooms = [_scratch(tree) for _ in range(workers)]
     tables = [_table(memory, w) for w in range(workers)]
     end = memory.iteration + iterations
@@ -186,7 +188,7 @@ def lazy_average_policy(tree: Tree, memory: SampleMemory, gamma: float) -> Polic
 
 def _slots(tree: Tree, guesses: str) -> Ints:
     if guesses == "augmented":
-        return tree.augmented
+        return augmented(tree)
     size = tree.num_nodes if guesses else 0
     slots = np.arange(size * tree.num_players, dtype=np.int32).reshape(size, tree.num_players)
     slots.flags.writeable = False

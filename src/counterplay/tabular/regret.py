@@ -22,7 +22,7 @@ from counterplay.arena import Floats, SequenceArena
 from counterplay.kernels import sweeps
 from counterplay.kernels.threads import even_parts, run_parts
 from counterplay.policy import Policy, normalised_policy, uniform_policy
-from counterplay.tree import Tree, forgets
+from counterplay.tree import SequenceForm, Tree, forgets, once_per_tree
 
 
 @dataclass
@@ -191,10 +191,21 @@ def settle(arena: SequenceArena, memory: RegretMemory, learner: LocalLearner, pl
         for parts in arena.levels(player, arena.workers):
             run_parts(lambda a, b: learner.settle(form, a, b, policy, reach), parts)
         return
-    first, last = arena.shallow.player_infoset[player : player + 2].tolist()
-    learner.settle(arena.shallow, first, last, policy, np.ones_like(policy))
+    alone = _shallow(arena)
+    first, last = alone.player_infoset[player : player + 2].tolist()
+    learner.settle(alone, first, last, policy, np.ones_like(policy))
     first, last = form.player_infoset[player : player + 2].tolist()
     sweeps.forward(form, first, last, form_policy(arena, memory), reach)
+
+
+@once_per_tree
+def _shallow(tree: Tree) -> SequenceForm:
+    """The game's own infosets with nothing above them, for kernels that scale a policy."""
+    return tree.form._replace(
+        offset=tree.offset.astype(np.uint32),
+        parent=np.full(tree.num_infosets, tree.num_sequences, np.uint32),
+        player_infoset=tree.player_infoset,
+    )
 
 
 def form_policy(arena: SequenceArena, memory: RegretMemory) -> Floats:

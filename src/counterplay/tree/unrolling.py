@@ -9,9 +9,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from counterplay.assembly import Parts
 from counterplay.errors import CounterplayError, GameError, RunError
-from counterplay.estimate import (
+from counterplay.game import CHANCE, LARGEST, TERMINAL, Game, State, describe_history, title
+from counterplay.registry import spec_of
+from counterplay.tree import Tree
+from counterplay.tree.assembling import Parts
+from counterplay.tree.estimating import (
     BYTES_PER_NODE,
     HOPELESS,
     MAX_HISTORY,
@@ -23,9 +26,6 @@ from counterplay.estimate import (
     readable_count,
     resident_memory,
 )
-from counterplay.game import CHANCE, LARGEST, TERMINAL, Game, State, describe_history, title
-from counterplay.registry import spec_of
-from counterplay.tree import Tree
 
 FIRST_LOOK = 1 << 6  # nodes known before the first look at memory; then the double, and so on
 REPORT_EVERY = 1 << 15  # nodes between two looks at memory and progress, at most

@@ -9,11 +9,12 @@ Two views of the same game stand side by side:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, wraps
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, TypeGuard
+from typing import Any, ClassVar, NamedTuple, TypeGuard, TypeVar, cast
 
 import numpy as np
 
@@ -22,12 +23,13 @@ from counterplay.arena import Ints as Ints
 from counterplay.arena import SequenceArena
 from counterplay.errors import ConfigError, suggestion
 from counterplay.files import write_arrays
-from counterplay.game import CHANCE, TERMINAL, ZERO, Game
+from counterplay.game import TERMINAL, ZERO, Game
 from counterplay.kernels import sweeps
 from counterplay.kernels.threads import even_parts, num_threads, run_parts
 from counterplay.registry import load_game
 
 FORMAT = "counterplay tree 1"
+Made = TypeVar("Made")
 LARGE = 500_000  # nodes from which several threads pay
 SMALLEST = 1e-290  # what is less may be a number that has lost its precision: it counts as zero
 
@@ -193,78 +195,6 @@ class Tree:
         """Each infoset's number within its player's own."""
         return np.arange(self.num_infosets) - self.player_infoset[self.infoset_player]
 
-    @cached_property
-    def rows(self) -> Ints:
-        """The node view with one row per node, for walks that sample: see `bundles.Arena`."""
-        kinds = [(name, np.int32) for name in ("player", "first", "child", "count")]
-        rows = np.zeros(self.num_nodes, kinds)
-        rows["player"], rows["child"] = self.player, self.child_offset[:-1]
-        rows["count"] = row_lengths(self.child_offset)
-        acts = self.player >= 0
-        rows["first"][acts] = self.offset[self.infoset[acts]]
-        rows["first"][self.terminals] = np.arange(self.num_terminals)
-        start, found = self.num_sequences, self._chance_lotteries
-        for node in np.flatnonzero(self.player == CHANCE):
-            first, last = self.child_offset[node : node + 2]
-            rows["first"][node] = start + found[self.chance[first:last].tobytes()]
-        rows.flags.writeable = False
-        return rows
-
-    @cached_property
-    def chance_policy(self) -> Floats:
-        """The probabilities of chance as `rows` number them from S on: equal lotteries once."""
-        return np.concatenate([np.zeros(0), *map(np.frombuffer, self._chance_lotteries)])
-
-    @cached_property
-    def _chance_lotteries(self) -> dict[bytes, int]:
-        found: dict[bytes, int] = {}
-        size = 0
-        for node in np.flatnonzero(self.player == CHANCE):
-            first, last = self.child_offset[node : node + 2]
-            lottery = self.chance[first:last].tobytes()
-            if found.setdefault(lottery, size) == size:
-                size += int(last - first)
-        return found
-
-    @cached_property
-    def augmented(self) -> Ints:
-        """Numbers [N, P] what each player would call the step to each node.
-
-        A player's augmented infoset is what it knows at any node, also where others act; nodes
-        that follow the same one by the same action have the same number. Needs the rules.
-        """
-        try:
-            game = self.rules
-        except ConfigError as error:
-            advice = "build the tree from its game instead of loading it"
-            raise ConfigError(
-                f"{self.spec}: augmented infosets need the rules; {advice}"
-            ) from error
-        try:
-            return self._augmented(game)
-        except Exception as error:  # whatever rules do with the actions of another game
-            raise ConfigError(f"{self.spec}: these rules do not lead to this tree") from error
-
-    def _augmented(self, game: Game) -> Ints:
-        numbers: dict[tuple[int, str, int], int] = {}
-        found = np.zeros((self.num_nodes, self.num_players), np.int32)
-        states = {0: game.initial_state()}
-        for node in range(self.num_nodes):
-            state = states.pop(node)
-            first, last = self.child_offset[node : node + 2].tolist()
-            if first == last:
-                continue
-            keys = [game.infoset_key(state, player) for player in range(self.num_players)]
-            for child, action in zip(
-                range(first, last), self.action[first:last].tolist(), strict=True
-            ):
-                states[child] = game.next_state(state, action)
-                for player, key in enumerate(keys):
-                    number = numbers.setdefault((player, key, action), len(numbers) + 1)
-                    found[child, player] = number
-        found.flags.writeable = False
-        return found
-
     @property
     def num_bytes(self) -> int:
         """Memory that the arrays take."""
@@ -299,15 +229,6 @@ class Tree:
         place = own + 1 - self.child_offset[above]
         sequence[own + 1] = self.offset[self.infoset[above]] + place
         return sequence
-
-    @cached_property
-    def shallow(self) -> SequenceForm:
-        """The game's own infosets with nothing above them, for kernels that scale a policy."""
-        return self.form._replace(
-            offset=self.offset.astype(np.uint32),
-            parent=np.full(self.num_infosets, self.num_sequences, np.uint32),
-            player_infoset=self.player_infoset,
-        )
 
     def levels(self, player: int, count: int) -> list[list[tuple[int, int]]]:
         """The player's infosets of the form, level by level, each cut into at most `count` parts.
@@ -407,6 +328,19 @@ class Tree:
         }
         arrays |= {f"form.{name}": array for name, array in self.form._asdict().items()}
         write_arrays(path, FORMAT, arrays)
+
+
+def once_per_tree(make: Callable[[Tree], Made]) -> Callable[[Tree], Made]:
+    """The function, its result kept with the tree and gone with it."""
+    name = f"{make.__module__}.{make.__qualname__}"
+
+    @wraps(make)
+    def made(tree: Tree) -> Made:
+        if name not in tree.__dict__:
+            tree.__dict__[name] = make(tree)
+        return cast(Made, tree.__dict__[name])
+
+    return made
 
 
 def row_lengths(offset: Ints) -> Ints:

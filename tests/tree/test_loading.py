@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import counterplay as cp
-from counterplay import assembly
 from counterplay.files import DamageError
-from counterplay.loading import ARRAYS, validate
+from counterplay.tree import assembling
+from counterplay.tree.loading import ARRAYS, validate
 from tests.conftest import built
 from tests.random_games import random_games
 
@@ -37,7 +37,7 @@ def test_remade_and_refined_trees_are_valid(kuhn, leduc, tmp_path, monkeypatch):
     for seed in range(2):
         chosen = cp.random_policy(leduc, seed)
         round_trip(cp.fix_policy(leduc, chosen, lambda player, key: player == 0).tree)
-    monkeypatch.setattr(assembly, "PART", 50)
+    monkeypatch.setattr(assembling, "PART", 50)
     round_trip(cp.build_tree(cp.load_game("leduc_poker")))
 
 

@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from counterplay.assembly import Parts
 from counterplay.game import CHANCE, TERMINAL
 from counterplay.tree import Floats, Ints, Tree
+from counterplay.tree.assembling import Parts
 
 FIXED = -1  # the bucket of an infoset that chance plays
 

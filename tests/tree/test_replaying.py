@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 
 import counterplay as cp
-from counterplay.interop.replay import first_nodes, history, infoset_states, states
+from counterplay.tree.replaying import first_nodes, history, infoset_states, states
 from tests.random_games import random_games
 
 

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 
 import counterplay as cp
-from counterplay import assembly, estimate, unroll
 from counterplay.game import CHANCE, TERMINAL
+from counterplay.tree import assembling, estimating, unrolling, walking
+from counterplay.tree.replaying import augmented
 from tests.conftest import built
 from tests.random_games import RandomGame, random_games
 
@@ -113,7 +114,7 @@ def test_arrays_are_read_only(kuhn):
 
 
 def test_a_cut_level_has_independent_blocks(monkeypatch):
-    monkeypatch.setattr(assembly, "PART", 50)
+    monkeypatch.setattr(assembling, "PART", 50)
     tree = cp.build_tree(cp.load_game("leduc_poker"))
     parts = [parts for player in range(2) for parts in tree.levels(player, 3)]
     assert max(map(len, parts)) == 3
@@ -178,7 +179,7 @@ def test_refuses_what_does_not_fit():
 
 
 def test_the_look_ahead_refuses_early(monkeypatch):
-    monkeypatch.setattr(unroll, "ESTIMATE_AT", unroll.REPORT_EVERY)
+    monkeypatch.setattr(unrolling, "ESTIMATE_AT", unrolling.REPORT_EVERY)
     counted = []
     with pytest.raises(cp.RunError, match="nodes"):
         cp.build_tree(
@@ -194,7 +195,7 @@ def test_progress_is_reported():
     tree = cp.build_tree(
         cp.load_game("liars_dice(dice_sides=5)"), progress=lambda *x: seen.append(x)
     )
-    assert [nodes // unroll.REPORT_EVERY for nodes, _ in seen] == [1]
+    assert [nodes // unrolling.REPORT_EVERY for nodes, _ in seen] == [1]
     assert tree.num_nodes == 51181
 
 
@@ -249,8 +250,8 @@ class Broken(RandomGame):
 )
 def test_broken_rules_name_the_history(method, replacement, message, monkeypatch):
     monkeypatch.setattr(Broken, method, replacement, raising=False)
-    monkeypatch.setattr(unroll, "REPORT_EVERY", 1)
-    for module in (estimate, unroll):
+    monkeypatch.setattr(unrolling, "REPORT_EVERY", 1)
+    for module in (estimating, unrolling):
         monkeypatch.setattr(module, "MAX_HISTORY", 50)
     if method != "player":
         player = {0: CHANCE, 1: 0, 2: 1, 3: 0}
@@ -282,25 +283,25 @@ def test_augmented_infosets(kuhn, tmp_path):
             states[child] = game.next_state(states[node], action)
             for player, group in enumerate(groups):
                 known = player, game.infoset_key(states[node], player), action
-                number = int(kuhn.augmented[child, player])
+                number = int(augmented(kuhn)[child, player])
                 assert group.setdefault(known, number) == number
     numbers = [number for group in groups for number in group.values()]
     assert sorted(numbers) == list(range(1, len(numbers) + 1))
     kuhn.save(tmp_path / "kuhn.tree")
-    assert (cp.load_tree(tmp_path / "kuhn.tree").augmented == kuhn.augmented).all()
+    assert (augmented(cp.load_tree(tmp_path / "kuhn.tree")) == augmented(kuhn)).all()
     cp.build_tree(RandomGame(seed=2, max_depth=3)).save(tmp_path / "other.tree")
     with pytest.raises(cp.ConfigError, match="augmented infosets need the rules; build the tree"):
         cp.VRMCCFR().init(cp.load_tree(tmp_path / "other.tree"))
 
 
 def test_rows_for_walks(leduc):
-    rows = leduc.rows
+    rows = walking.rows(leduc)
     assert (rows["player"] == leduc.player).all()
     for node in (0, 5, 100, 2000):
         first, last = leduc.child_offset[node : node + 2]
         assert (rows["child"][node], rows["count"][node]) == (first, last - first)
         if leduc.player[node] == cp.CHANCE:
             start = rows["first"][node] - leduc.num_sequences
-            lottery = leduc.chance_policy[start : start + last - first]
+            lottery = walking.chance_policy(leduc)[start : start + last - first]
             assert (lottery == leduc.chance[first:last]).all()
-    assert leduc.chance_policy.size == 6 + 5 + 4  # equal lotteries are kept once
+    assert walking.chance_policy(leduc).size == 6 + 5 + 4  # equal lotteries are kept once

@@ -1,0 +1,74 @@
+"""From the arrays of a tree back to states of its rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from counterplay.errors import ConfigError
+from counterplay.game import TERMINAL, State
+from counterplay.tree.arrays import Ints, Tree, once_per_tree
+
+
+def states(tree: Tree) -> Iterator[State]:
+    """The state of every node [N], in level order; only those of a level or two are kept."""
+    ahead = {0: tree.rules.initial_state()}
+    for node in range(tree.num_nodes):
+        state = ahead.pop(node)
+        for child in range(*tree.child_offset[node : node + 2].tolist()):
+            ahead[child] = tree.rules.next_state(state, int(tree.action[child]))
+        yield state
+
+
+def infoset_states(tree: Tree) -> list[State]:
+    """A state in each infoset [I], its first in level order."""
+    found: dict[int, State] = {}
+    for infoset, state in zip(tree.infoset.tolist(), states(tree), strict=True):
+        found.setdefault(infoset, state)
+    return [found[infoset] for infoset in range(tree.num_infosets)]
+
+
+def first_nodes(tree: Tree) -> Ints:
+    """One node of each infoset [I], the first in level order."""
+    infosets, nodes = np.unique(tree.infoset, return_index=True)
+    return nodes[infosets >= 0]
+
+
+def history(tree: Tree, node: int) -> list[int]:
+    """The actions that lead to a node, chance's included."""
+    actions = []
+    while tree.parent[node] >= 0:
+        actions.append(int(tree.action[node]))
+        node = int(tree.parent[node])
+    return actions[::-1]
+
+
+@once_per_tree
+def augmented(tree: Tree) -> Ints:
+    """Numbers [N, P] what each player would call the step to each node.
+
+    A player's augmented infoset is what it knows at any node, also where others act; nodes that
+    follow the same one by the same action have the same number.
+    """
+    try:
+        tree.rules  # noqa: B018
+    except ConfigError as error:
+        advice = "build the tree from its game instead of loading it"
+        raise ConfigError(f"{tree.spec}: augmented infosets need the rules; {advice}") from error
+    numbers: dict[tuple[int, str, int], int] = {}
+    found = np.zeros((tree.num_nodes, tree.num_players), np.int32)
+    try:
+        for node, state in enumerate(states(tree)):
+            if tree.player[node] == TERMINAL:
+                continue
+            keys = [tree.rules.infoset_key(state, player) for player in range(tree.num_players)]
+            for child in range(*tree.child_offset[node : node + 2].tolist()):
+                action = int(tree.action[child])
+                for player, key in enumerate(keys):
+                    number = numbers.setdefault((player, key, action), len(numbers) + 1)
+                    found[child, player] = number
+    except Exception as error:  # whatever rules do with the actions of another game
+        raise ConfigError(f"{tree.spec}: these rules do not lead to this tree") from error
+    found.flags.writeable = False
+    return found
