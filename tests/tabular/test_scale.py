@@ -23,6 +23,7 @@ from tests.tabular.test_algorithms import DEEP, same
 
 IN_UNITS = {  # hyper-parameters in the game's units: how they change with these
     "cfr_hedge": lambda a, unit: replace(a, eta=a.eta / unit),
+    "mmd": lambda a, unit: replace(a, eta=a.eta / unit, tau=a.tau * unit),
     "fsp": lambda a, unit: replace(a, temperature=a.temperature * unit),
     "table_lookup_fsp": lambda a, unit: replace(a, temperature=a.temperature * unit),
     "batch_fsp": lambda a, unit: replace(a, temperature=a.temperature * unit),
