@@ -97,20 +97,25 @@ def learn(learner, first, last, largest, regret, policy):
     Actions that are tied stay so: as in `sweeps.match`, their last bit is no reason.
     """
     floor, rate = learner
-    total = 0.0
+    tiny = ROUNDING * largest[first]
+    total, top = 0.0, regret[first]
     for s in range(first, last):
         regret[s] = max(regret[s], floor)
         policy[s] = max(regret[s], 0.0)
         total += policy[s]
-    if total <= ROUNDING * largest[first]:
+    if total <= tiny:
+        total = 0.0
+    if rate > 0.0:
         total = 0.0
         for s in range(first, last):
-            if abs(regret[s]) <= ROUNDING * largest[first]:
-                regret[s] = 0.0
-    if rate > 0.0:
-        softmax(rate, first, last, regret, policy)
-    else:
-        scale(total, first, last, policy)
+            top = max(top, regret[s])
+        for s in range(first, last):
+            policy[s] = np.exp(rate * (regret[s] - top))
+            total += policy[s]
+    for s in range(first, last):
+        if total == 0.0 and abs(regret[s]) <= tiny:
+            regret[s] = 0.0
+        policy[s] = policy[s] / total if total > 0.0 else 1.0 / (last - first)
 
 
 @kernel
