@@ -19,7 +19,7 @@ def test_notebook(path, capsys):
     code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
     space: dict[str, object] = {}
     exec(compile(code, str(path), "exec"), space)
-    assert "cfr_plus: step 500, average 9.07e-04" in capsys.readouterr().out
+    assert "cfr_plus: step 500, linear_average 9.07e-04" in capsys.readouterr().out
     assert (space["place"] / "runs.png").stat().st_size > 10_000
 
 
