@@ -50,3 +50,122 @@ def baseline_regrets(
     )
     keep = own[..., None] & episodes.legal
     return Values(jnp.where(keep, advantage / reach[..., None], 0.0), target)
+
+
+class Corrected(NamedTuple):
+    """What episodes say about everybody."""
+
+    advantage: jax.Array  # [T, B, A] of each action, to the one who acts
+    target: jax.Array  # [T, B, P] estimated value after the action taken
+
+
+def corrected(
+    episodes: Episodes,
+    guess: jax.Array,
+    reward: jax.Array | None = None,
+    trace: float = 1.0,
+    sampled: bool = True,
+) -> Corrected:
+    """Advantages of all actions from a guess at values, corrected by what was sampled.
+
+    `guess` [T, B, A, P] is anything for what follows an action, zero at actions that do not exist;
+    `reward` [T, B, A, P] is earned by the action itself. With q the sampling probability:
+
+        u(h, a) = reward(h, a) + guess(h, a) + [a taken] * (u(ha) - guess(h, a)) / q(h, a)
+        u(h)    = sum over a of policy(h, a) * u(h, a), the correction times `trace`
+        advantage(h, a) = u(h, a) - sum over a of policy(h, a) * u(h, a)
+
+    With trace 1 this is unbiased whatever the guess; below 1 it is expected SARSA(trace). Without
+    `sampled` nothing is corrected, as exact values want it.
+    """
+    taken = jnp.arange(guess.shape[2]) == episodes.action[..., None]
+    guessed = jnp.where(taken[..., None], guess, 0.0).sum(2)
+    known = guess if reward is None else guess + reward
+    ratio = jnp.where(taken, episodes.policy, 0.0).sum(-1) / episodes.played
+
+    def step(later: jax.Array, at: tuple[jax.Array, ...]) -> tuple[jax.Array, tuple]:
+        live, policy, played, weight, known, mine, chosen = at
+        error = later - mine  # [B, P]
+        mean = (policy[..., None] * known).sum(1)
+        values, full = known, mean
+        if sampled:
+            values = known + jnp.where(chosen[..., None], (error / played[:, None])[:, None], 0.0)
+            full = mean + weight[:, None] * error
+            mean = mean + trace * weight[:, None] * error
+        return jnp.where(live[:, None], mean, later), (values - full[:, None], later)
+
+    given = (episodes.live, episodes.policy, episodes.played, ratio, known, guessed, taken)
+    _, (advantage, target) = jax.lax.scan(
+        step, episodes.utility, given, reverse=True, unroll=len(taken) <= 4
+    )
+    actor = jnp.arange(guess.shape[3]) == episodes.player[..., None]  # [T, B, P]
+    own = jnp.where(actor[:, :, None], advantage, 0.0).sum(-1)
+    return Corrected(jnp.where(episodes.legal & episodes.live[..., None], own, 0.0), target)
+
+
+def own_reach(episodes: Episodes, num_players: int) -> jax.Array:
+    """How likely [T, B] the one who acts was to sample its own earlier actions."""
+    reach = jnp.ones(episodes.played.shape)
+    for player in range(num_players):
+        own = episodes.player == player
+        mine = jnp.where(own, episodes.played, 1.0)
+        reach = jnp.where(own, jnp.cumprod(mine, axis=0) / mine, reach)
+    return reach
+
+
+def v_trace(
+    utility: jax.Array,
+    value: jax.Array,
+    ratio: jax.Array,
+    reward: jax.Array,
+    own: jax.Array,
+    rho: float = float("inf"),
+    c: float = 1.0,
+) -> tuple[jax.Array, jax.Array]:
+    """V-trace (Espeholt and others, 2018) at one player's decisions, undiscounted.
+
+    `value` [T, B] is the player's guess there, `ratio` [T, B] of policy to sampling at any decision,
+    `reward` [T, B] what the player earns at any, `own` [T, B] where it acts, `utility` [B] at the
+    end. Gives the targets v [T, B] of the values, and what follows each decision [T, B]: the
+    reward until the next own decision, and the target there. On policy, and with c and rho at
+    least 1, the target is the return.
+
+        v = V + min(rho, ratio) * (reward + V' - V) + min(c, ratio) * (v' - V')
+    """
+
+    def step(carry: tuple[jax.Array, ...], at: tuple[jax.Array, ...]) -> tuple[tuple, tuple]:
+        next_target, next_value, earned, others = carry
+        value, ratio, reward, own = at
+        after = reward + earned + next_target
+        weight = ratio * others
+        delta = jnp.minimum(rho, weight) * (reward + earned + next_value - value)
+        target = value + delta + jnp.minimum(c, weight) * (next_target - next_value)
+        here = (target, value, jnp.zeros_like(earned), jnp.ones_like(others))
+        passed = (next_target, next_value, earned + reward, weight)
+        carry = tuple(jnp.where(own, one, two) for one, two in zip(here, passed, strict=True))
+        return carry, (jnp.where(own, target, 0.0), jnp.where(own, after, 0.0))
+
+    zero, one = jnp.zeros_like(utility), jnp.ones_like(utility)
+    given = (value, ratio, reward, own)
+    return jax.lax.scan(step, (utility, utility, zero, one), given, reverse=True)[1]
+
+
+def generalised_advantages(
+    utility: jax.Array, value: jax.Array, own: jax.Array, trace: float
+) -> tuple[jax.Array, jax.Array]:
+    """GAE (Schulman and others, 2016) at one player's decisions, undiscounted: advantages, returns.
+
+    `value` [T, B] is the player's guess where it acts (`own` [T, B]), `utility` [B] at the end,
+    after which there is nothing to guess at.
+    """
+
+    def step(carry: tuple[jax.Array, jax.Array], at: tuple[jax.Array, jax.Array]) -> tuple:
+        advantage, after = carry
+        value, own = at
+        here = after - value + trace * advantage
+        carry = jnp.where(own, here, advantage), jnp.where(own, value, after)
+        return carry, jnp.where(own, here, 0.0)
+
+    start = jnp.zeros_like(utility), utility
+    _, advantage = jax.lax.scan(step, start, (value, own), reverse=True)
+    return advantage, jnp.where(own, advantage + value, 0.0)
