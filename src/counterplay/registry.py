@@ -32,6 +32,7 @@ GAMES = {
 }
 
 ALGORITHMS = {
+    "ach": "counterplay.deep.ach:ACH",
     "average_strategy_sampling": (
         "counterplay.tabular.average_strategy_sampling:AverageStrategySampling"
     ),
@@ -43,17 +44,27 @@ ALGORITHMS = {
     "chance_sampling": "counterplay.tabular.chance_sampling:ChanceSampling",
     "dcfr": "counterplay.tabular.dcfr:DCFR",
     "deep_hedge": "counterplay.deep.deep_hedge:DeepHedge",
+    "deep_mmd": "counterplay.deep.deep_mmd:DeepMMD",
     "external_sampling": "counterplay.tabular.external_sampling:ExternalSampling",
     "fsp": "counterplay.tabular.fsp:FSP",
     "linear_cfr": "counterplay.tabular.linear_cfr:LinearCFR",
     "mmd": "counterplay.tabular.mmd:MMD",
+    "neurd": "counterplay.deep.neurd:NeuRD",
+    "nfsp": "counterplay.deep.nfsp:NFSP",
     "online_outcome_sampling": "counterplay.tabular.online_outcome_sampling:OnlineOutcomeSampling",
     "outcome_sampling": "counterplay.tabular.outcome_sampling:OutcomeSampling",
     "pcfr_plus": "counterplay.tabular.pcfr_plus:PCFRPlus",
     "pdcfr_plus": "counterplay.tabular.pdcfr_plus:PDCFRPlus",
+    "ppo": "counterplay.deep.ppo:PPO",
     "probing": "counterplay.tabular.probing:Probing",
+    "qpg": "counterplay.deep.qpg:QPG",
+    "qre": "counterplay.tabular.qre:QRE",
+    "r_nad": "counterplay.deep.r_nad:RNaD",
+    "rmpg": "counterplay.deep.rmpg:RMPG",
+    "rpg": "counterplay.deep.rpg:RPG",
     "sequence_form_lp": "counterplay.tabular.sequence_form_lp:SequenceFormLP",
     "table_lookup_fsp": "counterplay.tabular.table_lookup_fsp:TableLookupFSP",
+    "tabular_r_nad": "counterplay.tabular.tabular_r_nad:TabularRNaD",
     "vr_mccfr": "counterplay.tabular.vr_mccfr:VRMCCFR",
     "vr_mccfr_plus": "counterplay.tabular.vr_mccfr_plus:VRMCCFRPlus",
     "xfp": "counterplay.tabular.xfp:XFP",

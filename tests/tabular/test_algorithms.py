@@ -20,12 +20,23 @@ SAMPLED = {name for name, cls in CLASSES.items() if cls.runs_on == ("tree", "rul
 REFUSALS = {  # by algorithm: what it says of players who are many, and of those who forget
     "sequence_form_lp": ("needs a two-player zero-sum game", "needs perfect recall"),
     "mmd": (None, "needs perfect recall"),
+    "qre": (None, "needs perfect recall"),
+    "tabular_r_nad": (
+        "needs a two-player zero-sum game",
+        "needs a two-player|needs perfect recall",
+    ),
+}
+GRADIENTS = ("ach", "deep_mmd", "neurd", "ppo", "qpg", "r_nad", "rmpg", "rpg")
+COOL = {"units": (16,), "horizon": 2000, "tau": 0.3, "tau_end": 0.02}  # for the stakes of Kuhn
+SMALL = dict.fromkeys(GRADIENTS, COOL) | {  # what differs from the defaults, here
+    "r_nad": {"units": (16,), "horizon": 2000, "stage": 200},
+    "nfsp": {"units": (16,), "horizon": 10_000, "ring_size": 20_000, "reservoir_size": 50_000},
 }
 
 
 @pytest.fixture(params=sorted(ALGORITHMS))
 def algorithm(request):
-    return load_algorithm(request.param)
+    return load_algorithm(request.param, **SMALL.get(request.param, {}))
 
 
 @pytest.fixture(params=sorted(set(ALGORITHMS) - DEEP - ONE_SIDED))
@@ -35,7 +46,7 @@ def tabular(request):
 
 @pytest.fixture(params=sorted(set(ALGORITHMS) - ONE_SIDED))
 def solver(request):
-    return load_algorithm(request.param)
+    return load_algorithm(request.param, **SMALL.get(request.param, {}))
 
 
 def limits(algorithm):
@@ -49,6 +60,10 @@ def limits(algorithm):
         "fsp": ((500_000, 5e-2), (250_000, 0.4)),
         "table_lookup_fsp": ((500_000, 5e-2), (250_000, 0.4)),
         "batch_fsp": ((5_000, 5e-2), (2_500, 0.4)),
+        "qre": ((10_000, 1e-2), (3_000, 0.3)),
+        "tabular_r_nad": ((2_000, 2e-3), (300, 0.1)),
+        **dict.fromkeys(GRADIENTS, ((2_000, 5e-2), (300, 0.1))),
+        "nfsp": ((10_000, 0.2), (300, 0.1)),
     }
     if name in SAMPLED - special.keys():
         return (300_000, 1e-2), (500_000, 0.15)

@@ -127,9 +127,7 @@ class Gradients(Averaging):
         logits, back = jax.vjp(lambda nets: logits_of(graph, nets), state.actor.params)
         policy, tau = softmax(logits, graph.legal), self.tau_at(t)
         nets = state.actor.params
-        kept = averages.remember(
-            self, state.averages, graph, t, nets, lambda: policy, keep_key
-        )
+        kept = averages.remember(self, state.averages, graph, t, nets, lambda: policy, keep_key)
         magnet = self.magnet_at(graph, t, state)
         reward = self.reward(policy, magnet, tau)
         seen = sample(graph, playing(policy), sample_key, self.episodes)

@@ -17,7 +17,8 @@ class NeuRD(Gradients):
 
         A(I, a) = mean, over visits of I, of q(h, a) - sum over b of policy(b) * q(h, b)
         f(I, a) = A(I, a) - tau_t * log policy(a), minus its mean over legal actions,
-                  zero where it would push a logit further than `threshold` from the mean
+                  zero where it would push a logit further than `threshold` from the mean,
+                  minus the mean of what is left
         W = W + lr_t * mean over visits of sum over a of f(a) * grad y(a)
 
     with y the logits. The gradient of QPG has a factor policy(a) in front of each term; without it
@@ -34,9 +35,13 @@ class NeuRD(Gradients):
 
 
 def neurd_force(now: Force, threshold: float) -> jax.Array:
-    """Advantages and the pull to the magnet [I, A], but no further than the threshold."""
+    """Advantages and the pull to the magnet [I, A], but no further than the threshold.
+
+    Centred again in the end: softmax ignores what all logits have in common, but the network's
+    weights would follow it, and on Leduc the policy collapses.
+    """
     pull = now.tau * (log_of(now.policy) - now.magnet)
     force = centre(now.advantage - pull, now.legal)
     y = centre(now.logits, now.legal)
     outward = jnp.where(force > 0.0, y > threshold, y < -threshold)
-    return jnp.where(outward, 0.0, force)
+    return centre(jnp.where(outward, 0.0, force), now.legal)
