@@ -23,7 +23,7 @@ REFUSALS = {  # by algorithm: what it says of players who are many, and of those
     "qre": (None, "needs perfect recall"),
     "tabular_r_nad": (
         "needs a two-player zero-sum game",
-        "needs a two-player|needs perfect recall",
+        "zero-sum|perfect recall",
     ),
 }
 GRADIENTS = ("ach", "deep_mmd", "neurd", "ppo", "qpg", "r_nad", "rmpg", "rpg")

@@ -93,7 +93,6 @@ class Gradients(Averaging):
     average_power: float = 3.0
 
     watched: ClassVar[tuple[str, ...]] = ("state.actor",)
-    moves_magnet: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check(self.name, self, RANGES)
@@ -101,6 +100,11 @@ class Gradients(Averaging):
         if not (0.0 < self.tau_end <= self.tau or self.tau == 0.0):
             problem = f"tau_end is {self.tau_end}, must be above 0 and at most tau ({self.tau})"
             raise ConfigError(f"{self.name}: {problem}")
+
+    @property
+    def moves_magnet(self) -> bool:
+        """Whether the magnet is something else than uniform play."""
+        return False
 
     def force(self, now: Force) -> jax.Array:
         """Where the logits [I, A] of every infoset are to go."""
@@ -189,7 +193,7 @@ class Gradients(Averaging):
             "table": lambda: Table(self.critic_rate),
             "infoset": lambda: InfosetTable(self.critic_rate),
             "network": lambda: Network(self.critic_units, self.critic_lr),
-            "oracle": Oracle,
+            "oracle": lambda: Oracle(),
         }
         return made[self.critic]()
 
@@ -243,7 +247,7 @@ def grouped(
 
 
 def slope_of(objective: Callable[[jax.Array], jax.Array], now: Force) -> jax.Array:
-    """The gradient [I, A], by the logits, of what is a function of the policy, infoset by infoset."""
+    """The gradient [I, A], by the logits, of a function of the policy at each infoset."""
     return jax.grad(lambda logits: objective(softmax(logits, now.legal)).sum())(now.logits)
 
 

@@ -30,7 +30,7 @@ class RNaD(Magnetic):
         W = W + lr_t * mean over visits of sum over a of f(a) * grad y(a)
 
     with f = A minus its mean over legal actions, zero where it would push a logit further than
-    `threshold` from the mean: NeuRD in a game of which the equilibrium is unique and attracts. Every
+    `threshold` from the mean: NeuRD in a game whose equilibrium is unique and attracts. Every
     `stage` iterations the magnet becomes the policy, on the way through the first half of a stage:
     log magnet lies between the logarithms of the last two copies. The paper values infosets by
     V-trace; here the critic is over histories and corrected by the sampled return, which on policy
