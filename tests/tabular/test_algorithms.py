@@ -62,7 +62,7 @@ def limits(algorithm):
         "batch_fsp": ((5_000, 5e-2), (2_500, 0.4)),
         "qre": ((10_000, 1e-2), (3_000, 0.3)),
         "tabular_r_nad": ((2_000, 2e-3), (300, 0.1)),
-        **dict.fromkeys(GRADIENTS, ((2_000, 5e-2), (300, 0.1))),
+        **dict.fromkeys(GRADIENTS, ((2_000, 0.1), (300, 0.1))),
         "nfsp": ((10_000, 0.2), (300, 0.1)),
     }
     if name in SAMPLED - special.keys():

@@ -23,13 +23,13 @@ class ACH(Gradients):
     with r = policy / old policy and y the logits minus their mean over legal actions; `epochs`
     times on the same episodes. The paper divides the sampled action's term by its probability, of
     which the sum over actions is the expectation. Its entropy goes through the softmax and fades
-    where an action is hardly played; with `pull` the temperature is a force on the logits instead,
-    -tau_t * log policy(a), as `neurd` has it.
+    where an action is hardly played; with `pull`, the default and a departure, the temperature is
+    a force on the logits instead, -tau_t * log policy(a), as `neurd` has it.
     """
 
     threshold: float = 3.0
     clip: float = 0.5
-    pull: bool = False
+    pull: bool = True
 
     def force(self, now: Force) -> jax.Array:
         y = centre(now.logits, now.legal)
