@@ -1,4 +1,4 @@
-"""A deep algorithm of one's own, in sixty lines of code: networks that follow Hedge on sampled regrets.
+"""A deep algorithm of one's own: networks that follow Hedge on sampled regrets.
 
     python examples/own_deep_algorithm.py
 
