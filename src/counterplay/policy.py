@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from pathlib import Path
@@ -128,6 +128,24 @@ def normalised_policy(
         otherwise = 1.0 / np.repeat(counts, counts)
     scale = 1.0 / np.where(sums > SMALLEST, sums, 1.0)
     return Policy(tree, np.where(sums > SMALLEST, weights * scale, otherwise))
+
+
+class Policies(Mapping[str, Policy]):
+    """Policies by name, each made when it is first asked for: most are judged by one alone."""
+
+    def __init__(self, makers: Mapping[str, Callable[[], Policy]]):
+        self.makers, self.made = makers, dict[str, Policy]()
+
+    def __getitem__(self, name: str) -> Policy:
+        if name not in self.made:
+            self.made[name] = self.makers[name]()
+        return self.made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.makers)
+
+    def __len__(self) -> int:
+        return len(self.makers)
 
 
 def tree_of(policy: Policy) -> Tree:

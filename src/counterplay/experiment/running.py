@@ -51,7 +51,7 @@ class RunResult:
     step: int
     seconds: float  # spent in the algorithm
     records: tuple[Record, ...] = field(repr=False)
-    policies: dict[str, Policy] = field(repr=False)
+    policies: Mapping[str, Policy] = field(repr=False)
     memory: Any = field(repr=False)
     stopped: bool = False  # by `stop`, before the end
 
