@@ -67,7 +67,13 @@ class Responses(NamedTuple):
 
 
 def judge(tree: SequenceArena, policy: Policy) -> Judgement:
-    """Expected values and best-response values of all players at once."""
+    """Expected values and best-response values of all players at once.
+
+    What is no policy of its own, such as a device that correlates the players, says itself how it
+    is judged, by `judged(arena)`.
+    """
+    if not isinstance(policy, Policy) and hasattr(policy, "judged"):
+        return policy.judged(tree)
     return Judgement(*respond(tree, recall_probabilities(tree, policy))[:2])
 
 

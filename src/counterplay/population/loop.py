@@ -27,6 +27,7 @@ from counterplay.population.pools import (
     Population,
     add_plans,
     mixed_policy,
+    plan_policy,
     reach_of,
     row,
     start_plans,
@@ -99,17 +100,15 @@ def best_responses(arena: SequenceArena, memory: Population, oracle: Oracle) -> 
     return Found(plans, gains)
 
 
-def weighted_opponents(
+def joint_opponents(
     arena: SequenceArena, memory: Population, player: int, joint: Floats
-) -> list[tuple[float, Floats]]:
-    """Weights and reaches [S + 1] of what the others do, given a table over all policies.
-
-    `joint` has 1 entry along the player's axis; its weights need not sum to 1.
-    """
+) -> list[Weighted]:
+    """What the others do together, given a table over all policies with the sum 1."""
+    weights = joint.sum(axis=player, keepdims=True)
     found = []
-    for place in np.argwhere(joint > 0.0):
-        reach = np.concatenate([*(memory.plans[p][k] for p, k in enumerate(place)), [1.0]])
-        found.append((float(joint[tuple(place)]), reach))
+    for place in np.argwhere(weights > 0.0):
+        plans = [memory.plans[p][k] for p, k in enumerate(place)]
+        found.append(Weighted(float(weights[tuple(place)]), plan_policy(arena, plans)))
     return found
 
 
