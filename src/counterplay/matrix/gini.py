@@ -19,8 +19,8 @@ def largest_gini(gains: Floats, copies: Floats) -> Floats:
     method (Mehrotra, 1992) finds which inequalities bind and which entries are zero; with these
     given, the solution is that of a linear system, which is as accurate as floats are.
     """
-    size = np.abs(gains).max(axis=1, initial=0.0)
-    gains = gains[size > 0.0] / size[size > 0.0, None]
+    gains = gains[gains.max(axis=1, initial=0.0) > 0.0]  # others hold by themselves
+    gains = gains / np.abs(gains).max(axis=1, keepdims=True, initial=0.0)
     if not gains.size:
         return copies / copies.sum()
     near, multiplier, slack, cost = _interior(gains, copies / copies.mean())

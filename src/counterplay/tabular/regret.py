@@ -133,7 +133,7 @@ def iterate(
     Alternating, each player sees the policy that the earlier ones have just chosen; otherwise all
     players see each other's policy of before.
     """
-    if isinstance(arena, Tree) and arena.perfect_recall and arena.workers == 1:
+    if isinstance(arena.form, SequenceForm) and arena.perfect_recall and arena.workers == 1:
         run = learner.alternate if alternating else learner.simultaneous
         arrays = (memory.reach, memory.cf_value, memory.regret, memory.policy, memory.policy_sum)
         run(arena.form, factors, weights, *arrays)
