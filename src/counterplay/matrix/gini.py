@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from counterplay.tree import Floats
@@ -80,9 +82,7 @@ def _length(*pairs: tuple[Floats, Floats]) -> float:
     return far
 
 
-def _polished(
-    gains: Floats, copies: Floats, there: Floats, binding: Floats
-) -> Floats:
+def _polished(gains: Floats, copies: Floats, there: Any, binding: Any) -> Floats:
     """The solution, given which entries are positive and which inequalities bind.
 
     What that gets wrong, entries below zero and inequalities that do not hold, changes sides.

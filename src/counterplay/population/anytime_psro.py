@@ -90,4 +90,3 @@ def _new_plans(arena: SequenceArena, memory: Opposed, player: int, alone: bool) 
     if not alone and len(weights) > 1:
         new.append(whole)
     return np.array(new).reshape(-1, whole.size)
-

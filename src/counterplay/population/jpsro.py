@@ -22,18 +22,18 @@ class JPSRO:
     """JPSRO (Marris et al., 2021), with exact responses. At t = 2, 3, ..., for all players:
 
         joint  = meta_solver(payoffs between the pools), a table over everybody's policies
-        pool_i = pool_i and a best response to the others' part of joint          (coarse: mgcce, mwcce)
+        pool_i = pool_i and a best response to the others' part of joint       (mgcce, mwcce)
                  pool_i and the best response, of largest gain, to the others' part of joint
-                        given one of the policies that it recommends to i         (mgce, mwce)
+                        given one of the policies that it recommends to i      (mgce, mwce)
 
-    Its answer is a device that draws a joint policy and tells everybody its own. It ends at a coarse
-    correlated equilibrium, or a correlated one, of the normal form: its exploitability is what
-    players gain on average by not following, before or after they hear their policy. Duplicates
-    are counted in the Gini impurity. For any number of players and any utilities.
+    Its answer is a device that draws a joint policy and tells everybody its own. It ends at a
+    coarse correlated equilibrium, or a correlated one, of the normal form: its exploitability is
+    what players gain on average by not following, before or after they hear their policy.
+    Duplicates are counted in the Gini impurity. For any number of players and any utilities.
     """
 
     meta_solver: str = "mgcce"
-    start: str = "uniform"  # the first policies: first, uniform, random, or response to uniform play
+    start: str = "uniform"  # the first policies: first, uniform, random, or response
     tolerance: float = 1e-9  # gains up to this part of the largest utility are none
     runs_on: ClassVar[tuple[str, ...]] = ("sequences",)
     needs: ClassVar[str] = ""
@@ -47,9 +47,7 @@ class JPSRO:
 
     def step(self, arena: SequenceArena, memory: Population, iterations: int = 1) -> Population:
         solve = JOINT[self.meta_solver]
-        return iterate(
-            arena, memory, iterations, self.start, self.tolerance, self.respond, solve
-        )
+        return iterate(arena, memory, iterations, self.start, self.tolerance, self.respond, solve)
 
     def policies(self, arena: SequenceArena, memory: Population) -> dict[str, Any]:
         """The device, and what remains of it when everybody draws its own part alone."""

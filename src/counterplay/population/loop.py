@@ -43,7 +43,7 @@ class Found:
     gains: Floats
 
 
-Respond = Callable[[SequenceArena, Any], Found]
+Respond = Callable[[Any, Any], Found]
 
 
 def iterate(
@@ -126,4 +126,3 @@ class Mixing:
     def policies(self, arena: SequenceArena, memory: Population) -> dict[str, Policy]:
         """The pools mixed as the meta-strategy says, as one policy."""
         return {"mixture": mixed_policy(arena, memory, memory.meta)}
-

@@ -1,4 +1,4 @@
-"""Meta-solvers: how the policies of the pools are mixed, given what they are worth to each other."""
+"""Meta-solvers: how pools are mixed, given what their policies are worth to each other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from counterplay.errors import ConfigError, suggestion
 from counterplay.matrix.alpha_rank import alpha_rank
 from counterplay.matrix.correlated import coarse_correlated_equilibrium, correlated_equilibrium
 from counterplay.matrix.learning import learn
-from counterplay.matrix.normal_form import NormalForm
 from counterplay.matrix.regret_matching_plus import RegretMatchingPlus
 from counterplay.matrix.replicator_dynamics import ReplicatorDynamics
 from counterplay.matrix.zero_sum_lp import zero_sum_lp

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -37,7 +37,10 @@ class Response(NamedTuple):
 class Oracle(Protocol):
     """How a player responds."""
 
-    runs_on: Any  # what it asks of an arena
+    @property
+    def runs_on(self) -> tuple[str, ...]:
+        """What it asks of an arena."""
+        ...
 
     def respond(
         self,
@@ -61,7 +64,7 @@ class Oracle(Protocol):
 class ExactResponse:
     """The best response, computed. Ties, up to rounding errors, go to the first action."""
 
-    runs_on: tuple[str, ...] = ("sequences",)
+    runs_on: ClassVar[tuple[str, ...]] = ("sequences",)
 
     def respond(
         self,

@@ -1,4 +1,4 @@
-"""Pools: every player's policies so far, what they are worth against each other, how they are mixed.
+"""Pools: every player's policies, what they are worth to each other, and how they are mixed.
 
 A policy of a pool is its plan: the player's own reach of each of its sequences. Plans that agree
 play alike, mixtures of plans are plans (Kuhn, 1953), and what a plan is worth against others is a
@@ -60,7 +60,7 @@ class Population:
     def from_arrays(cls, stored: Mapping[str, Any]) -> Population:
         """The memory that `to_arrays` made these of."""
         try:
-            found = {
+            found: dict[str, Any] = {
                 part.name: [stored[f"{part.name}.{k}"] for k in range(stored[f"{part.name}.size"])]
                 if f"{part.name}.size" in stored
                 else stored[part.name]
@@ -75,7 +75,8 @@ class Population:
         if len(self.plans) != arena.num_players or len(self.counts) != arena.num_players:
             return "it has pools of other players"
         for player, plans in enumerate(self.plans):
-            if plans.ndim != 2 or plans.shape[1] != row(arena, player).stop - row(arena, player).start:
+            mine = row(arena, player)
+            if plans.ndim != 2 or plans.shape[1] != mine.stop - mine.start:
                 return f"the plans of player {player} have other sequences"
             if self.counts[player].shape != plans.shape[:1]:
                 return f"player {player} has {len(plans)} plans, counted otherwise"
@@ -92,7 +93,9 @@ class Population:
     def form(self) -> NormalForm:
         """The restricted game: every policy of a pool is an action."""
         if not min(self.shape):
-            raise ConfigError("the pools are empty; a restricted game needs a policy of each player")
+            raise ConfigError(
+                "the pools are empty; a restricted game needs a policy of each player"
+            )
         return NormalForm(self.payoffs)
 
     def note(self, meta: Sequence[Floats]) -> None:
@@ -197,7 +200,7 @@ def add_plans(arena: SequenceArena, memory: Population, found: Sequence[Floats])
                 continue
             memory.plans[player] = np.vstack([memory.plans[player], plan])
             memory.counts[player] = np.append(memory.counts[player], 1)
-    memory.payoffs = _payoffs(arena, memory, before)
+    memory.payoffs = payoffs(arena, memory, before)
     return memory.shape != before
 
 
@@ -207,7 +210,7 @@ def same_plan(plans: Floats, plan: Floats) -> int | None:
     return int(alike.argmax()) if alike.any() else None
 
 
-def _payoffs(arena: SequenceArena, memory: Population, before: tuple[int, ...]) -> Floats:
+def payoffs(arena: SequenceArena, memory: Population, before: tuple[int, ...]) -> Floats:
     """The table for the pools as they are; what was there `before` is kept."""
     table = np.zeros((arena.num_players, *memory.shape))
     table[(slice(None), *map(slice, before))] = memory.payoffs
@@ -224,11 +227,12 @@ def _payoffs(arena: SequenceArena, memory: Population, before: tuple[int, ...]) 
         others = [range(n) for n in memory.shape]
         others[player] = range(1)
         for joint in product(*others):
-            old = all(k < n for p, (k, n) in enumerate(zip(joint, before, strict=True)) if p != player)
+            old = all(joint[p] < n or p == player for p, n in enumerate(before))
             first = before[player] if old else 0
             if first < memory.shape[player]:
-                cell = (player, *(slice(first, None) if p == player else k for p, k in enumerate(joint)))
-                table[cell] = worth(arena, memory, player, joint)[first:]
+                cell: list[Any] = [player, *joint]
+                cell[1 + player] = slice(first, None)
+                table[tuple(cell)] = worth(arena, memory, player, joint)[first:]
         table[player] = _rounded(table[player])
     return table
 

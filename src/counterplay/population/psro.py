@@ -21,9 +21,9 @@ class PSRO(Mixing):
         pool_i     = pool_i and response_i
         mixtures   = meta_solver(payoffs between the pools)
 
-    With the meta-solver `nash` this is the double oracle; `uniform` makes it fictitious play, `last`
-    iterated best responses, which may cycle. Exploitability may rise on the way. It ends when no
-    player gains, or when all responses are in the pools and nothing would change.
+    With the meta-solver `nash` this is the double oracle; `uniform` makes it fictitious play,
+    `last` iterated best responses, which may cycle. Exploitability may rise on the way. It ends
+    when no player gains, or when all responses are in the pools and nothing would change.
     """
 
     meta_solver: str = "nash"

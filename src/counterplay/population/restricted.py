@@ -26,7 +26,7 @@ class RestrictedGame:
     def __init__(self, tree: Tree, allowed: Any):
         self.tree, self.allowed = tree, allowed
         self.spec, self.num_players = f"{tree.spec} restricted", tree.num_players
-        self.infosets, self.sequences = _reachable(tree, allowed)  # those left, as the tree has them
+        self.infosets, self.sequences = _reachable(tree, allowed)  # as the tree numbers them
         self.form = self._form()
         self.offset = self.form.offset
         self.num_infosets, self.num_sequences = self.infosets.size, self.sequences.size

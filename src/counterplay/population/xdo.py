@@ -32,7 +32,7 @@ class XDOMemory:
 
 @dataclass(frozen=True)
 class XDO:
-    """XDO (McAleer et al., 2021). At t = 1 everybody's best response to uniform play is allowed, then
+    """XDO (McAleer et al., 2021). At t = 1 the best responses to uniform play are allowed, then
 
         policy    = a solver's, in the game of allowed actions, until nobody gains `threshold` there
         threshold = threshold / 2, if nobody gains as much as that in the whole game either
@@ -40,10 +40,9 @@ class XDO:
 
     Pools of policies are unions of actions here, one by one at every infoset, so that a few
     iterations suffice where matrices over policies need exponentially many. At infosets that the
-    policy never lets happen a best response may do anything, and allows nothing; with `unreached` it
-    allows the first action. It ends when both best responses are allowed and gain less than
-    `target`. The solver looks at its exploitability after 1, 1 + `every`, 1 + 2 `every`, ...
-    iterations.
+    policy never lets happen a best response may do anything, and allows nothing; with `unreached`
+    it allows the first action. It ends when best responses gain no more than `target`. The solver
+    looks at its exploitability after 1, 1 + `every`, 1 + 2 `every`, ... iterations.
     """
 
     solver: str = "cfr_plus"  # any full-width algorithm, such as cfr or pcfr_plus
