@@ -89,4 +89,4 @@ def _new_plans(arena: SequenceArena, memory: Opposed, player: int, alone: bool) 
     new = [pure[k] for k in order if same_plan(memory.plans[player], pure[k]) is None][:1]
     if not alone and len(weights) > 1:
         new.append(whole)
-    return np.array(new).reshape(-1, whole.size)
+    return np.array(new).reshape(len(new), whole.size)

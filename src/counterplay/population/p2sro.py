@@ -43,8 +43,9 @@ class Lesson(NamedTuple):
 
 @dataclass(frozen=True)
 class P2SRO:
-    """P2SRO (McAleer, Lanier, Fox and Baldi, 2020), synchronously. At t = 2, 3, ..., with the
-    levels as they were at t - 1, for each active level k and each player:
+    """P2SRO, pipeline PSRO (McAleer, Lanier, Fox and Baldi, 2020), in step.
+
+    At t = 2, 3, ..., with the levels as they were at t - 1, for each active level k and player:
 
         mixtures = an equilibrium of the matrix between all levels below k, fixed and active
         plan_k   = (1 - rate) * plan_k + rate * a best response to the other's mixture

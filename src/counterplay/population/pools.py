@@ -93,9 +93,7 @@ class Population:
     def form(self) -> NormalForm:
         """The restricted game: every policy of a pool is an action."""
         if not min(self.shape):
-            raise ConfigError(
-                "the pools are empty; a restricted game needs a policy of each player"
-            )
+            raise ConfigError("a pool is empty; a restricted game needs a policy of each player")
         return NormalForm(self.payoffs)
 
     def note(self, meta: Sequence[Floats]) -> None:

@@ -15,7 +15,7 @@ from counterplay.population.pools import Population, check_zero_sum, new_populat
 
 @dataclass(frozen=True)
 class PSRO(Mixing):
-    """PSRO (Lanctot et al., 2017), with exact responses. At t = 1 every pool has one policy; then
+    """PSRO (Lanctot et al., 2017), with exact responses. At t = 2, 3, ..., for all players:
 
         response_i = a best response to the others' mixtures of t - 1
         pool_i     = pool_i and response_i

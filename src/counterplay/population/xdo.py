@@ -32,7 +32,7 @@ class XDOMemory:
 
 @dataclass(frozen=True)
 class XDO:
-    """XDO (McAleer et al., 2021). At t = 1 the best responses to uniform play are allowed, then
+    """XDO (McAleer et al., 2021). First the best responses to uniform play are allowed, then:
 
         policy    = a solver's, in the game of allowed actions, until nobody gains `threshold` there
         threshold = threshold / 2, if nobody gains as much as that in the whole game either
