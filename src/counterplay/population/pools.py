@@ -218,8 +218,8 @@ def payoffs(arena: SequenceArena, memory: Population, before: tuple[int, ...]) -
             table[0, :, k] = worth(arena, memory, 0, (0, k))
         for k in range(before[0], memory.shape[0]):
             table[0, k, :old] = -worth(arena, memory, 1, (k, 0))[:old]
-        table[1] = -_rounded(table[0])
-        table[0] = -table[1]
+        table[0] = _rounded(table[0])
+        table[1] = 0.0 - table[0]
         return table
     for player in range(arena.num_players):
         others = [range(n) for n in memory.shape]
@@ -249,4 +249,4 @@ def _rounded(values: Floats) -> Floats:
     if largest == 0.0:
         return values
     unit = 2.0 ** np.ceil(np.log2(largest)) / DIGITS
-    return np.round(values / unit) * unit
+    return np.round(values / unit) * unit + 0.0  # no negative zeros
