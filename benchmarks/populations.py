@@ -15,10 +15,10 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+from tests.random_games import RandomGame
 
 import counterplay as cp
 from counterplay.population.pools import STARTS
-from tests.random_games import RandomGame
 
 MARKS = (1, 2, 5, 10, 20, 30, 50, 100, 150, 200)
 
