@@ -142,7 +142,7 @@ SHERIFF = (
     "openspiel:sheriff(item_penalty=1.0,item_value=5.0,max_bribe=2,max_items=2,num_rounds=1,"
     "sheriff_penalty=1.0)"
 )
-LIMIT = 150.0  # seconds of one game and meta-solver
+LIMIT = 60.0  # seconds of one game and meta-solver
 
 SECTIONS = {"openspiel": openspiel, "leduc": leduc, "games": games, "joint": joint}
 

@@ -19,6 +19,7 @@ from counterplay.errors import ConfigError, RunError
 from counterplay.experiment.drawing import STYLE
 from counterplay.files import read_arrays, write_arrays, write_file, write_text
 from counterplay.population.meta_solvers import marginals
+from counterplay.population.on_rules import SampledPopulation, pool_policy
 from counterplay.population.pools import Population, plan_policy
 
 FORMAT = "counterplay population 1"
@@ -57,8 +58,12 @@ def write_population(folder: Path, arena: Any, memory: Any) -> None:
         return
     (folder / POOL).mkdir(exist_ok=True)
     for number in range(max(memory.shape)):
-        plans = [pool[min(number, len(pool) - 1)] for pool in memory.plans]
-        plan_policy(arena, plans).save(folder / POOL / f"{number:03}.policy")
+        if isinstance(memory, SampledPopulation):
+            policy: Any = pool_policy(arena, memory, number)
+        else:
+            plans = [pool[min(number, len(pool) - 1)] for pool in memory.plans]
+            policy = plan_policy(arena, plans)
+        policy.save(folder / POOL / f"{number:03}.policy")
     content = {
         "payoffs": memory.payoffs,
         "sizes": memory.sizes.reshape(-1, arena.num_players),
