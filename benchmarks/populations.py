@@ -139,7 +139,7 @@ def joint() -> None:
 
 
 SHERIFF = (
-    "openspiel:sheriff(item_penalty=1.0,item_value=5.0,max_bribe=2,max_items=2,num_rounds=1,"
+    "openspiel:sheriff(item_penalty=1.0,item_value=5.0,max_bribe=3,max_items=3,num_rounds=2,"
     "sheriff_penalty=1.0)"
 )
 LIMIT = 60.0  # seconds of one game and meta-solver

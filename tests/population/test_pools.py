@@ -227,6 +227,12 @@ def test_a_memory_of_another_game_is_refused(kuhn):
     assert memory.problem(other) == "the plans of player 0 have other sequences"
     memory.payoffs = memory.payoffs[:, :1]
     assert memory.problem(kuhn) == "the payoffs are those of other pools"
+    for name, part in (("p2sro", "active"), ("sp_psro", "opponents")):
+        algorithm = load_algorithm(name)
+        memory = algorithm.step(kuhn, algorithm.init(kuhn), 3)
+        assert not memory.problem(kuhn)
+        setattr(memory, part, [array[..., 1:] for array in getattr(memory, part)])
+        assert memory.problem(kuhn) == "the plans of player 0 have other sequences"
     with pytest.raises(cp.ConfigError, match="it has no"):
         pools.Population.from_arrays({"iteration": 1})
 

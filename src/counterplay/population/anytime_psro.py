@@ -14,6 +14,7 @@ from counterplay.population.pools import (
     Population,
     add_plans,
     check_zero_sum,
+    misfit,
     new_population,
     same_plan,
     start_plans,
@@ -25,6 +26,10 @@ class Opposed(Population):
     """Pools, and what each player does best against the other's pool."""
 
     opponents: list[Floats] = field(default_factory=list)  # by player [S_i] a plan
+
+    def problem(self, arena: SequenceArena) -> str:
+        plans = [plan.reshape(1, -1) for plan in self.opponents]
+        return super().problem(arena) or (misfit(arena, plans) if plans else "")
 
 
 @dataclass(frozen=True)

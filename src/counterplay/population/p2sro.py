@@ -17,6 +17,7 @@ from counterplay.population.pools import (
     Population,
     add_plans,
     check_zero_sum,
+    misfit,
     mixed_policy,
     new_population,
     payoffs,
@@ -31,6 +32,9 @@ class Pipeline(Population):
     """The fixed levels, as pools, and above them the active ones, lowest first."""
 
     active: list[Floats] = field(default_factory=list)  # by player [levels, S_i] plans
+
+    def problem(self, arena: SequenceArena) -> str:
+        return super().problem(arena) or (misfit(arena, self.active) if self.active else "")
 
 
 class Lesson(NamedTuple):
@@ -90,11 +94,12 @@ class P2SRO:
 
     def policies(self, arena: SequenceArena, memory: Pipeline) -> dict[str, Policy]:
         """The fixed levels mixed, which carries the guarantee, and all levels mixed."""
-        found = {"mixture": mixed_policy(arena, memory, memory.meta)}
-        if memory.active:
-            everything = below(arena, memory, self.levels)
-            found["with_active"] = mixed_policy(arena, everything, nash(everything))
-        return found | {"with_active": found.get("with_active", found["mixture"])}
+        everything = below(arena, memory, self.levels) if memory.active else memory
+        meta = nash(everything) if memory.active else memory.meta
+        return {
+            "mixture": mixed_policy(arena, memory, memory.meta),
+            "with_active": mixed_policy(arena, everything, meta),
+        }
 
     def _advance(self, arena: SequenceArena, memory: Pipeline) -> None:
         if not min(memory.shape):

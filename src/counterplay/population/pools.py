@@ -72,14 +72,10 @@ class Population:
 
     def problem(self, arena: SequenceArena) -> str:
         """What is wrong with a memory from a file, or nothing: kernels trust its sizes."""
-        if len(self.plans) != arena.num_players or len(self.counts) != arena.num_players:
-            return "it has pools of other players"
-        for player, plans in enumerate(self.plans):
-            mine = row(arena, player)
-            if plans.ndim != 2 or plans.shape[1] != mine.stop - mine.start:
-                return f"the plans of player {player} have other sequences"
-            if self.counts[player].shape != plans.shape[:1]:
-                return f"player {player} has {len(plans)} plans, counted otherwise"
+        if problem := misfit(arena, self.plans):
+            return problem
+        if [counts.shape for counts in self.counts] != [plans.shape[:1] for plans in self.plans]:
+            return "its plans are not those that were counted"
         if self.payoffs.shape != (arena.num_players, *self.shape):
             return "the payoffs are those of other pools"
         return ""
@@ -122,6 +118,17 @@ def new_population(arena: SequenceArena, seed: int, kind: type[Population] = Pop
         counts=[np.zeros(0, np.int64) for _ in players],
         payoffs=np.zeros((len(sizes), *(0 for _ in players))),
     )
+
+
+def misfit(arena: SequenceArena, plans: Sequence[Floats]) -> str:
+    """Why plans [k, S_i] by player are not those of an arena, or nothing."""
+    if len(plans) != arena.num_players:
+        return "it has pools of other players"
+    for player, part in enumerate(plans):
+        mine = row(arena, player)
+        if part.ndim != 2 or part.shape[1] != mine.stop - mine.start:
+            return f"the plans of player {player} have other sequences"
+    return ""
 
 
 def check_zero_sum(name: str, arena: SequenceArena) -> None:
