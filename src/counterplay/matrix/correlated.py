@@ -61,7 +61,7 @@ def _optimum(
     gains = (_coarse_gains if coarse else _gains)(form)
     if objective == GINI:
         many = np.ones(form.num_joint) if copies is None else np.asarray(copies, float).ravel()
-        return verified_joint(form, largest_gini(gains.toarray(), many), coarse, name)
+        return verified_joint(form, largest_gini(gains, many), coarse, name)
     gains, size = _balanced(gains)
     if weight is None:
         joint = _most_random(gains, size, name)
