@@ -114,7 +114,7 @@ def games(count: int = 1000) -> None:
 
 def joint() -> None:
     """Gaps of joint PSRO, with the independent checker of `matrix`."""
-    specs = ["kuhn_poker(players=3)", "shapleys_game", "chicken", SHERIFF]
+    specs = [SHERIFF, "chicken", "kuhn_poker(players=3)"]
     print("| game | meta-solver | iterations | pools | gap | in the restricted game | seconds |")
     print("|---|---|---|---|---|---|---|")
     for spec in specs:

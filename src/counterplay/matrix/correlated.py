@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from counterplay.errors import ConfigError
-from counterplay.matrix.checking import CorrelatedEquilibrium, verified_joint
+from counterplay.errors import ConfigError, RunError
+from counterplay.matrix.checking import NOTHING, CorrelatedEquilibrium, verified_joint
 from counterplay.matrix.gini import largest_gini
 from counterplay.matrix.linear import solve_lp
 from counterplay.matrix.normal_form import NormalForm
@@ -70,7 +70,11 @@ def _optimum(
         goal = -weight.ravel() * size
         equal = (size[None, :] / size.max(), np.array([1.0 / size.max()]))
         joint = size * solve_lp(goal, upper=bound, equal=equal, what=name).x
-    return verified_joint(form, joint, coarse, name)
+    try:
+        return verified_joint(form, joint, coarse, name)
+    except RunError:  # a pure outcome, perhaps, and what rounding left beside it
+        joint = np.where(joint > NOTHING * joint.sum(), joint, 0.0)
+        return verified_joint(form, joint, coarse, name)
 
 
 def _weight(form: NormalForm, objective: str | int) -> Floats | None:
