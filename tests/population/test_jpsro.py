@@ -77,6 +77,16 @@ def is_pure(plans):
     return bool(np.isin(plans, (0.0, 1.0)).all())
 
 
+@pytest.mark.parametrize("meta_solver", ["mgcce", "mgce", "mwcce", "mwce"])
+def test_equilibria_of_sheriff(meta_solver):
+    parameters = "item_penalty=1.0,item_value=5.0,max_bribe=3,max_items=3,num_rounds=2"
+    tree = built(f"openspiel:sheriff({parameters},sheriff_penalty=1.0)")
+    memory, device = solved(tree, meta_solver)
+    assert memory.finished and cp.judge(tree, device).nash_conv <= 1e-6
+    check = cp.coarse_deviation if device.coarse else cp.correlated_deviation
+    assert check(memory.form, device.joint).gain <= 1e-6
+
+
 def test_zero_sum_value_is_the_games(kuhn):
     _, device = solved(kuhn, "mgce")
     assert cp.judge(kuhn, device).values == approx([-1 / 18, 1 / 18], abs=1e-9)

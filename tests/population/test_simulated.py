@@ -69,6 +69,11 @@ def test_learned_response_is_nearly_best(kuhn, player):
     assert best.value - 0.05 <= value <= best.value + 1e-9
     assert found.value == approx(value, abs=0.2)
     assert found.value == again.value and found.policy.rows == again.policy.rows
+    short = SampledResponse(episodes=10)
+    warm = short.respond(rules, player, opponents, seed=2, start=found.policy)
+    cold = short.respond(rules, player, opponents, seed=2)
+    assert warm.policy.on(kuhn).probabilities[owner == player] == approx(response[owner == player])
+    assert warm.value > cold.value and found.policy.rows == again.policy.rows
 
 
 def test_bad_pools(kuhn):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -86,9 +87,9 @@ class SampledResponse:
         seed: int = 0,
         start: Any = None,
     ) -> Response:
-        """The response; `start`, a learner of before, goes on learning."""
+        """The response; from `start`, an earlier one, what was learned is gone on with."""
         game, rng = arena.game, np.random.default_rng(seed)
-        learner = start if start is not None else Learner(game, self.epsilon)
+        learner = Learner(game, self.epsilon) if start is None else deepcopy(start.learner)
         weights = [part.weight for part in opponents]
         total = 0.0
         for number in range(self.episodes + self.tests):
@@ -106,9 +107,10 @@ class SampledResponse:
 class LearnedTable(SampledPolicy):
     """A policy at the infosets met, and the own infoset and action, by place, before each."""
 
-    def __init__(self, game: Game, rows: Rows, before: dict[tuple[int, str], tuple[str, int]]):
+    def __init__(self, game: Game, rows: Rows, learner: Learner, player: int):
         super().__init__(game, rows)
-        self.before = before
+        self.learner = learner
+        self.before = {(player, key): above for key, above in learner.before.items()}
 
 
 def _policy(game: Game, learner: Learner, player: int) -> LearnedTable:
@@ -117,4 +119,4 @@ def _policy(game: Game, learner: Learner, player: int) -> LearnedTable:
     for key, values in learner.values.items():
         best = values.index(max(values))
         rows[player, key] = {name: float(k == best) for k, name in enumerate(learner.names[key])}
-    return LearnedTable(game, rows, {(player, key): above for key, above in learner.before.items()})
+    return LearnedTable(game, rows, learner, player)
