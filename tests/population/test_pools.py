@@ -16,6 +16,7 @@ from counterplay.population import meta_solvers, oracles, pools
 from counterplay.population.least_exploitable import least_exploitable, pure_plans
 from counterplay.population.meta_solvers import SEPARATE
 from counterplay.registry import load_algorithm
+from tests.changed_games import Changed
 from tests.conftest import answer, built
 from tests.random_games import RandomGame, random_games
 from tests.tabular.test_algorithms import same
@@ -235,6 +236,16 @@ def test_a_memory_of_another_game_is_refused(kuhn):
         assert memory.problem(kuhn) == "the plans of player 0 have other sequences"
     with pytest.raises(cp.ConfigError, match="it has no"):
         pools.Population.from_arrays({"iteration": 1})
+
+
+@pytest.mark.parametrize("name", ["double_oracle", "anytime_psro", "sp_psro", "jpsro"])
+@pytest.mark.parametrize("unit", [2.0**-40, 2.0**40])
+def test_units_change_no_bit(kuhn, name, unit):
+    other = cp.build_tree(Changed(kuhn.rules, (unit, unit)))
+    algorithm = load_algorithm(name)
+    one, two = (algorithm.step(tree, algorithm.init(tree), 12) for tree in (kuhn, other))
+    assert same(one.plans, two.plans) and (one.payoffs * unit == two.payoffs).all()
+    assert one.ending == two.ending
 
 
 def test_what_finds_nothing_new_says_why(kuhn):
