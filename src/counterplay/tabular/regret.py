@@ -24,7 +24,7 @@ from counterplay.kernels import sweeps
 from counterplay.kernels.threads import even_parts, run_parts
 from counterplay.policy import Policies, Policy, normalised_policy, uniform_policy
 from counterplay.tabular import merging
-from counterplay.tree import Tree, forgets
+from counterplay.tree import SequenceForm, forgets
 
 
 @dataclass
@@ -137,7 +137,7 @@ def iterate(
     Alternating, each player sees the policy that the earlier ones have just chosen; otherwise all
     players see each other's policy of before.
     """
-    if isinstance(arena, Tree) and arena.perfect_recall and arena.workers == 1:
+    if isinstance(arena.form, SequenceForm) and arena.perfect_recall and arena.workers == 1:
         run = learner.alternate if alternating else learner.simultaneous
         arrays = (memory.reach, memory.cf_value, memory.regret, memory.policy, memory.policy_sum)
         run(arena.form, factors, weights, *arrays)
