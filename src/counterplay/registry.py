@@ -174,8 +174,14 @@ def spec_of(thing: Any) -> str:
     if not is_dataclass(thing):
         return name
     values = [(f.name, getattr(thing, f.name), f.default) for f in fields(thing)]
-    text = ",".join(f"{key}={value!r}" for key, value, default in values if value != default)
+    text = ",".join(f"{key}={_word(value)}" for key, value, default in values if value != default)
     return f"{name}({text})" if text else name
+
+
+def _word(value: Any) -> str:
+    """A literal as it is; of anything else only what kind of thing it is."""
+    literal = isinstance(value, (bool, int, float, str, tuple, list, dict, type(None)))
+    return repr(value) if literal else f"<{type(value).__name__}>"
 
 
 def _name_of(kind: type) -> str:
