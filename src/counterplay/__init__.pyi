@@ -17,12 +17,25 @@ from counterplay.errors import RunError as RunError
 from counterplay.evaluate import BestResponse as BestResponse
 from counterplay.evaluate import InfosetValues as InfosetValues
 from counterplay.evaluate import Judgement as Judgement
+from counterplay.evaluate import Mistakes as Mistakes
 from counterplay.evaluate import best_response as best_response
 from counterplay.evaluate import expected_values as expected_values
 from counterplay.evaluate import exploitability as exploitability
 from counterplay.evaluate import infoset_values as infoset_values
 from counterplay.evaluate import judge as judge
+from counterplay.evaluate import mistakes as mistakes
 from counterplay.evaluate import nash_conv as nash_conv
+from counterplay.experiment import Run as Run
+from counterplay.experiment import RunResult as RunResult
+from counterplay.experiment import load_config as load_config
+from counterplay.experiment import load_metrics as load_metrics
+from counterplay.experiment import load_policies as load_policies
+from counterplay.experiment import load_run as load_run
+from counterplay.experiment import metrics_table as metrics_table
+from counterplay.experiment import new_run as new_run
+from counterplay.experiment import open_run as open_run
+from counterplay.experiment import resume as resume
+from counterplay.experiment import run as run
 from counterplay.game import CHANCE as CHANCE
 from counterplay.game import DescribedGame as DescribedGame
 from counterplay.game import DrawnGame as DrawnGame
@@ -114,6 +127,12 @@ from counterplay.search.expectiminimax import Expectiminimax as Expectiminimax
 from counterplay.search.mcts import MCTS as MCTS
 from counterplay.search.minimax import Minimax as Minimax
 from counterplay.search.searching import SearchPolicy as SearchPolicy
+from counterplay.showing.infosets import Grid as Grid
+from counterplay.showing.infosets import InfosetRow as InfosetRow
+from counterplay.showing.infosets import grids as grids
+from counterplay.showing.infosets import infoset_rows as infoset_rows
+from counterplay.showing.picture import TreePicture as TreePicture
+from counterplay.showing.picture import draw_tree as draw_tree
 from counterplay.solving import Algorithm as Algorithm
 from counterplay.solving import Record as Record
 from counterplay.solving import Result as Result
@@ -187,9 +206,11 @@ __all__ = [
     "Game",
     "GameError",
     "Goofspiel",
+    "Grid",
     "GridDuel",
     "GridGame",
     "Hedge",
+    "InfosetRow",
     "InfosetValues",
     "Judgement",
     "KingAcePoker",
@@ -203,6 +224,7 @@ __all__ = [
     "MatchingPennies3P",
     "MatrixGame",
     "Minimax",
+    "Mistakes",
     "NormalForm",
     "ObservedGame",
     "OnlineLearner",
@@ -219,7 +241,9 @@ __all__ = [
     "ReplicatorDynamics",
     "Result",
     "RockPaperScissors",
+    "Run",
     "RunError",
+    "RunResult",
     "SampledGame",
     "SampledPolicy",
     "SearchPolicy",
@@ -229,6 +253,7 @@ __all__ = [
     "TableLookupFSP",
     "TicTacToe",
     "Tree",
+    "TreePicture",
     "VRMCCFR",
     "VRMCCFRPlus",
     "XFP",
@@ -245,6 +270,7 @@ __all__ = [
     "count_pure_policies",
     "dominance",
     "dominated_actions",
+    "draw_tree",
     "eliminate",
     "estimate_size",
     "expected_values",
@@ -252,7 +278,9 @@ __all__ = [
     "fix_policy",
     "from_openspiel_policy",
     "graft",
+    "grids",
     "head_to_head",
+    "infoset_rows",
     "infoset_values",
     "judge",
     "judge_agent",
@@ -260,26 +288,36 @@ __all__ = [
     "lemke_howson",
     "load_abstraction",
     "load_algorithm",
+    "load_config",
     "load_game",
     "load_learner",
+    "load_metrics",
+    "load_policies",
     "load_policy",
+    "load_run",
     "load_sampled_policy",
     "load_searcher",
     "load_tree",
+    "metrics_table",
     "middle_first",
+    "mistakes",
     "nash_conv",
     "nash_deviation",
     "nash_equilibria",
     "nash_nlp",
+    "new_run",
     "normal_form",
     "num_threads",
     "observed",
     "open_lines",
+    "open_run",
     "place_in_grid",
     "play_episode",
     "pure_policies",
     "random_policy",
+    "resume",
     "rollout",
+    "run",
     "save_game",
     "sequence_form_lp",
     "set_num_threads",

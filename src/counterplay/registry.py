@@ -180,6 +180,11 @@ def spec_of(thing: Any) -> str:
     return f"{name}({text})" if text else name
 
 
+def spec_name(thing: Any) -> str:
+    """The name without its parameters, for messages."""
+    return _name_of(type(thing))
+
+
 def _name_of(kind: type) -> str:
     """The name that finds a class again; its bare name where nothing would."""
     place = f"{kind.__module__}:{kind.__qualname__}"

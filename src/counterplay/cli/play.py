@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from random import randrange
 from typing import Annotated
 
@@ -24,7 +23,10 @@ def play(
         ),
     ] = None,
     policy: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The opponent: what solve --save wrote.")
+        str | None,
+        typer.Option(
+            metavar="POLICY", help="The opponent: a file that solve --save wrote, or a run."
+        ),
     ] = None,
     algorithm: Annotated[
         str | None,

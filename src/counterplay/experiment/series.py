@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from counterplay.errors import RunError
-from counterplay.experiment.folder import CONFIG, Record, load_metrics, policy_names
+from counterplay.experiment.folder import CONFIG, Record, find_runs, load_metrics, policy_names
 from counterplay.tree import Floats
 
 NOT_THE_METHOD = ("seed", "max_steps", "evaluate_every", "checkpoint_every")
@@ -109,6 +110,28 @@ def load_groups(folders: Sequence[Path]) -> list[Group]:
     for run in runs:
         by_name.setdefault(str(run.config.get("name", run.folder.name)), []).append(run)
     return [group for name, named in by_name.items() for group in _split(name, named)]
+
+
+def metrics_table(paths: str | Path | Iterable[str | Path]) -> dict[str, list[Any]]:
+    """The records of runs as columns: run, name, algorithm, game, seed, step, seconds, policies.
+
+    `pandas.DataFrame(metrics_table("runs"))` and its kin take them as they are. A policy that a run
+    does not have is NaN there.
+    """
+    given = [paths] if isinstance(paths, (str, Path)) else list(paths)
+    rows: list[dict[str, Any]] = []
+    for folder in find_runs(given):
+        run = RecordedRun(folder, _config(folder), load_metrics(folder))
+        facts = {
+            "run": str(folder),
+            "name": str(run.config.get("name", folder.name)),
+            "algorithm": run.method["algorithm"],
+            "game": run.method["game"],
+            "seed": run.seed,
+        }
+        rows += [facts | record for record in run.records]
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name, math.nan) for row in rows] for name in names}
 
 
 def _split(name: str, runs: list[RecordedRun]) -> list[Group]:
