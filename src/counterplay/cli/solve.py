@@ -118,6 +118,8 @@ def _run(arena: Any, method: Any, table: bool, iterations: int, **options: Any) 
 
     def tick(now: int) -> None:
         nonlocal done
+        if not done:
+            bar.waited_until(now)
         done = now
         bar.update(done, note=note)
 
@@ -132,6 +134,7 @@ def _run(arena: Any, method: Any, table: bool, iterations: int, **options: Any) 
         bar.update(done, note=note)
 
     with bar, first_signal() as stop:
+        bar.update(0, note="compiling" if method.needs else "")
         result = run(
             arena, method, iterations=iterations, tick=tick, report=report, stop=stop, **options
         )

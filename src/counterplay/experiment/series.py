@@ -88,7 +88,12 @@ class Group:
         tables = [{r["step"]: r for r in run.records if policy in r} for run in self.runs]
         steps = sorted(set.intersection(*(set(table) for table in tables)))
         values = np.array([[table[step][policy] for step in steps] for table in tables])
-        seconds = np.array([[table[step]["seconds"] for step in steps] for table in tables])
+        seconds = np.array(
+            [
+                [_after_compiling(run, table[step]) for step in steps]
+                for run, table in zip(self.runs, tables, strict=True)
+            ]
+        )
         return Curve(
             self.label,
             policy,
@@ -99,6 +104,15 @@ class Group:
             values.min(axis=0),
             values.max(axis=0),
         )
+
+
+def _after_compiling(run: RecordedRun, record: Record) -> float:
+    """Seconds since the first record, which has waited for compilation; a step counts as one."""
+    first, last = run.records[0], run.records[-1]
+    if last["step"] == first["step"]:
+        return float(record["seconds"])
+    one = (last["seconds"] - first["seconds"]) / (last["step"] - first["step"]) * first["step"]
+    return float(record["seconds"] - first["seconds"] + min(one, first["seconds"]))
 
 
 def load_groups(folders: Sequence[Path]) -> list[Group]:
