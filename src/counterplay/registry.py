@@ -90,7 +90,7 @@ LISTED = ("game", "algorithm")  # by a command of their own
 
 SOURCES = {  # games from elsewhere, by what the whole spec looks like
     r"openspiel:.*": "counterplay.interop.openspiel:load",
-    r".*\.(efg|nfg|json)": "counterplay.interop.files:load",
+    r".*\.(efg|nfg|json|csv)": "counterplay.interop.files:load",
     r"[^()]+:[A-Za-z_]\w*\s*(\(.*\))?": "counterplay.interop.own_game:load",
     r".*\.py": "counterplay.interop.own_game:load",
 }
@@ -110,9 +110,9 @@ OWN_GAMES: dict[type, str] = {}  # classes loaded from files, and where they wer
 def load_game(spec: str, **parameters: Any) -> Game:
     """The game of that name, such as `leduc_poker` or `kuhn_poker(players=3)`.
 
-    Also games from elsewhere: `openspiel:leduc_poker`; the name of an `.efg`, `.nfg` or `.json`
-    file; a class of one's own as `path/to/file.py:Class` or `package.module:Class`, with parameters
-    as above. The last runs the code of that file.
+    Also games from elsewhere: `openspiel:leduc_poker`; an `.efg`, `.nfg`, `.json` or `.csv` file; a
+    class of one's own as `path/to/file.py:Class` or `package.module:Class`, with parameters as
+    above. The last runs the code of that file.
     """
     spec = spec.strip()
     for pattern in SOURCES:
