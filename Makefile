@@ -5,7 +5,7 @@ BIN := .venv/bin
 .PHONY: demo test test-lowest lint bench docs notebooks clean
 
 demo: .venv/installed
-	$(BIN)/counterplay solve leduc_poker --algorithm cfr_plus --iterations 10000
+	$(BIN)/python examples/demo.py
 
 test: .venv/installed-test lint
 	$(BIN)/python -m pytest -n 2 -m "not slow"

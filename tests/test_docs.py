@@ -83,7 +83,7 @@ def test_every_command_and_key_is_documented(reference):
         assert f"| `{name}` |" in keys
 
 
-@pytest.mark.parametrize("path", sorted(DOCS.rglob("course/*.ipynb")), ids=lambda p: p.name)
+@pytest.mark.parametrize("path", sorted(DOCS.glob("course/*.ipynb")), ids=lambda p: p.name)
 def test_notebooks_are_tidy(path):
     """Without outputs, with a title, an exercise, its hidden solution, and the source's errors."""
     book = json.loads(path.read_text())

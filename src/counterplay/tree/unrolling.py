@@ -80,9 +80,8 @@ class _Walk(Parts):
     def __init__(self, game: Game, memory_limit: int | None, progress: Progress | None):
         if isinstance(game, type):
             raise GameError(f"{game.__name__} is a class: write {game.__name__}()")
-        if not isinstance(game, Game):
-            lacks = next((name for name in METHODS if not hasattr(game, name)), "methods")
-            raise GameError(f"{type(game).__name__} is no game: it lacks {lacks}")
+        if not hasattr(game, METHODS[0]):
+            raise GameError(f"{type(game).__name__} is no game: it lacks {METHODS[0]}")
         super().__init__(spec_of(game), game.num_players, game)
         self.progress = progress
         self.memory_limit = memory_limit or int(0.8 * available_memory())
