@@ -17,6 +17,7 @@ html_title = "Counterplay"
 html_static_path = ["_static"]
 html_css_files = ["own.css"]
 html_show_sphinx = False
+html_show_copyright = False
 templates_path: list[str] = []
 exclude_patterns = ["_build", "**.ipynb_checkpoints"]
 myst_enable_extensions = ["colon_fence", "attrs_inline"]

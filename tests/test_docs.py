@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import inspect
 import json
 import re
@@ -70,6 +72,25 @@ def test_every_public_name_is_documented(reference):
         if callable(thing):
             doc = inspect.getdoc(thing) or ""
             assert doc and not doc.startswith(f"{name}("), f"{name} has no docstring"
+
+
+WITH_EXAMPLES = [
+    ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
+    for path in sorted((ROOT / "src").rglob("*.py"))
+    if ">>> " in path.read_text()
+]
+
+
+@pytest.mark.parametrize("module", WITH_EXAMPLES)
+def test_examples_in_docstrings(module):
+    found = doctest.testmod(importlib.import_module(module))
+    assert found.failed == 0
+
+
+def test_the_main_functions_have_examples():
+    names = "load_game build_tree solve exploitability best_response mistakes infoset_rows"
+    for name in f"{names} check_game nash_equilibria".split():
+        assert ">>> " in inspect.getdoc(getattr(cp, name)), name
 
 
 def test_every_command_and_key_is_documented(reference):

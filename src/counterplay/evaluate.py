@@ -113,6 +113,12 @@ def mistakes(tree: Tree, policy: Policy) -> Mistakes:
 
     Going down the player's own tree, the gains add up to the value of the best response less that
     of the policy (the performance difference lemma, Kakade and Langford, 2002).
+
+    >>> import counterplay as cp
+    >>> tree = cp.build_tree("kuhn_poker")
+    >>> found = cp.mistakes(tree, cp.uniform_policy(tree))
+    >>> tree.key(found.gain.argmax()), round(float(found.gain.sum()), 6)
+    ('2b', 0.916667)
     """
     probabilities = recall_probabilities(tree, policy)
     form, size = tree.form, int(tree.form.offset[-1]) + 1
@@ -148,12 +154,25 @@ def nash_conv(tree: SequenceArena, policy: Policy) -> float:
 
 
 def exploitability(tree: SequenceArena, policy: Policy) -> float:
-    """NashConv divided by the number of players."""
+    """NashConv divided by the number of players.
+
+    >>> import counterplay as cp
+    >>> tree = cp.build_tree("kuhn_poker")
+    >>> round(cp.exploitability(tree, cp.uniform_policy(tree)), 6)
+    0.458333
+    """
     return judge(tree, policy).exploitability
 
 
 def best_response(tree: SequenceArena, policy: Policy, player: int) -> BestResponse:
-    """The best response of `player` to the others, and what it earns."""
+    """The best response of `player` to the others, and what it earns.
+
+    >>> import counterplay as cp
+    >>> tree = cp.build_tree("kuhn_poker")
+    >>> answer = cp.best_response(tree, cp.uniform_policy(tree), player=0)
+    >>> answer.value, answer.policy["0"]
+    (0.5, {'pass': 0.0, 'bet': 1.0})
+    """
     if not 0 <= player < tree.num_players:
         raise ConfigError(f"player is {player}, must be from 0 to {tree.num_players - 1}")
     probabilities = recall_probabilities(tree, policy).copy()

@@ -62,6 +62,11 @@ class Policy:
 
         Actions that a row leaves out are never played; at infosets without a row it plays as
         `otherwise`, which is uniform play if not given.
+
+        >>> import counterplay as cp
+        >>> tree = cp.build_tree("kuhn_poker")
+        >>> cp.Policy.from_dict(tree, {"2b": {"bet": 1.0}})["2b"]
+        {'pass': 0.0, 'bet': 1.0}
         """
         values = (otherwise or uniform_policy(tree)).probabilities.copy()
         for key, row in rows.items():

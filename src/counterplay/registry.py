@@ -114,6 +114,10 @@ def load_game(spec: str, **parameters: Any) -> Game:
     Also games from elsewhere: `openspiel:leduc_poker`; an `.efg`, `.nfg`, `.json` or `.csv` file; a
     class of one's own as `path/to/file.py:Class` or `package.module:Class`, with parameters as
     above. The last runs the code of that file.
+
+    >>> import counterplay as cp
+    >>> cp.load_game("kuhn_poker", players=3)
+    KuhnPoker(players=3, num_cards=0)
     """
     spec = spec.strip()
     for pattern in SOURCES:

@@ -56,6 +56,10 @@ def build_tree(
     Raises:
         GameError: the rules break the protocol; the message names the history.
         RunError: the tree would not fit into memory.
+
+    >>> import counterplay as cp
+    >>> cp.build_tree("kuhn_poker")
+    Tree(kuhn_poker: 58 nodes, 12 infosets, 2 players)
     """
     if isinstance(game, Tree):
         return game
