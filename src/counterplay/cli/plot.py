@@ -15,7 +15,8 @@ from counterplay.cli.compare import RunsArgument
 def plot(
     runs: RunsArgument,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="A .png, .svg or .html file.")
+        Path,
+        typer.Option("--output", "-o", metavar="FILE", help="A .png, .svg, .pdf or .html file."),
     ],
     reference: Annotated[
         list[str] | None,

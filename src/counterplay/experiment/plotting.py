@@ -1,4 +1,4 @@
-"""Plots of exploitability: PNG, SVG, or an HTML page that needs nothing else."""
+"""Plots of exploitability: PNG, SVG, PDF, or an HTML page that needs nothing else."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from counterplay.experiment.references import load_references
 from counterplay.experiment.series import Group, load_groups
 from counterplay.files import write_file, write_text
 
-FORMATS = (".png", ".svg", ".html")
+FORMATS = (".png", ".svg", ".pdf", ".html")
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5195", "#8c564b")
 BLACK = "#111111"
 
@@ -36,7 +36,7 @@ def plot(
     Runs that differ only in their seed are one line, their median, in a band from least to largest.
 
     Args:
-        output: a file that ends in .png, .svg or .html.
+        output: a file that ends in .png, .svg, .pdf or .html.
         references: files of reference curves, or `FILE:name` for one of them.
         x: `step` or `seconds`.
         policies: which to draw; by default all that the runs have evaluated.
@@ -55,8 +55,8 @@ def plot(
     elif output.suffix == ".svg":
         write_text(output, picture.render("svg").decode())
     else:
-        png = picture.render("png")
-        write_file(output, lambda file: file.write(png))
+        content = picture.render(output.suffix[1:])
+        write_file(output, lambda file: file.write(content))
     return output
 
 
