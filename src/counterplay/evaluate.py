@@ -14,7 +14,7 @@ from counterplay.arena import Floats, SequenceArena
 from counterplay.errors import ConfigError
 from counterplay.kernels import nodes, sweeps
 from counterplay.policy import Policy, same_infosets
-from counterplay.tree import Tree, forgets, row_lengths
+from counterplay.tree import SequenceForm, Tree, forgets, row_lengths
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,13 @@ class Responses(NamedTuple):
 
 
 def judge(tree: SequenceArena, policy: Policy) -> Judgement:
-    """Expected values and best-response values of all players at once."""
+    """Expected values and best-response values of all players at once.
+
+    What is no policy of its own, such as a device that correlates the players, says itself how it
+    is judged, by `judged(arena)`.
+    """
+    if not isinstance(policy, Policy) and hasattr(policy, "judged"):
+        return policy.judged(tree)
     return Judgement(*respond(tree, recall_probabilities(tree, policy))[:2])
 
 
@@ -89,7 +95,7 @@ def respond(arena: SequenceArena, probabilities: Floats) -> Responses:
     reach, cf_value, response = np.ones(size), np.zeros(size), np.zeros(size)
     tiny = arena.form_rounding if forgets(arena) else arena.rounding
     found = Responses(np.zeros(arena.num_players), np.zeros(arena.num_players), response)
-    if isinstance(arena, Tree):  # all of it in one compiled call
+    if isinstance(form, SequenceForm):  # all of it in one compiled call
         sweeps.judge(form, tiny, probabilities, reach, cf_value, response, *found[:2])
         return found
     sweeps.forward(form, 0, form.parent.size, probabilities, reach)

@@ -59,7 +59,7 @@ class Algorithm(Protocol):
         """The memory after so many iterations of all players."""
         ...
 
-    def policies(self, arena: Any, memory: Any) -> dict[str, Any]:
+    def policies(self, arena: Any, memory: Any) -> Mapping[str, Any]:
         """Every policy worth judging, by name; the first carries the guarantee."""
         ...
 
@@ -87,7 +87,7 @@ class Record:
 class Result:
     """What an algorithm has come to."""
 
-    policies: dict[str, Any] = field(repr=False)
+    policies: Mapping[str, Any] = field(repr=False)
     records: tuple[Record, ...] = field(repr=False)
     memory: Any = field(repr=False)
     iterations: int
@@ -160,7 +160,7 @@ class Course:
                 return True
         return False
 
-    def policies(self) -> dict[str, Any]:
+    def policies(self) -> Mapping[str, Any]:
         """Every policy there is by now."""
         return self.algorithm.policies(self.arena, self.memory)
 

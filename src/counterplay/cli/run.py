@@ -81,6 +81,8 @@ def follow(run: Run, tensorboard: bool, json: bool) -> None:
         result = run.advance(
             report=follower.report, tick=follower.tick, stop=stop, tensorboard=tensorboard
         )
+    if ending := getattr(result.memory, "ending", ""):
+        print(ending, file=sys.stderr)
     if json:
         print_json_line(as_json(result))
     if result.stopped:

@@ -93,6 +93,8 @@ def solve(
     if json:
         facts = _as_json(arena, method, result, judgement)
         print_json_line(facts | ({"abstraction": spec_of(buckets)} if buckets else {}))
+    if ending := getattr(result.memory, "ending", ""):
+        print(ending, file=sys.stderr)
     print(_summary(result, judgement), file=sys.stderr)
     write_outputs(policy, save, export)
     if result.stopped:
