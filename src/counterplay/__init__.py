@@ -26,6 +26,7 @@ _EXPORTS = {
         "nash_conv",
     ],
     "counterplay.game": ["CHANCE", "TERMINAL", "Game", "check_game"],
+    "counterplay.generated.choosing": ["build_arena"],
     "counterplay.interop.files": ["save_game"],
     "counterplay.interop.gymnasium_env": ["BestResponseEnv", "judge_agent"],
     "counterplay.interop.openspiel_game": ["to_openspiel"],

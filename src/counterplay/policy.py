@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -66,7 +67,8 @@ class Policy:
 
     def odds(self, state: State, player: int) -> list[float]:
         """The probabilities of the player's actions at a state, as `playing` asks for them."""
-        infoset = self.tree.find(tree_of(self).rules.infoset_key(state, player), player)
+        rules = getattr(self.tree, "rules", None) or tree_of(self).rules
+        infoset = self.tree.find(rules.infoset_key(state, player), player)
         first, last = self.tree.offset[infoset], self.tree.offset[infoset + 1]
         return self.probabilities[first:last].tolist()
 
@@ -78,6 +80,10 @@ class Policy:
 
     def save(self, path: str | Path) -> None:
         """Write the policy to one file; `load_policy` reads it back."""
+        if numbered(self.tree):
+            values = {"spec": self.tree.spec, "numbered": True, "probabilities": self.probabilities}
+            write_arrays(path, FORMAT, values, compress=False)
+            return
         infosets = range(self.tree.num_infosets)
         names = map(self.tree.action_names, infosets)
         write_arrays(
@@ -123,11 +129,14 @@ def normalised_policy(
     if not weights.size:
         return Policy(tree, weights)
     counts = tree.num_actions
-    sums = np.repeat(np.add.reduceat(weights, tree.offset[:-1]), counts)
-    if otherwise is None:
-        otherwise = 1.0 / np.repeat(counts, counts)
-    scale = 1.0 / np.where(sums > SMALLEST, sums, 1.0)
-    return Policy(tree, np.where(sums > SMALLEST, weights * scale, otherwise))
+    sums = np.add.reduceat(weights, tree.offset[:-1])
+    lost = ~(sums > SMALLEST)
+    values = np.repeat(1.0 / np.where(lost, 1.0, sums), counts)
+    values *= weights
+    if lost.any():
+        where = np.repeat(lost, counts)
+        values[where] = (np.repeat(1.0 / counts, counts) if otherwise is None else otherwise)[where]
+    return Policy(tree, values)
 
 
 def tree_of(policy: Policy) -> Tree:
@@ -140,12 +149,17 @@ def tree_of(policy: Policy) -> Tree:
 def same_infosets(one: SequenceArena, other: SequenceArena) -> bool:
     """Whether policies of one arena fit the other."""
     count = one.num_infosets
+    if numbered(one) and type(one) is type(other) and one.spec == other.spec:
+        return True
     return count == other.num_infosets and all(one.key(i) == other.key(i) for i in range(count))
 
 
 def load_policy(path: str | Path, tree: SequenceArena) -> Policy:
     """Read a policy written by `Policy.save`, for the same game as `tree`."""
-    spec, partial, rows = read_rows(path)
+    found = read_arrays(path, FORMAT)
+    if is_numbered(found):
+        return _numbered_policy(path, found, tree)
+    spec, partial, rows = _rows(path, found)
     if len(rows) != tree.num_infosets and not (partial and spec == tree.spec):
         raise RunError(
             f"{path} is a policy for {spec} ({len(rows)} infosets), not for {tree.spec} "
@@ -171,12 +185,51 @@ def load_policy(path: str | Path, tree: SequenceArena) -> Policy:
 
 def policy_spec(path: str | Path) -> str:
     """The game a policy file was made for, as `load_game` takes it."""
-    return read_rows(path)[0]
+    found = read_arrays(path, FORMAT)
+    if is_numbered(found):
+        return str(found["spec"])
+    return _rows(path, found)[0]
+
+
+def policy_arena(path: str | Path) -> str:
+    """The kind of arena that a policy file needs; any will do if it says none."""
+    return "generated" if is_numbered(read_arrays(path, FORMAT)) else ""
+
+
+def is_numbered(found: dict[str, Any]) -> bool:
+    """Whether the contents of a policy file have no keys, because the arena numbers infosets."""
+    return found.get("numbered") is True and isinstance(found.get("spec"), str)
+
+
+def numbered(arena: SequenceArena) -> bool:
+    """Whether the game alone says which number an infoset has."""
+    return bool(getattr(arena, "numbered", False))
+
+
+def _numbered_policy(path: str | Path, found: dict[str, Any], arena: SequenceArena) -> Policy:
+    """The policy of a file without keys, which fits one arena only."""
+    spec, values = found["spec"], found.get("probabilities")
+    if not numbered(arena) or spec != arena.spec:
+        kind = "generated" if numbered(arena) else "stored as a tree"
+        raise RunError(
+            f"{path} is a policy for {spec} as a generated arena, not for {arena.spec} {kind}"
+        )
+    if not isinstance(values, np.ndarray) or values.dtype != np.float64:
+        raise RunError(f"{path}: not a whole policy file (it has no probabilities)")
+    try:
+        return Policy(arena, values)
+    except ConfigError as error:
+        raise RunError(f"{path}: damaged policy: {error}") from error
 
 
 def read_rows(path: str | Path) -> tuple[str, bool, Rows]:
     """The game of a policy file, whether infosets may lack, and action names and probabilities."""
-    found = read_arrays(path, FORMAT)
+    return _rows(path, read_arrays(path, FORMAT))
+
+
+def _rows(path: str | Path, found: dict[str, Any]) -> tuple[str, bool, Rows]:
+    if is_numbered(found):
+        raise RunError(f"{path} has no keys: it is for the generated arena of {found['spec']}")
     try:
         spec, keys, names = (found[name] for name in ("spec", "infoset_keys", "sequence_names"))
         arrays = [found[name] for name in ("infoset_player", "offset", "probabilities")]

@@ -81,6 +81,11 @@ SEARCHERS = {  # of games without hidden information
     "minimax": "counterplay.search.minimax:Minimax",
 }
 
+GENERATED = {  # arenas of games that no tree holds, by the game's name
+    "dark_hex": "counterplay.generated.phantom:PHANTOM",
+    "phantom_tic_tac_toe": "counterplay.generated.phantom:PHANTOM",
+}
+
 REGISTRIES = {
     "game": GAMES,
     "algorithm": ALGORITHMS,

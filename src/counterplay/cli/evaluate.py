@@ -28,13 +28,14 @@ def evaluate(
     json: JsonOption = False,
 ) -> None:
     """Print how good a saved policy is, exactly, for every player."""
-    from counterplay.cli.progress import build
+    from counterplay.cli.progress import build_any
     from counterplay.evaluate import judge
-    from counterplay.policy import load_policy, policy_spec
+    from counterplay.policy import load_policy, policy_arena, policy_spec
     from counterplay.registry import load_game
 
     check_outputs(None, export)
-    tree = build(load_game(game or policy_spec(policy_file)))
+    rules = load_game(game or policy_spec(policy_file))
+    tree = build_any(rules, policy_arena(policy_file))
     policy = load_policy(policy_file, tree)
     judgement = judge(tree, policy)
     values, best_values = judgement.values.tolist(), judgement.best_values.tolist()

@@ -40,11 +40,11 @@ class DarkHex(PhantomBoard):
             raise ConfigError(f"dark_hex: gameversion is {problem}")
 
     @cached_property
-    def num_cells(self) -> int:  # type: ignore[override]
+    def num_cells(self) -> int:
         return self.num_rows * self.num_cols
 
     @cached_property
-    def abrupt(self) -> bool:  # type: ignore[override]
+    def abrupt(self) -> bool:
         return self.gameversion == "adh"
 
     def wins(self, player: int, stones: int) -> bool:
@@ -70,7 +70,9 @@ class DarkHex(PhantomBoard):
     def board(self, state: object) -> str:
         """The numbers of the cells: what everybody sees."""
         width = len(str(self.num_cells - 1))
-        rows = [range(first, first + self.num_cols) for first in range(0, self.num_cells, self.num_cols)]
+        rows = [
+            range(first, first + self.num_cols) for first in range(0, self.num_cells, self.num_cols)
+        ]
         return "\n".join(
             " " * row * (width + 1) + " ".join(f"{cell:{width}}" for cell in cells)
             for row, cells in enumerate(rows)

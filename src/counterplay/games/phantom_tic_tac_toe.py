@@ -24,7 +24,7 @@ class PhantomTicTacToe(PhantomBoard):
     """
 
     gameversion: str = "classical"
-    num_cells: ClassVar[int] = 9  # type: ignore[assignment]
+    num_cells: ClassVar[int] = 9
 
     def __post_init__(self) -> None:
         if self.gameversion not in VERSIONS:
@@ -32,7 +32,7 @@ class PhantomTicTacToe(PhantomBoard):
             raise ConfigError(f"phantom_tic_tac_toe: gameversion is {problem}")
 
     @cached_property
-    def abrupt(self) -> bool:  # type: ignore[override]
+    def abrupt(self) -> bool:
         return self.gameversion == "abrupt"
 
     def wins(self, player: int, stones: int) -> bool:

@@ -36,7 +36,8 @@ class ClassicalArena(AttemptsArena):
     def __init__(self, game: PhantomBoard, memory_limit: int | None = None):
         check_size(game, memory_limit)
         self.board = make_board(game)
-        first_of_level, levels = [], []
+        first_of_level: list[list[int]] = []
+        levels: list[Level] = []
         for player in range(2):
             grown = grow(self.board, player)
             start = sum(level.stones.size for level in levels)
@@ -122,32 +123,32 @@ def grow(board: Board, player: int) -> list[Level]:
     """All infosets of a player, level by level."""
     levels = [_root(board, player)]
     while levels[-1].stones.size:
-        before = levels[-1]
-        lists = OwnLists(*before[3:4], *before[1:3], *before[4:])
-        children, pairs = np.zeros((2, before.stones.size), np.int64)
-        parts = even_cuts(before.pair_offset, 0, children.size, num_threads())
-        run_parts(
-            lambda a, b: skeletons.count_children(board, player, a, b, lists, children, pairs),
-            parts,
-        )
-        first, place = (np.append(0, np.cumsum(counts)) for counts in (children, pairs))
-        size = int(first[-1])
-        made = Level(
-            parent=np.zeros(size, np.uint32),
-            stones=np.zeros(size, np.uint16),
-            tried=np.zeros(size, np.uint16),
-            offset=np.zeros(0),
-            pair_offset=np.full(size + 1, place[-1], np.uint32),
-            pair=np.zeros(place[-1], np.uint32),
-        )
-        run_parts(
-            lambda a, b: skeletons.fill_children(
-                board, player, a, b, lists, first[a], place[a], made
-            ),
-            parts,
-        )
-        levels.append(made._replace(offset=with_offsets(board.num_cells, made.tried)))
+        levels.append(_after(board, player, levels[-1]))
     return levels[:-1]
+
+
+def _after(board: Board, player: int, before: Level) -> Level:
+    """The level that follows another one."""
+    own = OwnLists(before.offset, before.stones, before.tried, before.pair_offset, before.pair)
+    children, pairs = np.zeros((2, before.stones.size), np.int64)
+    parts = even_cuts(before.pair_offset, 0, children.size, num_threads())
+    run_parts(
+        lambda a, b: skeletons.count_children(board, player, a, b, own, children, pairs), parts
+    )
+    first, place = (np.append(0, np.cumsum(counts)) for counts in (children, pairs))
+    made = Level(
+        parent=np.zeros(first[-1], np.uint32),
+        stones=np.zeros(first[-1], np.uint16),
+        tried=np.zeros(first[-1], np.uint16),
+        offset=np.zeros(0),
+        pair_offset=np.full(first[-1] + 1, place[-1], np.uint32),
+        pair=np.zeros(place[-1], np.uint32),
+    )
+    run_parts(
+        lambda a, b: skeletons.fill_children(board, player, a, b, own, first[a], place[a], made),
+        parts,
+    )
+    return made._replace(offset=with_offsets(board.num_cells, made.tried))
 
 
 def _root(board: Board, player: int) -> Level:

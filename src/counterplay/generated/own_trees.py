@@ -30,6 +30,7 @@ class GeneratedArena:
 
     offers: ClassVar[tuple[str, ...]] = ("sequences",)
     perfect_recall: ClassVar[bool] = True
+    numbered: ClassVar[bool] = True  # by the game alone: files of policies need no keys
     num_players: ClassVar[int] = 2
 
     def __init__(self, game: Game, form: OwnTrees, first_of_level: Sequence[Sequence[int]]):

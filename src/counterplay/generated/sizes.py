@@ -14,7 +14,10 @@ from counterplay.games.phantom_board import PhantomBoard
 from counterplay.registry import spec_of
 from counterplay.tree.estimating import available_memory, gib, readable_count
 
-BYTES_PER_INFOSET, BYTES_PER_SEQUENCE = 30, 90  # of arena, solver and judge: benchmarks/generated.py
+BYTES_PER_INFOSET, BYTES_PER_SEQUENCE = (
+    30,
+    90,
+)  # of arena, solver and judge: benchmarks/generated.py
 MOST_CELLS = 12  # of a board whose winning sets are worth listing
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from counterplay.errors import CounterplayError, GameError, RunError
 from counterplay.game import CHANCE, LARGEST, TERMINAL, Game, State, describe_history, title
-from counterplay.registry import spec_of
+from counterplay.registry import GENERATED, spec_of
 from counterplay.tree import Tree
 from counterplay.tree.assembling import Parts
 from counterplay.tree.estimating import (
@@ -226,10 +226,14 @@ class _Walk(Parts):
             count = f"about {readable_count(nodes)} nodes"
             if nodes >= MOST:
                 count = f"more than {MOST:.0e} nodes, if it ends at all"
-            raise RunError(
-                f"{spec_of(self.game)} has {count}: its tree takes "
-                f"about {gib(needed)}, and only {gib(self.memory_limit)} may be used; "
+            advice = (
                 "choose smaller parameters, raise memory_limit, or sample the rules (--sampled)"
+            )
+            if spec_of(self.game).partition("(")[0] in GENERATED:
+                advice = 'take its generated arena (in a config: "arena": "generated")'
+            raise RunError(
+                f"{spec_of(self.game)} has {count}: its tree takes about {gib(needed)}, "
+                f"and only {gib(self.memory_limit)} may be used; {advice}"
             )
 
     def fail(
