@@ -83,6 +83,7 @@ SEARCHERS = {  # of games without hidden information
 
 GENERATED = {  # arenas of games that no tree holds, by the game's name
     "dark_hex": "counterplay.generated.phantom:PHANTOM",
+    "liars_dice": "counterplay.generated.dice:DICE",
     "phantom_tic_tac_toe": "counterplay.generated.phantom:PHANTOM",
 }
 

@@ -80,7 +80,7 @@ def test_boards_are_drawn_and_checked():
     assert cp.load_game("dark_hex(num_rows=2)").board(None) == "0 1 2\n  3 4 5"
     assert cp.load_game("phantom_tic_tac_toe").board(None).count("\n") == 2
     for spec in ("dark_hex(num_rows=0)", "dark_hex(num_cols=20)", "dark_hex(gameversion=x)"):
-        with pytest.raises(cp.ConfigError, match="dark_hex: .* must be"):
+        with pytest.raises(cp.ConfigError, match=r"dark_hex: .* must be"):
             cp.load_game(spec)
     with pytest.raises(cp.ConfigError, match="must be one of classical, abrupt"):
         cp.load_game("phantom_tic_tac_toe(gameversion=cdh)")

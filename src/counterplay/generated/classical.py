@@ -11,7 +11,8 @@ import numpy as np
 from counterplay.arena import Floats, Ints, OwnTrees
 from counterplay.games.phantom_board import PhantomBoard
 from counterplay.generated.attempts import AttemptsArena, even_cuts, with_offsets
-from counterplay.generated.sizes import check_size, wins_table
+from counterplay.generated.own_trees import check_memory
+from counterplay.generated.sizes import num_own, wins_table
 from counterplay.kernels import skeletons
 from counterplay.kernels.skeletons import Board, OwnLists
 from counterplay.kernels.threads import even_parts, num_threads, run_parts
@@ -34,7 +35,7 @@ class ClassicalArena(AttemptsArena):
     """A phantom game whose failed attempts cost nothing; two players, no history stored."""
 
     def __init__(self, game: PhantomBoard, memory_limit: int | None = None):
-        check_size(game, memory_limit)
+        check_memory(game, *num_own(game), memory_limit)
         self.board = make_board(game)
         first_of_level: list[list[int]] = []
         levels: list[Level] = []

@@ -13,11 +13,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from counterplay.arena import Floats, Ints, OwnTrees
-from counterplay.errors import ConfigError
+from counterplay.errors import ConfigError, RunError
 from counterplay.game import Game
 from counterplay.kernels.threads import num_threads
 from counterplay.registry import spec_of
+from counterplay.tree.estimating import available_memory, gib, readable_count
 
+# of arena, solver and judge together: benchmarks/generated.py
+BYTES_PER_INFOSET, BYTES_PER_SEQUENCE = 30, 90
+MOST = 10**15  # infosets; what is more is not told apart
 LARGE = 50_000  # infosets of a level from which several threads pay
 TIES = 16.0 * np.finfo(np.float64).eps  # of the largest utility: differences that do not count
 
@@ -106,6 +110,19 @@ class GeneratedArena:
     def num_bytes(self) -> int:
         """Memory that the arena takes."""
         return _bytes(vars(self))
+
+
+def check_memory(game: Game, infosets: int, sequences: int, memory_limit: int | None) -> None:
+    """Refuse a game that would not fit into memory, before anything is made of it."""
+    limit = memory_limit or int(0.8 * available_memory())
+    needed = infosets * BYTES_PER_INFOSET + sequences * BYTES_PER_SEQUENCE
+    if needed > limit:
+        count = f"about {readable_count(infosets)}" if infosets < MOST else f"more than {MOST:.0e}"
+        raise RunError(
+            f"{spec_of(game)} has {count} infosets: its arena and an algorithm take at least "
+            f"{gib(min(needed, MOST))}, and only {gib(limit)} may be used; choose smaller "
+            "parameters, or sample the rules (--sampled)"
+        )
 
 
 def _bytes(part: Any) -> int:

@@ -9,15 +9,9 @@ from functools import cache
 import numpy as np
 
 from counterplay.arena import Ints
-from counterplay.errors import RunError
 from counterplay.games.phantom_board import PhantomBoard
-from counterplay.registry import spec_of
-from counterplay.tree.estimating import available_memory, gib, readable_count
 
-BYTES_PER_INFOSET, BYTES_PER_SEQUENCE = (
-    30,
-    90,
-)  # of arena, solver and judge: benchmarks/generated.py
+MOST = 10**18  # infosets; larger boards are not counted any further
 MOST_CELLS = 12  # of a board whose winning sets are worth listing
 
 
@@ -37,21 +31,10 @@ def num_own(game: PhantomBoard) -> tuple[int, int]:
                 orders = math.factorial(stones) * math.factorial(failures)
                 found = words * orders * pairs(stones, failures)
                 infosets += found
+                if infosets > MOST:
+                    return infosets, sequences
                 sequences += found * (size - stones - failures)
     return infosets, sequences
-
-
-def check_size(game: PhantomBoard, memory_limit: int | None) -> None:
-    """Refuse a board that would not fit into memory."""
-    limit = memory_limit or int(0.8 * available_memory())
-    infosets, sequences = num_own(game)
-    needed = infosets * BYTES_PER_INFOSET + sequences * BYTES_PER_SEQUENCE
-    if needed > limit:
-        raise RunError(
-            f"{spec_of(game)} has about {readable_count(infosets)} infosets: its arena and an "
-            f"algorithm take about {gib(needed)}, and only {gib(limit)} may be used; choose a "
-            "smaller board, or sample the rules (--sampled)"
-        )
 
 
 def wins_table(game: PhantomBoard) -> Ints:
