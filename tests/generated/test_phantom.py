@@ -10,7 +10,7 @@ import counterplay as cp
 from counterplay.generated.sizes import num_own
 
 SMALL = [(1, 1), (1, 2), (2, 1), (2, 2), (2, 3), (3, 2)]
-KINDS = ["cdh"]
+KINDS = ["cdh", "adh"]
 
 
 def hex_game(rows, columns, kind):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from counterplay.games.phantom_board import PhantomBoard
+from counterplay.generated.abrupt import AbruptArena
 from counterplay.generated.attempts import AttemptsArena
 from counterplay.generated.choosing import Generator
 from counterplay.generated.classical import ClassicalArena
@@ -11,7 +12,7 @@ from counterplay.generated.sizes import num_own
 
 def build(game: PhantomBoard, memory_limit: int | None = None) -> AttemptsArena:
     """The arena of a phantom game."""
-    return ClassicalArena(game, memory_limit)
+    return (AbruptArena if game.abrupt else ClassicalArena)(game, memory_limit)
 
 
 PHANTOM = Generator(lambda game: num_own(game)[0], build)
