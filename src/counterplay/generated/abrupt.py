@@ -40,10 +40,11 @@ class AbruptArena(AttemptsArena):
     def __init__(self, game: PhantomBoard, memory_limit: int | None = None):
         check_memory(game, *num_own(game), memory_limit)
         size, wins = game.num_cells, wins_table(game)
-        met = [list(meetings(size, player)) for player in range(2)]
+        count = np.bitwise_count(np.arange(1 << size)).astype(np.int64)
+        most = [int(count[~won].max()) for won in wins]
+        met = [list(meetings(size, player, most)) for player in range(2)]
         self.pairs, pair = _pairs(size)
         self.numbering = _number(size, wins, met, self.pairs)
-        count = np.bitwise_count(np.arange(1 << size)).astype(np.int64)
         factorial = np.array([math.factorial(k) for k in range(size + 1)])
         self.board = Patterns(size, wins, count, pair, self.numbering.start, factorial)
         levels = self.numbering.first_of_level

@@ -71,12 +71,12 @@ def through(size: int, some: int) -> Ints:
     return np.array(table, np.int64).reshape(math.factorial(size), -1)
 
 
-def meetings(num_cells: int, player: int) -> Iterator[Meeting]:
-    """All that can happen before the player acts, boards and winning left out."""
+def meetings(num_cells: int, player: int, most: list[int]) -> Iterator[Meeting]:
+    """All that can happen before the player acts, if players win with more than `most` stones."""
     for attempts in range(num_cells):
         other_attempts = attempts + player
-        for stones in range(attempts + 1):
-            for other_stones in range(other_attempts + 1):
+        for stones in range(min(attempts, most[player]) + 1):
+            for other_stones in range(min(other_attempts, most[1 - player]) + 1):
                 failures, other_failures = attempts - stones, other_attempts - other_stones
                 possible = failures <= other_stones and other_failures <= stones
                 if possible and stones + other_stones < num_cells:
