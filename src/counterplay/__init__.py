@@ -76,6 +76,7 @@ _EXPORTS = {
     "counterplay.tabular.online_outcome_sampling": ["OnlineLearner"],
     "counterplay.tabular.sequence_form_lp": ["sequence_form_lp"],
     "counterplay.tree": ["Tree"],
+    "counterplay.tree.machines": ["Machine", "check_machine", "machine_of"],
     "counterplay.tree.unrolling": ["build_tree"],
 }
 _PLACES = {name: module for module, names in _EXPORTS.items() for name in names} | {

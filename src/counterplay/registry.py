@@ -87,6 +87,15 @@ GENERATED = {  # arenas of games that no tree holds, by the game's name
     "phantom_tic_tac_toe": "counterplay.generated.phantom:PHANTOM",
 }
 
+MACHINES = {  # compiled rules, by the game's name
+    "dark_hex": "counterplay.tree.known_machines:phantom_board",
+    "goofspiel": "counterplay.tree.known_machines:goofspiel",
+    "kuhn_poker": "counterplay.tree.known_machines:kuhn_poker",
+    "leduc_poker": "counterplay.tree.known_machines:leduc_poker",
+    "liars_dice": "counterplay.tree.known_machines:liars_dice",
+    "phantom_tic_tac_toe": "counterplay.tree.known_machines:phantom_board",
+}
+
 REGISTRIES = {
     "game": GAMES,
     "algorithm": ALGORITHMS,

@@ -30,8 +30,11 @@ class Parts:
         self.reach: Any = array("d")
         self.utility: Any = array("d")
         # per infoset as a player with perfect recall tells them apart
-        self.owner, self.above, self.level = array("b"), array("i"), array("i")
-        self.first, self.merged = array("i", [0]), array("i")
+        self.owner: Any = array("b")
+        self.above: Any = array("i")
+        self.level: Any = array("i")
+        self.first: Any = array("i", [0])
+        self.merged: Any = array("i")
         self.infoset_of_sequence = array("i")
         # per infoset as the game names them
         self.keys: list[tuple[int, str]] = []

@@ -11,7 +11,7 @@ import numpy as np
 
 from counterplay.errors import CounterplayError, GameError, RunError
 from counterplay.game import CHANCE, LARGEST, TERMINAL, Game, State, describe_history, title
-from counterplay.registry import GENERATED, spec_of
+from counterplay.registry import GENERATED, MACHINES, spec_of
 from counterplay.tree import Tree
 from counterplay.tree.assembling import Parts
 from counterplay.tree.estimating import (
@@ -26,7 +26,10 @@ from counterplay.tree.estimating import (
     readable_count,
     resident_memory,
 )
+from counterplay.tree.machine_walk import MachineWalk
+from counterplay.tree.machines import Machine, machine_of
 
+MACHINE_FROM = 50_000  # nodes from which compiled rules are used
 FIRST_LOOK = 1 << 6  # nodes known before the first look at memory; then the double, and so on
 REPORT_EVERY = 1 << 15  # nodes between two looks at memory and progress, at most
 ESTIMATE_AT = 1 << 18  # nodes from which a look ahead is worth its time
@@ -53,7 +56,11 @@ def build_tree(
     gc.disable()  # states are tuples, which the collector would otherwise visit again and again
     try:
         walk.glance()
-        walk.run()
+        machine = machine_of(game) if walk.is_long() else None
+        if machine:
+            walk.run_machine(machine)
+        else:
+            walk.run()
     finally:
         if collecting:
             gc.enable()
@@ -80,6 +87,37 @@ class _Walk(Parts):
         if look_ahead(self.game) * BYTES_PER_NODE > HOPELESS * self.memory_limit:
             self.expected = int(look_ahead(self.game, seconds=0.2))
             self.check_memory(self.expected)
+
+    def is_long(self) -> bool:
+        """Whether compiled rules would be worth loading."""
+        if (
+            not hasattr(self.game, "machine")
+            and spec_of(self.game).partition("(")[0] not in MACHINES
+        ):
+            return False
+        return look_ahead(self.game, seconds=0.01) >= MACHINE_FROM
+
+    def run_machine(self, machine: Machine) -> None:
+        """Let compiled rules walk the tree; the readable ones make the texts of infosets."""
+        found = MachineWalk(machine, self.num_players)
+        found.run(self.check_memory)
+        states = {0: self.game.initial_state()}
+
+        def describe(node: int, actions: Any) -> tuple[Any, tuple[int, ...], tuple[str, ...]]:
+            path = [node]
+            while path[-1] not in states:
+                path.append(int(self.parent[path[-1]]))
+            state = states[path[-1]]
+            for below in path[-2::-1]:
+                state = states[below] = self.game.next_state(state, int(self.action[below]))
+            player = int(self.player[node])
+            legal = tuple(self.game.actions(state))
+            if self.game.player(state) != player or legal != tuple(actions.tolist()):
+                self.fail(node, "compiled rules differ from the readable ones: see check_machine")
+            names = tuple(self.game.action_name(state, action) for action in legal)
+            return (player, self.game.infoset_key(state, player)), legal, names
+
+        found.fill(self, describe)
 
     def run(self) -> None:
         """Walk the tree; one long loop, because a call per node would cost a third of the speed."""
