@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from counterplay.game import TERMINAL
 from counterplay.kernels import numbering
 from counterplay.tree.assembling import Parts
 from counterplay.tree.machines import Machine
+
+SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 
 
 class Level(NamedTuple):
@@ -38,6 +41,9 @@ class MachineWalk:
         self.known = np.zeros((1 << 9, 3), np.int64)  # key, last sequence, player
         self.first = np.zeros(1, np.int64)  # [I + 1] first sequence of each infoset
         self.depth = np.zeros(0, np.int64)  # [I] own infosets before
+        # once nodes are in order: the first of every infoset; and by level, of all nodes but the
+        # root, the one above
+        self.nodes, self.order, self.above = np.zeros((3, 0), np.int64)
 
     def run(self, check: Callable[[int, int], None]) -> None:
         """Make all levels; `check` is asked before each, with the nodes so far and infosets."""
@@ -85,23 +91,20 @@ class MachineWalk:
         self.depth = np.concatenate([self.depth, depth])
         return found
 
-    def fill(self, parts: Parts, describe: Callable[[int, Ints], Any]) -> None:
-        """Put all of it, in the order of a depth-first walk, where a tree is made of it.
-
-        `describe` makes the texts of an infoset from a node and its actions.
-        """
+    def fill(self, parts: Parts) -> None:
+        """Put all but texts, in the order of a depth-first walk, where a tree is made of it."""
         levels = self.levels
         starts = np.cumsum([0, *(level.player.size for level in levels)])
         place = np.concatenate(_depth_first(levels))  # of each node, by level
-        order = np.empty_like(place)
+        order = self.order = np.empty_like(place)
         order[place] = np.arange(place.size)
 
         def joined(name: str) -> Any:
             return np.concatenate([getattr(level, name) for level in levels])[order]
 
         parents = [level.parent + start for level, start in zip(levels[1:], starts, strict=False)]
-        parts.parent = np.append(-1, place[np.concatenate([*parents, starts[:0]])])
-        parts.parent = parts.parent[order].astype(np.int32)
+        self.above = np.concatenate([*parents, starts[:0]])
+        parts.parent = np.append(-1, place[self.above])[order].astype(np.int32)
         parts.player = joined("player").astype(np.int8)
         parts.action = joined("action").astype(np.int32)
         parts.chance = joined("chance")
@@ -128,20 +131,21 @@ class MachineWalk:
         parts.above = renumber[self.known[old, 1]].astype(np.int32)
         parts.level = self.depth[old].astype(np.int32)
         parts.first = first.astype(np.int32)
-        public = np.unique(
-            self.known[old][:, [0, 2]], axis=0, return_index=True, return_inverse=True
-        )
-        public_rank = np.argsort(np.argsort(public[1]))
-        parts.merged = public_rank[public[2].ravel()].astype(np.int32)
-        nodes = acting[np.sort(where)][np.sort(public[1])]
-        children = np.argsort(parts.parent, kind="stable")
-        begins = np.searchsorted(parts.parent[children], nodes)
-        ends = np.searchsorted(parts.parent[children], nodes, side="right")
-        for node, begin, end in zip(nodes.tolist(), begins.tolist(), ends.tolist(), strict=True):
-            key, legal, names = describe(node, parts.action[children[begin:end]])
-            parts.keys.append(key)
-            parts.legal.append(legal)
-            parts.names.append(names)
+        named = self.known[old][:, [0, 2]]
+        _, met, again = np.unique(named, axis=0, return_index=True, return_inverse=True)
+        parts.merged = np.argsort(np.argsort(met))[again.ravel()].astype(np.int32)
+        self.nodes = acting[np.sort(where)][np.sort(met)]  # the first of every infoset
+
+    def shown(self, parts: Parts) -> Iterator[tuple[int, int, tuple[int, ...]]]:
+        """The first node of every infoset as the game names them, its player and actions."""
+        begins, ends = (1 + np.searchsorted(self.above, self.order[self.nodes], s) for s in SIDES)
+        counts = ends - begins
+        inside = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        below = np.concatenate([level.action for level in self.levels])
+        actions = iter(below[np.repeat(begins, counts) + inside].tolist())
+        players = parts.player[self.nodes].tolist()
+        for node, player, count in zip(self.nodes.tolist(), players, counts.tolist(), strict=True):
+            yield node, player, tuple(islice(actions, count))
 
 
 def _depth_first(levels: list[Level]) -> list[Ints]:

@@ -29,6 +29,7 @@ from counterplay.tree.estimating import (
 from counterplay.tree.machine_walk import MachineWalk
 from counterplay.tree.machines import Machine, machine_of
 
+COMPARED = 1_000  # infosets at which actions of compiled rules are compared again
 MACHINE_FROM = 50_000  # nodes from which compiled rules are used
 FIRST_LOOK = 1 << 6  # nodes known before the first look at memory; then the double, and so on
 REPORT_EVERY = 1 << 15  # nodes between two looks at memory and progress, at most
@@ -101,23 +102,22 @@ class _Walk(Parts):
         """Let compiled rules walk the tree; the readable ones make the texts of infosets."""
         found = MachineWalk(machine, self.num_players)
         found.run(self.check_memory)
-        states = {0: self.game.initial_state()}
-
-        def describe(node: int, actions: Any) -> tuple[Any, tuple[int, ...], tuple[str, ...]]:
+        found.fill(self)
+        game, states = self.game, {0: self.game.initial_state()}
+        parent, action = memoryview(self.parent), memoryview(self.action)
+        for node, player, legal in found.shown(self):
             path = [node]
             while path[-1] not in states:
-                path.append(int(self.parent[path[-1]]))
+                path.append(parent[path[-1]])
             state = states[path[-1]]
             for below in path[-2::-1]:
-                state = states[below] = self.game.next_state(state, int(self.action[below]))
-            player = int(self.player[node])
-            legal = tuple(self.game.actions(state))
-            if self.game.player(state) != player or legal != tuple(actions.tolist()):
+                state = states[below] = game.next_state(state, action[below])
+            known = len(self.keys) >= COMPARED
+            if not known and (game.player(state), tuple(game.actions(state))) != (player, legal):
                 self.fail(node, "compiled rules differ from the readable ones: see check_machine")
-            names = tuple(self.game.action_name(state, action) for action in legal)
-            return (player, self.game.infoset_key(state, player)), legal, names
-
-        found.fill(self, describe)
+            self.keys.append((player, game.infoset_key(state, player)))
+            self.legal.append(legal)
+            self.names.append(tuple([game.action_name(state, a) for a in legal]))
 
     def run(self) -> None:
         """Walk the tree; one long loop, because a call per node would cost a third of the speed."""
