@@ -15,6 +15,8 @@ __version__ = "0.1.0"
 _EXPORTS = {
     "counterplay.abstraction.abstract": ["Abstraction", "abstract", "fix_policy"],
     "counterplay.abstraction.grafting": ["graft"],
+    "counterplay.bounding": ["LowerBound", "local_best_response"],
+    "counterplay.control_variates": ["corrected", "tree_values"],
     "counterplay.errors": ["ConfigError", "CounterplayError", "GameError", "RunError"],
     "counterplay.tree.estimating": ["estimate_size"],
     "counterplay.evaluate": [
