@@ -110,7 +110,12 @@ SOURCES = {  # games from elsewhere, by what the whole spec looks like
     r".*\.(efg|nfg|json)": "counterplay.interop.files:load",
     r"[^()]+:[A-Za-z_]\w*\s*(\(.*\))?": "counterplay.interop.own_game:load",
 }
-EXTRAS = {"jax": "deep", "jaxlib": "deep", "optax": "deep"}  # package -> what installs it
+EXTRAS = {
+    "filelock": "deep",
+    "jax": "deep",
+    "jaxlib": "deep",
+    "optax": "deep",
+}  # package -> what installs it
 OWN_GAMES: dict[type, str] = {}  # classes loaded from files, and where they were found
 
 
