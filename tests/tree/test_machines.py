@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import re
 from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -79,6 +82,21 @@ def test_a_difference_is_named_with_its_history():
 
     with pytest.raises(cp.GameError, match=r"the utilities is .*history: deal \d, deal \d, "):
         cp.check_machine(cp.KuhnPoker(), kuhn._replace(pay=generous))
+
+
+def test_the_page_says_how(tmp_path, monkeypatch):
+    root = Path(__file__).parents[2]
+    blocks = {
+        name: re.findall(r"```python\n(.*?)```", (root / name).read_text(), re.DOTALL)
+        for name in ("README.md", "docs/compiled_rules.md")
+    }
+    game = next(code for code in blocks["README.md"] if "class MatchingPennies" in code)
+    (tmp_path / "pennies_rules.py").write_text(game)
+    (tmp_path / "pennies_machine.py").write_text(blocks["docs/compiled_rules.md"][0])
+    monkeypatch.syspath_prepend(tmp_path)
+    rules = importlib.import_module("pennies_rules").MatchingPennies()
+    machine = importlib.import_module("pennies_machine").machine
+    assert cp.check_machine(rules, machine) == 7
 
 
 def test_memory_is_checked_before_a_level_is_made(monkeypatch):
