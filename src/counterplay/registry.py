@@ -20,6 +20,7 @@ GAMES = {
     "goofspiel": "counterplay.games.goofspiel:Goofspiel",
     "grid_duel": "counterplay.games.grid_duel:GridDuel",
     "king_ace_poker": "counterplay.games.king_ace_poker:KingAcePoker",
+    "kriegspiel": "counterplay.games.kriegspiel:Kriegspiel",
     "kuhn_poker": "counterplay.games.kuhn_poker:KuhnPoker",
     "leduc_poker": "counterplay.games.leduc_poker:LeducPoker",
     "liars_dice": "counterplay.games.liars_dice:LiarsDice",
