@@ -23,6 +23,7 @@ _EXPORTS = {
         "exploitability",
         "infoset_values",
         "judge",
+        "leaks",
         "nash_conv",
     ],
     "counterplay.game": ["CHANCE", "TERMINAL", "Game", "check_game"],

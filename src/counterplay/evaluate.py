@@ -58,12 +58,28 @@ class InfosetValues:
     regret: Floats  # [S] instant counterfactual regret: cf_value minus the infoset's mean
 
 
+@dataclass(frozen=True)
+class Leaks:
+    """Where a policy loses what a best response would earn; losses add up to NashConv.
+
+    The loss at an infoset is what the policy's actions there give away in expectation per episode,
+    if its player were to play the best from there on; it is weighted by how often play gets there.
+    No loss is negative, and those of a player sum to its best value minus its value.
+    """
+
+    loss: Floats  # [I]
+    action_value: Floats  # [S] with the best play after the action, given that it is reached
+    cf_reach: Floats  # [I] 0 where the others never let play get
+
+
 class Responses(NamedTuple):
     """What everybody's best response to a policy is, and what it and the policy are worth."""
 
     values: Floats  # [P]
     best_values: Floats  # [P]
     response: Floats  # [F + 1] along the sequence form
+    reach: Floats  # [F + 1] of the policy
+    cf_value: Floats  # [F + 1] of each sequence, with the best response after it
 
 
 def judge(tree: SequenceArena, policy: Policy) -> Judgement:
@@ -76,7 +92,8 @@ def respond(arena: SequenceArena, probabilities: Floats) -> Responses:
     form, size = arena.form, int(arena.form.offset[-1]) + 1
     reach, cf_value, response = np.ones(size), np.zeros(size), np.zeros(size)
     tiny = arena.form_rounding if forgets(arena) else arena.rounding
-    found = Responses(np.zeros(arena.num_players), np.zeros(arena.num_players), response)
+    values, best_values = np.zeros(arena.num_players), np.zeros(arena.num_players)
+    found = Responses(values, best_values, response, reach, cf_value)
     if isinstance(arena, Tree):  # all of it in one compiled call
         sweeps.judge(form, tiny, probabilities, reach, cf_value, response, *found[:2])
         return found
@@ -116,6 +133,31 @@ def best_response(tree: SequenceArena, policy: Policy, player: int) -> BestRespo
     probabilities[first:last] = found.response[first:last]
     refined = tree.refined if forgets(tree) else tree
     return BestResponse(float(found.best_values[player]), Policy(refined, probabilities))
+
+
+def leaks(tree: Tree, policy: Policy) -> Leaks:
+    """Where a policy loses, and what each action is worth if the best play follows it.
+
+    With o the other players, c chance and b the best response of the infoset's player,
+
+        loss(I) = reach(I) * (max_a cf_value_b(I, a) - sum_a policy(I, a) cf_value_b(I, a))
+
+    sums to the value of b minus that of the policy: at each infoset the player goes on with b
+    instead of one action more of its own (the performance difference along its tree).
+    """
+    probabilities = recall_probabilities(tree, policy)
+    form, found = tree.form, respond(tree, probabilities)
+    cf_value, first = found.cf_value[:-1], form.offset[:-1].astype(np.int64)
+    if not first.size:
+        return Leaks(np.zeros(0), np.zeros(0), np.zeros(0))
+    gap = np.maximum.reduceat(cf_value, first) - np.add.reduceat(probabilities * cf_value, first)
+    loss = np.maximum(gap, 0.0) * found.reach[form.parent.astype(np.int64)]
+    cf_reach = infoset_values(tree, policy).cf_reach
+    counts = tree.num_actions
+    if forgets(tree):
+        loss = np.bincount(tree.merged_infoset, loss, tree.num_infosets)
+        cf_value = np.bincount(tree.merged, cf_value, tree.num_sequences)
+    return Leaks(loss, _ratio(cf_value, np.repeat(cf_reach, counts)), cf_reach)
 
 
 def infoset_values(tree: Tree, policy: Policy) -> InfosetValues:

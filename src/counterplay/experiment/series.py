@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from counterplay.arena import Floats
 from counterplay.errors import RunError
 from counterplay.experiment.folder import CONFIG, Record, load_metrics, policy_names
-from counterplay.tree import Floats
 
 NOT_THE_METHOD = ("seed", "max_steps", "evaluate_every", "checkpoint_every")
 
