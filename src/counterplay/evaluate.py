@@ -155,8 +155,8 @@ def leaks(tree: Tree, policy: Policy) -> Leaks:
     cf_reach = infoset_values(tree, policy).cf_reach
     counts = tree.num_actions
     if forgets(tree):
-        loss = np.bincount(tree.merged_infoset, loss, tree.num_infosets)
-        cf_value = np.bincount(tree.merged, cf_value, tree.num_sequences)
+        loss = np.bincount(tree.merged_infoset, loss, tree.num_infosets).astype(np.float64)
+        cf_value = np.bincount(tree.merged, cf_value, tree.num_sequences).astype(np.float64)
     return Leaks(loss, _ratio(cf_value, np.repeat(cf_reach, counts)), cf_reach)
 
 

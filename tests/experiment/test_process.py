@@ -151,9 +151,9 @@ def test_a_folder_that_cannot_be_written_is_no_reason_to_fail(tmp_path, monkeypa
     def full(*arguments):
         raise RunError("no space left on device")
 
+    made = new_run(config(max_steps=10), tmp_path / "run")
     monkeypatch.setattr(process, "write_json", full)
     monkeypatch.setattr(process.tempfile, "mkstemp", _no_space)
-    made = new_run(config(max_steps=10, checkpoint_every=10**9), tmp_path / "run")
     pulse = process.Pulse(made.folder)
     pulse.start(0)
     pulse.beat(1, 0.1, None)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from counterplay.errors import ConfigError
-from counterplay.experiment.folder import Record, find_runs
+from counterplay.experiment.folder import Record, find_runs, main_policy
 from counterplay.experiment.series import Group, Interval, load_groups
 
 
@@ -51,8 +51,7 @@ def _row(group: Group, at: int | None) -> Row:
     histories = [[r for r in run.records if at is None or r["step"] <= at] for run in group.runs]
     if not all(histories):
         raise ConfigError(f"{group.label} has no record up to step {at}")
-    policies = group.policies
-    main = "average" if "average" in policies else policies[0]
+    main = main_policy(history[0] for history in histories)
     last = [history[-1] for history in histories]
     return Row(
         name=group.label,
