@@ -26,6 +26,7 @@ from counterplay.cli.resume import resume
 from counterplay.cli.run import run
 from counterplay.cli.signals import terminate_as_interrupt
 from counterplay.cli.solve import solve
+from counterplay.cli.studio import studio
 from counterplay.errors import ConfigError, CounterplayError
 
 FAILED, BAD_USAGE, INTERRUPTED = 1, 2, 130
@@ -42,7 +43,7 @@ app = typer.Typer(
 )
 COMMANDS: tuple[Callable[..., None], ...] = (
     *(games, algorithms, inspect, solve, evaluate, play, match, matrix, convert),
-    *(run, resume, plot, compare),
+    *(run, resume, plot, compare, studio),
 )
 for command in COMMANDS:
     app.command()(command)

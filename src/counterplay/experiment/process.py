@@ -52,7 +52,7 @@ class Pulse:
 
     def __init__(self, folder: Path):
         self.folder = folder
-        self.facts = me() | {"began": _now(), "ended": None}
+        self.facts = identity(os.getpid()) | {"began": _now(), "ended": None}
         self.beaten = self.before = (-BEAT, 0)  # when, and at which step
         withdraw(folder)
 
@@ -140,9 +140,8 @@ def locks() -> set[tuple[int, int]]:
     return found
 
 
-def me() -> dict[str, Any]:
-    """What tells this process from every other one."""
-    pid = os.getpid()
+def identity(pid: int) -> dict[str, Any]:
+    """What tells a process of this machine from every other one; `is_alive` looks for it."""
     return {"pid": pid, "start": _start(pid), "host": platform.node(), "boot": _boot()}
 
 

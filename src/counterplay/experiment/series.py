@@ -105,6 +105,11 @@ def load_groups(folders: Sequence[Path]) -> list[Group]:
     runs = [RecordedRun(f, _config(f), records) for f in folders if (records := load_metrics(f))]
     if not runs:
         raise RunError(f"no records yet in {', '.join(map(str, folders))}")
+    return grouped(runs)
+
+
+def grouped(runs: Iterable[RecordedRun]) -> list[Group]:
+    """Runs by name and, where needed, by what differs but for the seed."""
     by_name: dict[str, list[RecordedRun]] = {}
     for run in runs:
         by_name.setdefault(str(run.config.get("name", run.folder.name)), []).append(run)
