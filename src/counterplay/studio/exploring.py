@@ -14,8 +14,8 @@ from counterplay.tree import Tree, once_per_tree
 from counterplay.tree.measuring import public_actions, subtree_sizes
 from counterplay.tree.replaying import history
 
-PAGE = 200  # children, or infosets, in one answer
-CELLS = 400  # of a grid in one answer
+PAGE = 100  # children, or infosets, in one answer
+CELLS = 300  # of a grid in one answer
 MOST_PANELS = 400_000  # infosets up to which all are asked for their place in grids
 MEMBERS = 50  # nodes of an infoset that are listed
 
