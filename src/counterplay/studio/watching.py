@@ -13,13 +13,15 @@ import re
 import threading
 import time
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from counterplay.errors import RunError
 from counterplay.experiment.folder import CHECKPOINT, CONFIG, ENV, METRICS
 from counterplay.experiment.process import HEARTBEAT, PROCESS, Status, locks, status
+from counterplay.registry import GAMES, find_class
 from counterplay.studio.curves import Series, last_record, sketch
 
 ID = re.compile(r"[A-Za-z0-9][\w.+-]*(/[A-Za-z0-9][\w.+-]*){0,3}")
@@ -223,14 +225,25 @@ def game_spec(config: dict[str, Any]) -> str:
     if isinstance(game, str):
         return game
     game = _dict(game)
-    params = {k: v for k, v in _dict(game.get("params")).items() if v is not None}
-    inside = ",".join(f"{key}={_literal(value)}" for key, value in params.items())
+    given = _dict(game.get("params"))
+    usual = _defaults(str(game.get("name", "")))
+    params = {key: _literal(value) for key, value in given.items() if value is not None}
+    inside = ",".join(f"{key}={text}" for key, text in params.items() if usual.get(key) != text)
     return f"{game.get('name', '')}({inside})" if inside else str(game.get("name", ""))
+
+
+@cache
+def _defaults(name: str) -> dict[str, str]:
+    """The parameters of a registered game that need not be told, as `_literal` writes them."""
+    if name not in GAMES:
+        return {}
+    known = [field for field in fields(find_class(GAMES, name)) if field.default is not MISSING]
+    return {field.name: _literal(field.default) for field in known}
 
 
 def _literal(value: Any) -> str:
     """JSON's value as `load_game` reads it; lists are tuples there."""
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return "(" + "".join(f"{_literal(inside)}," for inside in value) + ")"
     return repr(value)
 

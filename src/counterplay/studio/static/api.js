@@ -48,7 +48,9 @@ export async function send(method, path, { body, signal, key } = {}) {
 export async function ask(method, path, options) {
   const answer = await send(method, path, options);
   let found = {};
-  try { found = await answer.json(); } catch { /* an answer that is no JSON says nothing */ }
+  try { found = await answer.json(); } catch (error) {
+    if (error.name === "AbortError") throw error;  // an answer that is no JSON says nothing
+  }
   if (answer.status === 401) listeners.forEach(listen => listen());
   if (answer.status !== 200) throw new ApiError(answer.status, found.error || {});
   return found;
