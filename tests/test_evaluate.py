@@ -58,47 +58,47 @@ def test_infoset_values(game, seed):
 
 
 @given(random_games(), st.integers(0, 100))
-def test_leaks_add_up_to_what_best_responses_gain(game, seed):
+def test_mistakes_add_up_to_what_best_responses_gain(game, seed):
     tree = cp.build_tree(game)
     policy = cp.random_policy(tree, seed)
-    found, judged = cp.leaks(tree, policy), cp.judge(tree, policy)
-    assert (found.loss >= 0.0).all()
-    gains = np.bincount(tree.infoset_player, found.loss, tree.num_players)
+    found, judged = cp.mistakes(tree, policy), cp.judge(tree, policy)
+    assert (found.gain >= 0.0).all()
+    gains = np.bincount(tree.infoset_player, found.gain, tree.num_players)
     assert gains == approx(judged.best_values - judged.values, abs=1e-12)
 
 
 @given(random_games(max_players=2), st.integers(0, 100))
-def test_leaks_by_mending_one_infoset_after_the_other(game, seed):
+def test_mistakes_by_mending_one_infoset_after_the_other(game, seed):
     """From the last infoset to the first, best actions in place of the policy's gain the loss."""
     tree = cp.build_tree(game)
     policy = cp.random_policy(tree, seed)
-    found = cp.leaks(tree, policy)
+    found = cp.mistakes(tree, policy)
     for player in range(game.num_players):
         mended = policy.probabilities.copy()
         before = cp.expected_values(tree, policy)[player]
         mine = np.flatnonzero(tree.infoset_player == player)[::-1]  # parents come first
         for infoset in mine:
             first, last = tree.offset[infoset : infoset + 2]
-            best = found.action_value[first:last].argmax()
+            best = found.best_value[first:last].argmax()
             mended[first:last] = np.arange(last - first) == best
             after = cp.expected_values(tree, cp.Policy(tree, mended))[player]
-            assert after - before == approx(found.loss[infoset], abs=1e-12)
+            assert after - before == approx(found.gain[infoset], abs=1e-12)
             before = after
 
 
-def test_leaks_with_imperfect_recall():
+def test_mistakes_with_imperfect_recall():
     tree = cp.abstract(built("leduc_poker"), cp.load_abstraction("by_rank")).tree
     policy = cp.random_policy(tree, 1)
-    assert cp.leaks(tree, policy).loss.sum() == approx(cp.nash_conv(tree, policy))
+    assert cp.mistakes(tree, policy).gain.sum() == approx(cp.nash_conv(tree, policy))
 
 
-def test_an_equilibrium_has_no_leaks(kuhn):
+def test_an_equilibrium_has_no_mistakes(kuhn):
     policy = cp.sequence_form_lp(kuhn).policy
-    found = cp.leaks(kuhn, policy)
-    assert found.loss == approx(0.0, abs=1e-9)
+    found = cp.mistakes(kuhn, policy)
+    assert found.gain == approx(0.0, abs=1e-9)
     jack = kuhn.find("0pb")  # to call with the jack costs a chip, whatever the others hold
     first = kuhn.offset[jack]
-    assert found.action_value[first] - found.action_value[first + 1] == approx(1.0)
+    assert found.best_value[first] - found.best_value[first + 1] == approx(1.0)
 
 
 def test_kuhn_infoset_values(kuhn):

@@ -14,7 +14,7 @@ from counterplay.arena import Floats, SequenceArena
 from counterplay.errors import ConfigError
 from counterplay.kernels import nodes, sweeps
 from counterplay.policy import Policy, same_infosets
-from counterplay.tree import Tree, forgets
+from counterplay.tree import Tree, forgets, row_lengths
 
 
 @dataclass(frozen=True)
@@ -59,17 +59,15 @@ class InfosetValues:
 
 
 @dataclass(frozen=True)
-class Leaks:
-    """Where a policy loses what a best response would earn; losses add up to NashConv.
+class Mistakes:
+    """Where a policy gives away what a best response would gain, infoset by infoset.
 
-    The loss at an infoset is what the policy's actions there give away in expectation per episode,
-    if its player were to play the best from there on; it is weighted by how often play gets there.
-    No loss is negative, and those of a player sum to its best value minus its value.
+    `gain` says how much of its player's gain is owed to each infoset; it is never negative, and
+    sums over a player's infosets to what the player's best response gains, over all to NashConv.
     """
 
-    loss: Floats  # [I]
-    action_value: Floats  # [S] with the best play after the action, given that it is reached
-    cf_reach: Floats  # [I] 0 where the others never let play get
+    gain: Floats  # [I] reach * (best action's cf_value - the policy's mean), best play afterwards
+    best_value: Floats  # [S] of each action if its player plays best afterwards; 0 if unreachable
 
 
 class Responses(NamedTuple):
@@ -78,8 +76,6 @@ class Responses(NamedTuple):
     values: Floats  # [P]
     best_values: Floats  # [P]
     response: Floats  # [F + 1] along the sequence form
-    reach: Floats  # [F + 1] of the policy
-    cf_value: Floats  # [F + 1] of each sequence, with the best response after it
 
 
 def judge(tree: SequenceArena, policy: Policy) -> Judgement:
@@ -92,8 +88,7 @@ def respond(arena: SequenceArena, probabilities: Floats) -> Responses:
     form, size = arena.form, int(arena.form.offset[-1]) + 1
     reach, cf_value, response = np.ones(size), np.zeros(size), np.zeros(size)
     tiny = arena.form_rounding if forgets(arena) else arena.rounding
-    values, best_values = np.zeros(arena.num_players), np.zeros(arena.num_players)
-    found = Responses(values, best_values, response, reach, cf_value)
+    found = Responses(np.zeros(arena.num_players), np.zeros(arena.num_players), response)
     if isinstance(arena, Tree):  # all of it in one compiled call
         sweeps.judge(form, tiny, probabilities, reach, cf_value, response, *found[:2])
         return found
@@ -106,6 +101,40 @@ def respond(arena: SequenceArena, probabilities: Floats) -> Responses:
         sweeps.backward_best(form, first, last, tiny, cf_value, response)
         found.best_values[player] = cf_value[-1]
     return found
+
+
+def mistakes(tree: Tree, policy: Policy) -> Mistakes:
+    """How much of everybody's best-response gain is owed to each infoset.
+
+    With G(I) the gain, r(I) the player's own reach under its policy, and w(I, a) the
+    counterfactual value of an action followed by best play,
+
+        G(I) = r(I) * (max over a of w(I, a)  -  sum over a of policy(I, a) * w(I, a))
+
+    Going down the player's own tree, the gains add up to the value of the best response less that
+    of the policy (the performance difference lemma, Kakade and Langford, 2002).
+    """
+    probabilities = recall_probabilities(tree, policy)
+    form, size = tree.form, int(tree.form.offset[-1]) + 1
+    reach, cf_value, response = np.ones(size), np.zeros(size), np.zeros(size)
+    tiny = tree.form_rounding if forgets(tree) else tree.rounding
+    sweeps.forward(form, 0, form.parent.size, probabilities, reach)
+    best = np.zeros(size)
+    for player in range(tree.num_players):
+        tree.gradient(player, reach, cf_value)
+        first, last = form.player_infoset[player : player + 2].tolist()
+        sweeps.backward_best(form, first, last, tiny, cf_value, response)
+        own = slice(int(form.offset[first]), int(form.offset[last]))
+        best[own] = cf_value[own]
+    starts = form.offset[:-1].astype(np.int64)
+    counts = row_lengths(form.offset)
+    top = np.maximum.reduceat(best[:-1], starts) if starts.size else np.zeros(0)
+    short = (np.repeat(top, counts) - best[:-1]) * probabilities
+    lost = np.add.reduceat(short, starts) if starts.size else np.zeros(0)
+    gain = np.bincount(tree.merged_infoset, lost * reach[form.parent], tree.num_infosets)
+    whole = np.bincount(tree.merged, best[:-1], tree.num_sequences) if forgets(tree) else best[:-1]
+    spread = np.repeat(infoset_values(tree, policy).cf_reach, tree.num_actions)
+    return Mistakes(gain.astype(np.float64), _ratio(np.asarray(whole, np.float64), spread))
 
 
 def expected_values(tree: SequenceArena, policy: Policy) -> Floats:
@@ -133,31 +162,6 @@ def best_response(tree: SequenceArena, policy: Policy, player: int) -> BestRespo
     probabilities[first:last] = found.response[first:last]
     refined = tree.refined if forgets(tree) else tree
     return BestResponse(float(found.best_values[player]), Policy(refined, probabilities))
-
-
-def leaks(tree: Tree, policy: Policy) -> Leaks:
-    """Where a policy loses, and what each action is worth if the best play follows it.
-
-    With o the other players, c chance and b the best response of the infoset's player,
-
-        loss(I) = reach(I) * (max_a cf_value_b(I, a) - sum_a policy(I, a) cf_value_b(I, a))
-
-    sums to the value of b minus that of the policy: at each infoset the player goes on with b
-    instead of one action more of its own (the performance difference along its tree).
-    """
-    probabilities = recall_probabilities(tree, policy)
-    form, found = tree.form, respond(tree, probabilities)
-    cf_value, first = found.cf_value[:-1], form.offset[:-1].astype(np.int64)
-    if not first.size:
-        return Leaks(np.zeros(0), np.zeros(0), np.zeros(0))
-    gap = np.maximum.reduceat(cf_value, first) - np.add.reduceat(probabilities * cf_value, first)
-    loss = np.maximum(gap, 0.0) * found.reach[form.parent.astype(np.int64)]
-    cf_reach = infoset_values(tree, policy).cf_reach
-    counts = tree.num_actions
-    if forgets(tree):
-        loss = np.bincount(tree.merged_infoset, loss, tree.num_infosets).astype(np.float64)
-        cf_value = np.bincount(tree.merged, cf_value, tree.num_sequences).astype(np.float64)
-    return Leaks(loss, _ratio(cf_value, np.repeat(cf_reach, counts)), cf_reach)
 
 
 def infoset_values(tree: Tree, policy: Policy) -> InfosetValues:
@@ -207,5 +211,9 @@ def check_aligned(tree: SequenceArena, policy: Policy) -> None:
 
 def recall_probabilities(tree: SequenceArena, policy: Policy) -> Floats:
     """The policy's probabilities, aligned with the tree's sequence form."""
+    if not hasattr(tree, "offers"):
+        raise ConfigError(
+            f"{type(tree).__name__} is no tree: write cp.build_tree(game) first, or policy.tree"
+        )
     check_aligned(tree, policy)
     return policy.probabilities[tree.merged] if forgets(tree) else policy.probabilities

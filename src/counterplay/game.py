@@ -190,7 +190,7 @@ class _Check:
 
     def __init__(self, game: Game, max_nodes: int, max_history: int, imperfect_recall: bool):
         if not isinstance(game, Game):
-            missing = [name for name in _METHODS if not hasattr(game, name)]
+            missing = [name for name in METHODS if not hasattr(game, name)]
             raise GameError(
                 f"{type(game).__name__} lacks {', '.join(missing)} of the game protocol"
             )
@@ -319,7 +319,7 @@ class _Check:
         return key
 
 
-_METHODS = [
+METHODS = [
     "num_players",
     "initial_state",
     "player",

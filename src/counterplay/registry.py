@@ -92,8 +92,18 @@ SOURCES = {  # games from elsewhere, by what the whole spec looks like
     r"openspiel:.*": "counterplay.interop.openspiel:load",
     r".*\.(efg|nfg|json)": "counterplay.interop.files:load",
     r"[^()]+:[A-Za-z_]\w*\s*(\(.*\))?": "counterplay.interop.own_game:load",
+    r".*\.py": "counterplay.interop.own_game:load",
 }
-EXTRAS = {"jax": "deep", "jaxlib": "deep", "optax": "deep"}  # package -> what installs it
+EXTRAS = {  # package -> what installs it
+    "jax": "deep",
+    "jaxlib": "deep",
+    "optax": "deep",
+    "gymnasium": "rl",
+    "pettingzoo": "rl",
+    "pyspiel": "openspiel",
+    "open_spiel": "openspiel",
+    "matplotlib": "plot",
+}
 OWN_GAMES: dict[type, str] = {}  # classes loaded from files, and where they were found
 
 
@@ -142,11 +152,17 @@ def find_class(registry: dict[str, str], name: str) -> Any:
     try:
         return getattr(importlib.import_module(module), attribute)
     except ModuleNotFoundError as error:
-        extra = EXTRAS.get(str(error.name).split(".")[0])
-        if extra is None:
+        advice = missing_package(name, error)
+        if not advice:
             raise
-        advice = f"pip install 'counterplay[{extra}]'"
-        raise ConfigError(f"{name} needs the package {error.name}: {advice}") from error
+        raise ConfigError(advice) from error
+
+
+def missing_package(name: str, error: ModuleNotFoundError) -> str:
+    """What to install so that `name` can be used; nothing if no extra brings what is missing."""
+    extra = EXTRAS.get(str(error.name).split(".")[0])
+    install = f"pip install 'counterplay[{extra}]'"
+    return f"{name} needs the package {error.name}: {install}" if extra else ""
 
 
 def spec_of(thing: Any) -> str:
@@ -162,6 +178,11 @@ def spec_of(thing: Any) -> str:
     values = [(f.name, getattr(thing, f.name), f.default) for f in fields(thing)]
     text = ",".join(f"{key}={value!r}" for key, value, default in values if value != default)
     return f"{name}({text})" if text else name
+
+
+def spec_name(thing: Any) -> str:
+    """The name without its parameters, for messages."""
+    return _name_of(type(thing))
 
 
 def _name_of(kind: type) -> str:
@@ -181,11 +202,21 @@ def _name_of(kind: type) -> str:
 
 def _load(kind: str, registry: dict[str, str], spec: str, parameters: dict[str, Any]) -> Any:
     name, given = parse(kind, spec)
+    name = known_name(registry, name)
     if name not in registry:
         names = ", ".join(registry)
         listed = f"counterplay {kind}s lists all" if kind in LISTED else f"known: {names}"
         raise ConfigError(f"unknown {kind} {name!r}{suggestion(name, registry)} ({listed})")
     return make(name, find_class(registry, name), given | parameters)
+
+
+def known_name(registry: dict[str, str], name: str) -> str:
+    """The registered name that is meant by `CFR`, `cfr-plus` or `CFRPlus`; else the name itself."""
+    if name in registry:
+        return name
+    plain = name.replace("-", "_").lower()
+    of_class = [known for known, where in registry.items() if where.split(":")[1] == name]
+    return of_class[0] if of_class else plain if plain in registry else name
 
 
 def make(name: str, cls: Any, given: dict[str, Any]) -> Any:
@@ -195,7 +226,7 @@ def make(name: str, cls: Any, given: dict[str, Any]) -> Any:
         if key not in known:
             has = f"it takes {', '.join(known)}" if known else "it takes none"
             raise ConfigError(f"{name} has no parameter {key!r}{suggestion(key, known)} ({has})")
-        _check_type(f"{name}: {key}", value, known[key].default)
+        check_type(f"{name}: {key}", value, known[key].default)
     for key, field in known.items():
         if key not in given and field.default is MISSING and field.default_factory is MISSING:
             raise ConfigError(f"{name} needs the parameter {key!r}")
@@ -234,7 +265,7 @@ def _is_huge(node: ast.AST) -> bool:
     return isinstance(value, int) and value.bit_length() > 63
 
 
-def _check_type(what: str, value: Any, default: Any) -> None:
+def check_type(what: str, value: Any, default: Any) -> None:
     """Refuse a value that is not of the default's type (an int may stand for a float)."""
     kind = type(default)
     if kind not in (bool, int, float, str, tuple):

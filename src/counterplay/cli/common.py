@@ -12,17 +12,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from counterplay.errors import ConfigError, RunError
+from counterplay.registry import ALGORITHMS, GAMES
 
 if TYPE_CHECKING:
     from counterplay.policy import Policy
     from counterplay.sampled import SampledPolicy
+
+
+def complete_games(start: str) -> list[str]:
+    """The registered games that a half-typed word may become."""
+    return [name for name in GAMES if name.startswith(start)]
+
+
+def complete_algorithms(start: str) -> list[str]:
+    """The algorithms that a half-typed word may become."""
+    return [name for name in ALGORITHMS if name.startswith(start)]
+
 
 GameArgument = Annotated[
     str,
     typer.Argument(
         metavar="GAME",
         help="A game, such as leduc_poker, 'kuhn_poker(players=3)', "
-        "'openspiel:leduc_poker(players=3)' or a file.efg, .nfg or .json.",
+        "'openspiel:leduc_poker(players=3)', a file.efg, .nfg or .json, or a class of your own "
+        "as file.py:Class, which runs that file's code.",
+        autocompletion=complete_games,
         show_default=False,
     ),
 ]
@@ -92,8 +106,23 @@ def readable_seconds(count: float) -> str:
     return f"{count:,.3g} days"
 
 
-def check_outputs(save: Path | None, export: Path | None) -> None:
-    """Refuse files that could not be written, before any work is done for them."""
+SourceArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="POLICY",
+        help="What solve --save or an export wrote, the folder of a run, or RUN@NAME for one of "
+        "its policies.",
+        show_default=False,
+    ),
+]
+OfGameOption = Annotated[
+    str | None, typer.Option("--game", metavar="GAME", help="The game, if POLICY does not name it.")
+]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace files that exist already.")]
+
+
+def check_outputs(save: Path | None, export: Path | None, force: bool = True) -> None:
+    """Refuse files that could not be written, or must not, before any work is done for them."""
     if export and export.suffix not in (".json", ".csv"):
         raise ConfigError(f"cannot export to {export}; the name must end in .json or .csv")
     for path in (save, export):
@@ -103,6 +132,8 @@ def check_outputs(save: Path | None, export: Path | None) -> None:
             raise RunError(f"cannot write {path}: there is no directory {path.parent}")
         if path.is_dir():
             raise RunError(f"cannot write {path}: it is a directory")
+        if path.exists() and not force:
+            raise ConfigError(f"{path} exists already; --force replaces it")
         if not os.access(path.parent, os.W_OK):
             raise RunError(f"cannot write {path}: no permission to write in {path.parent}")
 

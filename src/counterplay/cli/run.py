@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json as json_format
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -86,20 +85,23 @@ class _Follower:
         from counterplay.cli.progress import Bar
 
         self.run, self.table, self.columns, self.note = run, table, [""], ""
-        self.first, self.began = run.step, time.monotonic()
         self.bar = Bar("running", "steps", total=run.config.max_steps)
-        self.bar.start -= run.seconds  # so that its rate is that of the whole run
+        self.waited = False  # for compilation, which the first step does
 
     def __enter__(self) -> _Follower:
         self.bar.__enter__()
+        self.bar.update(0, note="compiling" if self.run.config.algorithm.needs else "")
         return self
 
     def __exit__(self, *problem: Any) -> None:
         self.bar.__exit__(*problem)
 
     def tick(self, step: int) -> None:
-        left = self.run.config.max_steps - step
-        seconds = (time.monotonic() - self.began) / max(step - self.first, 1) * left
+        if not self.waited:
+            self.waited = True
+            self.bar.waited_until(step)
+            return
+        seconds = (self.run.config.max_steps - step) / max(self.bar.rate(step), 1e-9)
         self.bar.update(step, note=f"{readable_seconds(seconds)} left{self.note}")
 
     def report(self, record: dict[str, Any]) -> None:

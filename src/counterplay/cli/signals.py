@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 SHOW_CURSOR = "\x1b[?25h"  # progress bars hide it
+CLEAR_LINE = "\r\x1b[K"
+STOPPING = "stopping after this step; again to abort\n"
 GRACE = 1.0  # seconds that compiled code has to return after the second signal
 
 Handler = Callable[[int, object], None]
@@ -31,8 +33,11 @@ def terminate_as_interrupt() -> Iterator[None]:
 
 
 @contextmanager
-def first_signal() -> Iterator[Callable[[], bool]]:
-    """A function that says whether a signal has come; the second one raises KeyboardInterrupt."""
+def first_signal(quiet: bool = False) -> Iterator[Callable[[], bool]]:
+    """A function that says whether a signal has come; the second one raises KeyboardInterrupt.
+
+    The first one is acknowledged on stderr as soon as it comes, unless `quiet`.
+    """
     came = False
 
     def handle(number: int, frame: object) -> None:
@@ -44,12 +49,12 @@ def first_signal() -> Iterator[Callable[[], bool]]:
     if threading.current_thread() is not threading.main_thread():  # only that one gets signals
         yield lambda: False
         return
-    with _handled(handle, signal.SIGINT, signal.SIGTERM), _second_signal_ends():
+    with _handled(handle, signal.SIGINT, signal.SIGTERM), _second_signal_ends(quiet):
         yield lambda: came
 
 
 @contextmanager
-def _second_signal_ends() -> Iterator[None]:
+def _second_signal_ends(quiet: bool) -> Iterator[None]:
     """End the process at the second signal even if compiled code keeps Python from handling it."""
     ours, theirs = socket.socketpair()
     theirs.setblocking(False)
@@ -57,7 +62,11 @@ def _second_signal_ends() -> Iterator[None]:
 
     def watch() -> None:
         with ours:
-            if ours.recv(1) and ours.recv(1) and not left.wait(GRACE):
+            if not ours.recv(1):
+                return
+            if not quiet:  # at once, even if compiled code keeps Python from handling it
+                os.write(2, f"{CLEAR_LINE if sys.stderr.isatty() else ''}{STOPPING}".encode())
+            if ours.recv(1) and not left.wait(GRACE):
                 if sys.stderr.isatty():
                     os.write(2, SHOW_CURSOR.encode())
                 os._exit(130)

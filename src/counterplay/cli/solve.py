@@ -10,10 +10,12 @@ import typer
 
 from counterplay.cli.common import (
     ExportOption,
+    ForceOption,
     GameArgument,
     JsonOption,
     SeedOption,
     check_outputs,
+    complete_algorithms,
     print_json,
     readable_bytes,
     write_outputs,
@@ -30,7 +32,11 @@ if TYPE_CHECKING:
 def solve(
     game: GameArgument,
     algorithm: Annotated[
-        str, typer.Option(help="An algorithm, such as cfr_plus or 'dcfr(gamma=3)'.")
+        str,
+        typer.Option(
+            help="An algorithm, such as cfr_plus or 'dcfr(gamma=3)'.",
+            autocompletion=complete_algorithms,
+        ),
     ] = "cfr_plus",
     abstraction: Annotated[
         str | None,
@@ -49,6 +55,7 @@ def solve(
         Path | None, typer.Option(metavar="FILE", help="Write the policy, for evaluate and play.")
     ] = None,
     export: ExportOption = None,
+    force: ForceOption = False,
     threads: Annotated[
         int | None, typer.Option(min=1, help="Threads to use.", show_default="all cores")
     ] = None,
@@ -73,7 +80,7 @@ def solve(
     method = load_algorithm(algorithm)
     buckets = load_abstraction(abstraction) if abstraction else None
     rules = load_game(game)
-    check_outputs(save, export)
+    check_outputs(save, export, force)
     set_num_threads(threads)
     if sampled and buckets:
         raise ConfigError("--abstraction needs a tree, which --sampled never builds")
@@ -111,6 +118,8 @@ def _run(arena: Any, method: Any, table: bool, iterations: int, **options: Any) 
 
     def tick(now: int) -> None:
         nonlocal done
+        if not done:
+            bar.waited_until(now)
         done = now
         bar.update(done, note=note)
 
@@ -125,6 +134,7 @@ def _run(arena: Any, method: Any, table: bool, iterations: int, **options: Any) 
         bar.update(done, note=note)
 
     with bar, first_signal() as stop:
+        bar.update(0, note="compiling" if method.needs else "")
         result = run(
             arena, method, iterations=iterations, tick=tick, report=report, stop=stop, **options
         )

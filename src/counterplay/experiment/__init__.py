@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from counterplay.experiment.config import Config, load_config
     from counterplay.experiment.folder import find_runs, load_metrics
-    from counterplay.experiment.running import Run, RunResult, new_run, open_run, resume, run
+    from counterplay.experiment.running import (
+        Run,
+        RunResult,
+        load_run,
+        new_run,
+        open_run,
+        resume,
+        run,
+    )
+    from counterplay.experiment.series import metrics_table
+    from counterplay.experiment.stored import load_policies
 
 __all__ = [
     "Config",
@@ -20,13 +30,22 @@ __all__ = [
     "find_runs",
     "load_config",
     "load_metrics",
+    "load_policies",
+    "load_run",
+    "metrics_table",
     "new_run",
     "open_run",
     "resume",
     "run",
 ]
-_PLACES = {"Config": "config", "load_config": "config", "find_runs": "folder"}
-_PLACES |= {"load_metrics": "folder"}
+_PLACES = {
+    "Config": "config",
+    "load_config": "config",
+    "find_runs": "folder",
+    "load_metrics": "folder",
+    "metrics_table": "series",
+    "load_policies": "stored",
+}
 
 
 def __getattr__(name: str) -> Any:

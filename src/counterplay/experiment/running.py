@@ -319,6 +319,18 @@ def resume(folder: str | Path, *, steps: int | None = None, **options: Any) -> R
     return open_run(folder, steps=steps).advance(**options)
 
 
+def load_run(folder: str | Path, *, build: Build = build_tree) -> RunResult:
+    """What a run has learnt by its latest checkpoint: its policies, records and config.
+
+    The run itself is not touched; it may still be going on.
+    """
+    found = open_run(folder, build=build)
+    if not found.last_checkpoint:
+        raise RunError(f"{found.folder} has no checkpoint yet")
+    with on_device(found.config):
+        return found._result(stopped=False)
+
+
 def _arena(config: Config, build: Build) -> Any:
     """What the algorithm plays on: the tree, or the rules where the config says so."""
     arena = SampledGame(config.game) if config.arena == "rules" else build(config.game)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 
 from counterplay.arena import Floats
 from counterplay.errors import RunError
-from counterplay.experiment.folder import CONFIG, Record, load_metrics, policy_names
+from counterplay.experiment.folder import CONFIG, Record, find_runs, load_metrics, policy_names
 
 NOT_THE_METHOD = ("seed", "max_steps", "evaluate_every", "checkpoint_every")
 
@@ -87,7 +88,12 @@ class Group:
         tables = [{r["step"]: r for r in run.records if policy in r} for run in self.runs]
         steps = sorted(set.intersection(*(set(table) for table in tables)))
         values = np.array([[table[step][policy] for step in steps] for table in tables])
-        seconds = np.array([[table[step]["seconds"] for step in steps] for table in tables])
+        seconds = np.array(
+            [
+                [_after_compiling(run, table[step]) for step in steps]
+                for run, table in zip(self.runs, tables, strict=True)
+            ]
+        )
         return Curve(
             self.label,
             policy,
@@ -98,6 +104,15 @@ class Group:
             values.min(axis=0),
             values.max(axis=0),
         )
+
+
+def _after_compiling(run: RecordedRun, record: Record) -> float:
+    """Seconds since the first record, which has waited for compilation; a step counts as one."""
+    first, last = run.records[0], run.records[-1]
+    if last["step"] == first["step"]:
+        return float(record["seconds"])
+    one = (last["seconds"] - first["seconds"]) / (last["step"] - first["step"]) * first["step"]
+    return float(record["seconds"] - first["seconds"] + min(one, first["seconds"]))
 
 
 def load_groups(folders: Sequence[Path]) -> list[Group]:
@@ -114,6 +129,28 @@ def grouped(runs: Iterable[RecordedRun]) -> list[Group]:
     for run in runs:
         by_name.setdefault(str(run.config.get("name", run.folder.name)), []).append(run)
     return [group for name, named in by_name.items() for group in _split(name, named)]
+
+
+def metrics_table(paths: str | Path | Iterable[str | Path]) -> dict[str, list[Any]]:
+    """The records of runs as columns: run, name, algorithm, game, seed, step, seconds, policies.
+
+    `pandas.DataFrame(metrics_table("runs"))` and its kin take them as they are. A policy that a run
+    does not have is NaN there.
+    """
+    given = [paths] if isinstance(paths, (str, Path)) else list(paths)
+    rows: list[dict[str, Any]] = []
+    for folder in find_runs(given):
+        run = RecordedRun(folder, _config(folder), load_metrics(folder))
+        facts = {
+            "run": str(folder),
+            "name": str(run.config.get("name", folder.name)),
+            "algorithm": run.method["algorithm"],
+            "game": run.method["game"],
+            "seed": run.seed,
+        }
+        rows += [facts | record for record in run.records]
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name, math.nan) for row in rows] for name in names}
 
 
 def _split(name: str, runs: list[RecordedRun]) -> list[Group]:

@@ -100,14 +100,14 @@ def _children(
 
 def infoset(analysis: Analysis, versus: Analysis | None, number: int) -> dict[str, Any]:
     """An infoset: its actions with probability, value, regret and loss, and how often it comes."""
-    tree, values, lost = analysis.tree, analysis.infosets, analysis.leaks
+    tree, values, lost = analysis.tree, analysis.infosets, analysis.mistakes
     if not 0 <= number < tree.num_infosets:
         raise ConfigError(f"there is no infoset {number}")
     first, last = tree.offset[number : number + 2].tolist()
     members = _members(tree, number)
     reach = analysis.nodes.reach[members]
     order = np.argsort(-reach, kind="stable")[:MEMBERS]
-    best = lost.action_value[first:last]
+    best = lost.best_value[first:last]
     actions = []
     for place, sequence in enumerate(range(first, last)):
         entry = {
@@ -129,7 +129,7 @@ def infoset(analysis: Analysis, versus: Analysis | None, number: int) -> dict[st
         "cf_reach": float(values.cf_reach[number]),
         "probability": float(reach.sum()),
         "value": float(values.value[number]),
-        "loss": float(lost.loss[number]),
+        "loss": float(lost.gain[number]),
         "actions": actions,
         "size": int(members.size),
         "members": [{"node": int(members[k]), "reach": float(reach[k])} for k in order.tolist()],
@@ -176,7 +176,7 @@ def grid(analysis: Analysis, versus: Analysis | None, node: int, start: int = 0)
         "start": start,
         "mixture": mixture,
         "value": float(weight @ analysis.infosets.value[infosets]),
-        "loss": float(analysis.leaks.loss[infosets].sum()),
+        "loss": float(analysis.mistakes.gain[infosets].sum()),
         "probability": float(reach.sum()),
     }
 
@@ -199,7 +199,7 @@ def _cell(
         "policy": analysis.policy.probabilities[first:last].tolist(),
         "reach": reach,
         "value": float(analysis.infosets.value[number]),
-        "loss": float(analysis.leaks.loss[number]),
+        "loss": float(analysis.mistakes.gain[number]),
         "node": int(likeliest(analysis, number)),
     }
     if versus:
@@ -236,15 +236,15 @@ def panels(tree: Tree) -> dict[tuple[int, str], list[int]]:
 
 def leak_list(analysis: Analysis, start: int = 0, player: int | None = None) -> dict[str, Any]:
     """Infosets by what is lost there, the largest first; all of them add up to NashConv."""
-    tree, lost = analysis.tree, analysis.leaks
-    loss = lost.loss if player is None else np.where(tree.infoset_player == player, lost.loss, 0.0)
+    tree, lost = analysis.tree, analysis.mistakes
+    loss = lost.gain if player is None else np.where(tree.infoset_player == player, lost.gain, 0.0)
     order = np.argsort(-loss, kind="stable")
     order = order[loss[order] > 0.0]
     total, before = float(loss.sum()), float(loss[order[:start]].sum())
     found = []
     for number in order[start : start + PAGE].tolist():
         first, last = tree.offset[number : number + 2].tolist()
-        best = lost.action_value[first:last]
+        best = lost.best_value[first:last]
         before += float(loss[number])
         found.append(
             {
@@ -265,8 +265,8 @@ def leak_list(analysis: Analysis, start: int = 0, player: int | None = None) -> 
         "leaks": found,
         "total": int(order.size),
         "start": start,
-        "nash_conv": float(lost.loss.sum()),
-        "by_player": np.bincount(tree.infoset_player, lost.loss, tree.num_players).tolist(),
+        "nash_conv": float(lost.gain.sum()),
+        "by_player": np.bincount(tree.infoset_player, lost.gain, tree.num_players).tolist(),
         "exploitability": analysis.judgement.exploitability,
     }
 

@@ -123,12 +123,12 @@ class Table:
             "loss": None,
         }
         if analysis is not None:
-            tree, lost = analysis.tree, analysis.leaks
+            tree, lost = analysis.tree, analysis.mistakes
             number = tree.find(self.game.infoset_key(step.state, seat), seat)
             first, last = tree.offset[number : number + 2].tolist()
             found["infoset"] = number
-            if lost.cf_reach[number] > 0.0:
-                best = lost.action_value[first:last]
+            if analysis.infosets.cf_reach[number] > 0.0:
+                best = lost.best_value[first:last]
                 found["loss"] = float(best.max() - best[taken])
                 found["best"] = choices_of(self.game, step.state)[int(best.argmax())]
         return found
@@ -140,10 +140,10 @@ class Table:
         odds = list(opponent.odds(state, seat))
         hints = [{"probability": float(p)} for p in odds]
         if analysis is not None:
-            tree, lost = analysis.tree, analysis.leaks
+            tree, lost = analysis.tree, analysis.mistakes
             number = tree.find(self.game.infoset_key(state, seat), seat)
-            if lost.cf_reach[number] > 0.0:
-                values = lost.action_value[tree.offset[number] : tree.offset[number + 1]]
+            if analysis.infosets.cf_reach[number] > 0.0:
+                values = lost.best_value[tree.offset[number] : tree.offset[number + 1]]
                 for hint, value in zip(hints, values.tolist(), strict=True):
                     hint["value"] = value
         return hints

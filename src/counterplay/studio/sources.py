@@ -16,17 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from counterplay.errors import ConfigError, RunError
+from counterplay.errors import ConfigError
 from counterplay.evaluate import (
     InfosetValues,
     Judgement,
-    Leaks,
+    Mistakes,
     best_response,
     infoset_values,
     judge,
-    leaks,
+    mistakes,
 )
-from counterplay.experiment.running import open_run
+from counterplay.experiment.running import load_run
 from counterplay.policy import Policy, uniform_policy
 from counterplay.registry import load_algorithm
 from counterplay.sampled import SampledPolicy
@@ -59,8 +59,8 @@ class Analysis:
         return infoset_values(self.tree, self.policy)
 
     @cached_property
-    def leaks(self) -> Leaks:
-        return leaks(self.tree, self.policy)
+    def mistakes(self) -> Mistakes:
+        return mistakes(self.tree, self.policy)
 
     @cached_property
     def judgement(self) -> Judgement:
@@ -129,10 +129,8 @@ class Sources:
 
     def _of_run(self, folder: Path, text: str) -> Analysis:
         self.tell("reading the checkpoint", 0, 0)
-        run = open_run(folder, build=lambda game: self.tree)
-        if not run.last_checkpoint:
-            raise RunError("this run has no checkpoint yet, so there is no policy to look at")
-        policies = run.course.policies()
+        run = load_run(folder, build=lambda game: self.tree)
+        policies = run.policies
         name = text.rpartition("@")[2]
         if name not in policies:
             raise ConfigError(f"this run has no policy {name!r}; it has {', '.join(policies)}")
