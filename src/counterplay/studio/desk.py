@@ -69,7 +69,7 @@ class Desk:
         """What a call asks for."""
         do = str(call.get("do", ""))
         self.spec = self.spec or str(call.get("game", ""))
-        if do in ("catalogue", "check", "estimate", "examine", "matrix"):
+        if do in ("check", "estimate", "examine", "matrix"):
             return self._counsel(do, call)
         if do == "play":
             return self._play(call)
@@ -78,8 +78,6 @@ class Desk:
     def _counsel(self, do: str, call: dict[str, Any]) -> Any:
         from counterplay.studio import counsel
 
-        if do == "catalogue":
-            return counsel.catalogue()
         if do == "check":
             return counsel.check(call["config"])
         if do == "estimate":

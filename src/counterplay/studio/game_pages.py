@@ -9,15 +9,15 @@ from typing import Any
 from starlette.requests import Request
 
 from counterplay.studio.answers import Refusal, parse_body
+from counterplay.studio.catalogue import catalogue as listed
 from counterplay.studio.host import Studio, integer, with_game
 from counterplay.studio.rooms import Room, act
 
 
 async def catalogue(studio: Studio, request: Request) -> Any:
-    if studio.catalogue is None:
-        studio.catalogue = await studio.desks.ask("", {"do": "catalogue"})
+    known = await asyncio.to_thread(listed)
     uploaded = [{"name": one["name"], "title": one["title"]} for one in studio.games.listed()]
-    return studio.catalogue | {"uploaded": uploaded}
+    return known | {"uploaded": uploaded}
 
 
 async def upload(studio: Studio, request: Request) -> Any:
@@ -66,7 +66,7 @@ async def explore(studio: Studio, request: Request) -> Any:
         "node": integer(asked.get("node"), 0),
         "start": integer(asked.get("start"), 0),
     }
-    if question["do"] in ("play", "check", "catalogue", "estimate", "examine", "matrix"):
+    if question["do"] in ("play", "check", "estimate", "examine", "matrix"):
         raise Refusal(404, "nothing", "there is nothing under this address")
     if asked.get("vs"):
         question["versus"] = await asyncio.to_thread(studio.source, asked["vs"])

@@ -34,7 +34,6 @@ class Studio:
             Games(self.root),
             Rooms(),
         )
-        self.catalogue: Any = None
         self.answered: dict[str, Any] = {}  # what was answered to requests with a key
 
     async def keep_watch(self) -> None:
