@@ -40,7 +40,7 @@ def _entry(name: str, where: str) -> dict[str, Any]:
     doc = inspect.cleandoc(ast.get_docstring(_class(tree, cls)) or "")
     return {
         "name": name,
-        "summary": doc.split("\n")[0].rstrip(":"),
+        "summary": _summary(doc),
         "doc": doc,
         "problem": _missing(module),
         "fields": [
@@ -54,6 +54,12 @@ def _entry(name: str, where: str) -> dict[str, Any]:
             for field, line in fields.items()
         ],
     }
+
+
+def _summary(doc: str) -> str:
+    """The first line; what introduces equations is left out."""
+    line = doc.split("\n")[0]
+    return line.partition(" At t")[0].rstrip(":")
 
 
 @cache
@@ -70,6 +76,8 @@ def _class(tree: ast.Module, name: str) -> ast.ClassDef:
 def _fields(tree: ast.Module, name: str) -> Iterator[ast.AnnAssign]:
     """The fields of a dataclass, those of its bases first."""
     found = _class(tree, name)
+    if not any("dataclass" in ast.unparse(mark) for mark in found.decorator_list):
+        return
     for base in found.bases:
         if isinstance(base, ast.Name):
             yield from _inherited(tree, base.id)

@@ -20,12 +20,13 @@ function scale(log) {
 }
 
 function axis(label, log, size) {
+  const decades = log ? { filter: (u, splits) => splits.map(v => (v !== null && power(v) !== null ? v : null)) } : {};
   return {
     label, size, labelSize: 22, gap: 6, labelFont: "13px system-ui", font: "12px system-ui",
     stroke: () => css("--muted"),
-    grid: { stroke: () => css("--grid"), width: 1 },
-    ticks: { stroke: () => css("--grid"), width: 1 },
-    ...(log ? { values: (u, splits) => splits.map(v => (v === null ? "" : tick(v))), filter: (u, splits) => splits.map(v => (v !== null && power(v) !== null ? v : null)) }
+    grid: { stroke: () => css("--grid"), width: 1, ...decades },
+    ticks: { stroke: () => css("--grid"), width: 1, ...decades },
+    ...(log ? { values: (u, splits) => splits.map(v => (v === null ? "" : tick(v))), ...decades }
       : { values: (u, splits) => splits.map(v => short(v)) }),
   };
 }
@@ -56,7 +57,7 @@ export function Chart({ series, xlabel, ylabel, logx = true, logy = true, zoom, 
     }
     plot.current = new uPlot({
       width, height, legend: { show: false }, bands,
-      scales: { x: { time: false, ...scale(logx) }, y: scale(logy) },
+      scales: { x: { time: false, ...scale(logx), range: (u, low, high) => (low === high ? [low * 0.9, high * 1.1 || 1] : [low, high]) }, y: scale(logy) },
       axes: [axis(xlabel, logx, 44), axis(ylabel, logy, 62)],
       series: [{ label: xlabel }, ...lines],
       cursor: { drag: { x: true, y: false, setScale: !zoom }, points: { size: 7 } },

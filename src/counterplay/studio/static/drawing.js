@@ -12,14 +12,19 @@ export function Drawing({ base, node, to }) {
   const [label, setLabel] = useState("probability");
   const drag = useRef(null);
   const svg = useRef(null);
-  useEffect(() => setView(null), [data]);
+  const [, measured] = useState(0);
+  useEffect(() => { setView(null); measured(n => n + 1); }, [data]);
   if (error) return html`<${Problem} error=${error} retry=${reload} />`;
   if (!data) return html`<p class="muted">…</p>`;
   const marks = data.marks;
   const at = new Map(marks.filter(mark => !mark.fan).map(mark => [mark.node, mark]));
   const width = (Math.max(...marks.map(mark => mark.x)) + 1) * WIDE + 60, height = data.rows * HIGH + 30;
-  const box = view || { x: -20, y: -20, w: Math.max(width, 400), h: Math.max(height, 200) };
   const X = mark => mark.x * WIDE, Y = mark => mark.y * HIGH;
+  const here = at.get(data.here) || marks[0];
+  const size = svg.current?.getBoundingClientRect() || { width: 640, height: 500 };
+  const close = { x: X(here) - WIDE, y: Y(here) - size.height / 2, w: size.width || 640, h: size.height || 500 };
+  const whole = { x: -20, y: -20, w: Math.max(width, 400), h: Math.max(height, 200) };
+  const box = view || (height <= close.h && width <= close.w ? { ...close, x: -20, y: (height - 40 - close.h) / 2 } : close);
   const edges = marks.filter(mark => mark.parent !== undefined).map(mark => { const up = at.get(mark.parent); return `M${X(up)} ${Y(up)}C${X(up) + 60} ${Y(up)} ${X(mark) - 60} ${Y(mark)} ${X(mark)} ${Y(mark)}`; }).join("");
   const groups = new Map();
   for (const mark of at.values()) if (mark.infoset >= 0) groups.set(mark.infoset, [...(groups.get(mark.infoset) || []), mark]);
@@ -34,7 +39,7 @@ export function Drawing({ base, node, to }) {
   const keep = () => save(new Blob([inked(svg.current)], { type: "image/svg+xml" }), "tree.svg");
   return html`<div class="grid-head"><p>${marks.length} marks; chance is grey, ends are squares, dashed lines join what a player cannot tell apart</p>
       <div class="actions"><label class="inline">labels <select value=${label} onChange=${event => setLabel(event.target.value)}><option>probability</option><option>value</option><option>reach</option></select></label>
-      <button onClick=${() => scale(0.7)} aria-label="Closer">+</button><button onClick=${() => scale(1.4)} aria-label="Farther">−</button><button onClick=${() => setView(null)}>All</button><button class="quiet" onClick=${keep}>SVG</button></div></div>
+      <button onClick=${() => scale(0.7)} aria-label="Closer">+</button><button onClick=${() => scale(1.4)} aria-label="Farther">−</button><button onClick=${() => setView(whole)}>All</button><button onClick=${() => setView(null)}>Here</button><button class="quiet" onClick=${keep}>SVG</button></div></div>
     <svg ref=${svg} class="drawing" viewBox="${box.x} ${box.y} ${box.w} ${box.h}" role="img" aria-label="The likeliest part of the tree below this node; the outline has the same as links" onWheel=${event => { event.preventDefault(); scale(event.deltaY > 0 ? 1.15 : 0.87); }}
       onPointerDown=${event => { drag.current = { cx: event.clientX, cy: event.clientY, x: box.x, y: box.y }; }} onPointerMove=${move} onPointerUp=${() => { drag.current = null; }} onPointerLeave=${() => { drag.current = null; }}>
       <path class="edges" d=${edges} /><path class="same" d=${dashes} />

@@ -70,7 +70,7 @@ export function Explore() {
             : tab === "overview" ? html`<${Overview} base=${base} to=${to} node=${node} />`
             : html`<${Grid} base=${base} node=${node} to=${to} mode=${mode} view=${data} versus=${versus} />`}</section>
         <${Infoset} data=${data} to=${to} versus=${versus} base=${base} policy=${policy} game=${spec} /></div>`}
-    <${Command}>${`counterplay inspect ${quote(spec)}`}</${Command}>`;
+    <${Command}>${run ? `counterplay show runs/${policy.replace(/^run:/, "")}` : `counterplay inspect ${quote(spec)}`}</${Command}>`;
 }
 
 async function sibling(data, by, to, base) {
