@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import json
 import socket
 import time
 
@@ -136,7 +135,7 @@ def test_a_slow_body_ends(studio):
         line.sendall(head.encode())
         began = time.monotonic()
         assert b"408" in line.recv(1000)
-        assert time.monotonic() - began > 5
+        assert time.monotonic() - began > 3
         assert studio.get("/api/hello")  # nobody else waited
 
 

@@ -25,7 +25,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 BODY, UPLOAD = 1 << 20, 5 << 20  # bytes; uploaded games may be larger than other bodies
 UPLOADS = "/api/games/upload"
-PATIENCE = 10.0  # seconds that a body may take to arrive
+PATIENCE = 5.0  # seconds that a body may take to arrive
 LONGEST = 8_000  # characters of a path with its query
 
 POLICY = (
