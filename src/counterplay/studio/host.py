@@ -62,8 +62,14 @@ class Studio:
     def summary(self, run: Seen) -> dict[str, Any]:
         return run.summary() | {"game": self.games.name(game_spec(run.config))}
 
+    def find(self, name: str) -> Seen | None:
+        """The run of that id; looks for the first time if nobody has."""
+        if self.watch.scanned < 0:
+            self.watch.poll(force=True)
+        return self.watch.find(name)
+
     def run(self, request: Request) -> Seen:
-        found = self.watch.find(request.path_params["run"])
+        found = self.find(request.path_params["run"])
         if found is None:
             raise Refusal(404, "run", "there is no such run", hint="it may have been moved")
         return found
@@ -73,7 +79,7 @@ class Studio:
         if not text.startswith("run:"):
             return {"text": text or "uniform"}
         name = text.removeprefix("run:").rpartition("@")[0]
-        run = self.watch.find(name)
+        run = self.find(name)
         if run is None:
             raise Refusal(404, "run", f"there is no run {name[:80]!r}")
         stamp = mtime(run.folder / CHECKPOINT)
@@ -83,7 +89,7 @@ class Studio:
         """The game that a page means: the one it names, or that of the run."""
         if game:
             return self.games.spec(game)
-        run = self.watch.find(policy.removeprefix("run:").rpartition("@")[0])
+        run = self.find(policy.removeprefix("run:").rpartition("@")[0])
         if run is None or run.damage:
             raise Refusal(404, "game", "name a game, or a run that is there")
         return game_spec(run.config)

@@ -202,6 +202,6 @@ async def unqueue(studio: Studio, request: Request) -> Any:
 
 async def compare(studio: Studio, request: Request) -> Any:
     names = request.query_params.getlist("r")[:100]
-    runs = [run for name in names if (run := studio.watch.find(name))]
-    gone = [name for name in names if studio.watch.find(name) is None]
+    runs = [run for name in names if (run := studio.find(name))]
+    gone = [name for name in names if studio.find(name) is None]
     return await asyncio.to_thread(compared, studio.watch, runs) | {"gone": gone}
