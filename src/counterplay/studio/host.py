@@ -64,7 +64,7 @@ class Studio:
 
     def find(self, name: str) -> Seen | None:
         """The run of that id; looks for the first time if nobody has."""
-        if self.watch.scanned < 0:
+        if not self.watch.looked:
             self.watch.poll(force=True)
         return self.watch.find(name)
 

@@ -36,7 +36,7 @@ async def events(studio: Studio, request: Request) -> Any:
 
 
 async def listed(studio: Studio, request: Request) -> Any:
-    if studio.watch.scanned < 0 or "fresh" in request.query_params:
+    if not studio.watch.looked or "fresh" in request.query_params:
         await studio.look(force=True)
     return {
         "runs": [studio.summary(run) for run in list(studio.watch.runs.values())],

@@ -102,6 +102,7 @@ class Watch:
         self.lock = threading.RLock()
         self.problem = ""  # why the root cannot be read
         self.scanned = -RESCAN
+        self.looked = False  # whether there was a first look
 
     def find(self, name: str) -> Seen | None:
         """The run of that id, if the last look found one."""
@@ -124,7 +125,9 @@ class Watch:
                     self.runs.setdefault(name, Seen(name, folder))
             locked = locks()
             looked = [run for run in self.runs.values() if full or run.status.state == "running"]
-            return [run for run in looked if self._look(run, locked)], gone
+            changed = [run for run in looked if self._look(run, locked)]
+            self.looked = True
+            return changed, gone
 
     def find_a_best(self) -> Seen | None:
         """Read one run whose best record nobody has noted; the one that is now known."""
