@@ -27,6 +27,7 @@ async def hello(studio: Studio, request: Request) -> Any:
         "runs": str(studio.root),
         "read_only": studio.read_only,
         "slots": studio.launcher.slots,
+        "listeners": len(studio.hub.listeners),
     }
 
 

@@ -53,7 +53,7 @@ export function Run({ id }) {
   const zoom = (low, high) => setQuery({ from: low, to: high }, { replace: true });
   return html`<div class="head"><h1>${run.name} <small class="muted">${id.split("/").slice(1).join("/")}</small></h1><${State} state=${run.state} />
       <span class="grow"></span><${Actions} run=${run} /></div>
-    <p class="sub">${run.algorithm} on <${Link} to=${`/games/${encodeURIComponent(run.game)}`}>${gameTitle(run.game)}</${Link}>, seed ${run.seed}, began ${ago(run.began)}</p>
+    ${!run.damage && html`<p class="sub">${run.algorithm} on <${Link} to=${`/games/${encodeURIComponent(run.game)}`}>${gameTitle(run.game)}</${Link}>, seed ${run.seed}, began ${ago(run.began)}</p>`}
     <${Banner} run=${run} />
     <dl class="facts">
       <div><dt>Step</dt><dd>${count(run.step)} <small>of ${count(run.max_steps)}</small><${Bar} part=${run.max_steps ? run.step / run.max_steps : 0} label="${percent(run.max_steps ? run.step / run.max_steps : 0)} done" /></dd></div>
@@ -104,7 +104,7 @@ function Actions({ run }) {
     ${run.state === "finished" && longer === null && html`<button onClick=${() => setLonger(2 * run.max_steps)}>Run longer</button>`}
     ${longer !== null && html`<form onSubmit=${async event => { event.preventDefault(); if (await act("POST", `/api/runs/${run.id}/resume`, { steps: Number(longer) })) setLonger(null); }}>
       <label>to step <input type="number" min=${run.step + 1} value=${longer} onInput=${event => setLonger(event.target.value)} /></label><button class="primary">Go on</button></form>`}
-    ${run.exact && html`<${Link} class="button primary" to=${`/explore?${where}`}>Explore</${Link}><${Link} class="button" to=${`/play?${where}`}>Play</${Link}>`}
+    ${run.exact && !run.damage && html`<${Link} class="button primary" to=${`/explore?${where}`}>Explore</${Link}><${Link} class="button" to=${`/play?${where}`}>Play</${Link}>`}
     <${Link} class="button" to=${`/compare?r=${encodeURIComponent(run.id)}`}>Compare</${Link}>
     <${Link} class="button" to=${`/new?from=${encodeURIComponent(run.id)}`}>Copy</${Link}>
     ${error && html`<div onClick=${clear}><${Problem} error=${error} /></div>`}</div>`;

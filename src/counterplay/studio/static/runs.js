@@ -39,6 +39,8 @@ export function Runs() {
   const [row, setRow] = useState(-1);
   const [undo, setUndo] = useState(null);
   const [error, setError] = useState(null);
+  const [wanted, want] = useState(null);  // the example that was started from the empty page
+  useEffect(() => { if (wanted && runs.size) go(runLink([...runs.keys()][0])); }, [runs.size, wanted]);
   const text = query.get("q") || "";
   const sort = query.get("sort") || "began";
   const down = query.get("down") === "1";
@@ -79,7 +81,9 @@ export function Runs() {
   }, [row, shown.map(run => run.id).join(), chosen.join()]);
 
   if (!loaded) return html`<h1>Runs</h1>${problem ? html`<${Problem} error=${{ message: problem }} />` : html`<p class="muted">Looking …</p>`}`;
-  if (!runs.size && !queue.length) return html`<${Empty} problem=${problem} undo=${undo} restore=${restore} />`;
+  if (!runs.size && (wanted ? !queue.some(one => one.state === "failed") : !queue.length)) {
+    return html`<${Empty} problem=${problem} undo=${undo} restore=${restore} wanted=${wanted} want=${want} />`;
+  }
   return html`<div class="head"><h1>Runs</h1><span class="muted">${found.length === runs.size ? count(runs.size) : `${count(found.length)} of ${count(runs.size)}`}</span>
       <span class="grow"></span>
       <label class="search"><span class="hidden">Filter runs</span><input data-search type="search" placeholder="Filter: leduc state:running" value=${text}
@@ -138,11 +142,8 @@ export function useStart() {
   return [begin, state];
 }
 
-function Empty({ problem, undo, restore }) {
+function Empty({ problem, undo, restore, wanted, want }) {
   const [begin, { busy, error }] = useStart();
-  const { runs } = useLive();
-  const [wanted, want] = useState(null);
-  useEffect(() => { if (wanted && runs.size) go(runLink([...runs.keys()][0])); }, [runs.size, wanted]);
   return html`<section class="empty"><h1>No runs yet</h1>
     <p>A run is one algorithm, one game and one seed, kept in a folder. Start one here and watch its exploitability fall; then look at what it plays, and play against it.</p>
     ${problem && html`<${Problem} error=${{ message: problem }} />`}
