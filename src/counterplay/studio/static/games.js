@@ -65,9 +65,13 @@ export function Game({ spec }) {
           <input value=${params[field.name] === undefined ? "" : JSON.stringify(params[field.name]).replace(/^"|"$/g, "")} placeholder=${JSON.stringify(field.default)}
             onInput=${event => setParams({ ...params, [field.name]: event.target.value === "" ? undefined : parse(event.target.value) })} /></label>`)}</form>` : html`<p class="muted">It has none.</p>`}
         ${data && html`<${Estimate} game=${game} />`}</section>
-      ${entry && html`<section class="card"><h2>Rules</h2><pre class="doc">${entry.doc}</pre></section>`}</div>
+      ${entry && html`<section class="card"><h2>Rules</h2><${Doc} text=${entry.doc} /></section>`}</div>
     <${Command}>${`counterplay inspect ${quote(file ? file.title : whole)}`}</${Command}>`;
 }
+
+// Paragraphs flow; what is indented, such as counts, stays as it is.
+const Doc = ({ text }) => text.split(/\n\s*\n/).map((part, n) => (part.split("\n").slice(1).some(line => line.startsWith("  "))
+  ? html`<pre key=${n} class="doc">${part}</pre>` : html`<p key=${n}>${part.replace(/`/g, "").replace(/\s*\n\s*/g, " ")}</p>`));
 
 // The parameters in "kuhn_poker(players=3)".
 function given(spec) {

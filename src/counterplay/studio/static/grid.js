@@ -17,6 +17,11 @@ const gradient = (names, actions, policy) => {
   return `linear-gradient(90deg, ${stops.join(", ")})`;
 };
 
+// Cards by rank, numbers by size, the rest by length and letter.
+const RANKS = "23456789TJQKA";
+const weight = text => (/^([2-9TJQKA][shdc]?)+$/.test(text) ? [...text].map(c => String.fromCharCode(97 + (RANKS.indexOf(c) >= 0 ? RANKS.indexOf(c) : 20 + "shdc".indexOf(c)))).join("") : text);
+const natural = (a, b) => a.length - b.length || (weight(a) < weight(b) ? -1 : 1);
+
 const distance = cell => cell.policy.reduce((sum, p, n) => sum + Math.abs(p - (cell.versus?.[n] ?? p)), 0) / 2;
 const top = cell => cell.policy.reduce((best, p, n) => (p > cell.policy[best] ? n : best), 0);
 const told = cell => cell.names.map((name, n) => `${name} ${percent(cell.policy[n])}`).join(", ");
@@ -46,10 +51,9 @@ export function Grid({ base, node, to, mode, view, versus }) {
     reach: Math.max(...data.cells.map(cell => cell.reach), 1e-300), loss: Math.max(...data.cells.map(cell => cell.loss), 1e-300), value: Math.max(...data.cells.map(cell => Math.abs(cell.value)), 1e-300),
   };
   const columns = [...new Set(data.cells.map(cell => cell.column))];
-  const natural = (a, b) => a.length - b.length || (a < b ? -1 : 1);
   columns.sort(natural);
   const flat = columns.length === 1 && columns[0] === "";
-  const rows = [...new Set(data.cells.map(cell => cell.row))];
+  const rows = [...new Set(data.cells.map(cell => cell.row))].sort(natural);
   const child = name => view.infoset?.number === data.here && view.children.find(one => one.name === name);
   const seen = data.actions.filter(name => data.mixture[name] > 0.0005).slice(0, 12);
   return html`<div class="grid-head"><p><b class="p${data.player}">${who(data.player)}</b>${data.panel ? html` after <code>${data.panel}</code>` : ""}${data.node !== node ? html` <small class="muted">the next decision from here</small>` : ""}</p>

@@ -99,8 +99,11 @@ function Episode({ play }) {
     <section class="card"><h2>Your decisions</h2>${state.decisions.length === 0 ? html`<p class="muted">None yet in this episode.</p>` : html`<ol class="decisions">
       ${state.decisions.map((one, n) => html`<li key=${n}><p>${one.words}</p><p><b>${one.action}</b> <${Loss} one=${one} /> ${one.infoset !== undefined && html`<${Link} to=${`/explore?${where}&infoset=${one.infoset}`}>look</${Link}>`}</p></li>`)}</ol>`}
       <p class="muted small">The loss is what an action gives away on average against this opponent, if you play the best afterwards. Luck has no part in it.</p></section></div>
-    <${Command}>${`counterplay play ${quote(query.get("game") || state.game)} --player ${state.seat}`}</${Command}>`;
+    <${Command}>${`counterplay play ${quote(query.get("game") || state.game)} --player ${state.seat}${opponent(state.policy)} --losses`}</${Command}>`;
 }
+
+const opponent = policy => (policy.startsWith("run:") ? ` --policy runs/${policy.slice(4)}` : policy.startsWith("search:") ? ` --opponent ${quote(policy.slice(7))}`
+  : policy === "uniform" ? " --opponent uniform" : "");
 
 function Loss({ one }) {
   if (one.loss === null) return html`<span class="muted">not judged</span>`;
