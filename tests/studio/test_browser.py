@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 import counterplay as cp
+from counterplay.experiment import run
 from counterplay.experiment.process import status
+from tests.experiment.conftest import config
 from tests.studio.browser import Browser, Keys
 from tests.studio.conftest import Studio, until
 
@@ -31,6 +33,7 @@ PAGES = {
     "leduc": "/explore?game=leduc_poker&policy=solve:cfr_plus@100&infoset=500",
     "leaks": f"/explore?policy={POLICY}&tab=leaks",
     "drawing": f"/explore?policy={POLICY}&tab=drawing",
+    "wide": "/explore?game=kuhn_poker(num_cards=150)&policy=uniform",
     "overview": f"/explore?policy={POLICY}&tab=overview",
     "play": f"/play?policy={POLICY}",
     "matrix": "/matrix?game=chicken",
@@ -291,6 +294,47 @@ def test_every_page_is_for_everybody(browser, studio, theme):
     finally:
         browser.driver.set_window_size(1280, 900)
         browser.theme("light")
+
+
+def test_pictures_for_the_docs(browser, tmp_path, fresh):
+    """The screenshots of docs/studio.md, made anew when there is a folder for them."""
+    root = tmp_path / "runs"
+    leduc = {"game": "leduc_poker", "evaluate_every": 10, "checkpoint_every": 10**6}
+    for name in ("cfr_plus", "cfr", "dcfr"):
+        whole = config(name, max_steps=1000, **leduc) | {"name": name}
+        run(whole, root / name / "20260101T120000Z")
+    for seed in range(3):
+        steps = leduc | {"evaluate_every": 100}
+        whole = config("external_sampling", max_steps=10_000, seed=seed, **steps)
+        run(whole | {"name": "sampled"}, root / "sampled" / f"20260101T12000{seed}Z")
+    made = fresh(root=root)
+    policy = "policy=run:cfr_plus/20260101T120000Z@average"
+    compared = [f"{name}/20260101T120000Z" for name in ("cfr_plus", "cfr", "dcfr")]
+    compared += [f"sampled/20260101T12000{seed}Z" for seed in range(3)]
+    pages = {
+        "runs": "/",
+        "run": "/runs/cfr_plus/20260101T120000Z",
+        "explore": f"/explore?{policy}&infoset=700",
+        "leaks": f"/explore?{policy}&tab=leaks",
+        "drawing": f"/explore?{policy}&tab=drawing&node=20",
+        "compare": "/compare?" + "&".join(f"r={name}" for name in compared),
+    }
+    browser.open(made)
+    for name, path in pages.items():
+        browser.theme("dark" if name in ("explore", "drawing") else "light")
+        browser.driver.get(f"{made.url}{path}")
+        browser.settle()
+        browser.see("main", "sampled" if name in ("runs", "compare") else "cfr_plus")
+        picture(browser, f"docs-{name}")
+    browser.theme("light")
+    browser.driver.get(f"{made.url}/play?{policy}")
+    browser.click("form button", "Play")
+    browser.click(".choice", "raise")
+    browser.until(lambda: browser.all(".decisions li"), "a decision")
+    if browser.all(".choice"):
+        browser.keys("h")
+        browser.see(".choice small", "%")
+    picture(browser, "docs-play")
 
 
 def picture(browser, name):

@@ -152,7 +152,8 @@ def grid(analysis: Analysis, versus: Analysis | None, node: int, start: int = 0)
         order = sorted(range(len(infosets)), key=lambda k: _natural(places[k][1]))
     else:
         order = list(range(len(infosets)))
-    shown = order[start : start + CELLS]
+    page = PAGE if flat else CELLS
+    shown = order[start : start + page]
     names = list(
         dict.fromkeys(n for k in order[:2000] for n in tree.action_names(int(infosets[k])))
     )
@@ -174,6 +175,7 @@ def grid(analysis: Analysis, versus: Analysis | None, node: int, start: int = 0)
         "cells": cells,
         "total": len(infosets),
         "start": start,
+        "page": page,
         "mixture": mixture,
         "value": float(weight @ analysis.infosets.value[infosets]),
         "loss": float(analysis.mistakes.gain[infosets].sum()),

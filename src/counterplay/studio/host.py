@@ -20,7 +20,7 @@ from counterplay.studio.launching import Launcher
 from counterplay.studio.rooms import Rooms
 from counterplay.studio.watching import Seen, Watch, game_spec
 
-POLL = 0.3  # seconds between two looks at running runs
+POLL = 0.25  # seconds between two looks at running runs
 
 
 class Studio:

@@ -27,7 +27,8 @@ from counterplay.studio.curves import Series, last_record, sketch
 ID = re.compile(r"[A-Za-z0-9][\w.+-]*(/[A-Za-z0-9][\w.+-]*){0,3}")
 DEPTH = 4  # folders below the root that are looked into
 KEPT = 12  # series in memory
-RESCAN = 2.0  # seconds between two looks for new folders
+RESCAN = 0.9  # seconds between two looks for new folders
+QUIET = 2.0  # seconds without a question, before long files are read for their best record
 MOST = 20_000  # folders looked at
 
 
@@ -103,6 +104,7 @@ class Watch:
         self.problem = ""  # why the root cannot be read
         self.scanned = -RESCAN
         self.looked = False  # whether there was a first look
+        self.asked = 0.0  # when records were last asked for
 
     def find(self, name: str) -> Seen | None:
         """The run of that id, if the last look found one."""
@@ -130,22 +132,24 @@ class Watch:
             return changed, gone
 
     def find_a_best(self) -> Seen | None:
-        """Read one run whose best record nobody has noted; the one that is now known."""
+        """Read one run whose best record nobody has noted, if nobody waits for anything else."""
+        if time.monotonic() - self.asked < QUIET:
+            return None
         for run in list(self.runs.values()):
             if run.best is None and run.last and run.exact and not run.damage:
+                series = Series(run.folder)  # not kept: nobody has asked for its curve
                 try:
-                    found = self.records(run)
-                except RunError as error:
-                    run.damage, run.version = str(error), run.version + 1
-                    return run
-                with self.lock:
-                    run.best = float(found.column(run.main).min()) if found.rows else None
-                    run.version += 1
+                    series.refresh()
+                    run.best = float(series.column(run.main).min()) if series.rows else None
+                except (RunError, ValueError) as error:
+                    run.damage = str(error)
+                run.version += 1
                 return run
         return None
 
     def records(self, run: Seen) -> Series:
         """All records of a run, as of now."""
+        self.asked = time.monotonic()
         with self.lock:
             found = self.series.get(run.id)
             if found is None:

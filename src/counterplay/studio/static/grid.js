@@ -63,13 +63,13 @@ export function Grid({ base, node, to, mode, view, versus }) {
     <p class="legend">${data.actions.slice(0, 14).map((name, n) => html`<span key=${name}><i style=${{ background: hue(n) }}></i>${name} <small>${percent(data.mixture[name])}</small></span>`)}${data.actions.length > 14 && html`<span>and ${data.actions.length - 14} more</span>`}
       <span class="muted">worth ${short(data.value)}, leaks ${short(data.loss)}</span></p>
     <div class="scroll">${flat ? html`<${List} data=${data} mode=${kind} most=${most} to=${to} />` : html`<${Cells} data=${data} rows=${rows} columns=${columns} mode=${kind} most=${most} to=${to} />`}</div>
-    ${data.total > data.cells.length && html`<p class="pager">${start > 0 && html`<button onClick=${() => setQuery({ cells: Math.max(start - 300, 0) || "" })}>before</button>`}<small class="muted">${count(data.start + 1)} to ${count(data.start + data.cells.length)} of ${count(data.total)} infosets</small>
+    ${data.total > data.cells.length && html`<p class="pager">${start > 0 && html`<button onClick=${() => setQuery({ cells: Math.max(start - data.page, 0) || "" })}>before</button>`}<small class="muted">${count(data.start + 1)} to ${count(data.start + data.cells.length)} of ${count(data.total)} infosets</small>
       ${data.start + data.cells.length < data.total && html`<button onClick=${() => setQuery({ cells: data.start + data.cells.length })}>more</button>`}</p>`}`;
 }
 
 function List({ data, mode, most, to }) {
   return html`<table class="grid flat"><thead><tr><th scope="col">infoset</th><th scope="col">${mode}</th><th scope="col" class="num">reach</th><th scope="col" class="num">value</th><th scope="col" class="num">leak</th></tr></thead>
-    <tbody>${data.cells.slice(0, 150).map(cell => {
+    <tbody>${data.cells.map(cell => {
       const { text, style, kind } = face(cell, mode, data.actions, most);
       return html`<tr key=${cell.infoset} class=${cell.infoset === data.here ? "here" : ""}><th scope="row"><button class="quiet" onClick=${() => to(cell.node)}>${cell.row || cell.key || "(nothing)"}</button></th>
         <td class="cell ${kind}" style=${style} title=${told(cell)} onClick=${() => to(cell.node)}>${text}</td><td class="num">${short(cell.reach)}</td><td class="num">${short(cell.value)}</td><td class="num">${short(cell.loss)}</td></tr>`;
