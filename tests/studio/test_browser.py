@@ -325,21 +325,21 @@ def test_pictures_for_the_docs(browser, tmp_path, fresh):
         browser.driver.get(f"{made.url}{path}")
         browser.settle()
         browser.see("main", "sampled" if name in ("runs", "compare") else "cfr_plus")
-        picture(browser, f"docs-{name}")
+        picture(browser, name, "COUNTERPLAY_DOCS")
     browser.theme("light")
     browser.driver.get(f"{made.url}/play?{policy}")
     browser.click("form button", "Play")
-    browser.click(".choice", "raise")
+    browser.click(".choice", "check")
     browser.until(lambda: browser.all(".decisions li"), "a decision")
     if browser.all(".choice"):
         browser.keys("h")
         browser.see(".choice small", "%")
-    picture(browser, "docs-play")
+    picture(browser, "play", "COUNTERPLAY_DOCS")
 
 
-def picture(browser, name):
-    """Keep a screenshot, if there is a folder for them."""
-    folder = os.environ.get("COUNTERPLAY_SCREENSHOTS")
+def picture(browser, name, place="COUNTERPLAY_SCREENSHOTS"):
+    """Keep a screenshot, if the environment names a folder for them."""
+    folder = os.environ.get(place)
     if folder:
         Path(folder).mkdir(parents=True, exist_ok=True)
         browser.driver.save_screenshot(str(Path(folder) / f"{name}.png"))

@@ -12,9 +12,9 @@ from counterplay.studio.exploring import check_node, replay
 from counterplay.studio.sources import Analysis
 from counterplay.tree.measuring import subtree_sizes
 
-MARKS = 80  # nodes and fans
+MARKS = 48  # nodes and fans
 CHILDREN = 12  # of one node that are drawn
-ANCESTORS = 6  # above the node that are drawn
+ANCESTORS = 3  # above the node that are drawn
 BUCKETS = 1_000  # rectangles of an overview
 
 

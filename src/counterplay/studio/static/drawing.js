@@ -3,7 +3,8 @@
 import { save } from "./api.js";
 import { html, Problem, useAnswer, useEffect, useRef, useState, count, percent, short, hue } from "./ui.js";
 
-const WIDE = 150, HIGH = 30;
+const WIDE = 165, HIGH = 26;
+const SMALLEST = 1.45;  // units a pixel: what needs more is shown in part, so that names can be read
 const colour = player => (player === -1 ? "var(--muted)" : player === -2 ? "var(--ink)" : hue(player));
 
 export function Drawing({ base, node, to }) {
@@ -22,9 +23,10 @@ export function Drawing({ base, node, to }) {
   const X = mark => mark.x * WIDE, Y = mark => mark.y * HIGH;
   const here = at.get(data.here) || marks[0];
   const size = svg.current?.getBoundingClientRect() || { width: 640, height: 500 };
-  const close = { x: X(here) - WIDE, y: Y(here) - size.height / 2, w: size.width || 640, h: size.height || 500 };
-  const whole = { x: -20, y: -20, w: Math.max(width, 400), h: Math.max(height, 200) };
-  const box = view || (height <= close.h && width <= close.w ? { ...close, x: -20, y: (height - 40 - close.h) / 2 } : close);
+  const k = Math.max(width / (size.width || 640), height / (size.height || 500));
+  const whole = { x: -30, y: -24, w: width + 30, h: height };
+  const close = { x: X(here) - WIDE, y: Y(here) - 0.6 * size.height, w: 1.2 * (size.width || 640), h: 1.2 * (size.height || 500) };
+  const box = view || (k <= SMALLEST ? whole : close);
   const edges = marks.filter(mark => mark.parent !== undefined).map(mark => { const up = at.get(mark.parent); return `M${X(up)} ${Y(up)}C${X(up) + 60} ${Y(up)} ${X(mark) - 60} ${Y(mark)} ${X(mark)} ${Y(mark)}`; }).join("");
   const groups = new Map();
   for (const mark of at.values()) if (mark.infoset >= 0) groups.set(mark.infoset, [...(groups.get(mark.infoset) || []), mark]);

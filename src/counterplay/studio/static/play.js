@@ -107,8 +107,8 @@ const opponent = policy => (policy.startsWith("run:") ? ` --policy runs/${policy
 
 function Loss({ one }) {
   if (one.loss === null) return html`<span class="muted">not judged</span>`;
-  if (one.loss < 5e-4) return html`<span class="good">nothing lost</span>`;
-  return html`<span class="lost" title=${one.loss}>lost ${short(one.loss)}; ${one.best} was better</span>`;
+  if (one.loss < 1e-9) return html`<span class="good">nothing lost</span>`;
+  return html`<span class=${one.loss < 1e-3 ? "muted" : "lost"} title=${one.loss}>lost ${short(one.loss)}; ${one.best} was better</span>`;
 }
 
 function Result({ state, next, busy }) {

@@ -20,7 +20,7 @@ export function short(x, digits = 3) {
   if (x === 0) return "0";
   const size = Math.abs(x);
   if (size >= 1e15) return x.toExponential(1);
-  if (size >= 1e5) return Math.round(x).toLocaleString("en");
+  if (size >= 1000) return Math.round(x).toLocaleString("en").replace("-", "−");
   if (size < 1e-3) {
     const [mantissa, power] = x.toExponential(digits - 1).split("e");
     return `${mantissa.replace("-", "−")}·10${superscript(Number(power))}`;
