@@ -12,6 +12,7 @@ import pytest
 import counterplay as cp
 from counterplay.experiment import run
 from counterplay.experiment.process import status
+from counterplay.studio.server import opening_file
 from tests.experiment.conftest import config
 from tests.studio.browser import Browser, Keys
 from tests.studio.conftest import Studio, until
@@ -182,6 +183,17 @@ def test_without_the_token(browser, fresh):
     browser.see("input").send_keys(f"{made.url}/#token={made.token}")
     browser.click("form button", "Enter")
     browser.see("h1", "No runs yet")
+
+
+def test_opened_by_the_command(browser, fresh, monkeypatch):
+    """The file that the command lets a browser open leads to the page, and holds the token."""
+    made = fresh()
+    monkeypatch.setenv("XDG_STATE_HOME", str(made.state))
+    file = opening_file(made.url, made.token)
+    assert file.stat().st_mode & 0o777 == 0o600
+    browser.driver.get(file.as_uri())
+    browser.see("h1", "No runs yet")
+    assert browser.driver.current_url == f"{made.url}/"
 
 
 def test_eight_tabs(browser, studio):
