@@ -95,6 +95,7 @@ SOURCES = {  # games from elsewhere, by what the whole spec looks like
     r".*\.py": "counterplay.interop.own_game:load",
 }
 EXTRAS = {  # package -> what installs it
+    "filelock": "deep",
     "jax": "deep",
     "jaxlib": "deep",
     "optax": "deep",

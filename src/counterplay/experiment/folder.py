@@ -314,12 +314,6 @@ def policy_names(records: Iterable[Record]) -> list[str]:
     return list(dict.fromkeys(key for r in records for key in r if key not in ("step", "seconds")))
 
 
-def main_policy(records: Iterable[Record]) -> str:
-    """The policy that tables judge a run by: the average, or the first one there is."""
-    names = policy_names(records)
-    return "average" if "average" in names else names[0]
-
-
 def read_config(folder: Path) -> Config:
     """The config of a run."""
     return load_config(folder / CONFIG)

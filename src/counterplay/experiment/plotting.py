@@ -61,13 +61,13 @@ def plot(
 
 
 def _shown(groups: Sequence[Group], policies: Sequence[str]) -> list[str]:
-    """The policies to draw, the average first."""
+    """The policies to draw, those with a guarantee first."""
     there = list(dict.fromkeys(name for group in groups for name in group.policies))
     for name in policies:
         if name not in there:
             raise ConfigError(f"no run has a policy {name!r}; there is {', '.join(there)}")
-    chosen = dict.fromkeys(policies or there)
-    return sorted(chosen, key=lambda name: name != "average")
+    firsts = {group.policies[0] for group in groups}
+    return sorted(dict.fromkeys(policies or there), key=lambda name: name not in firsts)
 
 
 def _lines(

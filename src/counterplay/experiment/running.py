@@ -90,7 +90,7 @@ class Run:
         """The least exploitability so far, of the policy with the guarantee."""
         if not self.records or self.config.arena == "rules":
             return None
-        name = files.main_policy(self.records[:1])
+        name = files.policy_names(self.records[:1])[0]
         while self.judged < len(self.records):
             self.least = min(self.least, self.records[self.judged][name])
             self.judged += 1

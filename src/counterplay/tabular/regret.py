@@ -22,7 +22,8 @@ from counterplay.arena import Floats, SequenceArena
 from counterplay.kernels import sweeps
 from counterplay.kernels.threads import even_parts, run_parts
 from counterplay.policy import Policy, normalised_policy, uniform_policy
-from counterplay.tree import SequenceForm, Tree, forgets, once_per_tree
+from counterplay.tabular import merging
+from counterplay.tree import Tree, forgets
 
 
 @dataclass
@@ -51,7 +52,8 @@ class RegretMinimiser:
     def policies(self, arena: SequenceArena, memory: RegretMemory) -> dict[str, Policy]:
         """The averages, the one with the guarantee first, and the last iterate.
 
-        That also stands in for an average where its weights are lost to underflow.
+        That also stands in for an average where nothing has weight: its iterations were left out,
+        or their weights are lost to underflow.
         """
         now, sums = memory.policy[:-1], zip(self.averages, memory.policy_sum, strict=True)
         found = {name: normalised_policy(arena, total[:-1], now) for name, total in sums}
@@ -168,12 +170,9 @@ def learn(
     weight: Floats,
 ) -> None:
     """Add the policy to its sum and the instant regrets to the regrets."""
-    instant: Any = memory.cf_value
-    reach: Any = memory.reach
-    if forgets(arena):  # what the histories of merged infosets say is added up
-        size = arena.num_sequences + 1
-        instant = np.bincount(arena.merged, instant[:-1], size)
-        reach = np.bincount(arena.merged, reach[:-1] * arena.histories, size)
+    instant, reach = memory.cf_value, memory.reach
+    if forgets(arena):
+        instant, reach = merging.added_up(arena, instant, reach)
 
     def update(start: int, end: int) -> None:
         sweeps.add_average(start, end, weight, reach, memory.policy_sum)
@@ -187,25 +186,11 @@ def learn(
 def settle(arena: SequenceArena, memory: RegretMemory, learner: LocalLearner, player: int) -> None:
     """Scale the player's new policy and set its `reach`."""
     form, policy, reach = arena.form, memory.policy, memory.reach
-    if not forgets(arena):
-        for parts in arena.levels(player, arena.workers):
-            run_parts(lambda a, b: learner.settle(form, a, b, policy, reach), parts)
+    if forgets(arena):
+        merging.settle(arena, player, learner.settle, policy, reach)
         return
-    alone = _shallow(arena)
-    first, last = alone.player_infoset[player : player + 2].tolist()
-    learner.settle(alone, first, last, policy, np.ones_like(policy))
-    first, last = form.player_infoset[player : player + 2].tolist()
-    sweeps.forward(form, first, last, form_policy(arena, memory), reach)
-
-
-@once_per_tree
-def _shallow(tree: Tree) -> SequenceForm:
-    """The game's own infosets with nothing above them, for kernels that scale a policy."""
-    return tree.form._replace(
-        offset=tree.offset.astype(np.uint32),
-        parent=np.full(tree.num_infosets, tree.num_sequences, np.uint32),
-        player_infoset=tree.player_infoset,
-    )
+    for parts in arena.levels(player, arena.workers):
+        run_parts(lambda a, b: learner.settle(form, a, b, policy, reach), parts)
 
 
 def form_policy(arena: SequenceArena, memory: RegretMemory) -> Floats:
