@@ -40,7 +40,7 @@ def test_a_run_that_finishes(tmp_path):
     found = status(made.folder)
     assert (found.state, found.problem) == ("finished", "")
     assert found.heartbeat["step"] == found.process["ended"]["step"] == 200
-    assert found.heartbeat["best"] == min(r["average"] for r in load_metrics(made.folder))
+    assert found.heartbeat["best"] == min(r["linear_average"] for r in load_metrics(made.folder))
     assert found.process["pid"] == os.getpid()
 
 

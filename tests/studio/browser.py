@@ -20,7 +20,7 @@ from selenium.webdriver.common.keys import Keys
 from tests.conftest import NO_BROWSER
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-PATIENCE = 60.0
+PATIENCE = 120.0  # seconds; machines may be busy
 FLEETING = (
     StaleElementReferenceException,
     ElementClickInterceptedException,

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -209,7 +213,7 @@ def test_what_cannot_be_asked(leduc_desk, call, problem):
 
 def test_over_the_wire(studio):
     """A run's policy from its checkpoint; faults in words; a desk that is ended."""
-    run = "run:kuhn/20260101T000000Z@average"
+    run = "run:kuhn/20260101T000000Z@linear_average"
     found = studio.get(f"/api/explore/view?policy={run}&node=4")
     assert found["facts"]["policies"] == ["linear_average", "average", "current"]
     assert found["facts"]["step"] == 2000
@@ -221,6 +225,23 @@ def test_over_the_wire(studio):
     assert code == 409 and "choose smaller parameters" in found["error"]["message"]
     assert studio.ask("DELETE", "/api/desk?game=kuhn_poker")[0] == 200
     assert studio.get(f"/api/explore/view?policy={run}&node=4")["node"] == 4
+
+
+def test_a_desk_that_is_killed(fresh):
+    """Whoever waits is told; whoever asks again gets an answer from a new one."""
+    made = fresh()
+    assert made.get("/api/explore/view?game=kuhn_poker")["node"] == 0
+    listed = Path(f"/proc/{made.process.pid}/task/{made.process.pid}/children")
+    assert len(listed.read_text().split()) == 1
+    made.raw("GET", "/api/explore/view?game=liars_dice", made.headers)  # another is at work now
+    for child in map(int, listed.read_text().split()):
+        os.kill(child, signal.SIGKILL)
+    found = made.ask("GET", "/api/explore/view?game=kuhn_poker")
+    if found[0] == 503:
+        assert "try again" in found[1]["error"]["message"]
+        found = made.ask("GET", "/api/explore/view?game=kuhn_poker")
+    assert found[0] == 200 and found[1]["facts"]["nodes"] == 58
+    assert made.process.poll() is None
 
 
 def test_games_of_ones_own(studio):
@@ -246,9 +267,6 @@ def test_games_of_ones_own(studio):
 
 
 def _efg(game):
-    import tempfile
-    from pathlib import Path
-
     with tempfile.TemporaryDirectory() as folder:
         cp.save_game(game, Path(folder) / "game.efg")
         return (Path(folder) / "game.efg").read_text()
