@@ -14,7 +14,7 @@ from counterplay.arena import Floats, SequenceArena
 from counterplay.errors import ConfigError
 from counterplay.kernels import nodes, sweeps
 from counterplay.policy import Policy, same_infosets
-from counterplay.tree import Tree, forgets, row_lengths
+from counterplay.tree import SequenceForm, Tree, forgets, row_lengths
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,13 @@ class Responses(NamedTuple):
 
 
 def judge(tree: SequenceArena, policy: Policy) -> Judgement:
-    """Expected values and best-response values of all players at once."""
+    """Expected values and best-response values of all players at once.
+
+    What is no policy of its own, such as a device that correlates the players, says itself how it
+    is judged, by `judged(arena)`.
+    """
+    if not isinstance(policy, Policy) and hasattr(policy, "judged"):
+        return policy.judged(tree)
     return Judgement(*respond(tree, recall_probabilities(tree, policy))[:2])
 
 
@@ -89,7 +95,7 @@ def respond(arena: SequenceArena, probabilities: Floats) -> Responses:
     reach, cf_value, response = np.ones(size), np.zeros(size), np.zeros(size)
     tiny = arena.form_rounding if forgets(arena) else arena.rounding
     found = Responses(np.zeros(arena.num_players), np.zeros(arena.num_players), response)
-    if isinstance(arena, Tree):  # all of it in one compiled call
+    if isinstance(form, SequenceForm):  # all of it in one compiled call
         sweeps.judge(form, tiny, probabilities, reach, cf_value, response, *found[:2])
         return found
     sweeps.forward(form, 0, form.parent.size, probabilities, reach)
@@ -113,6 +119,12 @@ def mistakes(tree: Tree, policy: Policy) -> Mistakes:
 
     Going down the player's own tree, the gains add up to the value of the best response less that
     of the policy (the performance difference lemma, Kakade and Langford, 2002).
+
+    >>> import counterplay as cp
+    >>> tree = cp.build_tree("kuhn_poker")
+    >>> found = cp.mistakes(tree, cp.uniform_policy(tree))
+    >>> tree.key(found.gain.argmax()), round(float(found.gain.sum()), 6)
+    ('2b', 0.916667)
     """
     probabilities = recall_probabilities(tree, policy)
     form, size = tree.form, int(tree.form.offset[-1]) + 1
@@ -148,12 +160,25 @@ def nash_conv(tree: SequenceArena, policy: Policy) -> float:
 
 
 def exploitability(tree: SequenceArena, policy: Policy) -> float:
-    """NashConv divided by the number of players."""
+    """NashConv divided by the number of players.
+
+    >>> import counterplay as cp
+    >>> tree = cp.build_tree("kuhn_poker")
+    >>> round(cp.exploitability(tree, cp.uniform_policy(tree)), 6)
+    0.458333
+    """
     return judge(tree, policy).exploitability
 
 
 def best_response(tree: SequenceArena, policy: Policy, player: int) -> BestResponse:
-    """The best response of `player` to the others, and what it earns."""
+    """The best response of `player` to the others, and what it earns.
+
+    >>> import counterplay as cp
+    >>> tree = cp.build_tree("kuhn_poker")
+    >>> answer = cp.best_response(tree, cp.uniform_policy(tree), player=0)
+    >>> answer.value, answer.policy["0"]
+    (0.5, {'pass': 0.0, 'bet': 1.0})
+    """
     if not 0 <= player < tree.num_players:
         raise ConfigError(f"player is {player}, must be from 0 to {tree.num_players - 1}")
     probabilities = recall_probabilities(tree, policy).copy()

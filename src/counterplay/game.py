@@ -181,6 +181,10 @@ def check_game(
 
     Raises:
         GameError: the first violation found, with the history that leads to it.
+
+    >>> import counterplay as cp
+    >>> cp.check_game(cp.load_game("kuhn_poker")).num_terminals
+    30
     """
     return _Check(game, max_nodes, max_history, imperfect_recall).run()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -62,6 +62,11 @@ class Policy:
 
         Actions that a row leaves out are never played; at infosets without a row it plays as
         `otherwise`, which is uniform play if not given.
+
+        >>> import counterplay as cp
+        >>> tree = cp.build_tree("kuhn_poker")
+        >>> cp.Policy.from_dict(tree, {"2b": {"bet": 1.0}})["2b"]
+        {'pass': 0.0, 'bet': 1.0}
         """
         values = (otherwise or uniform_policy(tree)).probabilities.copy()
         for key, row in rows.items():
@@ -174,6 +179,24 @@ def normalised_policy(
         otherwise = 1.0 / np.repeat(counts, counts)
     scale = 1.0 / np.where(sums > SMALLEST, sums, 1.0)
     return Policy(tree, np.where(sums > SMALLEST, weights * scale, otherwise))
+
+
+class Policies(Mapping[str, Policy]):
+    """Policies by name, each made when it is first asked for: most are judged by one alone."""
+
+    def __init__(self, makers: Mapping[str, Callable[[], Policy]]):
+        self.makers, self.made = makers, dict[str, Policy]()
+
+    def __getitem__(self, name: str) -> Policy:
+        if name not in self.made:
+            self.made[name] = self.makers[name]()
+        return self.made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.makers)
+
+    def __len__(self) -> int:
+        return len(self.makers)
 
 
 def tree_of(policy: Policy) -> Tree:

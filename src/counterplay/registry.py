@@ -32,6 +32,8 @@ GAMES = {
 }
 
 ALGORITHMS = {
+    "alpha_psro": "counterplay.population.alpha_psro:AlphaPSRO",
+    "anytime_psro": "counterplay.population.anytime_psro:AnytimePSRO",
     "average_strategy_sampling": (
         "counterplay.tabular.average_strategy_sampling:AverageStrategySampling"
     ),
@@ -43,19 +45,26 @@ ALGORITHMS = {
     "chance_sampling": "counterplay.tabular.chance_sampling:ChanceSampling",
     "dcfr": "counterplay.tabular.dcfr:DCFR",
     "deep_hedge": "counterplay.deep.deep_hedge:DeepHedge",
+    "double_oracle": "counterplay.population.double_oracle:DoubleOracle",
     "external_sampling": "counterplay.tabular.external_sampling:ExternalSampling",
     "fsp": "counterplay.tabular.fsp:FSP",
+    "jpsro": "counterplay.population.jpsro:JPSRO",
     "linear_cfr": "counterplay.tabular.linear_cfr:LinearCFR",
     "mmd": "counterplay.tabular.mmd:MMD",
     "online_outcome_sampling": "counterplay.tabular.online_outcome_sampling:OnlineOutcomeSampling",
     "outcome_sampling": "counterplay.tabular.outcome_sampling:OutcomeSampling",
+    "p2sro": "counterplay.population.p2sro:P2SRO",
     "pcfr_plus": "counterplay.tabular.pcfr_plus:PCFRPlus",
     "pdcfr_plus": "counterplay.tabular.pdcfr_plus:PDCFRPlus",
     "probing": "counterplay.tabular.probing:Probing",
+    "psro": "counterplay.population.psro:PSRO",
+    "rectified_psro": "counterplay.population.rectified_psro:RectifiedPSRO",
     "sequence_form_lp": "counterplay.tabular.sequence_form_lp:SequenceFormLP",
+    "sp_psro": "counterplay.population.sp_psro:SPPSRO",
     "table_lookup_fsp": "counterplay.tabular.table_lookup_fsp:TableLookupFSP",
     "vr_mccfr": "counterplay.tabular.vr_mccfr:VRMCCFR",
     "vr_mccfr_plus": "counterplay.tabular.vr_mccfr_plus:VRMCCFRPlus",
+    "xdo": "counterplay.population.xdo:XDO",
     "xfp": "counterplay.tabular.xfp:XFP",
 }
 
@@ -90,7 +99,7 @@ LISTED = ("game", "algorithm")  # by a command of their own
 
 SOURCES = {  # games from elsewhere, by what the whole spec looks like
     r"openspiel:.*": "counterplay.interop.openspiel:load",
-    r".*\.(efg|nfg|json)": "counterplay.interop.files:load",
+    r".*\.(efg|nfg|json|csv)": "counterplay.interop.files:load",
     r"[^()]+:[A-Za-z_]\w*\s*(\(.*\))?": "counterplay.interop.own_game:load",
     r".*\.py": "counterplay.interop.own_game:load",
 }
@@ -111,9 +120,13 @@ OWN_GAMES: dict[type, str] = {}  # classes loaded from files, and where they wer
 def load_game(spec: str, **parameters: Any) -> Game:
     """The game of that name, such as `leduc_poker` or `kuhn_poker(players=3)`.
 
-    Also games from elsewhere: `openspiel:leduc_poker`; the name of an `.efg`, `.nfg` or `.json`
-    file; a class of one's own as `path/to/file.py:Class` or `package.module:Class`, with parameters
-    as above. The last runs the code of that file.
+    Also games from elsewhere: `openspiel:leduc_poker`; an `.efg`, `.nfg`, `.json` or `.csv` file; a
+    class of one's own as `path/to/file.py:Class` or `package.module:Class`, with parameters as
+    above. The last runs the code of that file.
+
+    >>> import counterplay as cp
+    >>> cp.load_game("kuhn_poker", players=3)
+    KuhnPoker(players=3, num_cards=0)
     """
     spec = spec.strip()
     for pattern in SOURCES:
@@ -177,8 +190,14 @@ def spec_of(thing: Any) -> str:
     if not is_dataclass(thing):
         return name
     values = [(f.name, getattr(thing, f.name), f.default) for f in fields(thing)]
-    text = ",".join(f"{key}={value!r}" for key, value, default in values if value != default)
+    text = ",".join(f"{key}={_word(value)}" for key, value, default in values if value != default)
     return f"{name}({text})" if text else name
+
+
+def _word(value: Any) -> str:
+    """A literal as it is; of anything else only what kind of thing it is."""
+    literal = isinstance(value, (bool, int, float, str, tuple, list, dict, type(None)))
+    return repr(value) if literal else f"<{type(value).__name__}>"
 
 
 def spec_name(thing: Any) -> str:

@@ -53,20 +53,30 @@ def print_json(value: object) -> None:
     print(json.dumps(value, indent=2))
 
 
+def print_json_line(value: object) -> None:
+    """Print a value as one line of JSON, at once: for records while they come."""
+    print(json.dumps(value), flush=True)
+
+
 def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print columns: wrapped to fit a terminal, one line per row anywhere else."""
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.table import Table
 
-        table = Table(*header, box=None, pad_edge=False, padding=(0, 2, 0, 0))
-        for row in rows:
-            table.add_row(*row)
+        lines = [list(row) for row in rows]
+        widths = [max(map(len, column)) for column in zip(header, *lines, strict=True)]
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        for name, width in zip(header, widths, strict=True):
+            whole = width < max(widths)  # numbers and names stay in one piece; long texts fold
+            table.add_column(name, no_wrap=whole, min_width=width if whole else 0, overflow="fold")
+        for cells in lines:
+            table.add_row(*cells)
         Console(markup=False, highlight=False).print(table)
         return
-    lines = [header, *rows]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
+    all_lines = [header, *rows]
+    widths = [max(map(len, column)) for column in zip(*all_lines, strict=True)]
+    for line in all_lines:
         cells = [cell.ljust(width) for cell, width in zip(line, widths, strict=True)]
         print("  ".join(cells).rstrip())
 
@@ -147,3 +157,11 @@ def write_outputs(policy: Policy | SampledPolicy, save: Path | None, export: Pat
     for path in (save, export):
         if path:
             print(f"wrote {path}", file=sys.stderr)
+
+
+def say_what_networks_see(algorithm: Any, game: Any) -> None:
+    """A line on stderr where networks must do without observations of the game's own."""
+    from counterplay.observing import note
+
+    if algorithm.needs == "deep" and (line := note(game)):
+        print(line, file=sys.stderr)

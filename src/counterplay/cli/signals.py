@@ -33,29 +33,43 @@ def terminate_as_interrupt() -> Iterator[None]:
 
 
 @contextmanager
-def first_signal(quiet: bool = False) -> Iterator[Callable[[], bool]]:
+def first_signal() -> Iterator[Callable[[], bool]]:
     """A function that says whether a signal has come; the second one raises KeyboardInterrupt.
 
-    The first one is acknowledged on stderr as soon as it comes, unless `quiet`.
+    The first one is acknowledged on stderr as soon as it comes, even if compiled code keeps Python
+    from handling it; the second then ends the process.
     """
     came = False
+    acknowledge = _Once()
 
     def handle(number: int, frame: object) -> None:
         nonlocal came
         if came:
             raise KeyboardInterrupt
         came = True
+        acknowledge()
 
     if threading.current_thread() is not threading.main_thread():  # only that one gets signals
         yield lambda: False
         return
-    with _handled(handle, signal.SIGINT, signal.SIGTERM), _second_signal_ends(quiet):
+    with _handled(handle, signal.SIGINT, signal.SIGTERM), _watched(acknowledge):
         yield lambda: came
 
 
+class _Once:
+    """Says that the signal has come, whoever notices it first."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+    def __call__(self) -> None:
+        if self.lock.acquire(blocking=False):  # and never released
+            os.write(2, f"{CLEAR_LINE if sys.stderr.isatty() else ''}{STOPPING}".encode())
+
+
 @contextmanager
-def _second_signal_ends(quiet: bool) -> Iterator[None]:
-    """End the process at the second signal even if compiled code keeps Python from handling it."""
+def _watched(acknowledge: Callable[[], None]) -> Iterator[None]:
+    """Look out for signals from a thread, in case that compiled code keeps Python busy."""
     ours, theirs = socket.socketpair()
     theirs.setblocking(False)
     left = threading.Event()
@@ -64,8 +78,7 @@ def _second_signal_ends(quiet: bool) -> Iterator[None]:
         with ours:
             if not ours.recv(1):
                 return
-            if not quiet:  # at once, even if compiled code keeps Python from handling it
-                os.write(2, f"{CLEAR_LINE if sys.stderr.isatty() else ''}{STOPPING}".encode())
+            acknowledge()
             if ours.recv(1) and not left.wait(GRACE):
                 if sys.stderr.isatty():
                     os.write(2, SHOW_CURSOR.encode())

@@ -16,8 +16,9 @@ from counterplay.cli.common import (
     SeedOption,
     check_outputs,
     complete_algorithms,
-    print_json,
+    print_json_line,
     readable_bytes,
+    say_what_networks_see,
     write_outputs,
 )
 from counterplay.cli.signals import first_signal
@@ -69,7 +70,8 @@ def solve(
 ) -> None:
     """Solve a game, printing exact exploitability as it falls.
 
-    Ctrl-C ends the run early: the best policy so far is reported and written. Twice aborts.
+    Ctrl-C ends the run early: the best policy so far is reported and written. Twice aborts. With
+    --json, every record is a line as soon as it is there, and the last line is the result.
     """
     from counterplay.cli.progress import build
     from counterplay.evaluate import judge
@@ -84,6 +86,7 @@ def solve(
     set_num_threads(threads)
     if sampled and buckets:
         raise ConfigError("--abstraction needs a tree, which --sampled never builds")
+    say_what_networks_see(method, rules)
     arena: Any = SampledGame(rules) if sampled else build(rules)
     runner = method if buckets is None else _abstracted(arena, buckets, method)
     result = _run(arena, runner, table=not json, iterations=iterations, seed=seed, target=target)
@@ -91,7 +94,9 @@ def solve(
     judgement = None if sampled else judge(arena, policy)
     if json:
         facts = _as_json(arena, method, result, judgement)
-        print_json(facts | ({"abstraction": spec_of(buckets)} if buckets else {}))
+        print_json_line(facts | ({"abstraction": spec_of(buckets)} if buckets else {}))
+    if ending := getattr(result.memory, "ending", ""):
+        print(ending, file=sys.stderr)
     print(_summary(result, judgement), file=sys.stderr)
     write_outputs(policy, save, export)
     if result.stopped:
@@ -126,6 +131,8 @@ def _run(arena: Any, method: Any, table: bool, iterations: int, **options: Any) 
     def report(record: Record) -> None:
         nonlocal note
         note = f"exploitability {record.exploitability:.2e}" if record.exact else ""
+        if not table:
+            print_json_line(_row(record))
         if table and record.iteration == 1:
             columns = ["exploitability"] if record.exact else record.measured
             bar.print("  ".join(["iteration", *columns]))
@@ -183,7 +190,6 @@ def _as_json(
         "algorithm": spec_of(method),
         "iterations": result.iterations,
         "seconds": result.seconds,
-        "records": [_row(record) for record in result.records],
         "stopped": result.stopped,
     }
     if judgement is None:

@@ -29,6 +29,7 @@ from counterplay.experiment.checkpoint import (
 )
 from counterplay.experiment.config import Config, load_config
 from counterplay.experiment.folder import Metrics, Record, load_metrics
+from counterplay.experiment.population import write_population
 from counterplay.experiment.process import CHECKPOINT, STOP, Pulse, noted, withdraw
 from counterplay.game import Game
 from counterplay.memory import ailment, layout, misfit
@@ -52,7 +53,7 @@ class RunResult:
     step: int
     seconds: float  # spent in the algorithm
     records: tuple[Record, ...] = field(repr=False)
-    policies: dict[str, Policy] = field(repr=False)
+    policies: Mapping[str, Policy] = field(repr=False)
     memory: Any = field(repr=False)
     stopped: bool = False  # by `stop`, before the end
 
@@ -136,6 +137,7 @@ class Run:
                     report(record)
 
             stopped = self._loop(metrics, pulse, note, tick or (lambda step: None), stop)
+            write_population(self.folder, self.course.arena, self.course.memory)
             result = self._result(stopped)
             self._beat(pulse, force=True)
             pulse.end("stopped" if stopped else "finished", self.step)

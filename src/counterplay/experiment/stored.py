@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from glob import has_magic
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ CHOICE = "@"  # before the name of one of a run's policies
 
 def load_policies(
     source: str | Path, game: str | None = None, *, build: Build = build_tree
-) -> dict[str, Any]:
+) -> Mapping[str, Any]:
     """The policies that a source keeps, by name; the first carries the guarantee.
 
     Args:

@@ -66,6 +66,11 @@ def infoset_rows(
         patterns: with `*`, `?` and `[...]`; all infosets if there is none.
         player: only this player's.
         sort: by `loss`, by `reach`, or by `key`, which is the game's own order.
+
+    >>> import counterplay as cp
+    >>> rows = cp.infoset_rows(cp.uniform_policy(cp.build_tree("kuhn_poker")), ["2*"], player=1)
+    >>> [(row.key, round(row.loss, 4)) for row in rows]
+    [('2b', 0.25), ('2p', 0.0417)]
     """
     tree = tree_of(policy)
     if sort not in SORTS:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from counterplay.game import CHANCE, TERMINAL
@@ -26,15 +28,16 @@ class Marks(NamedTuple):
     branch: str = "├─ "
     last: str = "└─ "
     down: str = "│  "
+    dot: str = "•"
 
 
-ASCII = Marks(PLAIN, "#", " ", "|- ", "`- ", "|  ")
+ASCII = Marks(PLAIN, "#", " ", "|- ", "`- ", "|  ", "*")
 
 
 def marks_for(encoding: str | None) -> Marks:
     """The best characters that can be written in an encoding."""
     try:
-        (FILLS + "├└│▏").encode(encoding or "ascii")
+        (FILLS + "├└│▏•").encode(encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
         return ASCII
     return Marks()
@@ -167,3 +170,30 @@ class _Names:
         if player == CHANCE:
             return "chance"
         return f"player {player} [{tree.key(int(tree.infoset[node]))}]"
+
+
+def curve(
+    points: Sequence[tuple[float, float]], marks: Marks, width: int = 60, height: int = 12
+) -> list[str]:
+    """Positive points on two log axes, as lines of text; nothing if there are fewer than two."""
+    logs = [(math.log10(x), math.log10(y)) for x, y in points if x > 0.0 and y > 0.0]
+    if len(logs) < 2:
+        return []
+    left, right = logs[0][0], logs[-1][0]
+    low, high = math.floor(min(y for _, y in logs)), math.ceil(max(y for _, y in logs))
+    steps = max(high - low, 1)
+    rows = [[" "] * width for _ in range(height)]
+    for (x, y), (to_x, to_y) in pairwise(logs):
+        for part in range(width + 1):
+            at = part / width
+            across = (x + at * (to_x - x) - left) / max(right - left, 1e-9)
+            down = (high - y - at * (to_y - y)) / steps
+            rows[round(down * (height - 1))][round(across * (width - 1))] = marks.dot
+    lines = []
+    for number, row in enumerate(rows):
+        power = high - number * steps / (height - 1)
+        nearest = round(power)
+        label = f"1e{nearest:+03d}" if abs(power - nearest) <= steps / (height - 1) / 2 else ""
+        lines.append(f"{label:>6} {marks.down[0]}{''.join(row)}".rstrip())
+    first, last = f"{points[0][0]:,.0f}", f"{points[-1][0]:,.0f}"
+    return [*lines, f"{'':8}{first}{last:>{width - len(first)}}"]

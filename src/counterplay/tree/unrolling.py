@@ -56,6 +56,10 @@ def build_tree(
     Raises:
         GameError: the rules break the protocol; the message names the history.
         RunError: the tree would not fit into memory.
+
+    >>> import counterplay as cp
+    >>> cp.build_tree("kuhn_poker")
+    Tree(kuhn_poker: 58 nodes, 12 infosets, 2 players)
     """
     if isinstance(game, Tree):
         return game
@@ -80,9 +84,8 @@ class _Walk(Parts):
     def __init__(self, game: Game, memory_limit: int | None, progress: Progress | None):
         if isinstance(game, type):
             raise GameError(f"{game.__name__} is a class: write {game.__name__}()")
-        if not isinstance(game, Game):
-            lacks = next((name for name in METHODS if not hasattr(game, name)), "methods")
-            raise GameError(f"{type(game).__name__} is no game: it lacks {lacks}")
+        if not hasattr(game, METHODS[0]):
+            raise GameError(f"{type(game).__name__} is no game: it lacks {METHODS[0]}")
         super().__init__(spec_of(game), game.num_players, game)
         self.progress = progress
         self.memory_limit = memory_limit or int(0.8 * available_memory())
