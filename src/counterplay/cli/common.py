@@ -157,3 +157,11 @@ def write_outputs(policy: Policy | SampledPolicy, save: Path | None, export: Pat
     for path in (save, export):
         if path:
             print(f"wrote {path}", file=sys.stderr)
+
+
+def say_what_networks_see(algorithm: Any, game: Any) -> None:
+    """A line on stderr where networks must do without observations of the game's own."""
+    from counterplay.observing import note
+
+    if algorithm.needs == "deep" and (line := note(game)):
+        print(line, file=sys.stderr)

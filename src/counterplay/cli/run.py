@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from counterplay.cli.common import JsonOption, print_json_line, readable_seconds
+from counterplay.cli.common import (
+    JsonOption,
+    print_json_line,
+    readable_seconds,
+    say_what_networks_see,
+)
 from counterplay.cli.signals import first_signal
 from counterplay.errors import ConfigError
 
@@ -75,6 +80,7 @@ def run(
 def follow(run: Run, tensorboard: bool, json: bool) -> None:
     """Let a run go on to its end, printing records and progress."""
     print(f"running {run.folder}", file=sys.stderr)
+    say_what_networks_see(run.config.algorithm, run.config.game)
     if run.note:
         print(run.note, file=sys.stderr)
     with _Follower(run, table=not json) as follower, first_signal() as stop:
