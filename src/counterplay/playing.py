@@ -92,14 +92,14 @@ def play_episode(
         given = f"{len(contestants)} contestants for {game.num_players} seats"
         raise ConfigError(f"{given} of {spec_of(game)}; give one for each")
     draw = Draws(seed, number)
-    seated = [_seated(contestant, draw(seat)) for seat, contestant in enumerate(contestants)]
-    steps, state = play_on(game, game.initial_state(), seated, draw)
+    seats = [seated(contestant, draw(seat)) for seat, contestant in enumerate(contestants)]
+    steps, state = play_on(game, game.initial_state(), seats, draw)
     certain = all(sum(p > 0.0 for p in step.odds) == 1 for step in steps)
-    repeats = certain and all(now is was for now, was in zip(seated, contestants, strict=True))
+    repeats = certain and all(now is was for now, was in zip(seats, contestants, strict=True))
     return Episode(steps, game.utilities(state), state, repeats)
 
 
-def _seated(contestant: Contestant, number: float) -> Contestant:
+def seated(contestant: Contestant, number: float) -> Contestant:
     """The contestant for one episode, whose own randomness comes from a number in [0, 1)."""
     if not hasattr(contestant, "odds"):
         name, advice = type(contestant).__name__, "a searcher plays as SearchPolicy(game, searcher)"
@@ -120,10 +120,10 @@ def play_on(
             outcomes = game.chance_outcomes(state)
             actions, odds = [action for action, _ in outcomes], [p for _, p in outcomes]
         else:
-            seated = seats[player]
-            if seated is None:
+            contestant = seats[player]
+            if contestant is None:
                 break
-            actions, odds = game.actions(state), seated.odds(state, player)
+            actions, odds = game.actions(state), contestant.odds(state, player)
         if len(odds) != len(actions) or not abs(sum(odds) - 1.0) <= 1e-6 or min(odds) < 0.0:
             name = "chance" if player == CHANCE else type(seats[player]).__name__
             problem = f"{name} answers {list(odds)}, not probabilities of {list(actions)}"

@@ -212,15 +212,15 @@ def spec_of(thing: Any) -> str:
     return f"{name}({text})" if text else name
 
 
+def spec_name(thing: Any) -> str:
+    """The name without its parameters, for messages."""
+    return _name_of(type(thing))
+
+
 def _word(value: Any) -> str:
     """A literal as it is; of anything else only what kind of thing it is."""
     literal = isinstance(value, (bool, int, float, str, tuple, list, dict, type(None)))
     return repr(value) if literal else f"<{type(value).__name__}>"
-
-
-def spec_name(thing: Any) -> str:
-    """The name without its parameters, for messages."""
-    return _name_of(type(thing))
 
 
 def _name_of(kind: type) -> str:

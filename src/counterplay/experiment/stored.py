@@ -40,7 +40,7 @@ def load_policies(
     if chosen and chosen not in found:
         near = suggestion(chosen, found)
         raise ConfigError(f"{run} has no policy {chosen!r}{near}; there is {', '.join(found)}")
-    return {chosen: found[chosen]} if chosen else found
+    return {chosen: found[chosen]} if chosen else dict(found)
 
 
 def stored_spec(source: str | Path) -> str:
