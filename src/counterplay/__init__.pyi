@@ -109,6 +109,15 @@ from counterplay.policy import Policy as Policy
 from counterplay.policy import load_policy as load_policy
 from counterplay.policy import random_policy as random_policy
 from counterplay.policy import uniform_policy as uniform_policy
+from counterplay.population.alpha_psro import AlphaPSRO as AlphaPSRO
+from counterplay.population.anytime_psro import AnytimePSRO as AnytimePSRO
+from counterplay.population.double_oracle import DoubleOracle as DoubleOracle
+from counterplay.population.jpsro import JPSRO as JPSRO
+from counterplay.population.p2sro import P2SRO as P2SRO
+from counterplay.population.psro import PSRO as PSRO
+from counterplay.population.rectified_psro import RectifiedPSRO as RectifiedPSRO
+from counterplay.population.sp_psro import SPPSRO as SPPSRO
+from counterplay.population.xdo import XDO as XDO
 from counterplay.registry import load_abstraction as load_abstraction
 from counterplay.registry import load_algorithm as load_algorithm
 from counterplay.registry import load_game as load_game
@@ -176,6 +185,8 @@ __all__ = [
     "Abstraction",
     "Algorithm",
     "AlphaBeta",
+    "AlphaPSRO",
+    "AnytimePSRO",
     "AverageStrategySampling",
     "BatchFSP",
     "BattleOfTheSexes",
@@ -197,6 +208,7 @@ __all__ = [
     "DCFR",
     "DeepHedge",
     "DescribedGame",
+    "DoubleOracle",
     "DrawnGame",
     "Estimate",
     "Expectiminimax",
@@ -212,6 +224,7 @@ __all__ = [
     "Hedge",
     "InfosetRow",
     "InfosetValues",
+    "JPSRO",
     "Judgement",
     "KingAcePoker",
     "KuhnPoker",
@@ -230,12 +243,15 @@ __all__ = [
     "OnlineLearner",
     "OnlineOutcomeSampling",
     "OutcomeSampling",
+    "P2SRO",
     "PCFRPlus",
     "PDCFRPlus",
+    "PSRO",
     "Policy",
     "PrisonersDilemma",
     "Probing",
     "Record",
+    "RectifiedPSRO",
     "RegretMatching",
     "RegretMatchingPlus",
     "ReplicatorDynamics",
@@ -244,6 +260,7 @@ __all__ = [
     "Run",
     "RunError",
     "RunResult",
+    "SPPSRO",
     "SampledGame",
     "SampledPolicy",
     "SearchPolicy",
@@ -256,6 +273,7 @@ __all__ = [
     "TreePicture",
     "VRMCCFR",
     "VRMCCFRPlus",
+    "XDO",
     "XFP",
     "abstract",
     "alpha_rank",
