@@ -16,7 +16,7 @@ LAYERS = [  # each module may import only from its own layer and from those befo
     {"errors", "game"},
     {"games", "kernels", "registry", "files", "memory", "splitmix"},
     {"arena", "tree", "policy", "policy_files", "evaluate", "sampled", "playing", "solving"}
-    | {"abstraction", "showing", "observing"},
+    | {"abstraction", "showing", "observing", "generated", "bounding", "control_variates"},
     {"matrix", "search", "tabular", "deep"},
     {"population"},
     {"experiment"},

@@ -32,9 +32,9 @@ from counterplay.experiment.folder import Metrics, Record, load_metrics
 from counterplay.experiment.population import write_population
 from counterplay.experiment.process import CHECKPOINT, STOP, Pulse, noted, withdraw
 from counterplay.game import Game
+from counterplay.generated.choosing import build_arena
 from counterplay.memory import ailment, layout, misfit
 from counterplay.policy import Policy
-from counterplay.sampled import SampledGame
 from counterplay.solving import Course
 from counterplay.tree import Tree
 from counterplay.tree.unrolling import build_tree
@@ -334,8 +334,9 @@ def load_run(folder: str | Path, *, build: Build = build_tree) -> RunResult:
 
 
 def _arena(config: Config, build: Build) -> Any:
-    """What the algorithm plays on: the tree, or the rules where the config says so."""
-    arena = SampledGame(config.game) if config.arena == "rules" else build(config.game)
+    """What the algorithm plays on: the tree, or what else the config says."""
+    tree = config.arena == "tree"
+    arena = build(config.game) if tree else build_arena(config.game, config.arena)
     check_runs_on(config.algorithm, arena)
     return arena
 
