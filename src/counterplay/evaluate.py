@@ -6,11 +6,11 @@ On trees with imperfect recall the responder keeps perfect recall: nobody can ex
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterplay.arena import Floats, SequenceArena
+from counterplay.arena import Floats, SequenceArena, VectorArena, has_vectors
 from counterplay.errors import ConfigError
 from counterplay.kernels import nodes, sweeps
 from counterplay.policy import Policy, same_infosets
@@ -66,8 +66,10 @@ class Responses(NamedTuple):
     response: Floats  # [F + 1] along the sequence form
 
 
-def judge(tree: SequenceArena, policy: Policy) -> Judgement:
+def judge(tree: SequenceArena | VectorArena, policy: Any) -> Judgement:
     """Expected values and best-response values of all players at once."""
+    if has_vectors(tree):
+        return Judgement(*tree.judge(policy))
     return Judgement(*respond(tree, recall_probabilities(tree, policy))[:2])
 
 
@@ -91,17 +93,17 @@ def respond(arena: SequenceArena, probabilities: Floats) -> Responses:
     return found
 
 
-def expected_values(tree: SequenceArena, policy: Policy) -> Floats:
+def expected_values(tree: SequenceArena | VectorArena, policy: Any) -> Floats:
     """Every player's expected utility [P]."""
     return judge(tree, policy).values
 
 
-def nash_conv(tree: SequenceArena, policy: Policy) -> float:
+def nash_conv(tree: SequenceArena | VectorArena, policy: Any) -> float:
     """The sum over players of what a best response would gain; 0 exactly at equilibria."""
     return judge(tree, policy).nash_conv
 
 
-def exploitability(tree: SequenceArena, policy: Policy) -> float:
+def exploitability(tree: SequenceArena | VectorArena, policy: Any) -> float:
     """NashConv divided by the number of players."""
     return judge(tree, policy).exploitability
 

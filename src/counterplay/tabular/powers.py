@@ -34,7 +34,8 @@ def raised(t: Floats, gamma: float, taken: Any) -> Floats:
 def weighted(memory: Any, count: int, gamma: float) -> Iterator[tuple[Floats, Floats]]:
     """The next iterations t with their weights [T, 1]; in between, the averages so far fade."""
     for steps, (taken,), (factor,) in _stretches(memory.iteration, count, (gamma,)):
-        _fade(factor, memory.policy_sum)
+        if factor != 1.0:
+            memory.fade(factor)
         t = np.arange(memory.iteration + 1.0, memory.iteration + 1.0 + steps)
         yield t, raised(t, gamma, taken)[:, None]
 

@@ -18,7 +18,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from counterplay.arena import Floats, SequenceArena
+from counterplay.arena import Floats, SequenceArena, has_vectors
+from counterplay.errors import ConfigError
 from counterplay.kernels import sweeps
 from counterplay.kernels.threads import even_parts, run_parts
 from counterplay.policy import Policy, normalised_policy, uniform_policy
@@ -37,22 +38,31 @@ class RegretMemory:
     cf_value: Floats  # [F + 1] scratch: the last instant regrets
     finished: ClassVar[bool] = False
 
+    def fade(self, factor: float) -> None:
+        """Multiply the sums of policies."""
+        self.policy_sum *= factor
+
 
 class RegretMinimiser:
     """What every member of the family makes of its memory; each says how the memory changes."""
 
-    runs_on: ClassVar[tuple[str, ...]] = ("sequences",)
+    runs_on: ClassVar[tuple[str, ...]] = ("sequences", "vectors")
     needs: ClassVar[str] = ""
     averages: ClassVar[tuple[str, ...]] = ("average",)  # the columns of the weights, by name
+    predicts: ClassVar[bool] = False  # whether m_t is ever other than zero
 
-    def init(self, arena: SequenceArena, seed: int = 0) -> RegretMemory:
+    def init(self, arena: Any, seed: int = 0) -> Any:
+        if has_vectors(arena):
+            return arena.new_memory(len(self.averages), self.predicts)
         return new_memory(arena, len(self.averages))
 
-    def policies(self, arena: SequenceArena, memory: RegretMemory) -> dict[str, Policy]:
+    def policies(self, arena: Any, memory: Any) -> dict[str, Any]:
         """The averages, the one with the guarantee first, and the last iterate.
 
         That also stands in for an average where its weights are lost to underflow.
         """
+        if has_vectors(arena):
+            return arena.policies(memory, self.averages)
         now, sums = memory.policy[:-1], zip(self.averages, memory.policy_sum, strict=True)
         found = {name: normalised_policy(arena, total[:-1], now) for name, total in sums}
         return found | {"current": Policy(arena, now)}
@@ -109,7 +119,8 @@ def discounts(
     prediction: float = 0.0,
 ) -> tuple[Floats, ...]:
     """The factors p_t, n_t and m_t of iterations t [T, 3], and what counts as zero [S]."""
-    return columns(t, positive, negative, prediction), arena.rounding
+    tiny = np.zeros(0) if has_vectors(arena) else arena.rounding
+    return columns(t, positive, negative, prediction), tiny
 
 
 def columns(t: Floats, *values: Floats | float) -> Floats:
@@ -133,6 +144,11 @@ def iterate(
     Alternating, each player sees the policy that the earlier ones have just chosen; otherwise all
     players see each other's policy of before.
     """
+    if has_vectors(arena):
+        if not alternating:
+            raise ConfigError(f"on {arena.spec} players learn in turn: cfr(alternating=True)")
+        arena.iterate(memory, factors[0], weights)
+        return memory
     if isinstance(arena, Tree) and arena.perfect_recall and arena.workers == 1:
         run = learner.alternate if alternating else learner.simultaneous
         arrays = (memory.reach, memory.cf_value, memory.regret, memory.policy, memory.policy_sum)
