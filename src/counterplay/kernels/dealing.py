@@ -8,6 +8,7 @@ weaker ones likewise, as hands are added in the order of their strength. Eight l
 from __future__ import annotations
 
 import numpy as np
+from numpy import uint64
 
 from counterplay.kernels.compiling import fused_kernel as kernel
 from counterplay.kernels.compiling import large_kernel
@@ -15,130 +16,159 @@ from counterplay.kernels.lanes import LANES, add, add_product, add_rest
 from counterplay.kernels.streets import ascend, descend
 
 WHOLE = 52  # the row of sums for all cards, after those for each
-WEAKER = 53  # where the rows for weaker hands begin
+SMALLEST = 1e-30  # what is less may lose its precision, and is slow
+ZERO, ONE = np.uint64(0), np.uint64(1)
 
 
 @kernel
-def gather(walk, room, rows, first, last):
-    """Bring the opponent's reach at leaves `first` to `last` side by side, and their payoffs."""
-    size = walk.sizes[1]
-    room.amount[:] = 0.0
-    for k in range(last - first):
-        node = walk.leaf[first + k]
-        row = walk.opponent_row[node]
-        for h in range(size):
-            room.reach[h, k] = rows.opponent[row, h]
-        for j in range(4):
-            room.amount[j, k] = walk.payoff[node, j]
+def clear(rows):
+    """Set all of an array [., 8] to zero."""
+    for i in range(uint64(rows.shape[0])):
+        for k in range(uint64(LANES)):
+            rows[i, k] = 0.0
 
 
 @kernel
-def meet_all(walk, room, board):
-    """Add to `found` what all hands of the opponent are worth that leave a hand its cards."""
-    reach, sums, found, amount = room.reach, room.sums, room.found, room.amount
-    sums[:] = 0.0
-    for i in range(walk.opponent_live[board], walk.opponent_live[board + 1]):
-        o = walk.opponent_order[i]
-        add(sums, walk.opponent_cards[o, 0], reach, o)
-        add(sums, walk.opponent_cards[o, 1], reach, o)
+def meet_all(live, order, cards, same, against, opposite, opposite_cards, reach, amount, sums, out):
+    """Add to `out` what all hands of the opponent are worth that leave a hand its cards.
+
+    Hands that the board allows are `order` from `live[0]` to `live[1]`; `against` and `opposite`
+    are the opponent's.
+    """
+    for i in range(uint64(against[0]), uint64(against[1])):
+        o = uint64(opposite[i])
+        add(sums, opposite_cards[o, ZERO], reach, o)
+        add(sums, opposite_cards[o, ONE], reach, o)
     for c in range(WHOLE):
         add(sums, WHOLE, sums, c)
     half = sums.dtype.type(0.5)
     for k in range(LANES):
         sums[WHOLE, k] *= half
-    for i in range(walk.live[board], walk.live[board + 1]):
-        o = walk.order[i]
-        add_rest(found, o, amount, 2, sums, WHOLE, walk.cards[o, 0], walk.cards[o, 1])
-        add_product(found, o, amount, 3, reach, walk.same[o])
+    for i in range(uint64(live[0]), uint64(live[1])):
+        o = uint64(order[i])
+        add_rest(out, o, amount, 2, sums, WHOLE, cards[o, ZERO], cards[o, ONE])
+        add_product(out, o, amount, 3, reach, same[o])
 
 
 @kernel
-def add_weaker(walk, room, o):
-    """Count a hand of the opponent among the weaker ones."""
-    add(room.sums, WEAKER + walk.opponent_cards[o, 0], room.reach, o)
-    add(room.sums, WEAKER + walk.opponent_cards[o, 1], room.reach, o)
-    add(room.sums, WEAKER + WHOLE, room.reach, o)
-
-
-@kernel
-def meet_weaker(walk, room, board):
-    """Add to `found` what it is worth to be stronger, or as strong, at showdowns."""
-    i, end = walk.live[board], walk.live[board + 1]
-    j, stop = walk.opponent_live[board], walk.opponent_live[board + 1]
-    sums, found, amount = room.sums, room.found, room.amount
+def meet_weaker(
+    live, order, rank, cards, against, opposite, opposite_rank, opposite_cards, reach, amount, sums, out
+):
+    """Add to `out` what it is worth to be stronger, or as strong, at showdowns."""
+    i, end, j, stop = uint64(live[0]), uint64(live[1]), uint64(against[0]), uint64(against[1])
     while i < end:
-        level = walk.strength[i]
-        while j < stop and walk.opponent_strength[j] < level:
-            add_weaker(walk, room, walk.opponent_order[j])
-            j += 1
+        level = rank[i]
+        while j < stop and opposite_rank[j] < level:
+            o = uint64(opposite[j])
+            add(sums, opposite_cards[o, ZERO], reach, o)
+            add(sums, opposite_cards[o, ONE], reach, o)
+            add(sums, WHOLE, reach, o)
+            j += ONE
         k = i
-        while k < end and walk.strength[k] == level:
-            o = walk.order[k]
-            a, b = WEAKER + walk.cards[o, 0], WEAKER + walk.cards[o, 1]
-            add_rest(found, o, amount, 0, sums, WEAKER + WHOLE, a, b)
-            k += 1
-        while j < stop and walk.opponent_strength[j] == level:
-            add_weaker(walk, room, walk.opponent_order[j])
-            j += 1
-        for m in range(i, k):
-            o = walk.order[m]
-            a, b = WEAKER + walk.cards[o, 0], WEAKER + walk.cards[o, 1]
-            add_rest(found, o, amount, 1, sums, WEAKER + WHOLE, a, b)
-        i = k
+        while k < end and rank[k] == level:
+            o = uint64(order[k])
+            add_rest(out, o, amount, 0, sums, WHOLE, cards[o, ZERO], cards[o, ONE])
+            k += ONE
+        while j < stop and opposite_rank[j] == level:
+            o = uint64(opposite[j])
+            add(sums, opposite_cards[o, ZERO], reach, o)
+            add(sums, opposite_cards[o, ONE], reach, o)
+            add(sums, WHOLE, reach, o)
+            j += ONE
+        while i < k:
+            o = uint64(order[i])
+            add_rest(out, o, amount, 1, sums, WHOLE, cards[o, ZERO], cards[o, ONE])
+            i += ONE
 
 
-@kernel
+@large_kernel
 def end_values(walk, room, rows, block, board):
     """Set the values of a block's showdowns and folds."""
-    base, size = walk.block[block], walk.sizes[0]
-    first_fold, end = walk.ends[block, 1], walk.ends[block, 2]
+    leaf, opponent_row, payoff = walk.leaf, walk.opponent_row, walk.payoff
+    order, rank, cards, same = walk.order, walk.strength, walk.cards, walk.same
+    opposite, opposite_rank = walk.opponent_order, walk.opponent_strength
+    opposite_cards, opponent, value = walk.opponent_cards, rows.opponent, rows.value
+    reach, out, sums, amount = room.reach, room.found, room.sums, room.amount
+    live = (walk.live[board], walk.live[board + 1])
+    against = (walk.opponent_live[board], walk.opponent_live[board + 1])
+    size, other_size = uint64(walk.sizes[0]), uint64(walk.sizes[1])
+    base, first_fold, end = walk.block[block], walk.ends[block, 1], walk.ends[block, 2]
     for first in range(walk.ends[block, 0], end, LANES):
         last = min(first + LANES, end)
-        gather(walk, room, rows, first, last)
-        room.found[:] = 0.0
-        meet_all(walk, room, board)
+        clear(amount)
+        for k in range(uint64(last - first)):
+            node = leaf[uint64(first) + k]
+            row = uint64(opponent_row[node])
+            for h in range(other_size):
+                reach[h, k] = opponent[row, h]
+            for j in range(uint64(4)):
+                amount[j, k] = payoff[node, j]
+        clear(out)
+        clear(sums)
+        meet_all(
+            live, order, cards, same, against, opposite, opposite_cards, reach, amount, sums, out
+        )
         if first < first_fold:
-            meet_weaker(walk, room, board)
-        for k in range(last - first):
-            row = walk.leaf[first + k] - base
+            clear(sums)
+            meet_weaker(
+                live,
+                order,
+                rank,
+                cards,
+                against,
+                opposite,
+                opposite_rank,
+                opposite_cards,
+                reach,
+                amount,
+                sums,
+                out,
+            )
+        for k in range(uint64(last - first)):
+            row = uint64(leaf[uint64(first) + k] - base)
             for h in range(size):
-                rows.value[row, h] = room.found[h, k]
+                value[row, h] = out[h, k]
 
 
 @kernel
 def enter(walk, above, node, board, below):
     """Set the first row of a block to the reach after a deal, with `board` as the next one."""
-    card = walk.card[board]
-    chance = below.opponent.dtype.type(walk.chance[board])
-    own, opponent = walk.own_row[node], walk.opponent_row[node]
-    for h in range(walk.sizes[0]):
-        below.own[0, h] = above.own[own, h]
-    for h in range(walk.sizes[1]):
-        below.opponent[0, h] = above.opponent[opponent, h] * chance
+    own, next_own = above.own, below.own
+    opponent, next_opponent = above.opponent, below.opponent
+    holders, opponent_holders = walk.holders, walk.opponent_holders
+    card, chance = walk.card[board], next_opponent.dtype.type(walk.chance[board])
+    row, other_row = uint64(walk.own_row[node]), uint64(walk.opponent_row[node])
+    for h in range(uint64(walk.sizes[0])):
+        next_own[ZERO, h] = own[row, h]
+    for h in range(uint64(walk.sizes[1])):
+        next_opponent[ZERO, h] = opponent[other_row, h] * chance
     for i in range(walk.holding[card], walk.holding[card + 1]):
-        below.own[0, walk.holders[i]] = 0.0
+        next_own[ZERO, holders[i]] = 0.0
     for i in range(walk.opponent_holding[card], walk.opponent_holding[card + 1]):
-        below.opponent[0, walk.opponent_holders[i]] = 0.0
+        next_opponent[ZERO, opponent_holders[i]] = 0.0
 
 
 @kernel
-def leave(walk, value, board, total):
-    """Add the values after a deal to a row, also for the cards that are like the one dealt."""
-    for h in range(total.size):
-        total[h] += value[h]
+def leave(walk, value, row, board, total, to):
+    """Add a row of values after a deal to another, also for the cards that are like the one dealt."""
+    renaming, renamed = walk.renaming, walk.renamed
+    size = uint64(walk.sizes[0])
+    for h in range(size):
+        total[to, h] += value[row, h]
     for i in range(walk.twin[board], walk.twin[board + 1]):
-        renamed = walk.renamed[walk.renaming[i]]
-        for h in range(total.size):
-            total[h] += value[renamed[h]]
+        by = uint64(renaming[i])
+        for h in range(size):
+            total[to, h] += value[row, renamed[by, h]]
 
 
 @kernel
 def negligible(rows, size, rounding):
-    """Up to here, differences of values are rounding errors."""
+    """Up to here, differences of values are rounding errors; more than numbers that are too small."""
+    opponent = rows.opponent
     total = 0.0
-    for h in range(size):
-        total += rows.opponent[0, h]
-    return rows.value.dtype.type(total * rounding)
+    for h in range(uint64(size)):
+        total += opponent[ZERO, h]
+    return rows.value.dtype.type(max(total * rounding, SMALLEST))
 
 
 @large_kernel
@@ -159,12 +189,12 @@ def middle_street(walk, tables, room, block, board, mode, rounding):
     base = walk.block[block]
     for i in range(walk.ends[block, 2], walk.ends[block, 3]):
         node = walk.leaf[i]
-        total = rows.value[node - base]
-        total[:] = 0.0
+        row = uint64(node - base)
+        rows.value[row] = 0.0
         for child in range(walk.dealt[board], walk.dealt[board + 1]):
             enter(walk, rows, node, child, below)
             last_street(walk, tables, room, below, walk.next_block[node], child, mode, rounding)
-            leave(walk, below.value[0], child, total)
+            leave(walk, below.value, ZERO, child, rows.value, row)
     tiny = negligible(rows, walk.sizes[1], rounding)
     ascend(walk, tables, room, rows, block, board, mode, tiny)
 
@@ -198,10 +228,11 @@ def finish(walk, tables, room, top, block, board, mode, rounding, after):
     """Walk up again with the values `after` [boards, deals, hands] each next card."""
     base, first = walk.block[block], walk.ends[block, 2]
     for i in range(first, walk.ends[block, 3]):
-        total = top.value[walk.leaf[i] - base]
-        total[:] = 0.0
+        row = uint64(walk.leaf[i] - base)
+        top.value[row] = 0.0
         for child in range(walk.dealt[board], walk.dealt[board + 1]):
-            leave(walk, after[child - walk.dealt[board], i - first], child, total)
+            values = after[child - walk.dealt[board]]
+            leave(walk, values, uint64(i - first), child, top.value, row)
     tiny = negligible(top, walk.sizes[1], rounding)
     ascend(walk, tables, room, top, block, board, mode, tiny)
 

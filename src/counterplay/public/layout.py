@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,21 +15,38 @@ from counterplay.public.boards import Boards, Hands, orders_of
 from counterplay.public.spot import Spot
 
 
-def pieces_of(betting: Betting, boards: Boards, hands: tuple[Hands, Hands], street: int) -> Any:
-    """Where board 0 would have its piece [N] in the tables and among pieces, and their sizes."""
-    start, place = np.zeros((2, len(betting.nodes)), np.int64)
+class Pieces(NamedTuple):
+    """Where the tables keep what belongs to a node and a board.
+
+    Pieces of one block and board stand together, and then come those of the next board: that is the
+    order in which they are walked.
+    """
+
+    start: Ints  # [N] where board 0 would have its piece
+    stride: Ints  # [N] from one board's piece to the next one's
+    place: Ints  # [N] the number that board 0's piece would have
+    num_sequences: int
+    num_pieces: int
+
+
+def pieces_of(betting: Betting, boards: Boards, hands: tuple[Hands, Hands], street: int) -> Pieces:
+    """The layout of the tables."""
+    start, stride, place = np.zeros((3, len(betting.nodes)), np.int64)
     sequences = pieces = 0
-    for number, node in enumerate(betting.nodes):
-        if node.kind >= FOLD:
-            continue
-        level = node.street.number - street
-        first, num_boards = int(boards.level[level]), boards.counts[level]
-        length = len(node.actions) * hands[node.kind].size
-        start[number] = sequences - first * length
-        place[number] = pieces - first
-        sequences += num_boards * length
-        pieces += num_boards
-    return start, place, sequences, pieces
+    for first, last in pairwise(betting.starts):
+        level = betting.nodes[first].street.number - street
+        board, num_boards = int(boards.level[level]), boards.counts[level]
+        deciding = [n for n in range(first, last) if betting.nodes[n].kind < FOLD]
+        lengths = [
+            len(betting.nodes[n].actions) * hands[betting.nodes[n].kind].size for n in deciding
+        ]
+        for node, before in zip(deciding, accumulate(lengths, initial=0), strict=False):
+            stride[node] = sum(lengths)
+            start[node] = sequences + before - board * sum(lengths)
+            place[node] = pieces - board
+            pieces += num_boards
+        sequences += num_boards * sum(lengths)
+    return Pieces(start, stride, place, sequences, pieces)
 
 
 def payoffs(spot: Spot, node: Node, player: int) -> tuple[float, float, float]:
@@ -47,10 +65,10 @@ def walks_of(
 ) -> tuple[Walk, Walk]:
     """What a walk of each player needs."""
     nodes, starts = betting.nodes, betting.starts
-    start, place, _, _ = pieces_of(betting, boards, hands, spot.street)
+    pieces = pieces_of(betting, boards, hands, spot.street)
     leaf: list[int] = []
     ends = []
-    for first, last in zip(starts, starts[1:], strict=False):
+    for first, last in pairwise(starts):
         here = [len(leaf)]
         for kind in (SHOWDOWN, FOLD, DEAL):
             leaf += [n for n in range(first, last) if nodes[n].kind == kind]
@@ -73,8 +91,9 @@ def walks_of(
             kind=np.array([node.kind for node in nodes]),
             first=np.array([node.first for node in nodes]),
             count=np.array([len(node.actions) for node in nodes]),
-            start=start,
-            place=place,
+            start=pieces.start,
+            stride=pieces.stride,
+            place=pieces.place,
             payoff=amounts,
             next_block=np.array([node.next_block for node in nodes]),
             own_row=_rows(betting, player),
@@ -88,8 +107,8 @@ def walks_of(
             twin=boards.twin,
             renaming=boards.renaming,
             renamed=np.array(renamed, np.int64).reshape(len(renamed), own.size),
-            cards=own.cards,
-            opponent_cards=other.cards,
+            cards=own.cards.astype(np.uint8),
+            opponent_cards=other.cards.astype(np.uint8),
             same=own.same(other),
             live=order.live,
             order=order.hand,
@@ -137,10 +156,9 @@ def new_room(walk: Walk, kind: Any) -> Room:
         upper=new_rows(walk, most, kind),
         lower=new_rows(walk, most, kind),
         fresh=np.zeros(piece, kind),
-        other=np.zeros(piece, kind),
         total=np.zeros((2, max(own, other)), kind),
         reach=np.zeros((other + 1, LANES), kind),
         found=np.zeros((own, LANES), kind),
-        sums=np.zeros((2 * 53, LANES), kind),
+        sums=np.zeros((53, LANES), kind),
         amount=np.zeros((4, LANES), kind),
     )

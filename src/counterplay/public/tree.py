@@ -20,7 +20,7 @@ from counterplay.kernels import dealing, streets
 from counterplay.kernels.threads import num_threads, run_parts
 from counterplay.public.betting import FOLD, Betting, Node, betting_of
 from counterplay.public.boards import Boards, Hands, boards_of
-from counterplay.public.layout import new_room, new_rows, pieces_of, walks_of
+from counterplay.public.layout import Pieces, new_room, new_rows, pieces_of, walks_of
 from counterplay.public.spot import Spot
 from counterplay.tree.estimating import available_memory, gib
 
@@ -106,18 +106,18 @@ class PublicTree:
         return f"spot({self.spot.board},pot={self.spot.pot},stacks={self.spot.stack})"
 
     @cached_property
-    def _pieces(self) -> Any:
+    def pieces(self) -> Pieces:
         return pieces_of(self.betting, self.boards, self.hands, self.spot.street)
 
     @property
     def num_sequences(self) -> int:
         """Entries of a table."""
-        return int(self._pieces[2])
+        return self.pieces.num_sequences
 
     @property
     def num_pieces(self) -> int:
         """Decisions on boards."""
-        return int(self._pieces[3])
+        return self.pieces.num_pieces
 
     def _boards_at(self, node: Node) -> int:
         return self.boards.counts[node.street.number - self.spot.street]
