@@ -55,19 +55,19 @@ class Betting:
     starts: list[int] = field(default_factory=list)
     parents: list[int] = field(default_factory=list)  # [B] the deal that leads to a block, or -1
 
-    def path(self, node: int) -> list[str]:
-        """The actions from the root to a node, with "deal" where a card comes."""
-        found: list[str] = []
+    def streets(self, node: int) -> list[list[str]]:
+        """The actions from the root to a node, one list per street."""
+        found: list[list[str]] = [[]]
         while node >= 0:
             here = self.nodes[node]
             if here.parent >= 0:
-                found.append(here.action)
+                found[0].insert(0, here.action)
                 node = here.parent
             else:
                 node = self.parents[here.block]
                 if node >= 0:
-                    found.append("deal")
-        return found[::-1]
+                    found.insert(0, [])
+        return found
 
 
 def betting_of(spot: Spot) -> Betting:
@@ -83,7 +83,7 @@ def betting_of(spot: Spot) -> Betting:
             betting.nodes[parent].next_block = block
         for number in _grow_block(spot, betting, street, block):
             node = betting.nodes[number]
-            waiting.append((_next_street(node.street), number))
+            waiting.append((next_street(node.street), number))
         if len(betting.nodes) > MAX_NODES:
             raise RunError(
                 f"the betting of the spot has more than {MAX_NODES:,} nodes; offer fewer sizes or "
@@ -96,7 +96,7 @@ def betting_of(spot: Spot) -> Betting:
 def _grow_block(spot: Spot, betting: Betting, street: Street, block: int) -> list[int]:
     """Add the nodes of one street; returns its deals."""
     nodes, number, deals = betting.nodes, len(betting.nodes), []
-    nodes.append(Node(_kind(spot, street), street, block))
+    nodes.append(Node(kind_of(spot, street), street, block))
     while number < len(nodes):
         node = nodes[number]
         if node.kind == DEAL:
@@ -106,7 +106,7 @@ def _grow_block(spot: Spot, betting: Betting, street: Street, block: int) -> lis
             options = actions_of(spot, node.street)
             node.actions = tuple(name for name, _ in options)
             for name, after in options:
-                kind = FOLD if after is None else _kind(spot, after)
+                kind = FOLD if after is None else kind_of(spot, after)
                 child = Node(kind, after or node.street, block, number, name)
                 child.folder = node.kind if after is None else -1
                 nodes.append(child)
@@ -114,8 +114,8 @@ def _grow_block(spot: Spot, betting: Betting, street: Street, block: int) -> lis
     return deals
 
 
-def _kind(spot: Spot, street: Street) -> int:
-    """Who acts, or how the street ends."""
+def kind_of(spot: Spot, street: Street) -> int:
+    """Who acts, or how the street ends: `Node.kind`."""
     settled = street.paid[0] == street.paid[1]
     all_in = street.before + street.paid[0] == spot.stack and settled
     if all_in or street.player < 0:
@@ -123,7 +123,8 @@ def _kind(spot: Spot, street: Street) -> int:
     return street.player
 
 
-def _next_street(street: Street) -> Street:
+def next_street(street: Street) -> Street:
+    """Where the betting stands once the next card has come."""
     return Street(street.number + 1, street.before + street.paid[0], donk=street.donk)
 
 

@@ -7,6 +7,7 @@ board holds a card of theirs, nothing is ever learned there.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
@@ -15,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from counterplay.arena import Floats
+from counterplay.cards import card_name
 from counterplay.errors import ConfigError, RunError
 from counterplay.kernels import dealing, streets
 from counterplay.kernels.threads import num_threads, run_parts
@@ -67,9 +69,15 @@ class PublicPolicy:
     weights: Any = field(repr=False)
     otherwise: Any = field(repr=False)
 
-    def piece(self, node: int, board: int) -> Floats:
+    def at(self, node: int, board: int) -> Floats:
         """Probabilities [actions, hands] at a betting node and a board."""
-        return self.arena.probabilities(self, node, board)
+        place, count = self.arena.piece(node, board), len(self.arena.betting.nodes[node].actions)
+        chosen = np.maximum(self.weights[place].astype(np.float64), 0.0).reshape(count, -1)
+        if self.otherwise.size:
+            other = np.maximum(self.otherwise[place].astype(np.float64), 0.0).reshape(count, -1)
+            chosen = np.where(chosen.sum(axis=0) > 0.0, chosen, other)
+        total = chosen.sum(axis=0)
+        return np.where(total > 0.0, chosen / np.where(total > 0.0, total, 1.0), 1.0 / count)
 
 
 class PublicTree:
@@ -151,6 +159,29 @@ class PublicTree:
                 f"or force_all_in, or narrow the ranges{smaller}"
             )
 
+    def record(self, node: int, board: int) -> str:
+        """What everybody has seen at a node: actions, and cards after a bar."""
+        dealt = self.boards.cards[board][len(self.spot.cards) :]
+        first, *later = self.betting.streets(node)
+        text = ",".join(first)
+        for card, actions in zip(dealt, later, strict=True):
+            text += ",".join([f"|{card_name(card)}", *actions])
+        return text
+
+    def piece(self, node: int, board: int) -> slice:
+        """Where the tables hold [actions, hands] of a node that decides and a board."""
+        start = int(self.pieces.start[node] + board * self.pieces.stride[node])
+        here = self.betting.nodes[node]
+        return slice(start, start + len(here.actions) * self.hands[here.kind].size)
+
+    def decisions(self) -> Iterator[tuple[int, int]]:
+        """Every node that decides with each of its boards."""
+        for number, node in enumerate(self.betting.nodes):
+            if node.kind < FOLD:
+                level = node.street.number - self.spot.street
+                for board in range(*self.boards.level[level : level + 2].tolist()):
+                    yield number, board
+
     # the CFR family, in this arena's own layout
 
     def new_memory(self, num_averages: int, predicts: bool) -> PublicMemory:
@@ -209,8 +240,11 @@ class PublicTree:
         values, best = np.zeros(2), np.zeros(2)
         for player in (0, 1):
             weight = self.hands[player].weight
-            for mode, found in ((streets.MEAN, values), (streets.BEST, best)):
-                found[player] = weight @ self.walk(player, tables, mode, np.float64)
+            best[player] = weight @ self.walk(player, tables, streets.BEST, np.float64)
+            if player == 1 and not self.spot.rake:  # what one takes the other does not
+                values[1] = self.spot.pot - values[0]
+                continue
+            values[player] = weight @ self.walk(player, tables, streets.MEAN, np.float64)
         return values, best
 
     def _reading(self, policy: PublicPolicy) -> streets.Tables:
