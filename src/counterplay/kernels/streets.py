@@ -21,7 +21,7 @@ from counterplay.kernels.compiling import large_kernel
 FOLD, SHOWDOWN, DEAL = 2, 3, 4  # as in `public.betting`
 LEARN, BEST, MEAN = 0, 1, 2  # what happens on the way up
 FULL = 32767.0  # the largest 16-bit number
-ZERO, ONE, TWO = np.uint64(0), np.uint64(1), np.uint64(2)
+ZERO, ONE = np.uint64(0), np.uint64(1)
 
 
 class Walk(NamedTuple):
@@ -280,8 +280,8 @@ def predict(start, row, first, count, size, rule, tiny, value, scale, regret, fr
 def add_up(first, count, size, row, value):
     """Set a row of values to the sum of the children's."""
     for h in range(size):
-        value[row, h] = value[first, h] + value[first + ONE, h]
-    for a in range(TWO, count):
+        value[row, h] = value[first, h]
+    for a in range(ONE, count):
         for h in range(size):
             value[row, h] += value[first + a, h]
 
