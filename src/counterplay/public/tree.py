@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from counterplay.arena import Floats
-from counterplay.cards import card_name
+from counterplay.cards import card_name, swap_suits
 from counterplay.errors import ConfigError, RunError
 from counterplay.kernels import dealing, streets
 from counterplay.kernels.threads import num_threads, run_parts
@@ -76,6 +76,9 @@ class PublicPolicy:
         if self.otherwise.size:
             other = np.maximum(self.otherwise[place].astype(np.float64), 0.0).reshape(count, -1)
             chosen = np.where(chosen.sum(axis=0) > 0.0, chosen, other)
+        lock = self.arena.locks.get((node, board))
+        if lock is not None:
+            chosen = np.where(lock.sum(axis=0) > 0.0, lock, chosen)
         total = chosen.sum(axis=0)
         return np.where(total > 0.0, chosen / np.where(total > 0.0, total, 1.0), 1.0 / count)
 
@@ -235,19 +238,22 @@ class PublicTree:
     # exact judgement
 
     def judge(self, policy: PublicPolicy) -> tuple[Floats, Floats]:
-        """Both players' values, and what best responses would earn."""
-        tables = self._reading(policy)
+        """Both players' values, and what best responses would earn.
+
+        In 32 bits that is off by some 1e-7 of the pot (benchmarks/holdem.md).
+        """
+        tables = self.reading(policy)
         values, best = np.zeros(2), np.zeros(2)
         for player in (0, 1):
             weight = self.hands[player].weight
-            best[player] = weight @ self.walk(player, tables, streets.BEST, np.float64)
+            best[player] = weight @ self.walk(player, tables, streets.BEST)
             if player == 1 and not self.spot.rake:  # what one takes the other does not
                 values[1] = self.spot.pot - values[0]
                 continue
-            values[player] = weight @ self.walk(player, tables, streets.MEAN, np.float64)
+            values[player] = weight @ self.walk(player, tables, streets.MEAN)
         return values, best
 
-    def _reading(self, policy: PublicPolicy) -> streets.Tables:
+    def reading(self, policy: PublicPolicy) -> streets.Tables:
         """Tables that only say what the policy is."""
         nothing = np.zeros(0, policy.weights.dtype)
         scales, none = np.zeros(0, np.float32), np.zeros(0)
@@ -268,30 +274,73 @@ class PublicTree:
     # walks
 
     @cached_property
-    def _walks(self) -> tuple[streets.Walk, streets.Walk]:
+    def walks(self) -> tuple[streets.Walk, streets.Walk]:
         return walks_of(self.spot, self.betting, self.boards, self.hands)
 
-    def _rooms(self, player: int, kind: Any) -> tuple[streets.Rows, list[streets.Room]]:
-        """Room for the first block, and scratch for every thread."""
-        walk, threads = self._walks[player], min(num_threads(), len(self.boards.cards))
-        key = (player, kind, threads)
-        if key not in self._scratch:
-            top = new_rows(walk, int(walk.block[1]), kind)
-            self._scratch[key] = top, [new_room(walk, kind) for _ in range(threads)]
-        return self._scratch[key]
+    @property
+    def kind(self) -> Any:
+        """The type of numbers that walks compute with."""
+        return np.float64 if self.precision == "float64" else np.float32
 
     @property
-    def _lock_tables(self) -> dict[str, Any]:
-        return {"locked": np.zeros(0, np.int64), "lock": np.zeros(0)}
+    def rounding(self) -> float:
+        """What values may be off by, per unit of the opponent's reach."""
+        return ROUNDING * float(np.finfo(self.kind).eps) * (self.spot.pot + self.spot.stack)
 
-    def walk(
-        self, player: int, tables: streets.Tables, mode: int, kind: Any = None
-    ) -> Floats:
+    def rooms(self, player: int) -> tuple[streets.Rows, list[streets.Room]]:
+        """Room for the first block, and scratch for every thread."""
+        walk, threads = self.walks[player], min(num_threads(), len(self.boards.cards))
+        if (player, threads) not in self._scratch:
+            top = new_rows(walk, int(walk.block[1]), self.kind)
+            rooms = [new_room(walk, self.kind) for _ in range(threads)]
+            self._scratch[player, threads] = top, rooms
+        return self._scratch[player, threads]
+
+    # locks
+
+    def lock(self, node: int, board: int, weights: Floats) -> None:
+        """Make a player choose in proportion to `weights` [actions, hands]; zeros leave a hand free.
+
+        Everything is solved around it, and best responses keep to it too.
+        """
+        here = self.betting.nodes[node]
+        shape = (len(here.actions), self.hands[here.kind].size)
+        given = np.asarray(weights, np.float64)
+        if given.shape != shape or not (np.isfinite(given) & (given >= 0.0)).all():
+            raise ConfigError(f"a lock at this node is {shape[0]} x {shape[1]} numbers, none below 0")
+        for suits in self.boards.renamings:
+            known = self.boards.cards[board]
+            same = {swap_suits(c, suits) for c in self.spot.cards} == set(self.spot.cards)
+            later = known[len(self.spot.cards) :]
+            if same and all(swap_suits(card, suits) == card for card in later):
+                if not np.allclose(given[:, self.hands[here.kind].renamed(suits)], given):
+                    raise ConfigError(
+                        "the lock treats suits differently that the spot treats alike; take "
+                        "isomorphism=False"
+                    )
+        self.locks[node, board] = given
+        self.__dict__.pop("_lock_tables", None)
+
+    def unlock(self) -> None:
+        """Remove all locks."""
+        self.locks.clear()
+        self.__dict__.pop("_lock_tables", None)
+
+    @cached_property
+    def _lock_tables(self) -> dict[str, Any]:
+        locked = np.full(self.num_pieces if self.locks else 0, -1, np.int64)
+        pieces, start = [np.zeros(0)], 0
+        for (node, board), weights in self.locks.items():
+            locked[self.pieces.place[node] + board] = start
+            pieces.append(weights.ravel())
+            start += weights.size
+        return {"locked": locked, "lock": np.concatenate(pieces)}
+
+    def walk(self, player: int, tables: streets.Tables, mode: int) -> Floats:
         """Walk the whole tree for one player; its cf_values [hands] at the root."""
-        walk = self._walks[player]
-        kind = kind or (np.float64 if self.precision == "float64" else np.float32)
-        top, rooms = self._rooms(player, np.dtype(kind))
-        rounding = ROUNDING * float(np.finfo(kind).eps) * (self.spot.pot + self.spot.stack)
+        walk, kind = self.walks[player], self.kind
+        top, rooms = self.rooms(player)
+        rounding = self.rounding
         top.own[0] = 1.0
         top.opponent[0] = self.hands[1 - player].weight / self.total
         deals = int(walk.ends[0, 3] - walk.ends[0, 2])
