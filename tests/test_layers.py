@@ -14,9 +14,9 @@ import counterplay
 ROOT = Path(counterplay.__file__).parent
 LAYERS = [  # each module may import only from its own layer and from those before it
     {"errors", "game"},
-    {"games", "kernels", "registry", "files", "memory", "splitmix"},
+    {"games", "kernels", "registry", "files", "memory", "splitmix", "cards"},
     {"arena", "tree", "policy", "evaluate", "sampled", "playing", "solving", "abstraction"},
-    {"matrix", "search", "tabular", "deep"},
+    {"matrix", "search", "tabular", "deep", "public"},
     {"population"},
     {"experiment"},
     {"interop", "scale", "cli", "studio"},

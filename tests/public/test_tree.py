@@ -134,7 +134,7 @@ def test_other_algorithms_are_refused():
 def test_too_large():
     spot = Spot("Td9d6h", FULL, 10, (10_000, 10_000), (both("20% 40% 60% 80% 100% a", "50% 2x a"),) * 3,
                 raise_cap=4)  # fmt: skip
-    with pytest.raises(cp.RunError, match=r"GiB where .* free: offer fewer bet sizes"):
+    with pytest.raises(cp.ConfigError, match=r"GiB where .* free: offer fewer bet sizes"):
         cp.solve(PublicTree(spot), cp.DCFR())
 
 

@@ -26,6 +26,7 @@ from counterplay.cli.resume import resume
 from counterplay.cli.run import run
 from counterplay.cli.signals import terminate_as_interrupt
 from counterplay.cli.solve import solve
+from counterplay.cli.spot import spot
 from counterplay.errors import ConfigError, CounterplayError
 
 FAILED, BAD_USAGE, INTERRUPTED = 1, 2, 130
@@ -46,6 +47,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
 )
 for command in COMMANDS:
     app.command()(command)
+app.add_typer(spot, name="spot")
 
 
 def _version(wanted: bool) -> None:

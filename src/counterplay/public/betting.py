@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from counterplay.errors import RunError
+from counterplay.errors import ConfigError
 from counterplay.public.spot import Size, Spot, parse_sizes
 
 FOLD, SHOWDOWN, DEAL = 2, 3, 4  # kinds of nodes beside the players 0 and 1
@@ -85,7 +85,7 @@ def betting_of(spot: Spot) -> Betting:
             node = betting.nodes[number]
             waiting.append((next_street(node.street), number))
         if len(betting.nodes) > MAX_NODES:
-            raise RunError(
+            raise ConfigError(
                 f"the betting of the spot has more than {MAX_NODES:,} nodes; offer fewer sizes or "
                 "set raise_cap"
             )

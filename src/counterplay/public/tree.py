@@ -17,7 +17,7 @@ import numpy as np
 
 from counterplay.arena import Floats
 from counterplay.cards import card_name, swap_suits
-from counterplay.errors import ConfigError, RunError
+from counterplay.errors import ConfigError
 from counterplay.kernels import dealing, streets
 from counterplay.kernels.threads import num_threads, run_parts
 from counterplay.public.betting import FOLD, Betting, Node, betting_of
@@ -156,7 +156,7 @@ class PublicTree:
         free = available_memory()
         if needed > 0.9 * free:
             smaller = "" if self.precision == "int16" else "; int16 needs half of that"
-            raise RunError(
+            raise ConfigError(
                 f"{self.spec} has {self.size.num_sequences:,} sequences and needs "
                 f"{gib(needed)} where {gib(free)} are free: offer fewer bet sizes, set raise_cap "
                 f"or force_all_in, or narrow the ranges{smaller}"
