@@ -1,7 +1,7 @@
 """Hold'em spots solved to a target: seconds, CPU seconds, memory; and the evaluator and equity.
 
-    python -m benchmarks.holdem evaluator
-    python -m benchmarks.holdem configs/spots/turn.json --targets 0.3 0.055 [--precision int16]
+python -m benchmarks.holdem evaluator
+python -m benchmarks.holdem configs/spots/turn.json --targets 0.3 0.055 [--precision int16]
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ def evaluator() -> None:
     print(f"random hands in a batch: {len(cards) / best / 1e6:.0f} M/s")
     spot = Spot.load("configs/spots/flop_3bet_pot.json")
     best = min(_seconds(lambda: equity(*spot.ranges, spot.board)) for _ in range(6))
-    print(f"equity on a flop: {equity(*spot.ranges, spot.board).value:.6f}, {best * 1e3:.0f} CPU ms")
+    print(
+        f"equity on a flop: {equity(*spot.ranges, spot.board).value:.6f}, {best * 1e3:.0f} CPU ms"
+    )
 
 
 def _seconds(work) -> float:  # type: ignore[no-untyped-def]

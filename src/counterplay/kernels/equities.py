@@ -12,7 +12,7 @@ from counterplay.kernels.hands import CARD_BIT, board_strengths
 
 @kernel
 def sweep(order, rank, cards, count, opposite, opposite_rank, other_cards, num, weight, same, out):
-    """Add to `out` [n, 2] half a point per tie and one per win, and the weight met, of each hand."""
+    """Add to `out` [n, 2] a point per win, half a point per tie, and the weight met, by hand."""
     by_card, weaker, total, less = np.zeros(52), np.zeros(52), 0.0, 0.0
     for j in range(num):
         o = opposite[j]
@@ -58,7 +58,17 @@ def add_board(board, cards, others, weight, other_weight, same, other_same, out,
     count, num = sort_hands(strength, other_strength, order, opposite, rank, opposite_rank)
     sweep(order, rank, cards, count, opposite, opposite_rank, others, num, other_weight, same, out)
     sweep(
-        opposite, opposite_rank, others, num, order, rank, cards, count, weight, other_same, other_out
+        opposite,
+        opposite_rank,
+        others,
+        num,
+        order,
+        rank,
+        cards,
+        count,
+        weight,
+        other_same,
+        other_out,
     )
 
 
@@ -84,9 +94,7 @@ def add_boards(first, last, known, deck, missing, renamings, players, out, other
             if like:
                 one[:] = 0.0
                 two[:] = 0.0
-                add_board(
-                    board, cards, others, weight, other_weight, same, other_same, one, two
-                )
+                add_board(board, cards, others, weight, other_weight, same, other_same, one, two)
                 out += like * one
                 other_out += like * two
                 seen += like

@@ -24,7 +24,7 @@ CATEGORIES = (
 )
 SHIFT = 26  # a strength is category, then two groups of 13 bits: what made it, and kickers
 _MASKS = np.arange(1 << 13)
-COUNT = sum((_MASKS >> bit) & 1 for bit in range(13)).astype(np.uint8)  # cards of a suit
+COUNT = np.array([int(m).bit_count() for m in _MASKS], np.uint8)  # cards of a suit
 HIGHEST = np.array([0] + [1 << (int(m).bit_length() - 1) for m in _MASKS[1:]], np.int32)
 _LOW_ACE = (_MASKS << 1) | (_MASKS >> 12)
 _RUNS = np.array([_LOW_ACE >> k for k in range(5)])

@@ -49,8 +49,8 @@ class _Rows:
 
 
 @intrinsic
-def _add(typing_context, target, t, source, s):  # type: ignore[no-untyped-def]
-    def code(context, builder, signature, values):  # type: ignore[no-untyped-def]
+def _add(typing_context, target, t, source, s):
+    def code(context, builder, signature, values):
         rows = _Rows(context, builder, signature, values)
         place = rows.place(0, 1)
         total = builder.fadd(rows.load(place), rows.load(rows.place(2, 3)))
@@ -61,8 +61,8 @@ def _add(typing_context, target, t, source, s):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def _add_product(typing_context, target, t, factor, f, source, s):  # type: ignore[no-untyped-def]
-    def code(context, builder, signature, values):  # type: ignore[no-untyped-def]
+def _add_product(typing_context, target, t, factor, f, source, s):
+    def code(context, builder, signature, values):
         rows = _Rows(context, builder, signature, values)
         place = rows.place(0, 1)
         product = builder.fmul(rows.load(rows.place(2, 3)), rows.load(rows.place(4, 5)))
@@ -73,8 +73,8 @@ def _add_product(typing_context, target, t, factor, f, source, s):  # type: igno
 
 
 @intrinsic
-def _add_rest(typing_context, target, t, factor, f, sums, whole, a, b):  # type: ignore[no-untyped-def]
-    def code(context, builder, signature, values):  # type: ignore[no-untyped-def]
+def _add_rest(typing_context, target, t, factor, f, sums, whole, a, b):
+    def code(context, builder, signature, values):
         rows = _Rows(context, builder, signature, values)
         place = rows.place(0, 1)
         rest = builder.fsub(rows.load(rows.place(4, 5)), rows.load(rows.place(4, 6)))
@@ -100,7 +100,7 @@ def _plain_add_rest(
     target[t] += factor[f] * (sums[whole] - sums[a] - sums[b])
 
 
-COMPILED = not config.DISABLE_JIT
+COMPILED = not getattr(config, "DISABLE_JIT", False)
 add = _add if COMPILED else _plain_add  # target[t] += source[s]
 add_product = _add_product if COMPILED else _plain_add_product  # target[t] += factor[f] * source[s]
 # target[t] += factor[f] * (sums[whole] - sums[a] - sums[b])

@@ -1,4 +1,4 @@
-"""The boards of a spot, those that only differ in the names of suits folded into one, and its hands.
+"""The boards of a spot, those that differ in the names of suits only folded into one; its hands.
 
 Renaming suits is harmless if it changes neither the cards known so far nor a range. Cards that such
 renamings make of each other are worth the same, so one of them is solved and the others are its

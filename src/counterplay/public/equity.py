@@ -8,7 +8,7 @@ from itertools import count
 
 import numpy as np
 
-from counterplay.arena import Floats
+from counterplay.arena import Floats, Ints
 from counterplay.cards import HANDS, NUM_CARDS, SUIT_SWAPS, parse_cards, swap_suits
 from counterplay.errors import ConfigError
 from counterplay.kernels import equities
@@ -16,6 +16,8 @@ from counterplay.kernels.threads import num_threads, run_parts
 from counterplay.public.boards import Hands
 from counterplay.public.ranges import Range
 
+Players = tuple[Ints, Ints, Floats, Floats, Ints, Ints]  # as `equities.add_board` takes them
+Found = tuple[list[Floats], int, float]  # both players' sums, boards, error
 NORMAL = 1.96  # standard errors that an interval of 95 % goes either way
 
 
@@ -77,7 +79,7 @@ def _spread(own: Hands, sums: Floats) -> Floats:
     return found
 
 
-def _symmetries(known: Floats, gone: tuple[int, ...], ranges: tuple[str, str]) -> Floats:
+def _symmetries(known: Ints, gone: tuple[int, ...], ranges: tuple[str, str]) -> Ints:
     """Renamings of the 52 cards [R, 52] that change nothing known."""
     weights = [Range.parse(text).weights for text in ranges]
     pairs, found = np.array(HANDS), []
@@ -91,7 +93,9 @@ def _symmetries(known: Floats, gone: tuple[int, ...], ranges: tuple[str, str]) -
     return np.array(found)
 
 
-def _exact(known, deck, players, ranges, gone):  # type: ignore[no-untyped-def]
+def _exact(
+    known: Ints, deck: Ints, players: Players, ranges: tuple[str, str], gone: tuple[int, ...]
+) -> Found:
     """Sums over all boards, how many there are, and no error."""
     renamings = _symmetries(known, gone, ranges)
     missing = 5 - known.size
@@ -107,11 +111,15 @@ def _exact(known, deck, players, ranges, gone):  # type: ignore[no-untyped-def]
             )
 
     run_parts(work, [(thread, thread + 1) for thread in range(threads)])
-    sums = [sum(part[p] for part in parts) for p in (0, 1)]
-    return [_averaged(s, c, renamings) for s, c in zip(sums, players[:2], strict=True)], sum(seen), 0.0
+    sums = [np.sum([part[p] for part in parts], axis=0) for p in (0, 1)]
+    return (
+        [_averaged(s, c, renamings) for s, c in zip(sums, players[:2], strict=True)],
+        sum(seen),
+        0.0,
+    )
 
 
-def _averaged(sums: Floats, cards: Floats, renamings: Floats) -> Floats:
+def _averaged(sums: Floats, cards: Ints, renamings: Ints) -> Floats:
     """What each hand has when every renaming of the boards is counted."""
     place = {tuple(hand): i for i, hand in enumerate(cards.tolist())}
     total = np.zeros_like(sums)
@@ -121,7 +129,7 @@ def _averaged(sums: Floats, cards: Floats, renamings: Floats) -> Floats:
     return total / len(renamings)
 
 
-def _sampled(known, deck, players, samples, seed):  # type: ignore[no-untyped-def]
+def _sampled(known: Ints, deck: Ints, players: Players, samples: int, seed: int) -> Found:
     """Sums over boards drawn at random, and half a 95 % interval of the ratio."""
     rng = np.random.default_rng(seed)
     weight = players[2][:-1]

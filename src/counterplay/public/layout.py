@@ -9,7 +9,7 @@ import numpy as np
 
 from counterplay.arena import Ints
 from counterplay.kernels.lanes import LANES
-from counterplay.kernels.streets import Room, Rows, Walk
+from counterplay.kernels.ranges import Room, Rows, Walk
 from counterplay.public.betting import DEAL, FOLD, SHOWDOWN, Betting, Node
 from counterplay.public.boards import Boards, Hands, orders_of
 from counterplay.public.spot import Spot

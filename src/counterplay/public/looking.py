@@ -75,7 +75,9 @@ class View:
     def grid(self) -> list[list[dict[str, Any]]]:
         """The 13 x 13 cells, aces first: name, weight, frequency of each action, value."""
         place = {hand: i for i, hand in enumerate(self.hands)}
-        return [[self._cell(*cell(row, column), place) for column in range(13)] for row in range(13)]
+        return [
+            [self._cell(*cell(row, column), place) for column in range(13)] for row in range(13)
+        ]
 
     def _cell(self, name: str, hands: list[int], place: dict[str, int]) -> dict[str, Any]:
         here = [place[hand_name(hand)] for hand in hands if hand_name(hand) in place]
@@ -115,9 +117,7 @@ def find(arena: PublicTree, record: str) -> Place:
     return Place(node, board, renaming)
 
 
-def _deal(
-    arena: PublicTree, board: int, renaming: Renaming, card: int
-) -> tuple[int, Renaming]:
+def _deal(arena: PublicTree, board: int, renaming: Renaming, card: int) -> tuple[int, Renaming]:
     """The next board after a card, or its twin, and the renaming that made it that."""
     boards = arena.boards
     children = range(int(boards.dealt[board]), int(boards.dealt[board + 1]))
@@ -190,7 +190,9 @@ def _values(
     while betting.parents[path[0]] >= 0:
         path.insert(0, betting.nodes[betting.parents[path[0]]].block)
     cards = arena.boards.cards[board]
-    boards = [arena.boards.cards.index(cards[: len(arena.spot.cards) + k]) for k in range(len(path))]
+    boards = [
+        arena.boards.cards.index(cards[: len(arena.spot.cards) + k]) for k in range(len(path))
+    ]
     reaches = []
     for walker in (player, 1 - player):
         walk = arena.walks[walker]
@@ -259,5 +261,3 @@ def difference(one: PublicPolicy, other: PublicPolicy, record: str = "") -> dict
         raise ConfigError(f"after {record!r} the two solutions have other hands or actions")
     change = first.policy - second.policy
     return dict(zip(first.actions, change, strict=True))
-
-

@@ -1,9 +1,9 @@
 """Ranges: a weight for each of the 1,326 hands, in the syntax that poker players know.
 
-    88+            pairs from eights up            22-55, QQ-TT    pairs from one to the other
-    AKs, AKo, AK   suited, offsuit, either         AhKd            one hand
-    A8s+           A8s to AKs                      A5s-A2s         A5s, A4s, A3s, A2s
-    ...:0.5        half of the time                random          every hand
+88+            pairs from eights up            22-55, QQ-TT    pairs from one to the other
+AKs, AKo, AK   suited, offsuit, either         AhKd            one hand
+A8s+           A8s to AKs                      A5s-A2s         A5s, A4s, A3s, A2s
+...:0.5        half of the time                random          every hand
 """
 
 from __future__ import annotations
@@ -85,15 +85,17 @@ def _hands(entry: str, text: str, position: int) -> Iterator[int]:
         raise _error(
             text, position, f"cannot read {entry!r}; write hands such as 88+, A5s-A2s, KQo, AhKd"
         )
-    one, two, kind, plus, three, four, last_kind = match.groups()
-    high, low = sorted((_rank(one), _rank(two)), reverse=True)
+    top, bottom, kind, plus, three, four, last_kind = match.groups()
+    high, low = sorted((_rank(top), _rank(bottom)), reverse=True)
     kind = kind.lower()
     if high == low and kind:
         raise _error(text, position, f"a pair such as {entry!r} is neither suited nor offsuit")
     tops = [(high, low)]
     if plus:
         tops = (
-            [(r, r) for r in range(high, 13)] if high == low else [(high, r) for r in range(low, high)]
+            [(r, r) for r in range(high, 13)]
+            if high == low
+            else [(high, r) for r in range(low, high)]
         )
     elif three:
         end_high, end_low = sorted((_rank(three), _rank(four)), reverse=True)
@@ -179,5 +181,3 @@ def _run_name(run: list[tuple[int, int, str]], top: tuple[int, int, str], weight
 
 def _named(name: str, weight: float) -> str:
     return name if weight == 1.0 else f"{name}:{weight:.6g}"
-
-

@@ -188,7 +188,7 @@ def check_spot(spot: Spot) -> None:
         ("min_bet", spot.min_bet, 1),
         ("raise_cap", spot.raise_cap, 0),
     ):
-        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= LARGEST:
+        if type(value) is not int or not least <= value <= LARGEST:
             raise ConfigError(
                 f"{name} is {value!r}, must be a whole number from {least} to {LARGEST}"
             )
@@ -200,7 +200,9 @@ def check_spot(spot: Spot) -> None:
         for sizes in both_sizes:
             for unit, number in parse_sizes(f"{sizes.bet} {sizes.donk or ''}"):
                 if unit == "c" and number < spot.min_bet:
-                    raise ConfigError(f"a bet of {number:g}c is below the minimum of {spot.min_bet}")
+                    raise ConfigError(
+                        f"a bet of {number:g}c is below the minimum of {spot.min_bet}"
+                    )
     used = (*spot.cards, *spot.dead_cards)
     for player, text in enumerate(spot.ranges):
         if not Range.parse(text).without(used).any():

@@ -19,6 +19,7 @@ from counterplay.arena import Floats
 from counterplay.cards import card_name, swap_suits
 from counterplay.errors import ConfigError
 from counterplay.kernels import dealing, streets
+from counterplay.kernels.ranges import Room, Rows, Tables, Walk
 from counterplay.kernels.threads import num_threads, run_parts
 from counterplay.public.betting import FOLD, Betting, Node, betting_of
 from counterplay.public.boards import Boards, Hands, boards_of
@@ -104,7 +105,7 @@ class PublicTree:
         used = (*spot.cards, *spot.dead_cards)
         self.hands = (Hands.of(spot.ranges[0], used), Hands.of(spot.ranges[1], used))
         self.boards: Boards = boards_of(spot, isomorphism)
-        self._scratch: dict[Any, tuple[streets.Rows, list[streets.Room]]] = {}
+        self._scratch: dict[Any, tuple[Rows, list[Room]]] = {}
         self.locks: dict[tuple[int, int], Floats] = {}
         total = float(_meeting(*self.hands))
         if total <= 0.0:
@@ -208,7 +209,7 @@ class PublicTree:
         for rule, weight in zip(factors, weights, strict=True):
             kept = weight > 0.0
             fade = np.where(kept, memory.weight / np.where(kept, weight, 1.0), 1.0)
-            tables = streets.Tables(
+            tables = Tables(
                 shown=memory.prediction if memory.prediction.size else memory.regret,
                 otherwise=memory.regret[:0],
                 regret=memory.regret,
@@ -253,11 +254,11 @@ class PublicTree:
             values[player] = weight @ self.walk(player, tables, streets.MEAN)
         return values, best
 
-    def reading(self, policy: PublicPolicy) -> streets.Tables:
+    def reading(self, policy: PublicPolicy) -> Tables:
         """Tables that only say what the policy is."""
         nothing = np.zeros(0, policy.weights.dtype)
         scales, none = np.zeros(0, np.float32), np.zeros(0)
-        return streets.Tables(
+        return Tables(
             shown=policy.weights,
             otherwise=policy.otherwise,
             regret=nothing,
@@ -274,7 +275,7 @@ class PublicTree:
     # walks
 
     @cached_property
-    def walks(self) -> tuple[streets.Walk, streets.Walk]:
+    def walks(self) -> tuple[Walk, Walk]:
         return walks_of(self.spot, self.betting, self.boards, self.hands)
 
     @property
@@ -287,7 +288,7 @@ class PublicTree:
         """What values may be off by, per unit of the opponent's reach."""
         return ROUNDING * float(np.finfo(self.kind).eps) * (self.spot.pot + self.spot.stack)
 
-    def rooms(self, player: int) -> tuple[streets.Rows, list[streets.Room]]:
+    def rooms(self, player: int) -> tuple[Rows, list[Room]]:
         """Room for the first block, and scratch for every thread."""
         walk, threads = self.walks[player], min(num_threads(), len(self.boards.cards))
         if (player, threads) not in self._scratch:
@@ -299,7 +300,7 @@ class PublicTree:
     # locks
 
     def lock(self, node: int, board: int, weights: Floats) -> None:
-        """Make a player choose in proportion to `weights` [actions, hands]; zeros leave a hand free.
+        """Make a player choose in proportion to `weights` [actions, hands]; zeros leave it free.
 
         Everything is solved around it, and best responses keep to it too.
         """
@@ -307,17 +308,19 @@ class PublicTree:
         shape = (len(here.actions), self.hands[here.kind].size)
         given = np.asarray(weights, np.float64)
         if given.shape != shape or not (np.isfinite(given) & (given >= 0.0)).all():
-            raise ConfigError(f"a lock at this node is {shape[0]} x {shape[1]} numbers, none below 0")
+            raise ConfigError(
+                f"a lock at this node is {shape[0]} x {shape[1]} numbers, none below 0"
+            )
         for suits in self.boards.renamings:
             known = self.boards.cards[board]
             same = {swap_suits(c, suits) for c in self.spot.cards} == set(self.spot.cards)
             later = known[len(self.spot.cards) :]
-            if same and all(swap_suits(card, suits) == card for card in later):
-                if not np.allclose(given[:, self.hands[here.kind].renamed(suits)], given):
-                    raise ConfigError(
-                        "the lock treats suits differently that the spot treats alike; take "
-                        "isomorphism=False"
-                    )
+            stays = same and all(swap_suits(card, suits) == card for card in later)
+            if stays and not np.allclose(given[:, self.hands[here.kind].renamed(suits)], given):
+                raise ConfigError(
+                    "the lock treats suits differently that the spot treats alike; take "
+                    "isomorphism=False"
+                )
         self.locks[node, board] = given
         self.__dict__.pop("_lock_tables", None)
 
@@ -336,7 +339,7 @@ class PublicTree:
             start += weights.size
         return {"locked": locked, "lock": np.concatenate(pieces)}
 
-    def walk(self, player: int, tables: streets.Tables, mode: int) -> Floats:
+    def walk(self, player: int, tables: Tables, mode: int) -> Floats:
         """Walk the whole tree for one player; its cf_values [hands] at the root."""
         walk, kind = self.walks[player], self.kind
         top, rooms = self.rooms(player)

@@ -31,9 +31,7 @@ def raised(t: Floats, gamma: float, taken: Any) -> Floats:
         return np.where(taken == 0.0, t**gamma, found)
 
 
-def restarted(
-    memory: Any, count: int, gamma: float, base: int
-) -> Iterator[tuple[Floats, Floats]]:
+def restarted(memory: Any, count: int, gamma: float, base: int) -> Iterator[tuple[Floats, Floats]]:
     """The next iterations t with weights (t - base**k)**gamma [T, 1], k the largest with t above.
 
     The sums are forgotten where k changes.
