@@ -2,10 +2,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-lowest lint bench clean
+.PHONY: demo test test-lowest lint bench docs notebooks clean
 
 demo: .venv/installed
-	$(BIN)/counterplay solve leduc_poker --algorithm cfr_plus --iterations 10000
+	$(BIN)/python examples/demo.py
 
 test: .venv/installed-test lint
 	$(BIN)/python -m pytest -n 2 -m "not slow"
@@ -26,6 +26,15 @@ lint: .venv/installed-test
 bench: .venv/installed-bench
 	$(BIN)/python benchmarks/side_by_side.py
 
+# The site, readable without network: docs/_build/html/index.html. Dead links are errors.
+docs: .venv/installed-docs
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	$(BIN)/python tools/check_site.py docs/_build/html
+
+# The course, executed from the first cell to the last.
+notebooks: .venv/installed-docs
+	$(BIN)/python tools/notebooks.py docs/course
+
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
@@ -43,4 +52,4 @@ bench: .venv/installed-bench
 	touch $@
 
 clean:
-	rm -rf .venv .venv-lowest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf docs/_build .venv .venv-lowest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -16,7 +16,7 @@ import jax
 import numpy as np
 
 import counterplay as cp
-from counterplay.deep.nets import apply_net
+from counterplay.deep.nets import apply_net, one_of
 from counterplay.game import CHANCE, TERMINAL
 
 
@@ -65,21 +65,19 @@ class PlainDeepHedge:
         self.num_outputs = strategy[0][-1][1].size
 
     def iterate(self, t, draws):
-        """One iteration; `draws(player, part)` gives the random numbers [D, B] of a part."""
+        """One iteration; `draws(player)` gives the random numbers [D, B] of its episodes."""
         a = self.a
         for player in range(self.game.num_players):
-            table = draws(player, 0)
-            decisions = []
-            for episode in range(a.player_traversals):
-                self.traverse(player, table[:, episode], decisions, [])
-            self.hedge(player, decisions, t)
-            table = draws(player, 1)
-            for series in range(a.player_update_freq):
+            columns = iter(draws(player).T)
+            for _ in range(a.player_update_freq):
                 visits = []
-                for episode in range(a.baseline_traversals):
-                    column = series * a.baseline_traversals + episode
-                    self.traverse(player, table[:, column], [], visits)
+                for _ in range(a.baseline_traversals):
+                    self.traverse(player, next(columns), [], visits)
                 self.fit(player, visits, t)
+            decisions = []
+            for _ in range(a.player_traversals):
+                self.traverse(player, next(columns), decisions, [])
+            self.hedge(player, decisions, t)
 
     def traverse(self, player, draws, decisions, visits):
         """Play one episode; collect regrets at the player's decisions, and values everywhere."""
@@ -233,17 +231,18 @@ def main(specs):
         settings = SETTINGS.get(spec.split("(")[0], {})
         algorithm = cp.DeepHedge(augmented_baseline=False, **settings)
         memory = algorithm.step(tree, algorithm.init(tree), 5)
-        networks = jax.tree.map(np.array, (memory.state.strategy, memory.state.baseline))
+        networks = [
+            [jax.tree.map(np.array, one_of(part.params, p)) for p in range(tree.num_players)]
+            for part in (memory.state.strategy, memory.state.baseline)
+        ]
         numpy_plain = PlainDeepHedge(game, algorithm, *networks)
         jax_plain = PlainDeepHedgeInJax(game, algorithm, *jax.tree.map(jax.numpy.array, networks))
         rng = np.random.default_rng(0)
-        episodes = (
-            algorithm.player_traversals,
-            algorithm.player_update_freq * algorithm.baseline_traversals,
-        )
+        fitted = algorithm.player_update_freq * algorithm.baseline_traversals
+        size = (2 * tree.longest_episode + 1, fitted + algorithm.player_traversals)
 
-        def draws(player, part, rng=rng, tree=tree, episodes=episodes):
-            return rng.random((2 * tree.longest_episode + 1, episodes[part]))
+        def draws(player, rng=rng, size=size):
+            return rng.random(size)
 
         jax_plain.iterate(1, draws)  # compiles
         seconds = {"compiled": [], "numpy": [], "jax": []}
@@ -251,7 +250,7 @@ def main(specs):
             count = 100 if tree.num_nodes > 1000 else 2000
             began = time.perf_counter()
             memory = algorithm.step(tree, memory, count)
-            jax.block_until_ready(memory.state.key)
+            jax.block_until_ready(memory.state)
             seconds["compiled"].append((time.perf_counter() - began) / count)
             for name, plain in (("numpy", numpy_plain), ("jax", jax_plain)):
                 began = time.perf_counter()

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from functools import cache
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -22,6 +26,18 @@ settings.load_profile("counterplay")
 @cache
 def built(spec: str) -> cp.Tree:
     return cp.build_tree(cp.load_game(spec))
+
+
+def counted(script, *arguments):
+    """What a script of `benchmarks/` counts, line by line.
+
+    In a process of its own: it forks, which other tests' threads would not survive.
+    """
+    command = [sys.executable, "-m", f"benchmarks.{script}", *map(str, arguments)]
+    root = Path(__file__).parent.parent
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def answer(algorithm, arena, memory):

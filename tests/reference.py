@@ -146,10 +146,11 @@ class CFR:
             self.policy[key] = self.learner(regret + prediction * gains)
 
     def average_policy(self):
+        """The average; where no iteration has weight, the last iterate."""
         average = {}
         for key, row in self.policy_sum.items():
             total = row.sum()
-            average[key] = row / total if total > 0.0 else np.full(row.size, 1.0 / row.size)
+            average[key] = row / total if total > 0.0 else self.policy[key]
         return average
 
 

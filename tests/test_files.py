@@ -15,6 +15,7 @@ import counterplay as cp
 from counterplay import files
 from counterplay.errors import RunError
 from counterplay.files import read_arrays, write_arrays
+from tests.conftest import counted
 
 VALUES = {
     "flat": np.arange(5.0),
@@ -168,9 +169,11 @@ def test_the_checksum_covers_everything(tmp_path):
 
 
 @pytest.mark.parametrize("kind", damaged_files.KINDS)
-@pytest.mark.parametrize("how", ["contents", "bytes"])
-def test_wrong_files(kind, how):
+def test_wrong_files(kind):
     """Refused in one line, or as good as any: no crash, no traceback, nothing silently wrong."""
-    found = damaged_files.attack(kind, how, 120, seed=10**6)
-    assert found["refused"] > 60
-    assert not found.keys() - {"refused", "used", "the same", "not written"}
+    limits = ("--contents", 120, "--bytes", 120, "--seed", 10**6)
+    for found in counted("damaged_files", "--kinds", kind, *limits):
+        assert found["refused"] > 60
+        names = found.keys() - {"kind", "how", "count"}
+        assert sum(found[name] for name in names) == 120
+        assert not names - {"refused", "used", "the same", "not written"}

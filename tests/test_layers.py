@@ -15,7 +15,8 @@ ROOT = Path(counterplay.__file__).parent
 LAYERS = [  # each module may import only from its own layer and from those before it
     {"errors", "game"},
     {"games", "kernels", "registry", "files", "memory", "splitmix", "cards"},
-    {"arena", "tree", "policy", "evaluate", "sampled", "playing", "solving", "abstraction"},
+    {"arena", "tree", "policy", "policy_files", "evaluate", "sampled", "playing", "solving"}
+    | {"abstraction", "showing", "observing"},
     {"matrix", "search", "tabular", "deep", "public"},
     {"population"},
     {"experiment"},

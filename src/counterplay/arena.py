@@ -128,7 +128,9 @@ class VectorArena(Arena, Protocol):
         """No regrets, the uniform policy; with room for predictions where they are wanted."""
         ...
 
-    def iterate(self, memory: Any, factors: Floats, weights: Floats) -> None:
+    def iterate(
+        self, memory: Any, factors: Floats, weights: Floats, alternating: bool = True
+    ) -> None:
         """One iteration per row of the factors [T, 3] and weights [T, K]: see `tabular.regret`."""
         ...
 

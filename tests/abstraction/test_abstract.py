@@ -163,7 +163,7 @@ def cards_only(player, key):
     return f"{card}|{second}" if bar else key
 
 
-NOT_HERE = {"sequence_form_lp", "online_outcome_sampling"}  # recall is needed; one player learns
+NOT_HERE = {"sequence_form_lp", "mmd", "online_outcome_sampling"}  # need recall; one learns
 ALIKE = [name for name, where in ALGORITHMS.items() if ".tabular." in where]
 EPISODES = {  # of those whose iteration is but an episode or two
     **dict.fromkeys(("fsp", "table_lookup_fsp", "outcome_sampling", "probing"), 30_000),

@@ -294,7 +294,8 @@ def test_many_keys_take_little_time(tmp_path):
     """Linear in their number; a search through all for each would take minutes."""
     file = tmp_path / "config.json"
     keys = ",".join(f'"key{number}": 1' for number in range(30_000))
-    file.write_text(f'{{"game": {{"name": "kuhn_poker", "params": {{{keys}}}}}}}')
+    game = f'{{"name": "kuhn_poker", "params": {{{keys}}}}}'
+    file.write_text(f'{{"name": "x", "algorithm": "cfr", "game": {game}, "spec": {{}}}}')
     with pytest.raises(ConfigError, match=r"params\.key0: unknown key"):
         load_config(file)
 

@@ -7,7 +7,7 @@ import os
 
 import numpy as np
 import pytest
-from benchmarks import killed_runs, power_loss
+from benchmarks import power_loss
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +20,7 @@ from counterplay.experiment.comparing import compare
 from counterplay.experiment.folder import Metrics
 from counterplay.experiment.plotting import plot
 from counterplay.files import read_arrays, write_arrays
+from tests.conftest import counted
 from tests.experiment.conftest import config, contents, final, untimed
 
 WHOLE = config("cfr_plus")
@@ -289,7 +290,7 @@ def test_records_written_twice_at_once(tmp_path):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_kills():
-    found = killed_runs.attack(6)
+    (found,) = counted("killed_runs", "--count", 6)
     assert found["the same"] == found["runs"]
     assert not any(found[name] for name in ("LOST", "DIFFERENT", "FAILED", "LEFT OVER")), found
 

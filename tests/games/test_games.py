@@ -12,7 +12,15 @@ import pytest
 from pytest import approx
 
 from counterplay.errors import ConfigError, GameError
-from counterplay.game import CHANCE, TERMINAL, Game, check_game
+from counterplay.game import (
+    CHANCE,
+    TERMINAL,
+    Game,
+    check_game,
+    choices_of,
+    place_in_grid,
+    situation,
+)
 from counterplay.games.connect_four import ConnectFour
 from counterplay.games.grid_duel import GridDuel
 from counterplay.games.leduc_poker import LeducPoker
@@ -651,7 +659,10 @@ BROKEN = [
     (ActionTwice, r"an action is listed twice in \(0, 0\); history: \(the start\)$"),
     (Forgets, "player 0 forgets its own past at infoset 'second' .*; history: right, heads$"),
     (Endless, "still not over after 50 actions; history: left, heads, left, "),
-    (NotANumber, r"utilities \(nan,\) are not all finite; history: right, tails, left$"),
+    (
+        NotANumber,
+        r"utilities \(nan,\) are not all finite and up to 1e\+150; history: right, tails, left$",
+    ),
     (TooManyUtilities, "2 utilities for 1 players; history: left, tails, right$"),
     (NoSuchPlayer, r"player\(\) is 1, not in 0..0; history: right, tails$"),
     (KeyIsANumber, r"infoset_key for player 0 is 0, not a string; history: \(the start\)$"),
@@ -709,3 +720,49 @@ def test_connect_four_needs_a_board(field: str) -> None:
     for value in (0, -1, 101):
         with pytest.raises(ConfigError, match=f"connect_four: {field} is {value}, must be from 1"):
             load_game("connect_four", **{field: value})
+
+
+GRIDS = [
+    "kuhn_poker(players=3)",
+    "leduc_poker",
+    "liars_dice(dice_sides=3)",
+    "goofspiel(num_cards=3)",
+]
+
+
+@pytest.mark.parametrize("spec", GRIDS)
+def test_words_and_places_tell_infosets_apart_and_no_more(spec: str) -> None:
+    game = load_game(spec)
+    told, places = defaultdict(set), defaultdict(set)
+    stack = [game.initial_state()]
+    while stack:
+        state = stack.pop()
+        player = game.player(state)
+        if player == TERMINAL:
+            continue
+        stack += [game.next_state(state, action) for action in outcomes(game, state)]
+        for observer in range(game.num_players):
+            key = game.infoset_key(state, observer)
+            if player >= 0:
+                told[observer, key].add(situation(game, state, observer))
+        if player >= 0:
+            key = game.infoset_key(state, player)
+            choices = choices_of(game, state)
+            assert len(choices) == len(set(choices)) == len(game.actions(state))
+            places[player, place_in_grid(game, key)].add(key)
+    assert all(len(texts) == 1 for texts in told.values()), "the words tell what the key hides"
+    assert all(len(keys) == 1 for keys in places.values()), "two infosets at one place"
+
+
+def test_what_people_read() -> None:
+    game = load_game("kuhn_poker")
+    state = game.next_state(game.next_state(game.initial_state(), 2), 0)
+    state = game.next_state(state, 1)
+    assert situation(game, state, 1) == "You hold the Jack. Player 0 bet 1; the pot is 3."
+    assert choices_of(game, state) == ["fold", "call 1"]
+    assert place_in_grid(game, "0pb") == ("pb", "0", "")
+    assert place_in_grid(load_game("leduc_poker"), "Qs:crc|Kh:r") == ("crc|r", "Qs", "Kh")
+    plain = load_game("grid_duel")
+    assert situation(plain, plain.initial_state(), 0) == "You know: max:"
+    assert choices_of(plain, plain.initial_state()) == ["up", "down"]
+    assert place_in_grid(plain, "max:ud") == ("", "max:ud", "")

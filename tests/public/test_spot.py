@@ -99,22 +99,23 @@ def test_huge_spots_are_refused(tmp_path, capsys):
 
 def test_commands(tmp_path, capsys):
     path, solved, table = (str(tmp_path / name) for name in ("spot.json", "spot.cps", "t.csv"))
+    file = tmp_path / "spot.cps"
     RIVER.save(path)
     assert main(["spot", "solve", path, "--target", "0.1%", "--save", solved, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["percent"] <= 0.1 and sum(found["values"]) == pytest.approx(20.0)
     assert main(["spot", "show", solved, "all-in 10", "--hand", "KK", "--export", table]) == 0
     assert "player 1 acts" in (out := capsys.readouterr().out) and "KsKh" in out
-    assert "hand,weight,fold,call" in open(table).read()
+    assert "hand,weight,fold,call" in (tmp_path / "t.csv").read_text()
     assert main(["spot", "show", solved, "bet 3"]) == 2
     assert "there is no 'bet 3' here" in capsys.readouterr().err
     assert main(["spot", "equity", "AhKh", "QQ", "--board", "QsJh2h"]) == 0
     assert "% against" in capsys.readouterr().out
     assert main(["spot", "range", "88+"]) == 0
     assert capsys.readouterr().out.startswith("42 hands")
-    damaged = bytearray(open(solved, "rb").read())
+    damaged = bytearray(file.read_bytes())
     damaged[len(damaged) // 2] ^= 255
-    open(solved, "wb").write(damaged)
+    file.write_bytes(damaged)
     assert main(["spot", "show", solved]) == 1
     assert "cannot read" in capsys.readouterr().err
 

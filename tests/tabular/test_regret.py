@@ -161,7 +161,7 @@ def test_threads_change_no_bit(algorithm, spec, monkeypatch):
     alone = one.step(tree, one.init(tree), 20)
     monkeypatch.setattr(assembling, "PART", 16)
     cut = cp.build_tree(cp.load_game(spec))
-    monkeypatch.setattr("counterplay.tree.LARGE", 0)
+    monkeypatch.setattr("counterplay.tree.arrays.LARGE", 0)
     monkeypatch.setattr(threads, "_num_threads", 3)
     assert max(len(parts) for parts in cut.levels(0, 3)) > 1
     together = one.step(cut, one.init(cut), 20)

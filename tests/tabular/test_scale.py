@@ -23,12 +23,17 @@ from tests.tabular.test_algorithms import DEEP, same
 
 IN_UNITS = {  # hyper-parameters in the game's units: how they change with these
     "cfr_hedge": lambda a, unit: replace(a, eta=a.eta / unit),
+    "mmd": lambda a, unit: replace(a, eta=a.eta / unit, tau=a.tau * unit),
     "fsp": lambda a, unit: replace(a, temperature=a.temperature * unit),
     "table_lookup_fsp": lambda a, unit: replace(a, temperature=a.temperature * unit),
     "batch_fsp": lambda a, unit: replace(a, temperature=a.temperature * unit),
 }
 TABULAR = sorted(set(ALGORITHMS) - DEEP)
-FREE = sorted(set(TABULAR) - IN_UNITS.keys() - {"sequence_form_lp"})
+PLAYERS = {  # take no game of one player, or only those whose players have the same units
+    "sequence_form_lp",
+    *(name for name, place in ALGORITHMS.items() if ".population." in place),
+}
+FREE = sorted(set(TABULAR) - IN_UNITS.keys() - PLAYERS)
 FULL_WIDTH = ["cfr", "cfr_plus", "linear_cfr", "dcfr", "pcfr_plus", "pdcfr_plus"]
 PENNIES = ((2.0, -1.0), (-1.0, 1.0))  # both play (0.4, 0.6)
 exponents = st.integers(-60, 60)
@@ -66,7 +71,10 @@ def test_units_change_no_bit_if_parameters_change_along(name, game, unit):
     assert found.tolist() == play(cp.build_tree(game), algorithm).probabilities.tolist()
 
 
-@pytest.mark.parametrize("name", [*FULL_WIDTH, "chance_sampling", "external_sampling", "probing"])
+SHIFTED = [*FULL_WIDTH, "cfr_br", "xfp", "chance_sampling", "external_sampling", "probing"]
+
+
+@pytest.mark.parametrize("name", SHIFTED)
 @settings(max_examples=15)
 @given(random_games(), st.lists(st.integers(-9, 9), min_size=3, max_size=3), exponents)
 def test_constants_change_nothing(name, game, constants, unit):
@@ -79,7 +87,7 @@ def test_constants_change_nothing(name, game, constants, unit):
     assert play(after, algorithm).probabilities == approx(expected, abs=1e-7)
 
 
-@pytest.mark.parametrize("name", FULL_WIDTH)
+@pytest.mark.parametrize("name", [*FULL_WIDTH, "cfr_hedge", "mmd", "mmd(dilated=true)"])
 @settings(max_examples=15)
 @given(random_games())
 def test_order_of_actions_changes_nothing(name, game):
@@ -89,7 +97,10 @@ def test_order_of_actions_changes_nothing(name, game):
     assert found == approx(play(tree, algorithm).probabilities, abs=1e-9)
 
 
-@pytest.mark.parametrize("name", ["cfr(alternating=false)", "cfr_hedge(alternating=false)", "xfp"])
+AT_ONCE = ["cfr(alternating=false)", "cfr_hedge(alternating=false)", "cfr_br", "mmd", "xfp"]
+
+
+@pytest.mark.parametrize("name", AT_ONCE)
 @settings(max_examples=15)
 @given(random_games(num_players=3), st.permutations(range(3)))
 def test_seats_change_nothing(name, game, seats):

@@ -289,7 +289,11 @@ def test_augmented_infosets(kuhn, tmp_path):
     assert sorted(numbers) == list(range(1, len(numbers) + 1))
     kuhn.save(tmp_path / "kuhn.tree")
     assert (augmented(cp.load_tree(tmp_path / "kuhn.tree")) == augmented(kuhn)).all()
-    cp.build_tree(RandomGame(seed=2, max_depth=3)).save(tmp_path / "other.tree")
+
+    class OutOfReach(RandomGame):
+        """Defined here: no spec leads to it."""
+
+    cp.build_tree(OutOfReach(seed=2, max_depth=3)).save(tmp_path / "other.tree")
     with pytest.raises(cp.ConfigError, match="augmented infosets need the rules; build the tree"):
         cp.VRMCCFR().init(cp.load_tree(tmp_path / "other.tree"))
 

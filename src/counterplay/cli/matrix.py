@@ -25,7 +25,7 @@ def matrix(
         str,
         typer.Argument(
             metavar="GAME",
-            help="A file (.json or .csv), or a game such as chicken or king_ace_poker.",
+            help="A table (.json or .csv), a game file, or a game such as chicken.",
             show_default=False,
         ),
     ],
@@ -101,12 +101,21 @@ def _load(game: str) -> tuple[str, NormalForm]:
     from counterplay.matrix.reading import SUFFIXES, read_normal_form
     from counterplay.registry import load_game, spec_of
 
-    if game.endswith(SUFFIXES):
+    if game.endswith(SUFFIXES) and not _is_game_file(game):
         return game, read_normal_form(game)
     rules = load_game(game)
     if isinstance(rules, MatrixGame):
         return spec_of(rules), normal_form(rules)
     return spec_of(rules), pure_policies(build(rules)).form
+
+
+def _is_game_file(path: str) -> bool:
+    """Whether a .json file is what `convert` writes, not a table of payoffs."""
+    try:
+        with open(path, "rb") as file:
+            return b'"format"' in file.read(200)
+    except OSError:
+        return False
 
 
 def _dominated(form: NormalForm, weak: bool) -> dict[str, Any]:

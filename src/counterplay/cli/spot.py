@@ -96,7 +96,6 @@ def solve(
     Ctrl-C ends the run early: what is solved so far is reported and written. Twice aborts.
     """
     from counterplay.cli.progress import Bar
-    from counterplay.evaluate import judge
     from counterplay.kernels.threads import set_num_threads
     from counterplay.public.solution import Solution
     from counterplay.registry import load_algorithm, spec_of
@@ -133,7 +132,7 @@ def solve(
             report=report,
             stop=stop,
         )
-    found = judge(arena, result.policy)
+    found = result.policy.judged(arena)
     values = (float(found.values[0]), float(found.values[1]))
     if json:
         print_json(

@@ -2,52 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import partial
+from itertools import pairwise
+from typing import ClassVar, NamedTuple
 
-from counterplay.deep import average, past
-from counterplay.deep.program import State, program
-from counterplay.deep.tables import policy_of, table_of
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from counterplay.deep import averages, values
+from counterplay.deep.averages import Averages, Averaging
+from counterplay.deep.episodes import (
+    Behaviour,
+    Decisions,
+    Episodes,
+    decisions_of,
+    draws_of,
+    exploring,
+    part,
+    walk,
+)
+from counterplay.deep.fitting import Trained, descend, in_training
+from counterplay.deep.graph import Graph
+from counterplay.deep.nets import Net, apply_net, centre, new_nets, one_of, softmax, with_one
+from counterplay.deep.unique import Unique, error_gradient, gradient_at, outputs_at, unique_views
 from counterplay.errors import ConfigError
-from counterplay.policy import Policy
-from counterplay.tree import Tree
+from counterplay.tabular.ranges import FINITE, PART, Range, at_least, check
+
+RANGES: dict[str, Range] = {
+    **dict.fromkeys(("player_traversals", "baseline_traversals"), at_least(1)),
+    **dict.fromkeys(("player_update_freq", "decay_steps"), at_least(1)),
+    **dict.fromkeys(("epsilon", "decay_rate"), PART),
+    **dict.fromkeys(("entropy_cost", "entropy_decay", "weight_decay", "past_cost"), FINITE),
+    **dict.fromkeys(
+        ("player_units", "baseline_units"),
+        (lambda units: bool(units) and min(units) >= 1, "one size or more"),
+    ),
+}
 
 
-@dataclass
-class DeepHedgeMemory:
-    """How many iterations there were, and what they left."""
+class State(NamedTuple):
+    """What an iteration changes."""
 
-    iteration: int
-    state: State
-    finished: ClassVar[bool] = False
+    strategy: Trained  # W of each player
+    baseline: Trained  # U of each player
+    table: jax.Array  # [I, A] the policy at every infoset; empty where it is not kept
+    averages: Averages
 
 
-@dataclass(frozen=True)
-class DeepHedge:
+@dataclass(frozen=True, kw_only=True)
+class DeepHedge(Averaging):
     """Deep-Hedge MCCFR (the thesis of that name). At t = 1, 2, ..., for each player in turn:
 
-        K episodes, outcome sampling, epsilon of uniform play by that player only:
+        L times H + K episodes, outcome sampling, epsilon of uniform play by that player only
+        L times, on H of them:
+        U = U - lr_u * mean over decisions of grad (U(I, a) - u)^2
+            with u the sampled value after the action a that was taken
+        on the other K:
             r = baseline-enhanced sampled regrets, zeroed where they would push a logit further
                 beyond logits_threshold from the mean
         W = W + lr_w * mean over its decisions of (r . grad y + entropy_cost * grad entropy)
             with y = W(I) - mean over legal actions of W(I), and policy = softmax(W(I))
-        L times H episodes:
-        U = U - lr_u * mean over decisions of grad (U(I, a) - u)^2
-            with u the sampled value after the action a that was taken
 
     Regrets are unbiased whatever U says. The printed update takes the gradient of W, not of the
     centred y: the common mode of the logits, which softmax ignores, then takes the full force of
-    importance-weighted regrets, and the policy collapses on Leduc. Both steps also subtract
-    weight_decay times the weights, clip the gradient entry by entry, and follow
+    importance-weighted regrets, and the policy collapses on Leduc. The listing fits U after the
+    step of W, not before it: with players in turn the same but for whose step lies between, and
+    here one batch of episodes serves both. Both steps also subtract weight_decay times the
+    weights, clip the gradient entry by entry, and follow
 
         lr = max(lr_init * decay_rate**(t / decay_steps), lr_end)
-
-    The average policy is weighted by t**average_power, and kept three ways: in a table, exactly; as
-    a network (average_units) trained on a reservoir of the policies met; and as an ensemble
-    (past_networks) of strategy networks, one of which is drawn per episode. The table is as large
-    as the game and costs a pass over all infosets; without it (average_every = 0) the others stand
-    in for it, and a step costs what its episodes cost, whatever the size of the tree.
     """
 
     player_units: tuple[int, ...] = (48, 48, 32)
@@ -70,84 +96,213 @@ class DeepHedge:
     normalize_returns: bool = False  # divide utilities by the largest
     augmented_baseline: bool = True  # also where others act; False: at own decisions only
     mean_over_actions: bool = False  # the author's program: a mean over actions, not a sum
-    average_power: float = 0.0
-    average_every: int = 1  # steps between two additions to the table; 0: no table is kept
-    average_units: tuple[int, ...] = ()  # of the average network; none: it is not trained
-    average_lr: float = 1e-3
-    average_batch: int = 128
-    reservoir_size: int = 65_536
-    past_networks: int = 0  # strategy networks in the ensemble
-    past_cost: float = 0.0  # pull towards their mean logits (section 4.4.1 of the thesis)
+    past_cost: float = 0.0  # pull towards the past networks' mean logits (section 4.4.1)
 
-    runs_on: ClassVar[tuple[str, ...]] = ("tree",)
-    needs: ClassVar[str] = "deep"
     watched: ClassVar[tuple[str, ...]] = ("state.strategy", "state.baseline")
 
     def __post_init__(self) -> None:
-        positive = ["player_traversals", "baseline_traversals", "player_update_freq"]
-        positive += ["average_batch", "reservoir_size", "decay_steps"]
-        for name in positive:
-            if getattr(self, name) < 1:
-                raise ConfigError(
-                    f"deep_hedge: {name} is {getattr(self, name)}, must be at least 1"
-                )
-        for name in ("player_units", "baseline_units", "average_units"):
-            units = getattr(self, name)
-            if min(units, default=1) < 1 or not (units or name == "average_units"):
-                raise ConfigError(f"deep_hedge: {name} is {units}, must be one size or more")
-        for name in ("epsilon", "decay_rate"):
-            if not 0.0 < getattr(self, name) <= 1.0:
-                raise ConfigError(f"deep_hedge: {name} is {getattr(self, name)}, must be in (0, 1]")
-        if min(self.average_every, self.past_networks) < 0:
-            raise ConfigError("deep_hedge: average_every and past_networks must be at least 0")
+        check(self.name, self, RANGES)
+        super().__post_init__()
         if self.past_cost and not self.past_networks:
-            raise ConfigError("deep_hedge: past_networks must be at least 1 with a past_cost")
-        if self.kept().keys() == {"current"}:
-            raise ConfigError(
-                "deep_hedge: no average is kept; set average_every, average_units or past_networks"
-            )
+            raise ConfigError(f"{self.name}: past_networks must be at least 1 with a past_cost")
 
-    def init(self, tree: Tree, seed: int = 0) -> DeepHedgeMemory:
-        return DeepHedgeMemory(0, program(tree, self).start(seed))
+    def start(self, graph: Graph, rng: np.random.Generator) -> State:
+        def new(units: tuple[int, ...]) -> Net:
+            sizes = (graph.num_features, *units, graph.max_actions)
+            return new_nets(rng, graph.num_players, sizes)
 
-    def step(self, tree: Tree, memory: DeepHedgeMemory, iterations: int = 1) -> DeepHedgeMemory:
-        last = memory.iteration + iterations
-        return DeepHedgeMemory(last, program(tree, self).run(memory.iteration, last, memory.state))
+        strategy, baseline = new(self.player_units), new(self.baseline_units)
+        keeps_table = self.keeps_table(graph)
+        return State(
+            in_training(self.player_optimiser, strategy),
+            in_training(self.baseline_optimiser, baseline),
+            tabulate(strategy, graph) if keeps_table else np.zeros((0, 0), np.float32),
+            averages.no_averages(self, graph, rng, strategy),
+        )
 
-    def policy(self, tree: Tree, memory: DeepHedgeMemory) -> Policy:
-        return next(iter(self.kept().values()))(tree, memory)
+    def iteration(self, graph: Graph, t: jax.Array, state: State, key: jax.Array) -> State:
+        nets, table = state.strategy.params, partial(self.table, graph, state)
+        keep_key = jax.random.fold_in(key, graph.num_players)
+        kept = averages.remember(self, state.averages, graph, t, nets, table, keep_key)
+        state = state._replace(averages=kept)
+        batch = self.player_update_freq * self.baseline_traversals + self.player_traversals
+        draws = jax.random.uniform(key, (graph.num_players, *draws_of(graph, batch)))
+        return jax.lax.fori_loop(
+            0,
+            graph.num_players,
+            lambda p, state: self.turn(graph, t, p, state, draws[p], key),
+            state,
+            unroll=graph.longest_episode <= 4,
+        )
 
-    def average_policy(self, tree: Tree, memory: DeepHedgeMemory) -> Policy:
-        """The average in the table."""
-        return average.average_policy(tree, memory.state.sums.total)
+    def tables(self, graph: Graph, state: State) -> dict[str, jax.Array]:
+        kept = averages.average_tables(self, state.averages, graph)
+        return kept | {"current": averages.policies_of(state.strategy.params, graph)}
 
-    def current_policy(self, tree: Tree, memory: DeepHedgeMemory) -> Policy:
-        """What the strategy networks play now."""
-        return policy_of(tree, table_of(tree, memory.state.strategy))
+    def turn(
+        self,
+        graph: Graph,
+        t: jax.Array,
+        player: jax.Array,
+        state: State,
+        draws: jax.Array,
+        key: jax.Array,
+    ) -> State:
+        """One player's part of an iteration."""
+        fitted, size = self.player_update_freq, self.baseline_traversals
+        behaviour = self.behaviour(graph, state, player)
+        walked = walk(graph, behaviour, draws)
+        if self.normalize_returns:
+            walked = walked._replace(utility=walked.utility / graph.largest_utility)
+        seen = walked
+        if not self.augmented_baseline:
+            seen = decisions_of(walked, player, graph.most_own)
+        baseline = jax.lax.fori_loop(
+            0,
+            fitted,
+            lambda n, trained: self.fit(graph, player, part(seen, n * size, size), trained),
+            one_of(state.baseline, player),
+        )
+        seen = part(seen, fitted * size, self.player_traversals)
+        met = unique_views(graph.view[player, seen.decision], seen.live)
+        guess = where_legal(seen, outputs_at(baseline.params, graph.observation, met))
+        regret = values.baseline_regrets(seen, player, seen.utility[:, player], guess).regret
+        strategy = one_of(state.strategy, player)
+        strategy = self.hedge(graph, t, player, seen, regret, strategy, state.averages)
+        state = state._replace(
+            strategy=with_one(state.strategy, player, strategy),
+            baseline=with_one(state.baseline, player, baseline),
+            table=self.refreshed(graph, state.table, strategy.params, player),
+        )
+        if not self.average_units:
+            return state
+        own = part(walked, fitted * size, self.player_traversals)
+        kept = averages.train_network(
+            self, state.averages, graph, t, own, player, jax.random.fold_in(key, player)
+        )
+        return state._replace(averages=kept)
 
-    def network_policy(self, tree: Tree, memory: DeepHedgeMemory) -> Policy:
-        """What the average network plays."""
-        return policy_of(tree, table_of(tree, memory.state.average.nets))
+    def behaviour(self, graph: Graph, state: State, player: jax.Array) -> Behaviour:
+        """Everybody plays its network; the player whose turn it is explores."""
 
-    def ensemble_policy(self, tree: Tree, memory: DeepHedgeMemory) -> Policy:
-        """What drawing a past network per episode amounts to."""
-        return past.past_policy(tree, memory.state.past, self.average_power)
+        def behave(now: Decisions) -> tuple[jax.Array, jax.Array]:
+            policy = self.policy_at(graph, state, now)
+            return policy, exploring(policy, now, player, self.epsilon)
 
-    def policies(self, tree: Tree, memory: DeepHedgeMemory) -> dict[str, Policy]:
-        """All that is worth judging side by side, the best average first."""
-        return {name: policy(tree, memory) for name, policy in self.kept().items()}
+        return behave
 
-    def kept(self) -> dict[str, Callable[..., Policy]]:
-        """How to make each of these policies."""
-        ways = [
-            ("average", self.average_every, self.average_policy),
-            ("network", self.average_units, self.network_policy),
-            ("ensemble", self.past_networks, self.ensemble_policy),
-            ("current", True, self.current_policy),
-        ]
-        return {name: policy for name, kept, policy in ways if kept}
+    def policy_at(self, graph: Graph, state: State, now: Decisions) -> jax.Array:
+        """The policies [B, A] at some decisions."""
+        if self.keeps_table(graph):
+            return state.table[now.infoset]
+        nets, x = state.strategy.params, graph.observation[now.view]
+        if graph.in_turn:
+            return softmax(apply_net(one_of(nets, graph.acting[now.turn]), x), now.legal)
+        every = jax.vmap(apply_net, (0, None))(nets, x)  # [P, B, A]
+        return softmax(every[now.player, jnp.arange(now.player.size)], now.legal)
 
-    def keeps_table(self, tree: Tree) -> bool:
+    def keeps_table(self, graph: Graph) -> bool:
         """Whether all infosets are fewer than those that the episodes of a step would visit."""
         episodes = self.player_traversals + self.player_update_freq * self.baseline_traversals
-        return tree.num_infosets <= episodes * tree.longest_episode * tree.num_players
+        return graph.num_infosets <= episodes * graph.longest_episode * graph.num_players
+
+    def table(self, graph: Graph, state: State) -> jax.Array:
+        """All policies [I, A]."""
+        if self.keeps_table(graph):
+            return state.table
+        return averages.policies_of(state.strategy.params, graph)
+
+    def refreshed(self, graph: Graph, table: jax.Array, net: Net, player: jax.Array) -> jax.Array:
+        """The table, if one is kept, with the rows of a player whose network has changed."""
+        if not self.keeps_table(graph):
+            return table
+        firsts = graph.first_infoset
+        size = max(last - first for first, last in pairwise(firsts))
+        first = jnp.minimum(jnp.array(firsts)[player], graph.num_infosets - size)
+        cut = partial(jax.lax.dynamic_slice_in_dim, start_index=first, slice_size=size)
+        rows = softmax(apply_net(net, graph.observation[cut(graph.own_view)]), cut(graph.legal))
+        rows = jnp.where((cut(graph.owner) == player)[:, None], rows, cut(table))
+        return jax.lax.dynamic_update_slice_in_dim(table, rows, first, 0)
+
+    def fit(self, graph: Graph, player: jax.Array, seen: Episodes, trained: Trained) -> Trained:
+        """The baseline network after a step towards the values that the episodes found."""
+        met = unique_views(graph.view[player, seen.decision], seen.live)
+        taken = jax.nn.one_hot(seen.action, graph.max_actions) * seen.live[..., None]
+        scale = 2.0 / jnp.maximum(seen.live.sum(), 1)
+
+        def error(outputs: jax.Array) -> jax.Array:
+            guess = where_legal(seen, outputs)
+            found = values.baseline_regrets(seen, player, seen.utility[:, player], guess)
+            return taken * (guess - found.target[..., None]) * scale
+
+        gradient = error_gradient(trained.params, graph.observation, met, error)
+        return descend(self.baseline_optimiser, trained, gradient)
+
+    def hedge(
+        self,
+        graph: Graph,
+        t: jax.Array,
+        player: jax.Array,
+        seen: Episodes,
+        regret: jax.Array,
+        trained: Trained,
+        kept: Averages,
+    ) -> Trained:
+        """The strategy network after a step along the regrets at the player's decisions."""
+        own = seen.player == player
+        met = unique_views(graph.view[player, seen.decision], own)
+        log = jnp.log(jnp.maximum(seen.policy, 1e-30))
+        y = centre(log, seen.legal)  # what the logits are up to a constant
+        limit = self.logits_threshold
+        outward = jnp.where(regret > 0, y > limit, y < -limit)
+        force = centre(jnp.where(outward, 0.0, regret), seen.legal)
+        if self.entropy_cost:  # the gradient of entropy: - p * (log p + entropy)
+            entropy = -(seen.policy * log).sum(-1, keepdims=True)
+            cost = self.entropy_cost * t**-self.entropy_decay
+            force -= cost * seen.policy * (log + entropy)
+        if self.past_cost:
+            past = self.past_logits(graph, player, met, kept)
+            force += self.past_cost * (centre(past, seen.legal) - y)
+        share = 1.0 / graph.max_actions if self.mean_over_actions else 1.0
+        scale = -share / jnp.maximum(own.sum(), 1)
+        force = jnp.where(own[..., None] & seen.legal, force * scale, 0.0)
+        gradient = gradient_at(trained.params, graph.observation, met, force)
+        return descend(self.player_optimiser, trained, gradient)
+
+    def past_logits(
+        self, graph: Graph, player: jax.Array, met: Unique, kept: Averages
+    ) -> jax.Array:
+        """The mean of what the player's past networks say; zero while there are none."""
+        used = (kept.steps > 0).astype(jnp.float32)
+        nets = jax.tree.map(lambda w: w[:, player], kept.past)
+        said = jax.vmap(lambda net: outputs_at(net, graph.observation, met))(nets)
+        return jnp.tensordot(used, said, 1) / used.sum().clip(1.0)
+
+    @property
+    def player_optimiser(self) -> optax.GradientTransformation:
+        return self.optimiser(self.player_lr_init, self.player_lr_end, 1)
+
+    @property
+    def baseline_optimiser(self) -> optax.GradientTransformation:
+        return self.optimiser(self.baseline_lr_init, self.baseline_lr_end, self.player_update_freq)
+
+    def optimiser(self, rate: float, floor: float, steps: int) -> optax.GradientTransformation:
+        """Gradient descent with so many steps an iteration."""
+
+        def schedule(count: jax.Array) -> jax.Array:
+            t = count // steps + 1
+            return jnp.maximum(rate * self.decay_rate ** (t / self.decay_steps), floor)
+
+        return optax.chain(
+            optax.clip(self.gradient_clipping_value),
+            optax.add_decayed_weights(self.weight_decay),
+            optax.sgd(schedule),
+        )
+
+
+tabulate = jax.jit(averages.policies_of)
+
+
+def where_legal(seen: Episodes, outputs: jax.Array) -> jax.Array:
+    """Outputs [T, B, A], zero past an episode's end and for actions that do not exist."""
+    return jnp.where(seen.legal & seen.live[..., None], outputs, 0.0)

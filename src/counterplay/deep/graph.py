@@ -2,104 +2,145 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, NamedTuple
+from dataclasses import dataclass, fields
+from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
-from counterplay.errors import ConfigError, GameError
-from counterplay.game import CHANCE, TERMINAL, ObservedGame
-from counterplay.registry import load_game
-from counterplay.tree import Floats, Ints, Tree
+from counterplay.errors import ConfigError
+from counterplay.game import CHANCE, State
+from counterplay.observing import observations
+from counterplay.tree import Ints, Tree, once_per_tree, row_lengths
+from counterplay.tree.replaying import states
+
+STATIC = ("num_players", "max_starts", "max_successors", "most_own", "first_infoset", "in_turn")
 
 
-class Graph(NamedTuple):
+@dataclass(frozen=True)
+class Graph:
     """Decisions D (nodes at which a player acts) with their edges E, and terminals after them.
 
     An edge is a decision's action. Chance between two decisions is part of the edge: successor k
     of edge e is node `succ_node[succ_offset[e] + k]`, with cumulative probability `succ_cdf`. Edge
-    0 leads from nowhere to the first decision.
+    0 leads from nowhere to the first decision. I infosets, V views, T turns, A actions at most, F
+    sequences of the tree's form. One pytree: programs take it as an argument.
     """
 
-    player: Ints  # [D] who acts
-    row: Ints  # [D] the infoset, counted within the player's own
-    num_actions: Ints  # [D]
-    first_edge: Ints  # [D]
-    succ_offset: Ints  # [E + 1]
-    succ_node: Ints  # [F] decisions from 0, terminals from D
-    succ_cdf: Floats  # [F]
-    view: Ints  # [P, D] what each player sees there, a row of `observation`
-    utility: Floats  # [Z, P]
-    observation: Floats  # [V, X] one row per player and augmented infoset
-
-
-class Turn(NamedTuple):
-    """What is known beforehand about the t-th decision of an episode."""
-
-    player: int  # who makes it; -1 where that varies
-    rows: tuple[int, int]  # its infosets are among that player's first, ..., last - 1
-
-
-@dataclass(frozen=True)
-class Shape:
-    """Facts about a graph that decide how programs are compiled."""
-
+    player: jax.Array  # [D] who acts
+    infoset: jax.Array  # [D]
+    first_edge: jax.Array  # [D]
+    succ_offset: jax.Array  # [E + 1]
+    succ_node: jax.Array  # [F] decisions from 0, terminals from D
+    succ_cdf: jax.Array  # [F]
+    view: jax.Array  # [P, D] what each player sees there, a row of `observation`
+    utility: jax.Array  # [Z, P]
+    largest_utility: jax.Array  # []
+    observation: jax.Array  # [V, X] one row per player and augmented infoset
+    owner: jax.Array  # [I] whose infoset it is
+    own_view: jax.Array  # [I] what its player sees there
+    legal: jax.Array  # [I, A] which actions exist
+    sequence: jax.Array  # [F, 2] infoset and action
+    path: jax.Array  # [F, M] the sequence and those before it, then F
+    histories: jax.Array  # [F] of its infoset in the form, where that is merged with others; else 1
+    acting: jax.Array  # [T] who makes the t-th decision of an episode, where `in_turn`
+    # facts that decide how programs are compiled
     num_players: int
-    num_decisions: int
-    max_actions: int
     max_starts: int  # ways chance can open the game
     max_successors: int
-    longest_episode: int
-    most_own: tuple[int, ...]  # decisions that each player makes in an episode, at most
-    num_rows: tuple[int, ...]  # infosets of each player
-    turns: tuple[Turn, ...]  # of an episode
+    most_own: int  # decisions that one player makes in an episode, at most
+    first_infoset: tuple[int, ...]  # [P + 1] of each player
+    in_turn: bool  # the t-th decision of every episode is the same player's
+
+    @property
+    def num_decisions(self) -> int:
+        return self.player.shape[0]
+
+    @property
+    def num_infosets(self) -> int:
+        return self.legal.shape[0]
+
+    @property
+    def max_actions(self) -> int:
+        return self.legal.shape[1]
+
+    @property
+    def longest_episode(self) -> int:
+        return self.acting.shape[0]
+
+    @property
+    def num_features(self) -> int:
+        return self.observation.shape[1]
 
 
-@lru_cache(maxsize=4)
-def graph_of(tree: Tree) -> tuple[Graph, Shape]:
-    """The graph of a tree and its shape; the last few are remembered."""
+jax.tree_util.register_dataclass(
+    Graph,
+    data_fields=[field.name for field in fields(Graph) if field.name not in STATIC],
+    meta_fields=list(STATIC),
+)
+
+
+def graph_of(tree: Tree) -> Graph:
+    """The tree's graph on the present device; made once."""
+    device = jax.config.jax_default_device
+    placed = _placed(tree)
+    if device not in placed:
+        placed[device] = jax.tree.map(jnp.asarray, arrays_of(tree))
+    return placed[device]
+
+
+@once_per_tree
+def _placed(tree: Tree) -> dict[Any, Graph]:
+    return {}
+
+
+@once_per_tree
+def arrays_of(tree: Tree) -> Graph:
+    """The tree's graph as NumPy arrays."""
     decisions = np.flatnonzero(tree.player >= 0)
     place = np.full(tree.num_nodes, -1, np.int64)
     place[decisions] = np.arange(decisions.size)
     place[tree.terminals] = decisions.size + np.arange(tree.num_terminals)
-    num_actions = tree.num_actions[tree.infoset[decisions]]
-    first_edge = 1 + np.cumsum(num_actions) - num_actions
+    infoset = tree.infoset[decisions]
+    counts = tree.num_actions[infoset]
 
     beyond = _beyond_chance(tree, place)
     children = np.concatenate([np.zeros(1, np.int64), _children(tree, decisions)])
     succ = [beyond.get(int(child)) or [(int(place[child]), 1.0)] for child in children]
     lengths = [len(edges) for edges in succ]
-    cdf = [np.cumsum([p for _, p in edges]) for edges in succ]
 
     view, observation = _views(tree, decisions)
-    player = tree.player[decisions].astype(np.int32)
-    graph = Graph(
-        player=player,
-        row=tree.infoset_row[tree.infoset[decisions]].astype(np.int32),
-        num_actions=num_actions.astype(np.int32),
-        first_edge=first_edge.astype(np.int32),
+    own_view = np.zeros(tree.num_infosets, np.int32)
+    own_view[infoset] = view[tree.player[decisions], np.arange(decisions.size)]
+    acting = _acting(tree, decisions)
+    return Graph(
+        player=tree.player[decisions].astype(np.int32),
+        infoset=infoset.astype(np.int32),
+        first_edge=(1 + np.cumsum(counts) - counts).astype(np.int32),
         succ_offset=np.cumsum([0, *lengths]).astype(np.int32),
         succ_node=np.array([node for edges in succ for node, _ in edges], np.int32),
-        succ_cdf=np.concatenate(cdf).astype(np.float32),
+        succ_cdf=np.concatenate([np.cumsum([p for _, p in edges]) for edges in succ], dtype="f4"),
         view=view,
         utility=tree.utility.astype(np.float32),
+        largest_utility=np.abs(tree.utility).max().astype(np.float32),
         observation=observation,
-    )
-    shape = Shape(
+        owner=tree.infoset_player.astype(np.int32),
+        own_view=own_view,
+        legal=np.arange(tree.max_actions) < tree.num_actions[:, None],
+        sequence=_sequences(tree),
+        path=_paths(tree),
+        histories=np.where(tree.perfect_recall, 1, tree.histories).astype(np.float32),
+        acting=np.maximum(acting, 0),
         num_players=tree.num_players,
-        num_decisions=decisions.size,
-        max_actions=tree.max_actions,
         max_starts=lengths[0],
         max_successors=max(lengths[1:], default=1),
-        longest_episode=tree.longest_episode,
-        most_own=tuple(
+        most_own=max(
             int(tree.count_above(tree.player == player).max()) for player in range(tree.num_players)
         ),
-        num_rows=tuple(np.diff(tree.player_infoset).tolist()),
-        turns=_turns(tree, decisions),
+        first_infoset=tuple(tree.player_infoset.tolist()),
+        in_turn=bool((acting >= 0).all()),
     )
-    return graph, shape
 
 
 def _children(tree: Tree, nodes: Ints) -> Ints:
@@ -115,50 +156,58 @@ def _beyond_chance(tree: Tree, place: Ints) -> dict[int, list[tuple[int, float]]
     beyond: dict[int, list[tuple[int, float]]] = {}
     for node in np.flatnonzero(tree.player == CHANCE)[::-1].tolist():
         beyond[node] = []
-        for child in range(int(tree.child_offset[node]), int(tree.child_offset[node + 1])):
+        for child in range(*tree.child_offset[node : node + 2].tolist()):
             here = beyond.get(child) or [(int(place[child]), 1.0)]
             beyond[node] += [(to, float(tree.chance[child]) * p) for to, p in here]
     return beyond
 
 
-def _turns(tree: Tree, decisions: Ints) -> tuple[Turn, ...]:
+def _acting(tree: Tree, decisions: Ints) -> Ints:
+    """Who makes the t-th decision of an episode [T]; -1 where that varies."""
     before = tree.count_above(tree.player >= 0)[decisions]
-    turns = []
-    for turn in range(tree.longest_episode):
-        infosets = tree.infoset[decisions[before == turn]]
-        players, rows = np.unique(tree.infoset_player[infosets]), tree.infoset_row[infosets]
-        player = int(players[0]) if players.size == 1 else -1
-        turns.append(Turn(player, (int(rows.min()), int(rows.max()) + 1)))
-    return tuple(turns)
+    acting = np.full(tree.longest_episode, -1, np.int32)
+    for turn in range(acting.size):
+        players = np.unique(tree.player[decisions[before == turn]])
+        acting[turn] = players[0] if players.size == 1 else -1
+    return acting
 
 
 def _views(tree: Tree, decisions: Ints) -> tuple[Ints, Any]:
     """What every player sees at every decision, and one observation for each thing to see."""
     try:
-        game = tree.game or load_game(tree.spec)
+        game = tree.rules
     except ConfigError as error:
         problem = "networks need observations, and so the rules of the game"
         raise ConfigError(f"{problem}; {tree.spec} comes without rules") from error
-    if not isinstance(game, ObservedGame):
-        raise GameError(f"{tree.spec} has no observation(state, player), which networks need")
-    seen: list[dict[str, int]] = [{} for _ in range(tree.num_players)]
-    rows: list[Any] = []
+    seen: dict[tuple[int, str], int] = {}
+    first: list[State] = []  # one of each thing to see
     view = np.zeros((tree.num_players, decisions.size), np.int32)
-    states: dict[int, Any] = {0: game.initial_state()}
     number = 0
-    for node in range(tree.num_nodes):  # level order: a state is kept until its children are made
-        state = states.pop(node)
-        if tree.player[node] == TERMINAL:
+    for node, state in enumerate(states(tree)):
+        if tree.player[node] < 0:
             continue
-        if tree.player[node] >= 0:
-            for player in range(tree.num_players):
-                key = game.infoset_key(state, player)
-                row = seen[player].get(key)
-                if row is None:
-                    row = seen[player][key] = len(rows)
-                    rows.append(game.observation(state, player))
-                view[player, number] = row
-            number += 1
-        for child in range(int(tree.child_offset[node]), int(tree.child_offset[node + 1])):
-            states[child] = game.next_state(state, int(tree.action[child]))
-    return view, np.array(rows, np.float32)
+        for player in range(tree.num_players):
+            key = player, game.infoset_key(state, player)
+            if seen.setdefault(key, len(first)) == len(first):
+                first.append(state)
+            view[player, number] = seen[key]
+        number += 1
+    return view, observations(game, list(seen), first)
+
+
+def _sequences(tree: Tree) -> Ints:
+    """The game's own infoset, and the action, of each sequence of the form [F, 2]."""
+    counts = row_lengths(tree.form.offset)
+    infoset = np.repeat(np.arange(counts.size), counts)
+    action = np.arange(infoset.size) - tree.form.offset[infoset].astype(np.int64)
+    return np.column_stack([tree.merged_infoset[infoset], action]).astype(np.int32)
+
+
+def _paths(tree: Tree) -> Ints:
+    """Each sequence of the form and those before it [F, M], padded with F."""
+    size = int(tree.form.offset[-1])
+    above = np.append(np.repeat(tree.form.parent, row_lengths(tree.form.offset)), size)
+    path = [np.arange(size)]
+    while (path[-1] < size).any():
+        path.append(above[path[-1]].astype(np.int64))
+    return np.stack(path[:-1] or path, axis=1).astype(np.int32)

@@ -1,8 +1,10 @@
-"""Small networks as plain lists of arrays."""
+"""Small networks as plain lists of arrays, and what their outputs are read as."""
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,63 +12,108 @@ import numpy as np
 
 FEW_ROWS = 16  # up to which a sum of outer products is faster than a matrix product
 
-Net = list[tuple[jax.Array, jax.Array]]  # (weights [in, out], biases [out]) of each layer
-# each layer's inputs, and which of its units are on
-Kept = list[tuple[jax.Array, jax.Array | None]]
+Net = list[tuple[Any, Any]]  # (weights [in, out], biases [out]) of each layer
 
 
-def new_net(rng: np.random.Generator, sizes: tuple[int, ...]) -> Net:
+def new_net(rng: np.random.Generator, sizes: tuple[int, ...], zero_head: bool = False) -> Net:
     """A network of layers of the given sizes, input first and output last.
 
-    Weights are Xavier-normal, biases uniform within 1/sqrt(inputs). NumPy draws them: JAX would
-    compile a program for every shape.
+    Weights are Xavier-normal, biases uniform within 1/sqrt(inputs); with `zero_head` the last layer
+    is zero, so that the network says nothing yet. NumPy draws them: JAX would compile a program for
+    every shape.
     """
     net = []
     for inputs, outputs in pairwise(sizes):
         weights = rng.normal(0.0, (2.0 / (inputs + outputs)) ** 0.5, (inputs, outputs))
         biases = rng.uniform(-(inputs**-0.5), inputs**-0.5, outputs)
-        net.append((jnp.asarray(weights, jnp.float32), jnp.asarray(biases, jnp.float32)))
-    return net
+        net.append((weights.astype(np.float32), biases.astype(np.float32)))
+    return [*net[:-1], (0.0 * net[-1][0], 0.0 * net[-1][1])] if zero_head else net
+
+
+def new_nets(
+    rng: np.random.Generator, count: int, sizes: tuple[int, ...], zero_head: bool = False
+) -> Net:
+    """As many networks, one per player: every array with a leading axis."""
+    nets = [new_net(rng, sizes, zero_head) for _ in range(count)]
+    return jax.tree.map(lambda *layers: np.stack(layers), *nets)
+
+
+def one_of(players: Any, which: int | jax.Array) -> Any:
+    """One player's part of a pytree whose arrays have a leading axis of players."""
+    cut = partial(jax.lax.dynamic_index_in_dim, index=which, keepdims=False)
+    return jax.tree.map(lambda every: cut(every), players)
+
+
+def with_one(players: Any, which: int | jax.Array, new: Any) -> Any:
+    """The same pytree with another part for one player."""
+    put = partial(jax.lax.dynamic_update_index_in_dim, index=which, axis=0)
+    return jax.tree.map(lambda every, one: put(every, one), players, new)
 
 
 def apply_net(net: Net, x: jax.Array) -> jax.Array:
-    """Outputs [B, out] for inputs [B, in]."""
-    return run_net(net, x)[0]
-
-
-def run_net(net: Net, x: jax.Array) -> tuple[jax.Array, Kept]:
     """Outputs [B, out] for inputs [B, in]: ReLU layers with skip connections, then a linear one.
 
     A skip connection adds the layer's input, cut or padded with zeros to the layer's width.
     """
-    kept: Kept = []
     for weights, biases in net[:-1]:
-        z = x @ weights + biases
-        kept.append((x, z > 0.0))
-        x = jax.nn.relu(z) + fitted(x, z.shape[-1])
+        x = jax.nn.relu(product(x, weights) + biases) + fitted(x, weights.shape[-1])
     weights, biases = net[-1]
-    return x @ weights + biases, [*kept, (x, None)]
+    return product(x, weights) + biases
 
 
-def net_gradient(net: Net, kept: Kept, slope: jax.Array) -> Net:
-    """The gradient of outputs times `slope` [B, out], summed, from what `run_net` kept."""
-    gradient: Net = []
-    for (weights, _), (x, on) in zip(net[::-1], kept[::-1], strict=True):
-        through = slope if on is None else jnp.where(on, slope, 0.0)
-        gradient.insert(0, (summed_products(x, through), through.sum(axis=0)))
-        back = through @ weights.T
-        slope = back if on is None else back + fitted(slope, x.shape[-1])
-    return gradient
+@jax.custom_vjp
+def product(x: jax.Array, weights: jax.Array) -> jax.Array:
+    """x @ weights, whose gradient for few rows is a sum of outer products.
+
+    That goes into whatever is done with it: half the time of a step on Kuhn poker.
+    """
+    return x @ weights
+
+
+def _forward(x: jax.Array, weights: jax.Array) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
+    return x @ weights, (x, weights)
+
+
+def _backward(kept: tuple[jax.Array, jax.Array], slope: jax.Array) -> tuple[jax.Array, jax.Array]:
+    x, weights = kept
+    few = x.ndim == 2 and len(x) <= FEW_ROWS
+    outer = (x[:, :, None] * slope[:, None, :]).sum(axis=0) if few else x.T @ slope
+    return slope @ weights.T, outer
+
+
+product.defvjp(_forward, _backward)
 
 
 def fitted(x: jax.Array, width: int) -> jax.Array:
-    """Vectors [B, ...] cut or padded with zeros to a width."""
-    kept = x[:, :width]
-    return jnp.pad(kept, ((0, 0), (0, width - kept.shape[1])))
+    """Vectors [..., X] cut or padded with zeros to a width."""
+    kept = x[..., :width]
+    return jnp.pad(kept, [(0, 0)] * (x.ndim - 1) + [(0, width - kept.shape[-1])])
 
 
-def summed_products(x: jax.Array, y: jax.Array) -> jax.Array:
-    """x.T @ y."""
-    if len(x) > FEW_ROWS:
-        return x.T @ y
-    return (x[:, :, None] * y[:, None, :]).sum(axis=0)  # goes into whatever is done with it
+def softmax(logits: jax.Array, legal: jax.Array) -> jax.Array:
+    """Probabilities of the legal actions; zero for the others."""
+    return jax.nn.softmax(jnp.where(legal, logits, -jnp.inf), axis=-1)
+
+
+def regret_matching(regret: jax.Array, legal: jax.Array) -> jax.Array:
+    """Probabilities in proportion to positive regrets; where there are none, all on the largest.
+
+    The largest of several equal ones share, so that a network that says nothing plays uniformly.
+    """
+    positive = jnp.where(legal, jnp.maximum(regret, 0.0), 0.0)
+    total = positive.sum(-1, keepdims=True)
+    masked = jnp.where(legal, regret, -jnp.inf)
+    best = (masked == masked.max(-1, keepdims=True)) & legal
+    fallback = best / best.sum(-1, keepdims=True)
+    return jnp.where(total > 0.0, positive / jnp.where(total > 0.0, total, 1.0), fallback)
+
+
+def uniform(legal: jax.Array) -> jax.Array:
+    """Equal probabilities for the legal actions."""
+    return legal / legal.sum(-1, keepdims=True)
+
+
+def centre(logits: jax.Array, legal: jax.Array) -> jax.Array:
+    """Logits minus their mean over the legal actions; zero for the others."""
+    mean = jnp.where(legal, logits, 0.0).sum(-1, keepdims=True) / legal.sum(-1, keepdims=True)
+    return jnp.where(legal, logits - mean, 0.0)

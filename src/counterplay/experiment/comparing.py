@@ -22,7 +22,7 @@ class Row:
     runs: int
     seeds: int  # different ones
     step: Interval
-    average: Interval  # exploitability of the average policy, or of the first one there is
+    average: Interval  # exploitability of the policy with the guarantee, usually an average
     best: Interval  # its least over the run
     current: Interval | None  # of the current policy
     steps_per_second: Interval
@@ -51,8 +51,7 @@ def _row(group: Group, at: int | None) -> Row:
     histories = [[r for r in run.records if at is None or r["step"] <= at] for run in group.runs]
     if not all(histories):
         raise ConfigError(f"{group.label} has no record up to step {at}")
-    policies = group.policies
-    main = "average" if "average" in policies else policies[0]
+    main = group.policies[0]
     last = [history[-1] for history in histories]
     return Row(
         name=group.label,

@@ -29,6 +29,7 @@ from counterplay.experiment.checkpoint import (
 )
 from counterplay.experiment.config import Config, load_config
 from counterplay.experiment.folder import Metrics, Record, load_metrics
+from counterplay.experiment.population import write_population
 from counterplay.game import Game
 from counterplay.memory import ailment, layout, misfit
 from counterplay.policy import Policy
@@ -51,7 +52,7 @@ class RunResult:
     step: int
     seconds: float  # spent in the algorithm
     records: tuple[Record, ...] = field(repr=False)
-    policies: dict[str, Policy] = field(repr=False)
+    policies: Mapping[str, Policy] = field(repr=False)
     memory: Any = field(repr=False)
     stopped: bool = False  # by `stop`, before the end
 
@@ -122,6 +123,7 @@ class Run:
                     report(record)
 
             stopped = self._loop(metrics, note, tick or (lambda step: None), stop)
+            write_population(self.folder, self.course.arena, self.course.memory)
             return self._result(stopped)
 
     def _prepare(self) -> None:
@@ -294,6 +296,18 @@ def run(
 def resume(folder: str | Path, *, steps: int | None = None, **options: Any) -> RunResult:
     """Go on with a run where its latest checkpoint stands; a finished one is left alone."""
     return open_run(folder, steps=steps).advance(**options)
+
+
+def load_run(folder: str | Path, *, build: Build = build_tree) -> RunResult:
+    """What a run has learnt by its latest checkpoint: its policies, records and config.
+
+    The run itself is not touched; it may still be going on.
+    """
+    found = open_run(folder, build=build)
+    if not found.last_checkpoint:
+        raise RunError(f"{found.folder} has no checkpoint yet")
+    with on_device(found.config):
+        return found._result(stopped=False)
 
 
 def _arena(config: Config, build: Build) -> Any:

@@ -62,22 +62,49 @@ def raised(t, power):
 
 
 @kernel
+def scale(total, first, last, policy):
+    """Divide the policy of one infoset by its total; uniform where that is zero."""
+    for s in range(first, last):
+        policy[s] = policy[s] / total if total > 0.0 else 1.0 / (last - first)
+
+
+@kernel
+def in_proportion(first, last, count, policy):
+    """Set the policy of one infoset to its counts, scaled."""
+    total = 0.0
+    for s in range(first, last):
+        policy[s] = count[s]
+        total += count[s]
+    scale(total, first, last, policy)
+
+
+@kernel
+def softmax(rate, first, last, value, policy):
+    """Set the policy of one infoset to softmax(rate * value)."""
+    total, top = 0.0, value[first]
+    for s in range(first, last):
+        top = max(top, value[s])
+    for s in range(first, last):
+        policy[s] = np.exp(rate * (value[s] - top))
+        total += policy[s]
+    scale(total, first, last, policy)
+
+
+@kernel
 def learn(learner, first, last, largest, regret, policy):
     """Set the policy of one infoset: regret matching on regrets above `floor`, or Hedge.
 
     Actions that are tied stay so: as in `sweeps.match`, their last bit is no reason.
     """
     floor, rate = learner
+    tiny = ROUNDING * largest[first]
     total, top = 0.0, regret[first]
     for s in range(first, last):
         regret[s] = max(regret[s], floor)
         policy[s] = max(regret[s], 0.0)
         total += policy[s]
-    if total <= ROUNDING * largest[first]:
+    if total <= tiny:
         total = 0.0
-        for s in range(first, last):
-            if abs(regret[s]) <= ROUNDING * largest[first]:
-                regret[s] = 0.0
     if rate > 0.0:
         total = 0.0
         for s in range(first, last):
@@ -86,6 +113,8 @@ def learn(learner, first, last, largest, regret, policy):
             policy[s] = np.exp(rate * (regret[s] - top))
             total += policy[s]
     for s in range(first, last):
+        if total == 0.0 and abs(regret[s]) <= tiny:
+            regret[s] = 0.0
         policy[s] = policy[s] / total if total > 0.0 else 1.0 / (last - first)
 
 

@@ -150,7 +150,7 @@ def probe(p, epsilon, weight, game, table, scratch):
     With q the own sampling reach: u(a) is a roll-out's where the action is not followed;
     regret = regret + (u(a) - u) / q;  the others' averages count weight / q.
     """
-    nodes, policy, regret = game.nodes, table.policy, table.regret
+    nodes, policy, regret, largest = game.nodes, table.policy, table.regret, table.largest
     length = sample(p, epsilon, game, table, scratch)
     u = game.utility[nodes[scratch.node[length]].first, p]
     below = abs(u)
@@ -170,7 +170,7 @@ def probe(p, epsilon, weight, game, table, scratch):
             regret[taken] += u / q
             for s in range(first, last):
                 regret[s] -= mean / q
-            table.largest[first] = max(table.largest[first], below / q)
+            largest[first] = max(largest[first], below / q)
             u = mean
         elif node.player != CHANCE:
             add_average(first, last, weight / q, policy, table.policy_sum)

@@ -12,14 +12,13 @@ from __future__ import annotations
 import numpy as np
 
 from counterplay.kernels.compiling import TERMINAL, kernel
-from counterplay.kernels.draws import add_average, choose, draw, learn, start
+from counterplay.kernels.draws import add_average, choose, draw, in_proportion, softmax, start
 
 
 @kernel
 def respond(node, temperature, table):
-    """Set the policy to softmax(q / temperature) at a node's infoset: Hedge's choice."""
-    first, last = node.first, node.first + node.count
-    learn((-np.inf, 1.0 / temperature), first, last, table.q, table.policy)
+    """Set the policy to softmax(q / temperature) at a node's infoset."""
+    softmax(1.0 / temperature, node.first, node.first + node.count, table.q, table.policy)
 
 
 @kernel
@@ -32,8 +31,8 @@ def play(responds, temperature, game, table, rng):
     while node.player != TERMINAL:
         if node.player >= 0 and responds[node.player]:
             respond(node, temperature, table)
-        elif node.player >= 0:  # counts scaled: what regret matching makes of them
-            learn((0.0, 0.0), node.first, node.first + node.count, table.counts, table.policy)
+        elif node.player >= 0:
+            in_proportion(node.first, node.first + node.count, table.counts, table.policy)
         node = game.nodes[node.child + choose(table.policy, node.first, node.count, 0.0, rng)]
     return node.first
 

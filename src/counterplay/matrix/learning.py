@@ -113,7 +113,7 @@ def learn(
 
 
 def _draw(mixture: Floats, rng: np.random.Generator) -> Floats:
-    action = min(int(np.searchsorted(mixture.cumsum(), rng.random(), "right")), mixture.size - 1)
+    last = np.flatnonzero(mixture)[-1]  # probabilities may sum to less than what is drawn
     drawn = np.zeros(mixture.size)
-    drawn[action] = 1.0
+    drawn[min(np.searchsorted(mixture.cumsum(), rng.random(), "right"), last)] = 1.0
     return drawn

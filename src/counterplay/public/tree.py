@@ -18,6 +18,7 @@ import numpy as np
 from counterplay.arena import Floats
 from counterplay.cards import card_name, swap_suits
 from counterplay.errors import ConfigError
+from counterplay.evaluate import Judgement
 from counterplay.kernels import dealing, streets
 from counterplay.kernels.ranges import Room, Rows, Tables, Walk
 from counterplay.kernels.threads import num_threads, run_parts
@@ -69,6 +70,10 @@ class PublicPolicy:
     arena: PublicTree
     weights: Any = field(repr=False)
     otherwise: Any = field(repr=False)
+
+    def judged(self, arena: PublicTree) -> Judgement:
+        """How good it is, as `judge` says it."""
+        return Judgement(*arena.judge(self))
 
     def at(self, node: int, board: int) -> Floats:
         """Probabilities [actions, hands] at a betting node and a board."""
@@ -204,8 +209,12 @@ class PublicTree:
             sums_scale=np.zeros((num_averages, pieces), np.float32),
         )
 
-    def iterate(self, memory: PublicMemory, factors: Floats, weights: Floats) -> None:
+    def iterate(
+        self, memory: PublicMemory, factors: Floats, weights: Floats, alternating: bool = True
+    ) -> None:
         """One iteration per row of the factors p, n and m [T, 3] and weights [T, K], in turn."""
+        if not alternating:
+            raise ConfigError(f"on {self.spec} players learn in turn: alternating must be true")
         for rule, weight in zip(factors, weights, strict=True):
             kept = weight > 0.0
             fade = np.where(kept, memory.weight / np.where(kept, weight, 1.0), 1.0)

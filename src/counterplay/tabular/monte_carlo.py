@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from counterplay.errors import ConfigError
-from counterplay.kernels import draws, sweeps
+from counterplay.kernels import draws
 from counterplay.kernels.bundles import Arena, Scratch, Table
 from counterplay.kernels.threads import run_parts
 from counterplay.policy import Policy, normalised_policy, uniform_policy
@@ -166,24 +166,9 @@ def _walk(tree: Tree, memory: Any, iterations: int, kernel: Any, given: Any, gue
 def _merge(tree: Tree, memory: SampleMemory, learner: tuple[float, float]) -> None:
     """Give all workers the mean of their regrets, and the policy that follows from it."""
     mean = memory.regret.mean(axis=0)
-    largest = memory.largest.max(axis=0)
-    draws.learn_all(learner, tree.offset, largest, mean, memory.policy[0])
+    draws.learn_all(learner, tree.offset, memory.largest.max(axis=0), mean, memory.policy[0])
     memory.regret[:] = mean
     memory.policy[1:] = memory.policy[0]
-
-
-def lazy_average_policy(tree: Tree, memory: SampleMemory, gamma: float) -> Policy:
-    """The lazy average with what every infoset still lacks."""
-    total = memory.policy_sum.sum(axis=0)
-    taken = powers.bits(memory.iteration, gamma + 1.0)
-    first, counts = tree.offset[:-1], tree.num_actions
-    for policy, visits in zip(memory.policy, memory.visits, strict=True):
-        reach = np.ones(tree.num_sequences + 1)
-        sweeps.forward(tree.form, 0, tree.form.parent.size, policy, reach)
-        counted = powers.raised(visits[first], gamma + 1.0, taken)
-        lacking = powers.raised(np.array(memory.iteration), gamma + 1.0, taken) - counted
-        total += np.repeat(lacking, counts) / (gamma + 1.0) * reach[:-1]
-    return normalised_policy(tree, total)
 
 
 def _slots(tree: Tree, guesses: str) -> Ints:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from counterplay.kernels import episodes
+import numpy as np
+
+from counterplay.kernels import episodes, sweeps
+from counterplay.policy import Policy, normalised_policy
 from counterplay.sampled import SampledGame
-from counterplay.tabular import monte_carlo
-from counterplay.tabular.monte_carlo import MonteCarlo
+from counterplay.tabular import monte_carlo, powers
+from counterplay.tabular.monte_carlo import MonteCarlo, SampleMemory
 from counterplay.tree import Tree
 
 
@@ -54,5 +57,19 @@ class OutcomeSampling(MonteCarlo):
         found = super().policies(arena, memory)
         # on rules nobody knows the reach of an infoset, and players who forget have several
         if self.lazy and isinstance(arena, Tree) and arena.perfect_recall:
-            found["average"] = monte_carlo.lazy_average_policy(arena, memory, self.gamma)
+            found["average"] = _lazy_average(arena, memory, self.gamma)
         return found
+
+
+def _lazy_average(tree: Tree, memory: SampleMemory, gamma: float) -> Policy:
+    """The lazy average with what every infoset still lacks."""
+    total = memory.policy_sum.sum(axis=0)
+    taken = powers.bits(memory.iteration, gamma + 1.0)
+    first, counts = tree.offset[:-1], tree.num_actions
+    for policy, visits in zip(memory.policy, memory.visits, strict=True):
+        reach = np.ones(tree.num_sequences + 1)
+        sweeps.forward(tree.form, 0, tree.form.parent.size, policy, reach)
+        counted = powers.raised(visits[first], gamma + 1.0, taken)
+        lacking = powers.raised(np.array(memory.iteration), gamma + 1.0, taken) - counted
+        total += np.repeat(lacking, counts) / (gamma + 1.0) * reach[:-1]
+    return normalised_policy(tree, total)

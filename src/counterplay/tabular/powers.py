@@ -87,8 +87,10 @@ def _stretches(
     end = iteration + count
     while iteration < end:
         before, now = (_bits(t, exponents) for t in (iteration, iteration + 1))
-        later = range(iteration + 1, end + 1)
-        same = bisect_left(later, True, key=partial(_differ, now, exponents))
+        same = end - iteration
+        if _differ(now, exponents, end):
+            later = range(iteration + 1, end + 1)
+            same = bisect_left(later, True, key=partial(_differ, now, exponents))
         yield same, now, tuple(2.0 ** (b - n) for b, n in zip(before, now, strict=True))
         iteration += same
 

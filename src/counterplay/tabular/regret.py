@@ -14,16 +14,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from counterplay.arena import Floats, SequenceArena, has_vectors
-from counterplay.errors import ConfigError
 from counterplay.kernels import sweeps
 from counterplay.kernels.threads import even_parts, run_parts
-from counterplay.policy import Policy, normalised_policy, uniform_policy
-from counterplay.tree import SequenceForm, Tree, forgets, once_per_tree
+from counterplay.policy import Policies, Policy, normalised_policy, uniform_policy
+from counterplay.tabular import merging
+from counterplay.tabular.schedules import columns as columns
+from counterplay.tabular.schedules import discounts as discounts
+from counterplay.tabular.schedules import next_iterations as next_iterations
+from counterplay.tree import SequenceForm, forgets
 
 
 @dataclass
@@ -56,16 +60,18 @@ class RegretMinimiser:
             return arena.new_memory(len(self.averages), self.predicts)
         return new_memory(arena, len(self.averages))
 
-    def policies(self, arena: Any, memory: Any) -> dict[str, Any]:
+    def policies(self, arena: Any, memory: Any) -> Any:
         """The averages, the one with the guarantee first, and the last iterate.
 
-        That also stands in for an average where its weights are lost to underflow.
+        That also stands in for an average where nothing has weight: its iterations were left out,
+        or their weights are lost to underflow.
         """
         if has_vectors(arena):
             return arena.policies(memory, self.averages)
-        now, sums = memory.policy[:-1], zip(self.averages, memory.policy_sum, strict=True)
-        found = {name: normalised_policy(arena, total[:-1], now) for name, total in sums}
-        return found | {"current": Policy(arena, now)}
+        now = memory.policy[:-1].copy()  # the memory moves on
+        sums = zip(self.averages, memory.policy_sum[:, :-1].copy(), strict=True)
+        makers = {name: partial(normalised_policy, arena, total, now) for name, total in sums}
+        return Policies(makers | {"current": partial(Policy, arena, now)})
 
 
 class LocalLearner(NamedTuple):
@@ -106,31 +112,6 @@ def new_memory(arena: SequenceArena, num_averages: int = 1) -> RegretMemory:
     return memory
 
 
-def next_iterations(memory: RegretMemory, count: int) -> Floats:
-    """The iterations t = 1, 2, ... that the next `count` will be."""
-    return np.arange(memory.iteration + 1.0, memory.iteration + 1.0 + count)
-
-
-def discounts(
-    arena: SequenceArena,
-    t: Floats,
-    positive: Floats | float,
-    negative: Floats | float,
-    prediction: float = 0.0,
-) -> tuple[Floats, ...]:
-    """The factors p_t, n_t and m_t of iterations t [T, 3], and what counts as zero [S]."""
-    tiny = np.zeros(0) if has_vectors(arena) else arena.rounding
-    return columns(t, positive, negative, prediction), tiny
-
-
-def columns(t: Floats, *values: Floats | float) -> Floats:
-    """One row per iteration, one column per value; a value may depend on the iteration or not."""
-    table = np.empty((t.size, len(values)))
-    for column, value in enumerate(values):
-        table[:, column] = value
-    return table
-
-
 def iterate(
     arena: SequenceArena,
     memory: RegretMemory,
@@ -145,11 +126,9 @@ def iterate(
     players see each other's policy of before.
     """
     if has_vectors(arena):
-        if not alternating:
-            raise ConfigError(f"on {arena.spec} players learn in turn: cfr(alternating=True)")
-        arena.iterate(memory, factors[0], weights)
+        arena.iterate(memory, factors[0], weights, alternating)
         return memory
-    if isinstance(arena, Tree) and arena.perfect_recall and arena.workers == 1:
+    if isinstance(arena.form, SequenceForm) and arena.perfect_recall and arena.workers == 1:
         run = learner.alternate if alternating else learner.simultaneous
         arrays = (memory.reach, memory.cf_value, memory.regret, memory.policy, memory.policy_sum)
         run(arena.form, factors, weights, *arrays)
@@ -184,12 +163,9 @@ def learn(
     weight: Floats,
 ) -> None:
     """Add the policy to its sum and the instant regrets to the regrets."""
-    instant: Any = memory.cf_value
-    reach: Any = memory.reach
-    if forgets(arena):  # what the histories of merged infosets say is added up
-        size = arena.num_sequences + 1
-        instant = np.bincount(arena.merged, instant[:-1], size)
-        reach = np.bincount(arena.merged, reach[:-1] * arena.histories, size)
+    instant, reach = memory.cf_value, memory.reach
+    if forgets(arena):
+        instant, reach = merging.added_up(arena, instant, reach)
 
     def update(start: int, end: int) -> None:
         sweeps.add_average(start, end, weight, reach, memory.policy_sum)
@@ -203,25 +179,11 @@ def learn(
 def settle(arena: SequenceArena, memory: RegretMemory, learner: LocalLearner, player: int) -> None:
     """Scale the player's new policy and set its `reach`."""
     form, policy, reach = arena.form, memory.policy, memory.reach
-    if not forgets(arena):
-        for parts in arena.levels(player, arena.workers):
-            run_parts(lambda a, b: learner.settle(form, a, b, policy, reach), parts)
+    if forgets(arena):
+        merging.settle(arena, player, learner.settle, policy, reach)
         return
-    alone = _shallow(arena)
-    first, last = alone.player_infoset[player : player + 2].tolist()
-    learner.settle(alone, first, last, policy, np.ones_like(policy))
-    first, last = form.player_infoset[player : player + 2].tolist()
-    sweeps.forward(form, first, last, form_policy(arena, memory), reach)
-
-
-@once_per_tree
-def _shallow(tree: Tree) -> SequenceForm:
-    """The game's own infosets with nothing above them, for kernels that scale a policy."""
-    return tree.form._replace(
-        offset=tree.offset.astype(np.uint32),
-        parent=np.full(tree.num_infosets, tree.num_sequences, np.uint32),
-        player_infoset=tree.player_infoset,
-    )
+    for parts in arena.levels(player, arena.workers):
+        run_parts(lambda a, b: learner.settle(form, a, b, policy, reach), parts)
 
 
 def form_policy(arena: SequenceArena, memory: RegretMemory) -> Floats:

@@ -11,7 +11,7 @@ import numpy as np
 
 from counterplay.errors import RunError
 from counterplay.files import DamageError, read_arrays
-from counterplay.game import CHANCE, TERMINAL
+from counterplay.game import CHANCE, LARGEST, TERMINAL
 from counterplay.tree import FORMAT, Floats, Ints, SequenceForm, Tree, freeze, row_lengths
 
 DEEPEST = 65_535  # actions from the root: what assembly can count
@@ -119,7 +119,9 @@ def _check_nodes(tree: Tree) -> None:
     _require((off <= 1e-6).all(), "chance: a lottery does not sum to 1")
     ends = np.count_nonzero(player == TERMINAL)
     _require(tree.utility.shape == (ends, tree.num_players), "utility: wrong shape")
-    _require(np.isfinite(np.abs(tree.utility).sum()), "utility: not finite")
+    largest = np.abs(tree.utility).max(axis=0)
+    fits = (largest == 0.0) | ((largest >= 1.0 / LARGEST) & (largest <= LARGEST))
+    _require(fits.all(), "utility: too large or too small to add up")
 
 
 def _depth(tree: Tree) -> int:

@@ -10,8 +10,17 @@ from typing import Any, NoReturn
 import numpy as np
 
 from counterplay.errors import CounterplayError, GameError, RunError
-from counterplay.game import CHANCE, LARGEST, TERMINAL, Game, State, describe_history, title
-from counterplay.registry import spec_of
+from counterplay.game import (
+    CHANCE,
+    LARGEST,
+    METHODS,
+    TERMINAL,
+    Game,
+    State,
+    describe_history,
+    title,
+)
+from counterplay.registry import load_game, spec_of
 from counterplay.tree import Tree
 from counterplay.tree.assembling import Parts
 from counterplay.tree.estimating import (
@@ -36,9 +45,9 @@ Progress = Callable[[int, int], None]  # nodes so far, nodes expected (0: not kn
 
 
 def build_tree(
-    game: Game, *, memory_limit: int | None = None, progress: Progress | None = None
+    game: Game | str, *, memory_limit: int | None = None, progress: Progress | None = None
 ) -> Tree:
-    """Unroll the rules into a tree.
+    """Unroll the rules of a game, or of the game of that name, into a tree.
 
     Args:
         memory_limit: bytes the tree may take; by default four fifths of what is free.
@@ -47,8 +56,14 @@ def build_tree(
     Raises:
         GameError: the rules break the protocol; the message names the history.
         RunError: the tree would not fit into memory.
+
+    >>> import counterplay as cp
+    >>> cp.build_tree("kuhn_poker")
+    Tree(kuhn_poker: 58 nodes, 12 infosets, 2 players)
     """
-    walk = _Walk(game, memory_limit, progress)
+    if isinstance(game, Tree):
+        return game
+    walk = _Walk(load_game(game) if isinstance(game, str) else game, memory_limit, progress)
     collecting = gc.isenabled()
     gc.disable()  # states are tuples, which the collector would otherwise visit again and again
     try:
@@ -67,6 +82,10 @@ class _Walk(Parts):
     game: Game
 
     def __init__(self, game: Game, memory_limit: int | None, progress: Progress | None):
+        if isinstance(game, type):
+            raise GameError(f"{game.__name__} is a class: write {game.__name__}()")
+        if not hasattr(game, METHODS[0]):
+            raise GameError(f"{type(game).__name__} is no game: it lacks {METHODS[0]}")
         super().__init__(spec_of(game), game.num_players, game)
         self.progress = progress
         self.memory_limit = memory_limit or int(0.8 * available_memory())
@@ -229,7 +248,8 @@ class _Walk(Parts):
             raise RunError(
                 f"{spec_of(self.game)} has {count}: its tree takes "
                 f"about {gib(needed)}, and only {gib(self.memory_limit)} may be used; "
-                "choose smaller parameters, raise memory_limit, or sample the rules (--sampled)"
+                "choose smaller parameters, or do without the tree: inspect --estimate, "
+                "solve --sampled (or, from Python, raise memory_limit)"
             )
 
     def fail(

@@ -1,0 +1,67 @@
+"""Sampled data, bounded: a reservoir of all items seen so far, a ring of the latest."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+class Buffer(NamedTuple):
+    """Room for N items, each a pytree of arrays."""
+
+    seen: jax.Array  # [] how many items have come by
+    items: Any  # every array with a leading axis [N]
+
+
+def empty(size: int, item: Any) -> Buffer:
+    """Room for `size` items like this one."""
+    room = jax.tree.map(lambda x: np.zeros((size, *np.shape(x)), x.dtype), item)
+    return Buffer(np.int32(0), room)
+
+
+def capacity(buffer: Buffer) -> int:
+    """How many items there is room for."""
+    return jax.tree.leaves(buffer.items)[0].shape[0]
+
+
+def into_reservoir(buffer: Buffer, key: jax.Array, items: Any, valid: jax.Array) -> Buffer:
+    """Offer items [B]; the k-th of all finds a place with probability N / k (Vitter, 1985).
+
+    Those that are not `valid` [B] are not offered.
+    """
+    size = capacity(buffer)
+    number = buffer.seen + jnp.cumsum(valid, dtype=jnp.int32)  # k
+    coin, place = jax.random.split(key)
+    drawn = jax.random.randint(place, valid.shape, 0, size)
+    lucky = jax.random.uniform(coin, valid.shape) * number < size
+    slot = jnp.where(number <= size, number - 1, jnp.where(lucky, drawn, size))
+    return _put(buffer, slot, items, valid)
+
+
+def into_ring(buffer: Buffer, items: Any, valid: jax.Array) -> Buffer:
+    """Put items [B] in place of the oldest; those that are not `valid` [B] are left out."""
+    size = capacity(buffer)
+    number = jnp.cumsum(valid, dtype=jnp.int32)
+    last = number > number[-1] - size  # of more than N items, only the last N
+    slot = jnp.where(last, (buffer.seen + number - 1) % size, size)
+    return _put(buffer, slot, items, valid)
+
+
+def _put(buffer: Buffer, slot: jax.Array, items: Any, valid: jax.Array) -> Buffer:
+    slot = jnp.where(valid, slot, capacity(buffer))  # out of range: dropped
+
+    def put(room: jax.Array, new: jax.Array) -> jax.Array:
+        return jnp.asarray(room).at[slot].set(new, mode="drop")
+
+    kept = jax.tree.map(put, buffer.items, items)
+    return Buffer(buffer.seen + valid.sum(dtype=jnp.int32), kept)
+
+
+def draw(buffer: Buffer, key: jax.Array, batch: int) -> Any:
+    """A minibatch of items, with replacement."""
+    filled = jnp.minimum(buffer.seen, capacity(buffer))
+    chosen = jax.random.randint(key, (batch,), 0, jnp.maximum(filled, 1))
+    return jax.tree.map(lambda room: room[chosen], buffer.items)

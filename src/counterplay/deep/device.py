@@ -1,0 +1,142 @@
+"""What turns `start / iteration / tables` into the contract of an algorithm, compiled once.
+
+An algorithm with networks is a frozen dataclass that says, as pure functions of arrays, what it
+starts from, what an iteration changes, and which policies it has:
+
+    start(graph, rng) -> state                     a pytree of arrays
+    iteration(graph, t, state, key) -> state       t = 1, 2, ...; the key is this iteration's alone
+    tables(graph, state) -> {name: [I, A]}         the first carries the guarantee
+
+The graph is an argument: one program serves every tree of the same shape, and nothing of the tree
+is built into it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import jax
+import numpy as np
+
+from counterplay.deep.graph import Graph, graph_of
+from counterplay.policy import Policy
+from counterplay.registry import spec_of
+from counterplay.tree import Tree
+
+PLACE = 3  # digits before the name of a table
+CACHE_BYTES = 2**30  # of programs on disk; the ones used longest ago go first
+OPTIONS = {  # networks of a few hundred units are too small for what these would set up
+    "xla_cpu_multi_thread_eigen": False,  # a product shared between threads
+    "xla_cpu_experimental_ynn_fusion_type": "",  # a library called for every product
+}
+
+
+@dataclass
+class DeviceMemory:
+    """How many iterations there were, and what they left."""
+
+    iteration: int
+    key: jax.Array  # of all randomness
+    state: Any
+    finished: ClassVar[bool] = False
+
+
+class OnDevice:
+    """The adapter: holds no update rule of its own."""
+
+    runs_on: ClassVar[tuple[str, ...]] = ("tree",)
+    needs: ClassVar[str] = "deep"
+
+    @property
+    def name(self) -> str:
+        """As the registry has it."""
+        return spec_of(self).partition("(")[0]
+
+    def start(self, graph: Graph, rng: np.random.Generator) -> Any:
+        raise NotImplementedError
+
+    def iteration(self, graph: Graph, t: jax.Array, state: Any, key: jax.Array) -> Any:
+        raise NotImplementedError
+
+    def tables(self, graph: Graph, state: Any) -> dict[str, jax.Array]:
+        raise NotImplementedError
+
+    def init(self, tree: Tree, seed: int = 0) -> DeviceMemory:
+        state = self.start(graph_of(tree), np.random.default_rng(seed))
+        return DeviceMemory(0, jax.random.PRNGKey(seed), jax.device_put(state))
+
+    def step(self, tree: Tree, memory: DeviceMemory, iterations: int = 1) -> DeviceMemory:
+        last = memory.iteration + iterations
+        state = _advance()(self, graph_of(tree), memory.key, memory.iteration, last, memory.state)
+        return DeviceMemory(last, memory.key, state)
+
+    def policies(self, tree: Tree, memory: DeviceMemory) -> dict[str, Policy]:
+        tables = _tables()(self, graph_of(tree), memory.state)
+        return {name[PLACE:]: policy_of(tree, tables[name]) for name in sorted(tables)}
+
+
+def policy_of(tree: Tree, table: Any) -> Policy:
+    """The policy that a table [I, A] of weights stands for; uniform where all are zero."""
+    legal = np.arange(tree.max_actions) < tree.num_actions[:, None]
+    weights = np.where(legal, np.asarray(table, np.float64), 0.0)
+    total = weights.sum(axis=1, keepdims=True)
+    rows = np.where(total > 0.0, weights / np.where(total > 0.0, total, 1.0), legal)
+    return Policy(tree, (rows / rows.sum(axis=1, keepdims=True))[legal])
+
+
+@lru_cache
+def _advance() -> Callable[..., Any]:
+    @partial(compiled, static_argnums=0, donate_argnums=5)
+    def advance(
+        algorithm: Any, graph: Graph, key: jax.Array, first: jax.Array, last: jax.Array, state: Any
+    ) -> Any:
+        def iteration(n: jax.Array, state: Any) -> Any:
+            return algorithm.iteration(graph, n + 1, state, jax.random.fold_in(key, n))
+
+        return jax.lax.fori_loop(first, last, iteration, state)
+
+    return advance
+
+
+@lru_cache
+def _tables() -> Callable[..., Any]:
+    @partial(compiled, static_argnums=0)
+    def tables(algorithm: Any, graph: Graph, state: Any) -> dict[str, jax.Array]:
+        found = algorithm.tables(graph, state)  # JAX sorts dicts by their keys: number them
+        return {f"{k:0{PLACE}}{name}": table for k, (name, table) in enumerate(found.items())}
+
+    return tables
+
+
+def compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    """The function, compiled at its first call, and kept on disk for the next process."""
+    keep_programs()
+    return jax.jit(function, compiler_options=known_options(), **options)
+
+
+@lru_cache
+def known_options() -> dict[str, Any]:
+    """The options that this version of JAX has, on this device."""
+    known = {}
+    for name, value in OPTIONS.items():
+        try:
+            jax.jit(abs, compiler_options={name: value}).lower(1.0).compile()
+            known[name] = value
+        except jax.errors.JaxRuntimeError:
+            continue
+    return known
+
+
+@lru_cache
+def keep_programs() -> None:
+    """Let JAX keep compiled programs in the user's cache folder, unless it was told where."""
+    if jax.config.jax_compilation_cache_dir is None:
+        home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        jax.config.update("jax_compilation_cache_dir", str(Path(home) / "counterplay" / "jax"))
+        jax.config.update("jax_compilation_cache_max_size", CACHE_BYTES)
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
