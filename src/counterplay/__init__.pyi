@@ -109,6 +109,23 @@ from counterplay.policy import Policy as Policy
 from counterplay.policy import load_policy as load_policy
 from counterplay.policy import random_policy as random_policy
 from counterplay.policy import uniform_policy as uniform_policy
+from counterplay.population.alpha_psro import AlphaPSRO as AlphaPSRO
+from counterplay.population.anytime_psro import AnytimePSRO as AnytimePSRO
+from counterplay.population.double_oracle import DoubleOracle as DoubleOracle
+from counterplay.population.jpsro import JPSRO as JPSRO
+from counterplay.population.p2sro import P2SRO as P2SRO
+from counterplay.population.psro import PSRO as PSRO
+from counterplay.population.rectified_psro import RectifiedPSRO as RectifiedPSRO
+from counterplay.population.sp_psro import SPPSRO as SPPSRO
+from counterplay.population.xdo import XDO as XDO
+from counterplay.public.equity import equity as equity
+from counterplay.public.looking import look as look
+from counterplay.public.ranges import Range as Range
+from counterplay.public.solution import Solution as Solution
+from counterplay.public.solution import load_solution as load_solution
+from counterplay.public.spot import Sizes as Sizes
+from counterplay.public.spot import Spot as Spot
+from counterplay.public.tree import PublicTree as PublicTree
 from counterplay.registry import load_abstraction as load_abstraction
 from counterplay.registry import load_algorithm as load_algorithm
 from counterplay.registry import load_game as load_game
@@ -176,6 +193,8 @@ __all__ = [
     "Abstraction",
     "Algorithm",
     "AlphaBeta",
+    "AlphaPSRO",
+    "AnytimePSRO",
     "AverageStrategySampling",
     "BatchFSP",
     "BattleOfTheSexes",
@@ -197,6 +216,7 @@ __all__ = [
     "DCFR",
     "DeepHedge",
     "DescribedGame",
+    "DoubleOracle",
     "DrawnGame",
     "Estimate",
     "Expectiminimax",
@@ -212,6 +232,7 @@ __all__ = [
     "Hedge",
     "InfosetRow",
     "InfosetValues",
+    "JPSRO",
     "Judgement",
     "KingAcePoker",
     "KuhnPoker",
@@ -230,12 +251,17 @@ __all__ = [
     "OnlineLearner",
     "OnlineOutcomeSampling",
     "OutcomeSampling",
+    "P2SRO",
     "PCFRPlus",
     "PDCFRPlus",
+    "PSRO",
     "Policy",
     "PrisonersDilemma",
     "Probing",
+    "PublicTree",
+    "Range",
     "Record",
+    "RectifiedPSRO",
     "RegretMatching",
     "RegretMatchingPlus",
     "ReplicatorDynamics",
@@ -244,11 +270,15 @@ __all__ = [
     "Run",
     "RunError",
     "RunResult",
+    "SPPSRO",
     "SampledGame",
     "SampledPolicy",
     "SearchPolicy",
     "SequenceFormLP",
     "ShapleysGame",
+    "Sizes",
+    "Solution",
+    "Spot",
     "TERMINAL",
     "TableLookupFSP",
     "TicTacToe",
@@ -256,6 +286,7 @@ __all__ = [
     "TreePicture",
     "VRMCCFR",
     "VRMCCFRPlus",
+    "XDO",
     "XFP",
     "abstract",
     "alpha_rank",
@@ -272,6 +303,7 @@ __all__ = [
     "dominated_actions",
     "draw_tree",
     "eliminate",
+    "equity",
     "estimate_size",
     "expected_values",
     "exploitability",
@@ -297,7 +329,9 @@ __all__ = [
     "load_run",
     "load_sampled_policy",
     "load_searcher",
+    "load_solution",
     "load_tree",
+    "look",
     "metrics_table",
     "middle_first",
     "mistakes",

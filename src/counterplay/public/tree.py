@@ -29,7 +29,7 @@ from counterplay.public.spot import Spot
 from counterplay.tree.estimating import available_memory, gib
 
 PRECISIONS = {"float64": np.float64, "float32": np.float32, "int16": np.int16}
-SPEED = 6e-10  # seconds per sequence, iteration and core, about
+SPEED = 1e-8  # seconds per sequence, iteration and core, about: benchmarks/holdem.md
 ROUNDING = 8.0  # units in the last place that a sum of values may be off
 
 
@@ -153,7 +153,7 @@ class PublicTree:
         item = np.dtype(PRECISIONS[self.precision]).itemsize
         order = 8 * len(self.boards.cards) * sum(own.size for own in self.hands)
         kept = 2 * item * sequences + (8 * pieces if self.precision == "int16" else 0)
-        return SpotSize(nodes, infosets, sequences, kept + order, sequences * 8 * SPEED)
+        return SpotSize(nodes, infosets, sequences, kept + order, sequences * SPEED)
 
     def check_memory(self, num_averages: int = 1, tables: int = 1) -> None:
         """Refuse what would not fit, and say what to cut."""
