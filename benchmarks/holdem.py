@@ -13,6 +13,7 @@ import time
 import numpy as np
 
 import counterplay as cp
+from counterplay.cards import HANDS, hand_name, parse_cards
 from counterplay.kernels import hands
 from counterplay.public.equity import equity
 from counterplay.public.looking import look
@@ -75,10 +76,13 @@ def solve(path: str, targets: list[float], precision: str, algorithm: str, every
 
 
 def subgame_4() -> Spot:
-    """The tree of the Libratus endgame 4 with all hands in both ranges."""
-    sizes = Sizes("50% 100% a", "100% a")
+    """The tree of the Libratus endgame 4, with as many hands (705 and 982) drawn at random."""
+    sizes, rng = Sizes("50% 100% a", "100% a"), np.random.default_rng(0)
+    board = parse_cards("JsKs5cQs7d")
+    live = [hand_name(i) for i, hand in enumerate(HANDS) if not set(hand) & set(board)]
+    one, other = (",".join(rng.choice(live, count, replace=False)) for count in (705, 982))
     both = (sizes, sizes)
-    return Spot("JsKs5cQs7d", ("random", "random"), 3750, (18125, 18125), (both, both, both))
+    return Spot("JsKs5cQs7d", (one, other), 3750, (18125, 18125), (both, both, both))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from counterplay.errors import ConfigError
 from counterplay.public.spot import Size, Spot, parse_sizes
 
 FOLD, SHOWDOWN, DEAL = 2, 3, 4  # kinds of nodes beside the players 0 and 1
-MAX_NODES = 200_000
+MAX_NODES = 100_000
 
 
 class Street(NamedTuple):

@@ -15,7 +15,7 @@ import json
 import math
 import re
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ LARGEST = 10**9  # chips: sums of them stay exact
 Size = tuple[str, float]  # unit %, x, c, e or a, and how many
 
 
+@lru_cache(maxsize=256)
 def parse_sizes(text: str) -> tuple[Size, ...]:
     """The sizes of a text such as `33%, 2.5x, a`."""
     found: list[Size] = []
