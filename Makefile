@@ -2,17 +2,22 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-lowest lint bench docs notebooks clean
+.PHONY: demo test browser test-lowest lint bench docs notebooks clean
 
 demo: .venv/installed
 	$(BIN)/python examples/demo.py
 
 test: .venv/installed-test lint
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
+
+# Chromium for the tests of the studio's pages, on Debian and its like; without it they are skipped.
+browser:
+	apt-get update && apt-get install --yes chromium chromium-driver
 
 # The quick tests with the lowest versions that pyproject.toml allows; packages that old warn of
 # packages that are newer, which is not our business.
 QUICK := tests/test_*.py tests/games tests/matrix tests/search tests/cli tests/kernels tests/interop \
+	tests/studio/test_curves.py tests/studio/test_guard.py tests/studio/test_runs.py \
 	tests/experiment/test_config.py tests/experiment/test_memory.py tests/experiment/test_plotting.py
 
 test-lowest: .venv-lowest/installed

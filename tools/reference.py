@@ -145,7 +145,7 @@ def commands() -> str:
         for parameter in command.params:
             record = parameter.get_help_record(context)
             if record is None and getattr(parameter, "help", None):
-                record = (parameter.make_metavar(context), parameter.help)
+                record = (parameter.human_readable_name, parameter.help)
             if record:
                 rows.append(f"| `{record[0].strip()}` | {' '.join(record[1].split())} |")
         if rows:

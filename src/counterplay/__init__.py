@@ -17,6 +17,8 @@ __version__ = "0.1.0"
 _EXPORTS = {
     "counterplay.abstraction.abstract": ["Abstraction", "abstract", "fix_policy"],
     "counterplay.abstraction.grafting": ["graft"],
+    "counterplay.bounding": ["LowerBound", "local_best_response"],
+    "counterplay.control_variates": ["corrected", "tree_values"],
     "counterplay.errors": ["ConfigError", "CounterplayError", "GameError", "RunError"],
     "counterplay.tree.estimating": ["estimate_size"],
     "counterplay.evaluate": [
@@ -58,6 +60,7 @@ _EXPORTS = {
         "place_in_grid",
         "situation",
     ],
+    "counterplay.generated.choosing": ["build_arena"],
     "counterplay.interop.files": ["save_game"],
     "counterplay.interop.gymnasium_env": ["BestResponseEnv", "judge_agent"],
     "counterplay.interop.openspiel_game": ["to_openspiel"],
@@ -115,6 +118,7 @@ _EXPORTS = {
     "counterplay.tabular.online_outcome_sampling": ["OnlineLearner"],
     "counterplay.tabular.sequence_form_lp": ["sequence_form_lp"],
     "counterplay.tree": ["Tree"],
+    "counterplay.tree.machines": ["Machine", "check_machine", "machine_of"],
     "counterplay.tree.unrolling": ["build_tree"],
 }
 _PLACES = {name: module for module, names in _EXPORTS.items() for name in names} | {

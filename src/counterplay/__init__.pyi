@@ -9,6 +9,10 @@ from counterplay.abstraction.abstract import fix_policy as fix_policy
 from counterplay.abstraction.by_equity import ByEquity as ByEquity
 from counterplay.abstraction.by_rank import ByRank as ByRank
 from counterplay.abstraction.grafting import graft as graft
+from counterplay.bounding import LowerBound as LowerBound
+from counterplay.bounding import local_best_response as local_best_response
+from counterplay.control_variates import corrected as corrected
+from counterplay.control_variates import tree_values as tree_values
 from counterplay.deep.deep_hedge import DeepHedge as DeepHedge
 from counterplay.errors import ConfigError as ConfigError
 from counterplay.errors import CounterplayError as CounterplayError
@@ -50,19 +54,23 @@ from counterplay.game import situation as situation
 from counterplay.games.battle_of_the_sexes import BattleOfTheSexes as BattleOfTheSexes
 from counterplay.games.chicken import Chicken as Chicken
 from counterplay.games.connect_four import ConnectFour as ConnectFour
+from counterplay.games.dark_hex import DarkHex as DarkHex
 from counterplay.games.goofspiel import Goofspiel as Goofspiel
 from counterplay.games.grid_duel import GridDuel as GridDuel
 from counterplay.games.king_ace_poker import KingAcePoker as KingAcePoker
+from counterplay.games.kriegspiel import Kriegspiel as Kriegspiel
 from counterplay.games.kuhn_poker import KuhnPoker as KuhnPoker
 from counterplay.games.leduc_poker import LeducPoker as LeducPoker
 from counterplay.games.liars_dice import LiarsDice as LiarsDice
 from counterplay.games.matching_pennies import MatchingPennies as MatchingPennies
 from counterplay.games.matching_pennies_3p import MatchingPennies3P as MatchingPennies3P
 from counterplay.games.matrix_game import MatrixGame as MatrixGame
+from counterplay.games.phantom_tic_tac_toe import PhantomTicTacToe as PhantomTicTacToe
 from counterplay.games.prisoners_dilemma import PrisonersDilemma as PrisonersDilemma
 from counterplay.games.rock_paper_scissors import RockPaperScissors as RockPaperScissors
 from counterplay.games.shapleys_game import ShapleysGame as ShapleysGame
 from counterplay.games.tic_tac_toe import TicTacToe as TicTacToe
+from counterplay.generated.choosing import build_arena as build_arena
 from counterplay.interop.files import save_game as save_game
 from counterplay.interop.gymnasium_env import BestResponseEnv as BestResponseEnv
 from counterplay.interop.gymnasium_env import judge_agent as judge_agent
@@ -185,6 +193,9 @@ from counterplay.tabular.xfp import XFP as XFP
 from counterplay.tree import Tree as Tree
 from counterplay.tree.estimating import estimate_size as estimate_size
 from counterplay.tree.loading import load_tree as load_tree
+from counterplay.tree.machines import Machine as Machine
+from counterplay.tree.machines import check_machine as check_machine
+from counterplay.tree.machines import machine_of as machine_of
 from counterplay.tree.unrolling import build_tree as build_tree
 
 __version__: str
@@ -214,6 +225,7 @@ __all__ = [
     "CounterplayAEC",
     "CounterplayError",
     "DCFR",
+    "DarkHex",
     "DeepHedge",
     "DescribedGame",
     "DoubleOracle",
@@ -235,12 +247,15 @@ __all__ = [
     "JPSRO",
     "Judgement",
     "KingAcePoker",
+    "Kriegspiel",
     "KuhnPoker",
     "LeducPoker",
     "LiarsDice",
     "LinearCFR",
+    "LowerBound",
     "MCTS",
     "MMD",
+    "Machine",
     "MatchingPennies",
     "MatchingPennies3P",
     "MatrixGame",
@@ -255,6 +270,7 @@ __all__ = [
     "PCFRPlus",
     "PDCFRPlus",
     "PSRO",
+    "PhantomTicTacToe",
     "Policy",
     "PrisonersDilemma",
     "Probing",
@@ -291,11 +307,14 @@ __all__ = [
     "abstract",
     "alpha_rank",
     "best_response",
+    "build_arena",
     "build_tree",
     "check_game",
+    "check_machine",
     "choices_of",
     "coarse_correlated_equilibrium",
     "coarse_deviation",
+    "corrected",
     "correlated_deviation",
     "correlated_equilibrium",
     "count_pure_policies",
@@ -331,7 +350,9 @@ __all__ = [
     "load_searcher",
     "load_solution",
     "load_tree",
+    "local_best_response",
     "look",
+    "machine_of",
     "metrics_table",
     "middle_first",
     "mistakes",
@@ -362,6 +383,7 @@ __all__ = [
     "to_openspiel",
     "to_pyspiel_policy",
     "to_python_policy",
+    "tree_values",
     "uniform_policy",
     "weighted_features",
     "zero_sum_lp",

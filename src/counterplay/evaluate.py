@@ -6,6 +6,7 @@ On trees with imperfect recall the responder keeps perfect recall: nobody can ex
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from counterplay.arena import Floats, SequenceArena
 from counterplay.errors import ConfigError
 from counterplay.kernels import nodes, sweeps
+from counterplay.kernels.threads import run_parts
 from counterplay.policy import Policy, same_infosets
 from counterplay.tree import SequenceForm, Tree, forgets, row_lengths
 
@@ -98,13 +100,17 @@ def respond(arena: SequenceArena, probabilities: Floats) -> Responses:
     if isinstance(form, SequenceForm):  # all of it in one compiled call
         sweeps.judge(form, tiny, probabilities, reach, cf_value, response, *found[:2])
         return found
-    sweeps.forward(form, 0, form.parent.size, probabilities, reach)
+    levels = [arena.levels(player, arena.workers) for player in range(arena.num_players)]
+    for parts in chain.from_iterable(levels):
+        run_parts(lambda a, b: sweeps.forward(form, a, b, probabilities, reach), parts)
     for player in range(arena.num_players):
         arena.gradient(player, reach, cf_value)
-        first, last = form.player_infoset[player : player + 2].tolist()
-        own = slice(int(form.offset[first]), int(form.offset[last]))
+        own = slice(*form.offset[form.player_infoset[player : player + 2]].tolist())
         found.values[player] = cf_value[-1] + reach[own] @ cf_value[own]
-        sweeps.backward_best(form, first, last, tiny, cf_value, response)
+        for parts in reversed(levels[player]):
+            run_parts(
+                lambda a, b: sweeps.backward_best(form, a, b, tiny, cf_value, response), parts
+            )
         found.best_values[player] = cf_value[-1]
     return found
 

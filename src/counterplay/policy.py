@@ -14,7 +14,7 @@ from counterplay.arena import Floats, SequenceArena
 from counterplay.errors import ConfigError, RunError, suggestion
 from counterplay.files import write_arrays
 from counterplay.game import State
-from counterplay.policy_files import FORMAT, read_rows, write_csv, write_json
+from counterplay.policy_files import FORMAT, read_numbered, read_rows, write_csv, write_json
 from counterplay.tree import SMALLEST, Tree
 
 Key = str | tuple[int, str]  # of an infoset; with the player where two players share it
@@ -117,7 +117,8 @@ class Policy:
 
     def odds(self, state: State, player: int) -> list[float]:
         """The probabilities of the player's actions at a state, as `playing` asks for them."""
-        infoset = self.tree.find(tree_of(self).rules.infoset_key(state, player), player)
+        rules = getattr(self.tree, "rules", None) or tree_of(self).rules
+        infoset = self.tree.find(rules.infoset_key(state, player), player)
         first, last = self.tree.offset[infoset], self.tree.offset[infoset + 1]
         return self.probabilities[first:last].tolist()
 
@@ -129,6 +130,10 @@ class Policy:
 
     def save(self, path: str | Path) -> None:
         """Write the policy to one file; `load_policy` reads it back."""
+        if numbered(self.tree):
+            values = {"spec": self.tree.spec, "numbered": True, "probabilities": self.probabilities}
+            write_arrays(path, FORMAT, values, compress=False)
+            return
         infosets = range(self.tree.num_infosets)
         names = map(self.tree.action_names, infosets)
         write_arrays(
@@ -174,11 +179,14 @@ def normalised_policy(
     if not weights.size:
         return Policy(tree, weights)
     counts = tree.num_actions
-    sums = np.repeat(np.add.reduceat(weights, tree.offset[:-1]), counts)
-    if otherwise is None:
-        otherwise = 1.0 / np.repeat(counts, counts)
-    scale = 1.0 / np.where(sums > SMALLEST, sums, 1.0)
-    return Policy(tree, np.where(sums > SMALLEST, weights * scale, otherwise))
+    sums = np.add.reduceat(weights, tree.offset[:-1])
+    lost = ~(sums > SMALLEST)
+    values = np.repeat(1.0 / np.where(lost, 1.0, sums), counts)
+    values *= weights
+    if lost.any():
+        where = np.repeat(lost, counts)
+        values[where] = (np.repeat(1.0 / counts, counts) if otherwise is None else otherwise)[where]
+    return Policy(tree, values)
 
 
 class Policies(Mapping[str, Policy]):
@@ -209,6 +217,8 @@ def tree_of(policy: Policy) -> Tree:
 def same_infosets(one: SequenceArena, other: SequenceArena) -> bool:
     """Whether policies of one arena fit the other."""
     count = one.num_infosets
+    if numbered(one) and type(one) is type(other) and one.spec == other.spec:
+        return True
     return count == other.num_infosets and all(one.key(i) == other.key(i) for i in range(count))
 
 
@@ -217,6 +227,9 @@ def load_policy(path: str | Path, tree: SequenceArena) -> Policy:
 
     In text files, and in what was learned on rules, infosets may be missing: play is uniform there.
     """
+    without_keys = read_numbered(path)
+    if without_keys:
+        return _numbered_policy(path, *without_keys, tree)
     spec, partial, rows = read_rows(path)
     spec = spec or tree.spec  # a table does not say
     if len(rows) != tree.num_infosets and not (partial and spec == tree.spec):
@@ -246,7 +259,31 @@ def load_policy(path: str | Path, tree: SequenceArena) -> Policy:
 
 def policy_spec(path: str | Path) -> str:
     """The game a policy file was made for, as `load_game` takes it."""
-    spec = read_rows(path)[0]
+    without_keys = read_numbered(path)
+    spec = without_keys[0] if without_keys else read_rows(path)[0]
     if not spec:
         raise ConfigError(f"{path} does not say which game it is for; name it with --game")
     return spec
+
+
+def policy_arena(path: str | Path) -> str:
+    """The kind of arena that a policy file needs; any will do if it says none."""
+    return "generated" if read_numbered(path) else ""
+
+
+def numbered(arena: SequenceArena) -> bool:
+    """Whether the game alone says which number an infoset has."""
+    return bool(getattr(arena, "numbered", False))
+
+
+def _numbered_policy(path: str | Path, spec: str, values: Floats, arena: SequenceArena) -> Policy:
+    """The policy of a file without keys, which fits one arena only."""
+    if not numbered(arena) or spec != arena.spec:
+        kind = "generated" if numbered(arena) else "stored as a tree"
+        raise RunError(
+            f"{path} is a policy for {spec} as a generated arena, not for {arena.spec} {kind}"
+        )
+    try:
+        return Policy(arena, values)
+    except ConfigError as error:
+        raise RunError(f"{path}: damaged policy: {error}") from error

@@ -59,6 +59,23 @@ def read_rows(path: str | Path) -> tuple[str, bool, Rows]:
     return spec, True, rows
 
 
+def read_numbered(path: str | Path) -> tuple[str, Floats] | None:
+    """The game and the probabilities of a file without keys; nothing of other files.
+
+    Such files are made on arenas whose infosets have their numbers from the game alone.
+    """
+    if Path(path).suffix in (".json", ".csv"):
+        return None
+    found = read_arrays(path, FORMAT)
+    if found.get("numbered") is not True:
+        return None
+    spec, values = found.get("spec"), found.get("probabilities")
+    whole = isinstance(spec, str) and isinstance(values, np.ndarray) and values.dtype == np.float64
+    if not whole:
+        raise RunError(f"{path}: not a whole policy file (it has no probabilities)")
+    return str(spec), np.asarray(values)
+
+
 def _from_json(text: str) -> tuple[str, dict[tuple[int, str], dict[str, float]]]:
     content: Any = json.loads(text)
     rows = {}
@@ -83,6 +100,8 @@ def _from_csv(text: str) -> tuple[str, dict[tuple[int, str], dict[str, float]]]:
 
 def _from_archive(path: str | Path) -> tuple[str, bool, Rows]:
     found = read_arrays(path, FORMAT)
+    if found.get("numbered") is True:
+        raise RunError(f"{path} has no keys: it is for the generated arena of {found.get('spec')}")
     try:
         spec, keys, names = (found[name] for name in ("spec", "infoset_keys", "sequence_names"))
         arrays = [found[name] for name in ("infoset_player", "offset", "probabilities")]

@@ -16,15 +16,18 @@ GAMES = {
     "battle_of_the_sexes": "counterplay.games.battle_of_the_sexes:BattleOfTheSexes",
     "chicken": "counterplay.games.chicken:Chicken",
     "connect_four": "counterplay.games.connect_four:ConnectFour",
+    "dark_hex": "counterplay.games.dark_hex:DarkHex",
     "goofspiel": "counterplay.games.goofspiel:Goofspiel",
     "grid_duel": "counterplay.games.grid_duel:GridDuel",
     "king_ace_poker": "counterplay.games.king_ace_poker:KingAcePoker",
+    "kriegspiel": "counterplay.games.kriegspiel:Kriegspiel",
     "kuhn_poker": "counterplay.games.kuhn_poker:KuhnPoker",
     "leduc_poker": "counterplay.games.leduc_poker:LeducPoker",
     "liars_dice": "counterplay.games.liars_dice:LiarsDice",
     "matching_pennies": "counterplay.games.matching_pennies:MatchingPennies",
     "matching_pennies_3p": "counterplay.games.matching_pennies_3p:MatchingPennies3P",
     "matrix_game": "counterplay.games.matrix_game:MatrixGame",
+    "phantom_tic_tac_toe": "counterplay.games.phantom_tic_tac_toe:PhantomTicTacToe",
     "prisoners_dilemma": "counterplay.games.prisoners_dilemma:PrisonersDilemma",
     "rock_paper_scissors": "counterplay.games.rock_paper_scissors:RockPaperScissors",
     "shapleys_game": "counterplay.games.shapleys_game:ShapleysGame",
@@ -86,6 +89,21 @@ SEARCHERS = {  # of games without hidden information
     "expectiminimax": "counterplay.search.expectiminimax:Expectiminimax",
     "mcts": "counterplay.search.mcts:MCTS",
     "minimax": "counterplay.search.minimax:Minimax",
+}
+
+GENERATED = {  # arenas of games that no tree holds, by the game's name
+    "dark_hex": "counterplay.generated.phantom:PHANTOM",
+    "liars_dice": "counterplay.generated.dice:DICE",
+    "phantom_tic_tac_toe": "counterplay.generated.phantom:PHANTOM",
+}
+
+MACHINES = {  # compiled rules, by the game's name
+    "dark_hex": "counterplay.tree.known_machines:phantom_board",
+    "goofspiel": "counterplay.tree.known_machines:goofspiel",
+    "kuhn_poker": "counterplay.tree.known_machines:kuhn_poker",
+    "leduc_poker": "counterplay.tree.known_machines:leduc_poker",
+    "liars_dice": "counterplay.tree.known_machines:liars_dice",
+    "phantom_tic_tac_toe": "counterplay.tree.known_machines:phantom_board",
 }
 
 REGISTRIES = {
@@ -194,15 +212,15 @@ def spec_of(thing: Any) -> str:
     return f"{name}({text})" if text else name
 
 
+def spec_name(thing: Any) -> str:
+    """The name without its parameters, for messages."""
+    return _name_of(type(thing))
+
+
 def _word(value: Any) -> str:
     """A literal as it is; of anything else only what kind of thing it is."""
     literal = isinstance(value, (bool, int, float, str, tuple, list, dict, type(None)))
     return repr(value) if literal else f"<{type(value).__name__}>"
-
-
-def spec_name(thing: Any) -> str:
-    """The name without its parameters, for messages."""
-    return _name_of(type(thing))
 
 
 def _name_of(kind: type) -> str:

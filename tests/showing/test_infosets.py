@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import counterplay as cp
-from counterplay.showing.text import ASCII, Marks, bar, grid, marks_for, outline, table
+from counterplay.showing.text import ASCII, Marks, bar, curve, grid, marks_for, outline, table
 from tests.conftest import built
 from tests.random_games import RandomGame
 
@@ -116,3 +116,12 @@ def test_pictures_in_notebooks(kuhn):
     text = picture._repr_svg_()
     assert text.count("deal") == 9
     assert "..." in text
+
+
+def test_curves_fall(kuhn):
+    lines = curve([(1, 1.0), (10, 0.1), (100, 0.01)], ASCII, width=21, height=5)
+    assert lines[0].startswith(" 1e+00 |*")
+    assert lines[4].endswith("**") and lines[4].startswith(" 1e-02 |   ")
+    assert [line.rindex("*") for line in lines[:-1]] == sorted(len(line) - 1 for line in lines[:-1])
+    assert lines[-1] == "        1                 100"
+    assert curve([(1, 0.0), (2, 0.0)], ASCII) == []

@@ -30,6 +30,7 @@ from counterplay.cli.show import show
 from counterplay.cli.signals import terminate_as_interrupt
 from counterplay.cli.solve import solve
 from counterplay.cli.spot import spot
+from counterplay.cli.studio import studio
 from counterplay.errors import ConfigError, CounterplayError
 
 FAILED, BAD_USAGE, INTERRUPTED = 1, 2, 130
@@ -45,7 +46,7 @@ app = typer.Typer(
 )
 COMMANDS: tuple[Callable[..., None], ...] = (
     *(games, algorithms, inspect, draw, solve, evaluate, show, play, match, matrix),
-    *(convert, export, run, resume, plot, compare),
+    *(convert, export, run, resume, plot, compare, studio),
 )
 for command in COMMANDS:
     app.command()(command)

@@ -56,24 +56,11 @@ def matrix(
     from counterplay.registry import load_learner
 
     method_of_learning = load_learner(learner) if learner else None
-    name, form = _load(game)
-    facts: dict[str, Any] = {
-        "game": name,
-        "players": form.num_players,
-        "actions": list(form.shape),
-        "sum": "zero" if form.zero_sum else "constant" if form.constant_sum else "general",
-        "action_names": [list(names) for names in form.action_names],
-    }
+    name, form = load_form(game)
     if method_of_learning:
-        facts |= _learned(form, method_of_learning, iterations, seed)
+        facts = outline(name, form) | _learned(form, method_of_learning, iterations, seed)
     else:
-        facts["skipped"] = []
-        facts |= _nash(form, method)
-        for part in (partial(_dominated, form, weak), partial(_correlated, form)):
-            try:
-                facts |= part()
-            except (ConfigError, RunError) as error:  # too much for this part, not for the others
-                facts["skipped"].append(str(error))
+        facts = study(name, form, method, weak)
     if json:
         print_json(facts)
         return
@@ -92,7 +79,31 @@ def matrix(
         print(f"\nleft out: {reason}")
 
 
-def _load(game: str) -> tuple[str, NormalForm]:
+def outline(name: str, form: NormalForm) -> dict[str, Any]:
+    """What kind of game it is."""
+    return {
+        "game": name,
+        "players": form.num_players,
+        "actions": list(form.shape),
+        "sum": "zero" if form.zero_sum else "constant" if form.constant_sum else "general",
+        "action_names": [list(names) for names in form.action_names],
+    }
+
+
+def study(
+    name: str, form: NormalForm, method: str | None = None, weak: bool = False
+) -> dict[str, Any]:
+    """Dominated actions and equilibria of all kinds; what is too large for one part is said."""
+    facts = outline(name, form) | {"skipped": []} | _nash(form, method)
+    for part in (partial(_dominated, form, weak), partial(_correlated, form)):
+        try:
+            facts |= part()
+        except (ConfigError, RunError) as error:  # too much for this part, not for the others
+            facts["skipped"].append(str(error))
+    return facts
+
+
+def load_form(game: str) -> tuple[str, NormalForm]:
     """The game's name and normal form, from a file, a matrix game or a tree."""
     from counterplay.cli.progress import build
     from counterplay.games.matrix_game import MatrixGame

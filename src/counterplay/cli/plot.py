@@ -33,7 +33,7 @@ def plot(
         bool, typer.Option("--payoffs", help="Of one run: the payoffs between its pools instead.")
     ] = False,
 ) -> None:
-    """Plot the exploitability of runs over time, or the payoffs between the pools of one.
+    """Plot exploitability over time, or the payoffs of a population.
 
     Runs that differ only in their seed become one line, their median, with a band around it.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -92,7 +92,12 @@ def _new_progress(title: str) -> Progress:
 
 def build(game: Game) -> Tree:
     """The tree of a game, with a bar if it takes longer than two seconds."""
-    from counterplay.tree.unrolling import build_tree
+    return build_any(game, "tree")
+
+
+def build_any(game: Game, kind: str = "", runs_on: tuple[str, ...] = ("sequences",)) -> Any:
+    """The arena of a game, of that kind, or of the kind that suits an algorithm."""
+    from counterplay.generated.choosing import build_arena
 
     with Bar("building", "nodes", delay=2.0) as bar:
-        return build_tree(game, progress=bar.update)
+        return build_arena(game, kind, runs_on=runs_on, progress=bar.update)

@@ -73,11 +73,10 @@ def solve(
     Ctrl-C ends the run early: the best policy so far is reported and written. Twice aborts. With
     --json, every record is a line as soon as it is there, and the last line is the result.
     """
-    from counterplay.cli.progress import build
+    from counterplay.cli.progress import build_any
     from counterplay.evaluate import judge
     from counterplay.kernels.threads import set_num_threads
     from counterplay.registry import load_abstraction, load_algorithm, load_game, spec_of
-    from counterplay.sampled import SampledGame
 
     method = load_algorithm(algorithm)
     buckets = load_abstraction(abstraction) if abstraction else None
@@ -87,7 +86,8 @@ def solve(
     if sampled and buckets:
         raise ConfigError("--abstraction needs a tree, which --sampled never builds")
     say_what_networks_see(method, rules)
-    arena: Any = SampledGame(rules) if sampled else build(rules)
+    kind = "rules" if sampled else "tree" if buckets else ""
+    arena = build_any(rules, kind, method.runs_on)
     runner = method if buckets is None else _abstracted(arena, buckets, method)
     result = _run(arena, runner, table=not json, iterations=iterations, seed=seed, target=target)
     policy = result.best_policy if result.stopped else result.policy

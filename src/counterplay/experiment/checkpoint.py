@@ -130,7 +130,7 @@ def load_checkpoint(folder: Path, config: Config, game: str) -> Checkpoint | Non
 
 def remove_leftovers(folder: Path) -> None:
     """Remove what a process that was killed while writing has left behind."""
-    for pattern in (NEXT, SPARE, f".{NEXT}.*", ".config.json.*", ".env.json.*"):
+    for pattern in (NEXT, SPARE, f".{NEXT}.*", ".*.json.*"):
         for path in folder.glob(pattern):
             with contextlib.suppress(OSError):
                 path.unlink()

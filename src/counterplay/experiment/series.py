@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from counterplay.errors import CounterplayError, RunError
+from counterplay.arena import Floats
+from counterplay.errors import RunError
+from counterplay.experiment.declared import declared_fields
 from counterplay.experiment.folder import CONFIG, Record, find_runs, load_metrics, policy_names
-from counterplay.registry import ALGORITHMS, GAMES, find_class
-from counterplay.tree import Floats
+from counterplay.registry import ALGORITHMS, GAMES
 
 NOT_THE_METHOD = ("seed", "max_steps", "evaluate_every", "checkpoint_every")
 
@@ -121,6 +122,11 @@ def load_groups(folders: Sequence[Path]) -> list[Group]:
     runs = [RecordedRun(f, _config(f), records) for f in folders if (records := load_metrics(f))]
     if not runs:
         raise RunError(f"no records yet in {', '.join(map(str, folders))}")
+    return grouped(runs)
+
+
+def grouped(runs: Iterable[RecordedRun]) -> list[Group]:
+    """Runs by name and, where needed, by what differs but for the seed."""
     by_name: dict[str, list[RecordedRun]] = {}
     for run in runs:
         by_name.setdefault(str(run.config.get("name", run.folder.name)), []).append(run)
@@ -139,16 +145,10 @@ def _game(run: RecordedRun) -> str:
 
 
 def _defaults(registry: dict[str, str], name: Any) -> dict[str, Any]:
-    """The defaults of what is registered under a name; nothing if it cannot be loaded here."""
-    try:
-        found = fields(find_class(registry, str(name)))
-    except (KeyError, CounterplayError, ImportError, TypeError):
-        return {}
-    return {
-        one.name: list(one.default) if isinstance(one.default, tuple) else one.default
-        for one in found
-        if one.default is not MISSING
-    }
+    """The defaults of a game's or an algorithm's parameters; nothing if it is not known here."""
+    where = registry.get(str(name))
+    found = declared_fields(where) if where else ()
+    return {field.name: field.default for field in found if not field.required}
 
 
 def metrics_table(paths: str | Path | Iterable[str | Path]) -> dict[str, list[Any]]:

@@ -10,7 +10,8 @@ from typing import Any
 from counterplay.errors import ConfigError, suggestion
 from counterplay.experiment.folder import find_runs, read_config
 from counterplay.experiment.running import Build, load_run
-from counterplay.policy import load_policy, policy_spec
+from counterplay.generated.choosing import build_arena
+from counterplay.policy import load_policy, policy_arena, policy_spec
 from counterplay.registry import load_game, spec_of
 from counterplay.tree.unrolling import build_tree
 
@@ -29,8 +30,9 @@ def load_policies(
     """
     place, chosen = split_source(source)
     if not place.is_dir():
-        tree = build(load_game(game or policy_spec(place)))
-        return {"policy": load_policy(place, tree)}
+        rules, kind = load_game(game or policy_spec(place)), policy_arena(place)
+        arena = build_arena(rules, kind) if kind else build(rules)
+        return {"policy": load_policy(place, arena)}
     run = _one_run(place)
     if game and spec_of(load_game(game)) != spec_of(read_config(run).game):
         raise ConfigError(f"{run} is a run of {spec_of(read_config(run).game)}, not of {game}")
@@ -38,7 +40,7 @@ def load_policies(
     if chosen and chosen not in found:
         near = suggestion(chosen, found)
         raise ConfigError(f"{run} has no policy {chosen!r}{near}; there is {', '.join(found)}")
-    return {chosen: found[chosen]} if chosen else found
+    return {chosen: found[chosen]} if chosen else dict(found)
 
 
 def stored_spec(source: str | Path) -> str:
