@@ -126,6 +126,14 @@ from counterplay.population.psro import PSRO as PSRO
 from counterplay.population.rectified_psro import RectifiedPSRO as RectifiedPSRO
 from counterplay.population.sp_psro import SPPSRO as SPPSRO
 from counterplay.population.xdo import XDO as XDO
+from counterplay.public.equity import equity as equity
+from counterplay.public.looking import look as look
+from counterplay.public.ranges import Range as Range
+from counterplay.public.solution import Solution as Solution
+from counterplay.public.solution import load_solution as load_solution
+from counterplay.public.spot import Sizes as Sizes
+from counterplay.public.spot import Spot as Spot
+from counterplay.public.tree import PublicTree as PublicTree
 from counterplay.registry import load_abstraction as load_abstraction
 from counterplay.registry import load_algorithm as load_algorithm
 from counterplay.registry import load_game as load_game
@@ -266,6 +274,8 @@ __all__ = [
     "Policy",
     "PrisonersDilemma",
     "Probing",
+    "PublicTree",
+    "Range",
     "Record",
     "RectifiedPSRO",
     "RegretMatching",
@@ -282,6 +292,9 @@ __all__ = [
     "SearchPolicy",
     "SequenceFormLP",
     "ShapleysGame",
+    "Sizes",
+    "Solution",
+    "Spot",
     "TERMINAL",
     "TableLookupFSP",
     "TicTacToe",
@@ -309,6 +322,7 @@ __all__ = [
     "dominated_actions",
     "draw_tree",
     "eliminate",
+    "equity",
     "estimate_size",
     "expected_values",
     "exploitability",
@@ -334,8 +348,10 @@ __all__ = [
     "load_run",
     "load_sampled_policy",
     "load_searcher",
+    "load_solution",
     "load_tree",
     "local_best_response",
+    "look",
     "machine_of",
     "metrics_table",
     "middle_first",
