@@ -52,6 +52,7 @@ ALGORITHMS = {
     "pcfr_plus": "counterplay.tabular.pcfr_plus:PCFRPlus",
     "pdcfr_plus": "counterplay.tabular.pdcfr_plus:PDCFRPlus",
     "probing": "counterplay.tabular.probing:Probing",
+    "sd_cfr": "counterplay.deep.sd_cfr:SDCFR",
     "sequence_form_lp": "counterplay.tabular.sequence_form_lp:SequenceFormLP",
     "table_lookup_fsp": "counterplay.tabular.table_lookup_fsp:TableLookupFSP",
     "vr_mccfr": "counterplay.tabular.vr_mccfr:VRMCCFR",
