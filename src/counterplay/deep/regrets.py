@@ -41,17 +41,18 @@ from counterplay.deep.traversals import (
     set_policy,
 )
 from counterplay.errors import ConfigError
-from counterplay.tabular.ranges import FINITE, Range, at_least, check
+from counterplay.tabular.ranges import FINITE, PART, Range, at_least, check
 from counterplay.tree import Tree
 
 BATCH = 2048
 
 RANGES: dict[str, Range] = {
-    **dict.fromkeys(("traversals", "steps", "batch"), at_least(1)),
+    **dict.fromkeys(("traversals", "steps", "batch", "average_steps"), at_least(1)),
+    **dict.fromkeys(("critic_steps", "critic_rounds", "critic_batch"), at_least(1)),
     **dict.fromkeys(("reservoir_size", "past_networks"), at_least(0)),
-    **dict.fromkeys(("average_power", "lr", "average_lr"), FINITE),
+    **dict.fromkeys(("average_power", "lr", "average_lr", "critic_lr", "alpha"), FINITE),
+    **dict.fromkeys(("epsilon", "critic_decay"), PART),
     "clip": (lambda norm: norm > 0.0, "positive"),
-    "average_steps": at_least(1),
     **dict.fromkeys(
         ("regret_units", "average_units", "critic_units"),
         (lambda units: bool(units) and min(units) >= 1, "one size or more"),
@@ -68,9 +69,6 @@ class RegretNetworks(OnHost):
     steps: int = 100  # of Adam per fit
     lr: float = 1e-3  # at the start of every fit, from where it falls to zero
     clip: float = 1.0  # of the gradient's norm
-    warm: bool = True  # fit the last network further; False: a new one, from scratch
-    reservoir_size: int = 0  # samples kept of each player; 0: sums for every infoset instead
-    batch: int = BATCH  # samples per step, of a reservoir
     average_power: float = 1.0  # iteration t counts t**average_power times in the average
     past_networks: int = 100  # in the ensemble
 
@@ -81,6 +79,18 @@ class RegretNetworks(OnHost):
     def __post_init__(self) -> None:
         own = {field.name for field in fields(self)}
         check(self.name, self, {name: RANGES[name] for name in RANGES if name in own})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replaying(RegretNetworks):
+    """The choices of those whose networks are fitted to the samples of all iterations."""
+
+    warm: bool = True  # fit the last network further; False: a new one, from scratch
+    reservoir_size: int = 0  # samples kept of each player; 0: sums for every infoset instead
+    batch: int = BATCH  # samples per step, of a reservoir
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.batch != BATCH and not self.reservoir_size:
             raise ConfigError(f"{self.name}: batch is for a reservoir; sums are fitted as a whole")
 
@@ -260,6 +270,11 @@ def answers(choices: Any, tree: Tree, state: Any) -> dict[str, Any]:
     return {name: tables[name] for name in ("average", "network", "ensemble") if name in tables} | {
         "current": current
     }
+
+
+def network_first(tables: dict[str, Any]) -> dict[str, Any]:
+    """The same with the average network as the answer."""
+    return {"network": tables["network"]} | tables
 
 
 @lru_cache

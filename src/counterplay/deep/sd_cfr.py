@@ -9,12 +9,12 @@ import jax
 import numpy as np
 
 from counterplay.deep import regrets, traversals
-from counterplay.deep.regrets import Nets, RegretNetworks
+from counterplay.deep.regrets import Nets, Replaying
 from counterplay.tree import Tree
 
 
 @dataclass(frozen=True, kw_only=True)
-class SDCFR(RegretNetworks):
+class SDCFR(Replaying):
     """Single Deep CFR (Steinberger, 2019). At t = 1, 2, ..., for each player i in turn:
 
         `traversals` walks of external sampling; at each of its nodes r(a) = u(a) - policy . u

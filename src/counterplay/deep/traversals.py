@@ -76,15 +76,16 @@ def outcomes(
     player: int,
     count: int,
     scheme: tuple[float, float],
-    weight: float,
+    weights: tuple[float, float],
     critic: Floats,
     key: jax.Array,
 ) -> None:
     """`count` episodes; the player explores, and what the critic got wrong is corrected.
 
-    `scheme` is epsilon, and the power of the own sampling reach that regrets are divided by.
+    `scheme` is epsilon, and the power of the own sampling reach by which the weight of regrets is
+    divided. `weights` are those of regrets and of the others' policies.
     """
-    given = player, count, seed_of(key), scheme, weight, critic, walks.visits
+    given = player, count, seed_of(key), scheme, weights, critic, walks.visits
     _run(tree, walks, replays.outcomes, given, walks.replay[player])
 
 

@@ -41,17 +41,23 @@ def keep(node, weight, regret, replay, rng):
 @kernel
 def external(p, count, seed, weight, game, table, scratch, replay):
     """`count` walks of external sampling; the others' policies go to `policy_sum`, if two play."""
-    average = weight if game.num_players == 2 else 0.0
+    two = game.num_players == 2
     for w in range(count):
         start(seed, w, p, scratch.rng)
-        external_walk(p, average, game, table, scratch)
+        external_walk(p, weight if two else 0.0, game, table, scratch)
         for m in range(scratch.tally[1]):
             keep(game.nodes[scratch.met[m]], weight, table.regret, replay, scratch.rng)
         scratch.tally[1] = 0
-    if average == 0.0:
-        for w in range(count):
-            start(seed, w, game.num_players + p, scratch.rng)
-            visit_for(p, weight, game, table, scratch)
+    if not two:
+        own_average(p, count, seed, weight, game, table, scratch)
+
+
+@kernel
+def own_average(p, count, seed, weight, game, table, scratch):
+    """Episodes for the player's own average: between three, walks for regrets would bias it."""
+    for w in range(count):
+        start(seed, w, game.num_players + p, scratch.rng)
+        visit_for(p, weight, game, table, scratch)
 
 
 @kernel
@@ -112,21 +118,31 @@ def uncorrected(p, weight, length, critic, game, table, scratch, replay):
 
 
 @kernel
-def outcomes(p, count, seed, scheme, weight, critic, visits, game, table, scratch, replay):
-    """`count` episodes; `scheme` is epsilon and the power of the own sampling reach."""
+def outcomes(p, count, seed, scheme, weights, critic, visits, game, table, scratch, replay):
+    """`count` episodes; `scheme` is epsilon and the power of the own sampling reach.
+
+    `weights` are those of regrets and of the others' policies.
+    """
     epsilon, power = scheme
+    weight, average = weights
+    two = game.num_players == 2
     for w in range(count):
         start(seed, w, p, scratch.rng)
         length = sample(p, epsilon, game, table, scratch)
-        note(p, weight, length, game, table, scratch, visits)
+        note(p, average if two else 0.0, length, game, table, scratch, visits)
         corrected(p, epsilon, power, weight, length, critic, game, table, scratch, replay)
+    if not two:
+        own_average(p, count, seed, average, game, table, scratch)
 
 
 @kernel
 def guesses(p, count, seed, weight, critic, visits, game, table, scratch, replay):
     """`count` episodes in which the player acts uniformly, and the critic is believed."""
+    two = game.num_players == 2
     for w in range(count):
         start(seed, w, p, scratch.rng)
         length = sample(p, 1.0, game, table, scratch)
-        note(p, weight, length, game, table, scratch, visits)
+        note(p, weight if two else 0.0, length, game, table, scratch, visits)
         uncorrected(p, weight, length, critic, game, table, scratch, replay)
+    if not two:
+        own_average(p, count, seed, weight, game, table, scratch)
