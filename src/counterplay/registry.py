@@ -58,6 +58,8 @@ ALGORITHMS = {
     "sd_cfr": "counterplay.deep.sd_cfr:SDCFR",
     "sequence_form_lp": "counterplay.tabular.sequence_form_lp:SequenceFormLP",
     "table_lookup_fsp": "counterplay.tabular.table_lookup_fsp:TableLookupFSP",
+    "vr_deep_dcfr_plus": "counterplay.deep.vr_deep_dcfr_plus:VRDeepDCFRPlus",
+    "vr_deep_pdcfr_plus": "counterplay.deep.vr_deep_pdcfr_plus:VRDeepPDCFRPlus",
     "vr_mccfr": "counterplay.tabular.vr_mccfr:VRMCCFR",
     "vr_mccfr_plus": "counterplay.tabular.vr_mccfr_plus:VRMCCFRPlus",
     "xfp": "counterplay.tabular.xfp:XFP",

@@ -125,6 +125,8 @@ def _fit() -> Callable[..., tuple[Trained, jax.Array]]:
             return (total / taken.clip(1e-30)[:, None])[number]
 
         def draw(target: jax.Array, key: jax.Array) -> Any:
+            if passed.size <= choices.critic_batch:
+                return graph.view, target, count
             place = jax.random.uniform(key, (choices.critic_batch,)) * passed[-1]
             chosen = jnp.searchsorted(passed, place).clip(0, passed.size - 1)
             return graph.view[:, chosen], target[chosen], share[chosen]
