@@ -49,6 +49,9 @@ def limits(algorithm):
         "fsp": ((500_000, 5e-2), (250_000, 0.4)),
         "table_lookup_fsp": ((500_000, 5e-2), (250_000, 0.4)),
         "batch_fsp": ((5_000, 5e-2), (2_500, 0.4)),
+        **dict.fromkeys(("sd_cfr", "deep_cfr"), ((150, 3e-2), (150, 0.2))),
+        **dict.fromkeys(("dream", "escher"), ((40, 3e-2), (40, 0.2))),
+        **dict.fromkeys(("vr_deep_dcfr_plus", "vr_deep_pdcfr_plus"), ((40, 3e-2), (40, 0.2))),
     }
     if name in SAMPLED - special.keys():
         return (300_000, 1e-2), (500_000, 0.15)

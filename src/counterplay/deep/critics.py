@@ -21,7 +21,7 @@ import optax
 
 from counterplay.deep.device import compiled
 from counterplay.deep.fitting import Trained, annealed, in_training
-from counterplay.deep.graph import Graph, children, arrays_of, graph_of
+from counterplay.deep.graph import Graph, arrays_of, children, graph_of
 from counterplay.deep.nets import Net, apply_net, new_nets, one_of, with_one
 from counterplay.deep.traversals import Walks, dense
 from counterplay.kernels import nodes
@@ -119,8 +119,10 @@ def _fit() -> Callable[..., tuple[Trained, jax.Array]]:
             guess = said_at(net, graph, graph.view)
             value = (table[graph.infoset][..., None] * guess).sum(1)
             value = jnp.append(value, graph.utility / graph.largest_utility, axis=0)
-            total = jnp.zeros((taken.size, graph.num_players)).at[edge].add(
-                seen[:, None] * value[graph.succ_node]
+            total = (
+                jnp.zeros((taken.size, graph.num_players))
+                .at[edge]
+                .add(seen[:, None] * value[graph.succ_node])
             )
             return (total / taken.clip(1e-30)[:, None])[number]
 
@@ -140,9 +142,7 @@ def _fit() -> Callable[..., tuple[Trained, jax.Array]]:
             target = targets(trained.params)
             optimiser, rate = optax.scale_by_adam(), choices.critic_lr
             chosen = partial(draw, target)
-            return annealed(
-                optimiser, rate, loss, trained, chosen, key, choices.critic_steps
-            ), None
+            return annealed(optimiser, rate, loss, trained, chosen, key, choices.critic_steps), None
 
         keys = jax.random.split(key, choices.critic_rounds)
         trained = jax.lax.scan(again, one_of(critic, 0), keys)[0]

@@ -63,12 +63,12 @@ def turn(
     critic, guess = critics.criticise(choices, tree, walks, state.critic, critic_key)
     walks.visits[:] *= choices.critic_decay ** (1.0 / tree.num_players)
     scheme, weights = (choices.epsilon, 0.0), (1.0, float(t) ** choices.average_power)
-    traversals.outcomes(
-        tree, walks, player, choices.traversals, scheme, weights, guess, walk_key
-    )
+    traversals.outcomes(tree, walks, player, choices.traversals, scheme, weights, guess, walk_key)
     mean, weight = traversals.means(tree, walks.replay[player])
     traversals.forget(walks.replay[player])
-    return fit(choices, tree, t, state._replace(critic=critic), player, mean, weight, fit_key, predict)
+    return fit(
+        choices, tree, t, state._replace(critic=critic), player, mean, weight, fit_key, predict
+    )
 
 
 def fit(
@@ -126,7 +126,10 @@ def _fit() -> Callable[..., tuple[Trained, jax.Array, Trained, jax.Array]]:
         count = jnp.where(legal, weight[:, None], 0.0)
         size = jnp.sqrt((count * target**2).sum() / count.sum().clip(1e-30)).clip(1e-6)
         first, second = jax.random.split(key)
-        rescaled = [*trained.params[:-1], jax.tree.map(lambda w: w * scale[player] / size, trained.params[-1])]
+        rescaled = [
+            *trained.params[:-1],
+            jax.tree.map(lambda w: w * scale[player] / size, trained.params[-1]),
+        ]
         trained = towards(trained._replace(params=rescaled), target / size, first)
         said = size * apply_net(trained.params, x)
         if predict:

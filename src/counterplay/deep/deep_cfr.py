@@ -29,12 +29,12 @@ class DeepCFR(Replaying):
     than two players the walks would weigh s with a third one's reach: then each player's policies
     are met on episodes of their own, in which the others play uniformly.
 
-    How V is fitted is told in `sd_cfr`. Pi goes on from the last iteration's, `average_steps` with a
-    rate that falls to zero, on per-infoset sums of what was met: the same objective as a reservoir's
-    without its bounds. The paper fits a squared error, anew, once, at the end.
+    How V is fitted is told in `sd_cfr`. Pi goes on from the last iteration's, `average_steps` with
+    a rate that falls to zero, on per-infoset sums of what was met: the same objective as that of a
+    reservoir, without its bounds. The paper fits a squared error, anew, once, at the end.
     """
 
-    average_units: tuple[int, ...] = (64, 64, 64)  # type: ignore[misc]
+    average_units: tuple[int, ...] = (64, 64, 64)
     average_steps: int = 50  # of Adam per iteration
     average_lr: float = 1e-3
 

@@ -44,7 +44,7 @@ class DREAM(Criticised, Replaying):
     The mean of r with weights w is right whatever Q says. Q sees what all players see and gives a
     value to each of them, also for more than two. `average`, exact, and `ensemble` are those of
     `sd_cfr`, as is the way V is fitted. Q goes on from the last iteration's; transitions are kept
-    as counts that fade, and all of them are bootstrapped anew, in rounds, with the present policies.
+    as counts that fade, and all are bootstrapped anew, in rounds, with the present policies.
     """
 
     traversals: int = 900

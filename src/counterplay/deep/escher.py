@@ -36,7 +36,7 @@ class ESCHER(Criticised, Replaying):
     """
 
     traversals: int = 900
-    average_units: tuple[int, ...] = (64, 64, 64)  # type: ignore[misc]
+    average_units: tuple[int, ...] = (64, 64, 64)
     average_steps: int = 50  # of Adam per iteration
     average_lr: float = 1e-3
 

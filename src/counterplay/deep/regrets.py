@@ -199,13 +199,13 @@ def _refit() -> Callable[..., tuple[Trained, jax.Array]]:
             trained = Trained(params, direction(choices).init(params))
         count = jnp.where(legal, weight[:, None], 0.0)
         scale = jnp.sqrt((count * target**2).sum() / count.sum().clip(1e-30)).clip(1e-30)
-        samples = graph.own_view[infoset], target / scale, weight, legal
+        data = graph.own_view[infoset], target / scale, weight, legal
 
         def draw(key: jax.Array) -> Any:
             if not choices.reservoir_size:
-                return samples
+                return data
             chosen = jax.random.randint(key, (choices.batch,), 0, filled)
-            return jax.tree.map(lambda part: part[chosen], samples)
+            return jax.tree.map(lambda part: part[chosen], data)
 
         def loss(net: Net, some: Any) -> jax.Array:
             view, target, weight, legal = some

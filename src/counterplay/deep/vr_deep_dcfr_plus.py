@@ -45,7 +45,7 @@ class VRDeepDCFRPlus(Criticised, RegretNetworks):
     alpha: float = 2.0
     c: float = 1.5
     average_power: float = 2.0
-    average_units: tuple[int, ...] = (64, 64, 64)  # type: ignore[misc]
+    average_units: tuple[int, ...] = (64, 64, 64)
     average_steps: int = 50  # of Adam per iteration
     average_lr: float = 1e-3
 

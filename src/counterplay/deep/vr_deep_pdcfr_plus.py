@@ -34,7 +34,7 @@ class VRDeepPDCFRPlus(Criticised, RegretNetworks):
     alpha: float = 2.3
     c: float = 1.0
     average_power: float = 2.0
-    average_units: tuple[int, ...] = (64, 64, 64)  # type: ignore[misc]
+    average_units: tuple[int, ...] = (64, 64, 64)
     average_steps: int = 50  # of Adam per iteration
     average_lr: float = 1e-3
 
