@@ -2,17 +2,22 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-lowest lint bench clean
+.PHONY: demo test browser test-lowest lint bench docs notebooks clean
 
 demo: .venv/installed
-	$(BIN)/counterplay solve leduc_poker --algorithm cfr_plus --iterations 10000
+	$(BIN)/python examples/demo.py
 
 test: .venv/installed-test lint
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
+
+# Chromium for the tests of the studio's pages, on Debian and its like; without it they are skipped.
+browser:
+	apt-get update && apt-get install --yes chromium chromium-driver
 
 # The quick tests with the lowest versions that pyproject.toml allows; packages that old warn of
 # packages that are newer, which is not our business.
 QUICK := tests/test_*.py tests/games tests/matrix tests/search tests/cli tests/kernels tests/interop \
+	tests/studio/test_curves.py tests/studio/test_guard.py tests/studio/test_runs.py \
 	tests/experiment/test_config.py tests/experiment/test_memory.py tests/experiment/test_plotting.py
 
 test-lowest: .venv-lowest/installed
@@ -25,6 +30,15 @@ lint: .venv/installed-test
 
 bench: .venv/installed-bench
 	$(BIN)/python benchmarks/side_by_side.py
+
+# The site, readable without network: docs/_build/html/index.html. Dead links are errors.
+docs: .venv/installed-docs
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	$(BIN)/python tools/check_site.py docs/_build/html
+
+# The course, executed from the first cell to the last.
+notebooks: .venv/installed-docs
+	$(BIN)/python tools/notebooks.py docs/course
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -43,4 +57,4 @@ bench: .venv/installed-bench
 	touch $@
 
 clean:
-	rm -rf .venv .venv-lowest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf docs/_build .venv .venv-lowest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -259,7 +259,7 @@ def attempt(files: Any, how: str, seed: int) -> str:
         if how == "contents":
             try:
                 files.write(number, wrong_contents(values, rng))
-            except (TypeError, ValueError):  # nothing that a file could hold
+            except (TypeError, ValueError, OverflowError):  # nothing that a file could hold
                 return "not written"
             files.use(number)
             return "used"

@@ -53,3 +53,17 @@ def kuhn() -> cp.Tree:
 @pytest.fixture
 def leduc() -> cp.Tree:
     return built("leduc_poker")
+
+
+NO_BROWSER = "no Chromium"  # what browser tests say when they are skipped
+
+
+def pytest_unconfigure(config):
+    """The last line says it if browser tests were not run."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    skipped = reporter.stats.get("skipped", []) if reporter else []
+    count = sum(NO_BROWSER in str(report.longrepr) for report in skipped)
+    if count:
+        advice = "install chromium and chromium-driver (`make browser`), then test again"
+        line = f"{count} BROWSER TESTS NOT RUN: {NO_BROWSER} was found; {advice}"
+        reporter.write_line(line, red=True, bold=True)

@@ -57,6 +57,50 @@ def test_infoset_values(game, seed):
         assert 0.0 <= got.reach[infoset] <= 1.0 + 1e-12
 
 
+@given(random_games(), st.integers(0, 100))
+def test_mistakes_add_up_to_what_best_responses_gain(game, seed):
+    tree = cp.build_tree(game)
+    policy = cp.random_policy(tree, seed)
+    found, judged = cp.mistakes(tree, policy), cp.judge(tree, policy)
+    assert (found.gain >= 0.0).all()
+    gains = np.bincount(tree.infoset_player, found.gain, tree.num_players)
+    assert gains == approx(judged.best_values - judged.values, abs=1e-12)
+
+
+@given(random_games(max_players=2), st.integers(0, 100))
+def test_mistakes_by_mending_one_infoset_after_the_other(game, seed):
+    """From the last infoset to the first, best actions in place of the policy's gain the loss."""
+    tree = cp.build_tree(game)
+    policy = cp.random_policy(tree, seed)
+    found = cp.mistakes(tree, policy)
+    for player in range(game.num_players):
+        mended = policy.probabilities.copy()
+        before = cp.expected_values(tree, policy)[player]
+        mine = np.flatnonzero(tree.infoset_player == player)[::-1]  # parents come first
+        for infoset in mine:
+            first, last = tree.offset[infoset : infoset + 2]
+            best = found.best_value[first:last].argmax()
+            mended[first:last] = np.arange(last - first) == best
+            after = cp.expected_values(tree, cp.Policy(tree, mended))[player]
+            assert after - before == approx(found.gain[infoset], abs=1e-12)
+            before = after
+
+
+def test_mistakes_with_imperfect_recall():
+    tree = cp.abstract(built("leduc_poker"), cp.load_abstraction("by_rank")).tree
+    policy = cp.random_policy(tree, 1)
+    assert cp.mistakes(tree, policy).gain.sum() == approx(cp.nash_conv(tree, policy))
+
+
+def test_an_equilibrium_has_no_mistakes(kuhn):
+    policy = cp.sequence_form_lp(kuhn).policy
+    found = cp.mistakes(kuhn, policy)
+    assert found.gain == approx(0.0, abs=1e-9)
+    jack = kuhn.find("0pb")  # to call with the jack costs a chip, whatever the others hold
+    first = kuhn.offset[jack]
+    assert found.best_value[first] - found.best_value[first + 1] == approx(1.0)
+
+
 def test_kuhn_infoset_values(kuhn):
     values = cp.infoset_values(kuhn, cp.uniform_policy(kuhn))
     jack = kuhn.find("0")

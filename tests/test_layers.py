@@ -15,7 +15,8 @@ ROOT = Path(counterplay.__file__).parent
 LAYERS = [  # each module may import only from its own layer and from those before it
     {"errors", "game"},
     {"games", "kernels", "registry", "files", "memory", "splitmix"},
-    {"arena", "tree", "policy", "evaluate", "sampled", "playing", "solving", "abstraction"},
+    {"arena", "tree", "policy", "policy_files", "evaluate", "sampled", "playing", "solving"}
+    | {"abstraction", "showing", "observing", "generated", "bounding", "control_variates"},
     {"matrix", "search", "tabular", "deep"},
     {"population"},
     {"experiment"},
@@ -54,12 +55,25 @@ def test_layers(path):
             assert parts[0] == "scale"
         if module.split(".")[0] in {"jax", "optax"}:
             assert parts[0] == "deep"
+        if module.split(".")[0] in {"starlette", "uvicorn"}:
+            assert parts[0] == "studio"
         if module.split(".")[0] in {"pyspiel", "open_spiel", "gymnasium", "pettingzoo"}:
             assert parts[0] == "interop"
 
 
 def test_import_is_light():
-    heavy = ["numba", "numpy", "scipy", "jax", "ray", "rich", "typer", "fastapi", "pyspiel"]
+    heavy = [
+        "numba",
+        "numpy",
+        "scipy",
+        "jax",
+        "ray",
+        "rich",
+        "typer",
+        "starlette",
+        "uvicorn",
+        "pyspiel",
+    ]
     heavy += ["open_spiel", "gymnasium", "pettingzoo"]
     code = f"import sys, counterplay; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -48,3 +48,7 @@ def test_first_screen():
     start = "\n".join(README.splitlines()[:50])
     for part in ("![", "make demo", "make test", "```python", "$ counterplay solve"):
         assert part in start
+
+
+def test_length():
+    assert README.count("\n") < 250

@@ -79,3 +79,8 @@ def test_a_game_of_ones_own():
     assert spec_of(Coin()) == "Coin"
     with pytest.raises(cp.GameError, match="Coin lacks initial_state"):
         cp.check_game(Coin())
+
+
+def test_a_spec_stays_short_where_a_field_holds_no_literal(kuhn):
+    algorithm = cp.OnlineOutcomeSampling(opponents=cp.uniform_policy(kuhn))
+    assert cp.registry.spec_of(algorithm) == "online_outcome_sampling(opponents=<Policy>)"

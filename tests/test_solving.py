@@ -93,8 +93,8 @@ def test_exact_methods_end_the_run(kuhn):
 
 
 def test_what_is_no_algorithm_is_refused(kuhn):
-    with pytest.raises(cp.ConfigError, match="str lacks runs_on, needs, init, step, policies"):
-        cp.solve(kuhn, "cfr_plus")
+    with pytest.raises(cp.ConfigError, match="int lacks runs_on, needs, init, step, policies"):
+        cp.solve(kuhn, 3)
 
 
 @pytest.mark.parametrize("iterations", [0, -3])

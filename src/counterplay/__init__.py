@@ -8,24 +8,59 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from counterplay.registry import REGISTRIES
+from counterplay.errors import ConfigError as _ConfigError
+from counterplay.registry import REGISTRIES as _REGISTRIES
+from counterplay.registry import missing_package as _missing_package
 
 __version__ = "0.1.0"
 
 _EXPORTS = {
     "counterplay.abstraction.abstract": ["Abstraction", "abstract", "fix_policy"],
     "counterplay.abstraction.grafting": ["graft"],
+    "counterplay.bounding": ["LowerBound", "local_best_response"],
+    "counterplay.control_variates": ["corrected", "tree_values"],
     "counterplay.errors": ["ConfigError", "CounterplayError", "GameError", "RunError"],
     "counterplay.tree.estimating": ["estimate_size"],
     "counterplay.evaluate": [
+        "BestResponse",
+        "InfosetValues",
+        "Judgement",
+        "Mistakes",
         "best_response",
         "expected_values",
         "exploitability",
         "infoset_values",
         "judge",
+        "mistakes",
         "nash_conv",
     ],
-    "counterplay.game": ["CHANCE", "TERMINAL", "Game", "check_game"],
+    "counterplay.experiment": [
+        "Run",
+        "RunResult",
+        "load_config",
+        "load_metrics",
+        "load_policies",
+        "load_run",
+        "metrics_table",
+        "new_run",
+        "open_run",
+        "resume",
+        "run",
+    ],
+    "counterplay.game": [
+        "CHANCE",
+        "TERMINAL",
+        "DescribedGame",
+        "DrawnGame",
+        "Game",
+        "GridGame",
+        "ObservedGame",
+        "check_game",
+        "choices_of",
+        "place_in_grid",
+        "situation",
+    ],
+    "counterplay.generated.choosing": ["build_arena"],
     "counterplay.interop.files": ["save_game"],
     "counterplay.interop.gymnasium_env": ["BestResponseEnv", "judge_agent"],
     "counterplay.interop.openspiel_game": ["to_openspiel"],
@@ -71,15 +106,18 @@ _EXPORTS = {
     ],
     "counterplay.sampled": ["SampledGame", "SampledPolicy", "load_sampled_policy"],
     "counterplay.search.searching": ["SearchPolicy"],
-    "counterplay.solving": ["Record", "Result", "solve"],
+    "counterplay.showing.infosets": ["Grid", "InfosetRow", "grids", "infoset_rows"],
+    "counterplay.showing.picture": ["TreePicture", "draw_tree"],
+    "counterplay.solving": ["Algorithm", "Record", "Result", "solve"],
     "counterplay.tabular.online_outcome_sampling": ["OnlineLearner"],
     "counterplay.tabular.sequence_form_lp": ["sequence_form_lp"],
     "counterplay.tree": ["Tree"],
+    "counterplay.tree.machines": ["Machine", "check_machine", "machine_of"],
     "counterplay.tree.unrolling": ["build_tree"],
 }
 _PLACES = {name: module for module, names in _EXPORTS.items() for name in names} | {
     where.split(":")[1]: where.split(":")[0]
-    for registry in REGISTRIES.values()
+    for registry in _REGISTRIES.values()
     for where in registry.values()
 }
 
@@ -89,7 +127,36 @@ __all__ = sorted(_PLACES)
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module 'counterplay' has no attribute {name!r}")
-    return getattr(importlib.import_module(_PLACES[name]), name)
+    try:
+        return getattr(importlib.import_module(_PLACES[name]), name)
+    except ModuleNotFoundError as error:
+        advice = _missing_package(name, error)
+        if not advice:
+            raise
+        return _Missing(name, advice)
+    except _ConfigError as error:  # a module that says itself what it lacks
+        if not isinstance(error.__cause__, ModuleNotFoundError):
+            raise
+        return _Missing(name, str(error))
+
+
+class _Missing:
+    """What stands for a name whose extra is not installed; whoever uses it is told what to do."""
+
+    def __init__(self, name: str, advice: str):
+        self.__name__ = self.__qualname__ = name
+        self.__doc__ = self._advice = advice
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        raise _ConfigError(self._advice)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise _ConfigError(self._advice)
+
+    def __repr__(self) -> str:
+        return f"<{self._advice}>"
 
 
 def __dir__() -> list[str]:

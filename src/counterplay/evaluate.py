@@ -6,6 +6,7 @@ On trees with imperfect recall the responder keeps perfect recall: nobody can ex
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -13,8 +14,9 @@ import numpy as np
 from counterplay.arena import Floats, SequenceArena
 from counterplay.errors import ConfigError
 from counterplay.kernels import nodes, sweeps
+from counterplay.kernels.threads import run_parts
 from counterplay.policy import Policy, same_infosets
-from counterplay.tree import Tree, forgets
+from counterplay.tree import SequenceForm, Tree, forgets, row_lengths
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,18 @@ class InfosetValues:
     regret: Floats  # [S] instant counterfactual regret: cf_value minus the infoset's mean
 
 
+@dataclass(frozen=True)
+class Mistakes:
+    """Where a policy gives away what a best response would gain, infoset by infoset.
+
+    `gain` says how much of its player's gain is owed to each infoset; it is never negative, and
+    sums over a player's infosets to what the player's best response gains, over all to NashConv.
+    """
+
+    gain: Floats  # [I] reach * (best action's cf_value - the policy's mean), best play afterwards
+    best_value: Floats  # [S] of each action if its player plays best afterwards; 0 if unreachable
+
+
 class Responses(NamedTuple):
     """What everybody's best response to a policy is, and what it and the policy are worth."""
 
@@ -67,7 +81,13 @@ class Responses(NamedTuple):
 
 
 def judge(tree: SequenceArena, policy: Policy) -> Judgement:
-    """Expected values and best-response values of all players at once."""
+    """Expected values and best-response values of all players at once.
+
+    What is no policy of its own, such as a device that correlates the players, says itself how it
+    is judged, by `judged(arena)`.
+    """
+    if not isinstance(policy, Policy) and hasattr(policy, "judged"):
+        return policy.judged(tree)
     return Judgement(*respond(tree, recall_probabilities(tree, policy))[:2])
 
 
@@ -77,18 +97,62 @@ def respond(arena: SequenceArena, probabilities: Floats) -> Responses:
     reach, cf_value, response = np.ones(size), np.zeros(size), np.zeros(size)
     tiny = arena.form_rounding if forgets(arena) else arena.rounding
     found = Responses(np.zeros(arena.num_players), np.zeros(arena.num_players), response)
-    if isinstance(arena, Tree):  # all of it in one compiled call
+    if isinstance(form, SequenceForm):  # all of it in one compiled call
         sweeps.judge(form, tiny, probabilities, reach, cf_value, response, *found[:2])
         return found
-    sweeps.forward(form, 0, form.parent.size, probabilities, reach)
+    levels = [arena.levels(player, arena.workers) for player in range(arena.num_players)]
+    for parts in chain.from_iterable(levels):
+        run_parts(lambda a, b: sweeps.forward(form, a, b, probabilities, reach), parts)
     for player in range(arena.num_players):
         arena.gradient(player, reach, cf_value)
-        first, last = form.player_infoset[player : player + 2].tolist()
-        own = slice(int(form.offset[first]), int(form.offset[last]))
+        own = slice(*form.offset[form.player_infoset[player : player + 2]].tolist())
         found.values[player] = cf_value[-1] + reach[own] @ cf_value[own]
-        sweeps.backward_best(form, first, last, tiny, cf_value, response)
+        for parts in reversed(levels[player]):
+            run_parts(
+                lambda a, b: sweeps.backward_best(form, a, b, tiny, cf_value, response), parts
+            )
         found.best_values[player] = cf_value[-1]
     return found
+
+
+def mistakes(tree: Tree, policy: Policy) -> Mistakes:
+    """How much of everybody's best-response gain is owed to each infoset.
+
+    With G(I) the gain, r(I) the player's own reach under its policy, and w(I, a) the
+    counterfactual value of an action followed by best play,
+
+        G(I) = r(I) * (max over a of w(I, a)  -  sum over a of policy(I, a) * w(I, a))
+
+    Going down the player's own tree, the gains add up to the value of the best response less that
+    of the policy (the performance difference lemma, Kakade and Langford, 2002).
+
+    >>> import counterplay as cp
+    >>> tree = cp.build_tree("kuhn_poker")
+    >>> found = cp.mistakes(tree, cp.uniform_policy(tree))
+    >>> tree.key(found.gain.argmax()), round(float(found.gain.sum()), 6)
+    ('2b', 0.916667)
+    """
+    probabilities = recall_probabilities(tree, policy)
+    form, size = tree.form, int(tree.form.offset[-1]) + 1
+    reach, cf_value, response = np.ones(size), np.zeros(size), np.zeros(size)
+    tiny = tree.form_rounding if forgets(tree) else tree.rounding
+    sweeps.forward(form, 0, form.parent.size, probabilities, reach)
+    best = np.zeros(size)
+    for player in range(tree.num_players):
+        tree.gradient(player, reach, cf_value)
+        first, last = form.player_infoset[player : player + 2].tolist()
+        sweeps.backward_best(form, first, last, tiny, cf_value, response)
+        own = slice(int(form.offset[first]), int(form.offset[last]))
+        best[own] = cf_value[own]
+    starts = form.offset[:-1].astype(np.int64)
+    counts = row_lengths(form.offset)
+    top = np.maximum.reduceat(best[:-1], starts) if starts.size else np.zeros(0)
+    short = (np.repeat(top, counts) - best[:-1]) * probabilities
+    lost = np.add.reduceat(short, starts) if starts.size else np.zeros(0)
+    gain = np.bincount(tree.merged_infoset, lost * reach[form.parent], tree.num_infosets)
+    whole = np.bincount(tree.merged, best[:-1], tree.num_sequences) if forgets(tree) else best[:-1]
+    spread = np.repeat(infoset_values(tree, policy).cf_reach, tree.num_actions)
+    return Mistakes(gain.astype(np.float64), _ratio(np.asarray(whole, np.float64), spread))
 
 
 def expected_values(tree: SequenceArena, policy: Policy) -> Floats:
@@ -102,12 +166,25 @@ def nash_conv(tree: SequenceArena, policy: Policy) -> float:
 
 
 def exploitability(tree: SequenceArena, policy: Policy) -> float:
-    """NashConv divided by the number of players."""
+    """NashConv divided by the number of players.
+
+    >>> import counterplay as cp
+    >>> tree = cp.build_tree("kuhn_poker")
+    >>> round(cp.exploitability(tree, cp.uniform_policy(tree)), 6)
+    0.458333
+    """
     return judge(tree, policy).exploitability
 
 
 def best_response(tree: SequenceArena, policy: Policy, player: int) -> BestResponse:
-    """The best response of `player` to the others, and what it earns."""
+    """The best response of `player` to the others, and what it earns.
+
+    >>> import counterplay as cp
+    >>> tree = cp.build_tree("kuhn_poker")
+    >>> answer = cp.best_response(tree, cp.uniform_policy(tree), player=0)
+    >>> answer.value, answer.policy["0"]
+    (0.5, {'pass': 0.0, 'bet': 1.0})
+    """
     if not 0 <= player < tree.num_players:
         raise ConfigError(f"player is {player}, must be from 0 to {tree.num_players - 1}")
     probabilities = recall_probabilities(tree, policy).copy()
@@ -165,5 +242,9 @@ def check_aligned(tree: SequenceArena, policy: Policy) -> None:
 
 def recall_probabilities(tree: SequenceArena, policy: Policy) -> Floats:
     """The policy's probabilities, aligned with the tree's sequence form."""
+    if not hasattr(tree, "offers"):
+        raise ConfigError(
+            f"{type(tree).__name__} is no tree: write cp.build_tree(game) first, or policy.tree"
+        )
     check_aligned(tree, policy)
     return policy.probabilities[tree.merged] if forgets(tree) else policy.probabilities

@@ -81,6 +81,60 @@ class DrawnGame(Game, Protocol):
         ...
 
 
+@runtime_checkable
+class DescribedGame(Game, Protocol):
+    """A game that speaks to people: at the prompt and in the studio. Both methods are optional.
+
+    `situation` and `choices_of` answer for every game, with what these say or with its keys.
+    """
+
+    def describe(self, state: State, player: int) -> str:
+        """What `player` sees, in sentences: "You hold the Jack. Player 1 bet 1; the pot is 3."
+
+        Nothing that the player's `infoset_key` hides; defined for everyone until the end.
+        """
+        ...
+
+    def choices(self, state: State) -> Sequence[str]:
+        """What people call the actions at a player's node, in their order: ("fold", "call 1")."""
+        ...
+
+
+@runtime_checkable
+class GridGame(Game, Protocol):
+    """A game whose policies can be shown as tables; `place_in_grid` answers for every game."""
+
+    def grid(self, infoset_key: str) -> tuple[str, str, str]:
+        """Where an infoset stands: (panel, row, column), each a short text.
+
+        A panel is one table of one player. In poker it is the betting so far, the row the own
+        card and the column the public card. What a game has no use for is "".
+        """
+        ...
+
+
+def situation(game: Game, state: State, player: int) -> str:
+    """What the player sees, in words: the game's own, or else its key."""
+    if hasattr(game, "describe"):
+        return str(game.describe(state, player))
+    return f"You know: {game.infoset_key(state, player) or '(nothing yet)'}"
+
+
+def choices_of(game: Game, state: State) -> list[str]:
+    """What people call the actions at a player's node: the game's own words, or action names."""
+    if hasattr(game, "choices"):
+        return list(game.choices(state))
+    return [game.action_name(state, action) for action in game.actions(state)]
+
+
+def place_in_grid(game: Game, infoset_key: str) -> tuple[str, str, str]:
+    """The infoset's (panel, row, column); without the game's word, one table of one column."""
+    if hasattr(game, "grid"):
+        panel, row, column = game.grid(infoset_key)
+        return panel, row, column
+    return "", infoset_key, ""
+
+
 @dataclass(frozen=True)
 class GameReport:
     """What `check_game` counted on its way through the rules."""
@@ -127,6 +181,10 @@ def check_game(
 
     Raises:
         GameError: the first violation found, with the history that leads to it.
+
+    >>> import counterplay as cp
+    >>> cp.check_game(cp.load_game("kuhn_poker")).num_terminals
+    30
     """
     return _Check(game, max_nodes, max_history, imperfect_recall).run()
 
@@ -136,7 +194,7 @@ class _Check:
 
     def __init__(self, game: Game, max_nodes: int, max_history: int, imperfect_recall: bool):
         if not isinstance(game, Game):
-            missing = [name for name in _METHODS if not hasattr(game, name)]
+            missing = [name for name in METHODS if not hasattr(game, name)]
             raise GameError(
                 f"{type(game).__name__} lacks {', '.join(missing)} of the game protocol"
             )
@@ -265,7 +323,7 @@ class _Check:
         return key
 
 
-_METHODS = [
+METHODS = [
     "num_players",
     "initial_state",
     "player",

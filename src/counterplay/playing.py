@@ -34,6 +34,7 @@ USUAL_EPISODES = 1000  # where neither a number nor a width is given
 LEAST_ROUNDS = 30  # before an interval counts as narrow: a variance must be known to be trusted
 MOST_SEATINGS = 720
 
+Correct = Callable[["Episode"], Sequence[float]]  # utilities with less luck, of the same mean
 Draw = Callable[[int], float]  # the player, or CHANCE, that draws -> a number in [0, 1)
 
 
@@ -91,14 +92,14 @@ def play_episode(
         given = f"{len(contestants)} contestants for {game.num_players} seats"
         raise ConfigError(f"{given} of {spec_of(game)}; give one for each")
     draw = Draws(seed, number)
-    seated = [_seated(contestant, draw(seat)) for seat, contestant in enumerate(contestants)]
-    steps, state = play_on(game, game.initial_state(), seated, draw)
+    seats = [seated(contestant, draw(seat)) for seat, contestant in enumerate(contestants)]
+    steps, state = play_on(game, game.initial_state(), seats, draw)
     certain = all(sum(p > 0.0 for p in step.odds) == 1 for step in steps)
-    repeats = certain and all(now is was for now, was in zip(seated, contestants, strict=True))
+    repeats = certain and all(now is was for now, was in zip(seats, contestants, strict=True))
     return Episode(steps, game.utilities(state), state, repeats)
 
 
-def _seated(contestant: Contestant, number: float) -> Contestant:
+def seated(contestant: Contestant, number: float) -> Contestant:
     """The contestant for one episode, whose own randomness comes from a number in [0, 1)."""
     if not hasattr(contestant, "odds"):
         name, advice = type(contestant).__name__, "a searcher plays as SearchPolicy(game, searcher)"
@@ -119,10 +120,10 @@ def play_on(
             outcomes = game.chance_outcomes(state)
             actions, odds = [action for action, _ in outcomes], [p for _, p in outcomes]
         else:
-            seated = seats[player]
-            if seated is None:
+            contestant = seats[player]
+            if contestant is None:
                 break
-            actions, odds = game.actions(state), seated.odds(state, player)
+            actions, odds = game.actions(state), contestant.odds(state, player)
         if len(odds) != len(actions) or not abs(sum(odds) - 1.0) <= 1e-6 or min(odds) < 0.0:
             name = "chance" if player == CHANCE else type(seats[player]).__name__
             problem = f"{name} answers {list(odds)}, not probabilities of {list(actions)}"
@@ -199,6 +200,7 @@ def head_to_head(
     width: float | None = None,
     seed: int = 0,
     confidence: float = 0.95,
+    correct: Correct | None = None,
 ) -> Standings:
     """What contestants earn against each other: exactly on a tree, with an interval on rules.
 
@@ -211,13 +213,15 @@ def head_to_head(
         width: play on until all intervals of the scores are this narrow.
         seed: of all randomness; the same seed gives the same result.
         confidence: how often the intervals are to cover the true value.
+        correct: takes luck out of episodes, such as `control_variates.corrected` with guesses.
     """
     if isinstance(arena, Tree):
         policies = [_on_tree(arena, contestant) for contestant in contestants]
         found = [policy for policy in policies if policy is not None]
         if len(found) == len(policies):
             return exact_standings(arena, found)
-    match = Match(arena.rules if isinstance(arena, Tree) else arena, contestants, seed, confidence)
+    rules = arena.rules if isinstance(arena, Tree) else arena
+    match = Match(rules, contestants, seed, confidence, correct)
     for _ in match.play(episodes, width):
         pass
     return match.standings()
@@ -247,11 +251,12 @@ class Match:
         contestants: Sequence[Contestant],
         seed: int = 0,
         confidence: float = 0.95,
+        correct: Correct | None = None,
     ):
         if not 0.0 < confidence < 1.0:
             raise ConfigError(f"confidence is {confidence}, must be between 0 and 1")
         self.game, self.contestants = game, tuple(contestants)
-        self.seed, self.confidence = seed, confidence
+        self.seed, self.confidence, self.correct = seed, confidence, correct
         self.seatings = np.array(_seatings(spec_of(game), game.num_players, len(contestants)))
         self.shares = _shares(self.seatings)
         nothing = np.zeros(self.shares.shape[:2])
@@ -283,7 +288,7 @@ class Match:
         for seating in self.seatings.tolist():
             seated = [self.contestants[number] for number in seating]
             episode = play_episode(self.game, seated, self.seed, self.tally.rounds)
-            utilities.append(episode.utilities)
+            utilities.append(self.correct(episode) if self.correct else episode.utilities)
             repeats = repeats and episode.repeats
         self.tally = self.tally.with_round(self.shares, np.array(utilities, float), repeats)
 

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
 from counterplay.arena import Floats, SequenceArena
-from counterplay.errors import ConfigError, RunError
-from counterplay.files import DamageError, read_arrays, write_arrays, write_text
+from counterplay.errors import ConfigError, RunError, suggestion
+from counterplay.files import write_arrays
 from counterplay.game import State
-from counterplay.tree import SMALLEST, Tree, row_lengths
+from counterplay.policy_files import FORMAT, read_numbered, read_rows, write_csv, write_json
+from counterplay.tree import SMALLEST, Tree
 
-FORMAT = "counterplay policy 1"
-Items = Iterable[tuple[int, str, dict[str, float]]]  # player, infoset key, action -> probability
-Rows = dict[tuple[int, str], tuple[tuple[str, ...], Floats]]  # names and probabilities of actions
+Key = str | tuple[int, str]  # of an infoset; with the player where two players share it
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Policy:
     """Probabilities [S] at every infoset of a tree, or of another arena, for all players.
 
@@ -54,9 +51,63 @@ class Policy:
     def _infoset_at(self, sequence: int) -> int:
         return int(np.searchsorted(self.tree.offset, sequence, side="right")) - 1
 
-    def __getitem__(self, key: str | tuple[int, str]) -> dict[str, float]:
+    @classmethod
+    def from_dict(
+        cls,
+        tree: SequenceArena,
+        rows: Mapping[Key, Mapping[str, float]],
+        otherwise: Policy | None = None,
+    ) -> Policy:
+        """The policy that plays as `rows` say: infoset key -> action name -> probability.
+
+        Actions that a row leaves out are never played; at infosets without a row it plays as
+        `otherwise`, which is uniform play if not given.
+
+        >>> import counterplay as cp
+        >>> tree = cp.build_tree("kuhn_poker")
+        >>> cp.Policy.from_dict(tree, {"2b": {"bet": 1.0}})["2b"]
+        {'pass': 0.0, 'bet': 1.0}
+        """
+        values = (otherwise or uniform_policy(tree)).probabilities.copy()
+        for key, row in rows.items():
+            player, name = key if isinstance(key, tuple) else (None, key)
+            infoset = tree.find(name, player)
+            names = tree.action_names(infoset)
+            for action in row:
+                if action not in names:
+                    near = suggestion(str(action), names) or f" (there are {', '.join(names)})"
+                    raise ConfigError(f"infoset {name!r} has no action {action!r}{near}")
+            first, last = tree.offset[infoset : infoset + 2]
+            values[first:last] = [row.get(action, 0.0) for action in names]
+        return cls(tree, values)
+
+    def __getitem__(self, key: Key) -> dict[str, float]:
         player, name = key if isinstance(key, tuple) else (None, key)
         return self.at(self.tree.find(name, player))
+
+    def __len__(self) -> int:
+        return self.tree.num_infosets
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self.keys())
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.keys()
+
+    def keys(self) -> list[Key]:
+        """The infosets, as `policy[key]` takes them: (player, key) where players share a key."""
+        keys = [self.tree.key(infoset) for infoset in range(self.tree.num_infosets)]
+        count = Counter(keys)
+        owners = self.tree.infoset_player.tolist()
+        return [k if count[k] == 1 else (p, k) for p, k in zip(owners, keys, strict=True)]
+
+    def __repr__(self) -> str:
+        return f"Policy({self.tree.spec}: {len(self):,} infosets, {self.tree.num_players} players)"
+
+    def _repr_html_(self) -> str:
+        from counterplay.showing.html import policy_html
+
+        return policy_html(self)
 
     def at(self, infoset: int) -> dict[str, float]:
         """Action name -> probability at an infoset given by its index."""
@@ -66,7 +117,8 @@ class Policy:
 
     def odds(self, state: State, player: int) -> list[float]:
         """The probabilities of the player's actions at a state, as `playing` asks for them."""
-        infoset = self.tree.find(tree_of(self).rules.infoset_key(state, player), player)
+        rules = getattr(self.tree, "rules", None) or tree_of(self).rules
+        infoset = self.tree.find(rules.infoset_key(state, player), player)
         first, last = self.tree.offset[infoset], self.tree.offset[infoset + 1]
         return self.probabilities[first:last].tolist()
 
@@ -78,6 +130,10 @@ class Policy:
 
     def save(self, path: str | Path) -> None:
         """Write the policy to one file; `load_policy` reads it back."""
+        if numbered(self.tree):
+            values = {"spec": self.tree.spec, "numbered": True, "probabilities": self.probabilities}
+            write_arrays(path, FORMAT, values, compress=False)
+            return
         infosets = range(self.tree.num_infosets)
         names = map(self.tree.action_names, infosets)
         write_arrays(
@@ -123,11 +179,32 @@ def normalised_policy(
     if not weights.size:
         return Policy(tree, weights)
     counts = tree.num_actions
-    sums = np.repeat(np.add.reduceat(weights, tree.offset[:-1]), counts)
-    if otherwise is None:
-        otherwise = 1.0 / np.repeat(counts, counts)
-    scale = 1.0 / np.where(sums > SMALLEST, sums, 1.0)
-    return Policy(tree, np.where(sums > SMALLEST, weights * scale, otherwise))
+    sums = np.add.reduceat(weights, tree.offset[:-1])
+    lost = ~(sums > SMALLEST)
+    values = np.repeat(1.0 / np.where(lost, 1.0, sums), counts)
+    values *= weights
+    if lost.any():
+        where = np.repeat(lost, counts)
+        values[where] = (np.repeat(1.0 / counts, counts) if otherwise is None else otherwise)[where]
+    return Policy(tree, values)
+
+
+class Policies(Mapping[str, Policy]):
+    """Policies by name, each made when it is first asked for: most are judged by one alone."""
+
+    def __init__(self, makers: Mapping[str, Callable[[], Policy]]):
+        self.makers, self.made = makers, dict[str, Policy]()
+
+    def __getitem__(self, name: str) -> Policy:
+        if name not in self.made:
+            self.made[name] = self.makers[name]()
+        return self.made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.makers)
+
+    def __len__(self) -> int:
+        return len(self.makers)
 
 
 def tree_of(policy: Policy) -> Tree:
@@ -140,12 +217,21 @@ def tree_of(policy: Policy) -> Tree:
 def same_infosets(one: SequenceArena, other: SequenceArena) -> bool:
     """Whether policies of one arena fit the other."""
     count = one.num_infosets
+    if numbered(one) and type(one) is type(other) and one.spec == other.spec:
+        return True
     return count == other.num_infosets and all(one.key(i) == other.key(i) for i in range(count))
 
 
 def load_policy(path: str | Path, tree: SequenceArena) -> Policy:
-    """Read a policy written by `Policy.save`, for the same game as `tree`."""
+    """Read a policy, for the same game as `tree`: what `save`, `to_json` or `to_csv` wrote.
+
+    In text files, and in what was learned on rules, infosets may be missing: play is uniform there.
+    """
+    without_keys = read_numbered(path)
+    if without_keys:
+        return _numbered_policy(path, *without_keys, tree)
     spec, partial, rows = read_rows(path)
+    spec = spec or tree.spec  # a table does not say
     if len(rows) != tree.num_infosets and not (partial and spec == tree.spec):
         raise RunError(
             f"{path} is a policy for {spec} ({len(rows)} infosets), not for {tree.spec} "
@@ -157,6 +243,8 @@ def load_policy(path: str | Path, tree: SequenceArena) -> Policy:
         row = rows.pop((int(tree.infoset_player[infoset]), key), None)
         if row is None and partial:  # sampled rules: uniform where nothing was met
             row = here, np.full(len(here), 1.0 / len(here))
+        if row is not None and row[0] != here and sorted(row[0]) == sorted(here):
+            row = here, row[1][[row[0].index(name) for name in here]]  # as people sort tables
         if row is None or row[0] != here:
             raise RunError(f"{path} is a policy for {spec}: it does not fit {key!r} of {tree.spec}")
         parts.append(row[1])
@@ -171,51 +259,31 @@ def load_policy(path: str | Path, tree: SequenceArena) -> Policy:
 
 def policy_spec(path: str | Path) -> str:
     """The game a policy file was made for, as `load_game` takes it."""
-    return read_rows(path)[0]
+    without_keys = read_numbered(path)
+    spec = without_keys[0] if without_keys else read_rows(path)[0]
+    if not spec:
+        raise ConfigError(f"{path} does not say which game it is for; name it with --game")
+    return spec
 
 
-def read_rows(path: str | Path) -> tuple[str, bool, Rows]:
-    """The game of a policy file, whether infosets may lack, and action names and probabilities."""
-    found = read_arrays(path, FORMAT)
+def policy_arena(path: str | Path) -> str:
+    """The kind of arena that a policy file needs; any will do if it says none."""
+    return "generated" if read_numbered(path) else ""
+
+
+def numbered(arena: SequenceArena) -> bool:
+    """Whether the game alone says which number an infoset has."""
+    return bool(getattr(arena, "numbered", False))
+
+
+def _numbered_policy(path: str | Path, spec: str, values: Floats, arena: SequenceArena) -> Policy:
+    """The policy of a file without keys, which fits one arena only."""
+    if not numbered(arena) or spec != arena.spec:
+        kind = "generated" if numbered(arena) else "stored as a tree"
+        raise RunError(
+            f"{path} is a policy for {spec} as a generated arena, not for {arena.spec} {kind}"
+        )
     try:
-        spec, keys, names = (found[name] for name in ("spec", "infoset_keys", "sequence_names"))
-        arrays = [found[name] for name in ("infoset_player", "offset", "probabilities")]
-        if not all(isinstance(array, np.ndarray) and array.ndim == 1 for array in arrays):
-            raise DamageError("its arrays have wrong shapes")
-        if [array.dtype.kind for array in arrays] != ["i", "i", "f"]:
-            raise DamageError("its arrays have wrong types")
-        if not all(isinstance(text, str) for text in (spec, *keys, *names)):
-            raise DamageError("its names are not text")
-        owners, offset, values = arrays
-        if len(keys) != owners.size or len(keys) != offset.size - 1 or len(names) != values.size:
-            raise DamageError("its parts have different lengths")
-        if offset[0] != 0 or offset[-1] != values.size or (row_lengths(offset) < 1).any():
-            raise DamageError("its offsets are not in order")
-        slices = [slice(first, last) for first, last in pairwise(offset.tolist())]
-        infosets = zip(owners.tolist(), keys, strict=True)
-        rows = dict(zip(infosets, ((names[s], values[s]) for s in slices), strict=True))
-        if len(rows) < len(keys):
-            raise DamageError("an infoset is there twice")
-    except (KeyError, TypeError, DamageError) as error:
-        why = f"it has no {error}" if isinstance(error, KeyError) else error
-        raise RunError(f"{path}: not a whole policy file ({why})") from error
-    return spec, found.get("partial") is True, rows
-
-
-def write_json(path: str | Path, spec: str, num_players: int, items: Items) -> None:
-    """Write a policy's `items()` as JSON, one dict per player."""
-    players: list[dict[str, dict[str, float]]] = [{} for _ in range(num_players)]
-    for player, key, probabilities in items:
-        players[player][key] = probabilities
-    write_text(path, json.dumps({"game": spec, "players": players}, indent=1))
-
-
-def write_csv(path: str | Path, items: Items) -> None:
-    """Write a policy's `items()` as CSV, one line per action."""
-    text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow(("player", "infoset", "action", "probability"))
-    for player, key, probabilities in items:
-        for action, probability in probabilities.items():
-            writer.writerow((player, key, action, repr(probability)))
-    write_text(path, text.getvalue())
+        return Policy(arena, values)
+    except ConfigError as error:
+        raise RunError(f"{path}: damaged policy: {error}") from error

@@ -16,15 +16,18 @@ GAMES = {
     "battle_of_the_sexes": "counterplay.games.battle_of_the_sexes:BattleOfTheSexes",
     "chicken": "counterplay.games.chicken:Chicken",
     "connect_four": "counterplay.games.connect_four:ConnectFour",
+    "dark_hex": "counterplay.games.dark_hex:DarkHex",
     "goofspiel": "counterplay.games.goofspiel:Goofspiel",
     "grid_duel": "counterplay.games.grid_duel:GridDuel",
     "king_ace_poker": "counterplay.games.king_ace_poker:KingAcePoker",
+    "kriegspiel": "counterplay.games.kriegspiel:Kriegspiel",
     "kuhn_poker": "counterplay.games.kuhn_poker:KuhnPoker",
     "leduc_poker": "counterplay.games.leduc_poker:LeducPoker",
     "liars_dice": "counterplay.games.liars_dice:LiarsDice",
     "matching_pennies": "counterplay.games.matching_pennies:MatchingPennies",
     "matching_pennies_3p": "counterplay.games.matching_pennies_3p:MatchingPennies3P",
     "matrix_game": "counterplay.games.matrix_game:MatrixGame",
+    "phantom_tic_tac_toe": "counterplay.games.phantom_tic_tac_toe:PhantomTicTacToe",
     "prisoners_dilemma": "counterplay.games.prisoners_dilemma:PrisonersDilemma",
     "rock_paper_scissors": "counterplay.games.rock_paper_scissors:RockPaperScissors",
     "shapleys_game": "counterplay.games.shapleys_game:ShapleysGame",
@@ -32,6 +35,8 @@ GAMES = {
 }
 
 ALGORITHMS = {
+    "alpha_psro": "counterplay.population.alpha_psro:AlphaPSRO",
+    "anytime_psro": "counterplay.population.anytime_psro:AnytimePSRO",
     "average_strategy_sampling": (
         "counterplay.tabular.average_strategy_sampling:AverageStrategySampling"
     ),
@@ -44,24 +49,31 @@ ALGORITHMS = {
     "dcfr": "counterplay.tabular.dcfr:DCFR",
     "deep_cfr": "counterplay.deep.deep_cfr:DeepCFR",
     "deep_hedge": "counterplay.deep.deep_hedge:DeepHedge",
+    "double_oracle": "counterplay.population.double_oracle:DoubleOracle",
     "dream": "counterplay.deep.dream:DREAM",
     "escher": "counterplay.deep.escher:ESCHER",
     "external_sampling": "counterplay.tabular.external_sampling:ExternalSampling",
     "fsp": "counterplay.tabular.fsp:FSP",
+    "jpsro": "counterplay.population.jpsro:JPSRO",
     "linear_cfr": "counterplay.tabular.linear_cfr:LinearCFR",
     "mmd": "counterplay.tabular.mmd:MMD",
     "online_outcome_sampling": "counterplay.tabular.online_outcome_sampling:OnlineOutcomeSampling",
     "outcome_sampling": "counterplay.tabular.outcome_sampling:OutcomeSampling",
+    "p2sro": "counterplay.population.p2sro:P2SRO",
     "pcfr_plus": "counterplay.tabular.pcfr_plus:PCFRPlus",
     "pdcfr_plus": "counterplay.tabular.pdcfr_plus:PDCFRPlus",
     "probing": "counterplay.tabular.probing:Probing",
+    "psro": "counterplay.population.psro:PSRO",
+    "rectified_psro": "counterplay.population.rectified_psro:RectifiedPSRO",
     "sd_cfr": "counterplay.deep.sd_cfr:SDCFR",
     "sequence_form_lp": "counterplay.tabular.sequence_form_lp:SequenceFormLP",
+    "sp_psro": "counterplay.population.sp_psro:SPPSRO",
     "table_lookup_fsp": "counterplay.tabular.table_lookup_fsp:TableLookupFSP",
     "vr_deep_dcfr_plus": "counterplay.deep.vr_deep_dcfr_plus:VRDeepDCFRPlus",
     "vr_deep_pdcfr_plus": "counterplay.deep.vr_deep_pdcfr_plus:VRDeepPDCFRPlus",
     "vr_mccfr": "counterplay.tabular.vr_mccfr:VRMCCFR",
     "vr_mccfr_plus": "counterplay.tabular.vr_mccfr_plus:VRMCCFRPlus",
+    "xdo": "counterplay.population.xdo:XDO",
     "xfp": "counterplay.tabular.xfp:XFP",
 }
 
@@ -85,6 +97,21 @@ SEARCHERS = {  # of games without hidden information
     "minimax": "counterplay.search.minimax:Minimax",
 }
 
+GENERATED = {  # arenas of games that no tree holds, by the game's name
+    "dark_hex": "counterplay.generated.phantom:PHANTOM",
+    "liars_dice": "counterplay.generated.dice:DICE",
+    "phantom_tic_tac_toe": "counterplay.generated.phantom:PHANTOM",
+}
+
+MACHINES = {  # compiled rules, by the game's name
+    "dark_hex": "counterplay.tree.known_machines:phantom_board",
+    "goofspiel": "counterplay.tree.known_machines:goofspiel",
+    "kuhn_poker": "counterplay.tree.known_machines:kuhn_poker",
+    "leduc_poker": "counterplay.tree.known_machines:leduc_poker",
+    "liars_dice": "counterplay.tree.known_machines:liars_dice",
+    "phantom_tic_tac_toe": "counterplay.tree.known_machines:phantom_board",
+}
+
 REGISTRIES = {
     "game": GAMES,
     "algorithm": ALGORITHMS,
@@ -96,24 +123,34 @@ LISTED = ("game", "algorithm")  # by a command of their own
 
 SOURCES = {  # games from elsewhere, by what the whole spec looks like
     r"openspiel:.*": "counterplay.interop.openspiel:load",
-    r".*\.(efg|nfg|json)": "counterplay.interop.files:load",
+    r".*\.(efg|nfg|json|csv)": "counterplay.interop.files:load",
     r"[^()]+:[A-Za-z_]\w*\s*(\(.*\))?": "counterplay.interop.own_game:load",
+    r".*\.py": "counterplay.interop.own_game:load",
 }
-EXTRAS = {
+EXTRAS = {  # package -> what installs it
     "filelock": "deep",
     "jax": "deep",
     "jaxlib": "deep",
     "optax": "deep",
-}  # package -> what installs it
+    "gymnasium": "rl",
+    "pettingzoo": "rl",
+    "pyspiel": "openspiel",
+    "open_spiel": "openspiel",
+    "matplotlib": "plot",
+}
 OWN_GAMES: dict[type, str] = {}  # classes loaded from files, and where they were found
 
 
 def load_game(spec: str, **parameters: Any) -> Game:
     """The game of that name, such as `leduc_poker` or `kuhn_poker(players=3)`.
 
-    Also games from elsewhere: `openspiel:leduc_poker`; the name of an `.efg`, `.nfg` or `.json`
-    file; a class of one's own as `path/to/file.py:Class` or `package.module:Class`, with parameters
-    as above. The last runs the code of that file.
+    Also games from elsewhere: `openspiel:leduc_poker`; an `.efg`, `.nfg`, `.json` or `.csv` file; a
+    class of one's own as `path/to/file.py:Class` or `package.module:Class`, with parameters as
+    above. The last runs the code of that file.
+
+    >>> import counterplay as cp
+    >>> cp.load_game("kuhn_poker", players=3)
+    KuhnPoker(players=3, num_cards=0)
     """
     spec = spec.strip()
     for pattern in SOURCES:
@@ -153,11 +190,17 @@ def find_class(registry: dict[str, str], name: str) -> Any:
     try:
         return getattr(importlib.import_module(module), attribute)
     except ModuleNotFoundError as error:
-        extra = EXTRAS.get(str(error.name).split(".")[0])
-        if extra is None:
+        advice = missing_package(name, error)
+        if not advice:
             raise
-        advice = f"pip install 'counterplay[{extra}]'"
-        raise ConfigError(f"{name} needs the package {error.name}: {advice}") from error
+        raise ConfigError(advice) from error
+
+
+def missing_package(name: str, error: ModuleNotFoundError) -> str:
+    """What to install so that `name` can be used; nothing if no extra brings what is missing."""
+    extra = EXTRAS.get(str(error.name).split(".")[0])
+    install = f"pip install 'counterplay[{extra}]'"
+    return f"{name} needs the package {error.name}: {install}" if extra else ""
 
 
 def spec_of(thing: Any) -> str:
@@ -171,8 +214,19 @@ def spec_of(thing: Any) -> str:
     if not is_dataclass(thing):
         return name
     values = [(f.name, getattr(thing, f.name), f.default) for f in fields(thing)]
-    text = ",".join(f"{key}={value!r}" for key, value, default in values if value != default)
+    text = ",".join(f"{key}={_word(value)}" for key, value, default in values if value != default)
     return f"{name}({text})" if text else name
+
+
+def spec_name(thing: Any) -> str:
+    """The name without its parameters, for messages."""
+    return _name_of(type(thing))
+
+
+def _word(value: Any) -> str:
+    """A literal as it is; of anything else only what kind of thing it is."""
+    literal = isinstance(value, (bool, int, float, str, tuple, list, dict, type(None)))
+    return repr(value) if literal else f"<{type(value).__name__}>"
 
 
 def _name_of(kind: type) -> str:
@@ -192,11 +246,21 @@ def _name_of(kind: type) -> str:
 
 def _load(kind: str, registry: dict[str, str], spec: str, parameters: dict[str, Any]) -> Any:
     name, given = parse(kind, spec)
+    name = known_name(registry, name)
     if name not in registry:
         names = ", ".join(registry)
         listed = f"counterplay {kind}s lists all" if kind in LISTED else f"known: {names}"
         raise ConfigError(f"unknown {kind} {name!r}{suggestion(name, registry)} ({listed})")
     return make(name, find_class(registry, name), given | parameters)
+
+
+def known_name(registry: dict[str, str], name: str) -> str:
+    """The registered name that is meant by `CFR`, `cfr-plus` or `CFRPlus`; else the name itself."""
+    if name in registry:
+        return name
+    plain = name.replace("-", "_").lower()
+    of_class = [known for known, where in registry.items() if where.split(":")[1] == name]
+    return of_class[0] if of_class else plain if plain in registry else name
 
 
 def make(name: str, cls: Any, given: dict[str, Any]) -> Any:
@@ -206,7 +270,7 @@ def make(name: str, cls: Any, given: dict[str, Any]) -> Any:
         if key not in known:
             has = f"it takes {', '.join(known)}" if known else "it takes none"
             raise ConfigError(f"{name} has no parameter {key!r}{suggestion(key, known)} ({has})")
-        _check_type(f"{name}: {key}", value, known[key].default)
+        check_type(f"{name}: {key}", value, known[key].default)
     for key, field in known.items():
         if key not in given and field.default is MISSING and field.default_factory is MISSING:
             raise ConfigError(f"{name} needs the parameter {key!r}")
@@ -245,7 +309,7 @@ def _is_huge(node: ast.AST) -> bool:
     return isinstance(value, int) and value.bit_length() > 63
 
 
-def _check_type(what: str, value: Any, default: Any) -> None:
+def check_type(what: str, value: Any, default: Any) -> None:
     """Refuse a value that is not of the default's type (an int may stand for a float)."""
     kind = type(default)
     if kind not in (bool, int, float, str, tuple):

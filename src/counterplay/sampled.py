@@ -13,7 +13,8 @@ import numpy as np
 from counterplay.errors import ConfigError, RunError, suggestion
 from counterplay.files import write_arrays
 from counterplay.game import Game, State
-from counterplay.policy import FORMAT, Policy, read_rows, write_csv, write_json
+from counterplay.policy import Policy
+from counterplay.policy_files import FORMAT, read_rows, write_csv, write_json
 from counterplay.registry import spec_of
 from counterplay.tree import Tree
 
@@ -110,6 +111,9 @@ class SampledPolicy:
     def __len__(self) -> int:
         return len(self.rows)
 
+    def __repr__(self) -> str:
+        return f"SampledPolicy({self.spec}: {len(self):,} infosets met)"
+
     def items(self) -> Iterator[tuple[int, str, dict[str, float]]]:
         """(player, infoset key, action name -> probability) for every infoset met."""
         for (player, key), row in self.rows.items():
@@ -151,7 +155,7 @@ class SampledPolicy:
 def load_sampled_policy(path: str | Path, game: Game) -> SampledPolicy:
     """Read a policy that `save` wrote, of any kind, to be played by the rules, without a tree."""
     spec, _, stored = read_rows(path)
-    if spec != spec_of(game):
+    if spec not in ("", spec_of(game)):
         raise RunError(f"{path} is a policy for {spec}, not for {spec_of(game)}")
     for (_, key), (_, row) in stored.items():
         if not (abs(row.sum() - 1.0) <= 1e-6 and row.min() >= 0.0):

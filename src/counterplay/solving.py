@@ -8,13 +8,18 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass, field, fields, is_dataclass
+from numbers import Integral
+from typing import Any, ClassVar, Protocol
 
 from counterplay.arena import Arena, check_runs_on
 from counterplay.errors import ConfigError
 from counterplay.evaluate import judge
+from counterplay.game import Game
 from counterplay.memory import wait_for
+from counterplay.registry import check_type, load_algorithm, spec_name
+from counterplay.tree import Tree
+from counterplay.tree.unrolling import build_tree
 
 MOMENT = 0.1  # seconds of work between two looks at signals
 GROWTH = 8  # times as many iterations in the next moment, at most
@@ -37,19 +42,14 @@ class Memory(Protocol):
 class Algorithm(Protocol):
     """Hyper-parameters as fields of a frozen dataclass; what it runs on and needs; three methods.
 
+    What it may ask of an arena is listed in `arena`.
+
     The memory passed to `step` is gone afterwards: tabular algorithms change it in place, deep ones
     return another.
     """
 
-    @property
-    def runs_on(self) -> tuple[str, ...]:
-        """What it asks of an arena, any of which will do: see `arena`."""
-        ...
-
-    @property
-    def needs(self) -> str:
-        """The extra to install for it, such as "deep"; or nothing."""
-        ...
+    runs_on: ClassVar[tuple[str, ...]]  # what it asks of an arena, any of which will do
+    needs: ClassVar[str]  # the extra to install for it, such as "deep"; or nothing
 
     def init(self, arena: Any, seed: int = 0) -> Any:
         """The memory before the first iteration."""
@@ -59,7 +59,7 @@ class Algorithm(Protocol):
         """The memory after so many iterations of all players."""
         ...
 
-    def policies(self, arena: Any, memory: Any) -> dict[str, Any]:
+    def policies(self, arena: Any, memory: Any) -> Mapping[str, Any]:
         """Every policy worth judging, by name; the first carries the guarantee."""
         ...
 
@@ -83,11 +83,11 @@ class Record:
         return next(iter(self.measured.values())) if self.exact else math.nan
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """What an algorithm has come to."""
 
-    policies: dict[str, Any] = field(repr=False)
+    policies: Mapping[str, Any] = field(repr=False)
     records: tuple[Record, ...] = field(repr=False)
     memory: Any = field(repr=False)
     iterations: int
@@ -104,6 +104,16 @@ class Result:
     def exploitability(self) -> float:
         """The last that was measured."""
         return self.records[-1].exploitability
+
+    def __repr__(self) -> str:
+        last = self.records[-1]
+        how = f"exploitability {last.exploitability:.2e}" if last.exact else "on rules, not judged"
+        return f"Result({self.iterations:,} iterations in {self.seconds:.2f} s, {how})"
+
+    def _repr_html_(self) -> str:
+        from counterplay.showing.html import result_html
+
+        return result_html(self)
 
 
 class Course:
@@ -150,7 +160,7 @@ class Course:
                 return True
         return False
 
-    def policies(self) -> dict[str, Any]:
+    def policies(self) -> Mapping[str, Any]:
         """Every policy there is by now."""
         return self.algorithm.policies(self.arena, self.memory)
 
@@ -165,8 +175,8 @@ class Course:
 
 
 def solve(
-    arena: Any,
-    algorithm: Algorithm,
+    arena: Tree | Game | str | Any,
+    algorithm: Algorithm | str,
     *,
     iterations: int = 1000,
     seed: int = 0,
@@ -180,8 +190,10 @@ def solve(
     """Iterate, and judge the policy at 1, 2, 5, 10, 20, 50, ... iterations and at the end.
 
     Args:
-        arena: a tree, or the rules (`SampledGame`) for algorithms that sample: then nothing can be
-            judged, and the records say how much has been met.
+        arena: a tree; a game or its name, whose tree is built; or the rules (`SampledGame`) for
+            algorithms that sample: then nothing can be judged, and the records say how much has
+            been met.
+        algorithm: an algorithm, or its name such as "cfr_plus" or "dcfr(gamma=3)".
         iterations: iterations to do, all players updated in each.
         target: stop at the first evaluation with at most this exploitability.
         evaluate_at: the next iteration to evaluate at, given the last one; replaces 1, 2, 5, ...
@@ -189,9 +201,19 @@ def solve(
         tick: called with the iterations done, several times a second.
         stop: asked several times a second; True ends the run after the current iteration.
         memory: what an earlier result had, to go on from there.
+
+    >>> import counterplay as cp
+    >>> result = cp.solve("kuhn_poker", cp.CFRPlus(), iterations=1000)
+    >>> print(f"{result.exploitability:.2e}")
+    8.74e-05
+    >>> [record.iteration for record in result.records]
+    [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
     """
+    if isinstance(iterations, bool) or not isinstance(iterations, Integral):
+        raise ConfigError(f"iterations is {iterations!r}, must be a whole number")
     if iterations < 1:
         raise ConfigError(f"iterations is {iterations}, must be at least 1")
+    arena, algorithm = as_arena(arena), as_algorithm(algorithm)
     check_runs_on(algorithm, arena)
     exact = "sequences" in arena.offers
     if target is not None and not exact:
@@ -225,6 +247,23 @@ def solve(
         stopped=stopped,
         best_policy=best if exact else next(iter(policies.values())),
     )
+
+
+def as_arena(given: Any) -> Any:
+    """What was given if it is an arena; the tree of a game, or of a game's name."""
+    return given if hasattr(given, "offers") else build_tree(given)
+
+
+def as_algorithm(given: Any) -> Any:
+    """The algorithm, its parameters of the right types; a name is loaded."""
+    if isinstance(given, str):
+        return load_algorithm(given)
+    if isinstance(given, type):
+        raise ConfigError(f"{given.__name__} is a class: write {given.__name__}()")
+    if is_dataclass(given):
+        for one in fields(given):
+            check_type(f"{spec_name(given)}: {one.name}", getattr(given, one.name), one.default)
+    return given
 
 
 def _is_best(records: Iterable[Record]) -> bool:

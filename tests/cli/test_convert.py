@@ -26,7 +26,7 @@ def test_tables(run: Run, tmp_path) -> None:
     assert run("convert", middle, last).code == 0
     assert last.read_text() == first.read_text()
     answer = run("solve", last, "--algorithm", "sequence_form_lp", "--json")
-    assert json.loads(answer.out)["values"][0] == pytest.approx(-1 / 18, abs=1e-9)
+    assert json.loads(answer.lines[-1])["values"][0] == pytest.approx(-1 / 18, abs=1e-9)
 
 
 def test_files_are_games_to_every_command(run: Run, tmp_path, monkeypatch) -> None:

@@ -31,22 +31,32 @@ def test_an_episode_against_a_known_policy(run, bettor):
 
 
 def test_shows_only_what_the_person_knows(run, bettor):
-    answer = run("play", "kuhn_poker", "--policy", bettor, "--episodes", 1, typed="1\n1\n")
-    known = [line for line in answer.lines if "You know" in line]
-    card = re.search(r"chance: deal (\d)", answer.out).group(1)
-    assert known == [f"  You know: {card}", f"  You know: {card}pb"]
+    answer = run("play", "kuhn_poker", "--policy", bettor, "--episodes", 1, typed="c\nf\n")
+    known = [line for line in answer.lines if "You hold" in line]
+    card = ("Jack", "Queen", "King")[int(re.search(r"chance: deal (\d)", answer.out).group(1))]
+    assert known == [
+        f"  You hold the {card}. Nobody has acted yet; the pot is 2.",
+        f"  You hold the {card}. You checked, player 1 bet 1; the pot is 3.",
+    ]
+    assert "  [c]heck or [b]et 1? " in answer.out
+    assert "  [f]old or [c]all 1? " in answer.out
 
 
-@pytest.mark.parametrize("typed", ["2", "bet", "b", "BET", " be "])
-def test_number_name_or_prefix(run, bettor, typed):
+@pytest.mark.parametrize("typed", ["bet 1", "bet", "b", "BET", " be "])
+def test_name_or_prefix(run, bettor, typed):
     answer = run("play", "kuhn_poker", "--policy", bettor, "--episodes", 1, typed=f"{typed}\n")
     assert "you: bet, player 1: bet" in answer.out
+
+
+def test_number(run):
+    options = ["play", "king_ace_poker", "--algorithm", "cfr", "--iterations", 5, "--episodes", 1]
+    assert "you: raise" in run(*options, typed="2\n").out
 
 
 def test_asks_again_after_wrong_input(run, bettor):
     answer = run("play", "kuhn_poker", "--policy", bettor, "--episodes", 1, typed="0\n3\nx\n\nb\n")
     assert answer.code == 0
-    assert answer.out.count("Choose one of pass, bet; ? shows help.") == 4
+    assert answer.out.count("Choose one of check, bet 1; ? shows help.") == 4
     assert "you: bet" in answer.out
 
 
@@ -66,6 +76,8 @@ def test_help_hint_and_probabilities(run, bettor):
     typed = "?\nodds\nhint\nb\nodds\nq\n"
     answer = run("play", "kuhn_poker", "--policy", bettor, typed=typed)
     assert "  q     quit" in answer.lines
+    assert "In turn each passes or bets" in answer.out  # the rules
+    assert "terminals" not in answer.out
     assert "No episode is finished yet." in answer.out
     assert "pass 0.000, bet 1.000" in answer.out
     assert re.search(r"player 1 knew '\db': pass 0.000, bet 1.000; took bet", answer.out)
@@ -80,6 +92,42 @@ def test_quit_and_end_of_input(run, bettor, typed):
     assert answer.err == ""
 
 
+def test_losses_are_exact(run, bettor):
+    """Against one who always bets, folding the king instead of calling loses 3."""
+    options = ["play", "kuhn_poker", "--policy", bettor, "--episodes", 1, "--losses", "--seed", 0]
+    hands = {}
+    for seed in range(20):
+        out = run(*options[:-1], seed, typed="check\nfold\n").out
+        card = re.search(r"You hold the (\w+)", out).group(1)
+        hands[card] = re.findall(r"\d(?:pb)?: pass, (.*)", out)
+    nothing = "nothing lost"
+    assert hands["King"] == [nothing, "bet was better by 3"]
+    assert hands["Queen"] == [nothing, "bet was better by 1"]  # calling earns 0 on average
+    assert hands["Jack"] == [nothing, nothing]  # calling would lose 2
+    answer = run(*options, typed="check\nfold\n")
+    assert re.search(r"; \d\.\d{3} lost to mistakes\.", answer.lines[-1])
+    again = run("play", "kuhn_poker", "--policy", bettor, typed="lost\nb\nlost\nq\n")
+    assert "No episode is finished yet." in again.out
+    assert re.search(r"^  \d: bet, (nothing lost|pass was better by \d)", again.out, re.MULTILINE)
+    searched = run("play", "tic_tac_toe", "--opponent", "mcts(simulations=1)", typed="lost\nq\n")
+    assert "No episode" in searched.out
+
+
+def test_score_on_interrupt(run, bettor, monkeypatch):
+    answers = iter(["b"])
+
+    def typed(prompt):
+        try:
+            return next(answers)
+        except StopIteration:
+            raise KeyboardInterrupt from None
+
+    monkeypatch.setattr("builtins.input", typed)
+    answer = run("play", "kuhn_poker", "--policy", bettor)
+    assert answer.code == 130
+    assert answer.lines[-1].startswith("Your score: ")
+
+
 def test_reveal(run, bettor):
     options = ["--policy", bettor, "--episodes", 1]
     hidden = run("play", "kuhn_poker", *options, typed="b\n")
@@ -92,7 +140,7 @@ def test_same_seed_same_cards(run, bettor):
     options = ["kuhn_poker", "--policy", bettor, "--seed", 5, "--episodes", 10]
     first, second = (run("play", *options, typed="b\n" * 10) for _ in range(2))
     assert first == second
-    assert len(set(re.findall(r"You know: (\d)\n", first.out))) > 1
+    assert len(set(re.findall(r"You hold the (\w+)\.", first.out))) > 1
 
 
 def test_other_seats(run):

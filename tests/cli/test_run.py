@@ -53,7 +53,8 @@ def test_options(run, file, tmp_path):
         "--json",
     )
     assert answer.code == 0
-    result = json.loads(answer.out)
+    *records, result = map(json.loads, answer.lines)
+    assert [record["step"] for record in records] == [1, 20]
     assert (result["name"], result["step"], result["stopped"]) == ("other", 20, False)
     assert result["last"]["step"] == 20
     (folder,) = (tmp_path / "here" / "other").iterdir()
@@ -143,7 +144,7 @@ def test_signals_checkpoint_and_the_run_goes_on(run, tmp_path, number):
     end = (reached // 2000 + 2) * 2000
     assert run("resume", folder, "--steps", end).code == 0
     other = ("run", file, "--runs", tmp_path / "other", "--steps", end)
-    whole = json.loads(run(*other, "--json").out)["folder"]
+    whole = json.loads(run(*other, "--json").lines[-1])["folder"]
     assert final(folder) == final(type(folder)(whole))
     assert untimed(folder) == untimed(whole)
 
@@ -154,7 +155,7 @@ def test_resume_of_the_wrong_thing(run, file, tmp_path):
     run("run", file, "--name", "small", "--seed", 1)
     answer = run("resume", tmp_path / "runs")
     assert answer.code == 2
-    assert "holds 2 runs; the last one is " in answer.err
+    assert "holds 2 runs; to go on with all: " in answer.err
     assert run("resume", tmp_path / "nowhere").code == 2
     whole = json.loads((folder / "config.json").read_text())
     write(folder / "config.json", whole | {"game": {"name": "leduc_poker"}})
@@ -224,7 +225,7 @@ def test_plot(run, file, tmp_path):
     options = ("--policy", "current", "--x", "seconds", "--title", "Kuhn", "--log-x")
     assert run("plot", "runs/hedge", "-o", "out.svg", *options).code == 0
     assert ">Kuhn</text>" in (tmp_path / "out.svg").read_text()
-    assert run("plot", "runs", "-o", "out.pdf").code == 2
+    assert run("plot", "runs", "-o", "out.gif").code == 2
     assert run("plot", "runs").code == 2
     assert run("plot", "runs", "-o", "nowhere/out.png").code == 1
     assert run("plot", "runs", "-o", "out.png", "--reference", "none.json").code == 2

@@ -15,7 +15,7 @@ def test_command_line(run, tmp_path):
     assert "200 iterations in " in answer.err and "nodes/s" in answer.err
     judged = json.loads(run("evaluate", file, "--json").out)
     assert judged["exploitability"] < 2.3736  # uniform play
-    stored = json.loads(run("solve", "leduc_poker", *options, "--json").out)
+    stored = json.loads(run("solve", "leduc_poker", *options, "--json").lines[-1])
     assert stored["algorithm"] == "external_sampling"
     assert stored["iterations"] == 200
     assert stored["infosets"] == int(answer.lines[-1].split()[1])

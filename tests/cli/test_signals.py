@@ -43,8 +43,11 @@ with first_signal():
     hashlib.pbkdf2_hmac("sha256", b"", b"", 2_000_000_000)
 """
     command = [sys.executable, "-c", program]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes) as process:
         assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGINT)
+        assert process.stderr.readline() == "stopping after this step; again to abort\n"
         while process.poll() is None:
             process.send_signal(signal.SIGINT)
             time.sleep(0.2)

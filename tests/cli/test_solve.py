@@ -36,19 +36,19 @@ def test_defaults_are_a_thousand_iterations_of_cfr_plus(run):
 
 def test_json(run):
     answer = run("solve", "kuhn_poker", "--algorithm", "dcfr(gamma=3.0)", "--json")
-    result = json.loads(answer.out)
+    *records, result = map(json.loads, answer.lines)
     assert result["game"] == "kuhn_poker"
     assert result["algorithm"] == "dcfr(gamma=3.0)"
     assert result["iterations"] == 1000
     assert result["stopped"] is False
     assert result["nash_conv"] == pytest.approx(2 * result["exploitability"])
-    assert result["exploitability"] == result["records"][-1]["exploitability"] < 1e-3
+    assert result["exploitability"] == records[-1]["exploitability"] < 1e-3
     assert result["values"] == pytest.approx([-1 / 18, 1 / 18], abs=1e-3)
-    assert [record["iteration"] for record in result["records"]][:3] == [1, 2, 5]
+    assert [record["iteration"] for record in records][:3] == [1, 2, 5]
 
 
 def test_json_agrees_with_the_table(run):
-    result = json.loads(run("solve", "kuhn_poker", "--json").out)
+    result = json.loads(run("solve", "kuhn_poker", "--json").lines[-1])
     assert result["nash_conv"] == pytest.approx(0.0001747, abs=1e-7)
 
 
@@ -74,7 +74,7 @@ def test_abstraction(run, tmp_path):
     options = ("solve", "leduc_poker", "--iterations", 50, "--abstraction", rule)
     solved = run(*options, "--json", "--save", file)
     assert "leduc_poker with 162 of 936 infosets, perfect recall" in solved.err
-    facts = json.loads(solved.out)
+    facts = json.loads(solved.lines[-1])
     assert facts["game"] == "leduc_poker"
     assert facts["abstraction"] == "by_rank(groups=('JQ', 'K'))"
     assert 0.2 < facts["exploitability"] < 0.5
@@ -103,7 +103,7 @@ def test_saved_policies_evaluate_to_the_same(run, tmp_path):
     solved = run("solve", "kuhn_poker", "--save", file, "--json")
     assert f"wrote {file}\n" in solved.err
     evaluated = json.loads(run("evaluate", file, "--json").out)
-    assert evaluated["exploitability"] == json.loads(solved.out)["exploitability"]
+    assert evaluated["exploitability"] == json.loads(solved.lines[-1])["exploitability"]
     assert evaluated["game"] == "kuhn_poker"
 
 
@@ -158,11 +158,11 @@ def test_interrupted_run_ends_with_its_best_policy(run, tmp_path, monkeypatch):
 def test_interrupted_run_as_json(run, monkeypatch):
     _stop_at_question(monkeypatch, 2)
     answer = run("solve", LOPSIDED, "--json")
-    result = json.loads(answer.out)
+    *records, result = map(json.loads, answer.lines)
     assert answer.code == 130
     assert result["stopped"] is True
     assert result["exploitability"] == 0.25
-    assert len(result["records"]) == 2
+    assert len(records) == 2
 
 
 def _stop_at_question(monkeypatch, count):
@@ -199,7 +199,7 @@ def test_signal_ends_a_long_run_in_good_order(run, tmp_path, number):
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert first[0] == "iteration  exploitability\n"
-    assert err.startswith("interrupted after ")
+    assert err.startswith("stopping after this step; again to abort\ninterrupted after ")
     last = out.splitlines()[-1].split()
     evaluated = json.loads(run("evaluate", file, "--json").out)
     assert f"{evaluated['exploitability']:.2e}" == last[1]

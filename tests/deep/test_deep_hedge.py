@@ -29,6 +29,7 @@ from counterplay.deep.graph import arrays_of, graph_of  # noqa: E402
 from counterplay.deep.nets import one_of  # noqa: E402
 from counterplay.deep.unique import outputs_at, unique_views  # noqa: E402
 from tests.conftest import built  # noqa: E402
+from tests.random_games import RandomGame  # noqa: E402
 
 SMALL = cp.DeepHedge(player_units=(8, 8), baseline_units=(8,))
 
@@ -344,9 +345,12 @@ def test_bad_parameters(spec, message):
         cp.load_algorithm(spec)
 
 
-def test_games_without_observations_are_refused():
-    from tests.random_games import RandomGame
-
-    tree = cp.build_tree(RandomGame(seed=1))
-    with pytest.raises(cp.GameError, match="observation"):
-        cp.DeepHedge().init(tree)
+def test_games_without_observations_get_a_code_of_their_infosets():
+    """Every infoset of a game of one's own is told apart, and learning works."""
+    tree = cp.build_tree(RandomGame(seed=1, zero_sum=True))
+    graph = arrays_of(tree)
+    rows = np.asarray(graph.observation)[graph.own_view]
+    assert np.unique(rows, axis=0).shape[0] == tree.num_infosets
+    start = cp.exploitability(tree, cp.uniform_policy(tree))
+    result = cp.solve(tree, cp.DeepHedge(player_traversals=16, decay_rate=1.0), iterations=1000)
+    assert result.exploitability < 0.5 * start

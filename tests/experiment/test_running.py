@@ -26,7 +26,9 @@ def test_folder(tmp_path):
         "checkpoint.previous.npz",
         "config.json",
         "env.json",
+        "heartbeat.json",
         "metrics.jsonl",
+        "process.json",
     ]
     whole = json.loads((result.folder / "config.json").read_text())
     assert whole["spec"]["eta"] == 40.0

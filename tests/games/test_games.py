@@ -12,7 +12,15 @@ import pytest
 from pytest import approx
 
 from counterplay.errors import ConfigError, GameError
-from counterplay.game import CHANCE, TERMINAL, Game, check_game
+from counterplay.game import (
+    CHANCE,
+    TERMINAL,
+    Game,
+    check_game,
+    choices_of,
+    place_in_grid,
+    situation,
+)
 from counterplay.games.connect_four import ConnectFour
 from counterplay.games.grid_duel import GridDuel
 from counterplay.games.leduc_poker import LeducPoker
@@ -39,6 +47,7 @@ MATCHING_PENNIES_3P = (  # player 0 wants to match 1, 1 to match 2, 2 to differ 
 )
 
 CONNECT_THREE = "connect_four(rows=3,columns=3,x_in_row=3)"
+HEX_VALUE = (11 / 24, -11 / 24)
 KUHN_4 = (0.309896, 0.018229, -0.127604, -0.200521)
 LEDUC_5 = "leduc_poker(suit_isomorphism=true,ranks=5)"
 GOOFSPIEL_5 = "goofspiel(num_cards=5,points_order=descending,imp_info=true)"
@@ -74,6 +83,8 @@ ROWS = [
     Row(PRISONERS_DILEMMA, 7, 4, 2, (9 / 4, 9 / 4), 3 / 2),
     Row(MATCHING_PENNIES_3P, 15, 8, 3, (0, 0, 0), 0),
     Row(CONNECT_THREE, 3278, 1310, 1968, (0.26920439, -0.26920439), 145 / 81),
+    Row("dark_hex(num_rows=2,num_cols=2)", 441, 216, 70, (0, 0), 5 / 4),
+    Row("dark_hex(num_rows=2,num_cols=2,gameversion=adh)", 471, 234, 94, HEX_VALUE, 5 / 6),
     Row("grid_duel", 31, 16, 15, (1 / 2, -1 / 2), 1),
     Row("grid_duel(blocked_moves_stay=false)", 15, 4, 11, (1, -1), 0),
 ]
@@ -185,8 +196,11 @@ def test_spec_loads_the_same_game(row: Row) -> None:
     assert hash(again) == hash(game)
 
 
+NO_ROW = {"tic_tac_toe", "phantom_tic_tac_toe", "kriegspiel"}  # too large to walk here
+
+
 def test_every_game_has_a_row() -> None:
-    assert {row.spec.split("(")[0] for row in ROWS} | {"tic_tac_toe"} == set(GAMES)
+    assert {row.spec.split("(")[0] for row in ROWS} | NO_ROW == set(GAMES)
 
 
 @pytest.mark.parametrize("spec", [row.spec for row in ROWS if row.nodes < 10_000])
@@ -712,3 +726,49 @@ def test_connect_four_needs_a_board(field: str) -> None:
     for value in (0, -1, 101):
         with pytest.raises(ConfigError, match=f"connect_four: {field} is {value}, must be from 1"):
             load_game("connect_four", **{field: value})
+
+
+GRIDS = [
+    "kuhn_poker(players=3)",
+    "leduc_poker",
+    "liars_dice(dice_sides=3)",
+    "goofspiel(num_cards=3)",
+]
+
+
+@pytest.mark.parametrize("spec", GRIDS)
+def test_words_and_places_tell_infosets_apart_and_no_more(spec: str) -> None:
+    game = load_game(spec)
+    told, places = defaultdict(set), defaultdict(set)
+    stack = [game.initial_state()]
+    while stack:
+        state = stack.pop()
+        player = game.player(state)
+        if player == TERMINAL:
+            continue
+        stack += [game.next_state(state, action) for action in outcomes(game, state)]
+        for observer in range(game.num_players):
+            key = game.infoset_key(state, observer)
+            if player >= 0:
+                told[observer, key].add(situation(game, state, observer))
+        if player >= 0:
+            key = game.infoset_key(state, player)
+            choices = choices_of(game, state)
+            assert len(choices) == len(set(choices)) == len(game.actions(state))
+            places[player, place_in_grid(game, key)].add(key)
+    assert all(len(texts) == 1 for texts in told.values()), "the words tell what the key hides"
+    assert all(len(keys) == 1 for keys in places.values()), "two infosets at one place"
+
+
+def test_what_people_read() -> None:
+    game = load_game("kuhn_poker")
+    state = game.next_state(game.next_state(game.initial_state(), 2), 0)
+    state = game.next_state(state, 1)
+    assert situation(game, state, 1) == "You hold the Jack. Player 0 bet 1; the pot is 3."
+    assert choices_of(game, state) == ["fold", "call 1"]
+    assert place_in_grid(game, "0pb") == ("pb", "0", "")
+    assert place_in_grid(load_game("leduc_poker"), "Qs:crc|Kh:r") == ("crc|r", "Qs", "Kh")
+    plain = load_game("grid_duel")
+    assert situation(plain, plain.initial_state(), 0) == "You know: max:"
+    assert choices_of(plain, plain.initial_state()) == ["up", "down"]
+    assert place_in_grid(plain, "max:ud") == ("", "max:ud", "")

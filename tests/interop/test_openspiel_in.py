@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -134,9 +135,10 @@ def test_observations_are_openspiels_tensors():
 @pytest.mark.parametrize("name", ["kuhn_poker", "leduc_poker"])
 def test_networks_see_what_they_see_in_our_own_game(name):
     graph = pytest.importorskip("counterplay.deep.graph")
-    ours, theirs = graph.graph_of(built(name)), graph.graph_of(built(f"openspiel:{name}"))
-    assert ours[1] == theirs[1]
-    assert all(np.array_equal(a, b) for a, b in zip(ours[0], theirs[0], strict=True))
+    ours, theirs = graph.arrays_of(built(name)), graph.arrays_of(built(f"openspiel:{name}"))
+    for field in fields(ours):
+        mine, other = getattr(ours, field.name), getattr(theirs, field.name)
+        assert np.array_equal(mine, other), field.name
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pytest import approx
 
 import counterplay as cp
+from counterplay.matrix import correlated
 from counterplay.matrix.checking import is_nash, verified, verified_joint
 from counterplay.matrix.nash_nlp import pure_equilibria
 from counterplay.matrix.normal_form import NormalForm, normal_form, pure_profile, uniform_profile
@@ -386,5 +387,27 @@ def test_entropy_is_maximal(form):
 
 def test_unknown_objective():
     for objective in ("fun", 2, -1, 0.5):
-        with pytest.raises(cp.ConfigError, match="must be 'welfare', 'entropy' or a player"):
+        with pytest.raises(cp.ConfigError, match="must be 'welfare', 'entropy', 'gini' or"):
             cp.correlated_equilibrium(game("chicken"), objective)
+
+
+@pytest.mark.parametrize("coarse", [True, False])
+def test_gini_is_that_of_another_solver(coarse):
+    """Random and degenerate games of two and three players, joint actions counted several times."""
+    import cvxpy
+
+    rng = np.random.default_rng(5)
+    for number in range(24):
+        shape = tuple(rng.integers(1, 5, size=rng.integers(2, 4)))
+        size = (len(shape), *shape)
+        utility = rng.normal(size=size) if number % 2 else 1.0 * rng.integers(-3, 4, size=size)
+        form, copies = cp.NormalForm(utility), 1.0 * rng.integers(1, 4, size=shape)
+        solve = cp.coarse_correlated_equilibrium if coarse else cp.correlated_equilibrium
+        found = solve(form, "gini", copies)
+        gains = (correlated._coarse_gains if coarse else correlated._gains)(form).toarray()
+        joint = cvxpy.Variable(copies.size)
+        limits = [joint >= 0, cvxpy.sum(joint) == 1, *([gains @ joint <= 0] if gains.size else [])]
+        goal = cvxpy.Minimize(cvxpy.sum(cvxpy.multiply(1 / copies.ravel(), joint**2)))
+        cvxpy.Problem(goal, limits).solve(solver=cvxpy.CLARABEL)
+        assert found.joint.ravel() == approx(joint.value, abs=1e-4)
+        assert found.gain <= 1e-8

@@ -17,8 +17,14 @@ CLASSES = {name: find_class(ALGORITHMS, name) for name in ALGORITHMS}
 DEEP = {name for name, cls in CLASSES.items() if cls.needs == "deep"}
 ONE_SIDED = {"online_outcome_sampling"}  # one player learns, the others are fixed
 SAMPLED = {name for name, cls in CLASSES.items() if cls.runs_on == ("tree", "rules")} - ONE_SIDED
+TWO = ("needs a two-player zero-sum game", "needs perfect recall")
 REFUSALS = {  # by algorithm: what it says of players who are many, and of those who forget
-    "sequence_form_lp": ("needs a two-player zero-sum game", "needs perfect recall"),
+    **dict.fromkeys(
+        ("double_oracle", "psro", "rectified_psro", "p2sro", "anytime_psro", "sp_psro", "xdo"), TWO
+    ),
+    "alpha_psro": ("player 2 of .* has 65,536 pure policies, over 20,000", "needs perfect recall"),
+    "jpsro": (None, "needs perfect recall"),
+    "sequence_form_lp": TWO,
     "mmd": (None, "needs perfect recall"),
 }
 
@@ -52,6 +58,11 @@ def limits(algorithm):
         **dict.fromkeys(("sd_cfr", "deep_cfr"), ((150, 3e-2), (150, 0.2))),
         **dict.fromkeys(("dream", "escher"), ((40, 3e-2), (40, 0.2))),
         **dict.fromkeys(("vr_deep_dcfr_plus", "vr_deep_pdcfr_plus"), ((40, 3e-2), (40, 0.2))),
+        "alpha_psro": ((100, 0.13), None),  # neither of these two is after an equilibrium
+        "rectified_psro": ((100, 0.08), None),
+        **dict.fromkeys(("double_oracle", "psro", "p2sro", "sp_psro"), ((100, 1e-9), None)),
+        **dict.fromkeys(("anytime_psro", "jpsro"), ((100, 1e-9), (100, 1e-9))),
+        "xdo": ((20, 2e-3), None),
     }
     if name in SAMPLED - special.keys():
         return (300_000, 1e-2), (500_000, 0.15)
@@ -116,7 +127,9 @@ def test_keeps_the_contract(algorithm, kuhn):
     memory = algorithm.init(kuhn)
     assert memory.iteration == 0 and not memory.finished
     policies = algorithm.policies(kuhn, memory)
-    assert policies and all(isinstance(policy, cp.Policy) for policy in policies.values())
+    assert policies
+    for policy in policies.values():  # a device that correlates the players is no policy of its own
+        assert isinstance(getattr(policy, "separate", policy), cp.Policy)
 
 
 def test_is_documented(algorithm):
@@ -153,6 +166,19 @@ def test_runs_where_it_can(tabular, spec):
         ("fsp(rate=2)", "rate is 2, must be above 0 and at most 1"),
         ("table_lookup_fsp(cooling=-1)", "cooling is -1, must be at least 0"),
         ("batch_fsp(temperature=inf)", "temperature is inf, must be positive"),
+        ("psro(meta_solver=nsh)", "meta_solver is 'nsh', must be one of nash.*did you mean 'nash'"),
+        ("double_oracle(start=last)", "start is 'last', must be one of first"),
+        ("psro(tolerance=2)", "tolerance is 2, must be from 0 to 1"),
+        ("p2sro(levels=0)", "levels is 0, must be at least 1"),
+        ("p2sro(rate=0)", "rate is 0, must be above 0"),
+        ("p2sro(plateau=1)", "plateau is 1, must be from 0 to 1"),
+        ("alpha_psro(oracle=guess)", "oracle is 'guess', must be one of preference"),
+        ("alpha_psro(alpha=0)", "alpha is 0, must be positive"),
+        ("jpsro(meta_solver=nash)", "meta_solver is 'nash', must be one of mgcce"),
+        ("xdo(threshold=0)", "threshold is 0, must be positive"),
+        ("xdo(every=0)", "every is 0, must be at least 1"),
+        ("xdo(target=1)", "target is 1, must be from 0 to 1"),
+        ("xdo(solver=fsp)", "solver is fsp, must be full-width"),
         ("cfr_plus(dely=1)", "no parameter 'dely'; did you mean 'delay'"),
         ("cfr(alternating=3)", "alternating is 3, must be of type bool"),
         ("cfr+", "cannot read algorithm"),

@@ -29,7 +29,11 @@ IN_UNITS = {  # hyper-parameters in the game's units: how they change with these
     "batch_fsp": lambda a, unit: replace(a, temperature=a.temperature * unit),
 }
 TABULAR = sorted(set(ALGORITHMS) - DEEP)
-FREE = sorted(set(TABULAR) - IN_UNITS.keys() - {"sequence_form_lp"})
+PLAYERS = {  # take no game of one player, or only those whose players have the same units
+    "sequence_form_lp",
+    *(name for name, place in ALGORITHMS.items() if ".population." in place),
+}
+FREE = sorted(set(TABULAR) - IN_UNITS.keys() - PLAYERS)
 FULL_WIDTH = ["cfr", "cfr_plus", "linear_cfr", "dcfr", "pcfr_plus", "pdcfr_plus"]
 PENNIES = ((2.0, -1.0), (-1.0, 1.0))  # both play (0.4, 0.6)
 exponents = st.integers(-60, 60)

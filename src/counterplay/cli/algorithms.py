@@ -9,4 +9,4 @@ from counterplay.registry import ALGORITHMS
 
 def algorithms(json: JsonOption = False) -> None:
     """List every algorithm with its parameters and their defaults."""
-    print_registry("algorithm", ALGORITHMS, json)
+    print_registry(ALGORITHMS, json)

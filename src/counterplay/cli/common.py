@@ -12,17 +12,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from counterplay.errors import ConfigError, RunError
+from counterplay.registry import ALGORITHMS, GAMES
 
 if TYPE_CHECKING:
     from counterplay.policy import Policy
     from counterplay.sampled import SampledPolicy
+
+
+def complete_games(start: str) -> list[str]:
+    """The registered games that a half-typed word may become."""
+    return [name for name in GAMES if name.startswith(start)]
+
+
+def complete_algorithms(start: str) -> list[str]:
+    """The algorithms that a half-typed word may become."""
+    return [name for name in ALGORITHMS if name.startswith(start)]
+
 
 GameArgument = Annotated[
     str,
     typer.Argument(
         metavar="GAME",
         help="A game, such as leduc_poker, 'kuhn_poker(players=3)', "
-        "'openspiel:leduc_poker(players=3)' or a file.efg, .nfg or .json.",
+        "'openspiel:leduc_poker(players=3)', a file.efg, .nfg or .json, or a class of your own "
+        "as file.py:Class, which runs that file's code.",
+        autocompletion=complete_games,
         show_default=False,
     ),
 ]
@@ -39,20 +53,30 @@ def print_json(value: object) -> None:
     print(json.dumps(value, indent=2))
 
 
+def print_json_line(value: object) -> None:
+    """Print a value as one line of JSON, at once: for records while they come."""
+    print(json.dumps(value), flush=True)
+
+
 def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print columns: wrapped to fit a terminal, one line per row anywhere else."""
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.table import Table
 
-        table = Table(*header, box=None, pad_edge=False, padding=(0, 2, 0, 0))
-        for row in rows:
-            table.add_row(*row)
+        lines = [list(row) for row in rows]
+        widths = [max(map(len, column)) for column in zip(header, *lines, strict=True)]
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        for name, width in zip(header, widths, strict=True):
+            whole = width < max(widths)  # numbers and names stay in one piece; long texts fold
+            table.add_column(name, no_wrap=whole, min_width=width if whole else 0, overflow="fold")
+        for cells in lines:
+            table.add_row(*cells)
         Console(markup=False, highlight=False).print(table)
         return
-    lines = [header, *rows]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
+    all_lines = [header, *rows]
+    widths = [max(map(len, column)) for column in zip(*all_lines, strict=True)]
+    for line in all_lines:
         cells = [cell.ljust(width) for cell, width in zip(line, widths, strict=True)]
         print("  ".join(cells).rstrip())
 
@@ -92,8 +116,23 @@ def readable_seconds(count: float) -> str:
     return f"{count:,.3g} days"
 
 
-def check_outputs(save: Path | None, export: Path | None) -> None:
-    """Refuse files that could not be written, before any work is done for them."""
+SourceArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="POLICY",
+        help="What solve --save or an export wrote, the folder of a run, or RUN@NAME for one of "
+        "its policies.",
+        show_default=False,
+    ),
+]
+OfGameOption = Annotated[
+    str | None, typer.Option("--game", metavar="GAME", help="The game, if POLICY does not name it.")
+]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace files that exist already.")]
+
+
+def check_outputs(save: Path | None, export: Path | None, force: bool = True) -> None:
+    """Refuse files that could not be written, or must not, before any work is done for them."""
     if export and export.suffix not in (".json", ".csv"):
         raise ConfigError(f"cannot export to {export}; the name must end in .json or .csv")
     for path in (save, export):
@@ -103,6 +142,8 @@ def check_outputs(save: Path | None, export: Path | None) -> None:
             raise RunError(f"cannot write {path}: there is no directory {path.parent}")
         if path.is_dir():
             raise RunError(f"cannot write {path}: it is a directory")
+        if path.exists() and not force:
+            raise ConfigError(f"{path} exists already; --force replaces it")
         if not os.access(path.parent, os.W_OK):
             raise RunError(f"cannot write {path}: no permission to write in {path.parent}")
 
@@ -116,3 +157,11 @@ def write_outputs(policy: Policy | SampledPolicy, save: Path | None, export: Pat
     for path in (save, export):
         if path:
             print(f"wrote {path}", file=sys.stderr)
+
+
+def say_what_networks_see(algorithm: Any, game: Any) -> None:
+    """A line on stderr where networks must do without observations of the game's own."""
+    from counterplay.observing import note
+
+    if algorithm.needs == "deep" and (line := note(game)):
+        print(line, file=sys.stderr)

@@ -5,14 +5,12 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from counterplay.cli.progress import Bar, build
 from counterplay.errors import ConfigError, suggestion
 from counterplay.game import Game
 from counterplay.registry import ALGORITHMS, SEARCHERS, load_algorithm, load_searcher, spec_of
-from counterplay.tree.estimating import estimate_size
 
 if TYPE_CHECKING:
     from counterplay.playing import Contestant
@@ -51,7 +49,9 @@ class Contestants:
         for kind in (SEARCHERS, ALGORITHMS):
             if name in kind:
                 return kind
-        if spec == UNIFORM or Path(spec).is_file():
+        from counterplay.experiment.stored import split_source
+
+        if spec == UNIFORM or split_source(spec)[0].exists():
             return None
         near, known = suggestion(name, [UNIFORM, *SEARCHERS, *ALGORITHMS]), ", ".join(SEARCHERS)
         more = "counterplay algorithms lists more"
@@ -64,17 +64,23 @@ class Contestants:
             return self._searcher(load_searcher(spec))
         if kind is ALGORITHMS:
             return self._solved(load_algorithm(spec))
-        return SampledPolicy(self.game) if spec == UNIFORM else self.stored(Path(spec))
+        return SampledPolicy(self.game) if spec == UNIFORM else self.stored(spec)
 
-    def stored(self, file: Path) -> Contestant:
-        """The policy that `solve --save` wrote."""
-        from counterplay.policy import load_policy, policy_spec
+    def stored(self, source: str) -> Contestant:
+        """The policy of a file or of a run."""
+        from counterplay.experiment.stored import load_policies, split_source, stored_spec
+        from counterplay.policy_files import read_rows
         from counterplay.sampled import load_sampled_policy
 
-        policy_spec(file)  # complains about a bad file before the tree is built
+        place, mine = split_source(source)[0], spec_of(self.game)
+        if place.is_dir():
+            if stored_spec(source) != mine:
+                raise ConfigError(f"{source} is a run of {stored_spec(source)}, not of {mine}")
+            return next(iter(load_policies(source, build=lambda game: self.tree).values()))
+        read_rows(place)  # complains about a bad file before the tree is built
         if self.sampled:
-            return load_sampled_policy(file, self.game)
-        return load_policy(file, self.tree)
+            return load_sampled_policy(place, self.game)
+        return next(iter(load_policies(place, mine, build=lambda game: self.tree).values()))
 
     def _solved(self, method: Any) -> Contestant:
         from counterplay.solving import solve
@@ -92,6 +98,7 @@ class Contestants:
         from counterplay.search.expectiminimax import Expectiminimax
         from counterplay.search.minimax import Minimax
         from counterplay.search.searching import SearchPolicy
+        from counterplay.tree.estimating import estimate_size
 
         found = SearchPolicy(self.game, suited(self.game, searcher))
         if isinstance(searcher, (Minimax, Expectiminimax)) and not searcher.depth:

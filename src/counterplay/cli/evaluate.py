@@ -1,64 +1,84 @@
-"""`counterplay evaluate`: how good a saved policy is, exactly."""
+"""`counterplay evaluate`: how good saved policies are, exactly."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from counterplay.cli.common import (
     ExportOption,
+    ForceOption,
     JsonOption,
+    OfGameOption,
+    SourceArgument,
     check_outputs,
     print_json,
     print_table,
     write_outputs,
 )
 
+if TYPE_CHECKING:
+    from counterplay.evaluate import Judgement
+
 
 def evaluate(
-    policy_file: Annotated[
-        Path, typer.Argument(metavar="POLICY_FILE", help="What solve --save wrote.")
-    ],
-    game: Annotated[
-        str | None, typer.Option(metavar="GAME", help="The game, if not the one the file names.")
-    ] = None,
+    policy: SourceArgument,
+    game: OfGameOption = None,
     export: ExportOption = None,
+    force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Print how good a saved policy is, exactly, for every player."""
+    """Print how good saved policies are, exactly, for every player.
+
+    Of a run, every policy that it keeps is judged.
+    """
     from counterplay.cli.progress import build
     from counterplay.evaluate import judge
-    from counterplay.policy import load_policy, policy_spec
-    from counterplay.registry import load_game
+    from counterplay.experiment.stored import load_policies
 
-    check_outputs(None, export)
-    tree = build(load_game(game or policy_spec(policy_file)))
-    policy = load_policy(policy_file, tree)
-    judgement = judge(tree, policy)
-    values, best_values = judgement.values.tolist(), judgement.best_values.tolist()
-    gains = [best - value for value, best in zip(values, best_values, strict=True)]
+    check_outputs(None, export, force)
+    found = {name: as_exact(one) for name, one in load_policies(policy, game, build=build).items()}
+    judged = {name: judge(one.tree, one) for name, one in found.items()}
+    first = next(iter(found))
+    spec = found[first].tree.spec
     if json:
-        print_json(
-            {
-                "game": tree.spec,
-                "values": values,
-                "best_values": best_values,
-                "gains": gains,
-                "nash_conv": judgement.nash_conv,
-                "exploitability": judgement.exploitability,
-            }
-        )
+        facts = {name: _facts(judgement) for name, judgement in judged.items()}
+        more = {"policies": facts} if len(facts) > 1 else {}
+        print_json({"game": spec, **facts[first], **more})
     else:
-        rows = [
-            (str(player), f"{value:.6f}", f"{best:.6f}", f"{gain:.2e}")
-            for player, (value, best, gain) in enumerate(
-                zip(values, best_values, gains, strict=True)
-            )
-        ]
-        print(f"game  {tree.spec}")
-        print_table(("player", "value", "best response", "gain"), rows)
-        print(f"NashConv        {judgement.nash_conv:.2e}")
-        print(f"exploitability  {judgement.exploitability:.2e}")
-    write_outputs(policy, None, export)
+        print(f"game  {spec}")
+        for name, judgement in judged.items():
+            if len(judged) > 1:
+                print(f"\npolicy  {name}")
+            _print(judgement)
+    write_outputs(found[first], None, export)
+
+
+def as_exact(policy: Any) -> Any:
+    """The policy on its tree; one that was learned on rules is put there."""
+    from counterplay.cli.progress import build
+    from counterplay.sampled import SampledPolicy
+
+    return policy.on(build(policy.game)) if isinstance(policy, SampledPolicy) else policy
+
+
+def _facts(judgement: Judgement) -> dict[str, Any]:
+    values, best_values = judgement.values.tolist(), judgement.best_values.tolist()
+    return {
+        "values": values,
+        "best_values": best_values,
+        "gains": [best - value for value, best in zip(values, best_values, strict=True)],
+        "nash_conv": judgement.nash_conv,
+        "exploitability": judgement.exploitability,
+    }
+
+
+def _print(judgement: Judgement) -> None:
+    facts = _facts(judgement)
+    columns = zip(facts["values"], facts["best_values"], facts["gains"], strict=True)
+    rows = [
+        (str(player), f"{value:.6f}", f"{best:.6f}", f"{gain:.2e}")
+        for player, (value, best, gain) in enumerate(columns)
+    ]
+    print_table(("player", "value", "best response", "gain"), rows)
+    print(f"NashConv        {judgement.nash_conv:.2e}")
+    print(f"exploitability  {judgement.exploitability:.2e}")

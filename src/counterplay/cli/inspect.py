@@ -19,7 +19,6 @@ from counterplay.cli.episode import print_step, random_episode
 from counterplay.errors import RunError
 from counterplay.game import CHANCE, Game, check_game
 from counterplay.registry import load_game, spec_of
-from counterplay.tree.estimating import HOPELESS, estimate_size, look_ahead, readable_count
 
 NODES_PER_SECOND = 100_000  # that building takes, roughly
 MOST_CHECKED = 10_000_000  # nodes that `--check` walks before it gives up
@@ -60,6 +59,8 @@ def inspect(
 
 
 def _checked(game: Game) -> dict[str, Any]:
+    from counterplay.tree.estimating import HOPELESS, look_ahead
+
     if look_ahead(game) > HOPELESS * MOST_CHECKED:
         problem = f"has far more than {MOST_CHECKED:,} nodes, too many to check"
         raise RunError(f"{spec_of(game)} {problem}; choose smaller parameters")
@@ -69,6 +70,8 @@ def _checked(game: Game) -> dict[str, Any]:
 
 
 def _estimated(game: Game, seed: int) -> dict[str, Any]:
+    from counterplay.tree.estimating import estimate_size
+
     size = estimate_size(game, seed=seed)
     return {
         "estimated_nodes": size.num_nodes,
@@ -105,6 +108,8 @@ def _counted(game: Game) -> dict[str, Any]:
 
 def _with_units(facts: dict[str, Any]) -> dict[str, Any]:
     """The facts as a person reads them."""
+    from counterplay.tree.estimating import readable_count
+
     shown = dict(facts)
     if "estimated_nodes" in facts:
         nodes, error = facts["estimated_nodes"], shown.pop("standard_error")

@@ -15,7 +15,9 @@ from counterplay import __version__
 from counterplay.cli.algorithms import algorithms
 from counterplay.cli.compare import compare
 from counterplay.cli.convert import convert
+from counterplay.cli.draw import draw
 from counterplay.cli.evaluate import evaluate
+from counterplay.cli.export import export
 from counterplay.cli.games import games
 from counterplay.cli.inspect import inspect
 from counterplay.cli.match import match
@@ -24,8 +26,10 @@ from counterplay.cli.play import play
 from counterplay.cli.plot import plot
 from counterplay.cli.resume import resume
 from counterplay.cli.run import run
+from counterplay.cli.show import show
 from counterplay.cli.signals import terminate_as_interrupt
 from counterplay.cli.solve import solve
+from counterplay.cli.studio import studio
 from counterplay.errors import ConfigError, CounterplayError
 
 FAILED, BAD_USAGE, INTERRUPTED = 1, 2, 130
@@ -35,14 +39,13 @@ LONGEST = 2_000  # characters of an error message
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 
 app = typer.Typer(
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 COMMANDS: tuple[Callable[..., None], ...] = (
-    *(games, algorithms, inspect, solve, evaluate, play, match, matrix, convert),
-    *(run, resume, plot, compare),
+    *(games, algorithms, inspect, draw, solve, evaluate, show, play, match, matrix),
+    *(convert, export, run, resume, plot, compare, studio),
 )
 for command in COMMANDS:
     app.command()(command)
@@ -84,12 +87,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(_with_hint(error), BAD_USAGE)
     except CounterplayError as error:
         return _fail(error, FAILED)
-    except BrokenPipeError:
+    except BrokenPipeError:  # the reader, such as head, has seen enough
         _silence_stdout()
-        return FAILED
-    except SystemExit as end:  # typer's answer to a broken pipe inside a command
+        return 0
+    except SystemExit:  # typer's answer to a broken pipe inside a command
         _silence_stdout()
-        return int(end.code or 0)
+        return 0
     except OSError as error:
         _silence_stdout()
         return _fail(error.strerror or error, FAILED)

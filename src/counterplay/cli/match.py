@@ -14,7 +14,6 @@ from counterplay.cli.common import GameArgument, JsonOption, SeedOption, print_j
 from counterplay.cli.contestants import Contestants, searches
 from counterplay.errors import ConfigError
 from counterplay.game import Game, title
-from counterplay.tree.estimating import estimate_size
 
 if TYPE_CHECKING:
     from counterplay.playing import Match, Standings
@@ -92,6 +91,8 @@ def _check(rules: Game, episodes: int | None, width: float | None) -> None:
 
 
 def _small(rules: Game) -> bool:
+    from counterplay.tree.estimating import estimate_size
+
     return estimate_size(rules, seconds=0.2).num_nodes <= MOST_NODES
 
 

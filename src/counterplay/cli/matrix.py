@@ -25,7 +25,7 @@ def matrix(
         str,
         typer.Argument(
             metavar="GAME",
-            help="A file (.json or .csv), or a game such as chicken or king_ace_poker.",
+            help="A table (.json or .csv), a game file, or a game such as chicken.",
             show_default=False,
         ),
     ],
@@ -56,24 +56,11 @@ def matrix(
     from counterplay.registry import load_learner
 
     method_of_learning = load_learner(learner) if learner else None
-    name, form = _load(game)
-    facts: dict[str, Any] = {
-        "game": name,
-        "players": form.num_players,
-        "actions": list(form.shape),
-        "sum": "zero" if form.zero_sum else "constant" if form.constant_sum else "general",
-        "action_names": [list(names) for names in form.action_names],
-    }
+    name, form = load_form(game)
     if method_of_learning:
-        facts |= _learned(form, method_of_learning, iterations, seed)
+        facts = outline(name, form) | _learned(form, method_of_learning, iterations, seed)
     else:
-        facts["skipped"] = []
-        facts |= _nash(form, method)
-        for part in (partial(_dominated, form, weak), partial(_correlated, form)):
-            try:
-                facts |= part()
-            except (ConfigError, RunError) as error:  # too much for this part, not for the others
-                facts["skipped"].append(str(error))
+        facts = study(name, form, method, weak)
     if json:
         print_json(facts)
         return
@@ -92,7 +79,31 @@ def matrix(
         print(f"\nleft out: {reason}")
 
 
-def _load(game: str) -> tuple[str, NormalForm]:
+def outline(name: str, form: NormalForm) -> dict[str, Any]:
+    """What kind of game it is."""
+    return {
+        "game": name,
+        "players": form.num_players,
+        "actions": list(form.shape),
+        "sum": "zero" if form.zero_sum else "constant" if form.constant_sum else "general",
+        "action_names": [list(names) for names in form.action_names],
+    }
+
+
+def study(
+    name: str, form: NormalForm, method: str | None = None, weak: bool = False
+) -> dict[str, Any]:
+    """Dominated actions and equilibria of all kinds; what is too large for one part is said."""
+    facts = outline(name, form) | {"skipped": []} | _nash(form, method)
+    for part in (partial(_dominated, form, weak), partial(_correlated, form)):
+        try:
+            facts |= part()
+        except (ConfigError, RunError) as error:  # too much for this part, not for the others
+            facts["skipped"].append(str(error))
+    return facts
+
+
+def load_form(game: str) -> tuple[str, NormalForm]:
     """The game's name and normal form, from a file, a matrix game or a tree."""
     from counterplay.cli.progress import build
     from counterplay.games.matrix_game import MatrixGame
@@ -101,12 +112,21 @@ def _load(game: str) -> tuple[str, NormalForm]:
     from counterplay.matrix.reading import SUFFIXES, read_normal_form
     from counterplay.registry import load_game, spec_of
 
-    if game.endswith(SUFFIXES):
+    if game.endswith(SUFFIXES) and not _is_game_file(game):
         return game, read_normal_form(game)
     rules = load_game(game)
     if isinstance(rules, MatrixGame):
         return spec_of(rules), normal_form(rules)
     return spec_of(rules), pure_policies(build(rules)).form
+
+
+def _is_game_file(path: str) -> bool:
+    """Whether a .json file is what `convert` writes, not a table of payoffs."""
+    try:
+        with open(path, "rb") as file:
+            return b'"format"' in file.read(200)
+    except OSError:
+        return False
 
 
 def _dominated(form: NormalForm, weak: bool) -> dict[str, Any]:

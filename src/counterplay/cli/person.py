@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from counterplay.game import CHANCE, DrawnGame, Game, State
+from counterplay.game import CHANCE, DrawnGame, Game, State, choices_of, situation
 
 if TYPE_CHECKING:
     from counterplay.playing import Contestant, Step
@@ -18,6 +20,7 @@ HELP = """\
   Type an action's name, enough of it to tell it apart, or its number.
   hint  what the opponent would do in your place
   odds  the opponent's probabilities in the last finished episode
+  lost  what each of your decisions in it lost, exactly
   ?     this help
   q     quit"""
 
@@ -40,6 +43,8 @@ class Sitting:
     reveal: bool = False
     num_episodes: int = 0
     score: float = 0.0
+    losses: bool = False  # print them after every episode
+    lost: float = 0.0  # to mistakes so far, where it is known
     last: list[Step] = field(default_factory=list)  # the last finished episode
 
     def play_episode(self, pause: bool) -> None:
@@ -52,6 +57,7 @@ class Sitting:
         self.last = episode.steps
         self.num_episodes += 1
         self.score += episode.utilities[self.person]
+        self.lost += sum(lost for _, lost, _ in self.mistakes())
         self.print_board(episode.state)
         self.print_end(episode.utilities)
         idle = all(step.player != self.person for step in self.last)
@@ -60,33 +66,38 @@ class Sitting:
 
     def odds(self, state: State, player: int) -> list[float]:
         """What the person says it does."""
-        names = [self.game.action_name(state, action) for action in self.game.actions(state)]
-        choice = self.choose(state, names)
-        return [float(place == choice) for place in range(len(names))]
+        choice = self.choose(state, choices_of(self.game, state))
+        return [float(place == choice) for place in range(len(self.game.actions(state)))]
 
     def choose(self, state: State, names: Sequence[str]) -> int:
         """The index of the action the person takes, asked for until it is clear."""
+        formal = [self.game.action_name(state, action) for action in self.game.actions(state)]
         own = [re.search(r"\d*$", name)[0] for name in names]  # type: ignore[index]
         numbers = own if len(set(own) - {""}) == len(names) else []  # as in `x4` or `bid 2`
         numbered = not any(own)  # or numbers would mean two things
         self.print_board(state)
-        key = self.game.infoset_key(state, self.person)
-        print(f"  You know: {key or '(nothing yet)'}")
-        print("  " + "  ".join(f"{n}) {a}" if numbered else a for n, a in enumerate(names, 1)))
+        print(f"  {situation(self.game, state, self.person)}")
+        offer = bracketed(names)
+        if not offer:
+            print("  " + "  ".join(f"{n}) {a}" if numbered else a for n, a in enumerate(names, 1)))
         while True:
-            answer = _ask("Your action: ")
+            answer = _ask(f"  {offer}? " if offer else "Your action: ")
             fitting = [i for i, name in enumerate(names) if name.lower().startswith(answer)]
-            exact = [i for i in fitting if names[i].lower() == answer]
+            if not fitting:  # what the game calls them itself
+                fitting = [i for i, name in enumerate(formal) if name.lower().startswith(answer)]
+            exact = [i for i in fitting if answer in (names[i].lower(), formal[i].lower())]
             if exact:
                 return exact[0]
             if answer == "q":
                 raise QuitError
             if answer in ("?", "help"):
-                print(HELP)
+                print(textwrap.indent(rules_of(self.game), "  ") + HELP)
+            elif answer == "lost":
+                self.print_losses()
             elif answer == "odds":
                 self.print_opponents()
             elif answer == "hint":
-                print(f"  {_odds(names, self.opponent.odds(state, self.person))}")
+                print(f"  {_odds(formal, self.opponent.odds(state, self.person))}")
             elif numbered and answer.isdigit() and 1 <= int(answer) <= len(names):
                 return int(answer) - 1
             elif answer in numbers:
@@ -109,6 +120,8 @@ class Sitting:
         print(f"  Utilities: {gains}")
         if self.reveal:
             self.print_opponents()
+        if self.losses:
+            self.print_losses()
         print(f"  {self.score_line()}")
 
     def print_opponents(self) -> None:
@@ -122,6 +135,39 @@ class Sitting:
                 odds, taken = _odds(names, step.odds), self.taken(step)
                 print(f"  {self.name(step.player)} knew {key!r}: {odds}; took {taken}")
 
+    @cached_property
+    def best_value(self) -> Any:
+        """What each action is worth if the person plays best afterwards [S]; None: not known."""
+        from counterplay.evaluate import mistakes
+        from counterplay.policy import Policy, tree_of
+
+        if not isinstance(self.opponent, Policy):
+            return None
+        return mistakes(tree_of(self.opponent), self.opponent).best_value
+
+    def mistakes(self) -> Iterator[tuple[Step, float, str]]:
+        """The person's decisions in the last episode, what each lost, and what was best."""
+        for step in self.last if self.best_value is not None else ():
+            if step.player == self.person:
+                tree: Any = self.opponent.tree  # type: ignore[attr-defined]
+                infoset = tree.find(self.game.infoset_key(step.state, self.person), self.person)
+                first, last = tree.offset[infoset : infoset + 2].tolist()
+                values, taken = self.best_value[first:last], list(step.actions).index(step.action)
+                best = self.game.action_name(step.state, step.actions[int(values.argmax())])
+                yield step, float(values.max() - values[taken]), best
+
+    def print_losses(self) -> None:
+        """What each decision of the last episode lost, on average over what cannot be seen."""
+        if not self.last:
+            print("  No episode is finished yet.")
+        elif self.best_value is None:
+            print("  Exact losses need a policy as the opponent, not a searcher.")
+        for step, lost, best in self.mistakes():
+            better = f"{best} was better by {lost:.4g}" if lost > 1e-9 else "nothing lost"
+            print(
+                f"  {self.game.infoset_key(step.state, self.person)}: {self.taken(step)}, {better}"
+            )
+
     def taken(self, step: Step) -> str:
         return self.game.action_name(step.state, step.action)
 
@@ -129,12 +175,32 @@ class Sitting:
         """The person's total and mean utility so far."""
         mean = self.score / max(self.num_episodes, 1)
         played = f"{self.num_episodes} episode{'s' * (self.num_episodes != 1)}"
-        return f"Your score: {self.score:+g} in {played}, {mean:+.3f} per episode."
+        score = f"Your score: {self.score:+g} in {played}, {mean:+.3f} per episode"
+        known = self.losses and self.best_value is not None
+        return f"{score}; {self.lost:.3f} lost to mistakes." if known else f"{score}."
 
     def name(self, player: int) -> str:
         if player == CHANCE:
             return "chance"
         return "you" if player == self.person else f"player {player}"
+
+
+def rules_of(game: Game) -> str:
+    """The rules in the words of the game's class, without its counts; "" if it has none."""
+    text = "" if isinstance(getattr(game, "spec", None), str) else inspect.getdoc(type(game)) or ""
+    if text.startswith(f"{type(game).__name__}("):  # a dataclass's own, which tells nothing
+        return ""
+    kept = [part for part in text.split("\n\n") if not re.search(r"[\d,]+ (nodes|infosets)", part)]
+    return "\n\n".join(kept) + "\n" if kept else ""
+
+
+def bracketed(names: Sequence[str]) -> str:
+    """Such as `[f]old or [c]all 1`; nothing where first letters do not tell names apart."""
+    letters = [name[:1].lower() for name in names]
+    if not all(letter.isalpha() for letter in letters) or len(set(letters)) < len(names):
+        return ""
+    *most, last = [f"[{name[0]}]{name[1:]}" for name in names]
+    return f"{', '.join(most)} or {last}" if most else last
 
 
 def _ask(prompt: str) -> str:

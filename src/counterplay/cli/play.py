@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from random import randrange
 from typing import Annotated
 
@@ -24,7 +23,10 @@ def play(
         ),
     ] = None,
     policy: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The opponent: what solve --save wrote.")
+        str | None,
+        typer.Option(
+            metavar="POLICY", help="The opponent: a file that solve --save wrote, or a run."
+        ),
     ] = None,
     algorithm: Annotated[
         str | None,
@@ -37,6 +39,12 @@ def play(
     reveal: Annotated[
         bool,
         typer.Option("--reveal", help="Show its probabilities after each episode."),
+    ] = False,
+    losses: Annotated[
+        bool,
+        typer.Option(
+            "--losses", help="Show what your decisions lost, exactly, after each episode."
+        ),
     ] = False,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Seed of all randomness.", show_default="by the clock")
@@ -60,10 +68,15 @@ def play(
     known = Contestants(rules, iterations)
     name = opponent or algorithm or "cfr_plus"
     other = known.stored(policy) if policy else known.named(name)[0]
-    sitting = Sitting(rules, other, player, randrange(2**32) if seed is None else seed, reveal)
+    luck = randrange(2**32) if seed is None else seed
+    sitting = Sitting(rules, other, player, luck, reveal, losses=losses)
     print(f"You are player {player} of {spec_of(rules)}. ? shows help, q quits.")
     try:
         while episodes is None or sitting.num_episodes < episodes:
             sitting.play_episode(pause=episodes is None)
     except QuitError:
         print(f"\nGood-bye. {sitting.score_line() if sitting.num_episodes else ''}".rstrip())
+    except KeyboardInterrupt:
+        if sitting.num_episodes:
+            print(sitting.score_line())
+        raise

@@ -15,7 +15,8 @@ from counterplay.cli.compare import RunsArgument
 def plot(
     runs: RunsArgument,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="A .png, .svg or .html file.")
+        Path,
+        typer.Option("--output", "-o", metavar="FILE", help="A .png, .svg, .pdf or .html file."),
     ],
     reference: Annotated[
         list[str] | None,
@@ -28,14 +29,22 @@ def plot(
     ] = None,
     title: Annotated[str | None, typer.Option(help="Title.", show_default="the game")] = None,
     log_x: Annotated[bool, typer.Option("--log-x", help="Log scale horizontally too.")] = False,
+    payoffs: Annotated[
+        bool, typer.Option("--payoffs", help="Of one run: the payoffs between its pools instead.")
+    ] = False,
 ) -> None:
-    """Plot the exploitability of runs over time.
+    """Plot exploitability over time, or the payoffs of a population.
 
     Runs that differ only in their seed become one line, their median, with a band around it.
     """
     from counterplay.experiment.plotting import plot as write
+    from counterplay.experiment.plotting import plot_pools
 
     check_outputs(output, None)
+    if payoffs:
+        plot_pools(runs, output, title)
+        print(f"wrote {output}", file=sys.stderr)
+        return
     write(
         runs,
         output,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -23,6 +23,7 @@ class Bar:
         self.start = time.monotonic()
         self.appears = self.start + delay
         self.progress: Progress | None = None
+        self.first = 0, self.start  # what was done, and when, from where the rate is counted
 
     def __enter__(self) -> Bar:
         self.update(0)
@@ -46,10 +47,18 @@ class Bar:
             self.progress.start()
         total = total or self.total
         amount = f"{done:,}/{total:,}" if total else f"{done:,}"
-        rate = done / max(time.monotonic() - self.start, 1e-9)
-        text = f"{amount} {rate:,.0f} {self.unit}/s {note}" if done else ""
+        text = f"{amount} {self.rate(done):,.0f} {self.unit}/s {note}" if done else note
         task = self.progress.task_ids[0]
         self.progress.update(task, completed=min(done, total), total=total or None, text=text)
+
+    def waited_until(self, done: int) -> None:
+        """Count the rate from here on: what was done until now has waited for compilation."""
+        self.first = done, time.monotonic()
+
+    def rate(self, done: int) -> float:
+        """How much is done per second."""
+        before, since = self.first if done > self.first[0] else (0, self.start)
+        return (done - before) / max(time.monotonic() - since, 1e-9)
 
     def print(self, line: str) -> None:
         """Print a line of results, out of the bar's way."""
@@ -83,7 +92,12 @@ def _new_progress(title: str) -> Progress:
 
 def build(game: Game) -> Tree:
     """The tree of a game, with a bar if it takes longer than two seconds."""
-    from counterplay.tree.unrolling import build_tree
+    return build_any(game, "tree")
+
+
+def build_any(game: Game, kind: str = "", runs_on: tuple[str, ...] = ("sequences",)) -> Any:
+    """The arena of a game, of that kind, or of the kind that suits an algorithm."""
+    from counterplay.generated.choosing import build_arena
 
     with Bar("building", "nodes", delay=2.0) as bar:
-        return build_tree(game, progress=bar.update)
+        return build_arena(game, kind, runs_on=runs_on, progress=bar.update)

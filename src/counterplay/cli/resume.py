@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
+from glob import has_magic
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from counterplay.cli.common import JsonOption, print_json
+from counterplay.cli.common import JsonOption, print_json_line
 from counterplay.cli.run import TensorBoardOption, as_json, follow
 from counterplay.errors import ConfigError
 
@@ -17,30 +17,34 @@ if TYPE_CHECKING:
 
 
 def resume(
-    folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
+    folders: Annotated[
+        list[str], typer.Argument(metavar="RUN...", help="Folders of runs, one after another.")
+    ],
     steps: Annotated[
         int | None, typer.Option(min=1, help="Run to this step instead.", show_default=False)
     ] = None,
     tensorboard: TensorBoardOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Go on with a run from its latest checkpoint.
+    """Go on with runs from their latest checkpoints.
 
     The result is the same, bit for bit, as that of a run that was never interrupted.
     """
     from counterplay.cli.progress import build
     from counterplay.experiment import find_runs, open_run
 
-    found = find_runs([folder])
-    if len(found) > 1:
-        raise ConfigError(f"{folder} holds {len(found)} runs; the last one is {found[-1]}")
-    run = open_run(found[0], steps=steps, build=build)
-    if not run.finished:
-        follow(run, tensorboard, json)
-        return
-    if json:
-        print_json(as_json(run.advance()))
-    print(f"{found[0]} is finished, at step {run.step:,}{_more(run)}", file=sys.stderr)
+    for given in folders:
+        found = find_runs([given])
+        if len(found) > 1 and not has_magic(given):
+            raise ConfigError(f"{given} holds {len(found)} runs; to go on with all: {given}/*")
+    for folder in find_runs(folders):
+        run = open_run(folder, steps=steps, build=build)
+        if not run.finished:
+            follow(run, tensorboard, json)
+            continue
+        if json:
+            print_json_line(as_json(run.advance()))
+        print(f"{folder} is finished, at step {run.step:,}{_more(run)}", file=sys.stderr)
 
 
 def _more(run: Run) -> str:

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import json as json_format
+import re
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from counterplay.cli.common import JsonOption, print_json, readable_seconds
+from counterplay.cli.common import (
+    JsonOption,
+    print_json_line,
+    readable_seconds,
+    say_what_networks_see,
+)
 from counterplay.cli.signals import first_signal
 from counterplay.errors import ConfigError
 
 if TYPE_CHECKING:
     from counterplay.experiment import Run, RunResult
+
+MOST_SEEDS = 10_000
 
 TensorBoardOption = Annotated[
     bool, typer.Option("--tensorboard", help="Write TensorBoard events into the run folder too.")
@@ -28,6 +35,10 @@ def run(
     ],
     seed: Annotated[
         int | None, typer.Option(min=0, help="Replaces spec.seed.", show_default=False)
+    ] = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option(help="One run for each, such as 0-4 or 1,5.", show_default=False),
     ] = None,
     steps: Annotated[
         int | None, typer.Option(min=1, help="Replaces spec.max_steps.", show_default=False)
@@ -47,7 +58,8 @@ def run(
 ) -> None:
     """Run an experiment and keep all of it in a folder.
 
-    Ctrl-C writes a checkpoint and ends; `counterplay resume` goes on from there. Twice aborts.
+    Ctrl-C writes a checkpoint and ends; `counterplay resume` goes on from there. Twice aborts. With
+    --json, every record is a line as soon as it is there, and the last line is the result.
     """
     from counterplay.cli.progress import build
     from counterplay.experiment import new_run
@@ -56,22 +68,29 @@ def run(
     if tensorboard:
         tensorboard_writer()  # complains before a folder is made
     overrides = dict(_setting(text) for text in set_ or [])
-    given = {"spec.seed": seed, "spec.max_steps": steps, "name": name}
-    overrides |= {key: value for key, value in given.items() if value is not None}
-    follow(new_run(config, runs=runs, overrides=overrides, build=build), tensorboard, json)
+    if seed is not None and seeds is not None:
+        raise ConfigError("--seed and --seeds exclude each other")
+    for one in [seed] if seeds is None else _seeds(seeds):
+        given = {"spec.seed": one, "spec.max_steps": steps, "name": name}
+        more = {key: value for key, value in given.items() if value is not None}
+        made = new_run(config, runs=runs, overrides=overrides | more, build=build)
+        follow(made, tensorboard, json)
 
 
 def follow(run: Run, tensorboard: bool, json: bool) -> None:
     """Let a run go on to its end, printing records and progress."""
     print(f"running {run.folder}", file=sys.stderr)
+    say_what_networks_see(run.config.algorithm, run.config.game)
     if run.note:
         print(run.note, file=sys.stderr)
     with _Follower(run, table=not json) as follower, first_signal() as stop:
         result = run.advance(
             report=follower.report, tick=follower.tick, stop=stop, tensorboard=tensorboard
         )
+    if ending := getattr(result.memory, "ending", ""):
+        print(ending, file=sys.stderr)
     if json:
-        print_json(as_json(result))
+        print_json_line(as_json(result))
     if result.stopped:
         go_on = f"counterplay resume {result.folder}"
         print(f"interrupted at step {result.step:,}; to go on: {go_on}", file=sys.stderr)
@@ -86,26 +105,32 @@ class _Follower:
         from counterplay.cli.progress import Bar
 
         self.run, self.table, self.columns, self.note = run, table, [""], ""
-        self.first, self.began = run.step, time.monotonic()
         self.bar = Bar("running", "steps", total=run.config.max_steps)
-        self.bar.start -= run.seconds  # so that its rate is that of the whole run
+        self.waited = False  # for compilation, which the first step does
 
     def __enter__(self) -> _Follower:
         self.bar.__enter__()
+        self.bar.update(0, note="compiling" if self.run.config.algorithm.needs else "")
         return self
 
     def __exit__(self, *problem: Any) -> None:
         self.bar.__exit__(*problem)
 
     def tick(self, step: int) -> None:
-        left = self.run.config.max_steps - step
-        seconds = (time.monotonic() - self.began) / max(step - self.first, 1) * left
+        if not self.waited:
+            self.waited = True
+            self.bar.waited_until(step)
+            return
+        seconds = (self.run.config.max_steps - step) / max(self.bar.rate(step), 1e-9)
         self.bar.update(step, note=f"{readable_seconds(seconds)} left{self.note}")
 
     def report(self, record: dict[str, Any]) -> None:
         policies = [key for key in record if key not in ("step", "seconds")]
         self.note = f", exploitability {record[policies[0]]:.2e}"
-        if not self.table or not self._is_shown(record["step"]):
+        if not self.table:
+            print_json_line(record)
+            return
+        if not self._is_shown(record["step"]):
             return
         if self.columns != policies:
             self.columns = policies
@@ -118,6 +143,17 @@ class _Follower:
         number, rest = divmod(step, self.run.config.evaluate_every)
         round_number = str(number).strip("0") in ("1", "2", "5")
         return step == 1 or self.run.finished or (rest == 0 and round_number)
+
+
+def _seeds(text: str) -> list[int]:
+    """The seeds that `0-4`, `1,5` or `0-2,7` name."""
+    found: list[int] = []
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*(\d{1,18})\s*(?:-\s*(\d{1,18})\s*)?", part)
+        if not match or int(match[2] or match[1]) - int(match[1]) not in range(MOST_SEEDS):
+            raise ConfigError(f"--seeds is {text!r}, must be such as 0-4 or 1,5")
+        found += range(int(match[1]), int(match[2] or match[1]) + 1)
+    return list(dict.fromkeys(found))
 
 
 def as_json(result: RunResult) -> dict[str, Any]:

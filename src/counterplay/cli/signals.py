@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 SHOW_CURSOR = "\x1b[?25h"  # progress bars hide it
+CLEAR_LINE = "\r\x1b[K"
+STOPPING = "stopping after this step; again to abort\n"
 GRACE = 1.0  # seconds that compiled code has to return after the second signal
 
 Handler = Callable[[int, object], None]
@@ -32,32 +34,52 @@ def terminate_as_interrupt() -> Iterator[None]:
 
 @contextmanager
 def first_signal() -> Iterator[Callable[[], bool]]:
-    """A function that says whether a signal has come; the second one raises KeyboardInterrupt."""
+    """A function that says whether a signal has come; the second one raises KeyboardInterrupt.
+
+    The first one is acknowledged on stderr as soon as it comes, even if compiled code keeps Python
+    from handling it; the second then ends the process.
+    """
     came = False
+    acknowledge = _Once()
 
     def handle(number: int, frame: object) -> None:
         nonlocal came
         if came:
             raise KeyboardInterrupt
         came = True
+        acknowledge()
 
     if threading.current_thread() is not threading.main_thread():  # only that one gets signals
         yield lambda: False
         return
-    with _handled(handle, signal.SIGINT, signal.SIGTERM), _second_signal_ends():
+    with _handled(handle, signal.SIGINT, signal.SIGTERM), _watched(acknowledge):
         yield lambda: came
 
 
+class _Once:
+    """Says that the signal has come, whoever notices it first."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+    def __call__(self) -> None:
+        if self.lock.acquire(blocking=False):  # and never released
+            os.write(2, f"{CLEAR_LINE if sys.stderr.isatty() else ''}{STOPPING}".encode())
+
+
 @contextmanager
-def _second_signal_ends() -> Iterator[None]:
-    """End the process at the second signal even if compiled code keeps Python from handling it."""
+def _watched(acknowledge: Callable[[], None]) -> Iterator[None]:
+    """Look out for signals from a thread, in case that compiled code keeps Python busy."""
     ours, theirs = socket.socketpair()
     theirs.setblocking(False)
     left = threading.Event()
 
     def watch() -> None:
         with ours:
-            if ours.recv(1) and ours.recv(1) and not left.wait(GRACE):
+            if not ours.recv(1):
+                return
+            acknowledge()
+            if ours.recv(1) and not left.wait(GRACE):
                 if sys.stderr.isatty():
                     os.write(2, SHOW_CURSOR.encode())
                 os._exit(130)

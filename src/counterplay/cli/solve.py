@@ -10,12 +10,15 @@ import typer
 
 from counterplay.cli.common import (
     ExportOption,
+    ForceOption,
     GameArgument,
     JsonOption,
     SeedOption,
     check_outputs,
-    print_json,
+    complete_algorithms,
+    print_json_line,
     readable_bytes,
+    say_what_networks_see,
     write_outputs,
 )
 from counterplay.cli.signals import first_signal
@@ -30,7 +33,11 @@ if TYPE_CHECKING:
 def solve(
     game: GameArgument,
     algorithm: Annotated[
-        str, typer.Option(help="An algorithm, such as cfr_plus or 'dcfr(gamma=3)'.")
+        str,
+        typer.Option(
+            help="An algorithm, such as cfr_plus or 'dcfr(gamma=3)'.",
+            autocompletion=complete_algorithms,
+        ),
     ] = "cfr_plus",
     abstraction: Annotated[
         str | None,
@@ -49,6 +56,7 @@ def solve(
         Path | None, typer.Option(metavar="FILE", help="Write the policy, for evaluate and play.")
     ] = None,
     export: ExportOption = None,
+    force: ForceOption = False,
     threads: Annotated[
         int | None, typer.Option(min=1, help="Threads to use.", show_default="all cores")
     ] = None,
@@ -62,29 +70,33 @@ def solve(
 ) -> None:
     """Solve a game, printing exact exploitability as it falls.
 
-    Ctrl-C ends the run early: the best policy so far is reported and written. Twice aborts.
+    Ctrl-C ends the run early: the best policy so far is reported and written. Twice aborts. With
+    --json, every record is a line as soon as it is there, and the last line is the result.
     """
-    from counterplay.cli.progress import build
+    from counterplay.cli.progress import build_any
     from counterplay.evaluate import judge
     from counterplay.kernels.threads import set_num_threads
     from counterplay.registry import load_abstraction, load_algorithm, load_game, spec_of
-    from counterplay.sampled import SampledGame
 
     method = load_algorithm(algorithm)
     buckets = load_abstraction(abstraction) if abstraction else None
     rules = load_game(game)
-    check_outputs(save, export)
+    check_outputs(save, export, force)
     set_num_threads(threads)
     if sampled and buckets:
         raise ConfigError("--abstraction needs a tree, which --sampled never builds")
-    arena: Any = SampledGame(rules) if sampled else build(rules)
+    say_what_networks_see(method, rules)
+    kind = "rules" if sampled else "tree" if buckets else ""
+    arena = build_any(rules, kind, method.runs_on)
     runner = method if buckets is None else _abstracted(arena, buckets, method)
     result = _run(arena, runner, table=not json, iterations=iterations, seed=seed, target=target)
     policy = result.best_policy if result.stopped else result.policy
     judgement = None if sampled else judge(arena, policy)
     if json:
         facts = _as_json(arena, method, result, judgement)
-        print_json(facts | ({"abstraction": spec_of(buckets)} if buckets else {}))
+        print_json_line(facts | ({"abstraction": spec_of(buckets)} if buckets else {}))
+    if ending := getattr(result.memory, "ending", ""):
+        print(ending, file=sys.stderr)
     print(_summary(result, judgement), file=sys.stderr)
     write_outputs(policy, save, export)
     if result.stopped:
@@ -111,12 +123,16 @@ def _run(arena: Any, method: Any, table: bool, iterations: int, **options: Any) 
 
     def tick(now: int) -> None:
         nonlocal done
+        if not done:
+            bar.waited_until(now)
         done = now
         bar.update(done, note=note)
 
     def report(record: Record) -> None:
         nonlocal note
         note = f"exploitability {record.exploitability:.2e}" if record.exact else ""
+        if not table:
+            print_json_line(_row(record))
         if table and record.iteration == 1:
             columns = ["exploitability"] if record.exact else record.measured
             bar.print("  ".join(["iteration", *columns]))
@@ -125,6 +141,7 @@ def _run(arena: Any, method: Any, table: bool, iterations: int, **options: Any) 
         bar.update(done, note=note)
 
     with bar, first_signal() as stop:
+        bar.update(0, note="compiling" if method.needs else "")
         result = run(
             arena, method, iterations=iterations, tick=tick, report=report, stop=stop, **options
         )
@@ -173,7 +190,6 @@ def _as_json(
         "algorithm": spec_of(method),
         "iterations": result.iterations,
         "seconds": result.seconds,
-        "records": [_row(record) for record in result.records],
         "stopped": result.stopped,
     }
     if judgement is None:

@@ -9,8 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from counterplay.errors import ConfigError, GameError
-from counterplay.game import CHANCE, ObservedGame
+from counterplay.errors import ConfigError
+from counterplay.game import CHANCE, State
+from counterplay.observing import observations
 from counterplay.tree import Ints, Tree, once_per_tree, row_lengths
 from counterplay.tree.replaying import states
 
@@ -178,10 +179,8 @@ def _views(tree: Tree, decisions: Ints) -> tuple[Ints, Any]:
     except ConfigError as error:
         problem = "networks need observations, and so the rules of the game"
         raise ConfigError(f"{problem}; {tree.spec} comes without rules") from error
-    if not isinstance(game, ObservedGame):
-        raise GameError(f"{tree.spec} has no observation(state, player), which networks need")
     seen: dict[tuple[int, str], int] = {}
-    rows: list[Any] = []
+    first: list[State] = []  # one of each thing to see
     view = np.zeros((tree.num_players, decisions.size), np.int32)
     number = 0
     for node, state in enumerate(states(tree)):
@@ -189,12 +188,11 @@ def _views(tree: Tree, decisions: Ints) -> tuple[Ints, Any]:
             continue
         for player in range(tree.num_players):
             key = player, game.infoset_key(state, player)
-            if key not in seen:
-                seen[key] = len(rows)
-                rows.append(game.observation(state, player))
+            if seen.setdefault(key, len(first)) == len(first):
+                first.append(state)
             view[player, number] = seen[key]
         number += 1
-    return view, np.array(rows, np.float32)
+    return view, observations(game, list(seen), first)
 
 
 def _sequences(tree: Tree) -> Ints:

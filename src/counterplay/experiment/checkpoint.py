@@ -130,7 +130,7 @@ def load_checkpoint(folder: Path, config: Config, game: str) -> Checkpoint | Non
 
 def remove_leftovers(folder: Path) -> None:
     """Remove what a process that was killed while writing has left behind."""
-    for pattern in (NEXT, SPARE, f".{NEXT}.*", ".config.json.*", ".env.json.*"):
+    for pattern in (NEXT, SPARE, f".{NEXT}.*", ".*.json.*"):
         for path in folder.glob(pattern):
             with contextlib.suppress(OSError):
                 path.unlink()
@@ -168,7 +168,7 @@ def _check_leaves(config: Config, leaves: Leaves, step: int) -> None:
         raise DamageError("not only numbers and strings")
     if not all(isinstance(path, str) for path in leaves.on_device):
         raise DamageError("on_device is no list of names")
-    if leaves.on_device and not type(config.algorithm).__module__.startswith("counterplay.deep."):
+    if leaves.on_device and not config.algorithm.needs:
         raise DamageError(f"{config.algorithm_name} has nothing on a device")
     if leaves.scalars.get("iteration", step) != step:
         raise DamageError(f"step is {step}, but iteration {leaves.scalars['iteration']}")

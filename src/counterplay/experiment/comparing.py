@@ -65,11 +65,11 @@ def _row(group: Group, at: int | None) -> Row:
             if all("current" in record for record in last)
             else None
         ),
-        steps_per_second=Interval.of(map(_speed, histories)),
+        steps_per_second=Interval.of(map(speed, histories)),
     )
 
 
-def _speed(history: list[Record]) -> float:
+def speed(history: list[Record]) -> float:
     """Steps per second after the first record, which has waited for compilation."""
     first, last = history[0], history[-1]
     if first is last:

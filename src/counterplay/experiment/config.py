@@ -70,7 +70,7 @@ class Outline(Section):
     name: str = Field(pattern=f"^{NAME}$")
     algorithm: str
     game: GameSection
-    arena: Literal["tree", "rules"] = "tree"  # rules: never unrolled, for algorithms that sample
+    arena: Literal["tree", "rules", "generated"] = "tree"  # the last two: never unrolled
     networks: dict[str, Any] = {}
     spec: dict[str, Any] = {}
     device: Literal["cpu", "gpu", "tpu"] = "cpu"

@@ -58,12 +58,12 @@ class Picture:
     frame: tuple[float, float]  # top and bottom of the axes, likewise
 
     def render(self, kind: str) -> bytes:
-        """The figure as a PNG or SVG file."""
+        """The figure as a PNG, SVG or PDF file."""
         from matplotlib import rc_context
 
         file = io.BytesIO()
         with rc_context(STYLE):
-            metadata: Any = {"Date": None} if kind == "svg" else None
+            metadata: Any = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
             self.figure.savefig(file, format=kind, dpi=160, metadata=metadata)
         return file.getvalue()
 

@@ -1,4 +1,4 @@
-"""Plots of exploitability: PNG, SVG, or an HTML page that needs nothing else."""
+"""Plots of exploitability: PNG, SVG, PDF, or an HTML page that needs nothing else."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from counterplay.errors import ConfigError
 from counterplay.experiment.drawing import Line, draw
 from counterplay.experiment.folder import find_runs
 from counterplay.experiment.page import page
+from counterplay.experiment.population import plot_payoffs
 from counterplay.experiment.references import load_references
 from counterplay.experiment.series import Group, load_groups
 from counterplay.files import write_file, write_text
 
-FORMATS = (".png", ".svg", ".html")
+FORMATS = (".png", ".svg", ".pdf", ".html")
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5195", "#8c564b")
 BLACK = "#111111"
 
@@ -35,7 +36,7 @@ def plot(
     Runs that differ only in their seed are one line, their median, in a band from least to largest.
 
     Args:
-        output: a file that ends in .png, .svg or .html.
+        output: a file that ends in .png, .svg, .pdf or .html.
         references: files of reference curves, or `FILE:name` for one of them.
         x: `step` or `seconds`.
         policies: which to draw; by default all that the runs have evaluated.
@@ -45,8 +46,7 @@ def plot(
         raise ConfigError(f"cannot plot to {output}; the name must end in {', '.join(FORMATS)}")
     if x not in ("step", "seconds"):
         raise ConfigError(f"x is {x!r}, must be step or seconds")
-    if find_spec("matplotlib") is None:
-        raise ConfigError("plots need the package matplotlib: pip install 'counterplay[plot]'")
+    _check_matplotlib()
     groups = load_groups(find_runs(paths))
     lines = _lines(groups, _shown(groups, policies), references)
     picture = draw(lines, x, _title(groups) if title is None else title, log_x)
@@ -55,9 +55,24 @@ def plot(
     elif output.suffix == ".svg":
         write_text(output, picture.render("svg").decode())
     else:
-        png = picture.render("png")
-        write_file(output, lambda file: file.write(png))
+        content = picture.render(output.suffix[1:])
+        write_file(output, lambda file: file.write(content))
     return output
+
+
+def plot_pools(paths: Iterable[str | Path], output: str | Path, title: str | None = None) -> Path:
+    """Draw the payoffs between the pools of one run, and how its iterations mixed them."""
+    runs = find_runs(paths)
+    if len(runs) != 1:
+        raise ConfigError(f"payoffs are those of one run, not of {len(runs)}; name its folder")
+    _check_matplotlib()
+    groups = load_groups(runs)
+    return plot_payoffs(runs[0], output, _title(groups) if title is None else title)
+
+
+def _check_matplotlib() -> None:
+    if find_spec("matplotlib") is None:
+        raise ConfigError("plots need the package matplotlib: pip install 'counterplay[plot]'")
 
 
 def _shown(groups: Sequence[Group], policies: Sequence[str]) -> list[str]:

@@ -29,10 +29,12 @@ from counterplay.experiment.checkpoint import (
 )
 from counterplay.experiment.config import Config, load_config
 from counterplay.experiment.folder import Metrics, Record, load_metrics
+from counterplay.experiment.population import write_population
+from counterplay.experiment.process import CHECKPOINT, STOP, Pulse, noted, withdraw
 from counterplay.game import Game
+from counterplay.generated.choosing import build_arena
 from counterplay.memory import ailment, layout, misfit
 from counterplay.policy import Policy
-from counterplay.sampled import SampledGame
 from counterplay.solving import Course
 from counterplay.tree import Tree
 from counterplay.tree.unrolling import build_tree
@@ -51,7 +53,7 @@ class RunResult:
     step: int
     seconds: float  # spent in the algorithm
     records: tuple[Record, ...] = field(repr=False)
-    policies: dict[str, Policy] = field(repr=False)
+    policies: Mapping[str, Policy] = field(repr=False)
     memory: Any = field(repr=False)
     stopped: bool = False  # by `stop`, before the end
 
@@ -71,6 +73,7 @@ class Run:
 
     def __post_init__(self) -> None:
         self.recorded = self.at.recorded
+        self.least, self.judged = math.inf, 0  # of so many records
         self.layout = layout(self.course.memory)
 
     @property
@@ -82,6 +85,17 @@ class Run:
     def seconds(self) -> float:
         """Spent in the algorithm."""
         return self.course.seconds
+
+    @property
+    def best(self) -> float | None:
+        """The least exploitability so far, of the policy with the guarantee."""
+        if not self.records or self.config.arena == "rules":
+            return None
+        name = files.policy_names(self.records[:1])[0]
+        while self.judged < len(self.records):
+            self.least = min(self.least, self.records[self.judged][name])
+            self.judged += 1
+        return self.least
 
     @property
     def finished(self) -> bool:
@@ -111,6 +125,7 @@ class Run:
         with (
             contextlib.closing(writer) if writer else contextlib.nullcontext(),
             Metrics(self.folder, self.at.metrics_bytes, self.at.metrics_sha256) as metrics,
+            noted(pulse := Pulse(self.folder), self),
             on_device(self.config),
         ):
             self._prepare()
@@ -121,8 +136,12 @@ class Run:
                 if report:
                     report(record)
 
-            stopped = self._loop(metrics, note, tick or (lambda step: None), stop)
-            return self._result(stopped)
+            stopped = self._loop(metrics, pulse, note, tick or (lambda step: None), stop)
+            write_population(self.folder, self.course.arena, self.course.memory)
+            result = self._result(stopped)
+            self._beat(pulse, force=True)
+            pulse.end("stopped" if stopped else "finished", self.step)
+            return result
 
     def _prepare(self) -> None:
         """Bring the folder in order, now that it is this process's alone."""
@@ -136,18 +155,20 @@ class Run:
     def _loop(
         self,
         metrics: Metrics,
+        pulse: Pulse,
         report: Callable[[Record], None],
         tick: Callable[[int], None],
         stop: Callable[[], bool] | None,
     ) -> bool:
-        """Step, evaluate and checkpoint; whether `stop` ended it."""
+        """Step, evaluate and checkpoint; whether `stop`, or a request to stop, ended it."""
         saved, asked = time.monotonic(), False
         every = self.config.checkpoint_every
 
         def pause() -> bool:
             nonlocal asked
-            asked = asked or (stop is not None and stop())
-            return asked or time.monotonic() - saved > PATIENCE
+            self._beat(pulse)
+            asked = asked or pulse.asked(STOP) or (stop is not None and stop())
+            return asked or pulse.asked(CHECKPOINT) or time.monotonic() - saved > PATIENCE
 
         while not self.finished:
             # the next evaluation may be due already: a signal came before it
@@ -161,7 +182,11 @@ class Run:
             if self.step % every == 0 or self.step == self._end() or paused:
                 self._checkpoint(metrics)
                 saved = time.monotonic()
+                withdraw(self.folder, CHECKPOINT)
         return False
+
+    def _beat(self, pulse: Pulse, force: bool = False) -> None:
+        pulse.beat(self.step, self.seconds, self.best, force)
 
     def _end(self) -> int:
         """The last step: `max_steps`, or this one if the algorithm says that it has finished."""
@@ -296,9 +321,22 @@ def resume(folder: str | Path, *, steps: int | None = None, **options: Any) -> R
     return open_run(folder, steps=steps).advance(**options)
 
 
+def load_run(folder: str | Path, *, build: Build = build_tree) -> RunResult:
+    """What a run has learnt by its latest checkpoint: its policies, records and config.
+
+    The run itself is not touched; it may still be going on.
+    """
+    found = open_run(folder, build=build)
+    if not found.last_checkpoint:
+        raise RunError(f"{found.folder} has no checkpoint yet")
+    with on_device(found.config):
+        return found._result(stopped=False)
+
+
 def _arena(config: Config, build: Build) -> Any:
-    """What the algorithm plays on: the tree, or the rules where the config says so."""
-    arena = SampledGame(config.game) if config.arena == "rules" else build(config.game)
+    """What the algorithm plays on: the tree, or what else the config says."""
+    tree = config.arena == "tree"
+    arena = build(config.game) if tree else build_arena(config.game, config.arena)
     check_runs_on(config.algorithm, arena)
     return arena
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from counterplay.arena import Floats
 from counterplay.errors import RunError
-from counterplay.experiment.folder import CONFIG, Record, load_metrics, policy_names
-from counterplay.tree import Floats
+from counterplay.experiment.declared import declared_fields
+from counterplay.experiment.folder import CONFIG, Record, find_runs, load_metrics, policy_names
+from counterplay.registry import ALGORITHMS, GAMES
 
 NOT_THE_METHOD = ("seed", "max_steps", "evaluate_every", "checkpoint_every")
 
@@ -87,7 +90,12 @@ class Group:
         tables = [{r["step"]: r for r in run.records if policy in r} for run in self.runs]
         steps = sorted(set.intersection(*(set(table) for table in tables)))
         values = np.array([[table[step][policy] for step in steps] for table in tables])
-        seconds = np.array([[table[step]["seconds"] for step in steps] for table in tables])
+        seconds = np.array(
+            [
+                [_after_compiling(run, table[step]) for step in steps]
+                for run, table in zip(self.runs, tables, strict=True)
+            ]
+        )
         return Curve(
             self.label,
             policy,
@@ -100,32 +108,104 @@ class Group:
         )
 
 
+def _after_compiling(run: RecordedRun, record: Record) -> float:
+    """Seconds since the first record, which has waited for compilation; a step counts as one."""
+    first, last = run.records[0], run.records[-1]
+    if last["step"] == first["step"]:
+        return float(record["seconds"])
+    one = (last["seconds"] - first["seconds"]) / (last["step"] - first["step"]) * first["step"]
+    return float(record["seconds"] - first["seconds"] + min(one, first["seconds"]))
+
+
 def load_groups(folders: Sequence[Path]) -> list[Group]:
     """The runs of these folders that have records, by name and, where needed, by what differs."""
     runs = [RecordedRun(f, _config(f), records) for f in folders if (records := load_metrics(f))]
     if not runs:
         raise RunError(f"no records yet in {', '.join(map(str, folders))}")
+    return grouped(runs)
+
+
+def grouped(runs: Iterable[RecordedRun]) -> list[Group]:
+    """Runs by name and, where needed, by what differs but for the seed."""
     by_name: dict[str, list[RecordedRun]] = {}
     for run in runs:
         by_name.setdefault(str(run.config.get("name", run.folder.name)), []).append(run)
-    return [group for name, named in by_name.items() for group in _split(name, named)]
+    games = {_game(run) for run in runs}
+    return [
+        group for name, named in by_name.items() for group in _split(name, named, len(games) > 1)
+    ]
 
 
-def _split(name: str, runs: list[RecordedRun]) -> list[Group]:
-    """One group per method; what differs between them is in the label."""
+def _game(run: RecordedRun) -> str:
+    """The game as a person writes it, without parameters at their defaults."""
+    name, given = str(run.method["game"]), run.config.get("game", {}).get("params", {})
+    known = _defaults(GAMES, name)
+    shown = [f"{key}={_text(given, key)}" for key in given if given[key] != known.get(key)]
+    return f"{name}({','.join(shown)})" if shown else name
+
+
+def _defaults(registry: dict[str, str], name: Any) -> dict[str, Any]:
+    """The defaults of a game's or an algorithm's parameters; nothing if it is not known here."""
+    where = registry.get(str(name))
+    found = declared_fields(where) if where else ()
+    return {field.name: field.default for field in found if not field.required}
+
+
+def metrics_table(paths: str | Path | Iterable[str | Path]) -> dict[str, list[Any]]:
+    """The records of runs as columns: run, name, algorithm, game, seed, step, seconds, policies.
+
+    `pandas.DataFrame(metrics_table("runs"))` and its kin take them as they are. A policy that a run
+    does not have is NaN there.
+    """
+    given = [paths] if isinstance(paths, (str, Path)) else list(paths)
+    rows: list[dict[str, Any]] = []
+    for folder in find_runs(given):
+        run = RecordedRun(folder, _config(folder), load_metrics(folder))
+        facts = {
+            "run": str(folder),
+            "name": str(run.config.get("name", folder.name)),
+            "algorithm": run.method["algorithm"],
+            "game": run.method["game"],
+            "seed": run.seed,
+        }
+        rows += [facts | record for record in run.records]
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name, math.nan) for row in rows] for name in names}
+
+
+def _split(name: str, runs: list[RecordedRun], games_differ: bool) -> list[Group]:
+    """One group per method; what differs between them is in the label, defaults left out."""
     methods: dict[str, list[RecordedRun]] = {}
     for run in runs:
         methods.setdefault(json.dumps(run.method, sort_keys=True), []).append(run)
-    if len(methods) == 1:
-        return [Group(name, runs)]
-    firsts = [same[0].method for same in methods.values()]
-    keys = dict.fromkeys(key for method in firsts for key in method)
-    differing = [key for key in keys if len({_text(m, key) for m in firsts}) > 1]
-    return [Group(_label(name, same[0].method, differing), same) for same in methods.values()]
+    firsts = [same[0] for same in methods.values()]
+    keys = dict.fromkeys(key for run in firsts for key in run.method)
+    differing = [key for key in keys if len({_text(r.method, key) for r in firsts}) > 1]
+    labels = [_label(name, run, differing, games_differ) for run in firsts]
+    if len(set(labels)) < len(labels):  # a default that differs between versions
+        labels = [_label(name, run, differing, games_differ, full=True) for run in firsts]
+    return [Group(label, same) for label, same in zip(labels, methods.values(), strict=True)]
 
 
-def _label(name: str, method: Mapping[str, Any], keys: Iterable[str]) -> str:
-    return f"{name} ({', '.join(f'{key}={_text(method, key)}' for key in keys if key in method)})"
+def _label(
+    name: str, run: RecordedRun, keys: Iterable[str], games_differ: bool, full: bool = False
+) -> str:
+    """The name, with the game, the algorithm and the settings that tell groups apart."""
+    method, parts = run.method, []
+    in_game = {"game", *run.config.get("game", {}).get("params", {})}
+    keys = list(keys)
+    if games_differ and _game(run) not in name:
+        parts.append(_game(run))
+    if "algorithm" in keys:
+        parts.append(str(method["algorithm"]))
+    known = {} if full else _defaults(ALGORITHMS, method["algorithm"])
+    for key in keys:
+        if key == "algorithm" or key not in method or (games_differ and key in in_game):
+            continue
+        if "algorithm" in keys and method[key] == known.get(key, method):
+            continue
+        parts.append(f"{key}={_text(method, key)}")
+    return f"{name} ({', '.join(parts)})" if parts else name
 
 
 def _text(method: Mapping[str, Any], key: str) -> str:

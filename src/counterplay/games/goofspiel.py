@@ -11,7 +11,6 @@ from counterplay.errors import ConfigError
 from counterplay.game import CHANCE, TERMINAL
 
 NOBODY = -1  # wins a tied round
-
 ORDERS = ("random", "ascending", "descending")
 RETURNS = ("win_loss", "point_difference", "total_points")
 
@@ -78,10 +77,9 @@ class Goofspiel:
         return State(self.order[:1], (), (), hands, (), (0,) * self.players)
 
     def player(self, state: State) -> int:
-        num_complete = len(state.bids)
-        if num_complete < len(state.prizes):
+        if len(state.bids) < len(state.prizes):
             return len(state.pending)
-        return TERMINAL if num_complete == self.num_cards else CHANCE
+        return TERMINAL if len(state.bids) == self.num_cards else CHANCE
 
     def actions(self, state: State) -> tuple[int, ...]:
         return state.hands[len(state.pending)]
@@ -116,8 +114,7 @@ class Goofspiel:
         if self.returns_type == "point_difference":
             mean = sum(points) / self.players
             return [total - mean for total in points]
-        best = max(points)
-        ahead = points.count(best)
+        ahead = points.count(best := max(points))
         if ahead == self.players:
             return [0.0] * self.players
         win, loss = 1.0 / ahead, -1.0 / (self.players - ahead)
@@ -161,6 +158,16 @@ class Goofspiel:
         winners = _one_hots(state.winners, num_cards, self.players)
         own_bids = _one_hots([bid[player] for bid in state.bids], num_cards, num_cards)
         return points + hand + winners + prizes + own_bids
+
+    def describe(self, state: State, player: int) -> str:
+        prize = f"The prize is {state.prizes[-1] + 1}" if state.prizes else "No prize is shown yet"
+        points = ", ".join(map(str, state.points))
+        return f"{prize}. You hold {_numbers(state.hands[player])}; points by player: {points}."
+
+    def grid(self, infoset_key: str) -> tuple[str, str, str]:
+        """One table: a row per what has happened, a column per prize to bid for."""
+        rounds, _, prize = infoset_key.rpartition(" ")
+        return "", rounds.partition(" ")[2], prize.rstrip(":")
 
 
 def _award(

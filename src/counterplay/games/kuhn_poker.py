@@ -10,6 +10,7 @@ from counterplay.game import CHANCE, TERMINAL
 
 PASS, BET = 0, 1
 MOST_CARDS = 1_000
+NAMES = (*map(str, range(2, 10)), "Ten", "Jack", "Queen", "King", "Ace")  # in sentences
 
 
 class State(NamedTuple):
@@ -103,3 +104,29 @@ class KuhnPoker:
         for turn, bet in enumerate(state.bets):
             values[self.players + self.deck_size + 2 * turn + bet] = 1.0
         return values
+
+    def describe(self, state: State, player: int) -> str:
+        if player >= len(state.cards):
+            return "The cards are being dealt."
+        seen = f"You hold the {self.card_name(state.cards[player])}."
+        did, paid = [], self.players
+        for turn, bet in enumerate(state.bets):
+            seat, facing = turn % self.players, BET in state.bets[:turn]
+            who, paid = "you" if seat == player else f"player {seat}", paid + bet
+            did.append(f"{who} {(('checked', 'bet 1'), ('folded', 'called'))[facing][bet]}")
+        story = ", ".join(did) or "nobody has acted yet"
+        return f"{seen} {story[0].upper()}{story[1:]}; the pot is {paid}."
+
+    def choices(self, state: State) -> tuple[str, str]:
+        return ("fold", "call 1") if BET in state.bets else ("check", "bet 1")
+
+    def card_name(self, card: int) -> str:
+        """Jack, Queen, King (and Ace) in the smallest decks; numbers where names run out."""
+        if self.deck_size > len(NAMES):
+            return str(card)
+        return NAMES[card + (9 if self.deck_size <= 4 else 13 - self.deck_size)]
+
+    def grid(self, infoset_key: str) -> tuple[str, str, str]:
+        """A table per betting, a row per card."""
+        card = infoset_key.rstrip("pb")
+        return infoset_key[len(card) :], card, ""

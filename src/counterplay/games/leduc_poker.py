@@ -161,3 +161,38 @@ class LeducPoker:
                 if letter != "f":
                     bets[start + 2 * turn + (letter == "r")] = 1.0
         return [float(p == player) for p in range(self.players)] + own + public + bets
+
+    def describe(self, state: State, player: int) -> str:
+        if player >= len(state.cards):
+            return "The cards are being dealt."
+        seen = f"You hold {self.card_names[state.cards[player]]}"
+        if len(state.cards) > self.players:
+            seen += f"; the public card is {self.card_names[state.cards[-1]]}"
+        return f"{seen}. {self.story(state.record, player)}The pot is {sum(state.paid)}."
+
+    def story(self, record: str, player: int) -> str:
+        """The betting of the running round, who did what, as the player would tell it."""
+        turns, told = list(range(self.players)), list[str]()
+        for betting in record.replace(":", "|").split("|")[::2]:  # without the public card
+            turns, told = sorted(turns), []
+            for place, letter in enumerate(betting):
+                seat = turns.pop(0)
+                turns += [seat] * (letter != "f")
+                calls = "called" if "r" in betting[:place] else "checked"
+                did = {"f": "folded", "c": calls, "r": "raised"}[letter]
+                told.append(f"{'you' if seat == player else f'player {seat}'} {did}")
+        text = ", ".join(told)
+        return f"{text[0].upper()}{text[1:]}. " if text else ""
+
+    def choices(self, state: State) -> list[str]:
+        owing = max(state.paid) - state.paid[state.to_act]
+        size = RAISE_SIZES[len(state.cards) > self.players]
+        words = ("fold", f"call {owing}" if owing else "check", f"raise {size}")
+        return [words[action] for action in self.actions(state)]
+
+    def grid(self, infoset_key: str) -> tuple[str, str, str]:
+        """A table per betting, a row per own card, a column per public card."""
+        own, _, record = infoset_key.partition(":")
+        first, _, rest = record.partition("|")
+        public, _, second = rest.partition(":")
+        return f"{first}|{second}" if rest else first, own, public

@@ -111,3 +111,25 @@ class LiarsDice:
         for bid in state.bids:
             values[2 + self.numdice * self.dice_sides + bid] = 1.0
         return values
+
+    def describe(self, state: State, player: int) -> str:
+        if len(state.dice) < self.total_dice:
+            return "The dice are being rolled."
+        own = state.dice[player * self.numdice :][: self.numdice]
+        seen = f"You rolled {', '.join(map(str, own))}; {self.dice_sides} is wild."
+        if not state.bids:
+            return f"{seen} Nobody has bid yet."
+        who = "You" if (len(state.bids) - 1) % 2 == player else "The other player"
+        return f"{seen} {who} bid {self.spoken(state.bids[-1])}."
+
+    def choices(self, state: State) -> list[str]:
+        return [self.spoken(bid) for bid in self.actions(state)]
+
+    def spoken(self, bid: int) -> str:
+        """A bid in words, such as "2 x 5"."""
+        return self.bid_names[bid].replace("-", " x ")
+
+    def grid(self, infoset_key: str) -> tuple[str, str, str]:
+        """A table per bids before the last, a row per own dice, a column per last bid."""
+        own, *bids = infoset_key.split(" ")
+        return " ".join(bids[:-1]), own, bids[-1] if bids else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,12 @@ from typing import Any
 from counterplay.errors import ConfigError, GameError, RunError
 from counterplay.files import write_text
 from counterplay.game import Game
+from counterplay.games.matrix_game import MatrixGame
 from counterplay.interop.explicit import ExplicitGame, StrategicGame
 from counterplay.interop.gambit import read_efg, read_nfg, write_efg, write_nfg
 from counterplay.interop.json_game import read_json, write_json
 from counterplay.interop.writing_out import explicit_game, strategic_form
+from counterplay.matrix.reading import read_normal_form
 
 READERS: dict[str, Callable[[str, str], ExplicitGame | StrategicGame]] = {
     ".efg": read_efg,
@@ -21,8 +24,8 @@ READERS: dict[str, Callable[[str, str], ExplicitGame | StrategicGame]] = {
 }
 
 
-def load(path: str, **parameters: Any) -> ExplicitGame | StrategicGame:
-    """The game in an `.efg`, `.nfg` or `.json` file."""
+def load(path: str, **parameters: Any) -> Game:
+    """The game in an `.efg`, `.nfg` or `.json` file, or the table of one in `.json` or `.csv`."""
     if parameters:
         raise ConfigError(f"{path} is a file: it has no parameter {next(iter(parameters))!r}")
     try:
@@ -31,7 +34,20 @@ def load(path: str, **parameters: Any) -> ExplicitGame | StrategicGame:
         raise RunError(f"there is no file {path}") from error
     except (OSError, ValueError) as error:
         raise RunError(f"cannot read {path}: {error}") from error
-    return READERS[Path(path).suffix](_decode(raw, path), path)
+    text = _decode(raw, path)
+    if path.endswith(".csv") or (path.endswith(".json") and _is_table(text)):
+        form = read_normal_form(path)
+        return MatrixGame(tuple(form.utility.tolist()), form.action_names)
+    return READERS[Path(path).suffix](text, path)
+
+
+def _is_table(text: str) -> bool:
+    """Whether a .json file holds payoffs, as `counterplay matrix` reads them."""
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(content, list) or (isinstance(content, dict) and "payoffs" in content)
 
 
 def _decode(raw: bytes, path: str) -> str:

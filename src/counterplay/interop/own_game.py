@@ -17,6 +17,8 @@ from counterplay.registry import OWN_GAMES, make, parse
 def load(spec: str, **parameters: Any) -> Game:
     """The game of `path/to/file.py:Class` or `package.module:Class`. This runs the file's code."""
     head, bracket, inside = spec.partition("(")
+    if spec.endswith(".py"):
+        raise ConfigError(f"{spec} is a file of games; name one of its classes: {spec}:Class")
     place, _, name = head.strip().rpartition(":")
     module = _module(place)
     found = getattr(module, name, None)

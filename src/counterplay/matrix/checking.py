@@ -32,7 +32,7 @@ class Deviation:
     recommended: int | None = None  # of what was recommended; None: of everything
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Equilibrium:
     """A Nash equilibrium, with what it yields and what the best deviation from it gains."""
 
@@ -40,14 +40,36 @@ class Equilibrium:
     values: Floats  # [P]
     gain: float
 
+    def __repr__(self) -> str:
+        plays = " / ".join(" ".join(f"{p:.4g}" for p in mixture) for mixture in self.profile)
+        return f"Equilibrium({plays}, values {_numbers(self.values)})"
 
-@dataclass(frozen=True)
+    def _repr_html_(self) -> str:
+        from counterplay.showing.html import equilibrium_html
+
+        return equilibrium_html(self)
+
+
+@dataclass(frozen=True, repr=False)
 class CorrelatedEquilibrium:
     """A correlated or coarse correlated equilibrium: a distribution over joint actions."""
 
     joint: Floats  # [A_0, ..., A_{P-1}]
     values: Floats  # [P]
     gain: float
+
+    def __repr__(self) -> str:
+        size = " x ".join(map(str, self.joint.shape))
+        return f"CorrelatedEquilibrium({size} joint actions, values {_numbers(self.values)})"
+
+    def _repr_html_(self) -> str:
+        from counterplay.showing.html import equilibrium_html
+
+        return equilibrium_html(self)
+
+
+def _numbers(values: Floats) -> str:
+    return ", ".join(f"{value:.6g}" for value in values)
 
 
 def nash_deviation(form: NormalForm, profile: Sequence[Any]) -> Deviation:

@@ -1,4 +1,4 @@
-"""Correlated and coarse correlated equilibria, by linear programming and by maximum entropy."""
+"""Correlated and coarse correlated equilibria: by linear programming, or the most random ones."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from counterplay.errors import ConfigError
-from counterplay.matrix.checking import CorrelatedEquilibrium, verified_joint
+from counterplay.errors import ConfigError, RunError
+from counterplay.matrix.checking import NOTHING, CorrelatedEquilibrium, verified_joint
+from counterplay.matrix.gini import largest_gini
 from counterplay.matrix.linear import solve_lp
 from counterplay.matrix.normal_form import NormalForm
 from counterplay.tree import Floats
 
-WELFARE, ENTROPY = "welfare", "entropy"
+WELFARE, ENTROPY, GINI = "welfare", "entropy", "gini"
 MOST_ENTRIES = 5_000_000  # of the constraints
 ROUNDS = 3  # of the dual of the most random equilibrium
 
 
 def correlated_equilibrium(
-    form: NormalForm, objective: str | int = WELFARE
+    form: NormalForm, objective: str | int = WELFARE, copies: Floats | None = None
 ) -> CorrelatedEquilibrium:
     """The best correlated equilibrium (Aumann, 1974) for an objective.
 
@@ -28,13 +29,14 @@ def correlated_equilibrium(
 
     Args:
         objective: "welfare", the sum of all utilities; a player, whose value is maximised; or
-            "entropy", the most random equilibrium, which is unique.
+            "entropy" or "gini", the most random equilibrium by that measure, which is unique.
+        copies: for "gini", how many equal joint actions each one stands for (Marris et al., 2021).
     """
-    return _optimum(form, objective, coarse=False)
+    return _optimum(form, objective, copies, coarse=False)
 
 
 def coarse_correlated_equilibrium(
-    form: NormalForm, objective: str | int = WELFARE
+    form: NormalForm, objective: str | int = WELFARE, copies: Floats | None = None
 ) -> CorrelatedEquilibrium:
     """The best coarse correlated equilibrium (Moulin and Vial, 1978) for the same objectives.
 
@@ -42,10 +44,12 @@ def coarse_correlated_equilibrium(
 
         for all i, b:   sum over a of   q(a) * (u_i(b, a_-i) - u_i(a))   <= 0
     """
-    return _optimum(form, objective, coarse=True)
+    return _optimum(form, objective, copies, coarse=True)
 
 
-def _optimum(form: NormalForm, objective: str | int, coarse: bool) -> CorrelatedEquilibrium:
+def _optimum(
+    form: NormalForm, objective: str | int, copies: Floats | None, coarse: bool
+) -> CorrelatedEquilibrium:
     name = "coarse_correlated_equilibrium" if coarse else "correlated_equilibrium"
     weight = _weight(form, objective)
     entries = form.num_joint * sum(n if coarse else n - 1 for n in form.shape)
@@ -54,7 +58,11 @@ def _optimum(form: NormalForm, objective: str | int, coarse: bool) -> Correlated
             f"{name} would have {entries:,} entries in its constraints, at most {MOST_ENTRIES:,} "
             "are taken; learners find approximate ones of larger games"
         )
-    gains, size = _balanced((_coarse_gains if coarse else _gains)(form))
+    gains = (_coarse_gains if coarse else _gains)(form)
+    if objective == GINI:
+        many = np.ones(form.num_joint) if copies is None else np.asarray(copies, float).ravel()
+        return verified_joint(form, largest_gini(gains, many), coarse, name)
+    gains, size = _balanced(gains)
     if weight is None:
         joint = _most_random(gains, size, name)
     else:
@@ -62,18 +70,22 @@ def _optimum(form: NormalForm, objective: str | int, coarse: bool) -> Correlated
         goal = -weight.ravel() * size
         equal = (size[None, :] / size.max(), np.array([1.0 / size.max()]))
         joint = size * solve_lp(goal, upper=bound, equal=equal, what=name).x
-    return verified_joint(form, joint, coarse, name)
+    try:
+        return verified_joint(form, joint, coarse, name)
+    except RunError:  # a pure outcome, perhaps, and what rounding left beside it
+        joint = np.where(joint > NOTHING * joint.sum(), joint, 0.0)
+        return verified_joint(form, joint, coarse, name)
 
 
 def _weight(form: NormalForm, objective: str | int) -> Floats | None:
-    """What the objective makes of each joint action; None for entropy."""
-    if objective == ENTROPY:
+    """What the objective makes of each joint action; None where that is not linear."""
+    if objective in (ENTROPY, GINI):
         return None
     if objective == WELFARE:
         return (form.lowered.utility / form.spread.max()).sum(axis=0).ravel()
     if isinstance(objective, int) and 0 <= objective < form.num_players:
         return form.unit[objective].ravel()
-    known = f"'welfare', 'entropy' or a player from 0 to {form.num_players - 1}"
+    known = f"'welfare', 'entropy', 'gini' or a player from 0 to {form.num_players - 1}"
     raise ConfigError(f"objective is {objective!r}, must be {known}")
 
 

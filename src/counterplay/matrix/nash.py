@@ -29,7 +29,13 @@ class NashEquilibria:
 
 
 def nash_equilibria(form: NormalForm, method: str | None = None) -> NashEquilibria:
-    """All equilibria found by a method, or by the most telling one that the game's size allows."""
+    """All equilibria found by a method, or by the most telling one that the game's size allows.
+
+    >>> import counterplay as cp
+    >>> found = cp.nash_equilibria(cp.normal_form(cp.load_game("chicken")))
+    >>> len(found.equilibria), found.complete
+    (3, True)
+    """
     name = method or _suitable(form)
     if name not in METHODS:
         known = ", ".join(METHODS)

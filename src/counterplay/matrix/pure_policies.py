@@ -73,6 +73,15 @@ def pure_policies(tree: Tree, max_joint: int = MOST_JOINT) -> PurePolicies:
     return PurePolicies(tree, NormalForm(utility, names), plans)
 
 
+def pure_plans(tree: Tree, player: int, most: int) -> Floats:
+    """All reduced pure policies of one player as plans [A_i, S + 1]; at most so many."""
+    count = count_pure_policies(tree)[player]
+    if count > most:
+        size = f"{count:,}" if count < 10**12 else f"{count:.2e}"
+        raise ConfigError(f"player {player} of {tree.spec} has {size} pure policies, over {most:,}")
+    return _plans(tree, _followers(tree), _first_infosets(tree, player))
+
+
 def _check(tree: Tree) -> None:
     if not tree.perfect_recall:
         raise ConfigError(

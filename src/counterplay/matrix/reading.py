@@ -19,7 +19,8 @@ def read_normal_form(path: str | Path) -> NormalForm:
     """Read a game from a file. A single matrix is player 0's in a two-player zero-sum game.
 
     JSON holds nested lists, one table per player, or an object with `payoffs` and, if the actions
-    have names, `action_names`. CSV holds a matrix; after an empty line, player 1's.
+    have names, `action_names`. CSV holds a matrix; after an empty line, player 1's. Its first line
+    may name the columns, and the first cell of each line the rows.
     """
     path = Path(path)
     if path.suffix not in SUFFIXES:
@@ -55,17 +56,51 @@ def _from_json(text: str) -> NormalForm:
     return NormalForm(given["payoffs"], tuple(tuple(row) for row in names))
 
 
+Lines = list[tuple[int, list[str]]]  # numbers and cells
+
+
 def _from_csv(text: str) -> NormalForm:
-    tables: list[list[list[float]]] = [[]]
+    blocks: list[Lines] = [[]]
     for number, row in enumerate(csv.reader(text.splitlines()), 1):
-        if not any(cell.strip() for cell in row):
-            tables.append([])
-            continue
+        if any(cell.strip() for cell in row):
+            blocks[-1].append((number, [cell.strip() for cell in row]))
+        else:
+            blocks.append([])
+    blocks = [block for block in blocks if block]
+    if len(blocks) not in (1, 2):
+        raise ConfigError(f"{len(blocks)} matrices; must be one, or two with an empty line between")
+    tables, names = zip(*map(_table, blocks), strict=True)
+    if len(set(names)) > 1 and all(any(one) for one in names):
+        raise ConfigError("the two matrices name their actions differently")
+    rows, columns = max(names, key=lambda one: sum(map(len, one)))
+    shape = len(tables[0]), len(tables[0][0])
+    given = rows or tuple(map(str, range(shape[0]))), columns or tuple(map(str, range(shape[1])))
+    form = tables[0] if len(tables) == 1 else list(tables)
+    return NormalForm(form, given if rows or columns else ())  # type: ignore[arg-type]
+
+
+def _table(lines: Lines) -> tuple[list[list[float]], tuple[tuple[str, ...], tuple[str, ...]]]:
+    """The numbers of one matrix, and the names of its rows and columns, if it has any."""
+    named_rows = len(lines) > 1 and not any(_is_number(row[0]) for _, row in lines)
+    columns: tuple[str, ...] = ()
+    if not any(map(_is_number, lines[0][1][named_rows:])):
+        columns = tuple(lines[0][1][named_rows:])
+        lines = lines[1:]
+    rows = tuple(row[0] for _, row in lines) if named_rows else ()
+    table = []
+    for number, row in lines:
         try:
-            tables[-1].append([float(cell) for cell in row])
+            table.append([float(cell) for cell in row[named_rows:]])
         except ValueError as error:
             raise ConfigError(f"line {number}: {error}") from error
-    tables = [table for table in tables if table]
-    if len(tables) not in (1, 2):
-        raise ConfigError(f"{len(tables)} matrices; must be one, or two with an empty line between")
-    return NormalForm(tables[0] if len(tables) == 1 else tables)  # type: ignore[arg-type]
+    if not table:
+        raise ConfigError(f"line 1: {', '.join(columns)} are names, and no numbers follow")
+    return table, (rows, columns)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -21,9 +22,9 @@ import numpy as np
 from counterplay.arena import Floats, SequenceArena
 from counterplay.kernels import sweeps
 from counterplay.kernels.threads import even_parts, run_parts
-from counterplay.policy import Policy, normalised_policy, uniform_policy
+from counterplay.policy import Policies, Policy, normalised_policy, uniform_policy
 from counterplay.tabular import merging
-from counterplay.tree import Tree, forgets
+from counterplay.tree import SequenceForm, forgets
 
 
 @dataclass
@@ -49,15 +50,16 @@ class RegretMinimiser:
     def init(self, arena: SequenceArena, seed: int = 0) -> RegretMemory:
         return new_memory(arena, len(self.averages))
 
-    def policies(self, arena: SequenceArena, memory: RegretMemory) -> dict[str, Policy]:
+    def policies(self, arena: SequenceArena, memory: RegretMemory) -> Policies:
         """The averages, the one with the guarantee first, and the last iterate.
 
         That also stands in for an average where nothing has weight: its iterations were left out,
         or their weights are lost to underflow.
         """
-        now, sums = memory.policy[:-1], zip(self.averages, memory.policy_sum, strict=True)
-        found = {name: normalised_policy(arena, total[:-1], now) for name, total in sums}
-        return found | {"current": Policy(arena, now)}
+        now = memory.policy[:-1].copy()  # the memory moves on
+        sums = zip(self.averages, memory.policy_sum[:, :-1].copy(), strict=True)
+        makers = {name: partial(normalised_policy, arena, total, now) for name, total in sums}
+        return Policies(makers | {"current": partial(Policy, arena, now)})
 
 
 class LocalLearner(NamedTuple):
@@ -135,7 +137,7 @@ def iterate(
     Alternating, each player sees the policy that the earlier ones have just chosen; otherwise all
     players see each other's policy of before.
     """
-    if isinstance(arena, Tree) and arena.perfect_recall and arena.workers == 1:
+    if isinstance(arena.form, SequenceForm) and arena.perfect_recall and arena.workers == 1:
         run = learner.alternate if alternating else learner.simultaneous
         arrays = (memory.reach, memory.cf_value, memory.regret, memory.policy, memory.policy_sum)
         run(arena.form, factors, weights, *arrays)

@@ -57,7 +57,7 @@ class SequenceForm(NamedTuple):
     weight: Floats  # [E] chance probability times the row player's utility
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Tree:
     """A game unrolled. N nodes, I infosets, S sequences, Z terminals, P players."""
 
@@ -90,6 +90,15 @@ class Tree:
     def rules(self) -> Game:
         """The rules the tree was made from; loaded again if it comes from a file."""
         return self.game or load_game(self.spec)
+
+    def __repr__(self) -> str:
+        sizes = f"{self.num_nodes:,} nodes, {self.num_infosets:,} infosets"
+        return f"Tree({self.spec}: {sizes}, {self.num_players} players)"
+
+    def _repr_html_(self) -> str:
+        from counterplay.showing.html import tree_html
+
+        return tree_html(self)
 
     @property
     def num_nodes(self) -> int:

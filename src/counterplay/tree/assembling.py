@@ -30,8 +30,11 @@ class Parts:
         self.reach: Any = array("d")
         self.utility: Any = array("d")
         # per infoset as a player with perfect recall tells them apart
-        self.owner, self.above, self.level = array("b"), array("i"), array("i")
-        self.first, self.merged = array("i", [0]), array("i")
+        self.owner: Any = array("b")
+        self.above: Any = array("i")
+        self.level: Any = array("i")
+        self.first: Any = array("i", [0])
+        self.merged: Any = array("i")
         self.infoset_of_sequence = array("i")
         # per infoset as the game names them
         self.keys: list[tuple[int, str]] = []
@@ -187,16 +190,30 @@ def _independent_parts(parent: Ints) -> Ints:
     return part
 
 
+def _one_number(own: Ints, other: Ints) -> Ints:
+    """Numbers that are in the order of rows (own, other), and equal where these are."""
+    base = int(max(own.max(initial=0), other.max(initial=0))) + 1
+    if base ** (1 + other.shape[1]) >= 1 << 63:
+        return np.unique(np.column_stack([own, other]), axis=0, return_inverse=True)[1].ravel()
+    number = own.astype(np.int64)
+    for column in other.T:
+        number = number * base + column
+    return number
+
+
 def _payoff_rows(own: Ints, other: Ints, weight: Floats) -> tuple[Ints, Ints, Ints, Floats]:
     """One player's rows: their sequences and lengths, and the entries, short rows first."""
-    order = np.lexsort((*other.T[::-1], own))
-    own, other, weight = own[order], other[order], weight[order]
-    changes = np.any(np.diff(np.column_stack([own, other]), axis=0), axis=1)
-    starts = np.append(0, np.flatnonzero(changes) + 1)
-    weight = np.add.reduceat(weight, starts)
+    number = _one_number(own, other)
+    order = np.argsort(number, kind="stable")
+    own, other, number = own[order], other[order], number[order]
+    starts = np.flatnonzero(np.diff(number, prepend=-1))
+    weight = np.add.reduceat(weight[order], starts)
     kept = np.flatnonzero(weight)  # ties pay nothing: no work for them
     own, other, weight = own[starts][kept], other[starts][kept], weight[kept]
-    sequence, lengths = np.unique(own, return_counts=True)
-    entry_order = np.argsort(np.repeat(lengths, lengths), kind="stable")
-    row_order = np.argsort(lengths, kind="stable")
+    first = np.flatnonzero(np.diff(own, prepend=-1))
+    lengths = np.diff(first, append=own.size)
+    small = lengths.astype(np.uint16 if lengths.max(initial=0) < 1 << 16 else np.int64)
+    entry_order = np.argsort(np.repeat(small, lengths), kind="stable")  # by counting, if small
+    row_order = np.argsort(small, kind="stable")
+    sequence = own[first]
     return sequence[row_order], lengths[row_order], other[entry_order], weight[entry_order]

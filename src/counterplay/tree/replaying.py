@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from counterplay.errors import ConfigError
+from counterplay.errors import ConfigError, CounterplayError
 from counterplay.game import TERMINAL, State
 from counterplay.tree.arrays import Ints, Tree, once_per_tree
 
@@ -42,6 +42,21 @@ def history(tree: Tree, node: int) -> list[int]:
         actions.append(int(tree.action[node]))
         node = int(tree.parent[node])
     return actions[::-1]
+
+
+def branch_name(tree: Tree, node: int) -> str:
+    """What the action is called that leads to a node, a player's or chance's."""
+    sequence = int(tree.sequence_before[node])
+    if sequence >= 0:
+        return tree.sequence_names[sequence]
+    action = int(tree.action[node])
+    try:
+        state = tree.rules.initial_state()
+        for taken in history(tree, int(tree.parent[node])):
+            state = tree.rules.next_state(state, taken)
+        return tree.rules.action_name(state, action)
+    except CounterplayError:  # a stored tree without its rules
+        return str(action)
 
 
 @once_per_tree

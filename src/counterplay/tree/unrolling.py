@@ -10,8 +10,17 @@ from typing import Any, NoReturn
 import numpy as np
 
 from counterplay.errors import CounterplayError, GameError, RunError
-from counterplay.game import CHANCE, LARGEST, TERMINAL, Game, State, describe_history, title
-from counterplay.registry import spec_of
+from counterplay.game import (
+    CHANCE,
+    LARGEST,
+    METHODS,
+    TERMINAL,
+    Game,
+    State,
+    describe_history,
+    title,
+)
+from counterplay.registry import GENERATED, MACHINES, load_game, spec_of
 from counterplay.tree import Tree
 from counterplay.tree.assembling import Parts
 from counterplay.tree.estimating import (
@@ -26,7 +35,11 @@ from counterplay.tree.estimating import (
     readable_count,
     resident_memory,
 )
+from counterplay.tree.machine_walk import MachineWalk
+from counterplay.tree.machines import Machine, machine_of
 
+COMPARED = 1_000  # infosets at which actions of compiled rules are compared again
+MACHINE_FROM = 50_000  # nodes from which compiled rules are used
 FIRST_LOOK = 1 << 6  # nodes known before the first look at memory; then the double, and so on
 REPORT_EVERY = 1 << 15  # nodes between two looks at memory and progress, at most
 ESTIMATE_AT = 1 << 18  # nodes from which a look ahead is worth its time
@@ -36,9 +49,9 @@ Progress = Callable[[int, int], None]  # nodes so far, nodes expected (0: not kn
 
 
 def build_tree(
-    game: Game, *, memory_limit: int | None = None, progress: Progress | None = None
+    game: Game | str, *, memory_limit: int | None = None, progress: Progress | None = None
 ) -> Tree:
-    """Unroll the rules into a tree.
+    """Unroll the rules of a game, or of the game of that name, into a tree.
 
     Args:
         memory_limit: bytes the tree may take; by default four fifths of what is free.
@@ -47,13 +60,23 @@ def build_tree(
     Raises:
         GameError: the rules break the protocol; the message names the history.
         RunError: the tree would not fit into memory.
+
+    >>> import counterplay as cp
+    >>> cp.build_tree("kuhn_poker")
+    Tree(kuhn_poker: 58 nodes, 12 infosets, 2 players)
     """
-    walk = _Walk(game, memory_limit, progress)
+    if isinstance(game, Tree):
+        return game
+    walk = _Walk(load_game(game) if isinstance(game, str) else game, memory_limit, progress)
     collecting = gc.isenabled()
     gc.disable()  # states are tuples, which the collector would otherwise visit again and again
     try:
         walk.glance()
-        walk.run()
+        machine = machine_of(walk.game) if walk.is_long() else None
+        if machine:
+            walk.run_machine(machine)
+        else:
+            walk.run()
     finally:
         if collecting:
             gc.enable()
@@ -67,6 +90,10 @@ class _Walk(Parts):
     game: Game
 
     def __init__(self, game: Game, memory_limit: int | None, progress: Progress | None):
+        if isinstance(game, type):
+            raise GameError(f"{game.__name__} is a class: write {game.__name__}()")
+        if not hasattr(game, METHODS[0]):
+            raise GameError(f"{type(game).__name__} is no game: it lacks {METHODS[0]}")
         super().__init__(spec_of(game), game.num_players, game)
         self.progress = progress
         self.memory_limit = memory_limit or int(0.8 * available_memory())
@@ -80,6 +107,36 @@ class _Walk(Parts):
         if look_ahead(self.game) * BYTES_PER_NODE > HOPELESS * self.memory_limit:
             self.expected = int(look_ahead(self.game, seconds=0.2))
             self.check_memory(self.expected)
+
+    def is_long(self) -> bool:
+        """Whether compiled rules would be worth loading."""
+        if (
+            not hasattr(self.game, "machine")
+            and spec_of(self.game).partition("(")[0] not in MACHINES
+        ):
+            return False
+        return look_ahead(self.game, seconds=0.01) >= MACHINE_FROM
+
+    def run_machine(self, machine: Machine) -> None:
+        """Let compiled rules walk the tree; the readable ones make the texts of infosets."""
+        found = MachineWalk(machine, self.num_players)
+        found.run(self.check_memory)
+        found.fill(self)
+        game, states = self.game, {0: self.game.initial_state()}
+        parent, action = memoryview(self.parent), memoryview(self.action)
+        for node, player, legal in found.shown(self):
+            path = [node]
+            while path[-1] not in states:
+                path.append(parent[path[-1]])
+            state = states[path[-1]]
+            for below in path[-2::-1]:
+                state = states[below] = game.next_state(state, action[below])
+            known = len(self.keys) >= COMPARED
+            if not known and (game.player(state), tuple(game.actions(state))) != (player, legal):
+                self.fail(node, "compiled rules differ from the readable ones: see check_machine")
+            self.keys.append((player, game.infoset_key(state, player)))
+            self.legal.append(legal)
+            self.names.append(tuple([game.action_name(state, a) for a in legal]))
 
     def run(self) -> None:
         """Walk the tree; one long loop, because a call per node would cost a third of the speed."""
@@ -226,10 +283,15 @@ class _Walk(Parts):
             count = f"about {readable_count(nodes)} nodes"
             if nodes >= MOST:
                 count = f"more than {MOST:.0e} nodes, if it ends at all"
+            advice = (
+                "choose smaller parameters, or do without the tree: inspect --estimate, "
+                "solve --sampled (or, from Python, raise memory_limit)"
+            )
+            if spec_of(self.game).partition("(")[0] in GENERATED:
+                advice = 'take its generated arena (in a config: "arena": "generated")'
             raise RunError(
-                f"{spec_of(self.game)} has {count}: its tree takes "
-                f"about {gib(needed)}, and only {gib(self.memory_limit)} may be used; "
-                "choose smaller parameters, raise memory_limit, or sample the rules (--sampled)"
+                f"{spec_of(self.game)} has {count}: its tree takes about {gib(needed)}, "
+                f"and only {gib(self.memory_limit)} may be used; {advice}"
             )
 
     def fail(

@@ -1,0 +1,39 @@
+"""`counterplay export`: a policy, of a run or a file, in another file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from counterplay.cli.common import ForceOption, OfGameOption, SourceArgument, check_outputs
+
+
+def export(
+    policy: SourceArgument,
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="Ends in .json or .csv; else what solve --save writes."
+        ),
+    ],
+    game: OfGameOption = None,
+    force: ForceOption = False,
+) -> None:
+    """Write a policy to a file of its own.
+
+    Of a run, the policy with the guarantee; RUN@NAME chooses another.
+    """
+    from counterplay.cli.progress import build
+    from counterplay.experiment.stored import load_policies
+
+    check_outputs(file, None, force)
+    found = load_policies(policy, game, build=build)
+    name, one = next(iter(found.items()))
+    writers = {".json": one.to_json, ".csv": one.to_csv}
+    writers.get(file.suffix, one.save)(file)
+    others = [other for other in found if other != name]
+    more = f" (there is also {', '.join(f'{policy}@{other}' for other in others)})"
+    print(f"wrote {file}{more if others else ''}", file=sys.stderr)

@@ -1,0 +1,143 @@
+"""What a run with a population leaves in its folder, beside its records and checkpoints.
+
+- `pool/000.policy`, `pool/001.policy`, ...: everybody's first policy, second, ...; a player with
+  fewer has its last. They are policy files like any other: `counterplay play` takes them.
+- `population.npz`: what the policies are worth to each other, and how every iteration mixed them.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from counterplay.arena import Floats, Ints
+from counterplay.errors import ConfigError, RunError
+from counterplay.experiment.drawing import STYLE
+from counterplay.files import read_arrays, write_arrays, write_file, write_text
+from counterplay.population.meta_solvers import marginals
+from counterplay.population.on_rules import SampledPopulation, pool_policy
+from counterplay.population.pools import Population, plan_policy
+
+FORMAT = "counterplay population 1"
+POOL, TABLE = "pool", "population.npz"
+FORMATS = (".png", ".svg")
+MOST_NUMBERS = 12  # rows and columns up to which a picture says its numbers too
+
+
+@dataclass(frozen=True)
+class Table:
+    """What `population.npz` holds."""
+
+    payoffs: Floats  # [P, n_0, ..., n_{P-1}]
+    sizes: Ints  # [T, P]
+    metas: Floats  # all meta-strategies in a row
+    joint: bool  # whether a meta-strategy is one table
+    ending: str
+
+    def mixtures(self, player: int) -> list[Floats]:
+        """How each iteration mixed the player's pool."""
+        found, first = [], 0
+        for sizes in self.sizes.tolist():
+            length = int(np.prod(sizes)) if self.joint else sum(sizes)
+            part = self.metas[first : first + length]
+            first += length
+            if self.joint:
+                found.append(marginals(part.reshape(sizes))[player])
+            else:
+                found.append(np.split(part, np.cumsum(sizes)[:-1])[player])
+        return found
+
+
+def write_population(folder: Path, arena: Any, memory: Any) -> None:
+    """Write pools and payoffs, if the run has any."""
+    if not isinstance(memory, Population) or not min(memory.shape):
+        return
+    (folder / POOL).mkdir(exist_ok=True)
+    for number in range(max(memory.shape)):
+        if isinstance(memory, SampledPopulation):
+            policy: Any = pool_policy(arena, memory, number)
+        else:
+            plans = [pool[min(number, len(pool) - 1)] for pool in memory.plans]
+            policy = plan_policy(arena, plans)
+        policy.save(folder / POOL / f"{number:03}.policy")
+    content = {
+        "payoffs": memory.payoffs,
+        "sizes": memory.sizes.reshape(-1, arena.num_players),
+        "metas": memory.metas,
+        "joint": len(memory.meta) == 1 != arena.num_players,
+        "ending": memory.ending,
+    }
+    write_arrays(folder / TABLE, FORMAT, content)
+
+
+def load_population(folder: str | Path) -> Table:
+    """The payoffs and meta-strategies that a run has left."""
+    path = Path(folder) / TABLE
+    if not path.exists():
+        raise ConfigError(f"{folder} has no population; psro, double_oracle and others leave one")
+    found = read_arrays(path, FORMAT)
+    try:
+        table = Table(**{name: found[name] for name in Table.__dataclass_fields__})
+        each = [size.prod() if table.joint else size.sum() for size in table.sizes]
+        fits = sum(each) == table.metas.size and table.payoffs.shape[1:] == tuple(table.sizes[-1])
+    except (KeyError, IndexError, AttributeError, TypeError) as error:
+        raise RunError(f"{path}: not a whole population file ({error})") from error
+    if not fits:
+        raise RunError(f"{path}: not a whole population file (its parts do not fit)")
+    return table
+
+
+def plot_payoffs(folder: str | Path, output: str | Path, title: str) -> Path:
+    """Draw what player 0's policies are worth against player 1's, and how both were mixed.
+
+    Where more play, the others follow the last meta-strategy.
+    """
+    output = Path(output)
+    if output.suffix not in FORMATS:
+        raise ConfigError(f"cannot draw payoffs to {output}; the name must end in .png or .svg")
+    from matplotlib import rc_context
+
+    table = load_population(folder)
+    file = io.BytesIO()
+    with rc_context(STYLE):
+        figure = _figure(table, title)
+        metadata: Any = {"Date": None} if output.suffix == ".svg" else None
+        figure.savefig(file, format=output.suffix[1:], dpi=160, metadata=metadata)
+    if output.suffix == ".svg":
+        write_text(output, file.getvalue().decode())
+    else:
+        write_file(output, lambda handle: handle.write(file.getvalue()))
+    return output
+
+
+def _figure(table: Table, title: str) -> Any:
+    from matplotlib.figure import Figure
+
+    payoffs = table.payoffs[0]
+    for player in range(payoffs.ndim - 1, 1, -1):
+        payoffs = payoffs @ table.mixtures(player)[-1]
+    figure = Figure(figsize=(11.0, 4.2), layout="constrained")
+    left, *others = figure.subplots(1, 3, width_ratios=(1.3, 1.0, 1.0))
+    most = float(np.abs(payoffs).max()) or 1.0
+    image = left.imshow(payoffs, cmap="RdBu", vmin=-most, vmax=most, interpolation="nearest")
+    if max(payoffs.shape) <= MOST_NUMBERS:
+        for (row, column), value in np.ndenumerate(payoffs):
+            dark = abs(value) > 0.6 * most
+            colour = "white" if dark else "#333333"
+            left.text(column, row, f"{value:.2g}", ha="center", va="center", color=colour, size=7)
+    left.set(title=title.replace("$", r"\$"), xlabel="policy of player 1", ylabel="of player 0")
+    figure.colorbar(image, ax=left, shrink=0.8, label="utility of player 0")
+    for player, axes in enumerate(others):
+        mixtures = table.mixtures(player)
+        shown = np.full((len(mixtures), mixtures[-1].size), np.nan)
+        for iteration, mixture in enumerate(mixtures):
+            shown[iteration, : mixture.size] = mixture
+        axes.imshow(
+            shown.T, cmap="Greens", vmin=0.0, vmax=1.0, aspect="auto", interpolation="nearest"
+        )
+        axes.set(title=f"player {player}", xlabel="meta-strategy", ylabel="policy")
+    return figure

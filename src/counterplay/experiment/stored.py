@@ -1,0 +1,66 @@
+"""Policies wherever they are kept: in files of any kind, and in the folders of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from glob import has_magic
+from pathlib import Path
+from typing import Any
+
+from counterplay.errors import ConfigError, suggestion
+from counterplay.experiment.folder import find_runs, read_config
+from counterplay.experiment.running import Build, load_run
+from counterplay.generated.choosing import build_arena
+from counterplay.policy import load_policy, policy_arena, policy_spec
+from counterplay.registry import load_game, spec_of
+from counterplay.tree.unrolling import build_tree
+
+CHOICE = "@"  # before the name of one of a run's policies
+
+
+def load_policies(
+    source: str | Path, game: str | None = None, *, build: Build = build_tree
+) -> Mapping[str, Any]:
+    """The policies that a source keeps, by name; the first carries the guarantee.
+
+    Args:
+        source: a file that `solve --save`, `Policy.save` or an export wrote; the folder of a run,
+            with all its policies; or one of these, as in `runs/kuhn/20261116T051500Z@current`.
+        game: the game of a file that does not name one, or names another way to load the same.
+    """
+    place, chosen = split_source(source)
+    if not place.is_dir():
+        rules, kind = load_game(game or policy_spec(place)), policy_arena(place)
+        arena = build_arena(rules, kind) if kind else build(rules)
+        return {"policy": load_policy(place, arena)}
+    run = _one_run(place)
+    if game and spec_of(load_game(game)) != spec_of(read_config(run).game):
+        raise ConfigError(f"{run} is a run of {spec_of(read_config(run).game)}, not of {game}")
+    found = load_run(run, build=build).policies
+    if chosen and chosen not in found:
+        near = suggestion(chosen, found)
+        raise ConfigError(f"{run} has no policy {chosen!r}{near}; there is {', '.join(found)}")
+    return {chosen: found[chosen]} if chosen else dict(found)
+
+
+def stored_spec(source: str | Path) -> str:
+    """The game that the policies of a source are for."""
+    place, _ = split_source(source)
+    return spec_of(read_config(_one_run(place)).game) if place.is_dir() else policy_spec(place)
+
+
+def split_source(source: str | Path) -> tuple[Path, str]:
+    """The place, and the name of the policy wanted of it, if any."""
+    head, at, name = str(source).rpartition(CHOICE)
+    if at and not Path(source).exists() and (Path(head).is_dir() or has_magic(head)):
+        return _one_run(Path(head)), name
+    if has_magic(str(source)) and not Path(source).exists():
+        return _one_run(Path(source)), ""
+    return Path(source), ""
+
+
+def _one_run(place: Path) -> Path:
+    found = find_runs([place])
+    if len(found) > 1:
+        raise ConfigError(f"{place} holds {len(found)} runs; the last one is {found[-1]}")
+    return found[0]

@@ -1,0 +1,197 @@
+"""Kriegspiel, chess without seeing the other's pieces, on small boards."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, NamedTuple
+
+from counterplay.errors import ConfigError
+from counterplay.game import TERMINAL
+
+PLAYING, DRAW = -1, -2  # instead of a winner
+STRAIGHT, SLANTED = ((1, 0), (-1, 0), (0, 1), (0, -1)), ((1, 1), (1, -1), (-1, 1), (-1, -1))
+JUMPS = tuple((a, b) for a in (1, -1, 2, -2) for b in (1, -1, 2, -2) if abs(a) != abs(b))
+STEPS = {"k": STRAIGHT + SLANTED, "q": STRAIGHT + SLANTED, "r": STRAIGHT, "b": SLANTED, "n": JUMPS}
+SLIDERS = "qrb"
+
+
+class State(NamedTuple):
+    squares: str  # the board row by row, from the top; capitals are player 0's, dots are empty
+    turn: int = 0
+    refused: tuple[int, ...] = ()  # tries of this turn that were not legal
+    heard: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())  # by player: tries and announcements
+    moves: int = 0
+    winner: int = PLAYING
+
+
+@dataclass(frozen=True)
+class Kriegspiel:
+    """Two players move on boards of their own; a referee knows both.
+
+    The one to act tries a move that might be legal, for all it sees of its own pieces. If it is
+    not (something is in the way, a pawn has nothing to take, the king would be left in check) the
+    referee says no, to this player alone, and it tries another. If it is, both hear whether
+    something was taken, and where, and whether the other is in check. Mate wins 1; without a legal
+    move, or after `max_moves` moves, it is a draw. Pawns go one square at a time and become queens
+    at the other end; there is no castling.
+
+    Action from * S + to, on S squares numbered row by row from the top. `position` is written as in
+    chess: rows from the top, capitals for player 0, who starts at the bottom, digits for empty
+    squares. For sampling and networks: trees are beyond reach for all but the shortest games.
+    """
+
+    position: str = "kr2/4/4/2RK"
+    max_moves: int = 40
+    num_players: ClassVar[int] = 2
+
+    def __post_init__(self) -> None:
+        rows = [re.sub(r"\d", lambda n: "." * int(n[0]), row) for row in self.position.split("/")]
+        whole = "".join(rows)
+        shape = 1 <= len(rows) <= 8 and len({len(row) for row in rows}) == 1 <= len(rows[0]) <= 8
+        if not shape or not re.fullmatch(r"[kqrbnpKQRBNP.]+", whole):
+            raise ConfigError(f"kriegspiel: position is {self.position!r}, not rows of pieces")
+        if whole.count("k") != 1 or whole.count("K") != 1 or set("pP") & set(rows[0] + rows[-1]):
+            problem = f"position is {self.position!r}, must have one king each, no pawn at an end"
+            raise ConfigError(f"kriegspiel: {problem}")
+        if not 1 <= self.max_moves <= 1000:
+            raise ConfigError(f"kriegspiel: max_moves is {self.max_moves}, must be from 1 to 1000")
+        if self.in_check(whole, 1) or not any(
+            self.legal(whole, 0, a) for a in self.tries(whole, 0)
+        ):
+            raise ConfigError("kriegspiel: player 0 must have a move, and not give check already")
+
+    @cached_property
+    def width(self) -> int:
+        return sum(int(c) if c.isdigit() else 1 for c in self.position.split("/")[0])
+
+    @cached_property
+    def start(self) -> str:
+        return re.sub(r"\d", lambda n: "." * int(n[0]), self.position).replace("/", "")
+
+    @cached_property
+    def size(self) -> int:
+        return len(self.start)
+
+    def initial_state(self) -> State:
+        return State(self.start)
+
+    def player(self, state: State) -> int:
+        return state.turn if state.winner == PLAYING else TERMINAL
+
+    def actions(self, state: State) -> list[int]:
+        return [a for a in self.tries(state.squares, state.turn) if a not in state.refused]
+
+    def chance_outcomes(self, state: State) -> list[tuple[int, float]]:
+        return []
+
+    def next_state(self, state: State, action: int) -> State:
+        squares, turn, refused, heard, moves, _ = state
+        name = self.action_name(state, action)
+        if not self.legal(squares, turn, action):
+            return State(squares, turn, (*refused, action), _add(heard, turn, f"{name}!"), moves)
+        taken = squares[action % self.size] != "."
+        after, other, moves = self.moved(squares, action), 1 - turn, moves + 1
+        check = self.in_check(after, other)
+        said = f"x{action % self.size}" * taken + "+" * check
+        heard = _add(_add(heard, turn, name + said), other, said or "-")
+        winner = PLAYING
+        if not any(self.legal(after, other, a) for a in self.tries(after, other)):
+            winner = turn if check else DRAW
+        elif moves == self.max_moves:
+            winner = DRAW
+        return State(after, other, (), heard, moves, winner)
+
+    def utilities(self, state: State) -> tuple[float, float]:
+        if state.winner == DRAW:
+            return (0.0, 0.0)
+        return (1.0, -1.0) if state.winner == 0 else (-1.0, 1.0)
+
+    def infoset_key(self, state: State, player: int) -> str:
+        return f"{'wb'[player]}:{' '.join(state.heard[player])}"
+
+    def action_name(self, state: State, action: int) -> str:
+        return f"{action // self.size}-{action % self.size}"
+
+    def observation(self, state: State, player: int) -> list[float]:
+        """By piece, own squares; the last announcement by square, check; tries refused, by square.
+
+        What was heard earlier is left out: a network that is to remember it must do so itself.
+        """
+        pieces = "KQRBNP" if player == 0 else "kqrbnp"
+        own = [float(square == piece) for piece in pieces for square in state.squares]
+        said = next((word for word in reversed(state.heard[player]) if not word.endswith("!")), "")
+        matched = re.search(r"x(\d+)", said)
+        taken = [float(matched is not None and int(matched[1]) == k) for k in range(self.size)]
+        refused = [0.0] * (2 * self.size)
+        for action in state.refused if state.turn == player else ():
+            refused[action // self.size] = refused[self.size + action % self.size] = 1.0
+        return [*own, *taken, float("+" in said), *refused, state.moves / self.max_moves]
+
+    def tries(self, squares: str, player: int) -> list[int]:
+        """Moves that might be legal as far as the player's own pieces tell, in order."""
+        mine = [k for k, piece in enumerate(squares) if _owner(piece) == player]
+        hidden = "".join(piece if _owner(piece) == player else "." for piece in squares)
+        found = {k * self.size + to for k in mine for to in self.reached(hidden, k, blind=True)}
+        return sorted(found)
+
+    def legal(self, squares: str, player: int, action: int) -> bool:
+        """Whether the referee lets a try pass."""
+        start, to = divmod(action, self.size)
+        if to not in self.reached(squares, start):
+            return False
+        return not self.in_check(self.moved(squares, action), player)
+
+    def in_check(self, squares: str, player: int) -> bool:
+        king = squares.index("K" if player == 0 else "k")
+        others = [k for k, piece in enumerate(squares) if _owner(piece) == 1 - player]
+        return any(king in self.reached(squares, k) for k in others)
+
+    def moved(self, squares: str, action: int) -> str:
+        """The board after a move."""
+        start, to = divmod(action, self.size)
+        board, piece = list(squares), squares[start]
+        if piece in "pP" and to // self.width in (0, self.size // self.width - 1):
+            piece = "Q" if piece == "P" else "q"
+        board[start], board[to] = ".", piece
+        return "".join(board)
+
+    def reached(self, squares: str, start: int, blind: bool = False) -> Iterator[int]:
+        """Squares that the piece may go to; `blind`, where others' pieces might be anywhere."""
+        piece, player = squares[start].lower(), _owner(squares[start])
+        if piece == "p":
+            ahead = -1 if player == 0 else 1
+            for right in (0, 1, -1):
+                to = self.beside(start, ahead, right)
+                if to is None or _owner(squares[to]) == player:
+                    continue
+                if blind or (squares[to] != ".") == bool(right):
+                    yield to
+            return
+        for down, right in STEPS[piece]:
+            to = self.beside(start, down, right)
+            while to is not None and _owner(squares[to]) != player:
+                yield to
+                if piece not in SLIDERS or squares[to] != ".":
+                    break
+                to = self.beside(to, down, right)
+
+    def beside(self, square: int, down: int, right: int) -> int | None:
+        """The square so far away, if it is on the board."""
+        row, column = square // self.width + down, square % self.width + right
+        inside = 0 <= row < self.size // self.width and 0 <= column < self.width
+        return row * self.width + column if inside else None
+
+
+def _owner(piece: str) -> int:
+    """Whose piece it is; -1 for an empty square."""
+    return -1 if piece == "." else int(piece.islower())
+
+
+def _add(
+    heard: tuple[tuple[str, ...], tuple[str, ...]], player: int, word: str
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    longer = (*heard[player], word)
+    return (longer, heard[1]) if player == 0 else (heard[0], longer)

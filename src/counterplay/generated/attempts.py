@@ -1,0 +1,100 @@
+"""Own trees of phantom games: an infoset is what its player has tried, and with what success."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from counterplay.arena import Ints, OwnTrees
+from counterplay.games.phantom_board import MARKS, PhantomBoard, attempts_key
+from counterplay.generated.own_trees import GeneratedArena
+
+
+class AttemptsArena(GeneratedArena):
+    """An infoset of level n follows n attempts. Its actions are the cells not tried yet.
+
+    `runs` are stretches of infosets, by player, level by level, along which parents increase.
+    """
+
+    rules: PhantomBoard
+
+    def __init__(
+        self,
+        game: PhantomBoard,
+        form: OwnTrees,
+        first_of_level: Sequence[Sequence[int]],
+        stones: Ints,
+        tried: Ints,
+    ):
+        super().__init__(game, form, first_of_level)
+        self.stones, self.tried = stones, tried  # [I] sets of cells
+
+    def runs(self, player: int, level: int) -> list[tuple[int, int]]:
+        first, last = self.first_of_level[player][level : level + 2]
+        return [(first, last)]
+
+    def cells(self, infoset: int) -> list[int]:
+        """The cells that may be tried."""
+        tried = int(self.tried[infoset])
+        return [cell for cell in range(self.rules.num_cells) if not tried >> cell & 1]
+
+    def player_of(self, infoset: int) -> int:
+        return int(infoset >= self.form.player_infoset[1])
+
+    def key(self, infoset: int) -> str:
+        player, stones = self.player_of(infoset), int(self.stones[infoset])
+        order: list[int] = []
+        while (sequence := int(self.form.parent[infoset])) < self.num_sequences:
+            infoset = int(np.searchsorted(self.offset, sequence, side="right")) - 1
+            order.append(self.cells(infoset)[sequence - int(self.offset[infoset])])
+        return attempts_key(player, [(cell, bool(stones >> cell & 1)) for cell in order[::-1]])
+
+    def action_names(self, infoset: int) -> tuple[str, ...]:
+        mark = MARKS[self.player_of(infoset)]
+        return tuple(f"{mark}{cell}" for cell in self.cells(infoset))
+
+    def find(self, key: str, player: int | None = None) -> int:
+        matched = re.fullmatch(r"([xo]):((\d+!?( |$))*)", key)
+        if not matched or (player is not None and MARKS[player] != matched[1]):
+            raise self.no_infoset(key)
+        player = MARKS.index(matched[1])
+        infoset = int(self.form.player_infoset[player])
+        for level, attempt in enumerate(matched[2].split()):
+            cell, free = int(attempt.rstrip("!")), not attempt.endswith("!")
+            found = self.after(player, level + 1, infoset, cell, free)
+            if found is None:
+                raise self.no_infoset(key)
+            infoset = found
+        return infoset
+
+    def after(self, player: int, level: int, infoset: int, cell: int, free: bool) -> int | None:
+        """The infoset that follows an attempt; none if the game would be over."""
+        cells = self.cells(infoset)
+        if cell not in cells or level >= len(self.first_of_level[player]) - 1:
+            return None
+        sequence, parent = int(self.offset[infoset]) + cells.index(cell), self.form.parent
+        for first, last in self.runs(player, level):
+            near = first + int(np.searchsorted(parent[first:last], sequence))
+            while near < last and parent[near] == sequence:
+                if bool(int(self.stones[near]) >> cell & 1) == free:
+                    return near
+                near += 1
+        return None
+
+
+def with_offsets(num_cells: int, tried: Ints) -> Ints:
+    """First sequence of each infoset, given what was tried there: one for each other cell."""
+    offset = np.zeros(tried.size + 1, np.uint32)
+    np.cumsum(num_cells - np.bitwise_count(tried), out=offset[1:])
+    return offset
+
+
+def even_cuts(weights: Ints, first: int, last: int, count: int) -> list[tuple[int, int]]:
+    """Cut a range of infosets into parts of about equal weight, given its running sum [I + 1]."""
+    begin, end = int(weights[first]), int(weights[last])
+    even = [begin + (end - begin) * k // count for k in range(1, count)]
+    cuts = [first, *np.clip(np.searchsorted(weights, even), first, last).tolist(), last]
+    return [(a, b) for a, b in pairwise(cuts) if a < b] or [(first, last)]

@@ -1,0 +1,91 @@
+"""Kuhn poker on integers: see `counterplay.tree.machines` for what the four functions do.
+
+Rules: players, cards. State: a card for each player (-1: none yet), turns taken, turns with a bet.
+"""
+
+from __future__ import annotations
+
+from counterplay.kernels.compiling import CHANCE, TERMINAL, kernel
+
+
+@kernel
+def to_act(rules, state):
+    players = rules[0]
+    for p in range(players):
+        if state[p] < 0:
+            return CHANCE
+    turns, bets = state[players], state[players + 1]
+    end = players
+    if bets:
+        while not bets & 1:
+            bets >>= 1
+            end += 1
+    return TERMINAL if turns == end else turns % players
+
+
+@kernel
+def is_dealt(rules, state, card):
+    found = False
+    for p in range(rules[0]):
+        found |= state[p] == card
+    return found
+
+
+@kernel
+def look(rules, states, player, count):
+    for n in range(states.shape[0]):
+        state = states[n]
+        player[n] = to_act(rules, state)
+        count[n] = 2 if player[n] >= 0 else 0
+        if player[n] == CHANCE:
+            for card in range(rules[1]):
+                count[n] += not is_dealt(rules, state, card)
+
+
+@kernel
+def spread(rules, states, player, first, children, action, chance):
+    players = rules[0]
+    for n in range(states.shape[0]):
+        c = first[n]
+        if player[n] == CHANCE:
+            left, place = first[n + 1] - c, 0
+            while states[n, place] >= 0:
+                place += 1
+            for card in range(rules[1]):
+                if not is_dealt(rules, states[n], card):
+                    children[c] = states[n]
+                    children[c, place] = card
+                    action[c], chance[c] = card, 1.0 / left
+                    c += 1
+        elif player[n] >= 0:
+            for bet in range(2):
+                children[c] = states[n]
+                children[c, players] += 1
+                children[c, players + 1] |= bet << states[n, players]
+                action[c], chance[c] = bet, 1.0
+                c += 1
+
+
+@kernel
+def pay(rules, states, utility):
+    players = rules[0]
+    for n in range(states.shape[0]):
+        bets = states[n, players + 1]
+        winner, pot = -1, 0.0
+        for p in range(players):
+            bet = bets >> p & 1 or bets >> (p + players) & 1
+            pot += 2.0 if bet else 1.0
+            if (bet or not bets) and (winner < 0 or states[n, p] > states[n, winner]):
+                winner = p
+        for p in range(players):
+            bet = bets >> p & 1 or bets >> (p + players) & 1
+            paid = 2.0 if bet else 1.0
+            utility[n, p] = pot - paid if p == winner else -paid
+
+
+@kernel
+def see(rules, states, player, key):
+    players = rules[0]
+    for n in range(states.shape[0]):
+        card, turns, bets = states[n, player[n]], states[n, players], states[n, players + 1]
+        key[n] = (int(card) * 32 + turns) << 32 | bets

@@ -1,0 +1,82 @@
+"""Phantom games on integers: see `counterplay.tree.machines` for what the four functions do.
+
+Rules: cells, whether abrupt, then for each player and each set of stones whether it has won. State:
+whose turn, stones of each player as bits, whether somebody has won, attempts of each player, then
+the cells that player 0 tried, in order, then player 1's.
+"""
+
+from __future__ import annotations
+
+from counterplay.kernels.compiling import TERMINAL, kernel
+
+TURN, STONES, WON, TRIED, CELLS = 0, 1, 3, 4, 6  # where these stand
+
+
+@kernel
+def has_won(rules, player, stones):
+    return rules[2 + (player << rules[0]) + stones]
+
+
+@kernel
+def look(rules, states, player, count):
+    full = (1 << rules[0]) - 1
+    for n in range(states.shape[0]):
+        state = states[n]
+        if state[WON] or state[STONES] | state[STONES + 1] == full:
+            player[n], count[n] = TERMINAL, 0
+        else:
+            player[n] = state[TURN]
+            count[n] = rules[0] - state[TRIED + player[n]]
+
+
+@kernel
+def was_tried(rules, state, player, cell):
+    first, found = CELLS + player * rules[0], False
+    for k in range(first, first + state[TRIED + player]):
+        found |= state[k] == cell
+    return found
+
+
+@kernel
+def spread(rules, states, player, first, children, action, chance):
+    for n in range(states.shape[0]):
+        c, p = first[n], player[n]
+        if p < 0:
+            continue
+        for cell in range(rules[0]):
+            if was_tried(rules, states[n], p, cell):
+                continue
+            children[c] = states[n]
+            state = children[c]
+            state[CELLS + p * rules[0] + state[TRIED + p]] = cell
+            state[TRIED + p] += 1
+            free = not state[STONES + 1 - p] >> cell & 1
+            if free:
+                state[STONES + p] |= 1 << cell
+                state[WON] = has_won(rules, p, state[STONES + p])
+            if free or rules[1]:
+                state[TURN] = 1 - p
+            action[c], chance[c] = cell, 1.0
+            c += 1
+
+
+@kernel
+def pay(rules, states, utility):
+    for n in range(states.shape[0]):
+        won = 0.0
+        if states[n, WON]:
+            won = 1.0 if has_won(rules, 0, states[n, STONES]) else -1.0
+        utility[n, 0], utility[n, 1] = won, -won if won else 0.0
+
+
+@kernel
+def see(rules, states, player, key):
+    size = rules[0]
+    for n in range(states.shape[0]):
+        state, p = states[n], player[n]
+        known = 0
+        for k in range(state[TRIED + p]):
+            cell = int(state[CELLS + p * size + k])
+            failed = not state[STONES + p] >> cell & 1
+            known = known * (2 * size + 1) + 1 + 2 * cell + failed
+        key[n] = known

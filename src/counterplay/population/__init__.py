@@ -1,0 +1,1 @@
+"""Populations: pools of policies that grow by responses to mixtures of what is there."""

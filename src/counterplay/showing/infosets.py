@@ -1,0 +1,140 @@
+"""What a policy does, infoset by infoset, with what each is worth and what is lost there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+import numpy as np
+
+from counterplay.errors import ConfigError, suggestion
+from counterplay.evaluate import infoset_values, mistakes
+from counterplay.game import place_in_grid
+from counterplay.policy import Policy, tree_of
+
+SORTS = ("loss", "reach", "key")
+MANY = 50_000  # infosets whose order decides that of rows
+
+
+@dataclass(frozen=True)
+class InfosetRow:
+    """One infoset of a policy."""
+
+    infoset: int
+    player: int
+    key: str
+    plays: dict[str, float]  # action name -> probability
+    reach: float  # how likely everybody's play leads here
+    value: float  # to its player, once here
+    action_values: dict[str, float]  # the same after each action
+    loss: float  # how much of what a best response gains is owed to this infoset
+
+    @property
+    def regret(self) -> float:
+        """What the best action earns more than the policy, everybody playing on as before."""
+        return max(self.action_values.values()) - self.value
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The infosets of one player that belong in one table."""
+
+    player: int
+    panel: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    cells: dict[tuple[str, str], InfosetRow]
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """All that is ever played in it."""
+        return tuple(dict.fromkeys(name for cell in self.cells.values() for name in cell.plays))
+
+
+def infoset_rows(
+    policy: Policy,
+    patterns: Iterable[str] = (),
+    *,
+    player: int | None = None,
+    sort: str = "loss",
+) -> list[InfosetRow]:
+    """The policy's infosets whose key fits a pattern such as `Kh:*`, most is lost first.
+
+    Args:
+        patterns: with `*`, `?` and `[...]`; all infosets if there is none.
+        player: only this player's.
+        sort: by `loss`, by `reach`, or by `key`, which is the game's own order.
+
+    >>> import counterplay as cp
+    >>> rows = cp.infoset_rows(cp.uniform_policy(cp.build_tree("kuhn_poker")), ["2*"], player=1)
+    >>> [(row.key, round(row.loss, 4)) for row in rows]
+    [('2b', 0.25), ('2p', 0.0417)]
+    """
+    tree = tree_of(policy)
+    if sort not in SORTS:
+        raise ConfigError(f"sort is {sort!r}, must be one of {', '.join(SORTS)}")
+    if player is not None and not 0 <= player < tree.num_players:
+        raise ConfigError(f"player is {player}, must be from 0 to {tree.num_players - 1}")
+    chosen = np.arange(tree.num_infosets)
+    patterns = list(patterns)
+    if patterns:
+        fits = [any(fnmatchcase(key, one) for one in patterns) for key in tree.infoset_keys]
+        chosen = np.flatnonzero(fits)
+        if not chosen.size:
+            near = suggestion(patterns[0], tree.infoset_keys[:20_000])
+            raise ConfigError(f"no infoset of {tree.spec} fits {', '.join(patterns)}{near}")
+    if player is not None:
+        chosen = chosen[tree.infoset_player[chosen] == player]
+    worth, lost = infoset_values(tree, policy), mistakes(tree, policy).gain
+    visits = worth.reach * worth.cf_reach
+    if sort != "key":
+        by = lost if sort == "loss" else visits
+        chosen = chosen[np.argsort(-by[chosen], kind="stable")]
+    rows = []
+    for infoset in chosen.tolist():
+        first, last = tree.offset[infoset : infoset + 2].tolist()
+        names = tree.action_names(infoset)
+        after = worth.action_value[first:last].tolist()
+        rows.append(
+            InfosetRow(
+                infoset=infoset,
+                player=int(tree.infoset_player[infoset]),
+                key=tree.key(infoset),
+                plays=policy.at(infoset),
+                reach=float(visits[infoset]),
+                value=float(worth.value[infoset]),
+                action_values=dict(zip(names, after, strict=True)),
+                loss=float(lost[infoset]),
+            )
+        )
+    return rows
+
+
+def grids(policy: Policy, rows: Iterable[InfosetRow]) -> list[Grid]:
+    """The rows arranged as the game's `grid` says, table by table, in the order they are met."""
+    tree = tree_of(policy)
+    game = tree.rules
+    tables: dict[tuple[int, str], dict[tuple[str, str], InfosetRow]] = {}
+    met: dict[str, int] = {}  # so that tables of all players have the same order
+    for key in tree.infoset_keys[:MANY]:
+        met.setdefault(place_in_grid(game, key)[1], len(met))
+    for row in rows:
+        panel, line, column = place_in_grid(game, row.key)
+        tables.setdefault((row.player, panel), {})[line, column] = row
+
+    def order(name: str) -> tuple[int, list[tuple[int, str]]]:
+        parts = re.findall(r"\d+|\D+", name)
+        return met.get(name, -1), [(int(p), "") if p.isdigit() else (0, p) for p in parts]
+
+    return [
+        Grid(
+            player=player,
+            panel=panel,
+            rows=tuple(sorted({line for line, _ in cells}, key=order)),
+            columns=tuple(sorted({column for _, column in cells}, key=order)),
+            cells=cells,
+        )
+        for (player, panel), cells in tables.items()
+    ]

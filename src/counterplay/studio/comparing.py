@@ -1,0 +1,97 @@
+"""Runs side by side as a page shows them: grouped as `counterplay compare` groups them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from counterplay.experiment.comparing import speed
+from counterplay.experiment.series import Interval, RecordedRun, grouped
+from counterplay.studio.curves import Floats, Series, thinned
+from counterplay.studio.watching import Seen, Watch, game_spec
+
+POINTS = 1_000  # of a curve
+
+
+def compared(watch: Watch, runs: list[Seen]) -> dict[str, Any]:
+    """Curves, a table and the keys that differ; runs without records are named apart."""
+    series = {run.id: watch.records(run) for run in runs}
+    empty = [run.id for run in runs if not series[run.id].rows]
+    kept = {run.folder: run for run in runs if series[run.id].rows}
+    recorded = [RecordedRun(run.folder, run.config, []) for run in kept.values()]
+    groups = []
+    for group in grouped(recorded):
+        members = [kept[one.folder] for one in group.runs]
+        tables = [series[run.id] for run in members]
+        groups.append(
+            {
+                "label": group.label,
+                "game": game_spec(members[0].config),
+                "exact": members[0].exact,
+                "runs": [run.id for run in members],
+                "seeds": len({one.seed for one in group.runs}),
+                "row": _row(members[0].main, tables),
+                "curve": _curve(members[0].main, tables),
+                "policy": members[0].main,
+            }
+        )
+    return {"groups": groups, "empty": empty, "differing": _differing(list(kept.values()))}
+
+
+def _row(main: str, tables: list[Series]) -> dict[str, Any]:
+    """The row of `counterplay compare`: medians over runs, with the least and largest."""
+    speeds = []
+    for table in tables:
+        step, seconds = table.column("step"), table.column("seconds")
+        first = {"step": step[0], "seconds": seconds[0]}
+        speeds.append(speed([first, {"step": step[-1], "seconds": seconds[-1]}][-table.rows :]))
+    found = {
+        "step": [table.column("step")[-1] for table in tables],
+        "average": [table.column(main)[-1] for table in tables],
+        "best": [table.column(main).min() for table in tables],
+        "steps_per_second": speeds,
+    }
+    if all("current" in table.names for table in tables):
+        found["current"] = [table.column("current")[-1] for table in tables]
+    return {name: vars(Interval.of(map(float, values))) for name, values in found.items()}
+
+
+def _curve(main: str, tables: list[Series]) -> dict[str, Any]:
+    """Median and range at the steps that all runs have."""
+    steps = tables[0].column("step")
+    for table in tables[1:]:
+        steps = np.intersect1d(steps, table.column("step"))
+    rows = [np.searchsorted(table.column("step"), steps) for table in tables]
+    values = np.stack([t.column(main)[row] for t, row in zip(tables, rows, strict=True)])
+    seconds = np.stack([t.column("seconds")[row] for t, row in zip(tables, rows, strict=True)])
+    middle: Floats = np.median(values, axis=0)
+    shown = thinned(steps, [middle], POINTS, log=True)
+    return {
+        "step": steps[shown].tolist(),
+        "seconds": np.median(seconds, axis=0)[shown].tolist(),
+        "median": middle[shown].tolist(),
+        "low": values.min(axis=0)[shown].tolist(),
+        "high": values.max(axis=0)[shown].tolist(),
+    }
+
+
+def _differing(runs: list[Seen]) -> list[dict[str, Any]]:
+    """The keys of the configs that are not the same in all runs, with their values by run."""
+    flat = {run.id: _flat(run.config) for run in runs}
+    keys = dict.fromkeys(key for values in flat.values() for key in values)
+    found = []
+    for key in keys:
+        values = [flat[run.id].get(key) for run in runs]
+        if any(value != values[0] for value in values):
+            found.append({"key": key, "values": dict(zip(flat, values, strict=True))})
+    return found
+
+
+def _flat(value: Any, before: str = "") -> dict[str, Any]:
+    if not isinstance(value, dict):
+        return {before: value}
+    found: dict[str, Any] = {}
+    for key, inside in value.items():
+        found |= _flat(inside, f"{before}.{key}" if before else str(key))
+    return found

@@ -1,0 +1,182 @@
+"""The records of runs as arrays: read quickly, followed as they grow, thinned for a chart."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterplay.errors import RunError
+from counterplay.experiment.folder import METRICS
+
+Floats = NDArray[np.float64]
+TAIL = 256  # bytes before the end that must still be there when a file has grown
+SAMPLES = 32  # points of a sketch
+
+
+class Series:
+    """metrics.jsonl of one run; `refresh` reads what is new.
+
+    `epoch` changes whenever records that were seen are gone: a run that resumes drops those after
+    its checkpoint.
+    """
+
+    def __init__(self, folder: Path):
+        self.path = folder / METRICS
+        self._forget()
+
+    def _forget(self) -> None:
+        self.epoch = secrets.token_hex(6)
+        self.names: tuple[str, ...] = ()
+        self.table: Floats = np.zeros((0, 0))
+        self.rows = 0  # of the table, which has room for more
+        self.offset, self.tail = 0, b""
+        self.identity: tuple[int, int] | None = None
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        return tuple(name for name in self.names if name not in ("step", "seconds"))
+
+    def column(self, name: str) -> Floats:
+        return self.table[: self.rows, self.names.index(name)]
+
+    def refresh(self) -> None:
+        """Read what was added since; from the beginning if what was there has changed."""
+        try:
+            with open(self.path, "rb") as file:
+                info = os.fstat(file.fileno())
+                if not self._continues(file, info):
+                    self._forget()
+                    self.identity = (info.st_dev, info.st_ino)
+                file.seek(self.offset)
+                block = file.read()
+        except FileNotFoundError:
+            self._forget()
+            return
+        except OSError as error:
+            raise RunError(f"cannot read {self.path}: {error.strerror or error}") from error
+        block = block[: block.rfind(b"\n") + 1]  # a last line without end is being written
+        if block:
+            self._add(block)
+
+    def _continues(self, file: Any, info: os.stat_result) -> bool:
+        if self.identity != (info.st_dev, info.st_ino) or info.st_size < self.offset:
+            return False
+        file.seek(self.offset - len(self.tail))
+        return bool(file.read(len(self.tail)) == self.tail)
+
+    def _add(self, block: bytes) -> None:
+        if not self.names:
+            self.names = tuple(_record(self.path, block[: block.index(b"\n")]))
+        rows = _numbers(block, self.names)
+        if rows is None:
+            rows = self._slowly(block)
+        room = len(self.table)
+        if self.rows + len(rows) > room or self.table.shape[1] != len(self.names):
+            grown = np.empty((max(self.rows + len(rows), 2 * room, 64), len(self.names)))
+            if self.rows:
+                grown[: self.rows] = self.table[: self.rows]
+            self.table = grown
+        self.table[self.rows : self.rows + len(rows)] = rows
+        self.rows += len(rows)
+        self.offset += len(block)
+        self.tail = (self.tail + block)[-TAIL:]
+
+    def _slowly(self, block: bytes) -> Floats:
+        """Line by line, for whatever was not written by this library."""
+        rows = []
+        for line in block.splitlines():
+            record = _record(self.path, line)
+            if tuple(record) != self.names:
+                raise RunError(f"{self.path} is damaged: its records have different names")
+            rows.append(list(record.values()))
+        return np.array(rows, float)
+
+
+def _record(path: Path, line: bytes) -> dict[str, float]:
+    try:
+        record = json.loads(line)
+        assert "step" in record and "seconds" in record
+        return {str(name): float(value) for name, value in record.items()}
+    except (ValueError, TypeError, AssertionError, AttributeError, RecursionError):
+        raise RunError(f"{path} is damaged: {line[:60]!r} is not a record") from None
+
+
+def _numbers(block: bytes, names: tuple[str, ...]) -> Floats | None:
+    """The numbers of records as `json.dumps` writes them; None if some are written otherwise.
+
+    Five times as fast as reading JSON: the text between the numbers is taken away.
+    """
+    num_lines = block.count(b"\n")
+    for place, name in enumerate(names):
+        before = ("{" if place == 0 else " ") + json.dumps(name) + ": "
+        if block.count(before.encode()) != num_lines:
+            return None
+        block = block.replace(before.encode(), b"")
+    if block.count(b"}\n") != num_lines or block.count(b'"'):
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # raised where a number ends too early
+        found = np.fromstring(block.replace(b"}\n", b",").decode("latin-1"), sep=",")
+    if found.size != num_lines * len(names) or not np.isfinite(found).all():
+        return None
+    return found.reshape(num_lines, len(names))
+
+
+def thinned(x: Floats, curves: list[Floats], points: int, log: bool) -> NDArray[np.int64]:
+    """Which of the points to draw: of every pixel column the least and largest of each curve.
+
+    Columns are even in log x, or in x; the first and last point always stay.
+    """
+    if x.size <= points:
+        return np.arange(x.size)
+    columns = max(points // (2 * max(len(curves), 1)), 1)
+    place = np.log(np.maximum(x, 1e-9)) if log else x
+    low, high = place[0], place[-1]
+    column = ((place - low) / max(high - low, 1e-300) * (columns - 1e-9)).astype(np.int64)
+    starts = np.flatnonzero(np.diff(column, prepend=-1))
+    chosen = [np.array([0, x.size - 1])]
+    for curve in curves:
+        order = np.lexsort((curve, column))
+        chosen += [order[starts], order[np.append(starts[1:], x.size) - 1]]
+    return np.unique(np.concatenate(chosen))
+
+
+def sketch(path: Path, size: int) -> list[dict[str, float]]:
+    """A few records from the beginning to the end, without reading what lies between."""
+    found: dict[int, dict[str, float]] = {}
+    places = np.unique(np.geomspace(1, max(size, 2), SAMPLES).astype(np.int64) - 1).tolist()
+    try:
+        with open(path, "rb") as file:
+            for place in places:
+                file.seek(place)
+                block = file.read(2048)
+                if place:
+                    block = block[block.find(b"\n") + 1 :] if b"\n" in block else b""
+                line, end, _ = block.partition(b"\n")
+                if end:
+                    record = _record(path, line)
+                    found[int(record["step"])] = record
+    except (OSError, RunError):
+        pass
+    last = last_record(path, size)
+    if last:
+        found[int(last["step"])] = last
+    return [found[step] for step in sorted(found)]
+
+
+def last_record(path: Path, size: int) -> dict[str, float] | None:
+    """The last whole record of a file."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(size - 4096, 0))
+            lines = file.read().split(b"\n")[:-1]
+        return _record(path, lines[-1]) if lines else None
+    except OSError:
+        return None

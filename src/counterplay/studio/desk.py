@@ -1,0 +1,174 @@
+"""The far end of a desk: a process that holds one game, its tree and policies, and answers.
+
+One JSON object per line comes in and goes out. It may be killed at any time without harm; when the
+other side is gone, it ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import sys
+import threading
+import time
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from counterplay.errors import ConfigError, CounterplayError
+from counterplay.game import Game
+
+SHARE = 0.6  # of the free memory that a tree may take
+TELL_EVERY = 0.15  # seconds between two words about progress
+
+
+class Desk:
+    """Answers calls about one game; without a game, about the library."""
+
+    def __init__(self, send: Callable[[dict[str, Any]], None]):
+        self.send = send
+        self.spec = ""
+        self.told = 0.0
+
+    def tell(self, doing: str, done: float, total: float) -> None:
+        """Say how far a long computation has come."""
+        now = time.monotonic()
+        if now - self.told > TELL_EVERY:
+            self.told = now
+            self.send({"progress": {"doing": doing, "done": done, "total": total}})
+
+    @cached_property
+    def game(self) -> Game:
+        from counterplay.registry import load_game
+
+        return load_game(self.spec)
+
+    @cached_property
+    def sources(self) -> Any:
+        from counterplay.studio.sources import Sources
+        from counterplay.tree.estimating import available_memory
+        from counterplay.tree.unrolling import build_tree
+
+        self.tell("building the tree", 0, 0)
+        tree = build_tree(
+            self.game,
+            memory_limit=int(SHARE * available_memory()),
+            progress=lambda done, total: self.tell("building the tree", done, total),
+        )
+        return Sources(tree, self.tell)
+
+    @cached_property
+    def table(self) -> Any:
+        from counterplay.studio.sitting import Table
+
+        return Table(self.game)
+
+    def answer(self, call: dict[str, Any]) -> Any:
+        """What a call asks for."""
+        do = str(call.get("do", ""))
+        self.spec = self.spec or str(call.get("game", ""))
+        if do in ("check", "estimate", "examine", "matrix"):
+            return self._counsel(do, call)
+        if do == "play":
+            return self._play(call)
+        return self._explore(do, call)
+
+    def _counsel(self, do: str, call: dict[str, Any]) -> Any:
+        from counterplay.studio import counsel
+
+        if do == "check":
+            return counsel.check(call["config"])
+        if do == "estimate":
+            return counsel.estimate(str(call["spec"]))
+        if do == "examine":
+            return counsel.examine(str(call["path"]))
+        return counsel.matrix(call)
+
+    def _play(self, call: dict[str, Any]) -> Any:
+        text = str(call["policy"].get("text", ""))
+        if text.startswith("search:"):
+            from counterplay.cli.contestants import Contestants
+
+            name = text.removeprefix("search:")
+            return self.table.look(call, Contestants(self.game).named(name)[0], None)
+        analysis = self.sources.get(call["policy"])
+        return self.table.look(call, analysis.policy, analysis)
+
+    def _explore(self, do: str, call: dict[str, Any]) -> Any:
+        from counterplay.studio import drawing, exploring
+
+        analysis = self.sources.get(call.get("policy") or {})
+        against = call.get("versus")
+        versus = self.sources.versus(against, analysis) if against else None
+        node, start = int(call.get("node", 0)), max(int(call.get("start", 0)), 0)
+        if do == "view":
+            return exploring.view(analysis, versus, node, start)
+        if do == "grid":
+            return exploring.grid(analysis, versus, node, start)
+        if do == "leaks":
+            player = call.get("player")
+            return exploring.leak_list(analysis, start, None if player is None else int(player))
+        if do == "drawing":
+            return drawing.drawing(analysis, node)
+        if do == "overview":
+            return drawing.overview(analysis)
+        if do == "find":
+            found = exploring.find(analysis.tree, str(call.get("text", "")))
+            for one in found:
+                one["node"] = exploring.likeliest(analysis, one["infoset"])
+            return found
+        if do == "infoset":
+            return exploring.infoset(analysis, versus, int(call["infoset"]))
+        if do == "export":
+            return _exported(analysis.policy, str(call.get("form", "json")))
+        raise ConfigError(f"there is no question {do!r}")
+
+
+def _exported(policy: Any, form: str) -> str:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "policy"
+        (policy.to_csv if form == "csv" else policy.to_json)(path)
+        return path.read_text()
+
+
+def main() -> None:
+    """Answer line by line, until nobody asks any more."""
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # whatever a game prints must not look like an answer
+    lock, waiting = threading.Lock(), queue.SimpleQueue[str]()
+
+    def send(value: dict[str, Any]) -> None:
+        with lock:
+            try:
+                out.write(json.dumps(value) + "\n")
+                out.flush()
+            except OSError:
+                os._exit(0)
+
+    def listen() -> None:
+        for line in sys.stdin:
+            waiting.put(line)
+        os._exit(0)
+
+    threading.Thread(target=listen, daemon=True).start()
+    desk = Desk(send)
+    while True:
+        call = json.loads(waiting.get())
+        try:
+            send({"id": call["id"], "found": desk.answer(call)})
+        except CounterplayError as error:
+            send({"id": call["id"], "error": str(error), "kind": type(error).__name__})
+        except MemoryError:
+            problem = "out of memory; choose smaller parameters"
+            send({"id": call["id"], "error": problem, "kind": "RunError"})
+        except Exception as error:  # a game's rules, or an address written by hand
+            problem = f"{type(error).__name__}: {error}"
+            send({"id": call["id"], "error": problem[:500], "kind": "Internal"})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,237 @@
+"""Starting, stopping, resuming and putting away runs.
+
+A run is `python -m counterplay run` in a session of its own: it outlives the studio. Configs wait
+in `.studio/queue` below the folder of runs until a core is free, and are there after a restart.
+What a run prints goes to log.txt in its folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from counterplay.errors import RunError
+from counterplay.experiment.process import STOP, ask, identity, is_alive, status
+from counterplay.files import write_text
+from counterplay.studio.answers import Refusal
+from counterplay.studio.watching import Seen
+
+LOG = "log.txt"
+STATE, TRASH = ".studio", ".trash"
+MOST_QUEUED = 200
+RUNNING = re.compile(r"^running (.+)$", re.MULTILINE)
+
+
+class Launcher:
+    """Runs that this studio has started, or is about to."""
+
+    def __init__(self, root: Path, slots: int | None = None):
+        self.root = root
+        self.slots = slots or max((os.cpu_count() or 2) - 1, 1)
+        self.started: dict[str, subprocess.Popen[bytes]] = {}  # by ticket, or by run id
+        self.lock = threading.RLock()
+
+    @property
+    def state(self) -> Path:
+        return self.root / STATE
+
+    def enqueue(self, config: dict[str, Any]) -> str:
+        """Put a checked config in the queue; its ticket."""
+        with self.lock:
+            if len(self.queue()) >= MOST_QUEUED:
+                raise Refusal(409, "queue", f"{MOST_QUEUED} runs wait already")
+            ticket = f"{time.time_ns():020d}-{secrets.token_hex(3)}"
+            self._write(self.state / "queue" / f"{ticket}.json", json.dumps(config, indent=2))
+            return ticket
+
+    def queue(self) -> list[Path]:
+        """The configs that wait, in their order."""
+        with contextlib.suppress(OSError):
+            return sorted((self.state / "queue").glob("*.json"))
+        return []
+
+    def waiting(self) -> list[dict[str, Any]]:
+        """What the list shows beside the runs: configs that wait, start, or could not start."""
+        found = []
+        for place, kind in (("queue", "queued"), ("starting", "starting"), ("failed", "failed")):
+            for path in sorted((self.state / place).glob("*.json")):
+                config = _read(path)
+                entry = {"ticket": path.stem, "state": kind, "config": config}
+                if kind == "failed":
+                    entry["problem"] = self._last_words(path.stem)
+                found.append(entry)
+        return found
+
+    def forget(self, ticket: str) -> bool:
+        """Take a config that waits, or could not start, off the list."""
+        if not re.fullmatch(r"\d{20}-[0-9a-f]{6}", ticket):
+            return False
+        removed = False
+        for place in ("queue", "failed"):
+            path = self.state / place / f"{ticket}.json"
+            if path.exists():
+                path.unlink()
+                removed = True
+        (self.state / "logs" / f"{ticket}.log").unlink(missing_ok=True)
+        return removed
+
+    def poll(self, running: int) -> bool:
+        """Start what may start, and find the folders of what has; whether anything happened."""
+        with self.lock:
+            changed = self._adopt()
+            starting = len(list((self.state / "starting").glob("*.json")))
+            for path in self.queue()[: max(self.slots - running - starting, 0)]:
+                self._start(path)
+                changed = True
+            return changed
+
+    def _start(self, path: Path) -> None:
+        ticket = path.stem
+        config = self.state / "starting" / path.name
+        config.parent.mkdir(parents=True, exist_ok=True)
+        log = self.state / "logs" / f"{ticket}.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(path, config)
+        name = str(_read(config).get("name", "run"))
+        command = ["run", str(config), "--name", name, "--runs", str(self.root)]
+        started = self.started[ticket] = self._spawn(command, log)
+        self._write(config.with_suffix(".process"), json.dumps(identity(started.pid)))
+
+    def _spawn(self, arguments: list[str], log: Path) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "counterplay", *arguments]
+        try:
+            with open(log, "ab") as output:
+                return subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                    close_fds=True,
+                )
+        except OSError as error:
+            problem = f"cannot start a run: {error.strerror or error}"
+            raise Refusal(500, "start", problem) from error
+
+    def _adopt(self) -> bool:
+        """Match what was started with the folders that have appeared, and note what failed."""
+        changed = False
+        for ticket, process in list(self.started.items()):
+            if process.poll() is not None and not self._is_starting(ticket):
+                del self.started[ticket]
+        for config in sorted((self.state / "starting").glob("*.json")):
+            ticket, log = config.stem, self.state / "logs" / f"{config.stem}.log"
+            match = RUNNING.search(_text(log))
+            note = config.with_suffix(".process")
+            if match:
+                with contextlib.suppress(OSError):
+                    os.replace(log, Path(match[1]) / LOG)
+                config.unlink(missing_ok=True)
+            elif is_alive(_read(note)):  # perhaps started by a studio that is gone
+                continue
+            else:
+                (self.state / "failed").mkdir(parents=True, exist_ok=True)
+                os.replace(config, self.state / "failed" / config.name)
+            note.unlink(missing_ok=True)
+            changed = True
+        return changed
+
+    def _is_starting(self, ticket: str) -> bool:
+        return (self.state / "starting" / f"{ticket}.json").exists()
+
+    def _last_words(self, ticket: str) -> str:
+        lines = _text(self.state / "logs" / f"{ticket}.log").strip().splitlines()
+        return lines[-1].removeprefix("error: ") if lines else "it ended before it began"
+
+    def stop(self, run: Seen) -> None:
+        """Ask a run to write a checkpoint and end."""
+        if status(run.folder).state != "running":
+            raise Refusal(409, "not_running", f"{run.id} is not running")
+        ask(run.folder, STOP)
+
+    def kill(self, run: Seen) -> None:
+        """End the very process of a run at once; what came after its checkpoint is lost."""
+        process = status(run.folder).process
+        if process is None or not is_alive(process) or process["pid"] == os.getpid():
+            raise Refusal(409, "not_running", f"{run.id} is not running on this machine")
+        os.kill(process["pid"], signal.SIGKILL)
+
+    def resume(self, run: Seen, steps: int | None = None) -> None:
+        """Go on with a run, in a process of its own."""
+        with self.lock:
+            before = self.started.get(run.id)
+            if status(run.folder).state == "running" or (before and before.poll() is None):
+                raise Refusal(409, "running", f"{run.id} is running already")
+            more = [] if steps is None else ["--steps", str(steps)]
+            self.started[run.id] = self._spawn(["resume", str(run.folder), *more], run.folder / LOG)
+
+    def trash(self, run: Seen) -> str:
+        """Put a run aside, from where `restore` brings it back."""
+        if status(run.folder).state == "running":
+            raise Refusal(409, "running", f"{run.id} is running; stop it first")
+        ticket = secrets.token_hex(8)
+        place = self.root / TRASH / ticket
+        try:
+            place.mkdir(parents=True)
+            self._write(place / "from.json", json.dumps({"id": run.id}))
+            os.rename(run.folder, place / "run")
+        except OSError as error:
+            shutil.rmtree(place, ignore_errors=True)
+            raise Refusal(500, "trash", f"cannot move {run.id}: {error.strerror}") from error
+        return ticket
+
+    def restore(self, ticket: str, taken: dict[str, Seen]) -> str:
+        """Bring a run back from the trash; its id."""
+        place = self.root / TRASH / ticket
+        name = _read(place / "from.json").get("id") if re.fullmatch("[0-9a-f]{16}", ticket) else ""
+        if not name or not (place / "run").is_dir():
+            raise Refusal(404, "trash", "that is not in the trash any more")
+        parts = str(name).split("/")
+        if name in taken or any(part in ("", ".", "..") for part in parts):
+            raise Refusal(409, "taken", f"there is a run {name} again")
+        target = self.root.joinpath(*parts)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            os.rename(place / "run", target)
+        except OSError as error:
+            raise Refusal(500, "trash", f"cannot move {name} back: {error.strerror}") from error
+        shutil.rmtree(place, ignore_errors=True)
+        return str(name)
+
+    def _write(self, path: Path, text: str) -> None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_text(path, text)
+        except OSError as error:
+            raise Refusal(507, "disk", f"cannot write {path}: {error.strerror}") from error
+        except RunError as error:
+            raise Refusal(507, "disk", str(error)) from error
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _text(path: Path, most: int = 1 << 16) -> str:
+    try:
+        with open(path, "rb") as file:
+            file.seek(0, os.SEEK_END)
+            file.seek(max(file.tell() - most, 0))
+            return file.read(most).decode(errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,144 @@
+"""The server: a socket of this machine, a token, and an end within a second."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import socket
+import stat
+import tempfile
+from collections.abc import Callable, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from counterplay.errors import ConfigError, RunError
+from counterplay.studio.guard import Guard
+from counterplay.studio.host import Studio
+from counterplay.studio.pages import make_app
+
+PORT = 8642
+GRACE = 1  # seconds that requests have to end after Ctrl-C
+
+
+class Server(uvicorn.Server):
+    """Ends its streams at the first signal, so that nothing keeps it from ending."""
+
+    studio: Studio
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        self.studio.hub.close()
+        super().handle_exit(sig, frame)
+
+
+def serve(
+    root: Path,
+    *,
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    allow_hosts: Sequence[str] = (),
+    read_only: bool = False,
+    slots: int | None = None,
+    ready: Callable[[str, str], None] | None = None,
+) -> None:
+    """Serve until a signal comes. `ready` gets the address and the token once it listens."""
+    if host not in ("127.0.0.1", "localhost", "::1") and not allow_hosts:
+        raise ConfigError(
+            f"--host {host} opens the studio to other machines; add --allow-host NAME, the name "
+            "that browsers will use, if that is what you want"
+        )
+    listening = bound(host, port)
+    token = kept_token()
+    studio = Studio(root, read_only=read_only, slots=slots)
+    names = [*allow_hosts, *([f"[{host}]" if ":" in host else host] if allow_hosts else [])]
+    config = uvicorn.Config(
+        Guard(make_app(studio), token, names, read_only),
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        timeout_graceful_shutdown=GRACE,
+        timeout_keep_alive=30,
+        limit_concurrency=200,
+        h11_max_incomplete_event_size=1 << 15,
+        ws="none",
+        loop="asyncio",
+        http="h11",
+    )
+    server = Server(config)
+    server.studio = studio
+    shown = f"[{host}]" if ":" in host else host
+    if ready:
+        ready(f"http://{shown}:{listening.getsockname()[1]}", token)
+    with contextlib.suppress(KeyboardInterrupt), listening:
+        server.run(sockets=[listening])
+
+
+def bound(host: str, port: int | None) -> socket.socket:
+    """A socket that listens: at the usual port, or at any free one if nobody asked for it."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    for number in (PORT, 0) if port is None else (port,):
+        listening = socket.socket(family, socket.SOCK_STREAM)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind((host, number))
+            listening.listen(128)
+            return listening
+        except OSError as error:
+            listening.close()
+            problem = error.strerror or error
+    raise RunError(f"cannot listen at {host} port {port}: {problem}; choose another --port")
+
+
+def state_folder() -> Path:
+    """Where the studio keeps its token, for this user alone."""
+    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    folder = Path(base) / "counterplay"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise RunError(f"cannot make {folder}: {error.strerror or error}") from error
+    return folder
+
+
+def kept_token() -> str:
+    """The token of this user's studios, made once: pages that are open survive a restart."""
+    path = state_folder() / "studio-token"
+    try:
+        info = os.lstat(path)
+        if stat.S_ISREG(info.st_mode) and not info.st_mode & 0o077 and info.st_uid == os.getuid():
+            text = path.read_text().strip()
+            if len(text) == 64 and set(text) <= set("0123456789abcdef"):
+                return text
+    except (OSError, AttributeError):
+        pass
+    token = secrets.token_hex(32)
+    _write_secret(path, token + "\n")
+    return token
+
+
+def opening_file(address: str, token: str) -> Path:
+    """A file that leads a browser to the studio, so that the token is in no list of processes."""
+    target = escape(f"{address}/#token={token}", quote=True)
+    path = state_folder() / "studio-open.html"
+    _write_secret(
+        path,
+        "<!doctype html><meta charset=utf-8><title>Counterplay Studio</title>"
+        f'<meta http-equiv="refresh" content="0;url={target}">'
+        f'<a href="{target}">Open the studio</a>\n',
+    )
+    return path
+
+
+def _write_secret(path: Path, text: str) -> None:
+    """Write a file that only its owner reads, also while it is being written."""
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "w") as file:  # mkstemp makes it 0600
+            file.write(text)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise RunError(f"cannot write {path}: {error.strerror or error}") from error

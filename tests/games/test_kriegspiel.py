@@ -1,0 +1,102 @@
+"""Kriegspiel: legal moves as chess has them, and a referee who says no more than he should."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+
+import counterplay as cp
+from counterplay.game import check_game
+from counterplay.games.kriegspiel import DRAW, Kriegspiel
+
+SMALL = "kriegspiel(position='k2/3/K1R',max_moves=2)"
+POSITIONS = ["3r4/2k5/3p2b1/8/4N3/2B1P3/5K2/n7", "8/2k5/1n6/3Q4/4b3/2B5/5K2/7r"]
+
+
+def episode(game, seed):
+    rng, state = random.Random(seed), game.initial_state()
+    while game.player(state) != cp.TERMINAL:
+        yield state
+        state = game.next_state(state, rng.choice(game.actions(state)))
+    yield state
+
+
+def plain(fen):
+    """The board of a position, empty squares as dots."""
+    board = fen.split(" ")[0].replace("/", "")
+    return re.sub(r"\d", lambda number: "." * int(number[0]), board)
+
+
+@pytest.mark.parametrize("position", POSITIONS)
+def test_legal_moves_are_those_of_chess(position):
+    pyspiel = pytest.importorskip("pyspiel")
+    chess = pyspiel.load_game("chess")
+    game = Kriegspiel(position, max_moves=30)
+    compared = 0
+    for seed in range(5):
+        for state in episode(game, seed):
+            if game.player(state) == cp.TERMINAL or state.refused:
+                continue
+            rows = [state.squares[k : k + 8] for k in range(0, 64, 8)]
+            fen = "/".join(re.sub(r"\.+", lambda dots: str(len(dots[0])), row) for row in rows)
+            if any(piece in rows[row] for piece, row in (("P", 6), ("p", 1), ("P", 1), ("p", 6))):
+                continue  # chess has two steps, and a choice of pieces, from there
+            theirs = chess.new_initial_state(f"{fen} {'wb'[state.turn]} - - 0 1")
+            if theirs.is_terminal():
+                continue  # too little material, says chess
+            wanted = {plain(str(theirs.child(action))) for action in theirs.legal_actions()}
+            legal = [a for a in game.actions(state) if game.legal(state.squares, state.turn, a)]
+            assert {game.moved(state.squares, action) for action in legal} == wanted
+            compared += 1
+    assert compared > 20
+
+
+def test_small_games_keep_the_protocol():
+    report = check_game(cp.load_game(SMALL))
+    assert report.zero_sum and report.perfect_recall
+    assert report.num_nodes > 100
+    check_game(cp.load_game("kriegspiel(position='k2/1p1/P2/2K',max_moves=1)"))
+
+
+def test_the_other_hears_nothing_of_what_was_refused():
+    game, refused = Kriegspiel(), 0
+    for seed in range(10):
+        before = None
+        for state in episode(game, seed):
+            if before is not None and state.refused:
+                other = 1 - state.turn
+                assert game.infoset_key(before, other) == game.infoset_key(state, other)
+                assert state.squares == before.squares
+                refused += 1
+            before = state
+    assert refused > 10
+
+
+def test_mate_stalemate_and_the_end_of_patience():
+    mate = Kriegspiel(position="k3/4/1K2/3R")
+    state = mate.next_state(mate.initial_state(), 15 * 16 + 3)  # the rook to the king's row
+    assert mate.utilities(state) == (1.0, -1.0)
+    assert mate.infoset_key(state, 1) == "b:+"
+    stale = Kriegspiel(position="k3/4/K3/2R1", max_moves=5)
+    assert stale.next_state(stale.initial_state(), 14 * 16 + 13).winner == DRAW
+    short = Kriegspiel(max_moves=1)
+    assert short.next_state(short.initial_state(), 15 * 16 + 11).winner == DRAW
+    pawn = Kriegspiel(position="3k/P3/4/2K1")
+    after = pawn.next_state(pawn.initial_state(), 4 * 16 + 0)
+    assert after.squares[0] == "Q" and "+" in after.heard[1][0]
+
+
+def test_sampling_runs_on_the_rules():
+    rules = cp.SampledGame(Kriegspiel(max_moves=6))
+    result = cp.solve(rules, cp.load_algorithm("outcome_sampling"), iterations=20)
+    assert result.records[-1].measured["infosets"] > 20
+
+
+@pytest.mark.parametrize(
+    "position", ["", "k", "kK/x", "kk/K.", "k2/4/K3", "kp/1K", "k1R/3/1K1", "99/99"]
+)
+def test_bad_positions_are_refused(position):
+    with pytest.raises(cp.ConfigError, match="kriegspiel: "):
+        Kriegspiel(position=position)

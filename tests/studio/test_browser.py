@@ -1,0 +1,358 @@
+"""The pages as people use them: clicked, typed and looked at in a real browser."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+import counterplay as cp
+from counterplay.experiment import run
+from counterplay.experiment.process import status
+from counterplay.studio.server import opening_file
+from tests.experiment.conftest import config
+from tests.studio.browser import Browser, Keys
+from tests.studio.conftest import Studio, until
+
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+
+KUHN = "kuhn/20260101T000000Z"
+POLICY = f"run:{KUHN}@average"
+SAMPLED = "&".join(f"r=sampled/20260101T00000{seed}Z" for seed in range(3))
+PAGES = {
+    "runs": "/",
+    "run": f"/runs/{KUHN}",
+    "damaged": "/runs/hurt/20260101T000000Z",
+    "compare": f"/compare?r={KUHN}&{SAMPLED}",
+    "new": "/new",
+    "games": "/games",
+    "game": "/games/leduc_poker",
+    "grid": f"/explore?policy={POLICY}&node=4",
+    "leduc": "/explore?game=leduc_poker&policy=solve:cfr_plus@100&infoset=500",
+    "leaks": f"/explore?policy={POLICY}&tab=leaks",
+    "drawing": f"/explore?policy={POLICY}&tab=drawing",
+    "wide": "/explore?game=kuhn_poker(num_cards=150)&policy=uniform",
+    "overview": f"/explore?policy={POLICY}&tab=overview",
+    "play": f"/play?policy={POLICY}",
+    "matrix": "/matrix?game=chicken",
+    "nothing": "/nowhere",
+}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    made = Browser()
+    yield made
+    made.driver.quit()
+
+
+@pytest.fixture(autouse=True)
+def _quiet(request):
+    """No test leaves a complaint in the console: errors, or what the security policy forbids."""
+    yield
+    if "browser" in request.fixturenames:
+        lines = request.getfixturevalue("browser").complaints()
+        if request.node.get_closest_marker("noisy"):
+            return
+        assert [line for line in lines if "net::ERR" not in line] == []  # a studio was ended
+
+
+def test_the_first_five_minutes(browser, fresh):
+    """From an empty folder to a curve, a policy and an episode, by clicks alone."""
+    made = fresh()
+    browser.open(made)
+    browser.see("h1", "No runs yet")
+    assert "token" not in browser.driver.current_url
+    browser.click(".cards button", "Start")
+    browser.until(lambda: browser.path.startswith("/runs/kuhn/"), "the run")
+    browser.see(".state", "finished")
+    browser.see(".u-wrap canvas")
+    browser.see(".facts dd", "20,000")
+    browser.click("summary", "The curve as a table")
+    assert len(browser.until(lambda: browser.all(".twin tbody tr"))) > 5
+    browser.click(".actions a", "Explore")
+    browser.see(".grid tbody tr")
+    browser.keys("1")  # chance deals the jack, and so on
+    browser.keys("1")
+    browser.see(".infoset", "Jack")
+    browser.click(".infoset a", "Play against it")
+    browser.click("form button", "Play")
+    while True:
+        browser.until(lambda: browser.all(".choice") or browser.all("table"), "a decision")
+        if browser.all(".table table"):
+            break
+        browser.click(".choice", "")
+    assert re.search("You win|You lose|Nobody wins", browser.main.text)
+    assert "nothing lost" in browser.main.text or "lost " in browser.main.text
+    browser.keys("n")
+    browser.see(".head", "episode 2")
+
+
+def test_start_stop_and_resume(browser, fresh):
+    made = fresh()
+    browser.open(made, "/new")
+    field = browser.until(lambda: browser.all("textarea"))[0]
+    whole = {"name": "long", "algorithm": "cfr", "game": "leduc_poker", "spec": {"max_steps": -1}}
+    browser.until(lambda: field.get_attribute("value"), "the blank config")
+    field.clear()
+    field.send_keys(json.dumps(whole))
+    browser.see(".problem", "spec.max_steps is -1, must be at least 1")
+    label = browser.see("label.wrong", "max steps")
+    box = label.find_element("css selector", "input")
+    box.send_keys(Keys.BACKSPACE * 4 + "100000000")
+    browser.gone("form .problem")
+    browser.click("form button.primary", "Start")
+    browser.until(lambda: browser.path.startswith("/runs/long/"), "the run")
+    browser.see(".state", "running")
+    browser.see(".u-wrap canvas")
+    steps = browser.see(".facts dd").text
+    browser.until(lambda: browser.see(".facts dd").text != steps, "another step")
+    browser.click(".actions button", "Stop")
+    browser.see(".head .state", "stopped")
+    folder = made.root / browser.path.removeprefix("/runs/")
+    assert status(folder).state == "stopped" and (folder / "checkpoint.npz").exists()
+    browser.click(".actions button", "Resume")
+    browser.see(".head .state", "running")
+    browser.click(".actions button", "Stop")
+    browser.see(".head .state", "stopped")
+
+
+def test_compare_three(browser, studio):
+    browser.open(studio, "/?q=sampled")
+    browser.until(lambda: len(browser.all("tbody.runs tr")) == 3)
+    for row in range(3):
+        browser.keys("j")
+        browser.keys("x")
+        browser.see(".toolbar", f"{row + 1} selected")
+    browser.keys("c")
+    browser.see("h1", "Compare")
+    browser.see(".card tbody tr", "3")
+    browser.see(".u-wrap canvas")
+    assert browser.see(".legend", "sampled, 3 runs")
+    browser.see("th", "spec.seed")
+    assert len(browser.all(".picker input:checked")) == 3
+
+
+def test_drop_a_game(browser, studio, tmp_path):
+    cp.save_game(cp.load_game("kuhn_poker"), tmp_path / "mine.efg")
+    browser.open(studio, "/games")
+    browser.see(".card h3", "kuhn poker")
+    drop = """
+        const files = new DataTransfer();
+        files.items.add(new File([arguments[0]], arguments[1]));
+        document.querySelector(".drop").dispatchEvent(
+            new DragEvent("drop", {dataTransfer: files, bubbles: true, cancelable: true}));
+    """
+    browser.driver.execute_script(drop, "EFG 2 R nonsense", "broken.efg")
+    browser.see(".drop .problem", "broken.efg")
+    browser.complaints()  # the refusal is one, and was seen
+    browser.driver.execute_script(drop, (tmp_path / "mine.efg").read_text(), "mine.efg")
+    browser.see("h1", "mine.efg")
+    browser.see("p", "nodes")
+    browser.click(".actions a", "Explore")
+    browser.see(".facts", "58")
+
+
+@pytest.mark.noisy
+def test_the_connection_breaks(browser, tmp_path, runs_folder):
+    """The page says so, keeps what it has, and catches up by itself."""
+    made = Studio(runs_folder, tmp_path / "state")
+    port = made.address.split(":")[1]
+    browser.open(made, "/")
+    browser.see(".connection", "live")
+    made.end()
+    browser.see(".connection.lost", "last heard")
+    assert browser.see("tbody.runs tr", "kuhn")
+    again = Studio(runs_folder, tmp_path / "state", "--port", port)
+    try:
+        browser.see(".connection", "live")
+        browser.click("tbody.runs a", "kuhn")
+        browser.see(".u-wrap canvas")
+    finally:
+        again.end()
+
+
+@pytest.mark.noisy
+def test_without_the_token(browser, fresh):
+    made = fresh()
+    browser.driver.get(made.url)
+    browser.see("h1", "wants its token")
+    browser.see("input").send_keys(f"{made.url}/#token={made.token}")
+    browser.click("form button", "Enter")
+    browser.see("h1", "No runs yet")
+
+
+def test_opened_by_the_command(browser, fresh, monkeypatch):
+    """The file that the command lets a browser open leads to the page, and holds the token."""
+    made = fresh()
+    monkeypatch.setenv("XDG_STATE_HOME", str(made.state))
+    file = opening_file(made.url, made.token)
+    assert file.stat().st_mode & 0o777 == 0o600
+    browser.driver.get(file.as_uri())
+    browser.see("h1", "No runs yet")
+    assert browser.driver.current_url == f"{made.url}/"
+
+
+def test_eight_tabs(browser, studio):
+    """All show the same, one of them listens, and nothing waits."""
+    browser.open(studio, "/")
+    first = browser.driver.current_window_handle
+    for _ in range(7):
+        browser.driver.switch_to.new_window("tab")
+        browser.open(studio, "/")
+        browser.see("tbody.runs tr", "kuhn")
+    until(lambda: studio.get("/api/hello")["listeners"] == 1)
+    browser.driver.get(f"{studio.url}/runs/{KUHN}")
+    browser.see(".u-wrap canvas")
+    for handle in browser.driver.window_handles:
+        if handle != first:
+            browser.driver.switch_to.window(handle)
+            browser.driver.close()
+    browser.driver.switch_to.window(first)
+    browser.see("tbody.runs tr", "kuhn")
+
+
+def test_keys(browser, studio):
+    browser.open(studio, "/")
+    browser.see("tbody.runs tr")
+    browser.keys("?")
+    browser.see("dialog", "parent, likeliest child")
+    browser.keys(Keys.ESCAPE)
+    browser.gone("dialog")
+    browser.keys("g", "m")
+    browser.see("h1", "Matrix")
+    browser.keys("g", "r")
+    browser.see("tbody.runs tr")
+    browser.keys("/")
+    browser.keys("state:damaged")
+    browser.until(lambda: len(browser.all("tbody.runs tr")) == 1)
+    assert browser.path == "/?q=state%3Adamaged"
+    browser.keys(Keys.ESCAPE)
+    browser.keys("t")
+    look = browser.driver.execute_script("return document.documentElement.dataset.theme")
+    assert look == "dark"
+    browser.keys("t", "t")
+    browser.open(studio, f"/explore?policy={POLICY}")
+    browser.see(".children a", "deal 0")
+    browser.keys(Keys.ARROW_RIGHT)
+    browser.see(".path [aria-current]", "deal 0")
+    browser.keys(Keys.ARROW_DOWN)
+    browser.see(".path [aria-current]", "deal 1")
+    browser.keys("2")
+    browser.until(lambda: len(browser.all(".path li")) == 3)
+    browser.keys("i")
+    browser.keys(Keys.HOME)
+    browser.until(lambda: len(browser.all(".path li")) == 1)
+
+
+def test_what_is_typed_into_a_matrix(browser, studio):
+    browser.open(studio, "/matrix?game=prisoners_dilemma")
+    browser.see("h2", "Dominated")
+    cell = browser.see(".matrix input")
+    assert len(browser.all(".matrix th.gone")) == 2
+    cell.clear()
+    cell.send_keys("100\t")
+    browser.until(lambda: "m=" in browser.path, "the address to change")
+    browser.gone(".working")
+    browser.until(lambda: browser.all(".matrix input")[0].get_attribute("value") == "100")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_page_is_for_everybody(browser, studio, theme):
+    """No serious finding of axe-core, few elements, and no sideways scrolling at three widths."""
+    from axe_core_python import selenium as axe
+
+    bundled = Path(axe.__file__).parent / "axe.min.js"
+    script = Path(os.environ.get("COUNTERPLAY_AXE", bundled)).read_text()
+    browser.theme(theme)
+    browser.open(studio, "/")
+    bad = []
+    try:
+        for name, path in PAGES.items():
+            browser.driver.get(f"{studio.url}{path}")
+            browser.see("h1")
+            browser.settle()
+            assert browser.count() < 1500, name
+            browser.driver.execute_script(script)
+            found = browser.driver.execute_async_script(
+                "axe.run({resultTypes: ['violations']}).then(arguments[0])"
+            )
+            bad += [
+                (
+                    name,
+                    one["id"],
+                    one["nodes"][0]["html"][:200],
+                    one["nodes"][0]["failureSummary"][:300],
+                )
+                for one in found["violations"]
+                if one["impact"] in ("serious", "critical")
+            ]
+            picture(browser, f"{name}-{theme}")
+        assert bad == []
+        if theme == "light":
+            for width in (420, 800, 1600):
+                browser.driver.set_window_size(width, 900)
+                for name in ("runs", "run", "compare", "new", "leduc", "matrix"):
+                    browser.driver.get(f"{studio.url}{PAGES[name]}")
+                    browser.see("h1")
+                    browser.settle()
+                    wide = browser.driver.execute_script(
+                        "return document.documentElement.scrollWidth - innerWidth"
+                    )
+                    assert wide <= 0, (name, width)
+                    picture(browser, f"{name}-{width}")
+    finally:
+        browser.driver.set_window_size(1280, 900)
+        browser.theme("light")
+
+
+def test_pictures_for_the_docs(browser, tmp_path, fresh):
+    """The screenshots of docs/studio.md, made anew when there is a folder for them."""
+    root = tmp_path / "runs"
+    leduc = {"game": "leduc_poker", "evaluate_every": 10, "checkpoint_every": 10**6}
+    for name in ("cfr_plus", "cfr", "dcfr"):
+        whole = config(name, max_steps=1000, **leduc) | {"name": name}
+        run(whole, root / name / "20260101T120000Z")
+    for seed in range(3):
+        steps = leduc | {"evaluate_every": 100}
+        whole = config("external_sampling", max_steps=10_000, seed=seed, **steps)
+        run(whole | {"name": "sampled"}, root / "sampled" / f"20260101T12000{seed}Z")
+    made = fresh(root=root)
+    policy = "policy=run:cfr_plus/20260101T120000Z@average"
+    compared = [f"{name}/20260101T120000Z" for name in ("cfr_plus", "cfr", "dcfr")]
+    compared += [f"sampled/20260101T12000{seed}Z" for seed in range(3)]
+    pages = {
+        "runs": "/",
+        "run": "/runs/cfr_plus/20260101T120000Z",
+        "explore": f"/explore?{policy}&infoset=700",
+        "leaks": f"/explore?{policy}&tab=leaks",
+        "drawing": f"/explore?{policy}&tab=drawing&node=20",
+        "compare": "/compare?" + "&".join(f"r={name}" for name in compared),
+    }
+    browser.open(made)
+    for name, path in pages.items():
+        browser.theme("dark" if name in ("explore", "drawing") else "light")
+        browser.driver.get(f"{made.url}{path}")
+        browser.settle()
+        browser.see("main", "sampled" if name in ("runs", "compare") else "cfr_plus")
+        picture(browser, name, "COUNTERPLAY_DOCS")
+    browser.theme("light")
+    browser.driver.get(f"{made.url}/play?{policy}")
+    browser.click("form button", "Play")
+    browser.click(".choice", "check")
+    browser.until(lambda: browser.all(".decisions li"), "a decision")
+    if browser.all(".choice"):
+        browser.keys("h")
+        browser.see(".choice small", "%")
+    picture(browser, "play", "COUNTERPLAY_DOCS")
+
+
+def picture(browser, name, place="COUNTERPLAY_SCREENSHOTS"):
+    """Keep a screenshot, if the environment names a folder for them."""
+    folder = os.environ.get(place)
+    if folder:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        browser.driver.save_screenshot(str(Path(folder) / f"{name}.png"))

@@ -1,0 +1,133 @@
+"""Records as arrays: followed as they grow, the same as the library reads them, thinned fairly."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from counterplay.errors import RunError
+from counterplay.experiment import load_metrics
+from counterplay.studio.curves import Series, last_record, sketch, thinned
+
+
+def write(folder, records, mode="w"):
+    with open(folder / "metrics.jsonl", mode) as file:
+        file.writelines(json.dumps(record) + "\n" for record in records)
+
+
+def made(first, last):
+    return [
+        {"step": k, "seconds": k / 7, "average": 1 / k, 'a b"c': 3e-320} for k in range(first, last)
+    ]
+
+
+def rows(series):
+    names = series.names
+    return [dict(zip(names, row, strict=True)) for row in series.table[: series.rows].tolist()]
+
+
+def test_follows_a_file(tmp_path):
+    series = Series(tmp_path)
+    series.refresh()
+    assert series.rows == 0
+    write(tmp_path, made(1, 10))
+    series.refresh()
+    first = series.epoch
+    assert rows(series) == load_metrics(tmp_path)
+    write(tmp_path, made(10, 300), "a")
+    with open(tmp_path / "metrics.jsonl", "a") as file:
+        file.write('{"step": 300, "sec')  # half a line
+    series.refresh()
+    assert (series.rows, series.epoch) == (299, first)
+    assert rows(series) == load_metrics(tmp_path)
+
+
+def test_notices_that_records_were_dropped(tmp_path):
+    series = Series(tmp_path)
+    write(tmp_path, made(1, 100))
+    series.refresh()
+    before = series.epoch
+    write(tmp_path, made(1, 50))
+    series.refresh()
+    assert series.epoch != before and series.rows == 49
+    before = series.epoch
+    other = [record | {"seconds": 9.0} for record in made(40, 90)]  # shorter, then longer again
+    write(tmp_path, made(1, 40) + other)
+    series.refresh()
+    assert series.epoch != before and rows(series) == made(1, 40) + other
+    os.unlink(tmp_path / "metrics.jsonl")
+    series.refresh()
+    assert series.rows == 0
+
+
+@settings(max_examples=40)
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20))
+def test_reads_every_number_as_json_does(tmp_path_factory, numbers):
+    folder = tmp_path_factory.mktemp("metrics")
+    records = [{"step": k, "seconds": 0.5, "average": x} for k, x in enumerate(numbers)]
+    write(folder, records)
+    series = Series(folder)
+    series.refresh()
+    assert rows(series) == records
+
+
+def test_other_ways_to_write_json(tmp_path):
+    lines = [
+        '{"step":1,"seconds":0.1,"average":0.5}',
+        '{ "step": 2, "seconds": 1, "average": 0.25 }',
+    ]
+    (tmp_path / "metrics.jsonl").write_text("\n".join(lines) + "\n")
+    series = Series(tmp_path)
+    series.refresh()
+    assert rows(series) == [json.loads(line) for line in lines]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{",
+        "[]",
+        '{"step": 1}',
+        '{"step": "x", "seconds": 1}',
+        "x" * 5000,
+        '{"step": 1, "seconds": 2}',
+    ],
+)
+def test_damaged_records(tmp_path, line):
+    write(tmp_path, made(1, 3))
+    with open(tmp_path / "metrics.jsonl", "a") as file:
+        file.write(line + "\n")
+    with pytest.raises(RunError, match="damaged"):
+        Series(tmp_path).refresh()
+
+
+@given(st.integers(0, 1000), st.integers(10, 400), st.booleans())
+def test_thinned_curves_keep_their_extremes(seed, points, log):
+    rng = np.random.default_rng(seed)
+    x = np.cumsum(rng.integers(1, 50, size=3000)).astype(float)
+    curves = [rng.exponential(size=3000), rng.normal(size=3000)]
+    shown = thinned(x, curves, points, log)
+    assert shown.size <= points + 2 + 4
+    assert (np.diff(shown) > 0).all()
+    assert {0, 2999} <= set(shown.tolist())
+    for curve in curves:
+        assert curve[shown].min() == curve.min() and curve[shown].max() == curve.max()
+    few = thinned(x[:points], [curve[:points] for curve in curves], points, log)
+    assert few.tolist() == list(range(points))
+
+
+def test_sketches_read_little(tmp_path):
+    write(tmp_path, made(1, 20_000))
+    path = tmp_path / "metrics.jsonl"
+    size = path.stat().st_size
+    found = sketch(path, size)
+    assert 10 <= len(found) <= 40
+    assert found[0] == made(1, 2)[0] and found[-1] == made(19_999, 20_000)[0]
+    assert last_record(path, size) == found[-1]
+    assert sketch(tmp_path / "nothing", 100) == []
+    assert last_record(tmp_path / "nothing", 100) is None

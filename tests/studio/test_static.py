@@ -1,0 +1,46 @@
+"""The files of the page: what was fetched is what was checked, and nothing asks other hosts."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+import pytest
+
+from counterplay.studio.pages import FILES, STATIC
+
+OWN = [path for path in FILES.values() if path.parent.name != "vendor"]
+
+
+def test_vendored_files_are_those_that_were_fetched():
+    sums = (STATIC / "vendor" / "SHA256SUMS").read_text().splitlines()
+    known = {name: digest for digest, name in (line.split("  ") for line in sums)}
+    there = {path.name for path in (STATIC / "vendor").iterdir()} - {"SHA256SUMS"}
+    assert set(known) == there
+    for name, digest in known.items():
+        content = (STATIC / "vendor" / name).read_bytes()
+        assert hashlib.sha256(content).hexdigest() == digest, name
+    for library in ("preact", "htm", "uplot"):
+        assert f"{library}.LICENSE.txt" in there
+
+
+def test_they_are_small():
+    assert sum(path.stat().st_size for path in FILES.values()) < 400_000
+
+
+@pytest.mark.parametrize("path", OWN, ids=lambda path: path.name)
+def test_no_other_host_is_named(path):
+    text = path.read_text()
+    hosts = set(re.findall(r"https?://([^/\"'\s]+)", text))
+    assert hosts <= {"www.w3.org"}  # the name of SVG, which nobody fetches
+    assert "innerHTML" not in text and "dangerouslySetInnerHTML" not in text
+    assert "eval(" not in text and "new Function" not in text
+    if path.suffix == ".html":
+        assert "<style" not in text and " style=" not in text and "onclick" not in text.lower()
+
+
+def test_every_import_is_there():
+    for path in OWN:
+        if path.suffix == ".js":
+            for name in re.findall(r"from \"\./([^\"]+)\"", path.read_text()):
+                assert name in FILES, (path.name, name)

@@ -1,0 +1,66 @@
+"""What type checkers and editors see of the lazy names."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+from mypy import api
+
+import counterplay
+
+ROOT = Path(__file__).parent.parent
+
+PROGRAM = """\
+import counterplay as cp
+
+tree = cp.build_tree(cp.load_game("kuhn_poker"))
+result = cp.solve(tree, cp.CFRPlus(delay=10), iterations=10)
+reveal_type(result)
+reveal_type(result.records[0])
+reveal_type(cp.exploitability(tree, result.policy))
+reveal_type(cp.judge(tree, cp.uniform_policy(tree)))
+cp.exploitabilty(tree, result.policy)
+cp.CFRPlus(dealy=10)
+"""
+
+
+def test_the_stub_lists_what_is_exported():
+    tool = runpy.run_path(str(ROOT / "tools" / "exports.py"))
+    wanted = tool["stub"]()
+    assert tool["STUB"].read_text() == wanted, "run python tools/exports.py"
+    assert set(counterplay.__all__) <= set(wanted.replace(",", " ").replace('"', " ").split())
+
+
+@pytest.mark.parametrize("name", ["Result", "Record", "Judgement", "BestResponse", "Game", "Tree"])
+def test_types_are_exported(name):
+    assert isinstance(getattr(counterplay, name), type)
+
+
+def test_mypy_sees_the_real_types(tmp_path, monkeypatch):
+    monkeypatch.setenv("MYPYPATH", str(Path(counterplay.__file__).parent.parent))
+    file = tmp_path / "program.py"
+    file.write_text(PROGRAM)
+    options = tmp_path / "mypy.ini"  # what is large and not asked about is not followed
+    large = "jax,jaxlib,optax,matplotlib,scipy,numba,pydantic,typer,rich,gymnasium,pettingzoo"
+    sections = [f"[mypy-{name}.*]\nfollow_imports = skip\n" for name in large.split(",")]
+    options.write_text("[mypy]\n" + "".join(sections))
+    found, problem, _ = api.run(
+        [
+            *("--strict", "--no-error-summary", "--follow-imports=silent"),
+            *("--config-file", str(options), f"--cache-dir={tmp_path / 'cache'}"),
+            "--ignore-missing-imports",
+            *("--python-executable", sys.executable, str(file)),
+        ]
+    )
+    lines = [line.split(": ", 1)[1] for line in found.splitlines()]
+    assert problem == ""
+    assert 'note: Revealed type is "counterplay.solving.Result"' in lines
+    assert 'note: Revealed type is "counterplay.solving.Record"' in lines
+    assert any(line.startswith('note: Revealed type is "') and "float" in line for line in lines)
+    assert 'note: Revealed type is "counterplay.evaluate.Judgement"' in lines
+    assert any('has no attribute "exploitabilty"' in line for line in lines)
+    assert any('Unexpected keyword argument "dealy"' in line for line in lines)
+    assert sum("error:" in line for line in lines) == 2, found
