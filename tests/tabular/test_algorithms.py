@@ -55,6 +55,9 @@ def limits(algorithm):
         "fsp": ((500_000, 5e-2), (250_000, 0.4)),
         "table_lookup_fsp": ((500_000, 5e-2), (250_000, 0.4)),
         "batch_fsp": ((5_000, 5e-2), (2_500, 0.4)),
+        **dict.fromkeys(("sd_cfr", "deep_cfr"), ((150, 3e-2), (150, 0.2))),
+        **dict.fromkeys(("dream", "escher"), ((40, 3e-2), (40, 0.2))),
+        **dict.fromkeys(("vr_deep_dcfr_plus", "vr_deep_pdcfr_plus"), ((40, 3e-2), (40, 0.2))),
         "alpha_psro": ((100, 0.13), None),  # neither of these two is after an equilibrium
         "rectified_psro": ((100, 0.08), None),
         **dict.fromkeys(("double_oracle", "psro", "p2sro", "sp_psro"), ((100, 1e-9), None)),
