@@ -13,7 +13,13 @@ from counterplay.bounding import LowerBound as LowerBound
 from counterplay.bounding import local_best_response as local_best_response
 from counterplay.control_variates import corrected as corrected
 from counterplay.control_variates import tree_values as tree_values
+from counterplay.deep.deep_cfr import DeepCFR as DeepCFR
 from counterplay.deep.deep_hedge import DeepHedge as DeepHedge
+from counterplay.deep.dream import DREAM as DREAM
+from counterplay.deep.escher import ESCHER as ESCHER
+from counterplay.deep.sd_cfr import SDCFR as SDCFR
+from counterplay.deep.vr_deep_dcfr_plus import VRDeepDCFRPlus as VRDeepDCFRPlus
+from counterplay.deep.vr_deep_pdcfr_plus import VRDeepPDCFRPlus as VRDeepPDCFRPlus
 from counterplay.errors import ConfigError as ConfigError
 from counterplay.errors import CounterplayError as CounterplayError
 from counterplay.errors import GameError as GameError
@@ -225,11 +231,14 @@ __all__ = [
     "CounterplayAEC",
     "CounterplayError",
     "DCFR",
+    "DREAM",
     "DarkHex",
+    "DeepCFR",
     "DeepHedge",
     "DescribedGame",
     "DoubleOracle",
     "DrawnGame",
+    "ESCHER",
     "Estimate",
     "Expectiminimax",
     "ExternalSampling",
@@ -286,6 +295,7 @@ __all__ = [
     "Run",
     "RunError",
     "RunResult",
+    "SDCFR",
     "SPPSRO",
     "SampledGame",
     "SampledPolicy",
@@ -300,6 +310,8 @@ __all__ = [
     "TicTacToe",
     "Tree",
     "TreePicture",
+    "VRDeepDCFRPlus",
+    "VRDeepPDCFRPlus",
     "VRMCCFR",
     "VRMCCFRPlus",
     "XDO",
