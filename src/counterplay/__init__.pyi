@@ -13,7 +13,13 @@ from counterplay.bounding import LowerBound as LowerBound
 from counterplay.bounding import local_best_response as local_best_response
 from counterplay.control_variates import corrected as corrected
 from counterplay.control_variates import tree_values as tree_values
+from counterplay.deep.deep_cfr import DeepCFR as DeepCFR
 from counterplay.deep.deep_hedge import DeepHedge as DeepHedge
+from counterplay.deep.dream import DREAM as DREAM
+from counterplay.deep.escher import ESCHER as ESCHER
+from counterplay.deep.sd_cfr import SDCFR as SDCFR
+from counterplay.deep.vr_deep_dcfr_plus import VRDeepDCFRPlus as VRDeepDCFRPlus
+from counterplay.deep.vr_deep_pdcfr_plus import VRDeepPDCFRPlus as VRDeepPDCFRPlus
 from counterplay.errors import ConfigError as ConfigError
 from counterplay.errors import CounterplayError as CounterplayError
 from counterplay.errors import GameError as GameError
@@ -126,6 +132,14 @@ from counterplay.population.psro import PSRO as PSRO
 from counterplay.population.rectified_psro import RectifiedPSRO as RectifiedPSRO
 from counterplay.population.sp_psro import SPPSRO as SPPSRO
 from counterplay.population.xdo import XDO as XDO
+from counterplay.public.equity import equity as equity
+from counterplay.public.looking import look as look
+from counterplay.public.ranges import Range as Range
+from counterplay.public.solution import Solution as Solution
+from counterplay.public.solution import load_solution as load_solution
+from counterplay.public.spot import Sizes as Sizes
+from counterplay.public.spot import Spot as Spot
+from counterplay.public.tree import PublicTree as PublicTree
 from counterplay.registry import load_abstraction as load_abstraction
 from counterplay.registry import load_algorithm as load_algorithm
 from counterplay.registry import load_game as load_game
@@ -217,11 +231,14 @@ __all__ = [
     "CounterplayAEC",
     "CounterplayError",
     "DCFR",
+    "DREAM",
     "DarkHex",
+    "DeepCFR",
     "DeepHedge",
     "DescribedGame",
     "DoubleOracle",
     "DrawnGame",
+    "ESCHER",
     "Estimate",
     "Expectiminimax",
     "ExternalSampling",
@@ -266,6 +283,8 @@ __all__ = [
     "Policy",
     "PrisonersDilemma",
     "Probing",
+    "PublicTree",
+    "Range",
     "Record",
     "RectifiedPSRO",
     "RegretMatching",
@@ -276,17 +295,23 @@ __all__ = [
     "Run",
     "RunError",
     "RunResult",
+    "SDCFR",
     "SPPSRO",
     "SampledGame",
     "SampledPolicy",
     "SearchPolicy",
     "SequenceFormLP",
     "ShapleysGame",
+    "Sizes",
+    "Solution",
+    "Spot",
     "TERMINAL",
     "TableLookupFSP",
     "TicTacToe",
     "Tree",
     "TreePicture",
+    "VRDeepDCFRPlus",
+    "VRDeepPDCFRPlus",
     "VRMCCFR",
     "VRMCCFRPlus",
     "XDO",
@@ -309,6 +334,7 @@ __all__ = [
     "dominated_actions",
     "draw_tree",
     "eliminate",
+    "equity",
     "estimate_size",
     "expected_values",
     "exploitability",
@@ -334,8 +360,10 @@ __all__ = [
     "load_run",
     "load_sampled_policy",
     "load_searcher",
+    "load_solution",
     "load_tree",
     "local_best_response",
+    "look",
     "machine_of",
     "metrics_table",
     "middle_first",

@@ -67,6 +67,9 @@ def limits(algorithm):
         "tabular_r_nad": ((2_000, 2e-3), (300, 0.1)),
         **dict.fromkeys(GRADIENTS, ((2_000, 0.1), (300, 0.1))),
         "nfsp": ((10_000, 0.2), (300, 0.1)),
+        **dict.fromkeys(("sd_cfr", "deep_cfr"), ((150, 3e-2), (150, 0.2))),
+        **dict.fromkeys(("dream", "escher"), ((40, 3e-2), (40, 0.2))),
+        **dict.fromkeys(("vr_deep_dcfr_plus", "vr_deep_pdcfr_plus"), ((40, 3e-2), (40, 0.2))),
         "alpha_psro": ((100, 0.13), None),  # neither of these two is after an equilibrium
         "rectified_psro": ((100, 0.08), None),
         **dict.fromkeys(("double_oracle", "psro", "p2sro", "sp_psro"), ((100, 1e-9), None)),

@@ -68,11 +68,13 @@ class Averages(NamedTuple):
     network: Trained  # [P] trained on it
 
 
-def optimiser(choices: Averaging) -> optax.GradientTransformation:
+def optimiser(choices: Any) -> optax.GradientTransformation:
     return optax.adam(choices.average_lr)
 
 
-def no_averages(choices: Averaging, graph: Graph, rng: np.random.Generator, nets: Net) -> Averages:
+def no_averages(
+    choices: Any, graph: Graph, rng: np.random.Generator, nets: Net, reservoir_size: int
+) -> Averages:
     """Before the first iteration, of players with such networks."""
     size = graph.path.shape[0] if choices.average_every else 0
     room = choices.past_networks
@@ -84,13 +86,13 @@ def no_averages(choices: Averaging, graph: Graph, rng: np.random.Generator, nets
         lost=np.zeros(size, np.float32),
         steps=np.zeros(room, np.int32),
         past=jax.tree.map(lambda w: np.zeros((room, *w.shape), w.dtype), nets if room else []),
-        buffer=buffers.empty(choices.reservoir_size if network else 1, item),
+        buffer=buffers.empty(reservoir_size if network else 1, item),
         network=in_training(optimiser(choices), network) if network else Trained([], []),
     )
 
 
 def remember(
-    choices: Averaging,
+    choices: Any,
     averages: Averages,
     graph: Graph,
     t: jax.Array,
@@ -202,7 +204,7 @@ def policies_of(nets: Net, graph: Graph, head: Head = softmax) -> jax.Array:
 
 
 def average_tables(
-    choices: Averaging, averages: Averages, graph: Graph, head: Head = softmax
+    choices: Any, averages: Averages, graph: Graph, head: Head = softmax
 ) -> dict[str, jax.Array]:
     """The averages that are kept, as tables [I, A] of weights, the exact one first."""
     tables = {}

@@ -117,7 +117,7 @@ class DeepHedge(Averaging):
             in_training(self.player_optimiser, strategy),
             in_training(self.baseline_optimiser, baseline),
             tabulate(strategy, graph) if keeps_table else np.zeros((0, 0), np.float32),
-            averages.no_averages(self, graph, rng, strategy),
+            averages.no_averages(self, graph, rng, strategy, self.reservoir_size),
         )
 
     def iteration(self, graph: Graph, t: jax.Array, state: State, key: jax.Array) -> State:

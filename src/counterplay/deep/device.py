@@ -57,13 +57,13 @@ class OnDevice:
         """As the registry has it."""
         return spec_of(self).partition("(")[0]
 
-    def start(self, graph: Graph, rng: np.random.Generator) -> Any:
+    def start(self, graph: Any, rng: np.random.Generator) -> Any:
         raise NotImplementedError
 
-    def iteration(self, graph: Graph, t: jax.Array, state: Any, key: jax.Array) -> Any:
+    def iteration(self, graph: Any, t: Any, state: Any, key: jax.Array) -> Any:
         raise NotImplementedError
 
-    def tables(self, graph: Graph, state: Any) -> dict[str, jax.Array]:
+    def tables(self, graph: Any, state: Any) -> dict[str, Any]:
         raise NotImplementedError
 
     def init(self, tree: Tree, seed: int = 0) -> DeviceMemory:
@@ -78,6 +78,28 @@ class OnDevice:
     def policies(self, tree: Tree, memory: DeviceMemory) -> dict[str, Policy]:
         tables = _tables()(self, graph_of(tree), memory.state)
         return {name[PLACE:]: policy_of(tree, tables[name]) for name in sorted(tables)}
+
+
+class OnHost(OnDevice):
+    """The adapter of algorithms that walk the tree on the host and only fit on the device.
+
+    `start`, `iteration` and `tables` take the tree in place of its graph and are not compiled
+    themselves; what an iteration calls may be. It may change the arrays of its state.
+    """
+
+    def init(self, tree: Tree, seed: int = 0) -> DeviceMemory:
+        state = self.start(tree, np.random.default_rng(seed))
+        return DeviceMemory(0, jax.random.PRNGKey(seed), state)
+
+    def step(self, tree: Tree, memory: DeviceMemory, iterations: int = 1) -> DeviceMemory:
+        state, last = memory.state, memory.iteration + iterations
+        for n in range(memory.iteration, last):
+            state = self.iteration(tree, n + 1, state, jax.random.fold_in(memory.key, n))
+        return DeviceMemory(last, memory.key, state)
+
+    def policies(self, tree: Tree, memory: DeviceMemory) -> dict[str, Policy]:
+        tables = self.tables(tree, memory.state)
+        return {name: policy_of(tree, table) for name, table in tables.items()}
 
 
 def policy_of(tree: Tree, table: Any) -> Policy:

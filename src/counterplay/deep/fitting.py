@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import optax
 
 
@@ -41,3 +42,36 @@ def fit(
         return descend(optimiser, trained, jax.grad(loss)(trained.params, draw(key))), None
 
     return jax.lax.scan(step, trained, jax.random.split(key, steps))[0]
+
+
+def annealed(
+    optimiser: optax.GradientTransformation,
+    rate: float,
+    loss: Callable[[Any, Any], jax.Array],
+    trained: Trained,
+    draw: Callable[[jax.Array], Any],
+    key: jax.Array,
+    steps: int,
+) -> Trained:
+    """`fit` with a rate that falls to zero along a cosine, so that the last steps add no noise.
+
+    The optimiser says where to go, such as `optax.scale_by_adam`, and the rate how far.
+    """
+
+    def step(trained: Trained, given: tuple[jax.Array, jax.Array]) -> tuple[Trained, None]:
+        key, share = given
+        gradient = jax.grad(loss)(trained.params, draw(key))
+        updates, memory = optimiser.update(gradient, trained.memory, trained.params)
+        updates = jax.tree.map(lambda update: -rate * share * update, updates)
+        return Trained(optax.apply_updates(trained.params, updates), memory), None
+
+    share = 0.5 + 0.5 * jnp.cos(jnp.pi * jnp.arange(steps) / steps)
+    return jax.lax.scan(step, trained, (jax.random.split(key, steps), share))[0]
+
+
+def squared_error(
+    outputs: jax.Array, target: jax.Array, weight: jax.Array, legal: jax.Array
+) -> jax.Array:
+    """The weighted mean [] over rows [B] of squared errors [B, A]; illegal actions have none."""
+    error = jnp.where(legal, outputs - target, 0.0)
+    return (weight * (error**2).sum(-1)).sum() / weight.sum().clip(1e-30)

@@ -106,8 +106,8 @@ def arrays_of(tree: Tree) -> Graph:
     counts = tree.num_actions[infoset]
 
     beyond = _beyond_chance(tree, place)
-    children = np.concatenate([np.zeros(1, np.int64), _children(tree, decisions)])
-    succ = [beyond.get(int(child)) or [(int(place[child]), 1.0)] for child in children]
+    after = np.concatenate([np.zeros(1, np.int64), children(tree, decisions)])
+    succ = [beyond.get(int(child)) or [(int(place[child]), 1.0)] for child in after]
     lengths = [len(edges) for edges in succ]
 
     view, observation = _views(tree, decisions)
@@ -143,7 +143,7 @@ def arrays_of(tree: Tree) -> Graph:
     )
 
 
-def _children(tree: Tree, nodes: Ints) -> Ints:
+def children(tree: Tree, nodes: Ints) -> Ints:
     """The children of some nodes, family by family."""
     first, last = tree.child_offset[nodes], tree.child_offset[nodes + 1]
     counts = last - first

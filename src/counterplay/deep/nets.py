@@ -38,6 +38,18 @@ def new_nets(
     return jax.tree.map(lambda *layers: np.stack(layers), *nets)
 
 
+def redrawn(net: Net, key: jax.Array) -> Net:
+    """Another network of the same sizes, as `new_net` draws them, with a last layer of zeros."""
+    new = []
+    for (weights, biases), one in zip(net[:-1], jax.random.split(key, len(net)), strict=False):
+        first, second = jax.random.split(one)
+        limit = weights.shape[0] ** -0.5
+        spread = (2.0 / sum(weights.shape)) ** 0.5
+        drawn = jax.random.uniform(second, biases.shape, minval=-limit, maxval=limit)
+        new.append((spread * jax.random.normal(first, weights.shape), drawn))
+    return [*new, jax.tree.map(jnp.zeros_like, net[-1])]
+
+
 def one_of(players: Any, which: int | jax.Array) -> Any:
     """One player's part of a pytree whose arrays have a leading axis of players."""
     cut = partial(jax.lax.dynamic_index_in_dim, index=which, keepdims=False)

@@ -37,3 +37,14 @@ class Scratch(NamedTuple):
     reach: Any  # [D]
     sampled: Any  # [D]
     size: Any  # [D] the largest value met below
+
+
+class Replay(NamedTuple):
+    """Regrets to be learned: sums for every infoset, or a reservoir of M single ones."""
+
+    total: Any  # [S] weighted sums; unused with a reservoir, as is the next
+    weight: Any  # [S] of all that was added at an infoset, kept at its first action
+    seen: Any  # [1] items that have come by
+    first: Any  # [M] first sequence of the infoset; [0]: no reservoir
+    tag: Any  # [M] how much an item counts
+    regret: Any  # [M, A]

@@ -55,3 +55,20 @@ def infoset_values(
                 cf_value[s] += others * node_value[c, p]
             else:
                 node_value[n] += chance[c] * node_value[c]
+
+
+@kernel
+def node_values(player, child_offset, chance, infoset, offset, utility, policy, value):
+    """Set `value` [N, P] to what every node is worth to each player under `policy`."""
+    z = utility.shape[0]
+    for n in range(player.size - 1, -1, -1):
+        if player[n] == TERMINAL:
+            z -= 1
+            value[n] = utility[z]
+            continue
+        value[n] = 0.0
+        for c in range(child_offset[n], child_offset[n + 1]):
+            share = chance[c]
+            if player[n] >= 0:
+                share = policy[offset[infoset[n]] + c - child_offset[n]]
+            value[n] += share * value[c]

@@ -1,0 +1,286 @@
+"""Networks that stand for tables of regrets: what they are fitted to, and how.
+
+On a tree every iteration ends with the policies of all networks as a table, so that walks are
+cheap and the exact average of all iterates costs one pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import lru_cache, partial
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from counterplay.deep import averages
+from counterplay.deep.averages import Averages
+from counterplay.deep.device import OnHost, compiled
+from counterplay.deep.fitting import Trained, annealed, in_training, squared_error
+from counterplay.deep.graph import Graph, graph_of
+from counterplay.deep.nets import (
+    Net,
+    apply_net,
+    new_nets,
+    one_of,
+    redrawn,
+    regret_matching,
+    softmax,
+    with_one,
+)
+from counterplay.deep.traversals import (
+    Walks,
+    dense,
+    infoset_at,
+    means,
+    no_walks,
+    rows_of,
+    set_policy,
+)
+from counterplay.errors import ConfigError
+from counterplay.tabular.ranges import FINITE, PART, Range, at_least, check
+from counterplay.tree import Tree
+
+BATCH = 2048
+
+RANGES: dict[str, Range] = {
+    **dict.fromkeys(("traversals", "steps", "batch", "average_steps"), at_least(1)),
+    **dict.fromkeys(("critic_steps", "critic_rounds", "critic_batch"), at_least(1)),
+    **dict.fromkeys(("reservoir_size", "past_networks"), at_least(0)),
+    **dict.fromkeys(("average_power", "lr", "average_lr", "critic_lr", "alpha"), FINITE),
+    **dict.fromkeys(("epsilon", "critic_decay"), PART),
+    "clip": (lambda norm: norm > 0.0, "positive"),
+    **dict.fromkeys(
+        ("regret_units", "average_units", "critic_units"),
+        (lambda units: bool(units) and min(units) >= 1, "one size or more"),
+    ),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegretNetworks(OnHost):
+    """The choices that all of these algorithms share."""
+
+    regret_units: tuple[int, ...] = (64, 64, 64)
+    traversals: int = 100  # walks per player and iteration
+    steps: int = 100  # of Adam per fit
+    lr: float = 1e-3  # at the start of every fit, from where it falls to zero
+    clip: float = 1.0  # of the gradient's norm
+    average_power: float = 1.0  # iteration t counts t**average_power times in the average
+    past_networks: int = 100  # in the ensemble
+
+    average_every: ClassVar[int] = 1
+    average_units: ClassVar[tuple[int, ...]] = ()
+    watched: ClassVar[tuple[str, ...]] = ("state.nets",)
+
+    def __post_init__(self) -> None:
+        own = {field.name for field in fields(self)}
+        check(self.name, self, {name: RANGES[name] for name in RANGES if name in own})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replaying(RegretNetworks):
+    """The choices of those whose networks are fitted to the samples of all iterations."""
+
+    warm: bool = True  # fit the last network further; False: a new one, from scratch
+    reservoir_size: int = 0  # samples kept of each player; 0: sums for every infoset instead
+    batch: int = BATCH  # samples per step, of a reservoir
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.batch != BATCH and not self.reservoir_size:
+            raise ConfigError(f"{self.name}: batch is for a reservoir; sums are fitted as a whole")
+
+
+class Nets(NamedTuple):
+    """What most of these algorithms change in an iteration."""
+
+    nets: Trained  # [P]
+    walks: Walks
+    averages: Averages
+
+
+def new_regret_nets(choices: Any, tree: Tree, rng: np.random.Generator) -> Trained:
+    """A network per player that says nothing yet."""
+    graph = graph_of(tree)
+    sizes = (graph.num_features, *choices.regret_units, graph.max_actions)
+    nets = new_nets(rng, graph.num_players, sizes, zero_head=True)
+    return jax.device_put(in_training(direction(choices), nets))
+
+
+def new_averages(choices: Any, tree: Tree, rng: np.random.Generator, nets: Trained) -> Averages:
+    """No policies averaged yet; the average network, if there is one, plays uniformly."""
+    graph = graph_of(tree)
+    kept = averages.no_averages(choices, graph, rng, nets.params, 1)
+    if choices.average_units:
+        *deep, last = kept.network.params
+        params = [*deep, jax.tree.map(np.zeros_like, last)]
+        kept = kept._replace(network=in_training(direction(choices), params))
+    return jax.device_put(kept)
+
+
+def new_nets_and_walks(
+    choices: Any, tree: Tree, rng: np.random.Generator, visits: bool = False
+) -> Nets:
+    """Before the first iteration."""
+    walks = no_walks(tree, choices.reservoir_size, visits)
+    nets = new_regret_nets(choices, tree, rng)
+    return Nets(nets, walks, new_averages(choices, tree, rng, nets))
+
+
+def direction(choices: Any) -> optax.GradientTransformation:
+    """Where a step goes."""
+    return optax.chain(optax.clip_by_global_norm(choices.clip), optax.scale_by_adam())
+
+
+def remember(choices: Any, tree: Tree, t: int, state: Any, key: jax.Array) -> Averages:
+    """The averages with the policies of iteration t."""
+    table = dense(tree, state.walks.policy[: tree.num_sequences])
+    return _remember()(choices, state.averages, graph_of(tree), t, state.nets.params, table, key)
+
+
+@lru_cache
+def _remember() -> Callable[..., Averages]:
+    @partial(compiled, static_argnums=0, donate_argnums=1)
+    def add(
+        choices: Any,
+        kept: Averages,
+        graph: Graph,
+        t: jax.Array,
+        nets: Net,
+        table: jax.Array,
+        key: jax.Array,
+    ) -> Averages:
+        return averages.remember(choices, kept, graph, t, nets, lambda: table, key)
+
+    return add
+
+
+def refit(choices: Any, tree: Tree, state: Any, player: int, key: jax.Array) -> Trained:
+    """All networks, the player's fitted to what its walks remember; sets the player's policy."""
+    replay = state.walks.replay[player]
+    row, exists = (part[player] for part in rows_of(tree))
+    if choices.reservoir_size:
+        filled = min(int(replay.seen[0]), choices.reservoir_size)
+        infoset = infoset_at(tree)[replay.first].astype(np.int32)
+        samples = infoset, replay.regret, replay.tag.astype(np.float32)
+    else:
+        mean, weight = means(tree, replay)
+        filled = row.size
+        samples = row, dense(tree, mean)[row], np.where(exists, weight[row], 0.0).astype("f4")
+    nets, table = _refit()(choices, graph_of(tree), state.nets, player, row, samples, filled, key)
+    set_policy(tree, state.walks, player, table)
+    return nets
+
+
+@lru_cache
+def _refit() -> Callable[..., tuple[Trained, jax.Array]]:
+    @partial(compiled, static_argnums=0)
+    def fit(
+        choices: Any,
+        graph: Graph,
+        nets: Trained,
+        player: jax.Array,
+        row: jax.Array,
+        samples: tuple[jax.Array, jax.Array, jax.Array],
+        filled: jax.Array,
+        key: jax.Array,
+    ) -> tuple[Trained, jax.Array]:
+        infoset, target, weight = samples
+        legal = graph.legal[infoset]
+        weight = jnp.where(jnp.arange(weight.size) < filled, weight, 0.0)
+        new_key, fit_key = jax.random.split(key)
+        trained = one_of(nets, player)
+        if not choices.warm:
+            params = redrawn(trained.params, new_key)
+            trained = Trained(params, direction(choices).init(params))
+        count = jnp.where(legal, weight[:, None], 0.0)
+        scale = jnp.sqrt((count * target**2).sum() / count.sum().clip(1e-30)).clip(1e-30)
+        data = graph.own_view[infoset], target / scale, weight, legal
+
+        def draw(key: jax.Array) -> Any:
+            if not choices.reservoir_size:
+                return data
+            chosen = jax.random.randint(key, (choices.batch,), 0, filled)
+            return jax.tree.map(lambda part: part[chosen], data)
+
+        def loss(net: Net, some: Any) -> jax.Array:
+            view, target, weight, legal = some
+            return squared_error(apply_net(net, graph.observation[view]), target, weight, legal)
+
+        optimiser = direction(choices)
+        trained = annealed(optimiser, choices.lr, loss, trained, draw, fit_key, choices.steps)
+        said = apply_net(trained.params, graph.observation[graph.own_view[row]])
+        return with_one(nets, player, trained), regret_matching(said, graph.legal[row])
+
+    return fit
+
+
+def refit_average(choices: Any, tree: Tree, state: Any, key: jax.Array) -> Averages:
+    """The averages, with every player's network fitted further to the policies that were met."""
+    given = dense(tree, state.walks.policy_sum), *rows_of(tree)
+    network = _refit_average()(choices, graph_of(tree), state.averages.network, *given, key)
+    return state.averages._replace(network=network)
+
+
+@lru_cache
+def _refit_average() -> Callable[..., Trained]:
+    @partial(compiled, static_argnums=0)
+    def fit(
+        choices: Any,
+        graph: Graph,
+        nets: Trained,
+        met: jax.Array,
+        row: jax.Array,
+        exists: jax.Array,
+        key: jax.Array,
+    ) -> Trained:
+        def one(trained: Trained, row: jax.Array, exists: jax.Array) -> Trained:
+            legal = graph.legal[row]
+            total = jnp.where(exists[:, None], met[row], 0.0)
+            total /= total.sum().clip(1e-30)
+            x = graph.observation[graph.own_view[row]]
+
+            def loss(net: Net, _: Any) -> jax.Array:
+                log = jnp.log(softmax(apply_net(net, x), legal).clip(1e-30))
+                return -(total * log).sum()
+
+            return annealed(
+                direction(choices),
+                choices.average_lr,
+                loss,
+                trained,
+                lambda key: None,
+                key,
+                choices.average_steps,
+            )
+
+        return jax.vmap(one)(nets, row, exists)
+
+    return fit
+
+
+def answers(choices: Any, tree: Tree, state: Any) -> dict[str, Any]:
+    """The averages and the last iterate, as tables [I, A]."""
+    tables = _answers()(choices, state.averages, graph_of(tree))
+    current = dense(tree, state.walks.policy[: tree.num_sequences])
+    return {name: tables[name] for name in ("average", "network", "ensemble") if name in tables} | {
+        "current": current
+    }
+
+
+def network_first(tables: dict[str, Any]) -> dict[str, Any]:
+    """The same with the average network as the answer."""
+    return {"network": tables["network"]} | tables
+
+
+@lru_cache
+def _answers() -> Callable[..., dict[str, jax.Array]]:
+    @partial(compiled, static_argnums=0)
+    def tables(choices: Any, kept: Averages, graph: Graph) -> dict[str, jax.Array]:
+        return averages.average_tables(choices, kept, graph, regret_matching)
+
+    return tables

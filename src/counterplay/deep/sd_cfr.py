@@ -1,0 +1,49 @@
+"""SD-CFR: Deep CFR without an average network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from counterplay.deep import regrets, traversals
+from counterplay.deep.regrets import Nets, Replaying
+from counterplay.tree import Tree
+
+
+@dataclass(frozen=True, kw_only=True)
+class SDCFR(Replaying):
+    """Single Deep CFR (Steinberger, 2019). At t = 1, 2, ..., for each player i in turn:
+
+        `traversals` walks of external sampling; at each of its nodes r(a) = u(a) - policy . u
+        V_i    = argmin over networks of the sum over all samples so far of t * |V(I) - r|**2
+        policy = regret_matching(V_i(I)); where no output is positive, all on the largest
+
+    There is no average network. `average` is exact: the iterates' tables, weighed with t and the
+    player's own reach. `ensemble` is what can be played: draw a past network in proportion to its
+    t at the start of an episode and keep to it; at most `past_networks` are kept, a uniform sample
+    of all.
+
+    The sum is over what the walks remember: per infoset, its weight and weighted mean, which is the
+    same objective without a memory's bounds; with `reservoir_size` a reservoir, and minibatches.
+    Outputs of illegal actions have no part in it, targets are divided by their root mean square,
+    the rate falls to zero within each fit. The paper fits anew from random weights; `warm` goes on
+    from the last network, with the samples of all iterations all the same.
+    """
+
+    def start(self, tree: Tree, rng: np.random.Generator) -> Nets:
+        return regrets.new_nets_and_walks(self, tree, rng)
+
+    def iteration(self, tree: Tree, t: int, state: Nets, key: jax.Array) -> Nets:
+        keep_key, *keys = jax.random.split(key, 1 + tree.num_players)
+        state = state._replace(averages=regrets.remember(self, tree, t, state, keep_key))
+        for player, own in enumerate(keys):
+            walk_key, fit_key = jax.random.split(own)
+            traversals.external(tree, state.walks, player, self.traversals, float(t), walk_key)
+            state = state._replace(nets=regrets.refit(self, tree, state, player, fit_key))
+        return state
+
+    def tables(self, tree: Tree, state: Nets) -> dict[str, Any]:
+        return regrets.answers(self, tree, state)

@@ -1,0 +1,63 @@
+"""VR-DeepDCFR+: networks that follow discounted CFR+ on regrets with a critic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from counterplay.deep import cumulative, regrets
+from counterplay.deep.critics import Criticised
+from counterplay.deep.cumulative import State
+from counterplay.deep.regrets import RegretNetworks
+from counterplay.tree import Tree
+
+
+@dataclass(frozen=True, kw_only=True)
+class VRDeepDCFRPlus(Criticised, RegretNetworks):
+    """VR-DeepDCFR+ (Xu et al., 2025). At t = 1, 2, ..., with d = x / (x + c), x = (t - 1)**alpha:
+
+        Q(h, a) = expected value after a, if the present policies go on (expected SARSA)
+
+    for each player i in turn `traversals` episodes, in which it samples from
+    q = epsilon * uniform + (1 - epsilon) * policy; backwards along each, at all decisions:
+
+        v(b)   = Q_i(h, b), plus (v - Q_i(h, a)) / q(a) for the action a that was taken
+        v      = policy . v(.), for the decision before;  r(b) = v(b) - v
+        R_i    = argmin over networks of the sum over this iteration's samples of
+                 |R(I) - d * max(old R_i(I), 0) - r|**2
+        policy = regret_matching(R_i(I)); where no output is positive, all on the largest
+        Pi     = argmin of the sum of t**average_power * cross entropy of s and softmax(Pi(I)) over
+                 all policies s met where the other player acted
+
+    Samples are not weighed with anybody's reach, so that r is a mean advantage, and of the size of
+    the utilities. The mean over an infoset's samples is fitted, which is the same. R is kept in
+    units of its own size, which regret matching does not see, so that the network's outputs stay
+    near one while regrets grow. The authors' program has c = 1.5; their paper 1. `average`, exact,
+    comes first; `network` is Pi. For two players and a sum of zero.
+    """
+
+    traversals: int = 2_000
+    steps: int = 200
+    epsilon: float = 0.6
+    alpha: float = 2.0
+    c: float = 1.5
+    average_power: float = 2.0
+    average_units: tuple[int, ...] = (64, 64, 64)
+    average_steps: int = 50  # of Adam per iteration
+    average_lr: float = 1e-3
+
+    def start(self, tree: Tree, rng: np.random.Generator) -> State:
+        return cumulative.start(self, tree, rng)
+
+    def iteration(self, tree: Tree, t: int, state: State, key: jax.Array) -> State:
+        keep_key, average_key, *keys = jax.random.split(key, 2 + tree.num_players)
+        state = state._replace(averages=regrets.remember(self, tree, t, state, keep_key))
+        for player, own in enumerate(keys):
+            state = cumulative.turn(self, tree, t, state, player, own, predict=False)
+        return state._replace(averages=regrets.refit_average(self, tree, state, average_key))
+
+    def tables(self, tree: Tree, state: State) -> dict[str, Any]:
+        return regrets.answers(self, tree, state)

@@ -1,0 +1,289 @@
+"""Regret networks: estimators by enumeration, tables as special cases, replays, convergence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from pytest import approx
+from scipy.stats import chisquare
+
+jax = pytest.importorskip("jax")
+
+import jax.numpy as jnp  # noqa: E402
+from jax.test_util import check_grads  # noqa: E402
+
+import counterplay as cp  # noqa: E402
+from counterplay.deep import critics, cumulative, regrets, traversals  # noqa: E402
+from counterplay.deep.fitting import squared_error  # noqa: E402
+from counterplay.deep.nets import apply_net, new_net  # noqa: E402
+from counterplay.kernels import replays  # noqa: E402
+from counterplay.kernels.bundles import Replay  # noqa: E402
+from counterplay.tree.walking import rows  # noqa: E402
+from tests.conftest import built  # noqa: E402
+from tests.deep.test_deep_hedge import OneHotKuhn  # noqa: E402
+from tests.random_games import RandomGame  # noqa: E402
+from tests.tabular.blocks import arena, every_block, kernels, scratch, table  # noqa: E402
+
+EPSILON = 0.3
+GAMES = ["kuhn_poker", RandomGame(seed=2, max_depth=5), RandomGame(seed=13, num_players=3)]
+WALKS = {"external": 1.0, "dream": 1.0, "vr": 0.0, "escher": 0.0}  # power of the own reach
+
+
+def tree_of(game):
+    return built(game) if isinstance(game, str) else cp.build_tree(game)
+
+
+def sums(tree):
+    nothing = np.zeros(0)
+    size, none = tree.num_sequences, np.zeros((0, tree.max_actions))
+    return Replay(np.zeros(size), np.zeros(size), np.zeros(1, int), nothing, nothing, none)
+
+
+def expected(tree, policy, scheme, p, critic):
+    """The expected sums and weights that a walk leaves in the replay."""
+    world, total, weight = arena(tree), 0.0, 0.0
+
+    def run(pick):
+        k, found = kernels(replays, pick), sums(tree)
+        rest = (world, table(tree, policy), scratch(), found)
+        visits = np.zeros(tree.num_nodes)
+        if scheme == "external":
+            k.external_walk(p, 1.0, *rest[:3])
+            for m in range(rest[2].tally[1]):
+                k.keep(world.nodes[rest[2].met[m]], 1.0, rest[1].regret, found, None)
+        elif scheme == "escher":
+            length = k.sample(p, 1.0, *rest[:3])
+            k.note(p, 1.0, length, *rest[:3], visits)
+            k.uncorrected(p, 1.0, length, critic, *rest)
+        else:
+            length = k.sample(p, EPSILON, *rest[:3])
+            k.corrected(p, EPSILON, WALKS[scheme], 1.0, length, critic, *rest)
+        assert not rest[1].regret.any()
+        return found
+
+    for probability, found in every_block(run):
+        total = total + probability * found.total
+        weight = weight + probability * found.weight
+    return total, weight
+
+
+def sampling_reach(tree, policy, p, epsilon):
+    """The player's own reach [I] if it mixes its policy with uniform play; 1 for others."""
+    odds = policy.probabilities.copy()
+    counts = np.repeat(tree.num_actions, tree.num_actions)
+    mixed = epsilon / counts + (1.0 - epsilon) * odds
+    owner = np.repeat(tree.infoset_player, tree.num_actions)
+    form, reach = tree.form, np.ones(tree.num_sequences + 1)
+    played = np.append(np.where(owner == p, mixed, 1.0), 1.0)
+    cp.evaluate.sweeps.forward(form, 0, form.parent.size, played, reach)
+    return np.repeat(reach[form.parent], tree.num_actions)
+
+
+@pytest.mark.parametrize("scheme", WALKS)
+@pytest.mark.parametrize("game", GAMES, ids=str)
+def test_expected_targets_are_the_exact_regrets(game, scheme):
+    """Whatever the critic says, but for ESCHER, which believes it; divided by what is constant."""
+    tree = tree_of(game)
+    policy = cp.random_policy(tree, seed=1)
+    exact = cp.infoset_values(tree, policy)
+    owner = np.repeat(tree.infoset_player, tree.num_actions)
+    critic = np.random.default_rng(3).normal(size=(tree.num_nodes, tree.num_players), scale=3.0)
+    if scheme == "escher":
+        critic = critics.exact_values(tree, policy.probabilities)
+    first = np.repeat(tree.offset[:-1], tree.num_actions)
+    for p in range(tree.num_players):
+        total, weight = expected(tree, policy, scheme, p, critic)
+        own = np.ones(tree.num_sequences)
+        if scheme in ("vr", "escher"):
+            own = sampling_reach(tree, policy, p, 1.0 if scheme == "escher" else EPSILON)
+        assert total == approx(np.where(owner == p, own * exact.regret, 0.0), abs=1e-9)
+        met = np.repeat(exact.cf_reach, tree.num_actions)
+        assert weight[first] == approx(np.where(owner == p, own * met, 0.0), abs=1e-9)
+
+
+def test_an_exact_critic_leaves_no_noise(kuhn):
+    """After the deal nothing but actions is sampled: every sample of a node is the same."""
+    policy = cp.random_policy(kuhn, seed=2)
+    critic = critics.exact_values(kuhn, policy.probabilities)
+    found, world = {}, arena(kuhn)
+
+    def run(pick):
+        k, room, kept = kernels(replays, pick), scratch(), table(kuhn, policy)
+        length = k.sample(0, EPSILON, world, kept, room)
+        k.corrected(0, EPSILON, 1.0, 1.0, length, critic, world, kept, room, sums(kuhn))
+        own = [d for d in range(length) if world.nodes[room.node[d]].player == 0]
+        one = sums(kuhn)
+        k.corrected(0, EPSILON, 0.0, 1.0, length, critic, world, kept, room, one)
+        return tuple(room.node[d] for d in own), one.total.copy()
+
+    for _, (path, total) in every_block(run):
+        assert found.setdefault(path, total) == approx(total, abs=1e-12)
+    assert len(found) == 12  # six deals, with or without a second decision
+
+
+def unlayered(algorithm, **values):
+    """The algorithm with a linear network, which it would refuse."""
+    for name, value in ({"regret_units": ()} | values).items():
+        object.__setattr__(algorithm, name, value)
+    return algorithm
+
+
+def matched(tree, regret):
+    """Regret matching; where nothing is positive, all on the largest."""
+    result = np.zeros(tree.num_sequences)
+    for first, last in zip(tree.offset[:-1], tree.offset[1:], strict=True):
+        row = np.maximum(regret[first:last], 0.0)
+        best = regret[first:last] == regret[first:last].max()
+        result[first:last] = row / row.sum() if row.sum() > 0 else best / best.sum()
+    return result
+
+
+def test_a_linear_network_is_tabular_linear_cfr():
+    """One-hot inputs, fitted to the optimum: regret matching on the sum of t times the samples."""
+    tree = cp.build_tree(OneHotKuhn())
+    algorithm = unlayered(cp.SDCFR(traversals=20, steps=3000, lr=0.05, past_networks=0))
+    memory = algorithm.init(tree)
+    for _ in range(4):
+        memory = algorithm.step(tree, memory)
+        walks = memory.state.walks
+        total = walks.replay[0].total + walks.replay[1].total
+        weight = walks.replay[0].weight + walks.replay[1].weight
+        met = np.repeat(weight[tree.offset[:-1]] > 0, tree.num_actions)
+        ours = walks.policy[: tree.num_sequences]
+        assert ours[met] == approx(matched(tree, total)[met], abs=2e-3)
+        assert met.mean() > 0.7
+
+
+@pytest.mark.parametrize("predict", [False, True])
+def test_a_linear_network_is_tabular_dcfr_plus(predict):
+    """R = d max(R, 0) + r, and with prediction one r more, on the same mean regrets."""
+    tree = cp.build_tree(OneHotKuhn())
+    kind = cp.VRDeepPDCFRPlus if predict else cp.VRDeepDCFRPlus
+    algorithm = unlayered(kind(steps=3000, lr=0.05, past_networks=0))
+    state = algorithm.init(tree).state
+    rng, regret = np.random.default_rng(1), np.zeros(tree.num_sequences)
+    owner = np.repeat(tree.infoset_player, tree.num_actions)
+    for t in range(1, 5):
+        latest = rng.normal(size=tree.num_sequences)
+        for player in range(2):
+            weight = rng.uniform(1.0, 2.0, tree.num_infosets)
+            given = player, latest, weight, jax.random.PRNGKey(t), predict
+            state = cumulative.fit(algorithm, tree, t, state, *given)
+        x, y = (t - 1.0) ** algorithm.alpha, float(t) ** algorithm.alpha
+        regret = np.maximum(regret, 0.0) * x / (x + algorithm.c) + latest / 2.0  # utilities to 2
+        wanted = regret
+        if predict:
+            wanted = np.maximum(regret, 0.0) * y / (y + algorithm.c) + latest / 2.0
+        assert owner.size and state.walks.policy[: tree.num_sequences] == approx(
+            matched(tree, wanted), abs=3e-3
+        )
+
+
+def test_the_critic_learns_the_exact_values(kuhn):
+    algorithm = cp.DREAM(critic_rounds=20, critic_steps=50, critic_lr=3e-3)
+    walks = traversals.no_walks(kuhn, visits=True)
+    policy = cp.random_policy(kuhn, seed=4).probabilities
+    walks.policy[: kuhn.num_sequences] = policy
+    walks.visits[:] = 1.0
+    critic = critics.new_critic(algorithm, kuhn, np.random.default_rng(0))
+    for n in range(3):
+        key = jax.random.PRNGKey(n)
+        critic, said = critics.criticise(algorithm, kuhn, walks, critic, key)
+    after = critics.histories(kuhn).child
+    exact = critics.exact_values(kuhn, policy)
+    assert said[after] == approx(exact[after], abs=0.1)
+    assert np.abs(exact[after]).max() > 1.5
+
+
+def test_reservoirs_include_every_item_alike(kuhn):
+    node = rows(kuhn)[np.flatnonzero(kuhn.player == 0)[0]]
+    offered, room, repeats = 24, 6, 3000
+    found = np.zeros(offered)
+    rng, regret = np.array([7], np.uint64), np.zeros(kuhn.num_sequences)
+    empty = np.zeros(0)
+    for _ in range(repeats):
+        slots = np.zeros(room, np.int64), np.zeros(room), np.zeros((room, 2), np.float32)
+        replay = Replay(empty, empty, np.zeros(1, np.int64), *slots)
+        for k in range(offered):
+            replays.keep(node, float(k), regret, replay, rng)
+        found[replay.tag.astype(int)] += 1
+    assert found.sum() == room * repeats
+    assert chisquare(found).pvalue > 1e-3
+
+
+def test_illegal_actions_move_nothing():
+    outputs, target = jnp.ones((4, 3)), jnp.zeros((4, 3))
+    legal = jnp.array([[True, True, False]] * 4)
+    slope = jax.grad(squared_error)(outputs, target, jnp.arange(4.0), legal)
+    assert (slope[:, 2] == 0.0).all() and (slope[1:, :2] != 0.0).all()
+
+
+def test_gradients_against_finite_differences():
+    rng = np.random.default_rng(0)
+    net, x = new_net(rng, (5, 8, 3)), rng.normal(size=(6, 5)).astype("f4")
+    target, weight = rng.normal(size=(6, 3)).astype("f4"), rng.uniform(size=6).astype("f4")
+    legal = jnp.array(rng.uniform(size=(6, 3)) < 0.7)
+
+    def loss(net):
+        return squared_error(apply_net(net, x), target, weight, legal)
+
+    check_grads(loss, (net,), order=1, modes=["rev"], eps=1e-2, rtol=0.05, atol=0.05)
+
+
+@pytest.mark.parametrize("spec", ["sd_cfr", "deep_cfr", "dream", "escher"])
+def test_any_number_of_players(spec):
+    tree = built("kuhn_poker(players=3)")
+    before = cp.exploitability(tree, cp.uniform_policy(tree))
+    small = cp.load_algorithm(spec, traversals=100, regret_units=(32,), past_networks=10)
+    result = cp.solve(tree, small, iterations=30)
+    assert result.exploitability < 0.4 * before
+
+
+def test_a_reservoir_learns_too(kuhn):
+    algorithm = cp.SDCFR(
+        reservoir_size=4000, batch=64, steps=300, lr=0.01, regret_units=(32,), warm=False
+    )
+    memory = algorithm.step(kuhn, algorithm.init(kuhn), 60)
+    policies = algorithm.policies(kuhn, memory)
+    assert list(policies) == ["average", "ensemble", "current"]
+    assert cp.exploitability(kuhn, policies["average"]) < 0.06
+
+
+def test_a_network_answers_as_the_exact_average_does(kuhn):
+    algorithm = replace(cp.DeepCFR(), traversals=50, past_networks=1000)
+    memory = algorithm.step(kuhn, algorithm.init(kuhn), 60)
+    policies = algorithm.policies(kuhn, memory)
+    assert list(policies) == ["network", "average", "ensemble", "current"]
+    average = policies["average"].probabilities
+    assert policies["ensemble"].probabilities == approx(average, abs=1e-4)  # all were kept
+    assert np.abs(policies["network"].probabilities - average).mean() < 0.05
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("sd_cfr(regret_units=())", "regret_units is .*, must be one size or more"),
+        ("deep_cfr(average_units=())", "average_units is .*, must be one size or more"),
+        ("dream(critic_units=(0,))", "critic_units is .*, must be one size or more"),
+        ("dream(epsilon=0)", "epsilon is 0, must be above 0"),
+        ("sd_cfr(traversals=0)", "traversals is 0, must be at least 1"),
+        ("escher(batch=4)", "batch is for a reservoir"),
+        ("vr_deep_dcfr_plus(alpha=-1)", "alpha is -1, must be at least 0"),
+        ("vr_deep_pdcfr_plus(reservoir_size=3)", "has no parameter 'reservoir_size'"),
+    ],
+)
+def test_bad_parameters(spec, message):
+    with pytest.raises(cp.ConfigError, match=message):
+        cp.load_algorithm(spec)
+
+
+def test_what_cannot_be_is_refused(kuhn):
+    with pytest.raises(cp.ConfigError, match="GiB on kuhn_poker"):
+        cp.SDCFR(reservoir_size=10**10).init(kuhn)
+    with pytest.raises(cp.ConfigError, match="needs a two-player zero-sum game"):
+        cp.VRDeepDCFRPlus().init(built("kuhn_poker(players=3)"))
+    with pytest.raises(cp.GameError, match="observation"):
+        cp.DeepCFR().init(cp.build_tree(RandomGame(seed=1)))
+    assert cp.SDCFR().batch == regrets.BATCH
