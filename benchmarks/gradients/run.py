@@ -1,8 +1,8 @@
 """Run one method on one game with one seed, and keep its curve here.
 
-    python benchmarks/deep/gradients.py leduc_poker neurd 0 20000
-    python benchmarks/deep/gradients.py kuhn_poker "neurd(tau=0.3,tau_end=0.01)" 0 20000
-    python benchmarks/deep/gradients.py                          the table of all that is here
+    python benchmarks/gradients/run.py leduc_poker neurd 0 20000
+    python benchmarks/gradients/run.py kuhn_poker "neurd(tau=0.3,tau_end=0.01)" 0 20000
+    python benchmarks/gradients/run.py                          the table of all that is here
 
 A curve is <game>.<method>.<seed>.jsonl: the command in the first line, then iteration, seconds of
 one core (compilation left out) and the exploitability of every policy the method has.
