@@ -19,10 +19,10 @@ GAMES = [
 ]
 
 
-def as_policy(tree, policy, player):
+def as_policy(tree, policy, player, seed=0):
     """The whole local response as a policy of the tree; where it never comes, the policy itself."""
     game = tree.rules
-    responder = LocalResponder(game, policy, player, playouts=100)
+    responder = LocalResponder(game, policy, player, seed=seed)
     probabilities = policy.probabilities.copy()
     stack = [game.initial_state()]
     while stack:
@@ -51,17 +51,28 @@ def test_local_responses_gain_but_not_more_than_best_ones(spec):
         assert value <= truth.best_values[player] + 1e-12
         gains.append(value - truth.values[player])
     assert sum(gains) > 0.5 * truth.nash_conv  # tight enough to be of use
-    bound = cp.local_best_response(tree.rules, policy, episodes=100, playouts=100)
+    bound = cp.local_best_response(tree.rules, policy, episodes=100, confidence=0.999)
     assert bound.nash_conv.low <= sum(gains) + 1e-12
     assert bound.nash_conv.low <= truth.nash_conv
     assert len(bound.gains) == tree.num_players
-    assert bound == cp.local_best_response(tree.rules, policy, episodes=100, playouts=100)
+    assert bound == cp.local_best_response(tree.rules, policy, episodes=100, confidence=0.999)
+
+
+def test_estimates_have_the_mean_of_the_very_response():
+    tree = cp.build_tree(cp.load_game("kuhn_poker"))
+    policy = cp.uniform_policy(tree)
+    before = cp.expected_values(tree, policy)
+    bound = cp.local_best_response(tree.rules, policy, episodes=1000, seed=7)
+    for player, gain in enumerate(bound.gains):
+        response = as_policy(tree, policy, player, seed=7)
+        truth = cp.expected_values(tree, response)[player] - before[player]
+        assert abs(gain.mean - truth) <= 4.0 * gain.standard_error
 
 
 def test_an_equilibrium_cannot_be_exploited():
     tree = cp.build_tree(cp.load_game("kuhn_poker"))
     policy = cp.sequence_form_lp(tree).policy
-    bound = cp.local_best_response(tree.rules, policy, episodes=200)
+    bound = cp.local_best_response(tree.rules, policy, episodes=200, confidence=0.999)
     assert bound.nash_conv.low <= 0.0
 
 

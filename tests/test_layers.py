@@ -14,10 +14,10 @@ import counterplay
 ROOT = Path(counterplay.__file__).parent
 LAYERS = [  # each module may import only from its own layer and from those before it
     {"errors", "game"},
-    {"games", "kernels", "registry", "files", "memory", "splitmix"},
+    {"games", "kernels", "registry", "files", "memory", "splitmix", "cards"},
     {"arena", "tree", "policy", "policy_files", "evaluate", "sampled", "playing", "solving"}
     | {"abstraction", "showing", "observing", "generated", "bounding", "control_variates"},
-    {"matrix", "search", "tabular", "deep"},
+    {"matrix", "search", "tabular", "deep", "public"},
     {"population"},
     {"experiment"},
     {"interop", "scale", "cli", "studio"},

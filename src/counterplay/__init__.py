@@ -88,6 +88,12 @@ _EXPORTS = {
     "counterplay.matrix.pure_policies": ["count_pure_policies", "pure_policies"],
     "counterplay.matrix.support_enumeration": ["support_enumeration"],
     "counterplay.matrix.zero_sum_lp": ["zero_sum_lp"],
+    "counterplay.public.equity": ["equity"],
+    "counterplay.public.looking": ["look"],
+    "counterplay.public.ranges": ["Range"],
+    "counterplay.public.solution": ["Solution", "load_solution"],
+    "counterplay.public.spot": ["Sizes", "Spot"],
+    "counterplay.public.tree": ["PublicTree"],
     "counterplay.playing": ["Estimate", "head_to_head", "play_episode"],
     "counterplay.policy": ["Policy", "load_policy", "random_policy", "uniform_policy"],
     "counterplay.registry": [

@@ -13,7 +13,22 @@ from counterplay.bounding import LowerBound as LowerBound
 from counterplay.bounding import local_best_response as local_best_response
 from counterplay.control_variates import corrected as corrected
 from counterplay.control_variates import tree_values as tree_values
+from counterplay.deep.ach import ACH as ACH
+from counterplay.deep.deep_cfr import DeepCFR as DeepCFR
 from counterplay.deep.deep_hedge import DeepHedge as DeepHedge
+from counterplay.deep.deep_mmd import DeepMMD as DeepMMD
+from counterplay.deep.dream import DREAM as DREAM
+from counterplay.deep.escher import ESCHER as ESCHER
+from counterplay.deep.neurd import NeuRD as NeuRD
+from counterplay.deep.nfsp import NFSP as NFSP
+from counterplay.deep.ppo import PPO as PPO
+from counterplay.deep.qpg import QPG as QPG
+from counterplay.deep.r_nad import RNaD as RNaD
+from counterplay.deep.rmpg import RMPG as RMPG
+from counterplay.deep.rpg import RPG as RPG
+from counterplay.deep.sd_cfr import SDCFR as SDCFR
+from counterplay.deep.vr_deep_dcfr_plus import VRDeepDCFRPlus as VRDeepDCFRPlus
+from counterplay.deep.vr_deep_pdcfr_plus import VRDeepPDCFRPlus as VRDeepPDCFRPlus
 from counterplay.errors import ConfigError as ConfigError
 from counterplay.errors import CounterplayError as CounterplayError
 from counterplay.errors import GameError as GameError
@@ -126,6 +141,14 @@ from counterplay.population.psro import PSRO as PSRO
 from counterplay.population.rectified_psro import RectifiedPSRO as RectifiedPSRO
 from counterplay.population.sp_psro import SPPSRO as SPPSRO
 from counterplay.population.xdo import XDO as XDO
+from counterplay.public.equity import equity as equity
+from counterplay.public.looking import look as look
+from counterplay.public.ranges import Range as Range
+from counterplay.public.solution import Solution as Solution
+from counterplay.public.solution import load_solution as load_solution
+from counterplay.public.spot import Sizes as Sizes
+from counterplay.public.spot import Spot as Spot
+from counterplay.public.tree import PublicTree as PublicTree
 from counterplay.registry import load_abstraction as load_abstraction
 from counterplay.registry import load_algorithm as load_algorithm
 from counterplay.registry import load_game as load_game
@@ -176,9 +199,11 @@ from counterplay.tabular.outcome_sampling import OutcomeSampling as OutcomeSampl
 from counterplay.tabular.pcfr_plus import PCFRPlus as PCFRPlus
 from counterplay.tabular.pdcfr_plus import PDCFRPlus as PDCFRPlus
 from counterplay.tabular.probing import Probing as Probing
+from counterplay.tabular.qre import QRE as QRE
 from counterplay.tabular.sequence_form_lp import SequenceFormLP as SequenceFormLP
 from counterplay.tabular.sequence_form_lp import sequence_form_lp as sequence_form_lp
 from counterplay.tabular.table_lookup_fsp import TableLookupFSP as TableLookupFSP
+from counterplay.tabular.tabular_r_nad import TabularRNaD as TabularRNaD
 from counterplay.tabular.vr_mccfr import VRMCCFR as VRMCCFR
 from counterplay.tabular.vr_mccfr_plus import VRMCCFRPlus as VRMCCFRPlus
 from counterplay.tabular.xfp import XFP as XFP
@@ -193,6 +218,7 @@ from counterplay.tree.unrolling import build_tree as build_tree
 __version__: str
 
 __all__ = [
+    "ACH",
     "Abstraction",
     "Algorithm",
     "AlphaBeta",
@@ -217,11 +243,15 @@ __all__ = [
     "CounterplayAEC",
     "CounterplayError",
     "DCFR",
+    "DREAM",
     "DarkHex",
+    "DeepCFR",
     "DeepHedge",
+    "DeepMMD",
     "DescribedGame",
     "DoubleOracle",
     "DrawnGame",
+    "ESCHER",
     "Estimate",
     "Expectiminimax",
     "ExternalSampling",
@@ -253,6 +283,8 @@ __all__ = [
     "MatrixGame",
     "Minimax",
     "Mistakes",
+    "NFSP",
+    "NeuRD",
     "NormalForm",
     "ObservedGame",
     "OnlineLearner",
@@ -261,11 +293,19 @@ __all__ = [
     "P2SRO",
     "PCFRPlus",
     "PDCFRPlus",
+    "PPO",
     "PSRO",
     "PhantomTicTacToe",
     "Policy",
     "PrisonersDilemma",
     "Probing",
+    "PublicTree",
+    "QPG",
+    "QRE",
+    "RMPG",
+    "RNaD",
+    "RPG",
+    "Range",
     "Record",
     "RectifiedPSRO",
     "RegretMatching",
@@ -276,17 +316,24 @@ __all__ = [
     "Run",
     "RunError",
     "RunResult",
+    "SDCFR",
     "SPPSRO",
     "SampledGame",
     "SampledPolicy",
     "SearchPolicy",
     "SequenceFormLP",
     "ShapleysGame",
+    "Sizes",
+    "Solution",
+    "Spot",
     "TERMINAL",
     "TableLookupFSP",
+    "TabularRNaD",
     "TicTacToe",
     "Tree",
     "TreePicture",
+    "VRDeepDCFRPlus",
+    "VRDeepPDCFRPlus",
     "VRMCCFR",
     "VRMCCFRPlus",
     "XDO",
@@ -309,6 +356,7 @@ __all__ = [
     "dominated_actions",
     "draw_tree",
     "eliminate",
+    "equity",
     "estimate_size",
     "expected_values",
     "exploitability",
@@ -334,8 +382,10 @@ __all__ = [
     "load_run",
     "load_sampled_policy",
     "load_searcher",
+    "load_solution",
     "load_tree",
     "local_best_response",
+    "look",
     "machine_of",
     "metrics_table",
     "middle_first",

@@ -6,13 +6,15 @@ word in common is enough.
 - "sequences": every player's own tree and the exact values of its sequences. That is all that
   best responses, averages and full-width algorithms need, so they are written once, here and in
   `evaluate` and `tabular`, for every arena that knows these.
+- "vectors": the same for whole ranges of hands at a time, in a layout of the arena's own, in which
+  it runs the iterations of the CFR family itself; too many to be written out as sequences.
 - "tree": nodes and histories too, in arrays; for sampling, linear programs and networks.
 - "rules": one state after another, made by the game; nothing is stored beforehand.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +41,7 @@ class OwnTrees(NamedTuple):
 class Arena(Protocol):
     """Anything that an algorithm plays on."""
 
-    offers: ClassVar[tuple[str, ...]]  # "sequences", "tree", "rules"
+    offers: ClassVar[tuple[str, ...]]  # "sequences", "vectors", "tree", "rules"
 
     @property
     def spec(self) -> str:
@@ -117,6 +119,38 @@ class SequenceArena(Arena, Protocol):
     def find(self, key: str, player: int | None = None) -> int:
         """The infoset of that key."""
         ...
+
+
+class VectorArena(Arena, Protocol):
+    """An arena that keeps what the CFR family learns in its own way."""
+
+    def new_memory(self, num_averages: int, predicts: bool) -> Any:
+        """No regrets, the uniform policy; with room for predictions where they are wanted."""
+        ...
+
+    def iterate(
+        self, memory: Any, factors: Floats, weights: Floats, alternating: bool = True
+    ) -> None:
+        """One iteration per row of the factors [T, 3] and weights [T, K]: see `tabular.regret`."""
+        ...
+
+    def policies(self, memory: Any, averages: tuple[str, ...]) -> dict[str, Any]:
+        """The averages by name, and the last iterate as "current"."""
+        ...
+
+    def judge(self, policy: Any) -> tuple[Floats, Floats]:
+        """Every player's value [P] and what a best response would earn [P]."""
+        ...
+
+
+def is_exact(arena: Arena) -> bool:
+    """Whether policies can be judged exactly there."""
+    return bool({"sequences", "vectors"} & set(arena.offers))
+
+
+def has_vectors(arena: Any) -> TypeGuard[VectorArena]:
+    """Whether the arena runs the CFR family itself."""
+    return "vectors" in arena.offers
 
 
 CONTRACT = ("runs_on", "needs", "init", "step", "policies")  # of an algorithm: see `solving`

@@ -23,7 +23,8 @@ Belief = list[tuple[State, float]]  # states that may be, each with everybody el
 class LowerBound:
     """What one response of each player gains over the policy; a best one gains at least as much.
 
-    Estimates from episodes, the same luck for the response and for the policy.
+    Estimates from episodes, the same luck for the response and for the policy. As with any
+    interval, one of 95% lies wholly above the true gain one time in forty.
     """
 
     gains: tuple[Estimate, ...]  # by player

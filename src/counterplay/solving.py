@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Protocol
 
-from counterplay.arena import Arena, check_runs_on
+from counterplay.arena import Arena, check_runs_on, is_exact
 from counterplay.errors import ConfigError
 from counterplay.evaluate import judge
 from counterplay.game import Game
@@ -167,7 +167,7 @@ class Course:
     def record(self, policies: Mapping[str, Any]) -> Record:
         """Measure these policies, exactly where the arena can."""
         arena: Any = self.arena
-        if "sequences" in arena.offers:
+        if is_exact(arena):
             judged = {name: judge(arena, policy) for name, policy in policies.items()}
             measured = {name: judgement.exploitability for name, judgement in judged.items()}
             return Record(self.iteration, self.seconds, measured)
@@ -215,7 +215,7 @@ def solve(
         raise ConfigError(f"iterations is {iterations}, must be at least 1")
     arena, algorithm = as_arena(arena), as_algorithm(algorithm)
     check_runs_on(algorithm, arena)
-    exact = "sequences" in arena.offers
+    exact = is_exact(arena)
     if target is not None and not exact:
         raise ConfigError(f"a target needs exact exploitability, which {arena.spec} as rules lacks")
     course = Course(arena, algorithm, algorithm.init(arena, seed) if memory is None else memory)

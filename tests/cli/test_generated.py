@@ -29,7 +29,7 @@ def test_solve_and_evaluate(all_generated, tmp_path, capsys):
     file = tmp_path / "hex.policy"
     solve = ["solve", SPEC, "--algorithm", "pcfr_plus", "--iterations", "50", "--json"]
     assert main([*solve, "--save", str(file)]) == 0
-    solved = json.loads(capsys.readouterr().out)
+    solved = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert main(["evaluate", str(file), "--json"]) == 0
     judged = json.loads(capsys.readouterr().out)
     assert judged["exploitability"] == solved["exploitability"]

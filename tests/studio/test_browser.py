@@ -76,6 +76,7 @@ def test_the_first_five_minutes(browser, fresh):
     browser.click(".actions a", "Explore")
     browser.see(".grid tbody tr")
     browser.keys("1")  # chance deals the jack, and so on
+    browser.see(".path [aria-current]", "deal 0")
     browser.keys("1")
     browser.see(".infoset", "Jack")
     browser.click(".infoset a", "Play against it")

@@ -26,12 +26,20 @@ REFUSALS = {  # by algorithm: what it says of players who are many, and of those
     "jpsro": (None, "needs perfect recall"),
     "sequence_form_lp": TWO,
     "mmd": (None, "needs perfect recall"),
+    "qre": (None, "needs perfect recall"),
+    "tabular_r_nad": (TWO[0], "zero-sum|perfect recall"),
+}
+GRADIENTS = ("ach", "deep_mmd", "neurd", "ppo", "qpg", "r_nad", "rmpg", "rpg")
+COOL = {"units": (16,), "horizon": 2000, "tau": 0.3, "tau_end": 0.02}  # for the stakes of Kuhn
+SMALL = dict.fromkeys(GRADIENTS, COOL) | {  # what differs from the defaults, here
+    "r_nad": {"units": (16,), "horizon": 2000, "stage": 200},
+    "nfsp": {"units": (16,), "horizon": 10_000, "ring_size": 20_000, "reservoir_size": 50_000},
 }
 
 
 @pytest.fixture(params=sorted(ALGORITHMS))
 def algorithm(request):
-    return load_algorithm(request.param)
+    return load_algorithm(request.param, **SMALL.get(request.param, {}))
 
 
 @pytest.fixture(params=sorted(set(ALGORITHMS) - DEEP - ONE_SIDED))
@@ -41,7 +49,7 @@ def tabular(request):
 
 @pytest.fixture(params=sorted(set(ALGORITHMS) - ONE_SIDED))
 def solver(request):
-    return load_algorithm(request.param)
+    return load_algorithm(request.param, **SMALL.get(request.param, {}))
 
 
 def limits(algorithm):
@@ -55,6 +63,10 @@ def limits(algorithm):
         "fsp": ((500_000, 5e-2), (250_000, 0.4)),
         "table_lookup_fsp": ((500_000, 5e-2), (250_000, 0.4)),
         "batch_fsp": ((5_000, 5e-2), (2_500, 0.4)),
+        "qre": ((10_000, 1e-2), (3_000, 0.3)),
+        "tabular_r_nad": ((2_000, 2e-3), (300, 0.1)),
+        **dict.fromkeys(GRADIENTS, ((2_000, 0.1), (300, 0.1))),
+        "nfsp": ((10_000, 0.2), (300, 0.1)),
         **dict.fromkeys(("sd_cfr", "deep_cfr"), ((150, 3e-2), (150, 0.2))),
         **dict.fromkeys(("dream", "escher"), ((40, 3e-2), (40, 0.2))),
         **dict.fromkeys(("vr_deep_dcfr_plus", "vr_deep_pdcfr_plus"), ((40, 3e-2), (40, 0.2))),

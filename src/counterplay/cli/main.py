@@ -29,6 +29,7 @@ from counterplay.cli.run import run
 from counterplay.cli.show import show
 from counterplay.cli.signals import terminate_as_interrupt
 from counterplay.cli.solve import solve
+from counterplay.cli.spot import spot
 from counterplay.cli.studio import studio
 from counterplay.errors import ConfigError, CounterplayError
 
@@ -49,6 +50,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
 )
 for command in COMMANDS:
     app.command()(command)
+app.add_typer(spot, name="spot")
 
 
 def _version(wanted: bool) -> None:

@@ -70,6 +70,8 @@ def solve(
 ) -> None:
     """Solve a game, printing exact exploitability as it falls.
 
+    GAME may be a class of your own, as file.py:Class, which runs that file's code.
+
     Ctrl-C ends the run early: the best policy so far is reported and written. Twice aborts. With
     --json, every record is a line as soon as it is there, and the last line is the result.
     """

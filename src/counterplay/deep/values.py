@@ -50,3 +50,64 @@ def baseline_regrets(
     )
     keep = own[..., None] & episodes.legal
     return Values(jnp.where(keep, advantage / reach[..., None], 0.0), target)
+
+
+class Corrected(NamedTuple):
+    """What episodes say about everybody."""
+
+    advantage: jax.Array  # [T, B, A] of each action, to the one who acts
+    target: jax.Array  # [T, B, P] estimated value after the action taken
+
+
+def corrected(
+    episodes: Episodes,
+    guess: jax.Array,
+    reward: jax.Array | None = None,
+    trace: float = 1.0,
+    sampled: bool = True,
+) -> Corrected:
+    """Advantages of all actions from a guess at values, corrected by what was sampled.
+
+    `guess` [T, B, A, P] is anything for what follows an action, zero at actions that do not exist;
+    `reward` [T, B, A, P] is earned by the action itself. With q the sampling probability:
+
+        u(h, a) = reward(h, a) + guess(h, a) + [a taken] * (u(ha) - guess(h, a)) / q(h, a)
+        u(h)    = sum over a of policy(h, a) * u(h, a), the correction times `trace`
+        advantage(h, a) = u(h, a) - sum over a of policy(h, a) * u(h, a)
+
+    With trace 1 this is unbiased whatever the guess; below 1 it is expected SARSA(trace). Without
+    `sampled` nothing is corrected, as exact values want it.
+    """
+    taken = jnp.arange(guess.shape[2]) == episodes.action[..., None]
+    guessed = jnp.where(taken[..., None], guess, 0.0).sum(2)
+    known = guess if reward is None else guess + reward
+    ratio = jnp.where(taken, episodes.policy, 0.0).sum(-1) / episodes.played
+
+    def step(later: jax.Array, at: tuple[jax.Array, ...]) -> tuple[jax.Array, tuple]:
+        live, policy, played, weight, known, mine, chosen = at
+        error = later - mine  # [B, P]
+        mean = (policy[..., None] * known).sum(1)
+        values, full = known, mean
+        if sampled:
+            values = known + jnp.where(chosen[..., None], (error / played[:, None])[:, None], 0.0)
+            full = mean + weight[:, None] * error
+            mean = mean + trace * weight[:, None] * error
+        return jnp.where(live[:, None], mean, later), (values - full[:, None], later)
+
+    given = (episodes.live, episodes.policy, episodes.played, ratio, known, guessed, taken)
+    _, (advantage, target) = jax.lax.scan(
+        step, episodes.utility, given, reverse=True, unroll=len(taken) <= 4
+    )
+    actor = jnp.arange(guess.shape[3]) == episodes.player[..., None]  # [T, B, P]
+    own = jnp.where(actor[:, :, None], advantage, 0.0).sum(-1)
+    return Corrected(jnp.where(episodes.legal & episodes.live[..., None], own, 0.0), target)
+
+
+def own_reach(episodes: Episodes, num_players: int) -> jax.Array:
+    """How likely [T, B] the one who acts was to sample its own earlier actions."""
+    reach = jnp.ones(episodes.played.shape)
+    for player in range(num_players):
+        own = episodes.player == player
+        mine = jnp.where(own, episodes.played, 1.0)
+        reach = jnp.where(own, jnp.cumprod(mine, axis=0) / mine, reach)
+    return reach

@@ -27,9 +27,9 @@ _SOURCES = sha256(b"".join(sha256(file.read_bytes()).digest() for file in _FILES
 FOLDER = f"sources-{_SOURCES.hexdigest()[:16]}"
 
 
-def kernel(function: Callable[..., Any], **options: Any) -> Any:
+def kernel(function: Callable[..., Any], inline: bool = True, **options: Any) -> Any:
     """The function compiled when it is first called; without Python's checks and its lock."""
-    compiled = njit(nogil=True, error_model="numpy", forceinline=True, **options)(function)
+    compiled = njit(nogil=True, error_model="numpy", forceinline=inline, **options)(function)
     if compiled is not function:  # as it is with NUMBA_DISABLE_JIT=1
         with suppress(RuntimeError):  # no folder can be written to: every process compiles
             compiled._cache = _Cache(function)
@@ -37,6 +37,7 @@ def kernel(function: Callable[..., Any], **options: Any) -> Any:
 
 
 fused_kernel = partial(kernel, fastmath={"contract"})  # may add a product without rounding it first
+large_kernel = partial(fused_kernel, inline=False)  # not copied to where it is called
 
 
 class _BySources:

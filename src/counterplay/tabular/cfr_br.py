@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -25,6 +26,8 @@ class CFRBR(RegretMinimiser):
     All players are updated at once. An opponent that always knows its best answer makes the
     average's worst case improve steadily, at the price of a slower start.
     """
+
+    runs_on: ClassVar[tuple[str, ...]] = ("sequences",)
 
     def step(self, arena: SequenceArena, memory: RegretMemory, iterations: int = 1) -> RegretMemory:
         form, response_reach = arena.form, np.ones(memory.reach.size)

@@ -27,6 +27,7 @@ class CFRHedge(RegretMinimiser):
     eta: float = 50.0
     decay: float = 0.25
     alternating: bool = True  # each player already sees the earlier ones' new policy
+    runs_on: ClassVar[tuple[str, ...]] = ("sequences",)
     averages: ClassVar[tuple[str, ...]] = ("average", "linear_average")
 
     def __post_init__(self) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterplay.arena import Floats, SequenceArena
+from counterplay.errors import ConfigError
 from counterplay.tabular import powers, regret
 from counterplay.tabular.regret import RegretMemory, RegretMinimiser
 
@@ -21,14 +22,24 @@ class DCFR(RegretMinimiser):
         policy     = regret_matching(regret)
 
     alpha = beta = gamma = 1 is linear CFR; (inf, -inf, 2) is CFR+ with quadratic averaging.
+
+    With `restart` b > 1 the average begins anew after iterations 1, b, b**2, ..., and weights are
+    (t - b**k)**gamma since the last of these: what was played early is forgotten. gamma = 3 and
+    restart = 4 is what the postflop solver of Inoue (2022) does, there without own reach.
     """
 
     alpha: float = 1.5
     beta: float = 0.0
     gamma: float = 2.0
+    restart: int = 0  # at powers of this number; 0 for never
+
+    def __post_init__(self) -> None:
+        if self.restart < 0 or self.restart == 1:
+            raise ConfigError(f"dcfr: restart is {self.restart}, must be 0 or at least 2")
 
     def step(self, arena: SequenceArena, memory: RegretMemory, iterations: int = 1) -> RegretMemory:
-        for t, weights in powers.weighted(memory, iterations, self.gamma):
+        weighted = powers.restarted if self.restart else powers.weighted
+        for t, weights in weighted(memory, iterations, self.gamma, self.restart):
             # x / (x + 1) = 1 / (1 + 1/x), which also holds in the limits 0 and infinity
             positive = 1.0 / (1.0 + _power(t, -self.alpha))
             negative = 1.0 / (1.0 + _power(t, -self.beta))

@@ -70,7 +70,7 @@ class MMD:
         if not arena.perfect_recall:
             raise ConfigError(f"mmd needs perfect recall; {arena.spec} forgets")
         uniform, plans = uniform_policy(arena).probabilities, np.zeros(arena.num_sequences)
-        magnet = _softmax(arena, _add_later(arena, plans, 1.0)) if self.dilated else uniform.copy()
+        magnet = softmax(arena, add_later(arena, plans, 1.0)) if self.dilated else uniform.copy()
         return MMDMemory(0, uniform.copy(), magnet)
 
     def step(self, arena: SequenceArena, memory: MMDMemory, iterations: int = 1) -> MMDMemory:
@@ -79,22 +79,22 @@ class MMD:
             eta, tau = np.array([self.eta, self.tau]) * memory.iteration**-self.decay
             pulled = np.log(memory.policy) + eta * tau * np.log(memory.magnet)
             if self.dilated:
-                logits = pulled + eta * _sequence_values(arena, memory.policy)
-                logits = _add_later(arena, logits, 1.0 + eta * tau)
+                logits = pulled + eta * sequence_values(arena, memory.policy)
+                logits = add_later(arena, logits, 1.0 + eta * tau)
             else:
                 assert isinstance(arena, Tree)  # as `runs_on` says
                 values = infoset_values(arena, Policy(arena, memory.policy))
                 logits = (pulled + eta * values.action_value) / (1.0 + eta * tau)
-            memory.policy = _softmax(arena, logits)
+            memory.policy = softmax(arena, logits)
             blend = (1.0 - self.pull) * np.log(memory.magnet) + self.pull * np.log(memory.policy)
-            memory.magnet = _softmax(arena, blend)
+            memory.magnet = softmax(arena, blend)
         return memory
 
     def policies(self, arena: SequenceArena, memory: MMDMemory) -> dict[str, Policy]:
         return {"current": Policy(arena, memory.policy)}
 
 
-def _softmax(arena: SequenceArena, logits: Floats) -> Floats:
+def softmax(arena: SequenceArena, logits: Floats) -> Floats:
     """exp(logits), scaled at every infoset and kept away from zero."""
     top = np.maximum.reduceat(logits, arena.offset[:-1])
     weights = np.exp(logits - np.repeat(top, arena.num_actions))
@@ -102,7 +102,7 @@ def _softmax(arena: SequenceArena, logits: Floats) -> Floats:
     return normalised_policy(arena, np.maximum(probabilities, SMALLEST)).probabilities
 
 
-def _sequence_values(arena: SequenceArena, policy: Floats) -> Floats:
+def sequence_values(arena: SequenceArena, policy: Floats) -> Floats:
     """What ends at every sequence [S], weighted by everybody else's reach."""
     form, size = arena.form, arena.num_sequences + 1
     reach, cf_value = np.ones(size), np.zeros(size)
@@ -112,7 +112,7 @@ def _sequence_values(arena: SequenceArena, policy: Floats) -> Floats:
     return cf_value[:-1]
 
 
-def _add_later(arena: SequenceArena, start: Floats, scale: float) -> Floats:
+def add_later(arena: SequenceArena, start: Floats, scale: float) -> Floats:
     """Logits [S] over `scale`, with what later infosets add, from the last ones to the first."""
     form, logits = arena.form, np.append(start, 0.0)
     for player in range(arena.num_players):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from counterplay.arena import SequenceArena
 from counterplay.tabular import powers, regret
@@ -22,6 +23,7 @@ class PDCFRPlus(RegretMinimiser):
 
     alpha: float = 2.3
     gamma: float = 5.0
+    predicts: ClassVar[bool] = True
 
     def step(self, arena: SequenceArena, memory: RegretMemory, iterations: int = 1) -> RegretMemory:
         for t, weights in powers.weighted(memory, iterations, self.gamma):

@@ -31,10 +31,28 @@ def raised(t: Floats, gamma: float, taken: Any) -> Floats:
         return np.where(taken == 0.0, t**gamma, found)
 
 
-def weighted(memory: Any, count: int, gamma: float) -> Iterator[tuple[Floats, Floats]]:
+def restarted(memory: Any, count: int, gamma: float, base: int) -> Iterator[tuple[Floats, Floats]]:
+    """The next iterations t with weights (t - base**k)**gamma [T, 1], k the largest with t above.
+
+    The sums are forgotten where k changes.
+    """
+    end = memory.iteration + count
+    while memory.iteration < end:
+        power = 0
+        while memory.iteration >= max(base * power, 1):
+            power = max(base * power, 1)
+        if memory.iteration == power:
+            memory.fade(0.0)
+        last = min(max(base * power, 1), end)
+        t = np.arange(memory.iteration + 1.0, last + 1.0)
+        yield t, ((t - power) ** gamma)[:, None]
+
+
+def weighted(memory: Any, count: int, gamma: float, _: int = 0) -> Iterator[tuple[Floats, Floats]]:
     """The next iterations t with their weights [T, 1]; in between, the averages so far fade."""
     for steps, (taken,), (factor,) in _stretches(memory.iteration, count, (gamma,)):
-        _fade(factor, memory.policy_sum)
+        if factor != 1.0:
+            memory.fade(factor)
         t = np.arange(memory.iteration + 1.0, memory.iteration + 1.0 + steps)
         yield t, raised(t, gamma, taken)[:, None]
 

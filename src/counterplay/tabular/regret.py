@@ -19,11 +19,14 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from counterplay.arena import Floats, SequenceArena
+from counterplay.arena import Floats, SequenceArena, has_vectors
 from counterplay.kernels import sweeps
 from counterplay.kernels.threads import even_parts, run_parts
 from counterplay.policy import Policies, Policy, normalised_policy, uniform_policy
 from counterplay.tabular import merging
+from counterplay.tabular.schedules import columns as columns
+from counterplay.tabular.schedules import discounts as discounts
+from counterplay.tabular.schedules import next_iterations as next_iterations
 from counterplay.tree import SequenceForm, forgets
 
 
@@ -39,23 +42,32 @@ class RegretMemory:
     cf_value: Floats  # [F + 1] scratch: the last instant regrets
     finished: ClassVar[bool] = False
 
+    def fade(self, factor: float) -> None:
+        """Multiply the sums of policies."""
+        self.policy_sum *= factor
+
 
 class RegretMinimiser:
     """What every member of the family makes of its memory; each says how the memory changes."""
 
-    runs_on: ClassVar[tuple[str, ...]] = ("sequences",)
+    runs_on: ClassVar[tuple[str, ...]] = ("sequences", "vectors")
     needs: ClassVar[str] = ""
     averages: ClassVar[tuple[str, ...]] = ("average",)  # the columns of the weights, by name
+    predicts: ClassVar[bool] = False  # whether m_t is ever other than zero
 
-    def init(self, arena: SequenceArena, seed: int = 0) -> RegretMemory:
+    def init(self, arena: Any, seed: int = 0) -> Any:
+        if has_vectors(arena):
+            return arena.new_memory(len(self.averages), self.predicts)
         return new_memory(arena, len(self.averages))
 
-    def policies(self, arena: SequenceArena, memory: RegretMemory) -> Policies:
+    def policies(self, arena: Any, memory: Any) -> Any:
         """The averages, the one with the guarantee first, and the last iterate.
 
         That also stands in for an average where nothing has weight: its iterations were left out,
         or their weights are lost to underflow.
         """
+        if has_vectors(arena):
+            return arena.policies(memory, self.averages)
         now = memory.policy[:-1].copy()  # the memory moves on
         sums = zip(self.averages, memory.policy_sum[:, :-1].copy(), strict=True)
         makers = {name: partial(normalised_policy, arena, total, now) for name, total in sums}
@@ -100,30 +112,6 @@ def new_memory(arena: SequenceArena, num_averages: int = 1) -> RegretMemory:
     return memory
 
 
-def next_iterations(memory: RegretMemory, count: int) -> Floats:
-    """The iterations t = 1, 2, ... that the next `count` will be."""
-    return np.arange(memory.iteration + 1.0, memory.iteration + 1.0 + count)
-
-
-def discounts(
-    arena: SequenceArena,
-    t: Floats,
-    positive: Floats | float,
-    negative: Floats | float,
-    prediction: float = 0.0,
-) -> tuple[Floats, ...]:
-    """The factors p_t, n_t and m_t of iterations t [T, 3], and what counts as zero [S]."""
-    return columns(t, positive, negative, prediction), arena.rounding
-
-
-def columns(t: Floats, *values: Floats | float) -> Floats:
-    """One row per iteration, one column per value; a value may depend on the iteration or not."""
-    table = np.empty((t.size, len(values)))
-    for column, value in enumerate(values):
-        table[:, column] = value
-    return table
-
-
 def iterate(
     arena: SequenceArena,
     memory: RegretMemory,
@@ -137,6 +125,9 @@ def iterate(
     Alternating, each player sees the policy that the earlier ones have just chosen; otherwise all
     players see each other's policy of before.
     """
+    if has_vectors(arena):
+        arena.iterate(memory, factors[0], weights, alternating)
+        return memory
     if isinstance(arena.form, SequenceForm) and arena.perfect_recall and arena.workers == 1:
         run = learner.alternate if alternating else learner.simultaneous
         arrays = (memory.reach, memory.cf_value, memory.regret, memory.policy, memory.policy_sum)

@@ -288,7 +288,7 @@ class _Walk(Parts):
                 "solve --sampled (or, from Python, raise memory_limit)"
             )
             if spec_of(self.game).partition("(")[0] in GENERATED:
-                advice = 'take its generated arena (in a config: "arena": "generated")'
+                advice = 'take its generated arena ("arena": "generated"), or raise memory_limit'
             raise RunError(
                 f"{spec_of(self.game)} has {count}: its tree takes about {gib(needed)}, "
                 f"and only {gib(self.memory_limit)} may be used; {advice}"

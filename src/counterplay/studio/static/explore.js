@@ -39,16 +39,17 @@ export function Explore() {
   }, [infoset, ready]);
 
   const to = target => setQuery({ node: target || "", start: "" });
-  const parent = data && (data.path.length > 1 ? data.path.at(-2).node : 0);
-  const children = data?.children || [];
+  const shown = data?.node === node ? data : null;  // keys wait for the node they are meant for
+  const parent = shown && (shown.path.length > 1 ? shown.path.at(-2).node : 0);
+  const children = shown?.children || [];
   const modes = MODES.map(([key]) => key);
   useKeys({
-    ArrowLeft: () => (data?.path.length ? to(parent) : false),
+    ArrowLeft: () => (shown?.path.length ? to(parent) : false),
     ArrowRight: () => (children.length ? to([...children].sort((a, b) => b.probability - a.probability)[0].node) : false),
-    ArrowDown: () => sibling(data, 1, to, base), ArrowUp: () => sibling(data, -1, to, base),
+    ArrowDown: () => sibling(shown, 1, to, base), ArrowUp: () => sibling(shown, -1, to, base),
     Home: () => to(0), v: () => setQuery({ mode: modes[(modes.indexOf(mode) + 1) % modes.length] }),
     i: () => {
-      const members = data?.infoset?.members || [];
+      const members = shown?.infoset?.members || [];
       const here = members.findIndex(one => one.node === node);
       return members.length ? to(members[(here + 1) % members.length].node) : false;
     },

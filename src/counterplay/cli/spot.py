@@ -1,0 +1,277 @@
+"""`counterplay spot`: solve a hold'em spot, look at the solution, equity and ranges."""
+
+from __future__ import annotations
+
+import json as json_format
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from counterplay.cli.common import (
+    JsonOption,
+    check_outputs,
+    print_facts,
+    print_json,
+    print_table,
+    readable_bytes,
+    readable_seconds,
+)
+from counterplay.cli.signals import first_signal
+from counterplay.errors import ConfigError
+
+if TYPE_CHECKING:
+    from counterplay.public.looking import View
+    from counterplay.public.tree import PublicTree
+
+spot = typer.Typer(
+    help="Hold'em spots: solve, show, estimate; equity and ranges.", no_args_is_help=True
+)
+
+SpotArgument = Annotated[
+    Path, typer.Argument(metavar="SPOT", help="A spot as JSON; see configs/spots.")
+]
+PrecisionOption = Annotated[
+    str, typer.Option(help="float32, float64, or int16 for half the memory.")
+]
+COLOURS = ("blue", "green", "red", "magenta", "yellow", "cyan", "white")
+
+
+def _arena(path: Path, precision: str) -> PublicTree:
+    from counterplay.public.spot import Spot
+    from counterplay.public.tree import PublicTree
+
+    return PublicTree(Spot.load(path), precision)
+
+
+@spot.command()
+def estimate(
+    spot: SpotArgument, precision: PrecisionOption = "float32", json: JsonOption = False
+) -> None:
+    """Say what solving would take, before anything is allocated."""
+    from counterplay.tree.estimating import available_memory
+
+    arena = _arena(spot, precision)
+    size, free = arena.size, available_memory()
+    facts: dict[str, Any] = {
+        "spot": arena.spec,
+        "hands": [own.size for own in arena.hands],
+        "boards": arena.boards.counts,
+        "nodes": size.num_nodes,
+        "infosets": size.num_infosets,
+        "sequences": size.num_sequences,
+    }
+    if json:
+        more = {"bytes": size.num_bytes, "bytes_free": free, "seconds_per_iteration": size.seconds}
+        print_json(facts | more)
+        return
+    facts["memory"] = f"{readable_bytes(size.num_bytes)} of {readable_bytes(free)} free"
+    facts["an_iteration"] = f"about {readable_seconds(size.seconds)} on one core"
+    print_facts(facts)
+
+
+@spot.command()
+def solve(
+    spot: SpotArgument,
+    target: Annotated[
+        str, typer.Option(help="Stop at this exploitability: 0.5% of the pot, or chips.")
+    ] = "0.5%",
+    algorithm: Annotated[
+        str, typer.Option(help="An algorithm of the CFR family.")
+    ] = "dcfr(gamma=3,restart=4)",
+    iterations: Annotated[int, typer.Option(min=1, help="Iterations at most.")] = 10_000,
+    every: Annotated[int, typer.Option(min=1, help="Iterations between judgements.")] = 10,
+    precision: PrecisionOption = "float32",
+    save: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the solution, for spot show.")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Threads to use.", show_default="all cores")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Solve a spot, printing exact exploitability as it falls.
+
+    Ctrl-C ends the run early: what is solved so far is reported and written. Twice aborts.
+    """
+    from counterplay.cli.progress import Bar
+    from counterplay.kernels.threads import set_num_threads
+    from counterplay.public.solution import Solution
+    from counterplay.registry import load_algorithm, spec_of
+    from counterplay.solving import Record
+    from counterplay.solving import solve as run
+
+    method, arena = load_algorithm(algorithm), _arena(spot, precision)
+    pot = arena.spot.pot
+    chips = _chips(target, pot)
+    check_outputs(save, None)
+    set_num_threads(threads)
+    size = arena.size
+    print(
+        f"{arena.spec}: {size.num_sequences:,} sequences, {readable_bytes(size.num_bytes)}",
+        file=sys.stderr,
+    )
+    bar = Bar("solving", "it", total=iterations)
+
+    def report(record: Record) -> None:
+        if not json:
+            percent = 100.0 * record.exploitability / pot
+            bar.print(f"{record.iteration}  {record.exploitability:.4g}  {percent:.4f}%")
+
+    if not json:
+        print("iteration  exploitability  percent")
+    with bar, first_signal() as stop:
+        result = run(
+            arena,
+            method,
+            iterations=iterations,
+            target=chips,
+            evaluate_at=lambda now: (now // every + 1) * every,
+            tick=bar.update,
+            report=report,
+            stop=stop,
+        )
+    found = result.policy.judged(arena)
+    values = (float(found.values[0]), float(found.values[1]))
+    if json:
+        print_json(
+            {
+                "spot": arena.spec,
+                "algorithm": spec_of(method),
+                "iterations": result.iterations,
+                "seconds": result.seconds,
+                "exploitability": found.exploitability,
+                "percent": 100.0 * found.exploitability / pot,
+                "values": list(values),
+                "stopped": result.stopped,
+            }
+        )
+    print(
+        f"{'interrupted after ' * result.stopped}{result.iterations:,} iterations in "
+        f"{result.seconds:.2f} s; player values {values[0]:.4f}, {values[1]:.4f}",
+        file=sys.stderr,
+    )
+    if save:
+        Solution(result.policy, found.exploitability, values, result.iterations).save(save)
+        print(f"wrote {save}", file=sys.stderr)
+    if result.stopped:
+        raise typer.Exit(130)
+
+
+def _chips(target: str, pot: int) -> float:
+    """A target in chips, from `0.5%` or `1.2`."""
+    try:
+        value = float(target.removesuffix("%"))
+    except ValueError:
+        value = -1.0
+    if not 0.0 <= value < float("inf"):
+        raise ConfigError(f"target is {target!r}; write 0.5% of the pot, or chips such as 0.9")
+    return value * pot / 100.0 if target.endswith("%") else value
+
+
+@spot.command()
+def show(
+    solution: Annotated[Path, typer.Argument(metavar="FILE", help="What spot solve --save wrote.")],
+    record: Annotated[
+        str, typer.Argument(help="What has happened, such as 'check,bet 94,call|Td'.")
+    ] = "",
+    hand: Annotated[
+        str, typer.Option(help="Print the hands of a range too, such as AK or 'AhKd,99+'.")
+    ] = "",
+    export: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write all hands; .json or .csv.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Show what a player does at a node: a 13 x 13 grid, frequencies, values."""
+    from counterplay.public.looking import look
+    from counterplay.public.solution import export_view, load_solution
+
+    check_outputs(None, export)
+    view = look(load_solution(solution).policy, record)
+    if export:
+        export_view(view, export)
+        print(f"wrote {export}", file=sys.stderr)
+    if json:
+        facts = {"board": view.board, "player": view.player, "pot": view.pot, "hands": view.rows()}
+        frequencies = dict(zip(view.actions, view.frequencies.tolist(), strict=True))
+        print(json_format.dumps(facts | {"frequencies": frequencies, "reached": view.reached}))
+        return
+    _print_view(view)
+    if hand:
+        _print_hands(view, hand)
+
+
+def _print_view(view: View) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False, markup=False)
+    never = "" if view.reached else "; never reached, so nothing binds this policy"
+    print(f"board {view.board}, pot {view.pot}, player {view.player} acts{never}")
+    for action, (name, part) in enumerate(zip(view.actions, view.frequencies, strict=True)):
+        console.print(Text(f"{name:12} {100 * part:6.2f}%", style=COLOURS[action % len(COLOURS)]))
+    for row in view.grid():
+        line = Text()
+        for here in row:
+            if here["weight"] <= 0.0:
+                line.append(f"{'.':>5}", style="dim")
+                continue
+            most = max(range(len(view.actions)), key=lambda a: here["policy"][a])
+            style = COLOURS[most % len(COLOURS)]
+            mark = "" if here["policy"][most] > 0.95 else "~"
+            line.append(f"{here['name'] + mark:>5}", style=style)
+        console.print(line)
+
+
+def _print_hands(view: View, text: str) -> None:
+    from counterplay.cards import hand_name
+    from counterplay.public.ranges import Range
+
+    wanted = {hand_name(i) for i, weight in enumerate(Range.parse(text).weights) if weight > 0.0}
+    rows = [row for row in view.rows() if row["hand"] in wanted]
+    if not rows:
+        raise ConfigError(f"player {view.player} has none of {text!r} here")
+    print_table(
+        list(rows[0]),
+        [[v if isinstance(v, str) else f"{v:.4g}" for v in row.values()] for row in rows],
+    )
+
+
+@spot.command()
+def equity(
+    one: Annotated[str, typer.Argument(metavar="RANGE", help="Such as 'AhKd' or '88+,A5s-A2s'.")],
+    other: Annotated[str, typer.Argument(metavar="RANGE", help="The opponent's.")],
+    board: Annotated[str, typer.Option(help="0 to 5 cards, such as Td9d6h.")] = "",
+    samples: Annotated[int, typer.Option(min=0, help="Boards to draw; 0 looks at all.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,
+    json: JsonOption = False,
+) -> None:
+    """Print the equity of a range against another."""
+    from counterplay.public.equity import equity as compute
+
+    found = compute(one, other, board, samples=samples, seed=seed)
+    if json:
+        facts = {"equity": found.value, "error": found.error, "boards": found.boards}
+        print_json(facts)
+        return
+    error = f" +- {100 * found.error:.3f}" if samples else ""
+    print(f"{100 * found.value:.4f}%{error} against {100 - 100 * found.value:.4f}%")
+
+
+@spot.command(name="range")
+def show_range(
+    text: Annotated[str, typer.Argument(metavar="RANGE", help="Such as '88+,A5s-A2s:0.5,KQo'.")],
+) -> None:
+    """Print a range as a grid, and as short a text as there is for it."""
+    from counterplay.public.ranges import Range, cell
+
+    found = Range.parse(text)
+    print(f"{found.num_hands:g} hands, {100 * found.num_hands / 1326:.2f}%")
+    for row in range(13):
+        cells = [cell(row, column) for column in range(13)]
+        parts = [(name, found.weights[hands].mean()) for name, hands in cells]
+        line = [f"{name if p == 1 else f'{p:.2f}' if p else '.':>5}" for name, p in parts]
+        print("".join(line))
+    print(found)

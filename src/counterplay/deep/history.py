@@ -1,0 +1,166 @@
+"""Critics: what an action is worth to everybody, at a history or at an infoset.
+
+A critic guesses at values [T, B, A, P] along episodes and learns from targets [T, B, P]; what
+remains wrong is corrected by the sampled return (`values.corrected`). The exact one has nothing to
+learn: it tells how much of an error is the critic's.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from counterplay.deep.episodes import Episodes
+from counterplay.deep.fitting import Trained, descend
+from counterplay.deep.graph import Graph
+from counterplay.deep.nets import new_net
+from counterplay.deep.unique import error_gradient, outputs_at, unique_views
+
+
+class Table(NamedTuple):
+    """A number for every history, action and player: a mean that forgets at `rate`."""
+
+    rate: float
+    exact = False
+
+    def start(self, graph: Graph, rng: np.random.Generator) -> Any:
+        return np.zeros((graph.num_decisions, graph.max_actions, graph.num_players), np.float32)
+
+    def values(self, graph: Graph, memory: Any, episodes: Episodes) -> jax.Array:
+        return jnp.where(episodes.live[..., None, None], memory[episodes.decision], 0.0)
+
+    def learned(self, graph: Graph, memory: Any, episodes: Episodes, target: jax.Array) -> Any:
+        row = jnp.where(episodes.live, episodes.decision, graph.num_decisions)
+        return towards(memory, (row, episodes.action), target, self.rate)
+
+
+class InfosetTable(NamedTuple):
+    """A number for every infoset and action, to the one who acts; nothing where others act."""
+
+    rate: float
+    exact = False
+
+    def start(self, graph: Graph, rng: np.random.Generator) -> Any:
+        return np.zeros((*graph.legal.shape, 1), np.float32)
+
+    def values(self, graph: Graph, memory: Any, episodes: Episodes) -> jax.Array:
+        actor = jnp.arange(graph.num_players) == episodes.player[..., None, None]
+        return jnp.where(actor, memory[graph.infoset[episodes.decision]], 0.0)
+
+    def learned(self, graph: Graph, memory: Any, episodes: Episodes, target: jax.Array) -> Any:
+        actor = jnp.arange(graph.num_players) == episodes.player[..., None]
+        own = jnp.where(actor, target, 0.0).sum(-1, keepdims=True)
+        infoset = graph.infoset[episodes.decision]
+        row = jnp.where(episodes.live, infoset, graph.num_infosets)
+        return towards(memory, (row, episodes.action), own, self.rate)
+
+
+class Network(NamedTuple):
+    """A network that sees what all players see at a history; one step of Adam an iteration."""
+
+    units: tuple[int, ...]
+    lr: float
+    exact = False
+
+    @property
+    def optimiser(self) -> optax.GradientTransformation:
+        return optax.adam(self.lr)
+
+    def start(self, graph: Graph, rng: np.random.Generator) -> Any:
+        inputs = graph.num_players * graph.num_features
+        outputs = graph.max_actions * graph.num_players
+        net = new_net(rng, (inputs, *self.units, outputs), zero_head=True)
+        return Trained(net, jax.jit(self.optimiser.init)(net))
+
+    def values(self, graph: Graph, memory: Trained, episodes: Episodes) -> jax.Array:
+        met = unique_views(episodes.decision, episodes.live)
+        outputs = outputs_at(memory.params, everything_seen(graph), met)
+        outputs = outputs.reshape(*episodes.action.shape, graph.max_actions, graph.num_players)
+        real = episodes.legal & episodes.live[..., None]
+        return jnp.where(real[..., None], outputs, 0.0)
+
+    def learned(self, graph: Graph, memory: Trained, episodes: Episodes, target: Any) -> Any:
+        met = unique_views(episodes.decision, episodes.live)
+        shape = (*episodes.action.shape, graph.max_actions, graph.num_players)
+        taken = jax.nn.one_hot(episodes.action, graph.max_actions) * episodes.live[..., None]
+        scale = 2.0 / jnp.maximum(episodes.live.sum(), 1)
+
+        def error(outputs: jax.Array) -> jax.Array:
+            wrong = taken[..., None] * (outputs.reshape(shape) - target[..., None, :])
+            return scale * wrong.reshape(outputs.shape)
+
+        slope = error_gradient(memory.params, everything_seen(graph), met, error)
+        return descend(self.optimiser, memory, slope)
+
+
+class Oracle(NamedTuple):
+    """The exact values of the present policy, by one pass over the tree; its memory is them."""
+
+    exact = True
+
+    def start(self, graph: Graph, rng: np.random.Generator) -> Any:
+        return np.zeros((0,), np.float32)
+
+    def values(self, graph: Graph, memory: Any, episodes: Episodes) -> jax.Array:
+        return jnp.where(episodes.live[..., None, None], memory[episodes.decision], 0.0)
+
+    def learned(self, graph: Graph, memory: Any, episodes: Episodes, target: jax.Array) -> Any:
+        return np.zeros((0,), np.float32)
+
+
+Critic = Table | InfosetTable | Network | Oracle
+
+
+def towards(table: jax.Array, place: Any, target: jax.Array, rate: float) -> jax.Array:
+    """The table moved to the means of targets, as far as their number n says: 1 - (1 - rate)**n.
+
+    Places out of range are left out.
+    """
+    count = jnp.zeros(table.shape[:2]).at[place].add(1.0, mode="drop")[..., None]
+    total = jnp.zeros(table.shape).at[place].add(target, mode="drop")
+    step = 1.0 - (1.0 - rate) ** count
+    return table + step * (total / jnp.maximum(count, 1.0) - table)
+
+
+def everything_seen(graph: Graph) -> jax.Array:
+    """What all players together see at every decision [D, P * X]."""
+    return jnp.concatenate([graph.observation[view] for view in graph.view], axis=1)
+
+
+def exact_values(graph: Graph, policy: jax.Array, reward: jax.Array | None = None) -> jax.Array:
+    """What follows every action, to everybody [D, A, P], when all follow a policy [I, A].
+
+    `reward` [I, A] is earned by an action, by the one who takes it, and lost by the others.
+    """
+    edge = jnp.repeat(
+        jnp.arange(graph.succ_offset.size - 1),
+        jnp.diff(graph.succ_offset),
+        total_repeat_length=graph.succ_node.size,
+    )
+    before = jnp.append(0.0, graph.succ_cdf[:-1])
+    first = jnp.arange(edge.size) == graph.succ_offset[edge]
+    chance = graph.succ_cdf - jnp.where(first, 0.0, before)
+    legal = graph.legal[graph.infoset]
+    outgoing = jnp.where(legal, graph.first_edge[:, None] + jnp.arange(graph.max_actions), 0)
+    weight = policy[graph.infoset][..., None]
+    earned = 0.0 if reward is None else signed(graph, graph.player, reward[graph.infoset])
+
+    def sweep(_: jax.Array, values: jax.Array) -> jax.Array:
+        nodes = jnp.concatenate([(weight * (values + earned)).sum(1), graph.utility])
+        after = jax.ops.segment_sum(
+            chance[:, None] * nodes[graph.succ_node], edge, graph.succ_offset.size - 1
+        )
+        return jnp.where(legal[..., None], after[outgoing], 0.0)
+
+    nothing = jnp.zeros((*legal.shape, graph.num_players))
+    return jax.lax.fori_loop(0, graph.longest_episode, sweep, nothing)
+
+
+def signed(graph: Graph, player: jax.Array, reward: jax.Array) -> jax.Array:
+    """Rewards [..., A] of those who act as everybody's [..., A, P]: the others pay them."""
+    actor = jnp.arange(graph.num_players) == player[..., None]
+    return reward[..., None] * jnp.where(actor, 1.0, -1.0)[..., None, :]

@@ -1,0 +1,40 @@
+"""Proximal policy optimisation in self-play."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+
+from counterplay.deep.gradients import Force, log_of, slope_of
+from counterplay.deep.magnets import Magnetic
+
+
+@dataclass(frozen=True, kw_only=True)
+class PPO(Magnetic):
+    """PPO (Schulman and others, 2017) in self-play. At t = 1, 2, ..., for all players at once:
+
+        A(I, a) = mean, over visits of I, of q(h, a) - sum over b of policy(b) * q(h, b)
+        W = W + lr_t * mean over visits of grad [sum over a of old(a) * min(r(a) * A(a),
+                r(a) within 1 - clip and 1 + clip, times A(a)) - tau_t * KL(policy, magnet)]
+
+    with r = policy / old, `epochs` times on the same episodes, sampled with the old policy. The
+    usual PPO sees the sampled action only; here the critic speaks for all of them, and the sample
+    corrects it. Every player has values of its own, so that no sign has to change with the seat.
+    With one epoch the clip never binds, and with a uniform magnet this is `qpg`.
+    """
+
+    epochs: int = 2
+    clip: float = 0.2
+
+    def force(self, now: Force) -> jax.Array:
+        played = jnp.where(now.legal, now.old, 1.0)
+
+        def objective(policy: jax.Array) -> jax.Array:
+            ratio = policy / played
+            held = jnp.clip(ratio, 1.0 - self.clip, 1.0 + self.clip)
+            gain = now.old * jnp.minimum(ratio * now.advantage, held * now.advantage)
+            return (gain - now.tau * policy * (log_of(policy) - now.magnet)).sum(-1)
+
+        return slope_of(objective, now)

@@ -1,0 +1,279 @@
+"""Walks of a public tree: a vector over hands at every node, one street's block after another.
+
+A walk is one player's. Down the tree go the opponent's reach, chance included, and the player's
+own; up come its counterfactual values. What a policy is made of stands in tables, for each node and
+board one piece [actions, hands]: see `public.layout` for their order, `ranges` for the names.
+
+Kernels take the arrays they need out of these tuples once, and the loops inside have unsigned
+indices and no slices: counting references and checking signs would cost more than the work.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy import uint64
+
+from counterplay.kernels.compiling import fused_kernel as kernel
+from counterplay.kernels.compiling import large_kernel
+
+FOLD, SHOWDOWN, DEAL = 2, 3, 4  # as in `public.betting`
+LEARN, BEST, MEAN = 0, 1, 2  # what happens on the way up
+FULL = 32767.0  # the largest 16-bit number
+ZERO, ONE = np.uint64(0), np.uint64(1)
+
+
+@kernel
+def match(table, start, count, size, total, row, policy):
+    """Set rows of `policy` to what is positive in a piece, scaled; returns hands without any.
+
+    Afterwards `total[1]` is not zero at these.
+    """
+    real = policy.dtype.type
+    zero, one = real(0), real(1)
+    for h in range(size):
+        total[ZERO, h] = zero
+    for a in range(count):
+        at, to = start + a * size, row + a
+        for h in range(size):
+            x = max(real(table[at + h]), zero)
+            policy[to, h] = x
+            total[ZERO, h] += x
+    even, missing = one / real(count), 0
+    for h in range(size):
+        x = total[ZERO, h]
+        some = x > zero
+        total[ZERO, h] = one / x if some else zero
+        total[ONE, h] = zero if some else even
+        missing += 0 if some else 1
+    for a in range(count):
+        to = row + a
+        for h in range(size):
+            policy[to, h] = policy[to, h] * total[ZERO, h] + total[ONE, h]
+    return missing
+
+
+@kernel
+def replace(table, start, count, size, wanted, row, policy):
+    """Set a hand's policy to its part of a piece, where that has any; only at `wanted` hands."""
+    real = policy.dtype.type
+    zero = real(0)
+    for h in range(size):
+        if wanted[ONE, h] > zero:
+            total = zero
+            for a in range(count):
+                total += max(real(table[start + a * size + h]), zero)
+            if total > zero:
+                for a in range(count):
+                    x = max(real(table[start + a * size + h]), zero)
+                    policy[row + a, h] = x / total
+
+
+@kernel
+def keep(values, length, table, start, scales, place):
+    """Write a piece in 16 bits, with its scale."""
+    real = values.dtype.type
+    largest = real(0)
+    for i in range(length):
+        largest = max(largest, abs(values[i]))
+    scales[place] = largest / real(FULL)
+    factor = real(FULL) / largest if largest > real(0) else real(0)
+    half = real(0.5)
+    for i in range(length):
+        x = values[i] * factor
+        table[start + i] = np.int16(x + half if x > real(0) else x - half)
+
+
+@kernel
+def multiply(above, row, count, size, policy, reach):
+    """Set the reach of a node's children, from the row above."""
+    for a in range(count):
+        to = row + a
+        for h in range(size):
+            reach[to, h] = reach[above, h] * policy[to, h]
+
+
+@kernel
+def add_average(start, row, count, size, reach, fade, more, k, sums):
+    """Add the children's reach to a piece of the sums."""
+    for a in range(count):
+        at, to = start + a * size, row + a
+        for h in range(size):
+            sums[k, at + h] = sums[k, at + h] * fade + more * reach[to, h]
+
+
+@kernel
+def add_packed_average(start, row, count, size, reach, fade, more, k, sums, fresh):
+    """The same into `fresh`, from a piece of 16 bits."""
+    real = reach.dtype.type
+    for a in range(count):
+        at, to = start + a * size, row + a
+        for h in range(size):
+            fresh[a * size + h] = real(sums[k, at + h]) * fade + more * reach[to, h]
+
+
+@large_kernel
+def descend(walk, tables, room, rows, block, board, mode):
+    """Set the reach of every node of a block, whose first row is given."""
+    kind, first_child, counts, sizes = walk.kind, walk.first, walk.count, walk.sizes
+    starts, strides, places = walk.start, walk.stride, walk.place
+    own_row, opponent_row, player = walk.own_row, walk.opponent_row, walk.player
+    shown, otherwise, locked, lock = tables.shown, tables.otherwise, tables.locked, tables.lock
+    sums, scales, fades, mores = tables.sums, tables.sums_scale, tables.fade, tables.add
+    own, opponent, policy = rows.own, rows.opponent, rows.policy
+    total, fresh = room.total, room.fresh
+    real = policy.dtype.type
+    base = walk.block[block]
+    for node in range(base, walk.block[block + 1]):
+        if kind[node] >= FOLD:
+            continue
+        mine = kind[node] == player
+        row, count = uint64(first_child[node] - base), uint64(counts[node])
+        size = uint64(sizes[0 if mine else 1])
+        start = uint64(starts[node] + board * strides[node])
+        missing = match(shown, start, count, size, total, row, policy)
+        if missing and otherwise.size:
+            replace(otherwise, start, count, size, total, row, policy)
+        if locked.size and locked[places[node] + board] >= 0:
+            for h in range(size):
+                total[ONE, h] = real(1)
+            at = uint64(locked[places[node] + board])
+            replace(lock, at, count, size, total, row, policy)
+        if not mine:
+            multiply(uint64(opponent_row[node]), row, count, size, policy, opponent)
+        elif mode == LEARN:
+            multiply(uint64(own_row[node]), row, count, size, policy, own)
+            for k in range(mores.size):
+                fade, more = real(fades[k]), real(mores[k])
+                if scales.size:
+                    place = places[node] + board
+                    fade *= real(scales[k, place])
+                    add_packed_average(start, row, count, size, own, fade, more, k, sums, fresh)
+                    keep(fresh, count * size, sums[k], start, scales[k], place)
+                else:
+                    add_average(start, row, count, size, own, fade, more, k, sums)
+
+
+@kernel
+def learn(start, row, first, count, size, rule, tiny, value, regret):
+    """Add a node's instant regrets, which are values less their mean, to its regrets."""
+    zero, up, down = rule[0] - rule[0], rule[0], rule[1]
+    for a in range(count):
+        at, of = start + a * size, first + a
+        for h in range(size):
+            gain = value[of, h] - value[row, h]
+            x = regret[at + h] + (gain if abs(gain) > tiny else zero)
+            x *= up if x > zero else down
+            regret[at + h] = x if abs(x) > tiny else zero
+
+
+@kernel
+def learn_packed(start, row, first, count, size, rule, tiny, value, scale, regret, fresh):
+    """The same into `fresh`, from a piece of 16 bits."""
+    zero, up, down = rule[0] - rule[0], rule[0], rule[1]
+    real = value.dtype.type
+    for a in range(count):
+        at, of = start + a * size, first + a
+        for h in range(size):
+            gain = value[of, h] - value[row, h]
+            x = real(regret[at + h]) * scale + (gain if abs(gain) > tiny else zero)
+            x *= up if x > zero else down
+            fresh[a * size + h] = x if abs(x) > tiny else zero
+
+
+@kernel
+def predict(start, row, first, count, size, rule, tiny, value, scale, regret, fresh):
+    """Set `fresh` to the regrets with the last instant ones counted again."""
+    zero, again = rule[0] - rule[0], rule[2]
+    real = value.dtype.type
+    for a in range(count):
+        at, of = start + a * size, first + a
+        for h in range(size):
+            gain = value[of, h] - value[row, h]
+            x = real(regret[at + h]) * scale + again * (gain if abs(gain) > tiny else zero)
+            fresh[a * size + h] = x if x > tiny else zero
+
+
+@kernel
+def add_up(first, count, size, row, value):
+    """Set a row of values to the sum of the children's."""
+    for h in range(size):
+        value[row, h] = value[first, h]
+    for a in range(ONE, count):
+        for h in range(size):
+            value[row, h] += value[first + a, h]
+
+
+@kernel
+def average(first, count, size, row, policy, value):
+    """Set a row of values to the mean of the children's."""
+    for h in range(size):
+        value[row, h] = policy[first, h] * value[first, h]
+    for a in range(ONE, count):
+        for h in range(size):
+            value[row, h] += policy[first + a, h] * value[first + a, h]
+
+
+@kernel
+def best(first, count, size, row, value):
+    """Set a row of values to the best child's."""
+    for h in range(size):
+        value[row, h] = value[first, h]
+    for a in range(ONE, count):
+        for h in range(size):
+            value[row, h] = max(value[row, h], value[first + a, h])
+
+
+@kernel
+def obey(lock, at, first, count, size, row, policy, value):
+    """Set the value of locked hands to that of what they must do."""
+    for h in range(size):
+        total, mean = 0.0, 0.0
+        for a in range(count):
+            total += lock[at + a * size + h]
+            mean += policy[first + a, h] * value[first + a, h]
+        if total > 0.0:
+            value[row, h] = mean
+
+
+@large_kernel
+def ascend(walk, tables, room, rows, block, board, mode, tiny):
+    """Set the values of a block's nodes from those of its leaves; and learn, if that is wanted."""
+    kind, first_child, counts, player = walk.kind, walk.first, walk.count, walk.player
+    starts, strides, places = walk.start, walk.stride, walk.place
+    value, policy, fresh = rows.value, rows.policy, room.fresh
+    regret, scales, locked, lock = tables.regret, tables.regret_scale, tables.locked, tables.lock
+    shown, shown_scale = tables.shown, tables.shown_scale
+    base, size, real = walk.block[block], uint64(walk.sizes[0]), value.dtype.type
+    rule = (real(tables.rule[0]), real(tables.rule[1]), real(tables.rule[2]))
+    for node in range(walk.block[block + 1] - 1, base - 1, -1):
+        if kind[node] >= FOLD:
+            continue
+        row, first = uint64(node - base), uint64(first_child[node] - base)
+        count, place = uint64(counts[node]), places[node] + board
+        start = uint64(starts[node] + board * strides[node])
+        if kind[node] != player:
+            add_up(first, count, size, row, value)
+        elif mode == BEST:
+            best(first, count, size, row, value)
+            if locked.size and locked[place] >= 0:
+                at = uint64(locked[place])
+                obey(lock, at, first, count, size, row, policy, value)
+        else:
+            average(first, count, size, row, policy, value)
+        if kind[node] != player or mode != LEARN:
+            continue
+        scale = real(1)
+        if scales.size:
+            scale = real(scales[place])
+            learn_packed(start, row, first, count, size, rule, tiny, value, scale, regret, fresh)
+            keep(fresh, count * size, regret, start, scales, place)
+            scale = real(scales[place])
+        else:
+            learn(start, row, first, count, size, rule, tiny, value, regret)
+        if rule[2] != real(0):
+            predict(start, row, first, count, size, rule, tiny, value, scale, regret, fresh)
+            if scales.size:
+                keep(fresh, count * size, shown, start, shown_scale, place)
+            else:
+                for i in range(count * size):
+                    shown[start + i] = fresh[i]

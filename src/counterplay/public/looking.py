@@ -1,0 +1,263 @@
+"""Looking at a solution: what a player does at a node, hand by hand, and what that is worth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterplay.arena import Floats
+from counterplay.cards import card_name, cards_name, hand_name, parse_card, swap_suits
+from counterplay.errors import ConfigError, suggestion
+from counterplay.kernels import dealing, equities, streets
+from counterplay.public.betting import DEAL, FOLD, SHOWDOWN
+from counterplay.public.boards import Renaming
+from counterplay.public.layout import new_room, new_rows
+from counterplay.public.ranges import cell
+from counterplay.public.tree import PublicPolicy, PublicTree
+
+SAME: Renaming = (0, 1, 2, 3)
+
+
+class Place(NamedTuple):
+    """A node on a board of the tree, and how the cards asked for became that board's."""
+
+    node: int
+    board: int
+    renaming: Renaming
+
+
+@dataclass(frozen=True)
+class View:
+    """A player's hands at a node where it acts. n hands that the board allows, A actions."""
+
+    record: str
+    board: str
+    pot: int
+    player: int
+    actions: tuple[str, ...]
+    hands: tuple[str, ...]  # [n]
+    weight: Floats  # [n] how often the player is here with the hand, 1 if always
+    policy: Floats  # [A, n]
+    value: Floats  # [n] chips that it takes out of the spot from here on, if all follow the policy
+    action_value: Floats  # [A, n] the same after each action
+    equity: Floats  # [n] of the pot against the opponent's hands here
+    met: Floats  # [n] the opponent's hands that leave it its cards, weighted by their reach
+    reached: bool  # whether the policy ever comes here; elsewhere nothing binds it
+
+    @property
+    def frequencies(self) -> Floats:
+        """[A] how often each action is taken."""
+        share = self.weight * self.met
+        total = share.sum()
+        return self.policy @ share / total if total > 0.0 else self.policy.mean(axis=1)
+
+    @property
+    def regret(self) -> Floats:
+        """[n] chips that the best action would bring on top."""
+        return self.action_value.max(axis=0) - self.value
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dict per hand, as JSON and CSV take them."""
+        return [
+            {
+                "hand": hand,
+                "weight": float(self.weight[i]),
+                **{name: float(self.policy[a, i]) for a, name in enumerate(self.actions)},
+                "value": float(self.value[i]),
+                "equity": float(self.equity[i]),
+                "regret": float(self.regret[i]),
+            }
+            for i, hand in enumerate(self.hands)
+        ]
+
+    def grid(self) -> list[list[dict[str, Any]]]:
+        """The 13 x 13 cells, aces first: name, weight, frequency of each action, value."""
+        place = {hand: i for i, hand in enumerate(self.hands)}
+        return [
+            [self._cell(*cell(row, column), place) for column in range(13)] for row in range(13)
+        ]
+
+    def _cell(self, name: str, hands: list[int], place: dict[str, int]) -> dict[str, Any]:
+        here = [place[hand_name(hand)] for hand in hands if hand_name(hand) in place]
+        weight = self.weight[here]
+        total = float(weight.sum())
+        share = weight / total if total > 0.0 else weight
+        return {
+            "name": name,
+            "weight": total / len(hands),
+            "policy": (self.policy[:, here] @ share).tolist(),
+            "value": float(self.value[here] @ share),
+        }
+
+
+def find(arena: PublicTree, record: str) -> Place:
+    """The place of a record such as `check,bet 94,call|Td,check`; a card may be a twin's."""
+    node, board, renaming = 0, 0, SAME
+    known = list(arena.spot.cards)
+    for number, part in enumerate(record.split("|")):
+        words = [word.strip() for word in part.split(",") if word.strip()]
+        if number:
+            if arena.betting.nodes[node].kind != DEAL or not words:
+                raise ConfigError(f"{record!r}: no card comes after part {number}")
+            card = parse_card(words.pop(0), f"{record!r}: ")
+            if card in known or card in arena.spot.dead_cards:
+                raise ConfigError(f"{record!r}: {card_name(card)} is already gone")
+            known.append(card)
+            board, renaming = _deal(arena, board, renaming, card)
+            node = arena.betting.starts[arena.betting.nodes[node].next_block]
+        for word in words:
+            here = arena.betting.nodes[node]
+            if word not in here.actions:
+                names = ", ".join(here.actions) or ("a card" if here.kind == DEAL else "the end")
+                near = suggestion(word, here.actions)
+                raise ConfigError(f"{record!r}: there is no {word!r} here{near} ({names} is next)")
+            node = here.first + here.actions.index(word)
+    return Place(node, board, renaming)
+
+
+def _deal(arena: PublicTree, board: int, renaming: Renaming, card: int) -> tuple[int, Renaming]:
+    """The next board after a card, or its twin, and the renaming that made it that."""
+    boards = arena.boards
+    children = range(int(boards.dealt[board]), int(boards.dealt[board + 1]))
+    by_card = {boards.cards[child][-1]: child for child in children}
+    now = swap_suits(card, renaming)
+    if now in by_card:
+        return by_card[now], renaming
+    for first, child in by_card.items():
+        for i in range(int(boards.twin[child]), int(boards.twin[child + 1])):
+            suits = boards.renamings[int(boards.renaming[i])]
+            if swap_suits(now, suits) == first:
+                return child, tuple(suits[s] for s in renaming)
+    raise AssertionError(f"{card_name(card)} has no board")
+
+
+def look(policy: PublicPolicy, record: str = "") -> View:
+    """What the player to act does after a record."""
+    arena = policy.arena
+    node, board, renaming = find(arena, record)
+    here = arena.betting.nodes[node]
+    if here.kind >= FOLD:
+        what = {FOLD: "somebody has folded", SHOWDOWN: "it is the showdown", DEAL: "a card is next"}
+        raise ConfigError(f"nobody acts after {record!r}: {what[here.kind]}")
+    player = here.kind
+    values, reach, facing = _values(policy, player, node, board)
+    own, other = arena.hands[player], arena.hands[1 - player]
+    met = _met(own.cards, facing, other.cards, own.same(other))
+    scale = np.where(met > 0.0, 1.0 / np.where(met > 0.0, met, 1.0), 0.0)
+    probabilities = policy.at(node, board)
+    cards = arena.boards.cards[board]
+    live = np.flatnonzero(~np.isin(own.cards, cards).any(axis=1))
+    back = tuple(renaming.index(s) for s in range(4))
+    named = [_named(own.cards[h].tolist(), back) for h in live]
+    first = here.first - arena.betting.starts[here.block]
+    action_values = values[first : first + len(here.actions)] * scale
+    mean = (probabilities * action_values).sum(axis=0)
+    equity = _equity(arena, player, cards, reach, facing)
+    return View(
+        record=record,
+        board=cards_name(_unnamed(cards, back)),
+        pot=arena.spot.pot + 2 * here.street.before + sum(here.street.paid),
+        player=player,
+        actions=here.actions,
+        hands=tuple(named),
+        weight=reach[live],
+        policy=probabilities[:, live],
+        value=mean[live],
+        action_value=action_values[:, live],
+        equity=equity[live],
+        met=met[live],
+        reached=bool(reach[live].any() and met[live].any()),
+    )
+
+
+def _named(cards: list[int], back: Renaming) -> str:
+    return cards_name(sorted(_unnamed(tuple(cards), back), reverse=True))
+
+
+def _unnamed(cards: tuple[int, ...], back: Renaming) -> tuple[int, ...]:
+    return tuple(swap_suits(card, back) for card in cards)
+
+
+def _values(
+    policy: PublicPolicy, player: int, node: int, board: int
+) -> tuple[Floats, Floats, Floats]:
+    """The player's cf_values of the node's whole block, its reach and the opponent's cf_reach."""
+    arena = policy.arena
+    betting, tables = arena.betting, arena.reading(policy)
+    path = [betting.nodes[node].block]
+    while betting.parents[path[0]] >= 0:
+        path.insert(0, betting.nodes[betting.parents[path[0]]].block)
+    cards = arena.boards.cards[board]
+    boards = [
+        arena.boards.cards.index(cards[: len(arena.spot.cards) + k]) for k in range(len(path))
+    ]
+    reaches = []
+    for walker in (player, 1 - player):
+        walk = arena.walks[walker]
+        room, most = new_room(walk, arena.kind), int(np.diff(walk.block).max())
+        rows, below = new_rows(walk, most, arena.kind), new_rows(walk, most, arena.kind)
+        rows.opponent[0] = arena.hands[1 - walker].weight / arena.total
+        for depth, (block, here) in enumerate(zip(path, boards, strict=True)):
+            streets.descend(walk, tables, room, rows, block, here, streets.MEAN)
+            if depth < len(path) - 1:
+                deal = betting.parents[path[depth + 1]]
+                dealing.enter(walk, rows, deal, boards[depth + 1], below)
+                rows, below = below, rows
+        row = int(walk.opponent_row[node])
+        reaches.append((walk, rows, rows.opponent[row].astype(np.float64)))
+    walk, rows, facing = reaches[0]
+    chance = float(np.prod(arena.boards.chance[boards[1:]]))
+    reach = reaches[1][2] * arena.total / chance
+    block = path[-1]
+    if len(path) == 1:
+        arena.walk(player, tables, streets.MEAN)
+        return arena.rooms(player)[0].value.astype(np.float64), reach, facing
+    room = arena.rooms(player)[1][0]
+    target = room.upper if walk.ends[block, 2] < walk.ends[block, 3] else room.lower
+    target.opponent[0] = rows.opponent[0]
+    if target is room.upper:
+        dealing.middle_street(walk, tables, room, block, boards[-1], streets.MEAN, arena.rounding)
+    else:
+        dealing.last_street(
+            walk, tables, room, target, block, boards[-1], streets.MEAN, arena.rounding
+        )
+    return target.value.astype(np.float64), reach, facing
+
+
+def _met(cards: Any, facing: Floats, other_cards: Any, same: Any) -> Floats:
+    """[n] the opponent's reach that leaves each hand its cards."""
+    by_card = np.bincount(other_cards.ravel(), np.repeat(facing, 2), 52)
+    return facing.sum() - by_card[cards].sum(axis=1) + np.append(facing, 0.0)[same]
+
+
+def _equity(
+    arena: PublicTree, player: int, board: tuple[int, ...], reach: Floats, facing: Floats
+) -> Floats:
+    """[n] of each hand against the opponent's reach, over all boards that can come."""
+    own, other = arena.hands[player], arena.hands[1 - player]
+    deck = [c for c in range(52) if c not in board and c not in arena.spot.dead_cards]
+    sums = np.zeros((own.size, 2)), np.zeros((other.size, 2))
+    players = (
+        own.cards,
+        other.cards,
+        np.append(reach, 0.0),
+        np.append(facing, 0.0),
+        own.same(other),
+        other.same(own),
+    )
+    known, identity = np.array(board, np.int64), np.arange(52).reshape(1, 52)
+    size = len(deck)
+    equities.add_boards(0, size, known, np.array(deck), 5 - known.size, identity, players, *sums)
+    met = sums[0][:, 1]
+    return np.where(met > 0.0, sums[0][:, 0] / np.where(met > 0.0, met, 1.0), 0.0)
+
+
+def difference(one: PublicPolicy, other: PublicPolicy, record: str = "") -> dict[str, Floats]:
+    """How much more often each action [n] is taken by one solution than by the other at a node."""
+    first, second = look(one, record), look(other, record)
+    if first.actions != second.actions or first.hands != second.hands:
+        raise ConfigError(f"after {record!r} the two solutions have other hands or actions")
+    change = first.policy - second.policy
+    return dict(zip(first.actions, change, strict=True))

@@ -1,0 +1,255 @@
+"""A spot: what two players of no-limit hold'em face after the flop, the turn or the river.
+
+A spot is a frozen dataclass or a JSON file with the same names. Bet sizes are words:
+
+    50%     half of the pot; for a raise, half of the pot after calling
+    2.5x    two and a half times the bet that is raised
+    100c    100 chips; for a raise, 100 chips on top of the bet
+    e       the part of the pot that, bet on every street left, ends all-in; `2e` on two streets
+    a       all-in
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass, fields
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+from counterplay.cards import NUM_CARDS, cards_name, parse_cards
+from counterplay.errors import ConfigError, RunError, suggestion
+from counterplay.files import write_text
+from counterplay.public.ranges import Range
+
+STREETS = ("flop", "turn", "river")
+BOARD_CARDS = (3, 4, 5)
+SIZE = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>%|x|c|e)|(?P<word>[ae])")
+LARGEST = 10**9  # chips: sums of them stay exact
+Size = tuple[str, float]  # unit %, x, c, e or a, and how many
+
+
+@lru_cache(maxsize=256)
+def parse_sizes(text: str) -> tuple[Size, ...]:
+    """The sizes of a text such as `33%, 2.5x, a`."""
+    found: list[Size] = []
+    for position, word in enumerate(text.replace(",", " ").split(), 1):
+        match = SIZE.fullmatch(word.lower())
+        if not match:
+            raise ConfigError(
+                f"bet sizes {text!r}, size {position}: cannot read {word!r}; "
+                "write 50%, 2.5x, 100c, e or a"
+            )
+        unit, number = match["word"] or match["unit"], float(match["number"] or 0.0)
+        if not match["word"] and not 0.0 < number <= LARGEST:
+            raise ConfigError(f"bet sizes {text!r}, size {position}: {word!r} is out of range")
+        if unit == "x" and number <= 1.0:
+            raise ConfigError(f"bet sizes {text!r}, size {position}: a raise to {word} is none")
+        found.append((unit, number))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What one player may bet on one street, as words; `donk` replaces `bet` where given.
+
+    A donk bet is one into the player who was the last to bet on the street before.
+    """
+
+    bet: str = ""
+    raises: str = ""
+    donk: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, text in (("bet", self.bet), ("raise", self.raises), ("donk", self.donk or "")):
+            for unit, _ in parse_sizes(text):
+                if unit == "x" and name != "raise":
+                    raise ConfigError(f"{name} size {text!r}: there is no bet yet to multiply by x")
+
+
+@dataclass(frozen=True)
+class Spot:
+    """Board, ranges, pot and stacks; player 0 is out of position and acts first on every street.
+
+    Values are chips that a player takes out of the spot: its share of the pot, less what it puts in
+    from here on. They add up to the pot, less the rake.
+    """
+
+    board: str
+    ranges: tuple[str, str]
+    pot: int
+    stacks: tuple[int, int]  # left behind; the smaller one is all that can be played for
+    sizes: tuple[tuple[Sizes, Sizes], ...] = ((Sizes(), Sizes()),) * 3  # flop, turn, river
+    rake: float = 0.0  # part of the pot
+    rake_cap: float = math.inf  # chips at most
+    add_all_in: float = 0.0  # all-in is offered too where it is at most so many pots
+    force_all_in: float = 0.0  # a bet becomes all-in if at most so many pots would be left behind
+    commit_all_in: float = math.inf  # a bet becomes all-in if more than this part of the stack
+    merge: float = 0.0  # sizes closer than this part of the pot are merged into the larger
+    raise_cap: int = 0  # bets and raises per street; 0 for no limit
+    min_bet: int = 1
+    dead: str = ""  # cards out of play
+
+    def __post_init__(self) -> None:
+        check_spot(self)
+
+    @cached_property
+    def cards(self) -> tuple[int, ...]:
+        """The board's cards; a flop in the order given."""
+        return parse_cards(self.board, "board")
+
+    @cached_property
+    def dead_cards(self) -> tuple[int, ...]:
+        return parse_cards(self.dead, "dead cards")
+
+    @property
+    def stack(self) -> int:
+        """What can be played for."""
+        return min(self.stacks)
+
+    @property
+    def street(self) -> int:
+        """0 for the flop, 1 for the turn, 2 for the river."""
+        return BOARD_CARDS.index(len(self.cards))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Spot:
+        """Read a JSON file."""
+        try:
+            found = json.loads(Path(path).read_text())
+        except FileNotFoundError as error:
+            raise RunError(f"there is no file {path}") from error
+        except (OSError, ValueError, RecursionError) as error:
+            raise RunError(f"cannot read {path}: {error}") from error
+        try:
+            return cls.from_dict(found)
+        except ConfigError as error:
+            raise ConfigError(f"{path}: {error}") from None
+
+    @classmethod
+    def from_dict(cls, found: Any) -> Spot:
+        """The spot that `to_dict` described; missing entries have their defaults."""
+        if not isinstance(found, dict):
+            raise ConfigError("a spot is a JSON object with board, ranges, pot and stacks")
+        names = [f.name for f in fields(cls)]
+        for name in found:
+            if name not in names:
+                raise ConfigError(f"a spot has no entry {name!r}{suggestion(name, names)}")
+        for name in ("board", "ranges", "pot", "stacks"):
+            if name not in found:
+                raise ConfigError(f"the spot lacks the entry {name!r}")
+        values = dict(found)
+        if isinstance(values["stacks"], int):
+            values["stacks"] = [values["stacks"]] * 2
+        for name in ("ranges", "stacks"):
+            values[name] = _pair(values[name], name)
+        values["sizes"] = _read_sizes(values.get("sizes", {}))
+        if values.get("rake_cap") is None:
+            values.pop("rake_cap", None)
+        return cls(**values)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What JSON can hold; entries at their defaults are left out."""
+        default = {f.name: f.default for f in fields(self)}
+        found = {name: getattr(self, name) for name in default if name != "sizes"}
+        kept = {name: value for name, value in found.items() if value != default[name]}
+        kept["sizes"] = {
+            street: [_written(sizes) for sizes in both]
+            for street, both in zip(STREETS, self.sizes, strict=True)
+            if both != (Sizes(), Sizes())
+        }
+        return {n: list(v) if isinstance(v, tuple) else v for n, v in kept.items()}
+
+    def save(self, path: str | Path) -> None:
+        """Write the JSON file that `load` reads."""
+        write_text(path, json.dumps(self.to_dict(), indent=2) + "\n")
+
+
+def check_spot(spot: Spot) -> None:
+    """Refuse what is no spot, with the first reason."""
+    for name in ("board", "dead"):
+        if not isinstance(getattr(spot, name), str):
+            raise ConfigError(f"{name} is {getattr(spot, name)!r}, must be a text such as 'Td9d6h'")
+    if not all(isinstance(text, str) for text in spot.ranges):
+        raise ConfigError("ranges are two texts, that of the player out of position first")
+    if len(spot.cards) not in BOARD_CARDS:
+        raise ConfigError(
+            f"board {spot.board!r} has {len(spot.cards)} cards; a spot has 3 (flop), 4 or 5"
+        )
+    both = set(spot.cards) & set(spot.dead_cards)
+    if both:
+        raise ConfigError(f"{cards_name(both)} is on the board and among the dead cards")
+    if NUM_CARDS - len(spot.dead_cards) < 5 + 4:
+        raise ConfigError(f"{len(spot.dead_cards)} dead cards leave too few to deal")
+    for name, value, least in (
+        ("pot", spot.pot, 1),
+        *(("stacks", stack, 1) for stack in spot.stacks),
+        ("min_bet", spot.min_bet, 1),
+        ("raise_cap", spot.raise_cap, 0),
+    ):
+        if type(value) is not int or not least <= value <= LARGEST:
+            raise ConfigError(
+                f"{name} is {value!r}, must be a whole number from {least} to {LARGEST}"
+            )
+    for name, most in (("rake", 1.0), ("rake_cap", math.inf), ("add_all_in", math.inf)):
+        _check_number(spot, name, most)
+    for name in ("force_all_in", "commit_all_in", "merge"):
+        _check_number(spot, name, math.inf)
+    for both_sizes in spot.sizes:
+        for sizes in both_sizes:
+            for unit, number in parse_sizes(f"{sizes.bet} {sizes.donk or ''}"):
+                if unit == "c" and number < spot.min_bet:
+                    raise ConfigError(
+                        f"a bet of {number:g}c is below the minimum of {spot.min_bet}"
+                    )
+    used = (*spot.cards, *spot.dead_cards)
+    for player, text in enumerate(spot.ranges):
+        if not Range.parse(text).without(used).any():
+            raise ConfigError(
+                f"every hand of player {player}'s range {text[:40]!r} holds a card of the board "
+                f"{spot.board}"
+            )
+
+
+def _check_number(spot: Spot, name: str, most: float) -> None:
+    value = getattr(spot, name)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 <= value <= most:
+        limit = f"from 0 to {most:g}" if most < math.inf else "at least 0"
+        raise ConfigError(f"{name} is {value!r}, must be a number {limit}")
+
+
+def _pair(value: Any, name: str) -> tuple[Any, Any]:
+    if not isinstance(value, (list, tuple)) or len(value) != 2:
+        raise ConfigError(f"{name} is {value!r}, must be two entries, out of position first")
+    return value[0], value[1]
+
+
+def _read_sizes(found: Any) -> tuple[tuple[Sizes, Sizes], ...]:
+    if not isinstance(found, dict):
+        raise ConfigError("sizes is an object with the entries flop, turn and river")
+    for name in found:
+        if name not in STREETS:
+            raise ConfigError(f"sizes has no entry {name!r}{suggestion(name, STREETS)}")
+    return tuple(_read_street(found.get(street, {}), street) for street in STREETS)
+
+
+def _read_street(found: Any, street: str) -> tuple[Sizes, Sizes]:
+    both = (found, found) if isinstance(found, dict) else _pair(found, f"sizes of the {street}")
+    return _read_player(both[0], street), _read_player(both[1], street)
+
+
+def _read_player(found: Any, street: str) -> Sizes:
+    known = ("bet", "raise", "donk")
+    if not isinstance(found, dict) or not all(isinstance(text, str) for text in found.values()):
+        raise ConfigError(f"sizes of the {street} are texts named bet, raise and donk")
+    for name in found:
+        if name not in known:
+            raise ConfigError(f"sizes of the {street} have no entry {name!r} (bet, raise, donk)")
+    return Sizes(found.get("bet", ""), found.get("raise", ""), found.get("donk"))
+
+
+def _written(sizes: Sizes) -> dict[str, str]:
+    found = {"bet": sizes.bet, "raise": sizes.raises, "donk": sizes.donk}
+    return {name: text for name, text in found.items() if text is not None and text != ""}

@@ -1,0 +1,91 @@
+"""Regularised Nash dynamics on the whole tree, without networks or samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from counterplay.arena import Floats
+from counterplay.errors import ConfigError
+from counterplay.evaluate import infoset_values
+from counterplay.policy import Policy, uniform_policy
+from counterplay.tabular.mmd import softmax
+from counterplay.tabular.ranges import Range, at_least, check
+from counterplay.tree import Tree
+
+ABOVE: Range = (lambda x: 0.0 < x < np.inf, "positive and finite")
+RANGES: dict[str, Range] = {"eta": ABOVE, "tau": ABOVE, "stage": at_least(1)}
+
+
+@dataclass
+class RNaDMemory:
+    """S sequences."""
+
+    iteration: int
+    policy: Floats  # [S]
+    magnet: Floats  # [S]
+    finished: ClassVar[bool] = False
+
+
+@dataclass(frozen=True)
+class TabularRNaD:
+    """R-NaD (Perolat and others, 2021) with exact values. At t = 1, 2, ..., for both players:
+
+        reward(I, a) = -tau * log(policy(a) / magnet(a)) to the one who acts, the opposite to the
+                       other, besides what the game pays
+        q(I, a)      = value of the action in that game, given that its infoset is reached
+        policy       = policy * exp(eta * q), scaled to sum to one
+
+    for all infosets at once: replicator dynamics in discrete steps. Every `stage` iterations the
+    magnet, uniform at first, becomes the policy. Within a stage the policy approaches the
+    equilibrium of the transformed game; from stage to stage that approaches a Nash equilibrium.
+    """
+
+    eta: float = 0.1
+    tau: float = 0.5
+    stage: int = 100
+    runs_on: ClassVar[tuple[str, ...]] = ("tree",)
+    needs: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        check("tabular_r_nad", self, RANGES)
+
+    def init(self, tree: Tree, seed: int = 0) -> RNaDMemory:
+        if tree.num_players != 2 or not tree.zero_sum:
+            problem = "needs a two-player zero-sum game"
+            raise ConfigError(f"tabular_r_nad {problem}, unlike {tree.spec}")
+        if not tree.perfect_recall:
+            raise ConfigError(f"tabular_r_nad needs perfect recall; {tree.spec} forgets")
+        start = uniform_policy(tree).probabilities
+        return RNaDMemory(0, start.copy(), start.copy())
+
+    def step(self, tree: Tree, memory: RNaDMemory, iterations: int = 1) -> RNaDMemory:
+        for _ in range(iterations):
+            memory.iteration += 1
+            ratio = np.log(memory.policy) - np.log(memory.magnet)
+            changed = replace(tree, utility=tree.utility + rewards(tree, -self.tau * ratio))
+            q = infoset_values(changed, Policy(changed, memory.policy)).action_value
+            memory.policy = softmax(tree, np.log(memory.policy) + self.eta * q)
+            if memory.iteration % self.stage == 0:
+                memory.magnet = memory.policy.copy()
+        return memory
+
+    def policies(self, tree: Tree, memory: RNaDMemory) -> dict[str, Policy]:
+        return {"current": Policy(tree, memory.policy)}
+
+
+def rewards(tree: Tree, reward: Floats) -> Floats:
+    """What both players have earned at each terminal [Z, 2] when actions earn `reward` [S].
+
+    The one who acts gets it, the other pays it. Rewards before an infoset are the same for all of
+    its actions and decide nothing, so they may as well be paid at the end.
+    """
+    earned = np.zeros((tree.num_nodes, 2))
+    for first, last in zip(tree.level[1:-1], tree.level[2:], strict=True):
+        parent, sequence = tree.parent[first:last], tree.sequence_before[first:last]
+        gain = np.where(sequence >= 0, reward[sequence], 0.0)
+        sign = np.where(tree.player[parent] == 0, 1.0, -1.0)
+        earned[first:last] = earned[parent] + (sign * gain)[:, None] * np.array([1.0, -1.0])
+    return earned[tree.terminals]

@@ -1,0 +1,234 @@
+"""Policy gradients: unbiased advantages, forces against finite differences, known special cases."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from pytest import approx
+
+jax = pytest.importorskip("jax")
+
+import jax.numpy as jnp  # noqa: E402
+
+import counterplay as cp  # noqa: E402
+from counterplay.deep import values  # noqa: E402
+from counterplay.deep.device import policy_of  # noqa: E402
+from counterplay.deep.episodes import sample  # noqa: E402
+from counterplay.deep.gradients import Force, log_of, playing  # noqa: E402
+from counterplay.deep.graph import graph_of  # noqa: E402
+from counterplay.deep.history import exact_values, signed  # noqa: E402
+from counterplay.deep.nets import softmax, uniform  # noqa: E402
+from counterplay.deep.r_nad import processed  # noqa: E402
+from tests.conftest import built  # noqa: E402
+from tests.deep.test_deep_hedge import all_episodes  # noqa: E402
+
+SMALL = {"units": (8,), "episodes": 16, "horizon": 50}
+
+
+def a_policy(graph, seed=0):
+    logits = np.random.default_rng(seed).normal(size=graph.legal.shape)
+    return softmax(jnp.asarray(logits, jnp.float32), graph.legal)
+
+
+def told(graph, seed=0, tau=0.3):
+    """Anything at all to make a force from."""
+    rng = np.random.default_rng(seed)
+    logits, advantage = jnp.asarray(rng.normal(size=(2, *graph.legal.shape)), jnp.float32)
+    policy = softmax(logits, graph.legal)
+    advantage = jnp.where(graph.legal, advantage, 0.0)
+    advantage = advantage - (policy * advantage).sum(-1, keepdims=True)
+    advantage = jnp.where(graph.legal, advantage, 0.0)
+    magnet = log_of(uniform(graph.legal))
+    return Force(logits, policy, policy, magnet, graph.legal, advantage, jnp.float32(tau))
+
+
+@pytest.mark.parametrize("spec", ["kuhn_poker", "kuhn_poker(players=3)"])
+def test_exact_values_are_those_of_the_tree(spec):
+    tree = built(spec)
+    graph = graph_of(tree)
+    policy = a_policy(graph)
+    q = np.asarray(exact_values(graph, policy))
+    opening = np.asarray(policy)[np.asarray(graph.infoset)]
+    value = (opening[..., None] * q).sum(1)
+    starts = np.asarray(graph.succ_node)[: int(graph.succ_offset[1])]
+    found = value[starts].mean(axis=0)  # all deals are equally likely
+    assert found == approx(cp.expected_values(tree, policy_of(tree, policy)), abs=1e-6)
+
+
+@pytest.mark.parametrize("spec", ["kuhn_poker", "kuhn_poker(players=3)"])
+@pytest.mark.parametrize("counterfactual", [False, True])
+def test_advantages_are_unbiased_for_any_guess(spec, counterfactual):
+    """Over all episodes the sum per infoset is the exact one, whatever the critic says."""
+    tree = built(spec)
+    graph = graph_of(tree)
+    policy = a_policy(graph)
+    exact = cp.infoset_values(tree, policy_of(tree, policy))
+    probability, episodes = all_episodes(tree, policy, -1, 0.0)
+    wrong = np.random.default_rng(1).normal(
+        size=(*graph.view.shape[1:], graph.max_actions, tree.num_players)
+    )
+    guess = jnp.asarray(wrong, jnp.float32)[episodes.decision]
+    real = episodes.live[..., None] & episodes.legal
+    found = values.corrected(episodes, jnp.where(real[..., None], guess, 0.0))
+    weight = np.where(episodes.live, probability, 0.0)
+    if counterfactual:
+        weight = weight / np.asarray(values.own_reach(episodes, tree.num_players))
+    total = np.zeros(graph.legal.shape)
+    infoset = np.asarray(graph.infoset)[np.asarray(episodes.decision)]
+    np.add.at(total, infoset, weight[..., None] * np.asarray(found.advantage))
+    regret = exact.regret
+    if not counterfactual:
+        regret = regret * np.repeat(exact.reach, tree.num_actions)
+    assert total[np.asarray(graph.legal)] == approx(regret, abs=1e-6)
+
+
+def test_on_policy_the_first_target_is_the_return(kuhn):
+    graph = graph_of(kuhn)
+    seen = sample(graph, playing(a_policy(graph)), jax.random.PRNGKey(0), 32)
+    nothing = jnp.zeros((*seen.action.shape, graph.max_actions, 2))
+    target = values.corrected(seen, nothing).target
+    assert np.asarray(target) == approx(np.broadcast_to(seen.utility, target.shape), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "objective"),
+    [
+        ("qpg", lambda p, a, tau: (p * a).sum() + tau * -(p * np.log(p)).sum()),
+        ("rmpg", lambda p, a, tau: (p * np.maximum(a, 0)).sum() + tau * -(p * np.log(p)).sum()),
+        (
+            "rpg",
+            lambda p, a, tau: -np.maximum(a - (p * a).sum(), 0).sum() - tau * (p * np.log(p)).sum(),
+        ),
+    ],
+)
+def test_forces_against_finite_differences(name, objective):
+    graph = graph_of(built("king_ace_poker(type_level=true)"))
+    now = told(graph)
+    force = np.asarray(cp.load_algorithm(name).force(now), np.float64)
+    for row in range(0, graph.num_infosets, 3):
+        legal = np.asarray(graph.legal)[row]
+        y, a = (np.asarray(x, np.float64)[row][legal] for x in (now.logits, now.advantage))
+
+        def at(y, a=a):
+            p = np.exp(y - y.max())
+            return objective(p / p.sum(), a, 0.3)
+
+        slopes = [(at(y + d) - at(y - d)) / 2e-5 for d in 1e-5 * np.eye(y.size)]
+        assert force[row][legal] == approx(slopes, abs=1e-4)
+
+
+def test_one_epoch_of_ppo_and_of_mmd_is_qpg(kuhn):
+    now = told(graph_of(kuhn))
+    plain = np.asarray(cp.QPG().force(now))
+    assert np.asarray(cp.PPO().force(now)) == approx(plain, abs=1e-6)
+    assert np.asarray(cp.DeepMMD().force(now)) == approx(plain, abs=1e-6)
+
+
+def test_ppo_stops_where_it_has_gone_far_enough(kuhn):
+    graph = graph_of(kuhn)
+    now = told(graph, tau=0.0)
+    gone = now.logits + 3.0 * now.advantage
+    now = now._replace(logits=gone, policy=softmax(gone, graph.legal))
+    ratio = np.asarray(now.policy / now.old)
+    past = (np.abs(ratio - 1.0) > 0.2).all(axis=1)  # of two actions both are past the clip
+    force = np.asarray(cp.PPO(clip=0.2).force(now))
+    assert past.any() and force[past] == approx(0.0) and (force[~past] != 0.0).any()
+
+
+def test_neurd_without_temperature_is_hedge(kuhn):
+    """A step of logits along counterfactual regrets is multiplicative weights."""
+    graph = graph_of(kuhn)
+    now = told(graph, tau=0.0)
+    moved = softmax(now.logits + 0.1 * cp.NeuRD(threshold=1e9).force(now), graph.legal)
+    hedge = np.asarray(now.policy * jnp.exp(0.1 * now.advantage))
+    assert np.asarray(moved) == approx(hedge / hedge.sum(-1, keepdims=True), abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["neurd", "ach"])
+def test_thresholds_hold_what_pushes_outwards(name, kuhn):
+    now = told(graph_of(kuhn), tau=0.0)
+    held = np.asarray(cp.load_algorithm(name, threshold=0.0).force(now))
+    y = np.asarray(now.logits - now.logits.mean(-1, keepdims=True))
+    outward = np.sign(y) == np.sign(np.asarray(now.advantage))
+    assert (np.abs(held[outward.all(-1)]) < 1e-6).all() and np.abs(held).max() > 0.1
+
+
+def test_pull_of_ach_is_neurd(kuhn):
+    now = told(graph_of(kuhn))
+    mine = np.asarray(cp.ACH(pull=True, threshold=1e9, clip=1e9).force(now))
+    assert mine == approx(np.asarray(cp.NeuRD(threshold=1e9).force(now)), abs=1e-5)
+
+
+def test_transformed_rewards_sum_to_zero(kuhn):
+    graph = graph_of(kuhn)
+    policy, magnet = a_policy(graph), log_of(a_policy(graph, 1))
+    reward = cp.RNaD().reward(policy, magnet, jnp.float32(0.2))
+    both = np.asarray(signed(graph, graph.player, reward[graph.infoset]))
+    assert np.abs(both).max() > 0.01 and both.sum(-1) == approx(0.0, abs=1e-6)
+    assert (np.asarray(reward) * np.asarray(policy)).sum() < 0.0  # leaving the magnet costs
+
+
+def test_play_is_rounded():
+    rows = np.asarray(processed(jnp.array([[0.02, 0.5, 0.48], [0.2, 0.3, 0.5]]), 0.03, 32))
+    assert rows[0][0] == 0.0 and rows.sum(-1) == approx(1.0)
+    assert rows * 32 == approx(np.round(rows * 32), abs=1e-4)
+
+
+@pytest.mark.parametrize("critic", ["network", "oracle"])
+def test_every_critic_learns_kuhn(kuhn, critic):
+    choices = {"units": (16,), "critic_units": (16,), "horizon": 1500, "tau": 0.3}
+    algorithm = cp.NeuRD(critic=critic, tau_end=0.02, **choices)
+    result = cp.solve(kuhn, algorithm, iterations=1500)
+    assert result.exploitability < 0.1  # uniform play: 11/24
+
+
+@pytest.mark.parametrize("magnet", ["copy", "average"])
+def test_magnets_move(kuhn, magnet):
+    algorithm = cp.DeepMMD(magnet=magnet, stage=5, **SMALL)
+    memory = algorithm.step(kuhn, algorithm.init(kuhn), 7)
+    last = jax.tree.leaves(memory.state.magnet)[-2][1]
+    assert np.abs(np.asarray(last)).max() > 0.0
+    assert not np.array_equal(last, jax.tree.leaves(memory.state.actor.params)[-2])
+
+
+def test_the_reservoir_holds_responses_only(kuhn):
+    algorithm = cp.NFSP(units=(8,), ring_size=500, reservoir_size=500, eta=0.2, horizon=50)
+    memory = algorithm.step(kuhn, algorithm.init(kuhn), 3)
+    state = memory.state
+    seen = sum(int(buffer.seen) for buffer in state.reservoir)
+    assert seen == int(np.asarray(state.counts).sum())
+    assert 0 < seen < 0.4 * sum(int(buffer.seen) for buffer in state.ring)
+    for player, buffer in enumerate(state.reservoir):
+        infoset = np.asarray(buffer.items[0])[: int(buffer.seen)]
+        assert (kuhn.infoset_player[infoset] == player).all()
+
+
+def test_gains_of_a_best_response_are_all_there_is(kuhn):
+    from counterplay.deep.nfsp import gains
+
+    policy = cp.random_policy(kuhn, 3)
+    best = [cp.best_response(kuhn, policy, player).policy.probabilities for player in range(2)]
+    own = np.repeat(kuhn.infoset_player == 0, kuhn.num_actions)
+    response = cp.Policy(kuhn, np.where(own, best[0], best[1]))
+    assert gains(kuhn, policy, response) == approx((cp.nash_conv(kuhn, policy),) * 2)
+    assert gains(kuhn, policy, policy)[0] == approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("neurd(critic='magic')", "critic is magic, must be table, network"),
+        ("qpg(tau_end=0)", "tau_end is 0"),
+        ("ppo(epochs=0)", "epochs is 0, must be at least 1"),
+        ("deep_mmd(magnet='cold')", "magnet is cold"),
+        ("nfsp(eta=2)", "eta is 2, must be above 0"),
+    ],
+)
+def test_bad_choices_are_refused(spec, message):
+    with pytest.raises(cp.ConfigError, match=message):
+        cp.load_algorithm(spec)
+
+
+def test_r_nad_wants_two_players_and_zero_sum():
+    with pytest.raises(cp.ConfigError, match="needs a two-player zero-sum game"):
+        cp.RNaD().init(built("kuhn_poker(players=3)"))

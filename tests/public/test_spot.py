@@ -1,0 +1,157 @@
+"""Spots, their betting and files, looking at solutions, and the commands."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import counterplay as cp
+from counterplay.cli.main import main
+from counterplay.public.betting import Street, amounts_of, betting_of
+from counterplay.public.looking import difference, find
+from counterplay.public.spot import Sizes, Spot
+from tests.public.spots import all_but, both
+
+RIVER = Spot("2s3h4d6c7c", ("AsAh,QsQh", "KsKh,5s5h"), 20, (10, 10), (both(), both(), both("a")))
+
+
+def test_published_trees():
+    sizes = (both("50% 100% a", "100% a"),) * 3
+    betting = betting_of(Spot("JsKs5cQs7d", ("random",) * 2, 3750, (18125,) * 2, sizes))
+    assert len(betting.nodes) == 57  # Libratus endgame 4
+    assert sum(node.kind < 2 for node in betting.nodes) == 20
+    arena = cp.PublicTree(Spot.load("configs/spots/river.json"))
+    assert sum(node.kind < 2 for node in arena.betting.nodes) == 12
+    assert [own.size for own in arena.hands] == [160, 240]
+    flop = cp.PublicTree(Spot.load("configs/spots/flop_3bet_pot.json"))
+    assert flop.size.num_bytes < 1.3e9
+
+
+@pytest.mark.parametrize(
+    ("words", "options", "amounts"),
+    [
+        ("50%", {}, [50]),
+        ("33% 100% a", {}, [33, 100, 300]),
+        ("75c", {}, [75]),
+        ("e", {}, [82]),  # 100 * ((1 + 6)**(1/2) - 1) / 2
+        ("50%", {"add_all_in": 3.0}, [50, 300]),
+        ("100%", {"force_all_in": 0.7}, [300]),
+        ("70% 75% 150%", {"merge": 0.1}, [75, 150]),
+        ("70%", {"commit_all_in": 0.2}, [300]),
+        ("500%", {}, [300]),
+        ("1%", {"min_bet": 10}, [10]),
+    ],
+)
+def test_amounts(words, options, amounts):
+    spot = Spot("2c3d4h5s", ("AA", "KK"), 100, (300, 400), (both(words),) * 3, **options)
+    assert amounts_of(spot, Street(1, 0), 300) == amounts
+
+
+def test_raises():
+    spot = Spot("2c3d4h5s", ("AA", "KK"), 100, (900, 900), (both("50%", "50% 3x 20c a"),) * 3)
+    # a bet of 50 makes 200 after a call: 50 + 100; 150; 50 + 20 is below the least raise, 100
+    assert amounts_of(spot, Street(1, 0, (50, 0), 1, 1), 900) == [100, 150, 900]
+
+
+def test_files(tmp_path):
+    spot = Spot.load("configs/spots/turn.json")
+    spot.save(tmp_path / "spot.json")
+    assert Spot.load(tmp_path / "spot.json") == spot
+    assert spot.sizes[2][0] == Sizes("50% a", "60% a", "50%")
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"board": "2s3h4d6c2s"}, "2s is there twice"),
+        ({"board": "2s3h"}, "has 2 cards"),
+        ({"board": "2s3h4x"}, "'4x' is no card"),
+        ({"dead": "2s"}, "on the board and among the dead"),
+        ({"ranges": ["", "KK"]}, "has no hands"),
+        ({"ranges": ["2s2h,2s2c", "KK"]}, "holds a card of the board"),
+        ({"stacks": [0, 10]}, "stacks is 0"),
+        ({"pot": -1}, "pot is -1"),
+        ({"rake": 3.0}, "rake is 3.0, must be a number from 0 to 1"),
+        ({"sizes": {"river": {"bet": "5c"}}, "min_bet": 10}, "5c is below the minimum"),
+        ({"sizes": {"river": {"bet": "fifty"}}}, "cannot read 'fifty'"),
+        ({"sizes": {"rivr": {}}}, "did you mean 'river'"),
+        ({"sizes": {"river": {"bet": "2x"}}}, "no bet yet to multiply"),
+        ({"bord": ""}, "did you mean 'board'"),
+    ],
+)
+def test_bad_spots(change, problem, tmp_path, capsys):
+    path = tmp_path / "spot.json"
+    path.write_text(json.dumps(RIVER.to_dict() | change))
+    assert main(["spot", "estimate", str(path)]) == 2
+    error = capsys.readouterr().err
+    assert problem in error and error.count("\n") == 1
+
+
+def test_huge_spots_are_refused(tmp_path, capsys):
+    sizes = (both("50% 100% a", "60% a"),) * 3
+    path = tmp_path / "spot.json"
+    Spot("Td9d6h", ("random",) * 2, 10, (10_000,) * 2, sizes, raise_cap=3).save(path)
+    assert main(["spot", "solve", str(path)]) == 2
+    assert "offer fewer bet sizes" in capsys.readouterr().err
+
+
+def test_commands(tmp_path, capsys):
+    path, solved, table = (str(tmp_path / name) for name in ("spot.json", "spot.cps", "t.csv"))
+    file = tmp_path / "spot.cps"
+    RIVER.save(path)
+    assert main(["spot", "solve", path, "--target", "0.1%", "--save", solved, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["percent"] <= 0.1 and sum(found["values"]) == pytest.approx(20.0)
+    assert main(["spot", "show", solved, "all-in 10", "--hand", "KK", "--export", table]) == 0
+    assert "player 1 acts" in (out := capsys.readouterr().out) and "KsKh" in out
+    assert "hand,weight,fold,call" in (tmp_path / "t.csv").read_text()
+    assert main(["spot", "show", solved, "bet 3"]) == 2
+    assert "there is no 'bet 3' here" in capsys.readouterr().err
+    assert main(["spot", "equity", "AhKh", "QQ", "--board", "QsJh2h"]) == 0
+    assert "% against" in capsys.readouterr().out
+    assert main(["spot", "range", "88+"]) == 0
+    assert capsys.readouterr().out.startswith("42 hands")
+    damaged = bytearray(file.read_bytes())
+    damaged[len(damaged) // 2] ^= 255
+    file.write_bytes(damaged)
+    assert main(["spot", "show", solved]) == 1
+    assert "cannot read" in capsys.readouterr().err
+
+
+def test_looking(tmp_path):
+    dead = all_but("2c3c4c2d3d4d2h3h4h2s3s4s")
+    sizes = (both("e"), both("60% a", "60%"), both("50%", "a"))
+    spot = Spot("3c4c2d", ("44,43,32,22", "44:0.5,22,43s,33"), 10, (20, 20), sizes, dead=dead)
+    arena = cp.PublicTree(spot, "float64")
+    result = cp.solve(arena, cp.DCFR(gamma=3, restart=4), iterations=60)
+    judgement = cp.judge(arena, result.policy)
+    view = cp.look(result.policy)
+    share = view.weight * view.met
+    assert view.player == 0 and view.reached
+    assert share @ view.value / share.sum() == pytest.approx(judgement.values[0], abs=1e-6)
+    assert share @ view.regret / share.sum() <= 2 * judgement.exploitability
+    assert share @ view.equity / share.sum() == pytest.approx(
+        cp.equity(*spot.ranges, spot.board, dead=dead).value
+    )
+    bet = arena.betting.nodes[0].actions[1]
+    # suits h and s are alike, so one of these is folded into the other: hands change names
+    one, other = (cp.look(result.policy, f"{bet},call|{card}") for card in ("2h", "2s"))
+    assert find(arena, f"{bet},call|2s").board == find(arena, f"{bet},call|2h").board
+    places = {hand: i for i, hand in enumerate(one.hands)}
+    swapped = [places[_renamed(hand)] for hand in other.hands]
+    np.testing.assert_allclose(other.policy, one.policy[:, swapped], atol=1e-6)
+    np.testing.assert_allclose(other.equity, one.equity[swapped], atol=1e-9)
+    cp.Solution(result.policy, judgement.exploitability, (1.0, 9.0), 60).save(tmp_path / "f")
+    again = cp.load_solution(tmp_path / "f").policy
+    judged = cp.judge(again.arena, again)
+    np.testing.assert_allclose(judged.values, judgement.values, atol=1e-3)
+    change = difference(result.policy, again)
+    assert max(np.abs(part).max() for part in change.values()) < 1e-4
+
+
+def _renamed(hand):
+    cards = [card.translate(str.maketrans("hs", "sh")) for card in (hand[:2], hand[2:])]
+    order = sorted(cards, key=lambda card: ("234".index(card[0]), "cdhs".index(card[1])))
+    return order[1] + order[0]
