@@ -97,6 +97,8 @@ class Gradients(Averaging):
     def __post_init__(self) -> None:
         check(self.name, self, RANGES)
         super().__post_init__()
+        if self.average_units:
+            raise ConfigError(f"{self.name} trains no average network: leave out average_units")
         if not (0.0 < self.tau_end <= self.tau or self.tau == 0.0):
             problem = f"tau_end is {self.tau_end}, must be above 0 and at most tau ({self.tau})"
             raise ConfigError(f"{self.name}: {problem}")
@@ -123,7 +125,7 @@ class Gradients(Averaging):
             self.critic_used.start(graph, rng),
             jax.tree.map(np.copy, nets) if self.smoothing else [],
             magnet,
-            averages.no_averages(self, graph, rng, nets),
+            averages.no_averages(self, graph, rng, nets, self.reservoir_size),
         )
 
     def iteration(self, graph: Graph, t: jax.Array, state: State, key: jax.Array) -> State:
