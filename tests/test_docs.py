@@ -21,6 +21,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 GENERATED = {"api.md", "commands.md", "config.md"}
 OLD = {"interop.md", "openspiel.md", "monte_carlo.md"}  # tables, written by benchmarks
+OLD |= {"generated.md", "compiled_rules.md"}  # large games, which have tests of their own
 SLOW = {"many_machines.md"}  # what other pages have run already
 PAGES = [
     p for p in sorted(DOCS.rglob("*.md")) if p.name not in GENERATED and "_build" not in p.parts
@@ -35,7 +36,7 @@ def test_code_runs_and_prints_what_it_says(page, tmp_path, monkeypatch, capsys):
     if page.parent.name == "howto" and page.name == "other_games.md":
         pytest.importorskip("pyspiel")
     count = run_page(page, monkeypatch, capsys)
-    assert count > 0 or page.parent.name in ("explanation", "reference", "course")
+    assert count > 0 or page.parent.name != "howto"
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"], ids=str)

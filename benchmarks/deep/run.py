@@ -52,7 +52,8 @@ def table() -> str:
     for name, runs in groups.items():
         last = [records[-1] for records in runs]
         tenth = [mean(r["average"] for r in rs[-max(1, len(rs) // 10) :]) for rs in runs]
-        cells = [name, len(runs), f"{last[0]['step']:,}", f"{last[0]['touched']:.1e}"]
+        steps = sorted({f"{r['step']:,}" for r in last})
+        cells = [name, len(runs), " and ".join(steps), f"{last[0]['touched']:.1e}"]
         average = [r["average"] for r in last]
         cells += [f"{x:.4f}" for x in (median(average), max(average), median(tenth))]
         for policy in ("network", "ensemble", "current"):

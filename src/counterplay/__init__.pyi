@@ -13,10 +13,19 @@ from counterplay.bounding import LowerBound as LowerBound
 from counterplay.bounding import local_best_response as local_best_response
 from counterplay.control_variates import corrected as corrected
 from counterplay.control_variates import tree_values as tree_values
+from counterplay.deep.ach import ACH as ACH
 from counterplay.deep.deep_cfr import DeepCFR as DeepCFR
 from counterplay.deep.deep_hedge import DeepHedge as DeepHedge
+from counterplay.deep.deep_mmd import DeepMMD as DeepMMD
 from counterplay.deep.dream import DREAM as DREAM
 from counterplay.deep.escher import ESCHER as ESCHER
+from counterplay.deep.neurd import NeuRD as NeuRD
+from counterplay.deep.nfsp import NFSP as NFSP
+from counterplay.deep.ppo import PPO as PPO
+from counterplay.deep.qpg import QPG as QPG
+from counterplay.deep.r_nad import RNaD as RNaD
+from counterplay.deep.rmpg import RMPG as RMPG
+from counterplay.deep.rpg import RPG as RPG
 from counterplay.deep.sd_cfr import SDCFR as SDCFR
 from counterplay.deep.vr_deep_dcfr_plus import VRDeepDCFRPlus as VRDeepDCFRPlus
 from counterplay.deep.vr_deep_pdcfr_plus import VRDeepPDCFRPlus as VRDeepPDCFRPlus
@@ -190,9 +199,11 @@ from counterplay.tabular.outcome_sampling import OutcomeSampling as OutcomeSampl
 from counterplay.tabular.pcfr_plus import PCFRPlus as PCFRPlus
 from counterplay.tabular.pdcfr_plus import PDCFRPlus as PDCFRPlus
 from counterplay.tabular.probing import Probing as Probing
+from counterplay.tabular.qre import QRE as QRE
 from counterplay.tabular.sequence_form_lp import SequenceFormLP as SequenceFormLP
 from counterplay.tabular.sequence_form_lp import sequence_form_lp as sequence_form_lp
 from counterplay.tabular.table_lookup_fsp import TableLookupFSP as TableLookupFSP
+from counterplay.tabular.tabular_r_nad import TabularRNaD as TabularRNaD
 from counterplay.tabular.vr_mccfr import VRMCCFR as VRMCCFR
 from counterplay.tabular.vr_mccfr_plus import VRMCCFRPlus as VRMCCFRPlus
 from counterplay.tabular.xfp import XFP as XFP
@@ -207,6 +218,7 @@ from counterplay.tree.unrolling import build_tree as build_tree
 __version__: str
 
 __all__ = [
+    "ACH",
     "Abstraction",
     "Algorithm",
     "AlphaBeta",
@@ -235,6 +247,7 @@ __all__ = [
     "DarkHex",
     "DeepCFR",
     "DeepHedge",
+    "DeepMMD",
     "DescribedGame",
     "DoubleOracle",
     "DrawnGame",
@@ -270,6 +283,8 @@ __all__ = [
     "MatrixGame",
     "Minimax",
     "Mistakes",
+    "NFSP",
+    "NeuRD",
     "NormalForm",
     "ObservedGame",
     "OnlineLearner",
@@ -278,12 +293,18 @@ __all__ = [
     "P2SRO",
     "PCFRPlus",
     "PDCFRPlus",
+    "PPO",
     "PSRO",
     "PhantomTicTacToe",
     "Policy",
     "PrisonersDilemma",
     "Probing",
     "PublicTree",
+    "QPG",
+    "QRE",
+    "RMPG",
+    "RNaD",
+    "RPG",
     "Range",
     "Record",
     "RectifiedPSRO",
@@ -307,6 +328,7 @@ __all__ = [
     "Spot",
     "TERMINAL",
     "TableLookupFSP",
+    "TabularRNaD",
     "TicTacToe",
     "Tree",
     "TreePicture",

@@ -30,6 +30,7 @@ from counterplay.tree.estimating import available_memory, gib
 
 PRECISIONS = {"float64": np.float64, "float32": np.float32, "int16": np.int16}
 SPEED = 1e-8  # seconds per sequence, iteration and core, about: benchmarks/holdem.md
+NOTHING = 1e-12  # of all pairs of hands: what is left when all of them share cards
 ROUNDING = 8.0  # units in the last place that a sum of values may be off
 
 
@@ -112,8 +113,8 @@ class PublicTree:
         self.boards: Boards = boards_of(spot, isomorphism)
         self._scratch: dict[Any, tuple[Rows, list[Room]]] = {}
         self.locks: dict[tuple[int, int], Floats] = {}
-        total = float(_meeting(*self.hands))
-        if total <= 0.0:
+        total = _meeting(*self.hands)
+        if total <= NOTHING * self.hands[0].weight.sum() * self.hands[1].weight.sum():
             raise ConfigError("no hand of one range leaves the other a hand: they share all cards")
         self.total = total
 
