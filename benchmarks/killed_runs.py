@@ -109,7 +109,8 @@ def one(place: Path, rng: random.Random, seconds: float, wanted: tuple[Any, ...]
     return found
 
 
-FILES = ("config.json", "env.json", "metrics.jsonl", "checkpoint.npz", "checkpoint.previous.npz")
+FILES = {"config.json", "env.json", "metrics.jsonl", "checkpoint.npz", "checkpoint.previous.npz"}
+FILES |= {"process.json", "heartbeat.json"}
 
 
 def attack(count: int, seed: int = 0) -> Counter[str]:

@@ -163,7 +163,8 @@ def cards_only(player, key):
     return f"{card}|{second}" if bar else key
 
 
-NOT_HERE = {"sequence_form_lp", "mmd", "online_outcome_sampling"}  # need recall; one learns
+NEED_RECALL = {"sequence_form_lp", "mmd", "qre", "tabular_r_nad"}
+NOT_HERE = NEED_RECALL | {"online_outcome_sampling"}  # in which but one player learns
 ALIKE = [name for name, where in ALGORITHMS.items() if ".tabular." in where]
 EPISODES = {  # of those whose iteration is but an episode or two
     **dict.fromkeys(("fsp", "table_lookup_fsp", "outcome_sampling", "probing"), 30_000),

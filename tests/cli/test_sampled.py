@@ -24,7 +24,7 @@ def test_command_line(run, tmp_path):
 def test_command_line_refusals(run):
     answer = run("solve", "leduc_poker", "--sampled")
     assert answer.code == 2
-    assert answer.err.startswith("error: cfr_plus runs on sequences; leduc_poker is given as rules")
+    assert answer.err.startswith("error: cfr_plus runs on sequences or vectors; leduc_poker is")
     options = ("--algorithm", "external_sampling", "--sampled", "--target", 0.1)
     answer = run("solve", "leduc_poker", *options)
     assert (answer.code, answer.out) == (2, "")

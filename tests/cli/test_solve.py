@@ -177,10 +177,10 @@ def _stop_at_question(monkeypatch, count):
 
 
 def test_interrupt_while_building_writes_nothing(run, tmp_path, monkeypatch):
-    def interrupted(game, progress):
+    def interrupted(game, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("counterplay.tree.unrolling.build_tree", interrupted)
+    monkeypatch.setattr("counterplay.generated.choosing.build_tree", interrupted)
     answer = run("solve", "kuhn_poker", "--save", tmp_path / "kuhn.policy")
     assert (answer.code, answer.out) == (130, "")
     assert list(tmp_path.iterdir()) == []

@@ -122,7 +122,7 @@ def test_resolved_config_is_complete():
         ({"game": "none.efg"}, "game.params: there is no file none.efg"),
         ({"game": "none.py:Game"}, "game.params: there is no file none.py"),
         ({"algorithm": "cfr_hedge(etaa=1)"}, "spec.etaa: unknown key; did you mean 'eta'?"),
-        ({"arena": "tre"}, "arena is \"tre\", must be one of 'tree' or 'rules'"),
+        ({"arena": "tre"}, 'arena is "tre", must be one of'),
         ({"game": {}}, "game.name: missing key"),
         ({"game": {"name": 3}}, "game.name is 3, must be a string"),
         ({"device": "cuda"}, "device is \"cuda\", must be one of 'cpu', 'gpu' or 'tpu'"),

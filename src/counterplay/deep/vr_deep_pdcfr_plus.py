@@ -17,7 +17,7 @@ from counterplay.tree import Tree
 
 @dataclass(frozen=True, kw_only=True)
 class VRDeepPDCFRPlus(Criticised, RegretNetworks):
-    """VR-DeepPDCFR+ (Xu et al., 2025). As `vr_deep_dcfr_plus`, but for one more network and
+    """VR-DeepPDCFR+ (Xu et al., 2025). As `vr_deep_dcfr_plus`, with one more network.
 
         r_i    = argmin over networks of the sum over this iteration's samples of |r(I) - r|**2
         policy = regret_matching(d' * max(R_i(I), 0) + r_i(I)), d' the next iteration's d
