@@ -134,7 +134,8 @@ def test_spec_loads_an_equal_algorithm(algorithm):
 
 
 def test_keeps_the_contract(algorithm, kuhn):
-    assert set(algorithm.runs_on) <= {"tree", "sequences", "rules"} and algorithm.runs_on
+    known = {"tree", "sequences", "rules", "vectors"}
+    assert set(algorithm.runs_on) <= known and algorithm.runs_on
     assert algorithm.needs in ("", "deep")
     memory = algorithm.init(kuhn)
     assert memory.iteration == 0 and not memory.finished

@@ -55,7 +55,7 @@ def _fields(tree: ast.Module, name: str) -> Iterator[ast.AnnAssign]:
     found = _class(tree, name)
     if not any("dataclass" in ast.unparse(mark) for mark in found.decorator_list):
         return
-    for base in found.bases:
+    for base in reversed(found.bases):  # as dataclasses collect them
         if isinstance(base, ast.Name):
             yield from _inherited(tree, base.id)
     for line in found.body:
