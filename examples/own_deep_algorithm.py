@@ -41,7 +41,7 @@ class TinyHedge(Averaging):
         nets = new_nets(
             rng, graph.num_players, (graph.num_features, *self.units, graph.max_actions)
         )
-        kept = averages.no_averages(self, graph, rng, nets)
+        kept = averages.no_averages(self, graph, rng, nets, self.reservoir_size)
         return State(in_training(optax.sgd(self.rate), nets), kept)
 
     def iteration(self, graph, t, state, key):

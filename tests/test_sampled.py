@@ -229,7 +229,9 @@ def test_broken_rules(how, message):
 
 
 def test_wrong_use():
-    with pytest.raises(cp.ConfigError, match=r"on sequences; .*to sample the rules take"):
+    with pytest.raises(
+        cp.ConfigError, match=r"on sequences or vectors; .*to sample the rules take"
+    ):
         cp.solve(cp.SampledGame(cp.KuhnPoker()), cp.CFRPlus())
     with pytest.raises(cp.ConfigError, match="workers is 2, must be 1 on a game"):
         cp.solve(cp.SampledGame(cp.KuhnPoker()), cp.ExternalSampling(workers=2))

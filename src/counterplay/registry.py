@@ -236,8 +236,11 @@ def spec_name(thing: Any) -> str:
 
 def _word(value: Any) -> str:
     """A literal as it is; of anything else only what kind of thing it is."""
-    literal = isinstance(value, (bool, int, float, str, tuple, list, dict, type(None)))
-    return repr(value) if literal else f"<{type(value).__name__}>"
+    return repr(value) if _is_literal(value) else f"<{type(value).__name__}>"
+
+
+def _is_literal(value: Any) -> bool:
+    return isinstance(value, (bool, int, float, str, tuple, list, dict, type(None)))
 
 
 def _name_of(kind: type) -> str:
@@ -323,8 +326,8 @@ def _is_huge(node: ast.AST) -> bool:
 def check_type(what: str, value: Any, default: Any) -> None:
     """Refuse a value that is not of the default's type (an int may stand for a float)."""
     kind = type(default)
-    if kind not in (bool, int, float, str, tuple):
-        return
+    if kind not in (bool, int, float, str, tuple) or not _is_literal(value):
+        return  # whoever gives an object knows what the class takes
     fits = isinstance(value, (int, float) if kind is float else kind)
     if not fits or (isinstance(value, bool) and kind is not bool):
         raise ConfigError(f"{what} is {value!r}, must be of type {kind.__name__}")

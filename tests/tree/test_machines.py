@@ -86,11 +86,13 @@ def test_a_difference_is_named_with_its_history():
 
 def test_the_page_says_how(tmp_path, monkeypatch):
     root = Path(__file__).parents[2]
+    fence = r"```(?:\{code-block\} )?python\n(?::[^\n]*\n)*(.*?)```"  # options of a block aside
     blocks = {
-        name: re.findall(r"```python\n(.*?)```", (root / name).read_text(), re.DOTALL)
-        for name in ("README.md", "docs/compiled_rules.md")
+        name: re.findall(fence, (root / name).read_text(), re.DOTALL)
+        for name in ("docs/howto/own_game.md", "docs/compiled_rules.md")
     }
-    game = next(code for code in blocks["README.md"] if "class MatchingPennies" in code)
+    pages = blocks["docs/howto/own_game.md"]
+    game = next(code for code in pages if "class MatchingPennies" in code)
     (tmp_path / "pennies_rules.py").write_text(game)
     (tmp_path / "pennies_machine.py").write_text(blocks["docs/compiled_rules.md"][0])
     monkeypatch.syspath_prepend(tmp_path)

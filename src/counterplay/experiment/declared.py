@@ -30,6 +30,7 @@ def declared_fields(where: str) -> tuple[Declared, ...]:
     return tuple(
         Declared(field, ast.unparse(line.annotation), _value(line.value), line.value is None)
         for field, line in lines.items()
+        if "ClassVar" not in ast.unparse(line.annotation)
     )
 
 
@@ -59,7 +60,7 @@ def _fields(tree: ast.Module, name: str) -> Iterator[ast.AnnAssign]:
         if isinstance(base, ast.Name):
             yield from _inherited(tree, base.id)
     for line in found.body:
-        if isinstance(line, ast.AnnAssign) and "ClassVar" not in ast.unparse(line.annotation):
+        if isinstance(line, ast.AnnAssign):  # a ClassVar may become a field further down
             yield line
 
 

@@ -89,7 +89,7 @@ class QRE:
                 assert isinstance(arena, Tree)  # as `runs_on` says
                 pulled = infoset_values(arena, Policy(arena, memory.policy)).action_value
                 response = softmax(arena, pulled / tau)
-            distance = float(np.abs(response - memory.policy).max())
+            distance = float(np.abs(response - memory.policy).max(initial=0.0))
             if distance <= self.precision:
                 if tau == self.temperature:
                     memory.distance, memory.finished = distance, True

@@ -85,7 +85,7 @@ def rewards(tree: Tree, reward: Floats) -> Floats:
     earned = np.zeros((tree.num_nodes, 2))
     for first, last in zip(tree.level[1:-1], tree.level[2:], strict=True):
         parent, sequence = tree.parent[first:last], tree.sequence_before[first:last]
-        gain = np.where(sequence >= 0, reward[sequence], 0.0)
+        gain = np.append(reward, 0.0)[sequence]  # the last entry serves the number -1
         sign = np.where(tree.player[parent] == 0, 1.0, -1.0)
         earned[first:last] = earned[parent] + (sign * gain)[:, None] * np.array([1.0, -1.0])
     return earned[tree.terminals]
