@@ -15,7 +15,7 @@ from counterplay.games.phantom_board import MARKS, PhantomBoard
 from counterplay.generated.attempts import AttemptsArena, with_offsets
 from counterplay.generated.own_trees import check_memory
 from counterplay.generated.shapes import Meeting, meetings, orders, sets, through
-from counterplay.generated.sizes import num_own, wins_table
+from counterplay.generated.sizes import count_bits, num_own, wins_table
 from counterplay.kernels import patterns
 from counterplay.kernels.patterns import Block, Patterns, Shape
 from counterplay.kernels.threads import run_parts
@@ -40,7 +40,7 @@ class AbruptArena(AttemptsArena):
     def __init__(self, game: PhantomBoard, memory_limit: int | None = None):
         check_memory(game, *num_own(game), memory_limit)
         size, wins = game.num_cells, wins_table(game)
-        count = np.bitwise_count(np.arange(1 << size)).astype(np.int64)
+        count = count_bits(np.arange(1 << size)).astype(np.int64)
         most = [int(count[~won].max()) for won in wins]
         met = [list(meetings(size, player, most)) for player in range(2)]
         self.pairs, pair = _pairs(size)
@@ -174,7 +174,7 @@ def _pairs(size: int) -> tuple[Pairs, Ints]:
     stones, failed = np.divmod(np.arange(1 << 2 * size), 1 << size)
     disjoint = stones & failed == 0
     stones, failed = stones[disjoint], failed[disjoint]
-    sizes = np.bitwise_count(stones), np.bitwise_count(failed)
+    sizes = count_bits(stones), count_bits(failed)
     number = np.zeros((1 << size, 1 << size), np.int32)
     pairs = {}
     for own in range(size + 1):
@@ -239,7 +239,7 @@ def _possible(size: int, wins: Ints, player: int) -> list[Ints]:
     others &= ~wins[player][:, None] & ~wins[1 - player]
     found = []
     for stones in range(size + 1):
-        there = others & (np.bitwise_count(cells) == stones)
+        there = others & (count_bits(cells) == stones)
         for cell in range(size):  # whatever is part of a possible set is a possible failure
             without = cells[cells >> cell & 1 == 0]
             there[:, without] |= there[:, without | 1 << cell]

@@ -11,6 +11,7 @@ import numpy as np
 from counterplay.arena import Ints, OwnTrees
 from counterplay.games.phantom_board import MARKS, PhantomBoard, attempts_key
 from counterplay.generated.own_trees import GeneratedArena
+from counterplay.generated.sizes import count_bits
 
 
 class AttemptsArena(GeneratedArena):
@@ -88,7 +89,7 @@ class AttemptsArena(GeneratedArena):
 def with_offsets(num_cells: int, tried: Ints) -> Ints:
     """First sequence of each infoset, given what was tried there: one for each other cell."""
     offset = np.zeros(tried.size + 1, np.uint32)
-    np.cumsum(num_cells - np.bitwise_count(tried), out=offset[1:])
+    np.cumsum(num_cells - count_bits(tried), out=offset[1:])
     return offset
 
 

@@ -12,7 +12,7 @@ from counterplay.arena import Floats, Ints, OwnTrees
 from counterplay.games.phantom_board import PhantomBoard
 from counterplay.generated.attempts import AttemptsArena, even_cuts, with_offsets
 from counterplay.generated.own_trees import check_memory
-from counterplay.generated.sizes import num_own, wins_table
+from counterplay.generated.sizes import count_bits, num_own, wins_table
 from counterplay.kernels import skeletons
 from counterplay.kernels.skeletons import Board, OwnLists
 from counterplay.kernels.threads import even_parts, num_threads, run_parts
@@ -93,7 +93,7 @@ class ClassicalArena(AttemptsArena):
             stones = self.stones[first:last]
             for infoset in (first + np.flatnonzero(stones == 0)).tolist():
                 early.append((infoset, infoset + 1))
-            for infoset in (first + np.flatnonzero(np.bitwise_count(stones) == 1)).tolist():
+            for infoset in (first + np.flatnonzero(count_bits(stones) == 1)).tolist():
                 before = np.searchsorted(self.offset, parent[infoset], side="right") - 1
                 if self.stones[before]:
                     continue  # its stone is not new
@@ -111,8 +111,8 @@ def make_board(game: PhantomBoard) -> Board:
     """The board as kernels want it."""
     size, wins = game.num_cells, wins_table(game)
     sets = np.arange(1 << size)
-    count = np.bitwise_count(sets).astype(np.int64)
-    lowest = np.bitwise_count((sets & -sets) - 1).astype(np.int64)
+    count = count_bits(sets).astype(np.int64)
+    lowest = count_bits((sets & -sets) - 1).astype(np.int64)
     numbers = [math.perm(size, stones) for stones in range(size + 1)]
     level = np.cumsum([0, *numbers, 0])
     free, mine = np.zeros((2, level[-1]), np.uint16)

@@ -12,6 +12,7 @@ from counterplay.arena import Floats, Ints, OwnTrees
 from counterplay.games.liars_dice import LiarsDice
 from counterplay.generated.choosing import Generator
 from counterplay.generated.own_trees import GeneratedArena, check_memory
+from counterplay.generated.sizes import count_bits
 from counterplay.kernels import dice
 from counterplay.kernels.dice import Bids
 from counterplay.kernels.threads import even_parts, run_parts
@@ -39,10 +40,10 @@ class DiceArena(GeneratedArena):
             combinations_with_replacement(range(1, game.dice_sides + 1), game.numdice)
         )
         sets = np.arange(1 << game.liar, dtype=np.int64)
-        count = np.bitwise_count(sets).astype(np.int64)
+        count = count_bits(sets).astype(np.int64)
         turn = (count & 1) * (game.liar + 1) + (count >> 1)  # player, then own bids made
         self.order = np.argsort(turn, kind="stable").astype(np.int32)  # sets as infosets have them
-        lowest = np.bitwise_count((sets & -sets) - 1).astype(np.int64)
+        lowest = count_bits((sets & -sets) - 1).astype(np.int64)
         lowest[0] = game.liar
         self.place = np.empty_like(self.order)
         self.place[self.order] = np.arange(sets.size, dtype=np.int32)

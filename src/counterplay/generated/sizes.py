@@ -74,7 +74,7 @@ def _set_pairs(game: PhantomBoard, player: int) -> Callable[[int, int], int]:
     if size > MOST_CELLS:
         return lambda s, f: without_wins(s, f) if possible(s, f) else 0
     wins, sets = wins_table(game), np.arange(1 << size)
-    count = np.bitwise_count(sets)
+    count = count_bits(sets)
     table = np.zeros((size + 1, size + 1), np.int64)
     for failures in range(size + 1):
         within = ((count == failures) & ~wins[1 - player]).astype(np.int64)
@@ -83,3 +83,14 @@ def _set_pairs(game: PhantomBoard, player: int) -> Callable[[int, int], int]:
         around = within[sets[-1] ^ sets] * ~wins[player]
         table[:, failures] = np.bincount(count, around, size + 1).astype(np.int64)
     return lambda s, f: int(table[s, f]) if possible(s, f) else 0
+
+
+def count_bits(sets: Ints) -> Ints:
+    """How many elements each set has: the bits of its number, which NumPy counts from 2.0 on."""
+    if hasattr(np, "bitwise_count"):
+        return np.bitwise_count(sets)
+    octets = np.abs(sets).astype(np.uint64)[..., None].view(np.uint8)
+    return _BITS[octets].sum(axis=-1, dtype=np.uint8)
+
+
+_BITS = np.array([number.bit_count() for number in range(256)], np.uint8)
