@@ -34,12 +34,20 @@ def test_terminate_is_an_interrupt():
 
 
 def test_second_signal_ends_even_compiled_code():
-    # the hash runs for hours, without Python, and so without Python's handlers
+    # the hash runs for hours, without Python, and so without Python's handlers; "ready" is said
+    # once the main thread has not moved on from it for a while
     program = """
-import hashlib
+import hashlib, sys, threading, time
 from counterplay.cli.signals import first_signal
-with first_signal():
+main = threading.get_ident()
+def watch():
+    seen = []
+    while len(seen) < 20 or len(set(seen[-20:])) > 1:
+        time.sleep(0.02)
+        seen.append(sys._current_frames()[main].f_lasti)
     print("ready", flush=True)
+with first_signal():
+    threading.Thread(target=watch, daemon=True).start()
     hashlib.pbkdf2_hmac("sha256", b"", b"", 2_000_000_000)
 """
     command = [sys.executable, "-c", program]

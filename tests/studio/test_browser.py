@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -119,6 +120,34 @@ def test_start_stop_and_resume(browser, fresh):
     browser.see(".head .state", "running")
     browser.click(".actions button", "Stop")
     browser.see(".head .state", "stopped")
+
+
+def test_late_answers_do_not_count(browser, studio):
+    """The verdict on a config that was changed meanwhile comes after that on the last one."""
+    browser.open(studio, "/new")
+    field = browser.until(lambda: browser.all("textarea"))[0]
+    browser.until(lambda: field.get_attribute("value"), "the blank config")
+    browser.driver.execute_script("""
+        const ask = window.fetch;
+        let first = true;
+        window.fetch = async (...request) => {
+          const answer = await ask(...request);
+          if (String(request[0]).includes("/api/check") && first) {
+            first = false;
+            await new Promise(done => setTimeout(done, 3000));
+            window.late = true;
+          }
+          return answer;
+        };""")
+    field.send_keys(" ")
+    time.sleep(0.6)  # it asks after 0.35 seconds
+    field.clear()
+    whole = {"name": "x", "algorithm": "cfr", "game": "leduc_poker", "spec": {"max_steps": -1}}
+    field.send_keys(json.dumps(whole))
+    browser.see(".problem", "spec.max_steps is -1")
+    browser.until(lambda: browser.driver.execute_script("return window.late"), "the late answer")
+    time.sleep(0.3)
+    assert browser.all("label.wrong") and not browser.all("form button.primary:enabled")
 
 
 def test_compare_three(browser, studio):

@@ -18,6 +18,7 @@ from counterplay.cli.main import main
 from counterplay.experiment import find_runs, load_metrics, resume, run
 from counterplay.experiment.comparing import compare
 from counterplay.experiment.process import status
+from counterplay.studio.launching import Launcher
 from counterplay.studio.watching import Watch, game_spec
 from tests.experiment.conftest import config, final, untimed
 from tests.studio.conftest import until
@@ -159,6 +160,24 @@ def test_start_stop_resume_and_put_away(fresh):
     assert made.post("/api/restore", {"ticket": ticket})["run"] == running["id"]
     assert set(made.runs()) == {running["id"]} and folder.exists()
     assert made.get("/api/runs")["queue"] == []
+
+
+def test_a_run_takes_its_slot_before_its_folder_is_seen(tmp_path):
+    launcher = Launcher(tmp_path, slots=1)
+    for seed in (1, 2):
+        launcher.enqueue(LONG | {"spec": LONG["spec"] | {"seed": seed}})
+    assert launcher.poll(set())
+    started = next(iter(launcher.started.values()))
+    try:
+        until(lambda: launcher.poll(set()))  # its folder is there; no look has noticed
+        assert [one["state"] for one in launcher.waiting()] == ["queued"]
+    finally:
+        started.kill()
+        started.wait()
+    assert launcher.poll(set()) and [one["state"] for one in launcher.waiting()] == ["starting"]
+    for process in launcher.started.values():
+        process.kill()
+        process.wait()
 
 
 def test_a_run_that_cannot_start_says_why(fresh):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
+from pathlib import Path
 from typing import Any
 
 from starlette.responses import Response
@@ -44,3 +46,14 @@ def parse_body(body: bytes) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise Refusal(400, "not_json", "the body must be a JSON object")
     return found
+
+
+def text_of(path: Path, most: int = 1 << 16) -> str:
+    """The end of a text file, or nothing if it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(0, os.SEEK_END)
+            file.seek(max(file.tell() - most, 0))
+            return file.read(most).decode(errors="replace")
+    except OSError:
+        return ""

@@ -50,7 +50,8 @@ class Studio:
             self.hub.send("run", run=self.summary(run))
         for name in gone:
             self.hub.send("gone", run=name)
-        running = sum(run.status.state == "running" for run in self.watch.runs.values())
+        processes = [run.status.process for run in self.watch.runs.values() if run.running]
+        running = {process["pid"] for process in processes if process}
         if not self.read_only and await asyncio.to_thread(self.launcher.poll, running):
             self.hub.send("queue", queue=self.queue())
         if not changed and (found := await asyncio.to_thread(self.watch.find_a_best)):
@@ -124,13 +125,3 @@ def mtime(path: Path) -> int:
         return os.stat(path).st_mtime_ns
     except OSError:
         return 0
-
-
-def text_of(path: Path, most: int = 1 << 18) -> str:
-    try:
-        with open(path, "rb") as file:
-            file.seek(0, os.SEEK_END)
-            file.seek(max(file.tell() - most, 0))
-            return file.read(most).decode(errors="replace")
-    except OSError:
-        return ""

@@ -24,7 +24,7 @@ from typing import Any
 from counterplay.errors import RunError
 from counterplay.experiment.process import STOP, ask, identity, is_alive, status
 from counterplay.files import write_text
-from counterplay.studio.answers import Refusal
+from counterplay.studio.answers import Refusal, text_of
 from counterplay.studio.watching import Seen
 
 LOG = "log.txt"
@@ -86,12 +86,18 @@ class Launcher:
         (self.state / "logs" / f"{ticket}.log").unlink(missing_ok=True)
         return removed
 
-    def poll(self, running: int) -> bool:
-        """Start what may start, and find the folders of what has; whether anything happened."""
+    def poll(self, running: set[int]) -> bool:
+        """Start what may start, and find the folders of what has; whether anything happened.
+
+        `running` has the processes of the runs that were seen. Those of our own count from their
+        start, since a folder may be seen later than its run has begun.
+        """
         with self.lock:
             changed = self._adopt()
-            starting = len(list((self.state / "starting").glob("*.json")))
-            for path in self.queue()[: max(self.slots - running - starting, 0)]:
+            notes = map(_read, (self.state / "starting").glob("*.process"))
+            ours = {process.pid for process in self.started.values() if process.poll() is None}
+            busy = running | ours | {note["pid"] for note in notes if is_alive(note)}
+            for path in self.queue()[: max(self.slots - len(busy), 0)]:
                 self._start(path)
                 changed = True
             return changed
@@ -132,7 +138,7 @@ class Launcher:
                 del self.started[ticket]
         for config in sorted((self.state / "starting").glob("*.json")):
             ticket, log = config.stem, self.state / "logs" / f"{config.stem}.log"
-            match = RUNNING.search(_text(log))
+            match = RUNNING.search(text_of(log))
             note = config.with_suffix(".process")
             if match:
                 with contextlib.suppress(OSError):
@@ -151,7 +157,7 @@ class Launcher:
         return (self.state / "starting" / f"{ticket}.json").exists()
 
     def _last_words(self, ticket: str) -> str:
-        lines = _text(self.state / "logs" / f"{ticket}.log").strip().splitlines()
+        lines = text_of(self.state / "logs" / f"{ticket}.log").strip().splitlines()
         return lines[-1].removeprefix("error: ") if lines else "it ended before it began"
 
     def stop(self, run: Seen) -> None:
@@ -225,13 +231,3 @@ def _read(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _text(path: Path, most: int = 1 << 16) -> str:
-    try:
-        with open(path, "rb") as file:
-            file.seek(0, os.SEEK_END)
-            file.seek(max(file.tell() - most, 0))
-            return file.read(most).decode(errors="replace")
-    except OSError:
-        return ""

@@ -11,10 +11,10 @@ from starlette.responses import PlainTextResponse, StreamingResponse
 from counterplay import __version__
 from counterplay.experiment.folder import ENV
 from counterplay.experiment.process import CHECKPOINT, ask
-from counterplay.studio.answers import Refusal, parse_body
+from counterplay.studio.answers import Refusal, parse_body, text_of
 from counterplay.studio.comparing import compared
 from counterplay.studio.curves import thinned
-from counterplay.studio.host import Studio, integer, number, text_of, with_game
+from counterplay.studio.host import Studio, integer, number, with_game
 from counterplay.studio.launching import LOG
 from counterplay.studio.watching import game_spec
 
@@ -49,7 +49,7 @@ async def listed(studio: Studio, request: Request) -> Any:
 
 async def one_run(studio: Studio, request: Request) -> Any:
     run = studio.run(request)
-    env = await asyncio.to_thread(text_of, run.folder / ENV)
+    env = await asyncio.to_thread(text_of, run.folder / ENV, 1 << 18)
     siblings = [
         other.id
         for other in studio.watch.runs.values()
@@ -118,7 +118,7 @@ async def metrics_csv(studio: Studio, request: Request) -> Any:
 
 async def log(studio: Studio, request: Request) -> Any:
     path = studio.run(request).folder / LOG
-    text = await asyncio.to_thread(text_of, path, 1 << 16)
+    text = await asyncio.to_thread(text_of, path)
     return {"log": text, "there": path.exists()}
 
 

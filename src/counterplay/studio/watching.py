@@ -56,6 +56,10 @@ class Seen:
         return names[0] if names else ""  # the first carries the guarantee
 
     @property
+    def running(self) -> bool:
+        return self.status.state == "running"
+
+    @property
     def exact(self) -> bool:
         """Whether its records are exploitabilities."""
         return self.config.get("arena", "tree") != "rules"
@@ -79,7 +83,7 @@ class Seen:
             "problem": self.damage or self.status.problem,
             "step": step,
             "max_steps": _int(spec.get("max_steps")),
-            "rate": beat.get("rate") if self.status.state == "running" else None,
+            "rate": beat.get("rate") if self.running else None,
             "seconds": last.get("seconds", 0.0),
             "policy": self.main,
             "exact": self.exact,
@@ -126,7 +130,7 @@ class Watch:
                 for name, folder in found.items():
                     self.runs.setdefault(name, Seen(name, folder))
             locked = locks()
-            looked = [run for run in self.runs.values() if full or run.status.state == "running"]
+            looked = [run for run in self.runs.values() if full or run.running]
             changed = [run for run in looked if self._look(run, locked)]
             self.looked = True
             return changed, gone

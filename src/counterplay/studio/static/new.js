@@ -18,6 +18,14 @@ export function seedsOf(text) {
   return found.length <= 100 ? found : null;
 }
 
+// Ask in a while, unless cancelled first; an answer that comes after the cancelling is of no interest any more.
+function soon(delay, ask, then, otherwise) {
+  let cancelled = false;
+  const unless = use => answer => cancelled || use(answer);
+  const timer = setTimeout(() => ask().then(unless(then), unless(otherwise)), delay);
+  return () => { cancelled = true; clearTimeout(timer); };
+}
+
 const parsed = text => { try { return JSON.parse(text); } catch { return text; } };
 const gameOf = config => (typeof config.game === "string" ? { name: config.game, params: {} } : config.game || { name: "", params: {} });
 
@@ -46,8 +54,7 @@ export function NewRun() {
   useEffect(() => {
     if (!text) return undefined;
     if (!config) { setVerdict({ problem: "this is not JSON yet" }); return undefined; }
-    const timer = setTimeout(() => post("/api/check", { config }).then(setVerdict, problem => setVerdict({ problem: problem.message, field: problem.field })), 350);
-    return () => clearTimeout(timer);
+    return soon(350, () => post("/api/check", { config }), setVerdict, problem => setVerdict({ problem: problem.message, field: problem.field }));
   }, [text]);
 
   const list = seedsOf(seeds);
@@ -115,8 +122,7 @@ export function Estimate({ game }) {
   const [state, set] = useState({});
   useEffect(() => {
     if (!game.name) return undefined;
-    const timer = setTimeout(() => post("/api/estimate", { game: spec }).then(data => set({ data }), error => set({ error })), 400);
-    return () => clearTimeout(timer);
+    return soon(400, () => post("/api/estimate", { game: spec }), data => set({ data }), error => set({ error }));
   }, [spec]);
   if (state.error) return html`<p class="muted small">${state.error.message}</p>`;
   if (!state.data) return html`<p class="muted small">How large is it? …</p>`;
