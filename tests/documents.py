@@ -44,6 +44,13 @@ def run_page(path: Path, monkeypatch: Any, capsys: Any) -> int:
     return count
 
 
+def write_files(path: Path) -> None:
+    """Write the files that a page shows into the present folder."""
+    for _, _, caption, body in BLOCK.findall(path.read_text()):
+        if caption:
+            Path(caption).write_text(body)
+
+
 def run_python(code: str, space: dict[str, Any], capsys: Any, name: str) -> None:
     exec(compile(code, name, "exec"), space)
     printed = capsys.readouterr().out.splitlines()

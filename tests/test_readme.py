@@ -7,8 +7,9 @@ import shlex
 from pathlib import Path
 
 import pytest
+import typer.main
 
-from counterplay.cli.main import main
+from counterplay.cli.main import app, main
 from counterplay.registry import ALGORITHMS, GAMES, LEARNERS, SEARCHERS
 
 README = (Path(__file__).parent.parent / "README.md").read_text()
@@ -36,6 +37,21 @@ def test_console(capsys):
         command, _, output = block.partition("\n")
         assert main(shlex.split(command)[2:]) == 0
         assert capsys.readouterr().out == output
+
+
+def test_other_commands_are_understood():
+    """What takes hours or sets up machines is not run, but the command line knows all its words."""
+    group = typer.main.get_command(app)
+    rest = [block for block in CONSOLE if not block.startswith("$ counterplay solve")]
+    lines = [line for block in rest for line in block.splitlines()]
+    assert lines and all(line.startswith(("$ counterplay ", "$ make ")) for line in lines)
+    for line in lines:
+        words = shlex.split(line, comments=True)[1:]
+        if words[0] == "make":
+            assert f"\n{words[1]}:" in (Path(__file__).parent.parent / "Makefile").read_text()
+        else:
+            command = group.commands[words[1]]
+            assert command.make_context(words[1], words[2:]).params
 
 
 def test_tables_are_complete():

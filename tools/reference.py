@@ -136,7 +136,7 @@ def commands() -> str:
     """Every command with its arguments and options."""
     text = "# Commands\n\nGames, algorithms and policies are written the same way everywhere.\n"
     group: Any = typer.main.get_command(app)
-    for name, command in group.commands.items():
+    for name, command in all_commands(group):
         context = command.make_context(name, [], resilient_parsing=True)
         usage = " ".join(command.collect_usage_pieces(context))
         text += f"\n## {name}\n\n```text\ncounterplay {name} {usage}\n```\n\n"
@@ -151,6 +151,15 @@ def commands() -> str:
         if rows:
             text += "| argument or option | what it does |\n|---|---|\n" + "\n".join(rows) + "\n"
     return text
+
+
+def all_commands(group: Any, before: str = "") -> list[tuple[str, Any]]:
+    """Every command with its name, those of groups such as `spot solve` too."""
+    found = []
+    for name, command in group.commands.items():
+        inner = all_commands(command, f"{before}{name} ") if hasattr(command, "commands") else []
+        found += inner or [(f"{before}{name}", command)]
+    return found
 
 
 def config_keys() -> str:
@@ -171,7 +180,7 @@ range, by name. Short forms: `"game": "kuhn_poker(players=3)"` and `"algorithm":
 | `game` | any game: a name, `openspiel:...`, a file, `file.py:Class` | must be given |
 | `game.name`, `game.params` | the same in two parts | |
 | `algorithm` | its name, parameters in brackets or in `spec` | must be given |
-| `arena` | `tree`, or `rules` for games that are never unrolled | `tree` |
+| `arena` | `tree`; `rules` or `generated` for games that are never unrolled | `tree` |
 | `device` | `cpu`, `gpu` or `tpu`, for algorithms with networks | `cpu` |
 | `networks` | sizes of layers, for algorithms with networks | see below |
 """

@@ -48,18 +48,22 @@ class Algorithm(Protocol):
     return another.
     """
 
-    runs_on: ClassVar[tuple[str, ...]]  # what it asks of an arena, any of which will do
+    @property
+    def runs_on(self) -> tuple[str, ...]:
+        """What it asks of an arena, any of which will do; of the class, or by its parameters."""
+        ...
+
     needs: ClassVar[str]  # the extra to install for it, such as "deep"; or nothing
 
-    def init(self, arena: Any, seed: int = 0) -> Any:
+    def init(self, arena: Any, /, seed: int = 0) -> Any:
         """The memory before the first iteration."""
         ...
 
-    def step(self, arena: Any, memory: Any, iterations: int = 1) -> Any:
+    def step(self, arena: Any, memory: Any, /, iterations: int = 1) -> Any:
         """The memory after so many iterations of all players."""
         ...
 
-    def policies(self, arena: Any, memory: Any) -> Mapping[str, Any]:
+    def policies(self, arena: Any, memory: Any, /) -> Mapping[str, Any]:
         """Every policy worth judging, by name; the first carries the guarantee."""
         ...
 

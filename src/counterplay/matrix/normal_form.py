@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from counterplay.errors import ConfigError
 from counterplay.game import Game
@@ -30,6 +31,12 @@ class NormalForm:
 
     utility: Floats  # [P, A_0, ..., A_{P-1}]
     action_names: tuple[tuple[str, ...], ...] = ()
+
+    if TYPE_CHECKING:  # lists will do
+
+        def __init__(
+            self, utility: ArrayLike, action_names: Sequence[Sequence[str]] = ()
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         utility = _array(self.utility)

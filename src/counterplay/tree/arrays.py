@@ -150,9 +150,13 @@ class Tree:
             largest = np.repeat(most, row_lengths(form.offset))
         return np.maximum(16.0 * np.finfo(np.float64).eps * largest, SMALLEST)
 
-    @cached_property
+    @property
     def rounding(self) -> Floats:
         """The same along the game's own sequences [S], where merged infosets add up."""
+        return self._rounding  # arenas have properties, which to pyright cached ones are not
+
+    @cached_property
+    def _rounding(self) -> Floats:
         if self.perfect_recall:
             return self.form_rounding
         merged = np.bincount(self.merged, self.form_rounding, self.num_sequences)
@@ -171,9 +175,13 @@ class Tree:
             first.append(int(self.child_offset[first[-1]]))
         return np.array(first)
 
-    @cached_property
+    @property
     def num_actions(self) -> Ints:
         """How many actions each infoset has."""
+        return self._num_actions
+
+    @cached_property
+    def _num_actions(self) -> Ints:
         return row_lengths(self.offset)
 
     @cached_property
