@@ -35,6 +35,13 @@ def test_games_and_names_are_built():
             lambda: cp.exploitability(cp.KuhnPoker(), cp.uniform_policy(cp.build_tree("chicken"))),
             r"KuhnPoker is no tree: write cp.build_tree\(game\) first",
         ),
+        (lambda: cp.uniform_policy("kuhn_poker"), "str is no tree: write cp.build_tree"),
+        (lambda: cp.random_policy("kuhn_poker"), "str is no tree: write cp.build_tree"),
+        (lambda: cp.Policy.from_dict("kuhn_poker", {}), "str is no tree: write cp.build_tree"),
+        (lambda: cp.draw_tree("kuhn_poker"), "str is no tree: write cp.build_tree"),
+        (lambda: cp.judge(cp.build_tree("chicken"), {}), "dict is no policy: write cp.Policy"),
+        (lambda: cp.nash_equilibria([[1, 0], [0, 1]]), "list is no normal form: write cp.Normal"),
+        (lambda: cp.nash_equilibria("chicken"), r"str is no normal form: .*cp.normal_form\(game"),
     ],
 )
 def test_one_sentence(call, message):

@@ -15,7 +15,7 @@ from counterplay.arena import Floats, SequenceArena
 from counterplay.errors import ConfigError
 from counterplay.kernels import nodes, sweeps
 from counterplay.kernels.threads import run_parts
-from counterplay.policy import Policy, same_infosets
+from counterplay.policy import Policy, check_tree, same_infosets
 from counterplay.tree import SequenceForm, Tree, forgets, row_lengths
 
 
@@ -242,9 +242,9 @@ def check_aligned(tree: SequenceArena, policy: Policy) -> None:
 
 def recall_probabilities(tree: SequenceArena, policy: Policy) -> Floats:
     """The policy's probabilities, aligned with the tree's sequence form."""
-    if not hasattr(tree, "offers"):
-        raise ConfigError(
-            f"{type(tree).__name__} is no tree: write cp.build_tree(game) first, or policy.tree"
-        )
+    check_tree(tree)
+    if not hasattr(policy, "probabilities"):
+        kind = type(policy).__name__
+        raise ConfigError(f"{kind} is no policy: write cp.Policy.from_dict(tree, {{...}})")
     check_aligned(tree, policy)
     return policy.probabilities[tree.merged] if forgets(tree) else policy.probabilities

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -158,13 +159,22 @@ class Policy:
         write_csv(path, self.items())
 
 
+def check_tree(tree: Any) -> None:
+    """Refuse a game, or its name, where a tree is wanted."""
+    if not hasattr(tree, "offers"):
+        kind = type(tree).__name__
+        raise ConfigError(f"{kind} is no tree: write cp.build_tree(game) first, or policy.tree")
+
+
 def uniform_policy(tree: SequenceArena) -> Policy:
     """The policy that plays every action equally often."""
+    check_tree(tree)
     return Policy(tree, np.repeat(1.0 / tree.num_actions, tree.num_actions))
 
 
 def random_policy(tree: SequenceArena, seed: int = 0) -> Policy:
     """A policy drawn uniformly from the simplex at every infoset."""
+    check_tree(tree)
     return normalised_policy(tree, np.random.default_rng(seed).exponential(size=tree.num_sequences))
 
 

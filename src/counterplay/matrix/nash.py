@@ -36,6 +36,11 @@ def nash_equilibria(form: NormalForm, method: str | None = None) -> NashEquilibr
     >>> len(found.equilibria), found.complete
     (3, True)
     """
+    if not isinstance(form, NormalForm):
+        kind = type(form).__name__
+        raise ConfigError(
+            f"{kind} is no normal form: write cp.NormalForm(...), cp.normal_form(game)"
+        )
     name = method or _suitable(form)
     if name not in METHODS:
         known = ", ".join(METHODS)

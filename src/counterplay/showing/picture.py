@@ -14,7 +14,7 @@ import numpy as np
 from counterplay.errors import ConfigError
 from counterplay.files import write_file
 from counterplay.game import CHANCE, TERMINAL
-from counterplay.policy import Policy
+from counterplay.policy import Policy, check_tree
 from counterplay.tree import Floats, Ints, Tree
 from counterplay.tree.replaying import branch_name
 
@@ -77,6 +77,7 @@ def draw_tree(tree: Tree, policy: Policy | None = None, *, depth: int | None = N
     except ModuleNotFoundError as error:
         advice = "pip install 'counterplay[plot]'"
         raise ConfigError(f"drawings need the package matplotlib: {advice}") from error
+    check_tree(tree)
     levels = len(tree.level) - 1
     shown = int(tree.level[min(levels, levels if depth is None else depth + 1)])
     across, down = _layout(tree, shown)
