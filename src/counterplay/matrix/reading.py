@@ -76,7 +76,7 @@ def _from_csv(text: str) -> NormalForm:
     shape = len(tables[0]), len(tables[0][0])
     given = rows or tuple(map(str, range(shape[0]))), columns or tuple(map(str, range(shape[1])))
     form = tables[0] if len(tables) == 1 else list(tables)
-    return NormalForm(form, given if rows or columns else ())  # type: ignore[arg-type]
+    return NormalForm(form, given if rows or columns else ())
 
 
 def _table(lines: Lines) -> tuple[list[list[float]], tuple[tuple[str, ...], tuple[str, ...]]]:
