@@ -6,8 +6,10 @@ import contextlib
 import http.client
 import json
 import os
+import random
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -90,10 +92,20 @@ class Studio:
         if self.process.poll() is None:
             self.process.send_signal(number)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(20)
+            self.process.wait(PATIENCE)
         self.process.kill()
         out, error = self.process.communicate()
         return self.process.returncode, out, error
+
+
+def free_port():
+    """A port that nobody listens at, from below those that systems hand out."""
+    for _ in range(100):
+        port = random.randrange(10_000, 32_000)
+        with contextlib.suppress(OSError), socket.socket() as one:
+            one.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no port is free")
 
 
 def until(condition, patience=PATIENCE):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import time
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from counterplay.experiment.process import status
 from counterplay.studio.server import opening_file
 from tests.experiment.conftest import config
 from tests.studio.browser import Browser, Keys
-from tests.studio.conftest import Studio, until
+from tests.studio.conftest import Studio, free_port, until
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
@@ -31,13 +30,13 @@ PAGES = {
     "new": "/new",
     "games": "/games",
     "game": "/games/leduc_poker",
+    "wide": "/explore?game=kuhn_poker(num_cards=150)&policy=uniform",
     "grid": f"/explore?policy={POLICY}&node=4",
-    "leduc": "/explore?game=leduc_poker&policy=solve:cfr_plus@100&infoset=500",
     "leaks": f"/explore?policy={POLICY}&tab=leaks",
     "drawing": f"/explore?policy={POLICY}&tab=drawing",
-    "wide": "/explore?game=kuhn_poker(num_cards=150)&policy=uniform",
     "overview": f"/explore?policy={POLICY}&tab=overview",
     "play": f"/play?policy={POLICY}",
+    "leduc": "/explore?game=leduc_poker&policy=solve:cfr_plus@100&infoset=500",
     "matrix": "/matrix?game=chicken",
     "nothing": "/nowhere",
 }
@@ -83,10 +82,12 @@ def test_the_first_five_minutes(browser, fresh):
     browser.click(".infoset a", "Play against it")
     browser.click("form button", "Play")
     while True:
-        browser.until(lambda: browser.all(".choice") or browser.all("table"), "a decision")
-        if browser.all(".table table"):
+        find = ".choice:enabled, .table table"
+        if browser.until(lambda: browser.all(find), "a decision")[0].tag_name == "table":
             break
+        decided = len(browser.all(".decisions li"))
         browser.click(".choice", "")
+        browser.until(lambda: len(browser.all(".decisions li")) > decided, "the next")
     assert re.search("You win|You lose|Nobody wins", browser.main.text)
     assert "nothing lost" in browser.main.text or "lost " in browser.main.text
     browser.keys("n")
@@ -129,24 +130,23 @@ def test_late_answers_do_not_count(browser, studio):
     browser.until(lambda: field.get_attribute("value"), "the blank config")
     browser.driver.execute_script("""
         const ask = window.fetch;
-        let first = true;
         window.fetch = async (...request) => {
           const answer = await ask(...request);
-          if (String(request[0]).includes("/api/check") && first) {
-            first = false;
-            await new Promise(done => setTimeout(done, 3000));
-            window.late = true;
+          if (String(request[0]).includes("/api/check") && !window.release) {
+            await new Promise(done => { window.release = done; });
           }
           return answer;
         };""")
     field.send_keys(" ")
-    time.sleep(0.6)  # it asks after 0.35 seconds
+    browser.until(lambda: browser.driver.execute_script("return !!window.release"), "a question")
     field.clear()
     whole = {"name": "x", "algorithm": "cfr", "game": "leduc_poker", "spec": {"max_steps": -1}}
     field.send_keys(json.dumps(whole))
     browser.see(".problem", "spec.max_steps is -1")
-    browser.until(lambda: browser.driver.execute_script("return window.late"), "the late answer")
-    time.sleep(0.3)
+    browser.driver.execute_async_script("""
+        const frames = n => (n ? requestAnimationFrame(() => frames(n - 1)) : arguments[0]());
+        window.release();
+        setTimeout(() => frames(3));""")
     assert browser.all("label.wrong") and not browser.all("form button.primary:enabled")
 
 
@@ -189,8 +189,8 @@ def test_drop_a_game(browser, studio, tmp_path):
 @pytest.mark.noisy
 def test_the_connection_breaks(browser, tmp_path, runs_folder):
     """The page says so, keeps what it has, and catches up by itself."""
-    made = Studio(runs_folder, tmp_path / "state")
-    port = made.address.split(":")[1]
+    port = str(free_port())
+    made = Studio(runs_folder, tmp_path / "state", "--port", port)
     browser.open(made, "/")
     browser.see(".connection", "live")
     made.end()
@@ -252,18 +252,18 @@ def test_keys(browser, studio):
     browser.see("dialog", "parent, likeliest child")
     browser.keys(Keys.ESCAPE)
     browser.gone("dialog")
-    browser.keys("g", "m")
+    browser.keys("gm")
     browser.see("h1", "Matrix")
-    browser.keys("g", "r")
+    browser.keys("gr")
     browser.see("tbody.runs tr")
     browser.keys("/")
     browser.keys("state:damaged")
     browser.until(lambda: len(browser.all("tbody.runs tr")) == 1)
-    assert browser.path == "/?q=state%3Adamaged"
+    browser.until(lambda: browser.path == "/?q=state%3Adamaged", "the address")
     browser.keys(Keys.ESCAPE)
     browser.keys("t")
-    look = browser.driver.execute_script("return document.documentElement.dataset.theme")
-    assert look == "dark"
+    look = "return document.documentElement.dataset.theme"
+    browser.until(lambda: browser.driver.execute_script(look) == "dark", "the dark theme")
     browser.keys("t", "t")
     browser.open(studio, f"/explore?policy={POLICY}")
     browser.see(".children a", "deal 0")
@@ -274,6 +274,7 @@ def test_keys(browser, studio):
     browser.keys("2")
     browser.until(lambda: len(browser.all(".path li")) == 3)
     browser.keys("i")
+    browser.until(lambda: len(browser.all(".path li")) == 3)
     browser.keys(Keys.HOME)
     browser.until(lambda: len(browser.all(".path li")) == 1)
 
@@ -302,6 +303,8 @@ def test_every_page_is_for_everybody(browser, studio, theme):
     bad = []
     try:
         for name, path in PAGES.items():
+            if name == "wide" and theme == "dark":
+                continue  # as in the light; its tree is the largest
             browser.driver.get(f"{studio.url}{path}")
             browser.see("h1")
             browser.settle()

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import platform
 import tempfile
@@ -31,6 +32,7 @@ STOP, CHECKPOINT = "stop", "checkpoint"  # names of requests
 BEAT = 1.0  # seconds between two heartbeats, at least
 MISSED = 30.0  # seconds without a heartbeat, after which a run on another machine counts as lost
 LARGEST = 1 << 16  # bytes of such a file
+CLOCK = 0.05  # seconds by which the times of files may be behind
 
 # running now; at its end; ended on request; ended by an error; ended by a second Ctrl-C; ended
 # without a word; on another machine and silent; not begun; ended, and nobody noted how
@@ -50,11 +52,15 @@ class Status:
 class Pulse:
     """Keeps process.json and heartbeat.json while a run goes, and looks for requests."""
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, since: float = math.inf):
+        """Requests older than `since` were meant for a run that has ended, and are withdrawn."""
         self.folder = folder
         self.facts = identity(os.getpid()) | {"began": _now(), "ended": None}
         self.beaten = self.before = (-BEAT, 0)  # when, and at which step
-        withdraw(folder)
+        for request in (STOP, CHECKPOINT):
+            with contextlib.suppress(OSError):
+                if (folder / request).stat().st_mtime < since - CLOCK:
+                    withdraw(folder, request)
 
     def start(self, step: int) -> None:
         """Note that this process runs it from here."""

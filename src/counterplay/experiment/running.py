@@ -122,10 +122,11 @@ class Run:
             with on_device(self.config):
                 return self._result(stopped=False)
         writer: Any = _tensorboard(self.folder, self.step) if tensorboard else None
+        since = time.time()  # from now on it may be seen as running, and be asked to stop
         with (
             contextlib.closing(writer) if writer else contextlib.nullcontext(),
             Metrics(self.folder, self.at.metrics_bytes, self.at.metrics_sha256) as metrics,
-            noted(pulse := Pulse(self.folder), self),
+            noted(pulse := Pulse(self.folder, since), self),
             on_device(self.config),
         ):
             self._prepare()

@@ -52,7 +52,7 @@ async def one_run(studio: Studio, request: Request) -> Any:
     env = await asyncio.to_thread(text_of, run.folder / ENV, 1 << 18)
     siblings = [
         other.id
-        for other in studio.watch.runs.values()
+        for other in list(studio.watch.runs.values())
         if other.id != run.id and game_spec(other.config) == game_spec(run.config)
     ]
     return {
@@ -62,6 +62,7 @@ async def one_run(studio: Studio, request: Request) -> Any:
         "folder": str(run.folder),
         "siblings": siblings[:200],
         "process": run.status.process,
+        "population": (run.folder / "population.npz").exists(),
     }
 
 

@@ -1,6 +1,7 @@
 // Games in normal form: a table to edit, dominance, and equilibria of every kind.
 
 import { post } from "./api.js";
+import { Learners } from "./learners.js";
 import { html, Command, Problem, setQuery, useAddress, useEffect, useRef, useState, quote, short, percent, gameTitle } from "./ui.js";
 
 const KNOWN = ["chicken", "prisoners_dilemma", "battle_of_the_sexes", "matching_pennies", "rock_paper_scissors", "shapleys_game", "king_ace_poker", "kuhn_poker"];
@@ -16,12 +17,14 @@ export function Matrix() {
     control.current?.abort();
     control.current = new AbortController();
     set(before => ({ ...before, busy: true, error: null }));
-    post("/api/matrix", body, { signal: control.current.signal }).then(data => set({ data }), error => error.name !== "AbortError" && set({ error }));
+    const { signal } = control.current;
+    post("/api/matrix", body, { signal }).then(data => signal.aborted || set({ data }), error => signal.aborted || set({ error }));
   };
+  let own = null;
+  try { own = text && JSON.parse(text); } catch { own = null; }
+  const body = own ? { utility: own.u, names: own.n } : { game };
   useEffect(() => {
-    let own = null;
-    try { own = text && JSON.parse(text); } catch { own = null; }
-    ask(own ? { utility: own.u, names: own.n } : { game });
+    ask(body);
     return () => control.current?.abort();
   }, [game, text]);
   const { data, error, busy } = state;
@@ -30,11 +33,11 @@ export function Matrix() {
       <label class="inline">game <select value=${KNOWN.includes(game) && !text ? game : ""} onChange=${event => event.target.value && setQuery({ game: event.target.value, m: "" })}>
         <option value="">${text ? "edited" : game}</option>${KNOWN.map(name => html`<option key=${name} value=${name}>${gameTitle(name)}</option>`)}</select></label>
       ${data && html`<button onClick=${() => edit([[[1, 0], [0, 1]], [[1, 0], [0, 1]]], [["up", "down"], ["left", "right"]])}>New</button>`}</div>
-    <${Problem} error=${error} retry=${() => ask(text ? { utility: JSON.parse(text).u, names: JSON.parse(text).n } : { game })} />
+    <${Problem} error=${error} retry=${() => ask(body)} />
     ${busy && html`<div class="working" role="status"><p>Solving …</p><progress aria-label="solving"></progress><button onClick=${() => { control.current?.abort(); set({}); }}>Cancel</button></div>`}
     ${data && html`<p class="sub">${data.players} players, ${data.actions.join(" × ")} actions, ${data.sum}-sum</p>
       ${data.players === 2 ? html`<${Table} data=${data} edit=${edit} />` : html`<p class="muted">A table needs two players; the equilibria are below.</p>`}
-      <${Findings} data=${data} />`}
+      <${Findings} data=${data} /><${Learners} body=${body} data=${data} />`}
     <${Command}>${`counterplay matrix ${quote(game)}`}</${Command}>`;
 }
 

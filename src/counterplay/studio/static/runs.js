@@ -78,7 +78,7 @@ export function Runs() {
   useKeys({
     j: move(1), k: move(-1), x: () => shown[row] && toggle(shown[row].id),
     c: () => (chosen.length ? compare() : false), s: () => (chosen.length ? stop() : false),
-  }, [row, shown.map(run => run.id).join(), chosen.join()]);
+  });
 
   if (!loaded) return html`<h1>Runs</h1>${problem ? html`<${Problem} error=${{ message: problem }} />` : html`<p class="muted">Looking …</p>`}`;
   if (!runs.size && (wanted ? !queue.some(one => one.state === "failed") : !queue.length)) {
