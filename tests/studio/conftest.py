@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -25,7 +26,7 @@ PATIENCE = 120.0  # seconds; machines may be busy
 class Studio:
     """`counterplay studio` on a folder of runs."""
 
-    def __init__(self, root, state, *options):
+    def __init__(self, root, state, *options, before=None):
         command = [sys.executable, "-m", "counterplay", "studio", str(root), "--no-browser"]
         options = options if "--port" in options else ("--port", "0", *options)
         self.root, self.state = root, state
@@ -35,6 +36,7 @@ class Studio:
             stderr=subprocess.PIPE,
             text=True,
             env=os.environ | {"XDG_STATE_HOME": str(state)},
+            preexec_fn=before,
         )
         line = self.process.stdout.readline()
         found = re.search(r"http://(\S+)/#token=(\w+)", line)
@@ -57,6 +59,11 @@ class Studio:
             return answer.status, dict(answer.getheaders()), answer.read()
         finally:
             connection.close()
+
+    def children(self):
+        """The processes of its desks and runs."""
+        listed = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        return [int(number) for number in listed.read_text().split()]
 
     @property
     def headers(self):
@@ -125,6 +132,7 @@ def runs_folder(tmp_path_factory):
     for seed in range(3):
         whole = config("external_sampling", max_steps=300, seed=seed) | {"name": "sampled"}
         run(whole, root / "sampled" / f"20260101T00000{seed}Z")
+    run(config("psro", max_steps=6) | {"name": "pool"}, root / "pool" / "20260101T000000Z")
     run(config(max_steps=20) | {"name": "hurt"}, root / "hurt" / "20260101T000000Z")
     (root / "hurt" / "20260101T000000Z" / "config.json").write_text("{")
     return root
@@ -143,8 +151,8 @@ def fresh(tmp_path):
     """Makes studios that are ended after the test."""
     made = []
 
-    def make(*options, root=None):
-        made.append(Studio(root or tmp_path / "runs", tmp_path / "state", *options))
+    def make(*options, root=None, **more):
+        made.append(Studio(root or tmp_path / "runs", tmp_path / "state", *options, **more))
         return made[-1]
 
     yield make

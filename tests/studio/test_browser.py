@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
 import counterplay as cp
-from counterplay.experiment import run
+from counterplay.experiment import load_metrics, run
 from counterplay.experiment.process import status
 from counterplay.studio.server import opening_file
 from tests.experiment.conftest import config
@@ -20,6 +22,9 @@ from tests.studio.conftest import Studio, free_port, until
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
 KUHN = "kuhn/20260101T000000Z"
+PUSH = [{"bet": "a", "raise": "a"}] * 2
+RIVER = {"board": "2s3h4d6c7c", "ranges": ["AK,QQ,JTs", "KK,A5s"], "pot": 20, "stacks": [10, 10]}
+RIVER["sizes"] = {"river": PUSH}
 POLICY = f"run:{KUHN}@average"
 SAMPLED = "&".join(f"r=sampled/20260101T00000{seed}Z" for seed in range(3))
 PAGES = {
@@ -38,6 +43,11 @@ PAGES = {
     "play": f"/play?policy={POLICY}",
     "leduc": "/explore?game=leduc_poker&policy=solve:cfr_plus@100&infoset=500",
     "matrix": "/matrix?game=chicken",
+    "learners": "/matrix?game=rock_paper_scissors&learner=regret_matching",
+    "population": "/runs/pool/20260101T000000Z",
+    "lock": f"/explore?policy={POLICY}&node=4&lock=0:0,1",
+    "spots": "/spots",
+    "spot": f"/spots?s={quote(json.dumps(RIVER))}&solve=2&cell=AKs",
     "nothing": "/nowhere",
 }
 
@@ -81,17 +91,23 @@ def test_the_first_five_minutes(browser, fresh):
     browser.see(".infoset", "Jack")
     browser.click(".infoset a", "Play against it")
     browser.click("form button", "Play")
-    while True:
-        find = ".choice:enabled, .table table"
-        if browser.until(lambda: browser.all(find), "a decision")[0].tag_name == "table":
-            break
-        decided = len(browser.all(".decisions li"))
-        browser.click(".choice", "")
-        browser.until(lambda: len(browser.all(".decisions li")) > decided, "the next")
+    while decide(browser):
+        pass
     assert re.search("You win|You lose|Nobody wins", browser.main.text)
     assert "nothing lost" in browser.main.text or "lost " in browser.main.text
     browser.keys("n")
     browser.see(".head", "episode 2")
+
+
+def decide(browser):
+    """Take the first action, if the episode goes on; whether it did."""
+    found = browser.until(lambda: browser.all(".choice:enabled, .table table"), "a decision")
+    if found[0].tag_name == "table":
+        return False
+    before = len(browser.all(".decisions li"))
+    browser.click(".choice", "")
+    browser.until(lambda: len(browser.all(".decisions li")) > before, "what it was worth")
+    return True
 
 
 def test_start_stop_and_resume(browser, fresh):
@@ -206,6 +222,35 @@ def test_the_connection_breaks(browser, tmp_path, runs_folder):
 
 
 @pytest.mark.noisy
+def test_a_curve_after_an_outage(browser, fresh):
+    """No point is lost and none comes twice; and a folder that is deleted is said to be gone."""
+    made = fresh()
+    whole = config("cfr", max_steps=10**9, game="leduc_poker", evaluate_every=200)
+    made.post("/api/runs", {"config": whole | {"name": "live"}})
+    name = next(iter(until(made.runs)))
+    browser.open(made, f"/runs/{name}")
+
+    def points():
+        found = browser.all(".chart")
+        return int(found[0].get_attribute("data-points")) if found else 0
+
+    browser.until(lambda: points() > 3, "a few points")
+    network = {"offline": True, "latency": 0, "throughput": 10**7}
+    browser.driver.set_network_conditions(**network)
+    browser.see(".connection.lost", "last heard")
+    before = len(load_metrics(made.root / name))
+    until(lambda: len(load_metrics(made.root / name)) > before + 3)
+    browser.driver.set_network_conditions(**network | {"offline": False})
+    browser.until(lambda: points() > before + 3, "what was missed")
+    browser.click(".actions button", "Stop")
+    browser.see(".head .state", "stopped")
+    count = len(load_metrics(made.root / name))
+    browser.until(lambda: points() == count, "all points once")
+    shutil.rmtree(made.root / name)
+    browser.see("p", "This run is not there any more")
+
+
+@pytest.mark.noisy
 def test_without_the_token(browser, fresh):
     made = fresh()
     browser.driver.get(made.url)
@@ -277,6 +322,50 @@ def test_keys(browser, studio):
     browser.until(lambda: len(browser.all(".path li")) == 3)
     browser.keys(Keys.HOME)
     browser.until(lambda: len(browser.all(".path li")) == 1)
+
+
+def test_a_spot_is_solved(browser, studio):
+    """From the example to a grid, to what a hand does, to the showdown, by clicks."""
+    browser.open(studio, "/spots")
+    browser.see("form p", "infosets")
+    for label, text in (("board", RIVER["board"]), ("pot", "20"), ("stack", "10")):
+        box = browser.see(".form label", label).find_element("css selector", "input")
+        box.send_keys(Keys.BACKSPACE * 12 + text)
+    for number, text in enumerate(RIVER["ranges"]):
+        box = browser.all("textarea")[number]
+        box.clear()
+        box.send_keys(text)
+    browser.see("form p", "28 hands of player 0, 10 hands of player 1")
+    browser.click("form button.primary", "Solve")
+    browser.until(lambda: len(browser.all(".hands td")) == 169, "the grid")
+    browser.click(".hand", "AKs")
+    browser.see("code", "AsKs")
+    browser.click("tbody button", "check")
+    browser.see(".way", "check")
+    browser.see("b.p1", "player 1")
+    browser.click("tbody button", "check")
+    browser.see("p", "The cards are shown")
+    browser.click(".way button", "start")
+    browser.see("b.p0", "player 0")
+
+
+def test_an_infoset_is_locked(browser, studio):
+    browser.open(studio, f"/explore?policy={POLICY}&node=4")
+    before = browser.see(".facts dd").text
+    browser.click(".lock summary", "Lock")
+    for box, text in zip(browser.all(".lock input"), ("0", "100"), strict=True):
+        box.send_keys(Keys.BACKSPACE * 8 + text)
+    browser.click(".lock button", "Lock and solve again")
+    browser.see(".notice", "Locked")
+    browser.see(".actions-table tbody tr:nth-child(2)", "100 %")
+    browser.until(lambda: browser.see(".facts dd").text != before, "another exploitability")
+    browser.click(".notice button", "✕")
+    browser.until(lambda: browser.see(".facts dd").text == before, "what was there before")
+
+
+def test_how_long_it_will_take(browser, studio):
+    browser.open(studio, "/new?game=kuhn_poker")
+    browser.see("form p", "steps a second")
 
 
 def test_what_is_typed_into_a_matrix(browser, studio):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
+import random
+import resource
 import shutil
 import signal
 import socket
@@ -12,25 +15,27 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
 from counterplay.cli.main import main
-from counterplay.experiment import find_runs, load_metrics, resume, run
+from counterplay.experiment import find_runs, load_metrics, new_run, resume, run
 from counterplay.experiment.comparing import compare
-from counterplay.experiment.process import status
+from counterplay.experiment.process import STOP, ask, is_alive, status
 from counterplay.studio.launching import Launcher
 from counterplay.studio.watching import Watch, game_spec
 from tests.experiment.conftest import config, final, untimed
 from tests.studio.conftest import PATIENCE, until
 
-KUHN = "kuhn/20260101T000000Z"
+KUHN, POOL = "kuhn/20260101T000000Z", "pool/20260101T000000Z"
+LIVE = {"name": "live"}
 LONG = config(max_steps=10**9, evaluate_every=1000, checkpoint_every=10**9) | {"name": "long"}
 
 
 def test_the_list(studio):
     found = studio.runs()
-    assert set(found) == {KUHN, "hurt/20260101T000000Z"} | {
+    assert set(found) == {KUHN, POOL, "hurt/20260101T000000Z"} | {
         f"sampled/20260101T00000{seed}Z" for seed in range(3)
     }
     kuhn = found[KUHN]
@@ -209,6 +214,90 @@ def test_killed_runs_and_a_killed_studio(fresh):
     until(lambda: again.runs()[name]["state"] == "finished")
     whole = run(short, made.root / "whole").folder
     assert (final(folder), untimed(folder)) == (final(whole), untimed(whole))
+
+
+def test_killed_at_random_moments(fresh):
+    """Run, desk and studio, again and again: in the end the records are those of a quiet run."""
+    rng = random.Random(3)
+    short = config("cfr_hedge", max_steps=30_000, evaluate_every=500, checkpoint_every=1000)
+    made = fresh()
+    made.post("/api/runs", {"config": short | {"name": "run"}})
+    name = next(iter(until(made.runs)))
+    for _ in range(3):
+        made.ask("POST", f"/api/runs/{name}/resume", {})  # refused if it runs already
+        made.raw("GET", "/api/explore/view?game=kuhn_poker", made.headers)
+        time.sleep(rng.random())
+        victims = [made.process.pid, *made.children()]
+        process = status(made.root / name).process
+        victims += [process["pid"]] if process and is_alive(process) else []
+        for victim in rng.sample(victims, len(victims)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(victim, signal.SIGKILL)
+        made.end(signal.SIGKILL)
+        until(lambda: status(made.root / name).state != "running")  # noqa: B023
+        made = fresh()
+        assert made.runs()[name]["state"] in ("new", "ended", "killed", "finished")
+    made.ask("POST", f"/api/runs/{name}/resume", {})
+    until(lambda: made.runs()[name]["state"] == "finished")
+    whole = run(short, made.root / "whole").folder
+    folder = made.root / name
+    assert (final(folder), untimed(folder)) == (final(whole), untimed(whole))
+
+
+def test_requests_while_a_run_takes_its_lock(tmp_path):
+    """One that is older is for a run that has ended; one that comes now counts."""
+    folder = new_run(config(), tmp_path / "run").folder
+    ask(folder, STOP)
+    os.utime(folder / STOP, (1.0, 1.0))
+    assert resume(folder).step == 200
+    folder = new_run(config(), tmp_path / "other").folder
+    ask(folder, STOP)  # as if between the lock and the first step
+    os.utime(folder / STOP, (time.time() + 60.0,) * 2)
+    assert resume(folder).step < 200 and status(folder).state == "stopped"
+
+
+def test_points_come_once_and_none_is_lost(fresh):
+    """A page that asks for what is new has in the end what the file has, whatever happens."""
+    made = fresh()
+    made.post("/api/runs", {"config": config(max_steps=10**9, evaluate_every=2000) | LIVE})
+    name = next(iter(until(made.runs)))
+    known, epoch = [], ""
+
+    def follow():
+        nonlocal known, epoch
+        path = f"/api/runs/{name}/metrics?points=20000&after={len(known)}&epoch={epoch}"
+        found = made.get(path)
+        kept = known if found["epoch"] == epoch else []
+        assert found["after"] == len(kept)
+        known = kept + (found["data"][0] if found["data"] else [])
+        epoch = found["epoch"]
+        return len(known)
+
+    until(lambda: follow() > 5)
+    made.end(signal.SIGKILL)
+    made = fresh()
+    before = len(known)
+    until(lambda: follow() > before + 5)
+    made.post(f"/api/runs/{name}/stop")
+    until(lambda: made.runs()[name]["state"] == "stopped")
+    follow()
+    assert known == [record["step"] for record in load_metrics(made.root / name)]
+
+
+def test_a_full_disk(fresh):
+    """Whatever has to be written is refused in words; what is there can be looked at."""
+    made = fresh()  # writes the token
+    run(config(max_steps=10) | {"name": "a"}, made.root / "a" / "1")
+    made.end()
+    made = fresh(before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)))
+    assert made.runs()["a/1"]["state"] == "finished"
+    code, found = made.ask("POST", "/api/runs", {"config": config(max_steps=10)})
+    assert code == 507 and "cannot write" in found["error"]["message"]
+    code, found = made.ask("POST", "/api/games/upload", {"name": "a.efg", "text": "EFG 2 R"})
+    assert code == 507 and "cannot keep" in found["error"]["message"]
+    code, found = made.ask("POST", "/api/runs/a/1/trash", {})
+    assert code in (500, 507) and found["error"]["message"]
+    assert set(made.runs()) == {"a/1"}  # where it was
 
 
 def test_events_come_once_and_none_is_lost(fresh):

@@ -73,7 +73,8 @@ async def estimate(studio: Studio, request: Request) -> Any:
 async def matrix(studio: Studio, request: Request) -> Any:
     """Equilibria, or with a learner how it moves."""
     body = parse_body(await request.body())
-    question = {k: body[k] for k in ("utility", "names", "learner") if k in body}
+    given = ("utility", "names", "learner")
+    question: dict[str, Any] = {name: body[name] for name in given if name in body}
     question["do"] = "learn" if "learner" in body else "matrix"
     if "utility" not in body:
         question["game"] = studio.games.spec(str(body.get("game", "")))
@@ -163,9 +164,9 @@ async def spot(studio: Studio, request: Request) -> Any:
     if not isinstance(given, dict) or not isinstance(target, (int, float)):
         raise Refusal(422, "spot", "spot must be a JSON object, and target a number")
     if body.get("estimate"):
-        question = {"do": "spot_size", "spot": given}
-        return await studio.desks.ask("", question, patience=None, limit=30)
-    question = {"do": "spot", "spot": given, "target": target}
+        size = {"do": "spot_size", "spot": given}
+        return await studio.desks.ask("", size, patience=None, limit=30)
+    question: dict[str, Any] = {"do": "spot", "spot": given, "target": target}
     question |= {name: str(body.get(name, ""))[:500] for name in ("record", "cell")}
     return await studio.desks.ask(spot_desk(given), question)
 

@@ -28,6 +28,7 @@ async def hello(studio: Studio, request: Request) -> Any:
         "read_only": studio.read_only,
         "slots": studio.launcher.slots,
         "listeners": len(studio.hub.listeners),
+        "computing": sum(len(desk.calls) for desk in studio.desks.desks.values()),
     }
 
 

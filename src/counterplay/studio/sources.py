@@ -129,9 +129,10 @@ class Sources:
         for number, row in rows.items():
             probabilities[self.tree.offset[number] : self.tree.offset[number + 1]] = row
         fixed = fix_policy(self.tree, Policy(self.tree, probabilities), list(rows))
+        around: Any = fixed.using(load_algorithm("cfr_plus"))
         result = solve(
             self.tree,
-            fixed.using(load_algorithm("cfr_plus")),
+            around,
             iterations=AROUND_LOCKS,
             tick=lambda done: self.tell("solving around the locks", done, AROUND_LOCKS),
         )
