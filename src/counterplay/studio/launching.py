@@ -196,9 +196,10 @@ class Launcher:
             place.mkdir(parents=True)
             self._write(place / "from.json", json.dumps({"id": run.id}))
             os.rename(run.folder, place / "run")
-        except OSError as error:
+        except (OSError, Refusal) as error:
             shutil.rmtree(place, ignore_errors=True)
-            raise Refusal(500, "trash", f"cannot move {run.id}: {error.strerror}") from error
+            problem = error.strerror if isinstance(error, OSError) else str(error)
+            raise Refusal(507, "trash", f"cannot move {run.id}: {problem}") from error
         return ticket
 
     def restore(self, ticket: str, taken: dict[str, Seen]) -> str:

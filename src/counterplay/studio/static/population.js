@@ -14,7 +14,7 @@ export function Population({ id, version }) {
   const last = data.mixtures.map(list => list.at(-1));
   const spoken = rows <= SPOKEN && columns <= SPOKEN;
   return html`<section class="card"><h2>Population</h2>
-    <p>${rows} policies of player 0 against ${columns} of player 1${data.players > 2 ? ", the others as they were mixed last" : ""}: what each pair is worth to player 0. ${data.ending && `It ended since ${data.ending}.`}</p>
+    <p>${rows} policies of player 0 against ${columns} of player 1${data.players > 2 ? ", the others as they were mixed last" : ""}: what each pair is worth to player 0. ${data.ending && `It ${data.ending}.`}</p>
     <div class="two"><div class="scroll" tabindex="0" role="group" aria-label="Payoffs"><table class="payoffs"><thead><tr><td></td>${data.payoffs[0].slice(0, MOST).map((_, j) => html`<th scope="col" key=${j}>${j}</th>`)}<th scope="col">mixed</th></tr></thead>
       <tbody>${data.payoffs.slice(0, MOST).map((row, i) => html`<tr key=${i}><th scope="row">${i}</th>${row.slice(0, MOST).map((value, j) => html`<td key=${j} class=${value < 0 ? "minus" : ""} style=${{ "--part": Math.abs(value) / most }} title="policy ${i} against ${j}: ${value}">${spoken ? short(value, 2) : ""}</td>`)}<th scope="row" title=${last[0][i]}>${percent(last[0][i])}</th></tr>`)}
         <tr><th scope="row">mixed</th>${last[1].slice(0, MOST).map((p, j) => html`<th scope="col" key=${j} title=${p}>${columns <= SPOKEN ? percent(p) : p > 0.0005 ? "•" : ""}</th>`)}<td></td></tr></tbody></table></div>

@@ -83,7 +83,7 @@ export function Run({ id }) {
       <p class="muted small">${count(records.rows || 0)} records. Drag to look closer, double click for all.</p></section>
     ${detail?.population && html`<${Population} id=${id} version=${run.checkpoint} />`}
     ${detail && html`<${Details} detail=${detail} run=${run} />`}
-    <${Command}>${`counterplay ${run.state === "running" || run.state === "finished" ? "plot" : "resume"} ${quote(detail?.folder || id)}`}</${Command}>`;
+    <${Command}>${run.state === "running" || run.state === "finished" ? `counterplay plot ${quote(detail?.folder || id)} -o curve.png` : `counterplay resume ${quote(detail?.folder || id)}`}</${Command}>`;
 }
 
 function Banner({ run }) {

@@ -152,6 +152,6 @@ function Empty({ problem, undo, restore, wanted, want }) {
     <div class="cards">${EXAMPLES.map(example => html`<article class="card" key=${example.name}><h2>${example.title}</h2><p>${example.text}</p>
       <button class="primary" disabled=${busy || wanted} onClick=${async () => { if (await begin(example.config)) want(example.name); }}>${wanted === example.name ? "Starting …" : "Start"}</button></article>`)}</div>
     <p>Or <${Link} to="/games">choose a game</${Link}>, bring an <code>.efg</code> file, or <${Link} to="/new">write a config</${Link}>.</p></section>
-    <${Command}>counterplay run configs/kuhn.json</${Command}>`;
+    <${Command}>counterplay run config.json</${Command}>`;
 }
 

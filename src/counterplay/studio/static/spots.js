@@ -57,6 +57,7 @@ function Setup({ spot: first }) {
       ${field("until, % of the pot", target, setTarget, { inputmode: "decimal" })}
       <${Problem} error=${error} />
       ${data && html`<p class=${data.fits ? "muted small" : "problem"}>${data.hands.map((n, p) => `${count(n)} hands of player ${p}`).join(", ")}; ${count(data.infosets)} infosets; takes ${bytes(data.bytes)} of ${bytes(data.free)} that are free, and about ${duration(data.seconds)} of one core for each of some hundred iterations.${data.fits ? "" : " Give fewer bet sizes, or narrower ranges."}</p>`}
+      ${!data && !error && html`<p class="muted small" role="status">How much will it take? …</p>`}
       <button class="primary large" disabled=${!data?.fits}>Solve</button></form>
     <${Command}>counterplay spot solve spot.json --target ${target}% --save spot.cps</${Command}>`;
 }

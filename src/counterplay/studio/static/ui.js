@@ -39,6 +39,7 @@ export const signed = x => (x > 0 ? "+" : "") + short(x);
 
 export function duration(seconds) {
   if (!Number.isFinite(seconds)) return "–";
+  if (seconds > 0 && seconds < 0.001) return "less than 1 ms";
   if (seconds < 1) return `${Math.round(1000 * seconds)} ms`;
   if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
   if (seconds < 3600) return `${Math.round(seconds / 60)} min`;
