@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 from pathlib import Path
 from urllib.parse import quote
 
@@ -224,7 +225,8 @@ def test_the_connection_breaks(browser, tmp_path, runs_folder):
 @pytest.mark.noisy
 def test_a_curve_after_an_outage(browser, fresh):
     """No point is lost and none comes twice; and a folder that is deleted is said to be gone."""
-    made = fresh()
+    port = str(free_port())
+    made = fresh("--port", port)
     whole = config("cfr", max_steps=10**9, game="leduc_poker", evaluate_every=200)
     made.post("/api/runs", {"config": whole | {"name": "live"}})
     name = next(iter(until(made.runs)))
@@ -235,12 +237,11 @@ def test_a_curve_after_an_outage(browser, fresh):
         return int(found[0].get_attribute("data-points")) if found else 0
 
     browser.until(lambda: points() > 3, "a few points")
-    network = {"offline": True, "latency": 0, "throughput": 10**7}
-    browser.driver.set_network_conditions(**network)
+    made.end(signal.SIGKILL)
     browser.see(".connection.lost", "last heard")
     before = len(load_metrics(made.root / name))
     until(lambda: len(load_metrics(made.root / name)) > before + 3)
-    browser.driver.set_network_conditions(**network | {"offline": False})
+    fresh("--port", port)
     browser.until(lambda: points() > before + 3, "what was missed")
     browser.click(".actions button", "Stop")
     browser.see(".head .state", "stopped")

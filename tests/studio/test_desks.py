@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import numpy as np
 import pytest
 from pytest import approx
@@ -10,7 +12,9 @@ import counterplay as cp
 from counterplay.errors import ConfigError
 from counterplay.experiment.population import load_population
 from counterplay.matrix.normal_form import normal_form
+from counterplay.studio.answers import Refusal
 from counterplay.studio.desk import Desk
+from counterplay.studio.desks import Desks
 from counterplay.studio.sources import parse_lock
 from tests.conftest import built
 
@@ -128,7 +132,7 @@ def test_locks_are_fixed_policies():
     game = cp.fix_policy(tree, cp.Policy(tree, bluffs), [jack])
     whole = cp.solve(game.tree, cp.SequenceFormLP(), iterations=1)
     facts = desk.answer({"do": "view", "policy": source})["facts"]
-    assert facts["values"][0] == approx(cp.values(game.tree, whole.policy)[0], abs=1e-3)
+    assert facts["values"][0] == approx(cp.judge(game.tree, whole.policy).values[0], abs=1e-3)
     assert facts["values"][0] < -1 / 18 - 0.01  # to bluff always costs
     assert facts["locked"] == [{"infoset": jack, "key": "0"}]
 
@@ -164,9 +168,20 @@ def test_times_are_those_of_a_trial(studio):
     assert studio.ask("POST", "/api/estimate/run", body)[0] == 422
 
 
-def test_questions_that_compute_for_too_long_are_ended(studio):
+def test_questions_that_compute_for_too_long_are_ended():
     """Their own time counts; who waits is told, and the next question is answered."""
-    big = [[[float((i * j) % 97) for j in range(140)] for i in range(140)]] * 2
-    code, found = studio.ask("POST", "/api/matrix", {"utility": big})
-    assert code in (200, 408) and (code == 200 or "too long" in found["error"]["message"])
-    assert studio.post("/api/matrix", {"game": "chicken"})["players"] == 2
+    question = {"do": "estimate", "spec": "leduc_poker"}
+
+    async def asked():
+        desks = Desks()
+        try:
+            with pytest.raises(Refusal, match="too long") as caught:
+                await desks.ask("", question, patience=None, limit=0.01)
+            return caught.value.status, await desks.ask("", question, patience=None, limit=60)
+        finally:
+            left = list(desks.desks.values())
+            desks.close_all()
+            await asyncio.gather(*(desk.reader for desk in left))
+
+    status, found = asyncio.run(asked())
+    assert status == 408 and found["nodes"] > 1000

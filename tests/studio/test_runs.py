@@ -294,7 +294,7 @@ def test_a_full_disk(fresh):
     code, found = made.ask("POST", "/api/runs", {"config": config(max_steps=10)})
     assert code == 507 and "cannot write" in found["error"]["message"]
     code, found = made.ask("POST", "/api/games/upload", {"name": "a.efg", "text": "EFG 2 R"})
-    assert code == 507 and "cannot keep" in found["error"]["message"]
+    assert code == 507 and "cannot write" in found["error"]["message"]
     code, found = made.ask("POST", "/api/runs/a/1/trash", {})
     assert code == 507 and found["error"]["message"]
     assert set(made.runs()) == {"a/1"}  # where it was
