@@ -336,7 +336,7 @@ def test_a_spot_is_solved(browser, studio):
         box = browser.all("textarea")[number]
         box.clear()
         box.send_keys(text)
-    browser.see("form p", "28 hands of player 0, 10 hands of player 1")
+    browser.see("form p", "26 hands of player 0, 10 hands of player 1")
     browser.click("form button.primary", "Solve")
     browser.until(lambda: len(browser.all(".hands td")) == 169, "the grid")
     browser.click(".hand", "AKs")

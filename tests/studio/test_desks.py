@@ -89,6 +89,14 @@ def test_spots_that_cannot_be(more, problem):
         desk.answer({"do": "spot", "spot": RIVER, "target": 5.0} | more)
 
 
+def test_a_spot_is_checked_as_it_is_typed(studio):
+    found = studio.post("/api/spot", {"spot": RIVER | {"board": "2s3"}, "estimate": True})
+    assert "board" in found["problem"]
+    assert studio.post("/api/spot", {"spot": RIVER, "estimate": True})["fits"]
+    assert studio.ask("POST", "/api/spot", {"spot": "x"})[0] == 422
+    assert studio.post("/api/spot/end", {"spot": RIVER}) == {"closed": False}
+
+
 def test_populations_are_those_of_the_run(studio):
     folder = "pool/20260101T000000Z"
     found = studio.get(f"/api/runs/{folder}/population")

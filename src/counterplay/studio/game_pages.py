@@ -165,7 +165,12 @@ async def spot(studio: Studio, request: Request) -> Any:
         raise Refusal(422, "spot", "spot must be a JSON object, and target a number")
     if body.get("estimate"):
         size = {"do": "spot_size", "spot": given}
-        return await studio.desks.ask("", size, patience=None, limit=30)
+        try:
+            return await studio.desks.ask("", size, patience=None, limit=30)
+        except Refusal as refusal:  # as with configs: what is being typed may be wrong
+            if refusal.status != 422:
+                raise
+            return {"problem": refusal.body["error"]["message"]}
     question: dict[str, Any] = {"do": "spot", "spot": given, "target": target}
     question |= {name: str(body.get(name, ""))[:500] for name in ("record", "cell")}
     return await studio.desks.ask(spot_desk(given), question)

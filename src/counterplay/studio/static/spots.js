@@ -28,7 +28,7 @@ function Setup({ spot: first }) {
   const [target, setTarget] = useState("0.5");
   const [state, set] = useState({});
   const text = JSON.stringify(spot);
-  useEffect(() => soon(300, () => post("/api/spot", { spot, estimate: true }), data => set({ data }), error => set({ error })), [text]);
+  useEffect(() => soon(300, () => post("/api/spot", { spot, estimate: true }), data => set(data.problem ? { error: { message: data.problem } } : { data }), error => set({ error })), [text]);
   const cards = spot.board.replace(/\s/g, "").length / 2;
   const streets = STREETS[cards] || [];
   const change = patch => setSpot({ ...spot, ...patch });
