@@ -128,6 +128,11 @@ class Browser:
         """What the console has had to say since it was last asked."""
         return [line["message"] for line in self.driver.get_log("browser")]
 
+    def beyond(self):
+        """Pixels by which the page is wider than the window."""
+        script = "return document.documentElement.scrollWidth - innerWidth"
+        return self.driver.execute_script(script)
+
     def count(self):
         return self.driver.execute_script("return document.getElementsByTagName('*').length")
 

@@ -123,6 +123,7 @@ function Help({ close }) {
     <form method="dialog"><button class="primary">Close</button></form></dialog>`;
 }
 
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => dispatchEvent(new Event("themechange")));
 takeToken();
 const place = document.getElementById("app");
 place.textContent = "";
