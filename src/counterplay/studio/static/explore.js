@@ -1,6 +1,6 @@
 // A game's tree with a policy on it: outline, infoset, and in the middle grid, leaks or a drawing.
 
-import { get, post, remove, query as queryOf } from "./api.js";
+import { get, post, remove, wait, query as queryOf } from "./api.js";
 import { html, Link, Command, Problem, Save, Working, Tabs, Bar, setQuery, useAddress, useAnswer, useEffect, useKeys, useLive, useState,
   count, gameTitle, hue, percent, quote, short } from "./ui.js";
 import { Grid, MODES } from "./grid.js";
@@ -21,22 +21,19 @@ export function Explore() {
   const lock = query.get("lock") || "";
   const base = queryOf({ game, policy, vs: versus, lock });
   const ready = game || policy;
-  const path = ready ? `/api/explore/view?${base}&node=${node}&start=${start}${run ? `&at=${run.checkpoint}` : ""}` : "";
-  const { data, error, progress, loading, reload } = useAnswer(path);
   const infoset = query.get("infoset");
+  const path = ready && infoset === null ? `/api/explore/view?${base}&node=${node}&start=${start}${run ? `&at=${run.checkpoint}` : ""}` : "";
+  const { data, error, progress, loading, reload } = useAnswer(path);
+  const [looking, setLooking] = useState(null);
   const spec = game || run?.game || data?.facts.spec || "";
 
   useEffect(() => {  // a link to an infoset: go to its likeliest node
-    if (infoset === null || !ready) return;
-    let gone = false;
-    const look = async () => {
-      try {
-        const found = await get(`/api/explore/infoset?${base}&infoset=${infoset}`);
-        if (!gone) setQuery({ infoset: "", node: found.members[0].node }, { replace: true });
-      } catch (problem) { if (problem.status === 202 && !gone) setTimeout(look, 300); }
-    };
-    look();
-    return () => { gone = true; };
+    if (infoset === null || !ready) return undefined;
+    const control = new AbortController();
+    const unless = use => found => control.signal.aborted || use(found);
+    wait("GET", `/api/explore/infoset?${base}&infoset=${infoset}`, { signal: control.signal, progress: unless(setLooking) })
+      .then(unless(found => setQuery({ infoset: "", node: found.members[0].node }, { replace: true })), unless(() => setQuery({ infoset: "" }, { replace: true })));
+    return () => control.abort();
   }, [infoset, ready, base.toString()]);
 
   const to = target => setQuery({ node: target || "", start: "" });
@@ -62,7 +59,7 @@ export function Explore() {
   const none = error?.message.includes("no checkpoint yet");
   return html`<div class="head explore-head"><h1>${gameTitle(spec)}</h1><span class="grow"></span><${Source} game=${spec} policy=${policy} versus=${versus} facts=${data?.facts} /></div>
     ${none ? html`<${NoCheckpoint} run=${run} reload=${reload} />` : html`<${Problem} error=${error} retry=${reload} />`}
-    ${!data && !error && html`<${Working} progress=${progress} cancel=${cancel} />`}
+    ${!data && !error && html`<${Working} progress=${progress || looking} cancel=${cancel} />`}
     ${data && html`<${Facts} facts=${data.facts} run=${run} />${lock && html`<${Locked} facts=${data.facts} lock=${lock} />`}
       ${progress && loading && html`<${Working} progress=${progress} />`}
       <div class="explore"><${Outline} data=${data} to=${to} base=${base} />
