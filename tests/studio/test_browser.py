@@ -167,6 +167,29 @@ def test_late_answers_do_not_count(browser, studio):
     assert browser.all("label.wrong") and not browser.all("form button.primary:enabled")
 
 
+def test_a_late_list_undoes_nothing(browser, fresh):
+    """What an event has told stays, though the list that was asked for before comes after it."""
+    made = fresh()
+    run(config(max_steps=10) | {"name": "first"}, made.root / "first" / "1")
+    browser.open(made, "/")
+    browser.see("tbody.runs tr", "first")
+    browser.driver.execute_script("""
+        const ask = window.fetch;
+        window.fetch = async (...request) => {
+          const answer = await ask(...request);
+          if (request[0] === "/api/runs" && !window.release) {
+            await new Promise(done => { window.release = done; });
+          }
+          return answer;
+        };
+        document.dispatchEvent(new Event("visibilitychange"));""")
+    browser.until(lambda: browser.driver.execute_script("return !!window.release"), "a question")
+    run(config(max_steps=10) | {"name": "second"}, made.root / "second" / "1")
+    browser.see("tbody.runs tr", "second")
+    browser.driver.execute_async_script("window.release(); setTimeout(arguments[0], 300);")
+    assert len(browser.all("tbody.runs tr")) == 2
+
+
 def test_compare_three(browser, studio):
     browser.open(studio, "/?q=sampled")
     browser.until(lambda: len(browser.all("tbody.runs tr")) == 3)
