@@ -22,7 +22,7 @@ import pytest
 from counterplay.cli.main import main
 from counterplay.experiment import find_runs, load_metrics, new_run, resume, run
 from counterplay.experiment.comparing import compare
-from counterplay.experiment.process import STOP, ask, is_alive, status
+from counterplay.experiment.process import STOP, Pulse, ask, is_alive, requests, status
 from counterplay.studio.launching import Launcher
 from counterplay.studio.watching import Watch, game_spec
 from tests.experiment.conftest import config, final, untimed
@@ -245,15 +245,14 @@ def test_killed_at_random_moments(fresh):
 
 
 def test_requests_while_a_run_takes_its_lock(tmp_path):
-    """One that is older is for a run that has ended; one that comes now counts."""
+    """One that was there before is for a run that has ended; one that has come since counts."""
     folder = new_run(config(), tmp_path / "run").folder
     ask(folder, STOP)
-    os.utime(folder / STOP, (1.0, 1.0))
     assert resume(folder).step == 200
-    folder = new_run(config(), tmp_path / "other").folder
-    ask(folder, STOP)  # as if between the lock and the first step
-    os.utime(folder / STOP, (time.time() + 60.0,) * 2)
-    assert resume(folder).step < 200 and status(folder).state == "stopped"
+    before = requests(folder)
+    ask(folder, STOP)
+    assert Pulse(folder, before).asked(STOP)
+    assert not Pulse(folder, requests(folder)).asked(STOP)
 
 
 def test_points_come_once_and_none_is_lost(fresh):
