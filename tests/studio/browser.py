@@ -121,12 +121,19 @@ class Browser:
         return self.driver.execute_script("return location.pathname + location.search")
 
     def theme(self, name):
-        feature = {"name": "prefers-color-scheme", "value": name}
-        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+        """Light or dark, at once: colours do not move from one to the other."""
+        wanted = {"prefers-color-scheme": name, "prefers-reduced-motion": "reduce"}
+        features = [{"name": key, "value": value} for key, value in wanted.items()]
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
     def complaints(self):
         """What the console has had to say since it was last asked."""
         return [line["message"] for line in self.driver.get_log("browser")]
+
+    def beyond(self):
+        """Pixels by which the page is wider than the window."""
+        script = "return document.documentElement.scrollWidth - innerWidth"
+        return self.driver.execute_script(script)
 
     def count(self):
         return self.driver.execute_script("return document.getElementsByTagName('*').length")

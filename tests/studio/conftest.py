@@ -6,11 +6,14 @@ import contextlib
 import http.client
 import json
 import os
+import random
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -23,7 +26,7 @@ PATIENCE = 120.0  # seconds; machines may be busy
 class Studio:
     """`counterplay studio` on a folder of runs."""
 
-    def __init__(self, root, state, *options):
+    def __init__(self, root, state, *options, before=None):
         command = [sys.executable, "-m", "counterplay", "studio", str(root), "--no-browser"]
         options = options if "--port" in options else ("--port", "0", *options)
         self.root, self.state = root, state
@@ -33,6 +36,7 @@ class Studio:
             stderr=subprocess.PIPE,
             text=True,
             env=os.environ | {"XDG_STATE_HOME": str(state)},
+            preexec_fn=before,
         )
         line = self.process.stdout.readline()
         found = re.search(r"http://(\S+)/#token=(\w+)", line)
@@ -55,6 +59,11 @@ class Studio:
             return answer.status, dict(answer.getheaders()), answer.read()
         finally:
             connection.close()
+
+    def children(self):
+        """The processes of its desks and runs."""
+        listed = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        return [int(number) for number in listed.read_text().split()]
 
     @property
     def headers(self):
@@ -90,10 +99,20 @@ class Studio:
         if self.process.poll() is None:
             self.process.send_signal(number)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(20)
+            self.process.wait(PATIENCE)
         self.process.kill()
         out, error = self.process.communicate()
         return self.process.returncode, out, error
+
+
+def free_port():
+    """A port that nobody listens at, from below those that systems hand out."""
+    for _ in range(100):
+        port = random.randrange(10_000, 32_000)
+        with contextlib.suppress(OSError), socket.socket() as one:
+            one.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no port is free")
 
 
 def until(condition, patience=PATIENCE):
@@ -113,6 +132,7 @@ def runs_folder(tmp_path_factory):
     for seed in range(3):
         whole = config("external_sampling", max_steps=300, seed=seed) | {"name": "sampled"}
         run(whole, root / "sampled" / f"20260101T00000{seed}Z")
+    run(config("psro", max_steps=6) | {"name": "pool"}, root / "pool" / "20260101T000000Z")
     run(config(max_steps=20) | {"name": "hurt"}, root / "hurt" / "20260101T000000Z")
     (root / "hurt" / "20260101T000000Z" / "config.json").write_text("{")
     return root
@@ -131,8 +151,8 @@ def fresh(tmp_path):
     """Makes studios that are ended after the test."""
     made = []
 
-    def make(*options, root=None):
-        made.append(Studio(root or tmp_path / "runs", tmp_path / "state", *options))
+    def make(*options, root=None, **more):
+        made.append(Studio(root or tmp_path / "runs", tmp_path / "state", *options, **more))
         return made[-1]
 
     yield make

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import tempfile
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from counterplay.game import CHANCE, TERMINAL, place_in_grid
 from counterplay.studio.desk import Desk
 from counterplay.tree.measuring import node_values, public_actions, subtree_sizes
 from tests.conftest import built
+from tests.studio.conftest import until
 
 SPECS = ["kuhn_poker", "leduc_poker", "liars_dice(dice_sides=3)", "kuhn_poker(players=3)"]
 SPECS += ["goofspiel(num_cards=3)", "grid_duel", "chicken"]
@@ -231,10 +233,9 @@ def test_a_desk_that_is_killed(fresh):
     """Whoever waits is told; whoever asks again gets an answer from a new one."""
     made = fresh()
     assert made.get("/api/explore/view?game=kuhn_poker")["node"] == 0
-    listed = Path(f"/proc/{made.process.pid}/task/{made.process.pid}/children")
-    assert len(listed.read_text().split()) == 1
+    assert len(made.children()) == 1
     made.raw("GET", "/api/explore/view?game=liars_dice", made.headers)  # another is at work now
-    for child in map(int, listed.read_text().split()):
+    for child in made.children():
         os.kill(child, signal.SIGKILL)
     found = made.ask("GET", "/api/explore/view?game=kuhn_poker")
     if found[0] == 503:
@@ -242,6 +243,24 @@ def test_a_desk_that_is_killed(fresh):
         found = made.ask("GET", "/api/explore/view?game=kuhn_poker")
     assert found[0] == 200 and found[1]["facts"]["nodes"] == 58
     assert made.process.poll() is None
+
+
+def test_who_waits_for_a_desk_that_is_killed(fresh):
+    """A request that is under way is answered in words, and the next one by another desk."""
+    made = fresh()
+    assert made.post("/api/matrix", {"game": "chicken"})["players"] == 2
+    (child,) = made.children()
+    os.kill(child, signal.SIGSTOP)  # so that it cannot have answered
+    found = []
+    waiting = threading.Thread(
+        target=lambda: found.append(made.ask("POST", "/api/matrix", {"game": "chicken"}))
+    )
+    waiting.start()
+    until(lambda: made.get("/api/hello")["computing"] == 1)
+    os.kill(child, signal.SIGKILL)
+    waiting.join()
+    assert found[0][0] == 503 and "try again" in found[0][1]["error"]["message"]
+    assert made.post("/api/matrix", {"game": "chicken"})["players"] == 2
 
 
 def test_games_of_ones_own(studio):

@@ -51,6 +51,13 @@ class Table:
                 found.append(np.split(part, np.cumsum(sizes)[:-1])[player])
         return found
 
+    def two_player_payoffs(self) -> Floats:
+        """[n_0, n_1] to player 0; where more play, the others follow the last meta-strategy."""
+        payoffs = self.payoffs[0]
+        for player in range(payoffs.ndim - 1, 1, -1):
+            payoffs = payoffs @ self.mixtures(player)[-1]
+        return payoffs
+
 
 def write_population(folder: Path, arena: Any, memory: Any) -> None:
     """Write pools and payoffs, if the run has any."""
@@ -117,9 +124,7 @@ def plot_payoffs(folder: str | Path, output: str | Path, title: str) -> Path:
 def _figure(table: Table, title: str) -> Any:
     from matplotlib.figure import Figure
 
-    payoffs = table.payoffs[0]
-    for player in range(payoffs.ndim - 1, 1, -1):
-        payoffs = payoffs @ table.mixtures(player)[-1]
+    payoffs = table.two_player_payoffs()
     figure = Figure(figsize=(11.0, 4.2), layout="constrained")
     left, *others = figure.subplots(1, 3, width_ratios=(1.3, 1.0, 1.0))
     most = float(np.abs(payoffs).max()) or 1.0

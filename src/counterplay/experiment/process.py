@@ -50,11 +50,15 @@ class Status:
 class Pulse:
     """Keeps process.json and heartbeat.json while a run goes, and looks for requests."""
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, old: dict[str, tuple[int, int]] | None = None):
+        """The `old` requests were meant for a run that has ended, and are withdrawn."""
         self.folder = folder
         self.facts = identity(os.getpid()) | {"began": _now(), "ended": None}
         self.beaten = self.before = (-BEAT, 0)  # when, and at which step
-        withdraw(folder)
+        now = requests(folder)
+        for request, known in (now if old is None else old).items():
+            if now.get(request) == known:
+                withdraw(folder, request)
 
     def start(self, step: int) -> None:
         """Note that this process runs it from here."""
@@ -93,6 +97,16 @@ def ask(folder: str | Path, request: str) -> None:
         (Path(folder) / request).touch()
     except OSError as error:
         raise RunError(f"cannot ask {folder} to {request}: {error.strerror or error}") from error
+
+
+def requests(folder: Path) -> dict[str, tuple[int, int]]:
+    """The requests that are there, each with what tells it from a later one."""
+    found = {}
+    for request in (STOP, CHECKPOINT):
+        with contextlib.suppress(OSError):
+            info = os.stat(folder / request)
+            found[request] = info.st_ino, info.st_mtime_ns
+    return found
 
 
 def withdraw(folder: Path, *requests: str) -> None:

@@ -30,7 +30,7 @@ from counterplay.experiment.checkpoint import (
 from counterplay.experiment.config import Config, load_config
 from counterplay.experiment.folder import Metrics, Record, load_metrics
 from counterplay.experiment.population import write_population
-from counterplay.experiment.process import CHECKPOINT, STOP, Pulse, noted, withdraw
+from counterplay.experiment.process import CHECKPOINT, STOP, Pulse, noted, requests, withdraw
 from counterplay.game import Game
 from counterplay.generated.choosing import build_arena
 from counterplay.memory import ailment, layout, misfit
@@ -122,10 +122,11 @@ class Run:
             with on_device(self.config):
                 return self._result(stopped=False)
         writer: Any = _tensorboard(self.folder, self.step) if tensorboard else None
+        old = requests(self.folder)  # once it is locked, it is seen as running and may be asked
         with (
             contextlib.closing(writer) if writer else contextlib.nullcontext(),
             Metrics(self.folder, self.at.metrics_bytes, self.at.metrics_sha256) as metrics,
-            noted(pulse := Pulse(self.folder), self),
+            noted(pulse := Pulse(self.folder, old), self),
             on_device(self.config),
         ):
             self._prepare()

@@ -11,6 +11,7 @@ Values are those of `form.relative`: only differences between actions matter to 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -68,6 +69,7 @@ def learn(
     alternating: bool = False,
     sampled: bool = False,
     seed: int = 0,
+    report: Callable[[int, Profile, Profile], None] | None = None,
 ) -> Learning:
     """Let everyone use the learner, and report regret: with s^k what is played in iteration k,
 
@@ -83,6 +85,7 @@ def learn(
         alternating: later players see what earlier ones have just changed to.
         sampled: everyone draws an action and sees what the others drew, instead of mixtures.
         seed: of those draws.
+        report: called after each iteration with its number, its mixtures and the averages so far.
     """
     if iterations < 1:
         raise ConfigError(f"iterations is {iterations}, must be at least 1")
@@ -95,6 +98,7 @@ def learn(
     joint, regret = np.zeros(form.shape), np.zeros((iterations, form.num_players))
     rng = np.random.default_rng(seed)
     for t in range(1, iterations + 1):
+        mixtures = tuple(current)
         played = [_draw(mixture, rng) for mixture in current] if sampled else list(current)
         joint += form.joint(tuple(played))
         weight = learner.weight(t)
@@ -107,9 +111,16 @@ def learn(
             if alternating:
                 current[player] = learner.play(memories[player])
                 played[player] = _draw(current[player], rng) if sampled else current[player]
+        if report:
+            report(t, mixtures, _averages(sums))
         current = [learner.play(memory) for memory in memories]
-    average = tuple(total / total.sum() for total in sums)
+    average = _averages(sums)
     return Learning(form, average, tuple(current), joint / iterations, regret)
+
+
+def _averages(sums: list[Floats]) -> Profile:
+    """Each player's; uniform while nothing has counted yet."""
+    return tuple(s / s.sum() if s.sum() > 0.0 else np.full(s.size, 1.0 / s.size) for s in sums)
 
 
 def _draw(mixture: Floats, rng: np.random.Generator) -> Floats:

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import re
+import tempfile
+import time
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from counterplay.arena import Floats
 from counterplay.cli.matrix import load_form, study
 from counterplay.errors import ConfigError, CounterplayError
 from counterplay.experiment.config import load_config
+from counterplay.experiment.population import load_population
+from counterplay.experiment.running import new_run, on_device
 from counterplay.interop.files import check_game_file
-from counterplay.matrix.normal_form import NormalForm
-from counterplay.registry import load_game, spec_of
+from counterplay.matrix.checking import nash_deviation
+from counterplay.matrix.learning import learn as learned
+from counterplay.matrix.normal_form import NormalForm, Profile
+from counterplay.registry import load_game, load_learner, spec_of
 from counterplay.tree.estimating import available_memory, estimate_size
 
 MOST_CELLS = 40_000  # of a matrix that is shown and solved
+TRIAL = 0.5  # seconds for which a run is tried out
+LEARNED, SHOWN = 1_000, 120  # iterations of learners, and how many of them are shown
 
 
 def check(config: dict[str, Any]) -> dict[str, Any]:
@@ -41,6 +53,30 @@ def estimate(spec: str) -> dict[str, Any]:
     }
 
 
+def duration(config: dict[str, Any]) -> dict[str, Any]:
+    """How long a run will take: its first steps are tried out and timed."""
+    with tempfile.TemporaryDirectory() as place:
+        run = new_run(config, Path(place) / "run")
+    whole, course = run.config, run.course
+    with on_device(whole):
+        course.advance(1)  # compiles
+        course.record(course.policies())
+        first, until = course.iteration, time.perf_counter() + TRIAL
+        course.seconds = 0.0
+        course.advance(whole.max_steps, stop=lambda: time.perf_counter() > until)
+        steps, seconds = course.iteration - first, course.seconds
+        began = time.perf_counter()
+        course.record(course.policies())
+        judging = time.perf_counter() - began
+    left = 0 if course.finished or not steps else whole.max_steps - course.iteration
+    evaluations = 2 + (course.iteration + left) // whole.evaluate_every
+    return {
+        "seconds": seconds + (left * seconds / steps if left else 0.0) + evaluations * judging,
+        "rate": steps / seconds if steps else None,
+        "judging": judging,
+    }
+
+
 def examine(path: str) -> dict[str, Any]:
     """What a game file holds; its faults are named by line."""
     check_game_file(path)
@@ -49,6 +85,37 @@ def examine(path: str) -> dict[str, Any]:
 
 def matrix(call: dict[str, Any]) -> dict[str, Any]:
     """Dominance and equilibria of a game in normal form, and its utilities."""
+    name, form = _form(call)
+    return study(name, form) | {"utility": form.utility.tolist()}
+
+
+def learn(call: dict[str, Any]) -> dict[str, Any]:
+    """What every player of a normal form plays as it learns: at 1, 2, 3, ... iterations.
+
+    Everybody starts a little off uniform play, from where learners that rest at it would not move.
+    """
+    _, form = _form(call)
+    learner = load_learner(str(call["learner"]))
+    shown = set(np.geomspace(1, LEARNED, SHOWN).astype(int).tolist())
+    path: list[dict[str, Any]] = []
+
+    def keep(t: int, current: Profile, average: Profile) -> None:
+        if t in shown:
+            both = {"current": current, "average": average}
+            mixtures = {name: [m.tolist() for m in profile] for name, profile in both.items()}
+            path.append({"iteration": t, "gain": nash_deviation(form, average).gain} | mixtures)
+
+    start = tuple(_off_centre(count, player) for player, count in enumerate(form.shape))
+    learned(form, learner, iterations=LEARNED, start=start, report=keep)
+    return {"learner": spec_of(learner), "action_names": form.action_names, "path": path}
+
+
+def _off_centre(count: int, player: int) -> Floats:
+    weight = np.roll(np.arange(count, 0, -1) + 2.0 * count, player)
+    return weight / weight.sum()
+
+
+def _form(call: dict[str, Any]) -> tuple[str, NormalForm]:
     if "utility" in call:
         names = tuple(tuple(map(str, row)) for row in call.get("names") or ())
         name, form = "matrix", NormalForm(call["utility"], names)
@@ -57,4 +124,16 @@ def matrix(call: dict[str, Any]) -> dict[str, Any]:
     if form.utility.size > MOST_CELLS:
         shape = " x ".join(map(str, form.shape))
         raise ConfigError(f"{name} has {shape} actions: too many to show as a table")
-    return study(name, form) | {"utility": form.utility.tolist()}
+    return name, form
+
+
+def population(folder: str) -> dict[str, Any]:
+    """What the policies of a run's pools are worth to each other, and how they were mixed."""
+    table = load_population(folder)
+    return {
+        "payoffs": table.two_player_payoffs().tolist(),
+        "sizes": table.sizes.tolist(),
+        "mixtures": [[m.tolist() for m in table.mixtures(p)] for p in range(2)],
+        "players": int(table.sizes.shape[1]),
+        "ending": table.ending,
+    }

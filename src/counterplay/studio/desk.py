@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import signal
 import sys
 import threading
 import time
@@ -20,7 +21,18 @@ from typing import Any
 from counterplay.errors import ConfigError, CounterplayError
 from counterplay.game import Game
 
+COUNSEL = (  # questions about the library and not about one game
+    "check",
+    "duration",
+    "estimate",
+    "examine",
+    "learn",
+    "matrix",
+    "population",
+    "spot_size",
+)
 SHARE = 0.6  # of the free memory that a tree may take
+MOST_WRITTEN = 200_000  # nodes of a game file
 TELL_EVERY = 0.15  # seconds between two words about progress
 
 
@@ -31,6 +43,7 @@ class Desk:
         self.send = send
         self.spec = ""
         self.told = 0.0
+        self.solved: tuple[float, Any] | None = None  # a hold'em spot: to which target, and how
 
     def tell(self, doing: str, done: float, total: float) -> None:
         """Say how far a long computation has come."""
@@ -69,8 +82,10 @@ class Desk:
         """What a call asks for."""
         do = str(call.get("do", ""))
         self.spec = self.spec or str(call.get("game", ""))
-        if do in ("check", "estimate", "examine", "matrix"):
+        if do in COUNSEL:
             return self._counsel(do, call)
+        if do == "spot":
+            return self._spot(call)
         if do == "play":
             return self._play(call)
         return self._explore(do, call)
@@ -78,13 +93,36 @@ class Desk:
     def _counsel(self, do: str, call: dict[str, Any]) -> Any:
         from counterplay.studio import counsel
 
+        limit_time(float(call.get("limit", 0.0)))
+        try:
+            return self._advise(counsel, do, call)
+        finally:
+            limit_time(0.0)
+
+    def _advise(self, counsel: Any, do: str, call: dict[str, Any]) -> Any:
         if do == "check":
             return counsel.check(call["config"])
+        if do == "duration":
+            return counsel.duration(call["config"])
         if do == "estimate":
             return counsel.estimate(str(call["spec"]))
         if do == "examine":
             return counsel.examine(str(call["path"]))
-        return counsel.matrix(call)
+        if do == "population":
+            return counsel.population(str(call["folder"]))
+        if do == "spot_size":
+            from counterplay.studio import spots
+
+            return spots.estimate(call["spot"])
+        return counsel.learn(call) if do == "learn" else counsel.matrix(call)
+
+    def _spot(self, call: dict[str, Any]) -> Any:
+        from counterplay.studio import spots
+
+        target = float(call.get("target", 0.5))
+        if self.solved is None or self.solved[0] != target:  # a desk holds one spot
+            self.solved = target, spots.solved(call["spot"], target, self.tell)
+        return spots.view(self.solved[1], str(call.get("record", "")), str(call.get("cell", "")))
 
     def _play(self, call: dict[str, Any]) -> Any:
         text = str(call["policy"].get("text", ""))
@@ -123,7 +161,18 @@ class Desk:
             return exploring.infoset(analysis, versus, int(call["infoset"]))
         if do == "export":
             return _exported(analysis.policy, str(call.get("form", "json")))
+        if do == "game_file":
+            return _game_file(analysis.tree)
         raise ConfigError(f"there is no question {do!r}")
+
+
+def limit_time(seconds: float) -> None:
+    """End this process once it has computed for so long; 0 lifts the limit.
+
+    Its own time counts, not the clock's: on a busy machine everything takes longer.
+    """
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
 def _exported(policy: Any, form: str) -> str:
@@ -132,6 +181,21 @@ def _exported(policy: Any, form: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "policy"
         (policy.to_csv if form == "csv" else policy.to_json)(path)
+        return path.read_text()
+
+
+def _game_file(tree: Any) -> str:
+    """The game as Gambit reads it."""
+    import tempfile
+
+    from counterplay.interop.files import save_game
+
+    if tree.num_nodes > MOST_WRITTEN:
+        problem = f"{tree.num_nodes:,} nodes are too many for an .efg file of the studio"
+        raise ConfigError(f"{problem}; `counterplay convert` writes it")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "game.efg"
+        save_game(tree.rules, path)
         return path.read_text()
 
 

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import json
 import os
+import signal
 import sys
 import time
 from typing import Any
@@ -18,10 +19,15 @@ from typing import Any
 from counterplay.studio.answers import Refusal
 
 MOST = 2  # games at a time
+COUNSEL, TIMING = "", "timing"  # desks without a game: for short questions, for trying runs out
+ASIDE = (COUNSEL, TIMING)
 IDLE = 600.0  # seconds after which a desk that nobody asks is closed
 PATIENCE = 0.4  # seconds before a page is told to ask again
 KEPT = 64  # answers that somebody may still come for
 LONGEST = 64 << 20  # bytes of one answer
+GRACE = 5.0  # seconds that a process has to end after its last word
+SLOWER = 6  # times as long as computing that an answer may take, where the machine is busy
+TOO_LONG = "this took too long and was ended"
 
 
 class Desk:
@@ -67,10 +73,15 @@ class Desk:
                     future.set_exception(_refusal(found))
                 else:
                     future.set_result(found["found"])
-        problem = "the process that computed this has ended; try again"
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(GRACE):
+                await self.process.wait()
+        late = hasattr(signal, "SIGPROF") and self.process.returncode == -signal.SIGPROF
+        problem = "the process that computed this has ended; try again" if not late else TOO_LONG
         for future in self.calls.values():
             if not future.done():
-                future.set_exception(Refusal(503, "desk", problem))
+                status, code = (408, "slow") if late else (503, "desk")
+                future.set_exception(Refusal(status, code, problem))
         self.calls.clear()
 
     def call(self, question: dict[str, Any]) -> asyncio.Future[Any]:
@@ -92,6 +103,10 @@ class Desk:
         with contextlib.suppress(OSError, RuntimeError):
             self.process.stdin.write(json.dumps({"id": self.number} | question).encode() + b"\n")
         return future
+
+    def knows(self, question: dict[str, Any]) -> bool:
+        """Whether this very question is being answered, or has been and nobody came for it."""
+        return json.dumps(question, sort_keys=True) in self.asked
 
     @property
     def alive(self) -> bool:
@@ -116,14 +131,21 @@ class Desks:
         *,
         patience: float | None = PATIENCE,
         limit: float | None = None,
+        alone: bool = False,
     ) -> Any:
         """The answer, or `Refusal` 202 with the progress if it takes longer than `patience`.
 
-        A question that takes longer than `limit` ends its desk.
+        A question that computes for longer than `limit` ends its desk; one that is to be `alone`
+        ends what else is being computed there, which nobody waits for any more.
         """
+        if limit is not None:
+            question = question | {"limit": limit}
+        if alone and (busy := self.desks.get(game)) and not busy.knows(question) and busy.calls:
+            self.close(game)
         desk = await self._desk(game)
         future = desk.call(question)
-        done, _ = await asyncio.wait([future], timeout=limit if patience is None else patience)
+        longest = None if limit is None else SLOWER * (limit + GRACE)
+        done, _ = await asyncio.wait([future], timeout=longest if patience is None else patience)
         if done:
             desk.asked.pop(json.dumps(question, sort_keys=True), None)
             return future.result()
@@ -131,7 +153,7 @@ class Desks:
             body = {"progress": desk.progress, "desk": game}
             raise Refusal(202, "working", "this takes a while", **body)
         self.close(game)
-        raise Refusal(408, "slow", f"this took longer than {limit:g} s and was ended")
+        raise Refusal(408, "slow", TOO_LONG)
 
     async def _desk(self, game: str) -> Desk:
         async with self.opening.setdefault(game, asyncio.Lock()):
@@ -144,8 +166,8 @@ class Desks:
     def _make_room(self, game: str) -> None:
         """End the desk that was asked least lately, if there are too many."""
         self.desks.pop(game, None)
-        held = sorted((g for g in self.desks if g), key=lambda g: self.desks[g].used)
-        for other in held[: max(len(held) + bool(game) - MOST, 0)]:
+        held = sorted(set(self.desks) - set(ASIDE), key=lambda g: self.desks[g].used)
+        for other in held[: max(len(held) + (game not in ASIDE) - MOST, 0)]:
             self.close(other)
 
     def close(self, game: str) -> bool:

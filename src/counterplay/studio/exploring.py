@@ -28,6 +28,7 @@ def facts(analysis: Analysis) -> dict[str, Any]:
         "source": analysis.source,
         "step": analysis.step,
         "policies": list(analysis.names),
+        "locked": [{"infoset": n, "key": tree.key(n)} for n in analysis.locked],
         "players": tree.num_players,
         "nodes": tree.num_nodes,
         "terminals": tree.num_terminals,

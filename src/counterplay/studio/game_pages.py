@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
+from starlette.responses import PlainTextResponse
 
 from counterplay.studio.answers import Refusal, parse_body
 from counterplay.studio.catalogue import catalogue as listed
+from counterplay.studio.desks import TIMING
 from counterplay.studio.host import Studio, integer, with_game
 from counterplay.studio.rooms import Room, act
+
+QUESTIONS = (
+    "view",
+    "grid",
+    "leaks",
+    "drawing",
+    "overview",
+    "find",
+    "infoset",
+    "export",
+    "game_file",
+)
 
 
 async def catalogue(studio: Studio, request: Request) -> Any:
@@ -41,6 +57,13 @@ async def check(studio: Studio, request: Request) -> Any:
     return await studio.desks.ask("", {"do": "check", "config": config}, patience=None, limit=30)
 
 
+async def duration(studio: Studio, request: Request) -> Any:
+    """How long a run of this config will take."""
+    config = with_game(studio, parse_body(await request.body()).get("config"))
+    question = {"do": "duration", "config": config}
+    return await studio.desks.ask(TIMING, question, limit=60, alone=True)
+
+
 async def estimate(studio: Studio, request: Request) -> Any:
     spec = studio.games.spec(str(parse_body(await request.body()).get("game", "")))
     found = await studio.desks.ask("", {"do": "estimate", "spec": spec}, patience=None, limit=30)
@@ -48,8 +71,11 @@ async def estimate(studio: Studio, request: Request) -> Any:
 
 
 async def matrix(studio: Studio, request: Request) -> Any:
+    """Equilibria, or with a learner how it moves."""
     body = parse_body(await request.body())
-    question = {"do": "matrix"} | {k: body[k] for k in ("utility", "names") if k in body}
+    given = ("utility", "names", "learner")
+    question: dict[str, Any] = {name: body[name] for name in given if name in body}
+    question["do"] = "learn" if "learner" in body else "matrix"
     if "utility" not in body:
         question["game"] = studio.games.spec(str(body.get("game", "")))
     return await studio.desks.ask("", question, patience=None, limit=20)
@@ -66,14 +92,17 @@ async def explore(studio: Studio, request: Request) -> Any:
         "node": integer(asked.get("node"), 0),
         "start": integer(asked.get("start"), 0),
     }
-    if question["do"] in ("play", "check", "estimate", "examine", "matrix"):
+    if asked.get("lock"):
+        question["policy"] |= {"lock": asked["lock"][:4000]}
+    if question["do"] not in QUESTIONS:
         raise Refusal(404, "nothing", "there is nothing under this address")
     if asked.get("vs"):
         question["versus"] = await asyncio.to_thread(studio.source, asked["vs"])
     for name in ("text", "infoset", "player", "form"):
         if name in asked:
             question[name] = asked[name][:2000]
-    return await studio.desks.ask(game, question)
+    found = await studio.desks.ask(game, question)
+    return PlainTextResponse(found) if question["do"] in ("export", "game_file") else found
 
 
 async def close_desk(studio: Studio, request: Request) -> Any:
@@ -120,3 +149,40 @@ async def _seen(studio: Studio, room: Room, hint: bool = False) -> Any:
     policy = await asyncio.to_thread(studio.source, room.policy)
     found = await studio.desks.ask(room.game, room.call(policy, hint))
     return room.shown(found) | {"game": studio.games.name(room.game)}
+
+
+async def population(studio: Studio, request: Request) -> Any:
+    """Payoffs and mixtures of the pools that a run has."""
+    question = {"do": "population", "folder": str(studio.run(request).folder)}
+    return await studio.desks.ask("", question, patience=None, limit=20)
+
+
+async def spot(studio: Studio, request: Request) -> Any:
+    """A hold'em spot: what solving it takes, or what its solution does after a record."""
+    body = parse_body(await request.body())
+    given, target = body.get("spot"), body.get("target", 0.5)
+    if not isinstance(given, dict) or not isinstance(target, (int, float)):
+        raise Refusal(422, "spot", "spot must be a JSON object, and target a number")
+    if body.get("estimate"):
+        size = {"do": "spot_size", "spot": given}
+        try:
+            return await studio.desks.ask("", size, patience=None, limit=30)
+        except Refusal as refusal:  # as with configs: what is being typed may be wrong
+            if refusal.status != 422:
+                raise
+            return {"problem": refusal.body["error"]["message"]}
+    question: dict[str, Any] = {"do": "spot", "spot": given, "target": target}
+    question |= {name: str(body.get(name, ""))[:500] for name in ("record", "cell")}
+    return await studio.desks.ask(spot_desk(given), question)
+
+
+async def close_spot(studio: Studio, request: Request) -> Any:
+    """End the computation of a spot."""
+    given = parse_body(await request.body()).get("spot")
+    return {"closed": studio.desks.close(spot_desk(given))}
+
+
+def spot_desk(spot: Any) -> str:
+    """The name of the desk that holds a spot."""
+    text = json.dumps(spot, sort_keys=True)
+    return f"spot:{hashlib.sha256(text.encode()).hexdigest()[:16]}"

@@ -26,6 +26,13 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 BODY, UPLOAD = 1 << 20, 5 << 20  # bytes; uploaded games may be larger than other bodies
 UPLOADS = "/api/games/upload"
 PATIENCE = 5.0  # seconds that a body may take to arrive
+HARMLESS = (
+    "/api/play",
+    "/api/check",
+    "/api/estimate",
+    "/api/matrix",
+    "/api/spot",
+)  # change nothing
 LONGEST = 8_000  # characters of a path with its query
 
 POLICY = (
@@ -100,8 +107,8 @@ class Guard:
         if not private and scope["method"] not in ("GET", "HEAD"):
             raise Refusal(405, "method", "there is no such method here")
         changes = scope["method"] not in ("GET", "HEAD")
-        harmless = scope["path"].startswith(("/api/play", "/api/check", "/api/estimate"))
-        if changes and self.read_only and not harmless and scope["path"] != "/api/matrix":
+        harmless = scope["path"].startswith(HARMLESS)
+        if changes and self.read_only and not harmless:
             raise Refusal(403, "read_only", "this studio was started with --read-only")
         return headers
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
 
-from counterplay.errors import CounterplayError
 from counterplay.experiment.folder import CHECKPOINT
 from counterplay.studio.answers import Refusal
 from counterplay.studio.desks import Desks
@@ -35,16 +33,24 @@ class Studio:
             Rooms(),
         )
         self.answered: dict[str, Any] = {}  # what was answered to requests with a key
+        self.looking = asyncio.Lock()
 
     async def keep_watch(self) -> None:
         """Look at the runs again and again, and tell the pages what is new."""
         while not self.hub.closed:
-            with contextlib.suppress(CounterplayError, OSError):
+            try:
                 await self.look()
+            except Exception as error:  # such as a full disk: a watch that ended would be worse
+                self.watch.problem = f"cannot look after the runs: {error}"
             self.desks.close_idle()
             await asyncio.sleep(POLL)
 
     async def look(self, force: bool = False) -> None:
+        """Look once; one at a time, so that events come in the order of what they tell."""
+        async with self.looking:
+            await self._look(force)
+
+    async def _look(self, force: bool) -> None:
         changed, gone = await asyncio.to_thread(self.watch.poll, force)
         for run in changed:
             self.hub.send("run", run=self.summary(run))

@@ -144,7 +144,7 @@ class Launcher:
                 with contextlib.suppress(OSError):
                     os.replace(log, Path(match[1]) / LOG)
                 config.unlink(missing_ok=True)
-            elif is_alive(_read(note)):  # perhaps started by a studio that is gone
+            elif self._lives(ticket) or is_alive(_read(note)):  # by a studio that is gone, perhaps
                 continue
             else:
                 (self.state / "failed").mkdir(parents=True, exist_ok=True)
@@ -152,6 +152,11 @@ class Launcher:
             note.unlink(missing_ok=True)
             changed = True
         return changed
+
+    def _lives(self, name: str) -> bool:
+        """Whether a process that this studio started, for a ticket or a run, still runs."""
+        process = self.started.get(name)
+        return process is not None and process.poll() is None
 
     def _is_starting(self, ticket: str) -> bool:
         return (self.state / "starting" / f"{ticket}.json").exists()
@@ -176,8 +181,7 @@ class Launcher:
     def resume(self, run: Seen, steps: int | None = None) -> None:
         """Go on with a run, in a process of its own."""
         with self.lock:
-            before = self.started.get(run.id)
-            if status(run.folder).state == "running" or (before and before.poll() is None):
+            if status(run.folder).state == "running" or self._lives(run.id):
                 raise Refusal(409, "running", f"{run.id} is running already")
             more = [] if steps is None else ["--steps", str(steps)]
             self.started[run.id] = self._spawn(["resume", str(run.folder), *more], run.folder / LOG)
@@ -192,9 +196,10 @@ class Launcher:
             place.mkdir(parents=True)
             self._write(place / "from.json", json.dumps({"id": run.id}))
             os.rename(run.folder, place / "run")
-        except OSError as error:
+        except (OSError, Refusal) as error:
             shutil.rmtree(place, ignore_errors=True)
-            raise Refusal(500, "trash", f"cannot move {run.id}: {error.strerror}") from error
+            problem = error.strerror if isinstance(error, OSError) else str(error)
+            raise Refusal(507, "trash", f"cannot move {run.id}: {problem}") from error
         return ticket
 
     def restore(self, ticket: str, taken: dict[str, Seen]) -> str:

@@ -33,6 +33,9 @@ def make_app(studio: Studio) -> Starlette:
                 return answer(refusal.body, refusal.status)
             except CounterplayError as error:
                 return answer({"error": {"code": "library", "message": str(error)}}, 409)
+            except OSError as error:  # such as a disk that is full
+                problem = f"{error.strerror or error}{f': {error.filename}' * bool(error.filename)}"
+                return answer({"error": {"code": "disk", "message": problem}}, 507)
             return found if isinstance(found, Response) else answer(found)
 
         return Route(path, endpoint, methods=list(methods or ("GET",)))
@@ -46,6 +49,7 @@ def make_app(studio: Studio) -> Starlette:
         asks(f"{one}/metrics", runs.metrics),
         asks(f"{one}/metrics.csv", runs.metrics_csv),
         asks(f"{one}/log", runs.log),
+        asks(f"{one}/population", games.population),
         asks(f"{one}/stop", runs.stop, "POST"),
         asks(f"{one}/kill", runs.kill, "POST"),
         asks(f"{one}/resume", runs.resume, "POST"),
@@ -59,7 +63,10 @@ def make_app(studio: Studio) -> Starlette:
         asks("/api/games/upload", games.upload, "POST"),
         asks("/api/check", games.check, "POST"),
         asks("/api/estimate", games.estimate, "POST"),
+        asks("/api/estimate/run", games.duration, "POST"),
         asks("/api/matrix", games.matrix, "POST"),
+        asks("/api/spot", games.spot, "POST"),
+        asks("/api/spot/end", games.close_spot, "POST"),
         asks("/api/explore/{what}", games.explore),
         asks("/api/desk", games.close_desk, "DELETE"),
         asks("/api/play", games.sit_down, "POST"),

@@ -28,6 +28,7 @@ async def hello(studio: Studio, request: Request) -> Any:
         "read_only": studio.read_only,
         "slots": studio.launcher.slots,
         "listeners": len(studio.hub.listeners),
+        "computing": sum(len(desk.calls) for desk in studio.desks.desks.values()),
     }
 
 
@@ -52,7 +53,7 @@ async def one_run(studio: Studio, request: Request) -> Any:
     env = await asyncio.to_thread(text_of, run.folder / ENV, 1 << 18)
     siblings = [
         other.id
-        for other in studio.watch.runs.values()
+        for other in list(studio.watch.runs.values())
         if other.id != run.id and game_spec(other.config) == game_spec(run.config)
     ]
     return {
@@ -62,6 +63,7 @@ async def one_run(studio: Studio, request: Request) -> Any:
         "folder": str(run.folder),
         "siblings": siblings[:200],
         "process": run.status.process,
+        "population": (run.folder / "population.npz").exists(),
     }
 
 

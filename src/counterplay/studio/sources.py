@@ -3,6 +3,9 @@
 uniform                      every action equally often
 solve:cfr_plus@1000          so many iterations, made here
 run:NAME/TIME@average        of a run, at its latest checkpoint
+
+With a lock, such as `17:0,1;20:0.5,0.5`, these infosets play as it says and all others are solved
+anew around them.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from counterplay.abstraction.abstract import fix_policy
 from counterplay.errors import ConfigError
 from counterplay.evaluate import (
     InfosetValues,
@@ -36,6 +40,7 @@ from counterplay.tree.measuring import NodeValues, node_values
 
 KEPT = 4  # analyses in memory
 MOST_ITERATIONS = 1_000_000
+AROUND_LOCKS = 1_000  # iterations of CFR+
 
 Tell = Callable[[str, float, float], None]  # what is being done, how much of it, of how much
 
@@ -49,6 +54,7 @@ class Analysis:
     source: str
     step: int | None = None  # of the checkpoint it is from
     names: tuple[str, ...] = ()  # of all policies there
+    locked: tuple[int, ...] = ()  # infosets that play as somebody said
 
     @cached_property
     def nodes(self) -> NodeValues:
@@ -83,9 +89,11 @@ class Sources:
 
     def get(self, source: dict[str, Any]) -> Analysis:
         """The analysis of a source: its text and, of a run, folder and time of the checkpoint."""
-        key = (source.get("text", "uniform"), source.get("stamp"))
+        key = (source.get("text", "uniform"), source.get("stamp"), source.get("lock", ""))
         found = self.kept.get(key)
-        if found is None:
+        if found is None and key[2]:
+            found = self.kept[key] = self._locked(self.get(source | {"lock": ""}), str(key[2]))
+        elif found is None:
             found = self.kept[key] = self._make(source)
         self.kept.move_to_end(key)
         while len(self.kept) > KEPT:
@@ -114,6 +122,22 @@ class Sources:
             return self._of_run(Path(source["folder"]), text)
         raise ConfigError(f"there is no policy {text!r}")
 
+    def _locked(self, base: Analysis, text: str) -> Analysis:
+        """Everybody's best around what is locked."""
+        rows = parse_lock(self.tree, text)
+        probabilities = base.policy.probabilities.copy()
+        for number, row in rows.items():
+            probabilities[self.tree.offset[number] : self.tree.offset[number + 1]] = row
+        fixed = fix_policy(self.tree, Policy(self.tree, probabilities), list(rows))
+        around: Any = fixed.using(load_algorithm("cfr_plus"))
+        result = solve(
+            self.tree,
+            around,
+            iterations=AROUND_LOCKS,
+            tick=lambda done: self.tell("solving around the locks", done, AROUND_LOCKS),
+        )
+        return Analysis(self.tree, result.policy, base.source, locked=tuple(rows))
+
     def _solved(self, text: str) -> Policy:
         name, _, number = text.rpartition("@")
         if not number.isdigit() or not 1 <= int(number) <= MOST_ITERATIONS:
@@ -137,3 +161,23 @@ class Sources:
         found = policies[name]
         policy = found.on(self.tree) if isinstance(found, SampledPolicy) else found
         return Analysis(self.tree, policy, text, run.step, tuple(policies))
+
+
+def parse_lock(tree: Tree, text: str) -> dict[int, list[float]]:
+    """The locked infosets with the probabilities of their actions."""
+    found: dict[int, list[float]] = {}
+    for part in text.split(";"):
+        number, _, row = part.partition(":")
+        try:
+            infoset, values = int(number), [float(value) for value in row.split(",")]
+        except ValueError:
+            raise ConfigError(f"cannot read the lock {part!r}; write 17:0.5,0.5") from None
+        if not 0 <= infoset < tree.num_infosets:
+            raise ConfigError(f"there is no infoset {infoset} to lock")
+        actions = len(tree.action_names(infoset))
+        total = sum(values)
+        if len(values) != actions or not min(values) >= 0.0 or not 0.0 < total < float("inf"):
+            key = tree.key(infoset)
+            raise ConfigError(f"the lock of {key!r} needs {actions} numbers that are not negative")
+        found[infoset] = [value / total for value in values]
+    return found

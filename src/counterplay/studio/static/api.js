@@ -46,12 +46,13 @@ export async function send(method, path, { body, signal, key } = {}) {
 }
 
 export async function ask(method, path, options) {
+  const used = token;
   const answer = await send(method, path, options);
   let found = {};
   try { found = await answer.json(); } catch (error) {
     if (error.name === "AbortError") throw error;  // an answer that is no JSON says nothing
   }
-  if (answer.status === 401) listeners.forEach(listen => listen());
+  if (answer.status === 401 && used === token) listeners.forEach(listen => listen());
   if (answer.status !== 200) throw new ApiError(answer.status, found.error || {});
   return found;
 }
@@ -75,9 +76,13 @@ export async function wait(method, path, { progress, signal, ...options } = {}) 
 }
 
 export async function download(path, name) {
-  const answer = await send("GET", path);
-  if (answer.status !== 200) throw new ApiError(answer.status, {});
-  save(await answer.blob(), name);
+  for (;;) {
+    const answer = await send("GET", path);
+    if (answer.status === 200) return save(await answer.blob(), name);
+    const { error } = await answer.json().catch(() => ({}));
+    if (answer.status !== 202) throw new ApiError(answer.status, error || {});
+    await new Promise(done => setTimeout(done, 300));
+  }
 }
 
 export function save(blob, name) {

@@ -12,12 +12,14 @@ import { Games, Game } from "./games.js";
 import { Explore } from "./explore.js";
 import { Play } from "./play.js";
 import { Matrix } from "./matrix.js";
+import { Spots } from "./spots.js";
 
-const PAGES = [["/", "Runs"], ["/compare", "Compare"], ["/games", "Games"], ["/matrix", "Matrix"]];
+const PAGES = [["/", "Runs"], ["/compare", "Compare"], ["/games", "Games"], ["/matrix", "Matrix"],
+  ["/spots", "Spots"]];
 
 const KEYS = [
   ["?", "these keys"], ["/", "search on this page"], ["t", "dark, light, or as the system"],
-  ["g r", "runs"], ["g c", "compare"], ["g g", "games"], ["g m", "matrix"], ["Esc", "close, leave a field"],
+  ["g r", "runs"], ["g c", "compare"], ["g g", "games"], ["g m", "matrix"], ["g s", "hold'em spots"], ["Esc", "close, leave a field"],
   ["j k", "next, previous run"], ["x", "select a run"], ["c", "compare the selected runs"],
   ["s", "stop the selected runs"], ["Enter", "open the run"],
   ["← →", "explore: parent, likeliest child"], ["↑ ↓", "explore: siblings"],
@@ -36,6 +38,7 @@ const routes = [
   [/^\/explore$/, () => html`<${Explore} />`],
   [/^\/play$/, () => html`<${Play} />`],
   [/^\/matrix$/, () => html`<${Matrix} />`],
+  [/^\/spots$/, () => html`<${Spots} />`],
 ];
 
 export function theme(next) {
@@ -54,20 +57,21 @@ function App() {
   const [locked, setLocked] = useState(false);
   const [help, setHelp] = useState(false);
   const [look, setLook] = useState(theme());
-  const [waiting, setWaiting] = useState(false);
+  const waiting = useRef(0);  // when g was pressed
   const [error, clear] = useErrorBoundary(problem => console.error(problem));
   const main = useRef(null);
   useEffect(() => onLocked(() => setLocked(true)), []);
   useEffect(() => { clear(); main.current?.focus({ preventScroll: true }); window.scrollTo(0, 0); }, [path]);
   const next = { "": "dark", dark: "light", light: "" };
   const turn = () => setLook(theme(next[look]));
-  const jump = to => () => { if (!waiting) return false; setWaiting(false); go(to); return true; };
+  const pressed = () => Date.now() - waiting.current < 1500;
+  const jump = to => () => { if (!pressed()) return false; waiting.current = 0; go(to); return true; };
   useKeys({
-    "?": () => setHelp(true), t: turn, Escape: () => { setHelp(false); setWaiting(false); },
+    "?": () => setHelp(true), t: turn, Escape: () => { setHelp(false); waiting.current = 0; },
     "/": () => document.querySelector("[data-search]")?.focus(),
-    g: () => { if (waiting) { setWaiting(false); go("/games"); } else { setWaiting(true); setTimeout(() => setWaiting(false), 1500); } },
-    ...(waiting ? { r: jump("/"), c: jump("/compare"), m: jump("/matrix") } : {}),
-  }, [look, waiting]);
+    g: () => { if (!jump("/games")()) waiting.current = Date.now(); },
+    r: jump("/"), c: jump("/compare"), m: jump("/matrix"), s: jump("/spots"),
+  });
   useEffect(() => {
     const leave = event => event.key === "Escape" && document.activeElement?.matches("input, textarea, select") && document.activeElement.blur();
     addEventListener("keydown", leave);
@@ -119,6 +123,7 @@ function Help({ close }) {
     <form method="dialog"><button class="primary">Close</button></form></dialog>`;
 }
 
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => dispatchEvent(new Event("themechange")));
 takeToken();
 const place = document.getElementById("app");
 place.textContent = "";

@@ -89,7 +89,7 @@ export function Chart({ series, xlabel, ylabel, logx = true, logy = true, zoom, 
   });
 
   if (!shown.length) return null;
-  return html`<figure class="chart">
+  return html`<figure class="chart" data-points=${Math.max(...shown.map(one => one.x.length))}>
     <div class="legend">${shown.map(one => html`<span key=${one.label}><i style=${{ background: one.hue }} class=${one.dash ? "dashed" : ""}></i>${one.label}</span>`)}</div>
     <div class="plot" ref=${place} role="img" aria-label=${label || `${ylabel} by ${xlabel}`}
       onDblClick=${() => zoom?.(null, null)}></div>

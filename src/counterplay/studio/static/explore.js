@@ -1,7 +1,7 @@
 // A game's tree with a policy on it: outline, infoset, and in the middle grid, leaks or a drawing.
 
-import { get, remove, download, query as queryOf } from "./api.js";
-import { html, Link, Command, Problem, Working, Tabs, Bar, setQuery, useAddress, useAnswer, useEffect, useKeys, useLive, useState,
+import { get, post, remove, wait, query as queryOf } from "./api.js";
+import { html, Link, Command, Problem, Save, Working, Tabs, Bar, setQuery, useAddress, useAnswer, useEffect, useKeys, useLive, useState,
   count, gameTitle, hue, percent, quote, short } from "./ui.js";
 import { Grid, MODES } from "./grid.js";
 import { Leaks } from "./leaks.js";
@@ -18,25 +18,23 @@ export function Explore() {
   const run = runs.get(policy.replace(/^run:/, "").split("@")[0]);
   const node = Number(query.get("node") || 0), start = Number(query.get("start") || 0);
   const versus = query.get("vs") || "", tab = query.get("tab") || "grid", mode = query.get("mode") || "policy";
-  const base = queryOf({ game, policy, vs: versus });
+  const lock = query.get("lock") || "";
+  const base = queryOf({ game, policy, vs: versus, lock });
   const ready = game || policy;
-  const path = ready ? `/api/explore/view?${base}&node=${node}&start=${start}${run ? `&at=${run.checkpoint}` : ""}` : "";
-  const { data, error, progress, loading, reload } = useAnswer(path);
   const infoset = query.get("infoset");
+  const path = ready && infoset === null ? `/api/explore/view?${base}&node=${node}&start=${start}${run ? `&at=${run.checkpoint}` : ""}` : "";
+  const { data, error, progress, loading, reload } = useAnswer(path);
+  const [looking, setLooking] = useState(null);
   const spec = game || run?.game || data?.facts.spec || "";
 
   useEffect(() => {  // a link to an infoset: go to its likeliest node
-    if (infoset === null || !ready) return;
-    let gone = false;
-    const look = async () => {
-      try {
-        const found = await get(`/api/explore/infoset?${base}&infoset=${infoset}`);
-        if (!gone) setQuery({ infoset: "", node: found.members[0].node }, { replace: true });
-      } catch (problem) { if (problem.status === 202 && !gone) setTimeout(look, 300); }
-    };
-    look();
-    return () => { gone = true; };
-  }, [infoset, ready]);
+    if (infoset === null || !ready) return undefined;
+    const control = new AbortController();
+    const unless = use => found => control.signal.aborted || use(found);
+    wait("GET", `/api/explore/infoset?${base}&infoset=${infoset}`, { signal: control.signal, progress: unless(setLooking) })
+      .then(unless(found => setQuery({ infoset: "", node: found.members[0].node }, { replace: true })), unless(() => setQuery({ infoset: "" }, { replace: true })));
+    return () => control.abort();
+  }, [infoset, ready, base.toString()]);
 
   const to = target => setQuery({ node: target || "", start: "" });
   const shown = data?.node === node ? data : null;  // keys wait for the node they are meant for
@@ -54,15 +52,15 @@ export function Explore() {
       return members.length ? to(members[(here + 1) % members.length].node) : false;
     },
     ...Object.fromEntries([1, 2, 3, 4, 5, 6, 7, 8, 9].map(n => [String(n), () => (children[n - 1] ? to(children[n - 1].node) : false)])),
-  }, [data, node, mode]);
+  });
 
   if (!ready) return html`<h1>Explore</h1><p>Choose a <${Link} to="/games">game</${Link}> or a <${Link} to="/">run</${Link}> to look into.</p>`;
   const cancel = () => { remove(`/api/desk?${base}`).catch(() => {}); history.back(); };
   const none = error?.message.includes("no checkpoint yet");
   return html`<div class="head explore-head"><h1>${gameTitle(spec)}</h1><span class="grow"></span><${Source} game=${spec} policy=${policy} versus=${versus} facts=${data?.facts} /></div>
     ${none ? html`<${NoCheckpoint} run=${run} reload=${reload} />` : html`<${Problem} error=${error} retry=${reload} />`}
-    ${!data && !error && html`<${Working} progress=${progress} cancel=${cancel} />`}
-    ${data && html`<${Facts} facts=${data.facts} run=${run} />
+    ${!data && !error && html`<${Working} progress=${progress || looking} cancel=${cancel} />`}
+    ${data && html`<${Facts} facts=${data.facts} run=${run} />${lock && html`<${Locked} facts=${data.facts} lock=${lock} />`}
       ${progress && loading && html`<${Working} progress=${progress} />`}
       <div class="explore"><${Outline} data=${data} to=${to} base=${base} />
         <section class="middle" aria-label="What is shown"><${Tabs} label="What is shown" value=${tab} options=${MIDDLE} choose=${key => setQuery({ tab: key === "grid" ? "" : key })} />
@@ -70,17 +68,17 @@ export function Explore() {
             : tab === "drawing" ? html`<${Drawing} base=${base} node=${node} to=${to} />`
             : tab === "overview" ? html`<${Overview} base=${base} to=${to} node=${node} />`
             : html`<${Grid} base=${base} node=${node} to=${to} mode=${mode} view=${data} versus=${versus} />`}</section>
-        <${Infoset} data=${data} to=${to} versus=${versus} base=${base} policy=${policy} game=${spec} /></div>`}
+        <${Infoset} data=${data} to=${to} versus=${versus} base=${base} policy=${policy} game=${spec} lock=${lock} /></div>`}
     <${Command}>${run ? `counterplay show runs/${policy.replace(/^run:/, "")}` : `counterplay inspect ${quote(spec)}`}</${Command}>`;
 }
 
 async function sibling(data, by, to, base) {
   if (!data?.path.length) return;
   const above = data.path.length > 1 ? data.path.at(-2).node : 0;
-  const found = await get(`/api/explore/view?${base}&node=${above}`);
-  const place = found.children.findIndex(child => child.node === data.node);
-  const next = found.children[place + by];
-  if (next) to(next.node);
+  const found = await get(`/api/explore/view?${base}&node=${above}`).catch(() => null);
+  const place = found ? found.children.findIndex(child => child.node === data.node) : -1;
+  const now = Number(new URLSearchParams(location.search).get("node") || 0);
+  if (place >= 0 && now === data.node && found.children[place + by]) to(found.children[place + by].node);
 }
 
 function Source({ game, policy, versus, facts }) {
@@ -111,7 +109,7 @@ function Facts({ facts, run }) {
 function NoCheckpoint({ run, reload }) {
   const [asked, ask] = useState(false);
   useEffect(() => { if (asked && run?.checkpoint) reload(); }, [run?.checkpoint]);
-  const request = async () => { const { post } = await import("./api.js"); try { await post(`/api/runs/${run.id}/checkpoint`); ask(true); } catch { reload(); } };
+  const request = async () => { try { await post(`/api/runs/${run.id}/checkpoint`); ask(true); } catch { reload(); } };
   return html`<div class="problem"><p>This run has not written a checkpoint yet, so there is no policy to look at.</p>
     ${run?.state === "running" && html`<button class="primary" disabled=${asked} onClick=${request}>${asked ? "Asked …" : "Ask it for one now"}</button>`}</div>`;
 }
@@ -137,7 +135,32 @@ function Outline({ data, to, base }) {
     <p class="muted small">${count(data.size)} nodes from here, reach ${short(data.reach)}${data.reach === 0 ? ": never reached, so what the policy says here is arbitrary" : ""}</p></nav>`;
 }
 
-function Infoset({ data, to, versus, base, policy, game }) {
+// "17:0,1;20:0.5,0.5" as a map, and back.
+const locksOf = text => new Map(text.split(";").filter(Boolean).map(part => part.split(":")));
+const written = locks => [...locks].map(([infoset, row]) => `${infoset}:${row}`).join(";");
+
+function Locked({ facts, lock }) {
+  const release = infoset => { const locks = locksOf(lock); locks.delete(String(infoset)); setQuery({ lock: written(locks) }); };
+  return html`<p class="notice" role="status">Locked, and all the rest solved anew around it: ${facts.locked.map(one => html`<button key=${one.infoset} class="quiet" onClick=${() => release(one.infoset)} title="release"><code>${one.key || "(nothing)"}</code> ✕</button>`)}
+    The exploitability counts what the locks give away too.</p>`;
+}
+
+// What the player must do here; everything else is solved anew around it.
+function Lock({ set, lock }) {
+  const now = locksOf(lock).get(String(set.number))?.split(",").map(Number) || set.actions.map(action => action.probability);
+  const [values, change] = useState(now.map(p => String(Number((100 * p).toFixed(2)))));
+  const numbers = values.map(Number), good = numbers.every(v => v >= 0) && numbers.some(v => v > 0);
+  const apply = event => {
+    event.preventDefault();
+    const total = numbers.reduce((a, b) => a + b);
+    setQuery({ lock: written(locksOf(lock).set(String(set.number), numbers.map(v => Number((v / total).toFixed(6))).join(","))) });
+  };
+  return html`<details class="lock"><summary>Lock what is played here</summary><form class="form" onSubmit=${apply}>${set.actions.map((action, n) => html`<label key=${n}><span>${action.name}, %</span>
+      <input inputmode="decimal" value=${values[n]} onInput=${event => change(values.map((old, k) => (k === n ? event.target.value : old)))} /></label>`)}
+    <button class="primary" disabled=${!good}>Lock and solve again</button></form></details>`;
+}
+
+function Infoset({ data, to, versus, base, policy, game, lock }) {
   const set = data.infoset;
   return html`<aside class="infoset" aria-label="What is known here">${data.board && html`<pre class="board">${data.board}</pre>`}
     ${!set ? html`<p class="muted">${data.player === -1 ? "Chance acts here; nobody decides." : "Nobody acts any more."}</p>
@@ -149,8 +172,10 @@ function Infoset({ data, to, versus, base, policy, game }) {
     <dl class="small-facts"><div><dt>Comes up</dt><dd>${short(set.probability)}</dd></div><div><dt>Worth</dt><dd>${short(set.value)}</dd></div><div><dt>Leaks</dt><dd title=${set.loss}>${short(set.loss)}</dd></div><div><dt>Histories</dt><dd>${count(set.size)}</dd></div></dl>
     ${set.cf_reach === 0 && html`<p class="notice">The others never let play come here: values are not defined.</p>`}
     ${set.size > 1 && html`<details><summary>What may have happened (${count(set.size)})</summary><ul class="members">${set.members.map(one => html`<li key=${one.node}><button class="quiet" aria-current=${one.node === data.node ? "true" : undefined} onClick=${() => to(one.node)}>node ${count(one.node)}</button> <small>reach ${short(one.reach)}</small></li>`)}</ul></details>`}`}
-    <p class="actions"><${Link} class="button" to=${`/play?${queryOf({ game, policy })}`}>Play against it</${Link}>
-      <button class="quiet" onClick=${() => download(`/api/explore/export?${base}&form=csv`, "policy.csv")}>CSV</button></p></aside>`;
+    ${set && html`<${Lock} key=${`${set.number} ${lock}`} set=${set} lock=${lock} />`}
+    <p class="actions">${!lock && html`<${Link} class="button" to=${`/play?${queryOf({ game, policy })}`}>Play against it</${Link}>`}
+      <${Save} path=${`/api/explore/export?${base}&form=csv`} name="policy.csv">CSV</${Save}>
+      <${Save} path=${`/api/explore/game_file?${base}`} name=${`${game.split("(")[0]}.efg`}>.efg</${Save}></p></aside>`;
 }
 
 function merged(patch) {

@@ -1,7 +1,7 @@
 // The catalogue: what can be solved and played, and one's own files.
 
 import { post } from "./api.js";
-import { html, Link, Command, Problem, go, setQuery, useAddress, useAnswer, useState, gameTitle, quote } from "./ui.js";
+import { html, Link, Command, Problem, Save, go, setQuery, useAddress, useAnswer, useState, gameTitle, quote } from "./ui.js";
 import { Estimate, specOf } from "./new.js";
 
 const FORM = /[a-z0-9_]+/;
@@ -66,6 +66,7 @@ export function Game({ spec }) {
             onInput=${event => setParams({ ...params, [field.name]: event.target.value === "" ? undefined : parse(event.target.value) })} /></label>`)}</form>` : html`<p class="muted">It has none.</p>`}
         ${data && html`<${Estimate} game=${game} />`}</section>
       ${entry && html`<section class="card"><h2>Rules</h2><${Doc} text=${entry.doc} /></section>`}</div>
+    <p class="actions"><${Save} path=${`/api/explore/game_file?game=${shown}`} name=${`${game.name.replace(/\W.*/, "") || "game"}.efg`}>Save as .efg</${Save}></p>
     <${Command}>${`counterplay inspect ${quote(file ? file.title : whole)}`}</${Command}>`;
 }
 

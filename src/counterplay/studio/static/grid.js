@@ -5,7 +5,7 @@ import { who } from "./explore.js";
 
 export const MODES = [["policy", "policy"], ["value", "value"], ["loss", "leak"], ["reach", "reach"], ["difference", "difference"]];
 
-const gradient = (names, actions, policy) => {
+export const gradient = (names, actions, policy) => {
   let at = 0;
   const stops = [];
   policy.forEach((p, n) => {

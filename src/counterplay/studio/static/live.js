@@ -20,15 +20,21 @@ function changed() {
   setTimeout(() => { pending = false; listeners.forEach(listen => listen()); }, 30);
 }
 
+// All runs anew. What was heard while the answer was on its way may be newer: it counts once more.
+let reloads = 0;
+let recent = [];
 export async function reload() {
+  const mine = ++reloads;
   try {
     const found = await get("/api/runs");
+    if (mine !== reloads) return;  // a later question is under way
     state.runs = new Map(found.runs.map(run => [run.id, run]));
     state.queue = found.queue;
     state.problem = found.problem;
     state.loaded = true;
     last = found.at;
     heard();
+    recent.filter(event => follows(event.id, found.at)).forEach(apply);
   } catch (error) {
     state.online = error.status !== 0;
     if (error.status !== 401) state.problem = state.loaded ? "" : error.message;
@@ -41,8 +47,20 @@ function heard() {
   state.online = true;
 }
 
+const follows = (id, other) => {
+  const [boot, number] = id.split("-"), [known, before] = other.split("-");
+  return boot === known && Number(number) > Number(before);
+};
+
 function handle(event) {
   heard();
+  if (event.id) recent = [...recent.slice(-500), event];
+  if (event.kind === "reset") reload();
+  apply(event);
+  changed();
+}
+
+function apply(event) {
   if (event.id) last = event.id;
   if (event.kind === "run") {
     const known = state.runs.get(event.run.id);
@@ -51,10 +69,7 @@ function handle(event) {
     state.runs.delete(event.run);
   } else if (event.kind === "queue") {
     state.queue = event.queue;
-  } else if (event.kind === "reset") {
-    reload();
   }
-  changed();
 }
 
 async function read(signal) {

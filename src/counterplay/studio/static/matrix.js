@@ -1,9 +1,11 @@
 // Games in normal form: a table to edit, dominance, and equilibria of every kind.
 
 import { post } from "./api.js";
+import { Learners } from "./learners.js";
 import { html, Command, Problem, setQuery, useAddress, useEffect, useRef, useState, quote, short, percent, gameTitle } from "./ui.js";
 
 const KNOWN = ["chicken", "prisoners_dilemma", "battle_of_the_sexes", "matching_pennies", "rock_paper_scissors", "shapleys_game", "king_ace_poker", "kuhn_poker"];
+const tidy = v => short(Math.abs(v) < 1e-12 ? 0 : v);  // what rounding leaves is nothing
 const LARGE = 14;  // rows or columns beyond which cells are not for editing
 
 export function Matrix() {
@@ -16,12 +18,14 @@ export function Matrix() {
     control.current?.abort();
     control.current = new AbortController();
     set(before => ({ ...before, busy: true, error: null }));
-    post("/api/matrix", body, { signal: control.current.signal }).then(data => set({ data }), error => error.name !== "AbortError" && set({ error }));
+    const { signal } = control.current;
+    post("/api/matrix", body, { signal }).then(data => signal.aborted || set({ data }), error => signal.aborted || set({ error }));
   };
+  let own = null;
+  try { own = text && JSON.parse(text); } catch { own = null; }
+  const body = own ? { utility: own.u, names: own.n } : { game };
   useEffect(() => {
-    let own = null;
-    try { own = text && JSON.parse(text); } catch { own = null; }
-    ask(own ? { utility: own.u, names: own.n } : { game });
+    ask(body);
     return () => control.current?.abort();
   }, [game, text]);
   const { data, error, busy } = state;
@@ -30,12 +34,12 @@ export function Matrix() {
       <label class="inline">game <select value=${KNOWN.includes(game) && !text ? game : ""} onChange=${event => event.target.value && setQuery({ game: event.target.value, m: "" })}>
         <option value="">${text ? "edited" : game}</option>${KNOWN.map(name => html`<option key=${name} value=${name}>${gameTitle(name)}</option>`)}</select></label>
       ${data && html`<button onClick=${() => edit([[[1, 0], [0, 1]], [[1, 0], [0, 1]]], [["up", "down"], ["left", "right"]])}>New</button>`}</div>
-    <${Problem} error=${error} retry=${() => ask(text ? { utility: JSON.parse(text).u, names: JSON.parse(text).n } : { game })} />
+    <${Problem} error=${error} retry=${() => ask(body)} />
     ${busy && html`<div class="working" role="status"><p>Solving …</p><progress aria-label="solving"></progress><button onClick=${() => { control.current?.abort(); set({}); }}>Cancel</button></div>`}
     ${data && html`<p class="sub">${data.players} players, ${data.actions.join(" × ")} actions, ${data.sum}-sum</p>
       ${data.players === 2 ? html`<${Table} data=${data} edit=${edit} />` : html`<p class="muted">A table needs two players; the equilibria are below.</p>`}
-      <${Findings} data=${data} />`}
-    <${Command}>${`counterplay matrix ${quote(game)}`}</${Command}>`;
+      <${Findings} data=${data} /><${Learners} body=${body} data=${data} />`}
+    <${Command}>${`counterplay matrix ${quote(game)}${query.get("learner") ? ` --learner ${query.get("learner")}` : ""}`}</${Command}>`;
 }
 
 function Table({ data, edit }) {
@@ -93,11 +97,11 @@ function Findings({ data }) {
   const joint = data[shown]?.[0];
   return html`<section class="card"><h2>Nash equilibria</h2><p class="muted small">${data.nash.method.replace(/_/g, " ")}: ${data.nash.note}</p>
       <div class="scroll"><table><thead><tr>${data.action_names.map((_, p) => html`<th scope="col" key=${p}>player ${p}</th>`)}<th scope="col" class="num">values</th></tr></thead>
-      <tbody>${data.nash.equilibria.slice(0, 40).map((one, n) => html`<tr key=${n}>${one.policies.map((weights, p) => html`<td key=${p}>${mixture(data.action_names[p], weights)}</td>`)}<td class="num">${one.values.map(v => short(v)).join(", ")}</td></tr>`)}</tbody></table></div></section>
+      <tbody>${data.nash.equilibria.slice(0, 40).map((one, n) => html`<tr key=${n}>${one.policies.map((weights, p) => html`<td key=${p}>${mixture(data.action_names[p], weights)}</td>`)}<td class="num">${one.values.map(tidy).join(", ")}</td></tr>`)}</tbody></table></div></section>
     ${data.elimination?.length > 0 && html`<section class="card"><h2>Dominated</h2><ol>${data.elimination.map((one, n) => html`<li key=${n}>player ${one.player}: <b>${one.action}</b> by ${Object.entries(one.by).map(([name, p]) => (p > 0.9995 ? name : `${name} ${percent(p)}`)).join(" and ")}</li>`)}</ol></section>`}
     ${joint && html`<section class="card"><div class="head"><h2>Correlated equilibria</h2><span class="grow"></span>
       <div class="tabs" role="group" aria-label="Kind">${[["correlated", "correlated"], ["coarse_correlated", "coarse"]].map(([key, name]) => html`<button key=${key} class=${key === shown ? "on" : ""} aria-pressed=${key === shown} onClick=${() => show(key)}>${name}</button>`)}</div></div>
-      <div class="scroll"><table><thead><tr><th scope="col">best for</th><th scope="col">values</th></tr></thead><tbody>${data[shown].map(one => html`<tr key=${one.objective}><td>${one.objective}</td><td>${one.values.map(v => short(v)).join(", ")}</td></tr>`)}</tbody></table></div>
+      <div class="scroll"><table><thead><tr><th scope="col">best for</th><th scope="col">values</th></tr></thead><tbody>${data[shown].map(one => html`<tr key=${one.objective}><td>${one.objective}</td><td>${one.values.map(tidy).join(", ")}</td></tr>`)}</tbody></table></div>
       ${data.players === 2 && data.action_names[0].length <= LARGE && data.action_names[1].length <= LARGE && html`<h3>Where the one of most welfare plays</h3><div class="scroll"><table class="heat"><tbody>${joint.joint.map((row, i) => html`<tr key=${i}><th scope="row">${data.action_names[0][i]}</th>${row.map((p, j) => html`<td key=${j} style=${{ "--part": p }} title="${data.action_names[0][i]}, ${data.action_names[1][j]}">${p > 0 ? percent(p) : ""}</td>`)}</tr>`)}</tbody></table></div>`}</section>`}
     ${data.skipped?.length > 0 && html`<p class="notice">${data.skipped.join("; ")}</p>`}`;
 }

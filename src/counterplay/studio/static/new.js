@@ -1,8 +1,8 @@
 // A new run: a form and its config side by side, checked as one types.
 
-import { get, post } from "./api.js";
+import { get, post, wait } from "./api.js";
 import { html, Link, Command, Problem, go, useAddress, useAnswer, useEffect, useLive, useMemo, useRef, useState,
-  bytes, count, runLink, short } from "./ui.js";
+  bytes, count, duration, runLink, short } from "./ui.js";
 import { useStart } from "./runs.js";
 
 export const BLANK = { name: "leduc", algorithm: "cfr_plus", game: { name: "leduc_poker", params: {} }, spec: { max_steps: 10000 } };
@@ -19,7 +19,7 @@ export function seedsOf(text) {
 }
 
 // Ask in a while, unless cancelled first; an answer that comes after the cancelling is of no interest any more.
-function soon(delay, ask, then, otherwise) {
+export function soon(delay, ask, then, otherwise) {
   let cancelled = false;
   const unless = use => answer => cancelled || use(answer);
   const timer = setTimeout(() => ask().then(unless(then), unless(otherwise)), delay);
@@ -33,26 +33,27 @@ export function NewRun() {
   const { query } = useAddress();
   const { data: catalogue, error, progress } = useAnswer("/api/catalogue");
   const { runs } = useLive();
-  const [text, setText] = useState("");
+  const [text, setText] = useState(null);  // until it is known what to begin with
+  const [missing, setMissing] = useState(null);
   const [seeds, setSeeds] = useState("0");
   const [verdict, setVerdict] = useState({});
   const [begin, { busy, error: refused }] = useStart();
   const before = useRef(null);
-  const [waiting, wait] = useState(false);
+  const [waiting, setWaiting] = useState(false);
   const from = query.get("from");
 
   useEffect(() => {
     const game = query.get("game");
-    if (from) get(`/api/runs/${from}`).then(({ config, run }) => {
+    if (from) return soon(0, () => get(`/api/runs/${from}`), ({ config, run }) => {
       setSeeds(String(config.spec?.seed ?? 0));
       setText(JSON.stringify({ ...config, game: { ...config.game, name: run.game.split("(")[0] } }, null, 2));
-    }, setVerdict);
-    else setText(JSON.stringify(game ? { ...BLANK, name: game.split(/[(:]/)[0].replace(/\W/g, "_") || "run", game } : BLANK, null, 2));
+    }, problem => { setText(JSON.stringify(BLANK, null, 2)); setMissing(problem); });
+    setText(JSON.stringify(game ? { ...BLANK, name: game.split(/[(:]/)[0].replace(/\W/g, "_") || "run", game } : BLANK, null, 2));
   }, [from]);
 
   const config = useMemo(() => { try { return JSON.parse(text); } catch { return null; } }, [text]);
   useEffect(() => {
-    if (!text) return undefined;
+    if (text === null) return undefined;
     if (!config) { setVerdict({ problem: "this is not JSON yet" }); return undefined; }
     return soon(350, () => post("/api/check", { config }), setVerdict, problem => setVerdict({ problem: problem.message, field: problem.field }));
   }, [text]);
@@ -64,7 +65,7 @@ export function NewRun() {
   const rules = catalogue?.games.find(one => one.name === game.name?.split?.("(")[0]);
   const start = async () => {
     before.current = new Set(runs.keys());
-    if (await begin(config, list)) wait(true);
+    if (await begin(config, list)) setWaiting(true);
   };
   useEffect(() => {
     if (!waiting) return;
@@ -73,7 +74,7 @@ export function NewRun() {
   }, [waiting, runs.size]);
 
   if (error) return html`<h1>New run</h1><${Problem} error=${error} />`;
-  if (!catalogue) return html`<h1>New run</h1><p class="muted" role="status">Looking up games and algorithms … ${progress && ""}</p>`;
+  if (!catalogue || text === null) return html`<h1>New run</h1><p class="muted" role="status">Looking up games and algorithms … ${progress && ""}</p>`;
   const field = (path, spec, value, set) => {
     const wrong = verdict.problem && verdict.field === path;
     return html`<label key=${path} class=${wrong ? "wrong" : ""}><span>${spec.name.replace(/_/g, " ")}${spec.required ? "" : html` <small>${JSON.stringify(spec.default)}</small>`}</span>
@@ -82,7 +83,7 @@ export function NewRun() {
       ${wrong && html`<em>${verdict.problem}</em>`}</label>`;
   };
   const inSpec = name => value => change({ spec: { ...config.spec, [name]: value } });
-  return html`<div class="head"><h1>New run</h1></div>
+  return html`<div class="head"><h1>New run</h1></div><${Problem} error=${missing} />
     <div class="two wide-left"><form class="card form" onSubmit=${event => { event.preventDefault(); start(); }}>
       ${!config ? html`<p>The config on the right is not JSON; mend it, or <button type="button" onClick=${() => setText(JSON.stringify(BLANK, null, 2))}>start afresh</button></p>` : html`
       <fieldset><legend>Game</legend>
@@ -102,6 +103,7 @@ export function NewRun() {
         <label class=${verdict.field === "name" ? "wrong" : ""}><span>name</span><input value=${config.name || ""} onInput=${event => change({ name: event.target.value })} />${verdict.field === "name" && html`<em>${verdict.problem}</em>`}</label>
         ${catalogue.run.filter(one => one.name !== "seed").map(one => field(`spec.${one.name}`, one, config.spec?.[one.name], inSpec(one.name)))}
         <label class=${list ? "" : "wrong"}><span>seeds <small>0-4 is five runs</small></span><input value=${seeds} onInput=${event => setSeeds(event.target.value)} />${!list && html`<em>write numbers, such as 0 or 0-4, 7</em>`}</label></fieldset>`}
+      ${config && verdict.config && !verdict.problem && html`<${Time} config=${config} runs=${list?.length || 1} />`}
       ${verdict.problem && html`<p class="problem" role="status">${verdict.problem}</p>`}
       <${Problem} error=${refused} />
       <button class="primary large" disabled=${busy || waiting || !config || !list?.length || !!verdict.problem}>${waiting ? "Starting …" : list?.length > 1 ? `Start ${list.length} runs` : "Start"}</button>
@@ -109,6 +111,22 @@ export function NewRun() {
     <section class="card"><h2>Config</h2><p class="muted small">The same as the form; what is left out has its default.</p>
       <label><span class="hidden">Config as JSON</span><textarea class="code" rows="26" spellcheck="false" value=${text} onInput=${event => setText(event.target.value)}></textarea></label></section></div>
     <${Command}>${`counterplay run config.json${list?.length === 1 && list[0] ? ` --seed ${list[0]}` : ""}`}</${Command}>`;
+}
+
+// How long it will take: the studio tries a few steps out.
+function Time({ config, runs }) {
+  const [state, set] = useState({});
+  const text = JSON.stringify({ ...config, name: "", spec: { ...config.spec, seed: 0 } });
+  useEffect(() => {
+    const control = new AbortController();
+    set({});
+    const cancel = soon(900, () => wait("POST", "/api/estimate/run", { body: { config: { ...config, name: "trial" } }, signal: control.signal }), data => set({ data }), error => set({ error }));
+    return () => { cancel(); control.abort(); };
+  }, [text]);
+  const { data, error } = state;
+  if (error) return html`<p class="muted small">How long it takes cannot be said: ${error.message}.</p>`;
+  if (!data) return html`<p class="muted small" role="status">How long will it take? Trying a few steps …</p>`;
+  return html`<p class="muted small">About <b>${duration(Math.max(data.seconds, 0.1))}</b>${runs > 1 ? " for each run" : ""} on this machine${data.rate ? `: ${short(data.rate)} steps a second, ${duration(data.judging)} for each evaluation` : ""}.</p>`;
 }
 
 export function specOf(game) {

@@ -54,12 +54,14 @@ function Setup() {
     <${Command}>${`counterplay play ${quote(game)}${seat ? ` --player ${seat}` : ""}`}</${Command}></section>`;
 }
 
+const placeOf = state => `${state.number} ${state.move}`;
+
 function Episode({ play }) {
   const { query } = useAddress();
   const [state, set] = useState(null);
   const [error, setError] = useState(null);
   const [progress, setProgress] = useState(null);
-  const [hint, setHint] = useState(null);
+  const [given, setHint] = useState(null);
   const [busy, setBusy] = useState(false);
   const settle = promise => {
     setBusy(true);
@@ -75,11 +77,18 @@ function Episode({ play }) {
   const look = () => settle(wait("GET", `/api/play/${play}`, { progress: setProgress }));
   useEffect(() => { look(); }, [play]);
   const act = n => { if (!state || state.over || busy || n >= state.actions.length) return false; setHint(null); return settle(post(`/api/play/${play}/act`, { action: n, move: state.move, number: state.number })); };
-  const next = () => { if (!state?.over) return false; setHint(null); return settle(post(`/api/play/${play}/next`, { number: state.number })); };
-  const help = async () => { if (state?.over) return; try { setHint((await get(`/api/play/${play}?hint=1`)).hint); } catch (problem) { setError(problem); } };
+  const next = () => { if (!state?.over || busy) return false; setHint(null); return settle(post(`/api/play/${play}/next`, { number: state.number })); };
+  const help = async () => {
+    if (state?.over) return;
+    try {
+      const found = await get(`/api/play/${play}?hint=1`);
+      setHint({ ...found, at: placeOf(found) });  // of no use once the episode has gone on
+    } catch (problem) { if (problem.status !== 202) setError(problem); }
+  };
   useKeys({
     ...Object.fromEntries([1, 2, 3, 4, 5, 6, 7, 8, 9].map(n => [String(n), () => act(n - 1)])), h: help, n: next, Enter: event => (event.target === document.body || event.target.id === "main" ? next() : false),
-  }, [state, busy]);
+  });
+  const hint = state && given?.at === placeOf(state) ? given.hint : null;
   const leave = () => setQuery({ play: "" });
   if (error) return html`<h1>Play</h1><${Problem} error=${error} retry=${error.status === 404 ? leave : look} />`;
   if (!state) return html`<h1>Play</h1><${Working} progress=${progress} cancel=${() => { remove(`/api/desk?${queryOf({ game: query.get("game"), policy: query.get("policy") })}`).catch(() => {}); leave(); }} />`;

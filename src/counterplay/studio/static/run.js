@@ -1,48 +1,57 @@
 // One run: its curve as it grows, how it is doing, what it was told, and where to go from here.
 
-import { get, download } from "./api.js";
-import { html, Link, State, Command, Problem, Tabs, Bar, setQuery, useAddress, useAction, useEffect, useLive, useRef,
+import { get } from "./api.js";
+import { html, Link, State, Command, Problem, Save, Tabs, Bar, setQuery, useAddress, useAction, useEffect, useLive, useRef,
   useState, ago, count, duration, gameTitle, hue, runLink, short, timeLeft, useAnswer, quote, percent } from "./ui.js";
 import { Chart } from "./chart.js";
+import { Population } from "./population.js";
 
 const TOO_MANY = 8000;  // points on the page before they are thinned again
 
 // The records of a run, followed as they come: nothing twice, nothing left out.
 function useRecords(id, version, { x, logx, from, to }) {
   const [state, set] = useState({});
-  const known = useRef({});
+  const follow = useRef(null);
   useEffect(() => {
-    let gone = false;
-    const follow = async () => {
-      const view = [id, x, logx, from, to].join();
-      const have = known.current.view === view && !from && !to ? known.current : {};
-      const rest = have.rows && have.columns[0].length < TOO_MANY ? `&after=${have.rows}&epoch=${have.epoch}` : "";
+    let gone = false, asking = false, again = false;
+    let have = {};
+    const ask = async () => {
+      const rest = have.rows && !from && have.columns[0].length < TOO_MANY ? `&after=${have.rows}&epoch=${have.epoch}` : "";
       const range = from ? `&from=${from}&to=${to}` : "";
-      try {
-        const found = await get(`/api/runs/${id}/metrics?x=${x}&scale=${logx ? "log" : "linear"}&points=2000${range}${rest}`);
-        if (gone) return;
-        const more = rest && found.after === have.rows && found.epoch === have.epoch;
-        const columns = more ? have.columns.map((values, i) => (found.data[i]?.length ? values.concat(found.data[i]) : values)) : found.data;
-        known.current = { view, rows: found.rows, epoch: found.epoch, columns, names: found.columns, best: found.best };
-        set({ ...known.current });
-      } catch (error) {
-        if (!gone) set(before => ({ ...before, error }));
-      }
+      const found = await get(`/api/runs/${id}/metrics?x=${x}&scale=${logx ? "log" : "linear"}&points=2000${range}${rest}`);
+      const more = rest && found.after === have.rows && found.epoch === have.epoch;
+      const columns = more ? have.columns.map((values, i) => (found.data[i]?.length ? values.concat(found.data[i]) : values)) : found.data;
+      have = { rows: found.rows, epoch: found.epoch, columns, names: found.columns, best: found.best };
     };
-    follow();
+    follow.current = async () => {  // one question at a time: what is new meanwhile is in the next
+      again = true;
+      if (asking) return;
+      asking = true;
+      while (again && !gone) {
+        again = false;
+        try {
+          await ask();
+          if (!gone) set(have);
+        } catch (error) {
+          if (!gone) set(before => ({ ...before, error }));
+        }
+      }
+      asking = false;
+    };
     return () => { gone = true; };
-  }, [id, version, x, logx, from, to]);
+  }, [id, x, logx, from, to]);
+  useEffect(() => { follow.current(); }, [id, version, x, logx, from, to]);
   return state;
 }
 
 export function Run({ id }) {
   const { query } = useAddress();
-  const { runs, loaded } = useLive();
+  const { runs, loaded, online } = useLive();
   const run = runs.get(id);
   const x = query.get("x") === "seconds" ? "seconds" : "step";
   const logx = query.get("scale") !== "linear", logy = query.get("y") !== "linear";
   const from = query.get("from"), to = query.get("to");
-  const records = useRecords(id, run?.version, { x, logx, from, to });
+  const records = useRecords(id, `${run?.version} ${online}`, { x, logx, from, to });
   const { data: detail } = useAnswer(run && `/api/runs/${id}?v=${run.state}`);
   if (!run) return html`<h1>${id}</h1><p>${loaded ? "This run is not there any more. It may have been moved or deleted." : "Looking …"} <${Link} to="/">All runs</${Link}></p>`;
   const names = (records.names || []).filter(name => !["step", "seconds"].includes(name));
@@ -66,14 +75,15 @@ export function Run({ id }) {
         <${Tabs} label="Horizontal" value=${logx ? "log" : "linear"} options=${[["log", "log x"], ["linear", "linear x"]]} choose=${key => setQuery({ scale: key === "log" ? "" : key })} />
         <${Tabs} label="Vertical" value=${logy ? "log" : "linear"} options=${[["log", "log y"], ["linear", "linear y"]]} choose=${key => setQuery({ y: key === "log" ? "" : key })} />
         ${from && html`<button onClick=${() => zoom("", "")}>All of it</button>`}
-        <button class="quiet" onClick=${() => download(`/api/runs/${id}/metrics.csv`, `${run.name}.csv`)}>CSV</button></div>
+        <${Save} path=${`/api/runs/${id}/metrics.csv`} name=${`${run.name}.csv`}>CSV</${Save}></div>
       <${Problem} error=${records.error} />
       ${records.rows === 0 ? html`<p class="muted">No records yet: the first comes after the first step.</p>`
         : html`<${Chart} series=${series} xlabel=${x === "step" ? "steps" : "seconds"} ylabel=${run.exact ? "exploitability" : "count"} logx=${logx} logy=${logy} zoom=${zoom}
           label="Exploitability of ${run.name}: ${short(run.value)} at step ${count(run.step)}" />`}
       <p class="muted small">${count(records.rows || 0)} records. Drag to look closer, double click for all.</p></section>
+    ${detail?.population && html`<${Population} id=${id} version=${run.checkpoint} />`}
     ${detail && html`<${Details} detail=${detail} run=${run} />`}
-    <${Command}>${`counterplay ${run.state === "running" || run.state === "finished" ? "plot" : "resume"} ${quote(detail?.folder || id)}`}</${Command}>`;
+    <${Command}>${run.state === "running" || run.state === "finished" ? `counterplay plot ${quote(detail?.folder || id)} -o curve.png` : `counterplay resume ${quote(detail?.folder || id)}`}</${Command}>`;
 }
 
 function Banner({ run }) {

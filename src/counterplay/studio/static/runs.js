@@ -78,7 +78,7 @@ export function Runs() {
   useKeys({
     j: move(1), k: move(-1), x: () => shown[row] && toggle(shown[row].id),
     c: () => (chosen.length ? compare() : false), s: () => (chosen.length ? stop() : false),
-  }, [row, shown.map(run => run.id).join(), chosen.join()]);
+  });
 
   if (!loaded) return html`<h1>Runs</h1>${problem ? html`<${Problem} error=${{ message: problem }} />` : html`<p class="muted">Looking …</p>`}`;
   if (!runs.size && (wanted ? !queue.some(one => one.state === "failed") : !queue.length)) {
@@ -152,6 +152,6 @@ function Empty({ problem, undo, restore, wanted, want }) {
     <div class="cards">${EXAMPLES.map(example => html`<article class="card" key=${example.name}><h2>${example.title}</h2><p>${example.text}</p>
       <button class="primary" disabled=${busy || wanted} onClick=${async () => { if (await begin(example.config)) want(example.name); }}>${wanted === example.name ? "Starting …" : "Start"}</button></article>`)}</div>
     <p>Or <${Link} to="/games">choose a game</${Link}>, bring an <code>.efg</code> file, or <${Link} to="/new">write a config</${Link}>.</p></section>
-    <${Command}>counterplay run configs/kuhn.json</${Command}>`;
+    <${Command}>counterplay run config.json</${Command}>`;
 }
 

@@ -1,10 +1,10 @@
 // Small things that every page uses: elements, numbers, addresses, keys.
 
 import { h, render, Fragment } from "./vendor/preact.js";
-import { useState, useEffect, useRef, useMemo, useCallback, useErrorBoundary }
+import { useState, useEffect, useLayoutEffect, useRef, useMemo, useCallback, useErrorBoundary }
   from "./vendor/hooks.js";
 import htm from "./vendor/htm.js";
-import { ask, wait } from "./api.js";
+import { ask, download, wait } from "./api.js";
 import { live, subscribe } from "./live.js";
 
 export const html = htm.bind(h);
@@ -39,6 +39,7 @@ export const signed = x => (x > 0 ? "+" : "") + short(x);
 
 export function duration(seconds) {
   if (!Number.isFinite(seconds)) return "–";
+  if (seconds > 0 && seconds < 0.001) return "less than 1 ms";
   if (seconds < 1) return `${Math.round(1000 * seconds)} ms`;
   if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
   if (seconds < 3600) return `${Math.round(seconds / 60)} min`;
@@ -104,19 +105,21 @@ export const Link = ({ to, children, ...rest }) => html`<a href=${to} ...${rest}
 
 export const runLink = id => `/runs/${id}`;
 
-// ---- keys: off while typing
+// ---- keys: off while typing; they mean what the page shows, from the moment it shows it
 
-export function useKeys(keys, dependencies) {
-  useEffect(() => {
+export function useKeys(keys) {
+  const latest = useRef(keys);
+  latest.current = keys;
+  useLayoutEffect(() => {
     const listen = event => {
       const typing = event.target.closest?.("input, textarea, select, [contenteditable], dialog");
       if (typing || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-      const act = keys[event.key];
+      const act = latest.current[event.key];
       if (act && act(event) !== false) event.preventDefault();
     };
     addEventListener("keydown", listen);
     return () => removeEventListener("keydown", listen);
-  }, dependencies);
+  }, []);
 }
 
 // ---- data
@@ -134,14 +137,12 @@ export function useAnswer(path, { keep = true } = {}) {
   useEffect(() => {
     if (!path) return set({});
     const control = new AbortController();
+    const unless = use => found => control.signal.aborted || use(found);  // late answers do not count
     set(before => ({ data: keep ? before.data : undefined, loading: true, path: before.path }));
     wait("GET", path, {
       signal: control.signal,
-      progress: progress => set(before => ({ ...before, progress })),
-    }).then(
-      data => set({ data, path }),
-      error => error.name !== "AbortError" && set({ error }),
-    );
+      progress: unless(progress => set(before => ({ ...before, progress }))),
+    }).then(unless(data => set({ data, path })), unless(error => set({ error })));
     return () => control.abort();
   }, [path, turn]);
   return { ...state, reload: () => again(n => n + 1) };
@@ -179,6 +180,16 @@ export const State = ({ state }) => html`<span class="state ${state}" title=${ST
 export const Problem = ({ error, retry }) => error && html`<div class="problem" role="alert">
   <p><strong>${error.message}</strong>${error.hint && html`<br />${error.hint}`}</p>
   ${retry && html`<button onClick=${retry}>Try again</button>`}</div>`;
+
+// A button that saves a file; why it cannot is said beside it.
+export function Save({ path, name, children }) {
+  const [state, set] = useState({});
+  const keep = async () => {
+    set({ busy: true });
+    try { await download(path, name); set({}); } catch (error) { set({ error }); }
+  };
+  return html`<button class="quiet" disabled=${state.busy} onClick=${keep}>${children}</button><${Problem} error=${state.error} />`;
+}
 
 export const Working = ({ progress, cancel }) => {
   const { doing, done, total } = progress || {};
