@@ -22,7 +22,7 @@ from counterplay.cli.signals import first_signal
 from counterplay.errors import ConfigError
 
 if TYPE_CHECKING:
-    from counterplay.public.looking import View
+    from counterplay.public.views import View
     from counterplay.public.tree import PublicTree
 
 spot = typer.Typer(
@@ -182,21 +182,30 @@ def show(
     export: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write all hands; .json or .csv.")
     ] = None,
+    grid: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the grid; .svg, .png or .pdf.")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Show what a player does at a node: a 13 x 13 grid, frequencies, values."""
+    from counterplay.public.grids import draw_grid
     from counterplay.public.looking import look
     from counterplay.public.solution import export_view, load_solution
+    from counterplay.showing.picture import check_picture_file
 
     check_outputs(None, export)
+    if grid:
+        check_picture_file(grid)
+        check_outputs(grid, None)
     view = look(load_solution(solution).policy, record)
+    if grid:
+        draw_grid(view).save(grid)
+        print(f"wrote {grid}", file=sys.stderr)
     if export:
         export_view(view, export)
         print(f"wrote {export}", file=sys.stderr)
     if json:
-        facts = {"board": view.board, "player": view.player, "pot": view.pot, "hands": view.rows()}
-        frequencies = dict(zip(view.actions, view.frequencies.tolist(), strict=True))
-        print(json_format.dumps(facts | {"frequencies": frequencies, "reached": view.reached}))
+        print(json_format.dumps(view.page()))
         return
     _print_view(view)
     if hand:

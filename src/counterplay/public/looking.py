@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from counterplay.arena import Floats
-from counterplay.cards import card_name, cards_name, hand_name, parse_card, swap_suits
+from counterplay.cards import card_name, cards_name, parse_card, swap_suits
 from counterplay.errors import ConfigError, suggestion
 from counterplay.kernels import dealing, equities, streets
 from counterplay.public.betting import DEAL, FOLD, SHOWDOWN
 from counterplay.public.boards import Renaming
 from counterplay.public.layout import new_room, new_rows
-from counterplay.public.ranges import cell
 from counterplay.public.tree import PublicPolicy, PublicTree
+from counterplay.public.views import View
 
 SAME: Renaming = (0, 1, 2, 3)
 
@@ -26,70 +25,6 @@ class Place(NamedTuple):
     node: int
     board: int
     renaming: Renaming
-
-
-@dataclass(frozen=True)
-class View:
-    """A player's hands at a node where it acts. n hands that the board allows, A actions."""
-
-    record: str
-    board: str
-    pot: int
-    player: int
-    actions: tuple[str, ...]
-    hands: tuple[str, ...]  # [n]
-    weight: Floats  # [n] how often the player is here with the hand, 1 if always
-    policy: Floats  # [A, n]
-    value: Floats  # [n] chips that it takes out of the spot from here on, if all follow the policy
-    action_value: Floats  # [A, n] the same after each action
-    equity: Floats  # [n] of the pot against the opponent's hands here
-    met: Floats  # [n] the opponent's hands that leave it its cards, weighted by their reach
-    reached: bool  # whether the policy ever comes here; elsewhere nothing binds it
-
-    @property
-    def frequencies(self) -> Floats:
-        """[A] how often each action is taken."""
-        share = self.weight * self.met
-        total = share.sum()
-        return self.policy @ share / total if total > 0.0 else self.policy.mean(axis=1)
-
-    @property
-    def regret(self) -> Floats:
-        """[n] chips that the best action would bring on top."""
-        return self.action_value.max(axis=0) - self.value
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One dict per hand, as JSON and CSV take them."""
-        return [
-            {
-                "hand": hand,
-                "weight": float(self.weight[i]),
-                **{name: float(self.policy[a, i]) for a, name in enumerate(self.actions)},
-                "value": float(self.value[i]),
-                "equity": float(self.equity[i]),
-                "regret": float(self.regret[i]),
-            }
-            for i, hand in enumerate(self.hands)
-        ]
-
-    def grid(self) -> list[list[dict[str, Any]]]:
-        """The 13 x 13 cells, aces first: name, weight, frequency of each action, value."""
-        place = {hand: i for i, hand in enumerate(self.hands)}
-        return [
-            [self._cell(*cell(row, column), place) for column in range(13)] for row in range(13)
-        ]
-
-    def _cell(self, name: str, hands: list[int], place: dict[str, int]) -> dict[str, Any]:
-        here = [place[hand_name(hand)] for hand in hands if hand_name(hand) in place]
-        weight = self.weight[here]
-        total = float(weight.sum())
-        share = weight / total if total > 0.0 else weight
-        return {
-            "name": name,
-            "weight": total / len(hands),
-            "policy": (self.policy[:, here] @ share).tolist(),
-            "value": float(self.value[here] @ share),
-        }
 
 
 def find(arena: PublicTree, record: str) -> Place:

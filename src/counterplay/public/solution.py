@@ -16,9 +16,9 @@ from counterplay.files import read_arrays, write_arrays, write_text
 from counterplay.kernels import pieces
 from counterplay.public.betting import FOLD
 from counterplay.public.layout import new_room
-from counterplay.public.looking import View
 from counterplay.public.spot import Spot
 from counterplay.public.tree import PublicPolicy, PublicTree
+from counterplay.public.views import View
 
 FORMAT = "counterplay spot 1"
 
@@ -88,16 +88,7 @@ def export_view(view: View, path: str | Path) -> None:
     """Write a node's hands as `.json` or `.csv`."""
     rows, suffix = view.rows(), Path(path).suffix
     if suffix == ".json":
-        content = {
-            "board": view.board,
-            "record": view.record,
-            "player": view.player,
-            "pot": view.pot,
-            "frequencies": dict(zip(view.actions, view.frequencies.tolist(), strict=True)),
-            "hands": rows,
-            "grid": view.grid(),
-        }
-        write_text(path, json.dumps(content, indent=1))
+        write_text(path, json.dumps(view.page(), indent=1))
     elif suffix == ".csv":
         text = io.StringIO()
         writer = csv.DictWriter(text, list(rows[0]))
