@@ -17,6 +17,7 @@ GAMES = {
     "chicken": "counterplay.games.chicken:Chicken",
     "connect_four": "counterplay.games.connect_four:ConnectFour",
     "dark_hex": "counterplay.games.dark_hex:DarkHex",
+    "flop_holdem": "counterplay.games.flop_holdem:FlopHoldem",
     "goofspiel": "counterplay.games.goofspiel:Goofspiel",
     "grid_duel": "counterplay.games.grid_duel:GridDuel",
     "king_ace_poker": "counterplay.games.king_ace_poker:KingAcePoker",
@@ -110,6 +111,7 @@ SEARCHERS = {  # of games without hidden information
 
 GENERATED = {  # arenas of games that no tree holds, by the game's name
     "dark_hex": "counterplay.generated.phantom:PHANTOM",
+    "flop_holdem": "counterplay.public.flop_tree:FLOP",
     "liars_dice": "counterplay.generated.dice:DICE",
     "phantom_tic_tac_toe": "counterplay.generated.phantom:PHANTOM",
 }

@@ -22,8 +22,8 @@ from counterplay.cli.signals import first_signal
 from counterplay.errors import ConfigError
 
 if TYPE_CHECKING:
-    from counterplay.public.views import View
     from counterplay.public.tree import PublicTree
+    from counterplay.public.views import View
 
 spot = typer.Typer(
     help="Hold'em spots: solve, show, estimate; equity and ranges.", no_args_is_help=True
