@@ -6,6 +6,7 @@ cards of player 0; nobody folds where nothing is to be called.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, ClassVar, NamedTuple
 
@@ -54,20 +55,16 @@ class LimitTable:
     """Rounds with raises of one size each; the games say how many of what."""
 
     num_players: Any
-    blinds: ClassVar[tuple[int, ...]]  # by player
-    first: ClassVar[tuple[int, ...]]  # who opens each round, if still in
+    blinds: Any  # chips put in before the cards, by player
+    first: Any  # who opens each round, if still in
     board_cards: ClassVar[tuple[int, ...]]  # dealt before each round
     raise_sizes: ClassVar[tuple[int, ...]]
     max_raises: Any  # by round
 
     def initial_state(self) -> State:
         everyone = tuple(range(self.num_players))
-        paid = tuple(self.blinds_of())
+        paid = self.blinds
         return State(CHANCE, (), "", paid, everyone, len(everyone), 0, 0, max(paid))
-
-    def blinds_of(self) -> tuple[int, ...]:
-        """The chips that everybody puts in before the cards."""
-        return self.blinds
 
     def player(self, state: State) -> int:
         return state.to_act
@@ -93,12 +90,16 @@ class LimitTable:
             paid[player] = highest if action == CALL else self.raised(state, action)
             if action != CALL:
                 raises, least = raises + 1, max(least, paid[player] - highest)
-                waiting = len(live) - 1
+                waiting = sum(p != player for p in self.able(paid, live))
         record = state.record + self.letter(action)
         state = state._replace(
             record=record, paid=tuple(paid), live=live, waiting=waiting, raises=raises, least=least
         )
-        return self._turn(state, self._after(player, live))
+        return self._turn(state, self._after(player, state))
+
+    def able(self, paid: Sequence[int], live: tuple[int, ...]) -> tuple[int, ...]:
+        """Who can still act: all who are in, where nobody runs out of chips."""
+        return live
 
     def raised(self, state: State, action: int) -> int:
         """What a player has paid in all once it has raised."""
@@ -107,27 +108,28 @@ class LimitTable:
     def letter(self, action: int) -> str:
         return "fcr"[action]
 
-    def _after(self, player: int, live: tuple[int, ...]) -> int:
-        """The next player who is still in, counted from a seat on."""
-        return next((p for p in live if p > player), live[0])
+    def _after(self, player: int, state: State) -> int:
+        """The next player who can act, counted from a seat on."""
+        able = self.able(state.paid, state.live) or state.live
+        return next((p for p in able if p > player), able[0])
 
     def _turn(self, state: State, next_player: int) -> State:
         """Who acts next: a player, chance before the next round, nobody at the end."""
         if len(state.live) == 1:
             return state._replace(to_act=TERMINAL)
-        if state.waiting and self.can_act(state):
+        if state.waiting:
             return state._replace(to_act=next_player)
         if state.round + 1 == len(self.board_cards):
             return state._replace(to_act=TERMINAL)
-        record = f"{state.record}|"
+        able = len(self.able(state.paid, state.live))
         return state._replace(
-            to_act=CHANCE, round=state.round + 1, raises=0, least=max(self.blinds_of()),
-            waiting=len(state.live), record=record,
-        )  # fmt: skip
-
-    def can_act(self, state: State) -> bool:
-        """Whether anything is left to decide; without limits a stack may be all in."""
-        return True
+            to_act=CHANCE,
+            round=state.round + 1,
+            raises=0,
+            least=max(self.blinds),
+            waiting=able if able > 1 else 0,  # one alone has nobody to bet against
+            record=f"{state.record}|",
+        )
 
     def _deal(self, state: State, card: int) -> State:
         cards, hidden = (*state.cards, card), 2 * self.num_players
@@ -138,7 +140,7 @@ class LimitTable:
             dealt = sorted(cards[-self.board_cards[state.round] :], reverse=True)
             record += f"{cards_name(dealt)}:"
         state = state._replace(cards=cards, record=record)
-        return self._turn(state, self._after(self.first[state.round] - 1, state.live))
+        return self._turn(state, self._after(self.first[state.round] - 1, state))
 
     def utilities(self, state: State) -> list[float]:
         paid, live = state.paid, state.live
