@@ -52,9 +52,10 @@ def _draw_cell(axes: Any, row: int, column: int, here: dict[str, Any], colours: 
 def _draw_legend(figure: Any, view: View, colours: list[str]) -> None:
     from matplotlib.patches import Patch
 
-    record = textwrap.shorten(view.record.replace("|", " | "), 60) if view.record else "start"
+    shown = textwrap.shorten(view.record.replace("|", " | "), 60)
+    record = f" after {shown}" if shown else ""
     never = "" if view.reached else ", never reached"
-    title = f"{view.board}, pot {view.pot}: player {view.player} after {record}{never}"
+    title = f"{view.board}, pot {view.pot}: player {view.player}{record}{never}"
     figure.text(0.02, 0.965, title, fontsize=11, color=INK)
     names = [
         f"{name} {100.0 * part:.1f} %"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,8 +77,10 @@ def look(policy: PublicPolicy, record: str = "") -> View:
     if here.kind >= FOLD:
         what = {FOLD: "somebody has folded", SHOWDOWN: "it is the showdown", DEAL: "a card is next"}
         raise ConfigError(f"nobody acts after {record!r}: {what[here.kind]}")
-    player = here.kind
-    values, reach, facing = _values(policy, player, node, board)
+    player, missing = here.kind, 3 - arena.spot.street - arena.streets_known
+    if here.street.number - arena.spot.street >= arena.streets_known:
+        raise ConfigError(f"{record!r} is on a street that was not loaded")
+    values, reach, facing = _values(policy, player, node, board, known=not missing)
     own, other = arena.hands[player], arena.hands[1 - player]
     met = _met(own.cards, facing, other.cards, own.same(other))
     scale = np.where(met > 0.0, 1.0 / np.where(met > 0.0, met, 1.0), 0.0)
@@ -116,9 +119,12 @@ def _unnamed(cards: tuple[int, ...], back: Renaming) -> tuple[int, ...]:
 
 
 def _values(
-    policy: PublicPolicy, player: int, node: int, board: int
+    policy: PublicPolicy, player: int, node: int, board: int, known: bool
 ) -> tuple[Floats, Floats, Floats]:
-    """The player's cf_values of the node's whole block, its reach and the opponent's cf_reach."""
+    """The player's cf_values of the node's whole block, its reach and the opponent's cf_reach.
+
+    The values are NaN if later streets are not `known`.
+    """
     arena = policy.arena
     betting, tables = arena.betting, arena.reading(policy)
     path = [betting.nodes[node].block]
@@ -146,6 +152,8 @@ def _values(
     chance = float(np.prod(arena.boards.chance[boards[1:]]))
     reach = reaches[1][2] * arena.total / chance
     block = path[-1]
+    if not known:
+        return np.full(rows.value.shape, np.nan), reach, facing
     if len(path) == 1:
         arena.walk(player, tables, streets.MEAN)
         return arena.rooms(player)[0].value.astype(np.float64), reach, facing
@@ -189,10 +197,49 @@ def _equity(
     return np.where(met > 0.0, sums[0][:, 0] / np.where(met > 0.0, met, 1.0), 0.0)
 
 
-def difference(one: PublicPolicy, other: PublicPolicy, record: str = "") -> dict[str, Floats]:
-    """How much more often each action [n] is taken by one solution than by the other at a node."""
+@dataclass(frozen=True)
+class Difference:
+    """Two solutions at one node: the first less the second."""
+
+    one: View
+    other: View
+
+    @property
+    def policy(self) -> Floats:
+        """[A, n] how much more often each action is taken."""
+        return self.one.policy - self.other.policy
+
+    @property
+    def frequencies(self) -> Floats:
+        """[A] the same over all hands."""
+        return self.one.frequencies - self.other.frequencies
+
+    @property
+    def distance(self) -> float:
+        """The part of all decisions that differs, hands weighted as the first comes here."""
+        share = self.one.weight * self.one.met
+        moved = np.abs(self.policy).sum(axis=0) / 2.0
+        total = share.sum()
+        return float(share @ moved / total) if total > 0.0 else float(moved.mean())
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dict per hand, what differs most first."""
+        moved = np.abs(self.policy).sum(axis=0) / 2.0
+        return [
+            {
+                "hand": self.one.hands[i],
+                "weight": float(self.one.weight[i]),
+                "moved": float(moved[i]),
+                **dict(zip(self.one.actions, self.policy[:, i].tolist(), strict=True)),
+                "value": float(self.one.value[i] - self.other.value[i]),
+            }
+            for i in np.argsort(-moved * self.one.weight, kind="stable").tolist()
+        ]
+
+
+def difference(one: PublicPolicy, other: PublicPolicy, record: str = "") -> Difference:
+    """What two solutions do differently after a record."""
     first, second = look(one, record), look(other, record)
     if first.actions != second.actions or first.hands != second.hands:
         raise ConfigError(f"after {record!r} the two solutions have other hands or actions")
-    change = first.policy - second.policy
-    return dict(zip(first.actions, change, strict=True))
+    return Difference(first, second)

@@ -67,6 +67,7 @@ class PublicTree(VectorTree):
         self.hands = (Hands.of(spot.ranges[0], used), Hands.of(spot.ranges[1], used))
         self.weights = self.hands[0].weight, self.hands[1].weight
         self.boards: Boards = boards_of(spot, isomorphism)
+        self.streets_known = 3 - spot.street  # fewer where a solution was loaded in part
         self._scratch: dict[Any, tuple[Rows, list[Room]]] = {}
         total = _meeting(*self.hands)
         if total <= NOTHING * self.hands[0].weight.sum() * self.hands[1].weight.sum():
@@ -178,6 +179,8 @@ class PublicTree(VectorTree):
 
     def walk(self, player: int, tables: Tables, mode: int) -> Floats:
         """Walk the whole tree for one player; its cf_values [hands] at the root."""
+        if self.streets_known < 3 - self.spot.street:
+            raise ConfigError("only a part of the solution was loaded: load all streets for values")
         walk, kind = self.walks[player], self.kind
         top, rooms = self.rooms(player)
         rounding = self.rounding

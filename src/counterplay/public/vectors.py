@@ -47,7 +47,7 @@ class PublicMemory:
 class PublicPolicy:
     """A policy on a public tree: proportional to `weights` [S], where zero to `otherwise`."""
 
-    arena: VectorTree
+    arena: Any  # a VectorTree
     weights: Any = field(repr=False)
     otherwise: Any = field(repr=False)
 
