@@ -11,7 +11,7 @@ import counterplay as cp
 from counterplay.cards import HANDS, SUIT_SWAPS, hand_index, swap_suits
 from counterplay.games.poker_table import strength
 from counterplay.public.betting import DEAL, FOLD
-from counterplay.public.flop_tree import FlopTree
+from counterplay.public.flop_tree import FlopTree, load_flop_policy
 
 FLOPS = [(0, 4, 8), (0, 5, 25), (3, 7, 50)]
 
@@ -107,6 +107,19 @@ def test_solving():
     packed = few(precision="int16")
     again = cp.solve(packed, cp.DCFR(gamma=3, restart=4), iterations=60)
     assert again.exploitability == pytest.approx(result.exploitability, rel=0.1, abs=0.05)
+
+
+def test_files(tmp_path, monkeypatch):
+    arena = few()
+    policy = cp.solve(arena, cp.DCFR(), iterations=3).policy
+    policy.save(tmp_path / "flop.policy")
+    monkeypatch.setattr("counterplay.public.flop_tree.FlopTree", lambda game: few())
+    again = load_flop_policy(tmp_path / "flop.policy")
+    for node in (0, arena.betting.starts[1]):
+        np.testing.assert_allclose(again.at(node, 0), policy.at(node, 0), atol=1e-4)
+    (tmp_path / "flop.policy").write_bytes(b"nothing")
+    with pytest.raises(cp.RunError, match="damaged"):
+        load_flop_policy(tmp_path / "flop.policy")
 
 
 def test_sizes():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -54,6 +55,10 @@ class PublicPolicy:
     def judged(self, arena: VectorTree) -> Judgement:
         """How good it is, as `judge` says it."""
         return Judgement(*arena.judge(self))
+
+    def save(self, path: str | Path) -> None:
+        """Write it, if its arena has files for policies alone."""
+        self.arena.save_policy(self, path)
 
     def at(self, node: int, board: int) -> Floats:
         """Probabilities [actions, hands] at a betting node and a board."""
@@ -105,6 +110,10 @@ class VectorTree:
     def num_pieces(self) -> int:
         """Decisions on boards."""
         return self.pieces.num_pieces
+
+    def save_policy(self, policy: PublicPolicy, path: str | Path) -> None:
+        """Write a policy."""
+        raise ConfigError(f"a policy of {self.spec} is saved as a Solution")
 
     def check_memory(self, num_averages: int = 1, tables: int = 1) -> None:
         """Refuse what would not fit, and say what to cut."""
