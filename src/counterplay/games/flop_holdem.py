@@ -23,16 +23,24 @@ class FlopHoldem(LimitTable):
 
     raises: int = 3  # before the flop
     flop_raises: int = 4  # a bet and three raises
-    num_players: ClassVar[int] = 2
-    blinds: ClassVar[tuple[int, ...]] = (50, 100)
-    first: ClassVar[tuple[int, ...]] = (0, 1)
     board_cards: ClassVar[tuple[int, ...]] = (0, 3)
     raise_sizes: ClassVar[tuple[int, ...]] = (100, 100)
-    unit: ClassVar[str] = "a thousandth of a big blind is 0.1"
 
     def __post_init__(self) -> None:
         for name in ("raises", "flop_raises"):
             check_whole("flop_holdem", name, getattr(self, name), 1, 8)
+
+    @property
+    def num_players(self) -> int:
+        return 2
+
+    @property
+    def blinds(self) -> tuple[int, int]:
+        return 50, 100
+
+    @property
+    def first(self) -> tuple[int, int]:
+        return 0, 1
 
     @property
     def max_raises(self) -> tuple[int, ...]:

@@ -24,7 +24,6 @@ class LimitHoldem(LimitTable):
     players: int = 2
     board_cards: ClassVar[tuple[int, ...]] = (0, 3, 1, 1)
     raise_sizes: ClassVar[tuple[int, ...]] = (10, 10, 20, 20)
-    max_raises: ClassVar[tuple[int, ...]] = (3, 4, 4, 4)
 
     def __post_init__(self) -> None:
         check_whole("limit_holdem", "players", self.players, 2, 3)
@@ -40,3 +39,7 @@ class LimitHoldem(LimitTable):
     @property
     def first(self) -> tuple[int, ...]:
         return (self.players - 1, 0, 0, 0)
+
+    @property
+    def max_raises(self) -> tuple[int, ...]:
+        return 3, 4, 4, 4

@@ -29,7 +29,6 @@ class NoLimitHoldem(LimitTable):
     stack: int = 20_000
     sizes: str = ""
     board_cards: ClassVar[tuple[int, ...]] = (0, 3, 1, 1)
-    max_raises: ClassVar[tuple[int, ...]] = (8, 8, 8, 8)  # as many as an observation tells apart
 
     def __post_init__(self) -> None:
         check_whole("no_limit_holdem", "players", self.players, 2, 6)

@@ -159,12 +159,13 @@ class FlopTree(VectorTree):
                         amounts[number] = win, lose, -lose, 0.0
             shared = betting_arrays(self.betting, self.pieces, amounts, player)
             none = np.zeros(1, np.int64)
-            no_boards = {"card": none, "dealt": np.zeros(2, np.int64), "chance": np.ones(1)}
-            no_twins = {"twin": np.zeros(2, np.int64), "renaming": none[:0]}
             first = Walk(
                 **shared,
-                **no_boards,
-                **no_twins,
+                card=none,
+                dealt=np.zeros(2, np.int64),
+                chance=np.ones(1),
+                twin=np.zeros(2, np.int64),
+                renaming=none[:0],
                 renamed=np.zeros((0, 1326), np.int64),
                 **hand_arrays((before, before), ((np.array([0, 1326]), whole, zero),) * 2),
             )
