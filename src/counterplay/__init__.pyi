@@ -70,6 +70,7 @@ from counterplay.games.battle_of_the_sexes import BattleOfTheSexes as BattleOfTh
 from counterplay.games.chicken import Chicken as Chicken
 from counterplay.games.connect_four import ConnectFour as ConnectFour
 from counterplay.games.dark_hex import DarkHex as DarkHex
+from counterplay.games.flop_holdem import FlopHoldem as FlopHoldem
 from counterplay.games.goofspiel import Goofspiel as Goofspiel
 from counterplay.games.grid_duel import GridDuel as GridDuel
 from counterplay.games.king_ace_poker import KingAcePoker as KingAcePoker
@@ -77,9 +78,11 @@ from counterplay.games.kriegspiel import Kriegspiel as Kriegspiel
 from counterplay.games.kuhn_poker import KuhnPoker as KuhnPoker
 from counterplay.games.leduc_poker import LeducPoker as LeducPoker
 from counterplay.games.liars_dice import LiarsDice as LiarsDice
+from counterplay.games.limit_holdem import LimitHoldem as LimitHoldem
 from counterplay.games.matching_pennies import MatchingPennies as MatchingPennies
 from counterplay.games.matching_pennies_3p import MatchingPennies3P as MatchingPennies3P
 from counterplay.games.matrix_game import MatrixGame as MatrixGame
+from counterplay.games.no_limit_holdem import NoLimitHoldem as NoLimitHoldem
 from counterplay.games.phantom_tic_tac_toe import PhantomTicTacToe as PhantomTicTacToe
 from counterplay.games.prisoners_dilemma import PrisonersDilemma as PrisonersDilemma
 from counterplay.games.rock_paper_scissors import RockPaperScissors as RockPaperScissors
@@ -142,10 +145,16 @@ from counterplay.population.rectified_psro import RectifiedPSRO as RectifiedPSRO
 from counterplay.population.sp_psro import SPPSRO as SPPSRO
 from counterplay.population.xdo import XDO as XDO
 from counterplay.public.equity import equity as equity
+from counterplay.public.flop_tree import FlopTree as FlopTree
+from counterplay.public.flop_tree import load_flop_policy as load_flop_policy
+from counterplay.public.grids import draw_grid as draw_grid
+from counterplay.public.locking import lock_record as lock_record
+from counterplay.public.looking import difference as difference
 from counterplay.public.looking import look as look
 from counterplay.public.ranges import Range as Range
 from counterplay.public.solution import Solution as Solution
 from counterplay.public.solution import load_solution as load_solution
+from counterplay.public.sparring import Sparring as Sparring
 from counterplay.public.spot import Sizes as Sizes
 from counterplay.public.spot import Spot as Spot
 from counterplay.public.tree import PublicTree as PublicTree
@@ -257,6 +266,8 @@ __all__ = [
     "ExternalSampling",
     "FSP",
     "FictitiousPlay",
+    "FlopHoldem",
+    "FlopTree",
     "Game",
     "GameError",
     "Goofspiel",
@@ -273,6 +284,7 @@ __all__ = [
     "KuhnPoker",
     "LeducPoker",
     "LiarsDice",
+    "LimitHoldem",
     "LinearCFR",
     "LowerBound",
     "MCTS",
@@ -285,6 +297,7 @@ __all__ = [
     "Mistakes",
     "NFSP",
     "NeuRD",
+    "NoLimitHoldem",
     "NormalForm",
     "ObservedGame",
     "OnlineLearner",
@@ -325,6 +338,7 @@ __all__ = [
     "ShapleysGame",
     "Sizes",
     "Solution",
+    "Sparring",
     "Spot",
     "TERMINAL",
     "TableLookupFSP",
@@ -352,8 +366,10 @@ __all__ = [
     "correlated_deviation",
     "correlated_equilibrium",
     "count_pure_policies",
+    "difference",
     "dominance",
     "dominated_actions",
+    "draw_grid",
     "draw_tree",
     "eliminate",
     "equity",
@@ -374,6 +390,7 @@ __all__ = [
     "load_abstraction",
     "load_algorithm",
     "load_config",
+    "load_flop_policy",
     "load_game",
     "load_learner",
     "load_metrics",
@@ -385,6 +402,7 @@ __all__ = [
     "load_solution",
     "load_tree",
     "local_best_response",
+    "lock_record",
     "look",
     "machine_of",
     "metrics_table",

@@ -7,6 +7,7 @@ A card is `4 * rank + suit`, from 0 (2c) to 51 (As). A hand of two cards a < b h
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from itertools import combinations, permutations
 
 from counterplay.errors import ConfigError
@@ -70,6 +71,7 @@ def canonical(cards: Iterable[int]) -> tuple[int, ...]:
     return min(tuple(sorted(swap_suits(card, s) for card in cards)) for s in SUIT_SWAPS)
 
 
+@cache
 def canonical_flops() -> dict[tuple[int, ...], int]:
     """The 1,755 flops that differ in more than the names of suits, each with how many it is."""
     found: dict[tuple[int, ...], int] = {}

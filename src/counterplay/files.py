@@ -16,7 +16,7 @@ import math
 import os
 import tempfile
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -44,7 +44,9 @@ def write_arrays(
     """
     arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
     rest = {name: value for name, value in values.items() if name not in arrays}
-    header = {"format": format_name, "values": rest, "sha256": _digest(format_name, rest, arrays)}
+    parts = {name: _array_digest(name, array) for name, array in arrays.items()}
+    digest = _digest(format_name, rest, parts)
+    header = {"format": format_name, "values": rest, "arrays": parts, "sha256": digest}
     arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
 
     def write(file: BinaryIO) -> None:
@@ -90,16 +92,17 @@ def sync_folder(path: Path) -> None:
             os.close(handle)
 
 
-def read_arrays(path: str | Path, format_name: str) -> dict[str, Any]:
-    """Read what `write_arrays` wrote under the same format name; JSON lists come as tuples."""
+def read_arrays(path: str | Path, format_name: str, skip: Container[str] = ()) -> dict[str, Any]:
+    """Read what `write_arrays` wrote under the same format name; JSON lists come as tuples.
+
+    Arrays to `skip` are not even unpacked.
+    """
     try:
         with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
-            arrays = _unpack(archive, os.fstat(file.fileno()).st_size)
+            arrays = _unpack(archive, os.fstat(file.fileno()).st_size, skip)
         header = json.loads(arrays.pop("header").tobytes())
         found, values = header["format"], header["values"]
-        stored = header.get("sha256")
-        if stored is not None and stored != _digest(found, values, arrays):  # None: an older file
-            raise DamageError("its contents do not match its checksum")
+        _check_digests(header, arrays)
         arrays |= {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
     except FileNotFoundError as error:
         raise RunError(f"there is no file {path}") from error
@@ -113,13 +116,43 @@ def read_arrays(path: str | Path, format_name: str) -> dict[str, Any]:
     return arrays
 
 
-def _digest(format_name: str, values: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
-    """The SHA-256 of everything in a file but itself."""
+def _check_digests(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    """Refuse contents other than those that were written."""
+    stored, parts = header.get("sha256"), header.get("arrays")
+    if stored is None:  # an older file
+        return
+    if parts is None:  # one written before arrays had digests of their own
+        good = stored == _whole_digest(header["format"], header["values"], arrays)
+    else:
+        good = stored == _digest(header["format"], header["values"], parts) and all(
+            parts.get(name) == _array_digest(name, array) for name, array in arrays.items()
+        )
+    if not good:
+        raise DamageError("its contents do not match its checksum")
+
+
+def _digest(format_name: str, values: Mapping[str, Any], parts: Mapping[str, str]) -> str:
+    """The SHA-256 of everything in a file but itself, arrays by their own."""
+    text = json.dumps([format_name, values, sorted(parts.items())])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _array_digest(name: str, array: Any) -> str:
+    digest = hashlib.sha256()
+    _add_array(digest, name, array)
+    return digest.hexdigest()
+
+
+def _whole_digest(format_name: str, values: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
     digest = hashlib.sha256(json.dumps([format_name, values]).encode())
     for name, array in sorted(arrays.items()):
-        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+        _add_array(digest, name, array)
     return digest.hexdigest()
+
+
+def _add_array(digest: Any, name: str, array: Any) -> None:
+    digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+    digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
 
 
 def _pack(file: BinaryIO, arrays: Mapping[str, Any], method: int) -> bool:
@@ -140,8 +173,9 @@ def _most(size: int) -> int:
     return max(SMALL, RATIO * size)
 
 
-def _unpack(archive: zipfile.ZipFile, size: int) -> dict[str, Any]:
-    entries = archive.infolist()
+def _unpack(archive: zipfile.ZipFile, size: int, skip: Container[str]) -> dict[str, Any]:
+    every = archive.infolist()
+    entries = [e for e in every if e.filename.removesuffix(".npy") not in skip]
     total = sum(entry.file_size for entry in entries)
     if total > _most(size):
         raise DamageError(f"{size:,} bytes would unpack to {total:,}")

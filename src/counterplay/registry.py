@@ -17,6 +17,7 @@ GAMES = {
     "chicken": "counterplay.games.chicken:Chicken",
     "connect_four": "counterplay.games.connect_four:ConnectFour",
     "dark_hex": "counterplay.games.dark_hex:DarkHex",
+    "flop_holdem": "counterplay.games.flop_holdem:FlopHoldem",
     "goofspiel": "counterplay.games.goofspiel:Goofspiel",
     "grid_duel": "counterplay.games.grid_duel:GridDuel",
     "king_ace_poker": "counterplay.games.king_ace_poker:KingAcePoker",
@@ -24,9 +25,11 @@ GAMES = {
     "kuhn_poker": "counterplay.games.kuhn_poker:KuhnPoker",
     "leduc_poker": "counterplay.games.leduc_poker:LeducPoker",
     "liars_dice": "counterplay.games.liars_dice:LiarsDice",
+    "limit_holdem": "counterplay.games.limit_holdem:LimitHoldem",
     "matching_pennies": "counterplay.games.matching_pennies:MatchingPennies",
     "matching_pennies_3p": "counterplay.games.matching_pennies_3p:MatchingPennies3P",
     "matrix_game": "counterplay.games.matrix_game:MatrixGame",
+    "no_limit_holdem": "counterplay.games.no_limit_holdem:NoLimitHoldem",
     "phantom_tic_tac_toe": "counterplay.games.phantom_tic_tac_toe:PhantomTicTacToe",
     "prisoners_dilemma": "counterplay.games.prisoners_dilemma:PrisonersDilemma",
     "rock_paper_scissors": "counterplay.games.rock_paper_scissors:RockPaperScissors",
@@ -110,6 +113,7 @@ SEARCHERS = {  # of games without hidden information
 
 GENERATED = {  # arenas of games that no tree holds, by the game's name
     "dark_hex": "counterplay.generated.phantom:PHANTOM",
+    "flop_holdem": "counterplay.public.flop_tree:FLOP",
     "liars_dice": "counterplay.generated.dice:DICE",
     "phantom_tic_tac_toe": "counterplay.generated.phantom:PHANTOM",
 }

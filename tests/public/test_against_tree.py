@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -66,9 +68,14 @@ def compare(arena, tree, memory, plain, averages):
     assert met == tree.num_infosets > 0
 
 
+@cache
+def arena_and_tree():
+    return PublicTree(TURN, "float64", False), cp.build_tree(SpotGame(TURN))
+
+
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=repr)
 def test_same_iterates(algorithm):
-    arena, tree = PublicTree(TURN, "float64", False), cp.build_tree(SpotGame(TURN))
+    arena, tree = arena_and_tree()
     memory, plain = algorithm.init(arena), algorithm.init(tree)
     for _ in range(6):
         memory, plain = algorithm.step(arena, memory, 1), algorithm.step(tree, plain, 1)
@@ -111,7 +118,7 @@ def small_spots(draw):
     )
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(small_spots(), st.integers(0, 5), st.integers(0, 100))
 def test_any_spot(spot, number, seed):
     try:

@@ -11,6 +11,7 @@ import counterplay as cp
 from counterplay.cli.main import main
 from counterplay.public.betting import Street, amounts_of, betting_of
 from counterplay.public.looking import difference, find
+from counterplay.public.sparring import Sparring
 from counterplay.public.spot import Sizes, Spot
 from tests.public.spots import all_but, both
 
@@ -97,7 +98,7 @@ def test_huge_spots_are_refused(tmp_path, capsys):
     assert "offer fewer bet sizes" in capsys.readouterr().err
 
 
-def test_commands(tmp_path, capsys):
+def test_commands(tmp_path, capsys, monkeypatch):
     path, solved, table = (str(tmp_path / name) for name in ("spot.json", "spot.cps", "t.csv"))
     file = tmp_path / "spot.cps"
     RIVER.save(path)
@@ -109,6 +110,30 @@ def test_commands(tmp_path, capsys):
     assert "hand,weight,fold,call" in (tmp_path / "t.csv").read_text()
     assert main(["spot", "show", solved, "bet 3"]) == 2
     assert "there is no 'bet 3' here" in capsys.readouterr().err
+    for name in ("g.svg", "g.png"):
+        assert main(["spot", "show", solved, "--grid", str(tmp_path / name)]) == 0
+    assert ">AA<" in (tmp_path / "g.svg").read_text()
+    assert main(["spot", "show", solved, "--grid", "g.gif"]) == 2
+    locked, lock = str(tmp_path / "locked.cps"), "all-in 10 @ KK = call 0.75, fold 0.25"
+    assert (
+        main(["spot", "solve", solved, "--lock", lock, "--target", "0.1%", "--save", locked]) == 0
+    )
+    capsys.readouterr()
+    assert main(["spot", "show", locked, "all-in 10", "--json"]) == 0
+    kings = next(h for h in json.loads(capsys.readouterr().out)["hands"] if h["hand"] == "KsKh")
+    assert kings["call"] == pytest.approx(0.75, abs=1e-4)
+    assert main(["spot", "diff", locked, solved, "all-in 10"]) == 0
+    assert "of player 1's decisions differ" in capsys.readouterr().out
+    assert main(["spot", "solve", locked, "--unlock", "--target", "0.1%", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["values"] == pytest.approx(found["values"], abs=0.05)
+    for bad in ("all-in 10", "all-in 10 = jump", "all-in 10 @ 22 = call", "all-in 10 = call -1"):
+        assert main(["spot", "solve", path, "--lock", bad]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+    answers = iter(["nothing", "ch", "c", "q"])
+    monkeypatch.setattr("builtins.input", lambda prompt: next(answers))
+    assert main(["spot", "play", solved, "--seed", "3"]) == 0
+    out = capsys.readouterr().out
+    assert "choose one of check, all-in 10" in out and "lost by decisions" in out
     assert main(["spot", "equity", "AhKh", "QQ", "--board", "QsJh2h"]) == 0
     assert "% against" in capsys.readouterr().out
     assert main(["spot", "range", "88+"]) == 0
@@ -148,7 +173,40 @@ def test_looking(tmp_path):
     judged = cp.judge(again.arena, again)
     np.testing.assert_allclose(judged.values, judgement.values, atol=1e-3)
     change = difference(result.policy, again)
-    assert max(np.abs(part).max() for part in change.values()) < 1e-4
+    assert np.abs(change.policy).max() < 1e-4 and change.distance < 1e-4
+    assert np.abs(change.frequencies).max() < 1e-4
+    part = cp.load_solution(tmp_path / "f", streets=1)
+    flop = cp.look(part.policy)
+    np.testing.assert_allclose(flop.policy, cp.look(again).policy)
+    np.testing.assert_allclose(flop.equity, view.equity)
+    assert np.isnan(flop.value).all()
+    with pytest.raises(cp.ConfigError, match="not loaded"):
+        cp.look(part.policy, f"{bet},call|2h")
+    with pytest.raises(cp.ConfigError, match="load all streets"):
+        cp.judge(part.policy.arena, part.policy)
+    with pytest.raises(cp.RunError, match="nothing to save"):
+        part.save(tmp_path / "g")
+
+
+def test_sparring():
+    arena = cp.PublicTree(RIVER, "float64")
+    policy = cp.solve(arena, cp.DCFR(), iterations=300).policy
+    taken, lost = [], []
+    for seed in range(60):
+        hand = Sparring(policy, 0, seed)
+        while not hand.finished:
+            view = hand.view
+            at = view.hands.index(hand.hand)
+            action = view.actions[int(view.action_value[:, at].argmin())]
+            made = hand.choose(action)
+            assert made.lost == pytest.approx(np.ptp(view.action_value[:, at]))
+        taken.append(hand.result())
+        lost.append(hand.lost)
+    # what decisions lost is what is missing to the value of the spot, up to luck
+    assert np.mean(taken) + np.mean(lost) == pytest.approx(
+        cp.judge(arena, policy).values[0], abs=4 * np.std(taken) / np.sqrt(60)
+    )
+    assert np.mean(lost) > 1.0
 
 
 def _renamed(hand):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -45,6 +46,20 @@ class ByEquity:
             value = getattr(self, name)
             if value < least:
                 raise ConfigError(f"by_equity: {name} is {value}, must be at least {least}")
+
+    def rules(self, game: Any) -> Any:
+        """A hold'em game on real boards with its hands in buckets, to be sampled.
+
+        Histograms are of the equity on the river against all hands; `rollout` does not count.
+        """
+        from counterplay.abstraction.holdem_buckets import HoldemBuckets, bucketed
+
+        if len(getattr(game, "board_cards", ())) < 4:
+            raise ConfigError(
+                "by_equity without a tree is for limit_holdem and no_limit_holdem: other games "
+                "need their tree"
+            )
+        return bucketed(game, HoldemBuckets(self.buckets, self.bins, self.seed), self.recall)
 
     def labels(self, tree: Tree) -> Sequence[Hashable]:
         """One label per infoset: the actions before it and its cluster, as numbers."""
@@ -129,6 +144,15 @@ def cluster(histograms: Floats, weight: Floats, buckets: int, rng: np.random.Gen
     mass: Floats = np.bincount(inverse, weight, len(points)).astype(np.float64) + 1e-300
     results = [_k_means(points, mass, buckets, rng) for _ in range(RESTARTS)]
     return min(results, key=lambda result: result[0])[1][inverse]
+
+
+def medians(histograms: Floats, buckets: int, rng: np.random.Generator, starts: int) -> Floats:
+    """The centres [k, bins], cumulative, of clusters of equally likely histograms [n, bins]."""
+    points = np.cumsum(histograms, axis=1)
+    mass = np.ones(len(points))
+    results = [_k_means(points, mass, buckets, rng) for _ in range(starts)]
+    found = min(results, key=lambda result: result[0])[1]
+    return np.array([_median(points[found == k], mass[found == k]) for k in np.unique(found)])
 
 
 def _k_means(

@@ -29,7 +29,7 @@ from counterplay.cli.run import run
 from counterplay.cli.show import show
 from counterplay.cli.signals import terminate_as_interrupt
 from counterplay.cli.solve import solve
-from counterplay.cli.spot import spot
+from counterplay.cli.spot_show import spot
 from counterplay.cli.studio import studio
 from counterplay.errors import ConfigError, CounterplayError
 

@@ -86,7 +86,11 @@ def solve(
     check_outputs(save, export, force)
     set_num_threads(threads)
     if sampled and buckets:
-        raise ConfigError("--abstraction needs a tree, which --sampled never builds")
+        if not hasattr(buckets, "rules"):
+            raise ConfigError(f"{abstraction} needs a tree, which --sampled never builds")
+        rules, buckets = buckets.rules(rules), None
+        if not rules.buckets.path.exists():
+            print("building buckets of all boards: some minutes, once", file=sys.stderr)
     say_what_networks_see(method, rules)
     kind = "rules" if sampled else "tree" if buckets else ""
     arena = build_any(rules, kind, method.runs_on)

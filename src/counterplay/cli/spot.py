@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json as json_format
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from zipfile import is_zipfile
 
 import typer
 
@@ -14,7 +14,6 @@ from counterplay.cli.common import (
     check_outputs,
     print_facts,
     print_json,
-    print_table,
     readable_bytes,
     readable_seconds,
 )
@@ -22,7 +21,6 @@ from counterplay.cli.signals import first_signal
 from counterplay.errors import ConfigError
 
 if TYPE_CHECKING:
-    from counterplay.public.looking import View
     from counterplay.public.tree import PublicTree
 
 spot = typer.Typer(
@@ -30,19 +28,26 @@ spot = typer.Typer(
 )
 
 SpotArgument = Annotated[
-    Path, typer.Argument(metavar="SPOT", help="A spot as JSON; see configs/spots.")
+    Path, typer.Argument(metavar="SPOT", help="A spot as JSON (see configs/spots), or a solution.")
 ]
 PrecisionOption = Annotated[
     str, typer.Option(help="float32, float64, or int16 for half the memory.")
 ]
-COLOURS = ("blue", "green", "red", "magenta", "yellow", "cyan", "white")
 
 
 def _arena(path: Path, precision: str) -> PublicTree:
+    """The spot of a JSON file or of a solution, whose locks stay."""
+    from counterplay.public.solution import load_solution
     from counterplay.public.spot import Spot
     from counterplay.public.tree import PublicTree
 
-    return PublicTree(Spot.load(path), precision)
+    if not is_zipfile(path):
+        return PublicTree(Spot.load(path), precision)
+    solved = load_solution(path, streets=1).policy.arena
+    arena = PublicTree(solved.spot, precision, solved.isomorphism)
+    for (node, board), weights in solved.locks.items():
+        arena.lock(node, board, weights)
+    return arena
 
 
 @spot.command()
@@ -86,6 +91,17 @@ def solve(
     save: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the solution, for spot show.")
     ] = None,
+    lock: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LOCK",
+            help="What a player must do: 'RECORD = call 0.75, fold 0.25', or with some hands "
+            "'RECORD @ AA,KQs = fold', or a .json file of such. May be repeated.",
+        ),
+    ] = None,
+    unlock: Annotated[
+        bool, typer.Option("--unlock", help="Forget the locks of the solution given.")
+    ] = False,
     threads: Annotated[
         int | None, typer.Option(min=1, help="Threads to use.", show_default="all cores")
     ] = None,
@@ -95,8 +111,10 @@ def solve(
 
     Ctrl-C ends the run early: what is solved so far is reported and written. Twice aborts.
     """
+    from counterplay.cli.pace import Pace
     from counterplay.cli.progress import Bar
     from counterplay.kernels.threads import set_num_threads
+    from counterplay.public.locking import apply_locks
     from counterplay.public.solution import Solution
     from counterplay.registry import load_algorithm, spec_of
     from counterplay.solving import Record
@@ -106,6 +124,9 @@ def solve(
     pot = arena.spot.pot
     chips = _chips(target, pot)
     check_outputs(save, None)
+    if unlock:
+        arena.unlock()
+    apply_locks(arena, lock or [])
     set_num_threads(threads)
     size = arena.size
     print(
@@ -113,8 +134,13 @@ def solve(
         file=sys.stderr,
     )
     bar = Bar("solving", "it", total=iterations)
+    pace = Pace(chips)
+
+    def tick(now: int) -> None:
+        bar.update(now, note=pace.note())
 
     def report(record: Record) -> None:
+        pace.add(record.iteration, record.exploitability)
         if not json:
             percent = 100.0 * record.exploitability / pot
             bar.print(f"{record.iteration}  {record.exploitability:.4g}  {percent:.4f}%")
@@ -128,7 +154,7 @@ def solve(
             iterations=iterations,
             target=chips,
             evaluate_at=lambda now: (now // every + 1) * every,
-            tick=bar.update,
+            tick=tick,
             report=report,
             stop=stop,
         )
@@ -168,75 +194,6 @@ def _chips(target: str, pot: int) -> float:
     if not 0.0 <= value < float("inf"):
         raise ConfigError(f"target is {target!r}; write 0.5% of the pot, or chips such as 0.9")
     return value * pot / 100.0 if target.endswith("%") else value
-
-
-@spot.command()
-def show(
-    solution: Annotated[Path, typer.Argument(metavar="FILE", help="What spot solve --save wrote.")],
-    record: Annotated[
-        str, typer.Argument(help="What has happened, such as 'check,bet 94,call|Td'.")
-    ] = "",
-    hand: Annotated[
-        str, typer.Option(help="Print the hands of a range too, such as AK or 'AhKd,99+'.")
-    ] = "",
-    export: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write all hands; .json or .csv.")
-    ] = None,
-    json: JsonOption = False,
-) -> None:
-    """Show what a player does at a node: a 13 x 13 grid, frequencies, values."""
-    from counterplay.public.looking import look
-    from counterplay.public.solution import export_view, load_solution
-
-    check_outputs(None, export)
-    view = look(load_solution(solution).policy, record)
-    if export:
-        export_view(view, export)
-        print(f"wrote {export}", file=sys.stderr)
-    if json:
-        facts = {"board": view.board, "player": view.player, "pot": view.pot, "hands": view.rows()}
-        frequencies = dict(zip(view.actions, view.frequencies.tolist(), strict=True))
-        print(json_format.dumps(facts | {"frequencies": frequencies, "reached": view.reached}))
-        return
-    _print_view(view)
-    if hand:
-        _print_hands(view, hand)
-
-
-def _print_view(view: View) -> None:
-    from rich.console import Console
-    from rich.text import Text
-
-    console = Console(highlight=False, markup=False)
-    never = "" if view.reached else "; never reached, so nothing binds this policy"
-    print(f"board {view.board}, pot {view.pot}, player {view.player} acts{never}")
-    for action, (name, part) in enumerate(zip(view.actions, view.frequencies, strict=True)):
-        console.print(Text(f"{name:12} {100 * part:6.2f}%", style=COLOURS[action % len(COLOURS)]))
-    for row in view.grid():
-        line = Text()
-        for here in row:
-            if here["weight"] <= 0.0:
-                line.append(f"{'.':>5}", style="dim")
-                continue
-            most = max(range(len(view.actions)), key=lambda a: here["policy"][a])
-            style = COLOURS[most % len(COLOURS)]
-            mark = "" if here["policy"][most] > 0.95 else "~"
-            line.append(f"{here['name'] + mark:>5}", style=style)
-        console.print(line)
-
-
-def _print_hands(view: View, text: str) -> None:
-    from counterplay.cards import hand_name
-    from counterplay.public.ranges import Range
-
-    wanted = {hand_name(i) for i, weight in enumerate(Range.parse(text).weights) if weight > 0.0}
-    rows = [row for row in view.rows() if row["hand"] in wanted]
-    if not rows:
-        raise ConfigError(f"player {view.player} has none of {text!r} here")
-    print_table(
-        list(rows[0]),
-        [[v if isinstance(v, str) else f"{v:.4g}" for v in row.values()] for row in rows],
-    )
 
 
 @spot.command()

@@ -228,6 +228,26 @@ def after_card(walk, tables, room, top, block, board, mode, rounding, out):
 
 
 @large_kernel
+def after_flop(walk, tables, room, top, block, board, live, mode, rounding, out):
+    """Add to `out` [deals of the block, hands] the values once three cards have come.
+
+    Hands have new numbers then; `live` has their old ones.
+    """
+    leaf, ends, next_block, rows = walk.leaf, walk.ends, walk.next_block, room.lower
+    own, opponent, value, chance = rows.own, rows.opponent, rows.value, walk.chance[board]
+    size, first = uint64(walk.sizes[0]), ends[block, 2]
+    for i in range(first, ends[block, 3]):
+        node = leaf[i]
+        own_row, opponent_row = walk.own_row[node], walk.opponent_row[node]
+        for h in range(size):
+            own[ZERO, h] = top.own[own_row, live[h]]
+            opponent[ZERO, h] = top.opponent[opponent_row, live[h]] * chance
+        last_street(walk, tables, room, rows, next_block[node], board, mode, rounding)
+        for h in range(size):
+            out[i - first, live[h]] += value[ZERO, h]
+
+
+@large_kernel
 def begin(walk, tables, room, top, block, board, mode):
     """Walk down a block whose deals are left to others."""
     descend(walk, tables, room, top, block, board, mode)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterplay.arena import Ints
+from counterplay.arena import Floats, Ints
 from counterplay.kernels.lanes import LANES
 from counterplay.kernels.ranges import Room, Rows, Walk
 from counterplay.public.betting import DEAL, FOLD, SHOWDOWN, Betting, Node
@@ -64,8 +64,37 @@ def walks_of(
     spot: Spot, betting: Betting, boards: Boards, hands: tuple[Hands, Hands]
 ) -> tuple[Walk, Walk]:
     """What a walk of each player needs."""
-    nodes, starts = betting.nodes, betting.starts
     pieces = pieces_of(betting, boards, hands, spot.street)
+    orders = orders_of(boards, hands)
+
+    def walk(player: int) -> Walk:
+        own, other = hands[player], hands[1 - player]
+        amounts = np.zeros((len(betting.nodes), 4))
+        for number, node in enumerate(betting.nodes):
+            if node.kind in (FOLD, SHOWDOWN):
+                win, tie, lose = payoffs(spot, node, player)
+                amounts[number] = win - tie, tie - lose, lose, tie
+        renamed = [own.renamed(suits) for suits in boards.renamings]
+        both = [(o.live, o.hand, o.rank) for o in (orders[player], orders[1 - player])]
+        return Walk(
+            **betting_arrays(betting, pieces, amounts, player),
+            card=np.array([board[-1] for board in boards.cards]),
+            dealt=boards.dealt,
+            chance=boards.chance,
+            twin=boards.twin,
+            renaming=boards.renaming,
+            renamed=np.array(renamed, np.int64).reshape(len(renamed), own.size),
+            **hand_arrays((own, other), (both[0], both[1])),
+        )
+
+    return walk(0), walk(1)
+
+
+def betting_arrays(
+    betting: Betting, pieces: Pieces, amounts: Floats, player: int
+) -> dict[str, Any]:
+    """What a walk knows of the betting; `amounts` are its `payoff`."""
+    nodes, starts = betting.nodes, betting.starts
     leaf: list[int] = []
     ends = []
     for first, last in pairwise(starts):
@@ -74,55 +103,45 @@ def walks_of(
             leaf += [n for n in range(first, last) if nodes[n].kind == kind]
             here.append(len(leaf))
         ends.append(here)
-    orders = orders_of(boards, hands)
+    return {
+        "player": player,
+        "kind": np.array([node.kind for node in nodes]),
+        "first": np.array([node.first for node in nodes]),
+        "count": np.array([len(node.actions) for node in nodes]),
+        "start": pieces.start,
+        "stride": pieces.stride,
+        "place": pieces.place,
+        "payoff": amounts,
+        "next_block": np.array([node.next_block for node in nodes]),
+        "own_row": _rows(betting, player),
+        "opponent_row": _rows(betting, 1 - player),
+        "block": np.array(starts),
+        "leaf": np.array(leaf, np.int64),
+        "ends": np.array(ends),
+    }
 
-    def walk(player: int) -> Walk:
-        own, other = hands[player], hands[1 - player]
-        amounts = np.zeros((len(nodes), 4))
-        for number, node in enumerate(nodes):
-            if node.kind in (FOLD, SHOWDOWN):
-                win, tie, lose = payoffs(spot, node, player)
-                amounts[number] = win - tie, tie - lose, lose, tie
-        order, opposite = orders[player], orders[1 - player]
-        renamed = [own.renamed(suits) for suits in boards.renamings]
-        return Walk(
-            player=player,
-            sizes=np.array([own.size, other.size]),
-            kind=np.array([node.kind for node in nodes]),
-            first=np.array([node.first for node in nodes]),
-            count=np.array([len(node.actions) for node in nodes]),
-            start=pieces.start,
-            stride=pieces.stride,
-            place=pieces.place,
-            payoff=amounts,
-            next_block=np.array([node.next_block for node in nodes]),
-            own_row=_rows(betting, player),
-            opponent_row=_rows(betting, 1 - player),
-            block=np.array(starts),
-            leaf=np.array(leaf, np.int64),
-            ends=np.array(ends),
-            card=np.array([board[-1] for board in boards.cards]),
-            dealt=boards.dealt,
-            chance=boards.chance,
-            twin=boards.twin,
-            renaming=boards.renaming,
-            renamed=np.array(renamed, np.int64).reshape(len(renamed), own.size),
-            cards=own.cards.astype(np.uint8),
-            opponent_cards=other.cards.astype(np.uint8),
-            same=own.same(other),
-            live=order.live,
-            order=order.hand,
-            strength=order.rank,
-            opponent_live=opposite.live,
-            opponent_order=opposite.hand,
-            opponent_strength=opposite.rank,
-            holding=own.holders[0],
-            holders=own.holders[1],
-            opponent_holding=other.holders[0],
-            opponent_holders=other.holders[1],
-        )
 
-    return walk(0), walk(1)
+def hand_arrays(
+    hands: tuple[Hands, Hands], orders: tuple[tuple[Ints, Ints, Ints], tuple[Ints, Ints, Ints]]
+) -> dict[str, Any]:
+    """What a walk knows of the hands, the walker's first: who they are, and their order."""
+    own, other = hands
+    return {
+        "sizes": np.array([own.size, other.size]),
+        "cards": own.cards.astype(np.uint8),
+        "opponent_cards": other.cards.astype(np.uint8),
+        "same": own.same(other),
+        "live": orders[0][0],
+        "order": orders[0][1],
+        "strength": orders[0][2],
+        "opponent_live": orders[1][0],
+        "opponent_order": orders[1][1],
+        "opponent_strength": orders[1][2],
+        "holding": own.holders[0],
+        "holders": own.holders[1],
+        "opponent_holding": other.holders[0],
+        "opponent_holders": other.holders[1],
+    }
 
 
 def _rows(betting: Betting, player: int) -> Ints:

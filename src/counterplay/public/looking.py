@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterplay.arena import Floats
-from counterplay.cards import card_name, cards_name, hand_name, parse_card, swap_suits
+from counterplay.cards import card_name, cards_name, parse_card, swap_suits
 from counterplay.errors import ConfigError, suggestion
 from counterplay.kernels import dealing, equities, streets
 from counterplay.public.betting import DEAL, FOLD, SHOWDOWN
 from counterplay.public.boards import Renaming
 from counterplay.public.layout import new_room, new_rows
-from counterplay.public.ranges import cell
 from counterplay.public.tree import PublicPolicy, PublicTree
+from counterplay.public.views import View
 
 SAME: Renaming = (0, 1, 2, 3)
 
@@ -26,70 +26,6 @@ class Place(NamedTuple):
     node: int
     board: int
     renaming: Renaming
-
-
-@dataclass(frozen=True)
-class View:
-    """A player's hands at a node where it acts. n hands that the board allows, A actions."""
-
-    record: str
-    board: str
-    pot: int
-    player: int
-    actions: tuple[str, ...]
-    hands: tuple[str, ...]  # [n]
-    weight: Floats  # [n] how often the player is here with the hand, 1 if always
-    policy: Floats  # [A, n]
-    value: Floats  # [n] chips that it takes out of the spot from here on, if all follow the policy
-    action_value: Floats  # [A, n] the same after each action
-    equity: Floats  # [n] of the pot against the opponent's hands here
-    met: Floats  # [n] the opponent's hands that leave it its cards, weighted by their reach
-    reached: bool  # whether the policy ever comes here; elsewhere nothing binds it
-
-    @property
-    def frequencies(self) -> Floats:
-        """[A] how often each action is taken."""
-        share = self.weight * self.met
-        total = share.sum()
-        return self.policy @ share / total if total > 0.0 else self.policy.mean(axis=1)
-
-    @property
-    def regret(self) -> Floats:
-        """[n] chips that the best action would bring on top."""
-        return self.action_value.max(axis=0) - self.value
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One dict per hand, as JSON and CSV take them."""
-        return [
-            {
-                "hand": hand,
-                "weight": float(self.weight[i]),
-                **{name: float(self.policy[a, i]) for a, name in enumerate(self.actions)},
-                "value": float(self.value[i]),
-                "equity": float(self.equity[i]),
-                "regret": float(self.regret[i]),
-            }
-            for i, hand in enumerate(self.hands)
-        ]
-
-    def grid(self) -> list[list[dict[str, Any]]]:
-        """The 13 x 13 cells, aces first: name, weight, frequency of each action, value."""
-        place = {hand: i for i, hand in enumerate(self.hands)}
-        return [
-            [self._cell(*cell(row, column), place) for column in range(13)] for row in range(13)
-        ]
-
-    def _cell(self, name: str, hands: list[int], place: dict[str, int]) -> dict[str, Any]:
-        here = [place[hand_name(hand)] for hand in hands if hand_name(hand) in place]
-        weight = self.weight[here]
-        total = float(weight.sum())
-        share = weight / total if total > 0.0 else weight
-        return {
-            "name": name,
-            "weight": total / len(hands),
-            "policy": (self.policy[:, here] @ share).tolist(),
-            "value": float(self.value[here] @ share),
-        }
 
 
 def find(arena: PublicTree, record: str) -> Place:
@@ -141,8 +77,10 @@ def look(policy: PublicPolicy, record: str = "") -> View:
     if here.kind >= FOLD:
         what = {FOLD: "somebody has folded", SHOWDOWN: "it is the showdown", DEAL: "a card is next"}
         raise ConfigError(f"nobody acts after {record!r}: {what[here.kind]}")
-    player = here.kind
-    values, reach, facing = _values(policy, player, node, board)
+    player, missing = here.kind, 3 - arena.spot.street - arena.streets_known
+    if here.street.number - arena.spot.street >= arena.streets_known:
+        raise ConfigError(f"{record!r} is on a street that was not loaded")
+    values, reach, facing = _values(policy, player, node, board, known=not missing)
     own, other = arena.hands[player], arena.hands[1 - player]
     met = _met(own.cards, facing, other.cards, own.same(other))
     scale = np.where(met > 0.0, 1.0 / np.where(met > 0.0, met, 1.0), 0.0)
@@ -181,9 +119,12 @@ def _unnamed(cards: tuple[int, ...], back: Renaming) -> tuple[int, ...]:
 
 
 def _values(
-    policy: PublicPolicy, player: int, node: int, board: int
+    policy: PublicPolicy, player: int, node: int, board: int, known: bool
 ) -> tuple[Floats, Floats, Floats]:
-    """The player's cf_values of the node's whole block, its reach and the opponent's cf_reach."""
+    """The player's cf_values of the node's whole block, its reach and the opponent's cf_reach.
+
+    The values are NaN if later streets are not `known`.
+    """
     arena = policy.arena
     betting, tables = arena.betting, arena.reading(policy)
     path = [betting.nodes[node].block]
@@ -211,6 +152,8 @@ def _values(
     chance = float(np.prod(arena.boards.chance[boards[1:]]))
     reach = reaches[1][2] * arena.total / chance
     block = path[-1]
+    if not known:
+        return np.full(rows.value.shape, np.nan), reach, facing
     if len(path) == 1:
         arena.walk(player, tables, streets.MEAN)
         return arena.rooms(player)[0].value.astype(np.float64), reach, facing
@@ -254,10 +197,49 @@ def _equity(
     return np.where(met > 0.0, sums[0][:, 0] / np.where(met > 0.0, met, 1.0), 0.0)
 
 
-def difference(one: PublicPolicy, other: PublicPolicy, record: str = "") -> dict[str, Floats]:
-    """How much more often each action [n] is taken by one solution than by the other at a node."""
+@dataclass(frozen=True)
+class Difference:
+    """Two solutions at one node: the first less the second."""
+
+    one: View
+    other: View
+
+    @property
+    def policy(self) -> Floats:
+        """[A, n] how much more often each action is taken."""
+        return self.one.policy - self.other.policy
+
+    @property
+    def frequencies(self) -> Floats:
+        """[A] the same over all hands."""
+        return self.one.frequencies - self.other.frequencies
+
+    @property
+    def distance(self) -> float:
+        """The part of all decisions that differs, hands weighted as the first comes here."""
+        share = self.one.weight * self.one.met
+        moved = np.abs(self.policy).sum(axis=0) / 2.0
+        total = share.sum()
+        return float(share @ moved / total) if total > 0.0 else float(moved.mean())
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dict per hand, what differs most first."""
+        moved = np.abs(self.policy).sum(axis=0) / 2.0
+        return [
+            {
+                "hand": self.one.hands[i],
+                "weight": float(self.one.weight[i]),
+                "moved": float(moved[i]),
+                **dict(zip(self.one.actions, self.policy[:, i].tolist(), strict=True)),
+                "value": float(self.one.value[i] - self.other.value[i]),
+            }
+            for i in np.argsort(-moved * self.one.weight, kind="stable").tolist()
+        ]
+
+
+def difference(one: PublicPolicy, other: PublicPolicy, record: str = "") -> Difference:
+    """What two solutions do differently after a record."""
     first, second = look(one, record), look(other, record)
     if first.actions != second.actions or first.hands != second.hands:
         raise ConfigError(f"after {record!r} the two solutions have other hands or actions")
-    change = first.policy - second.policy
-    return dict(zip(first.actions, change, strict=True))
+    return Difference(first, second)

@@ -33,8 +33,8 @@ STYLE: dict[Any, Any] = {
 
 
 @dataclass(frozen=True)
-class TreePicture:
-    """A drawing of a tree; notebooks show it, `save` writes it."""
+class Picture:
+    """A drawing; notebooks show it, `save` writes it."""
 
     figure: Figure
 
@@ -59,6 +59,20 @@ class TreePicture:
         return self.render("svg").decode()
 
 
+class TreePicture(Picture):
+    """A drawing of a tree."""
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure of so many inches, or advice where matplotlib is missing."""
+    try:
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError as error:
+        advice = "pip install 'counterplay[plot]'"
+        raise ConfigError(f"drawings need the package matplotlib: {advice}") from error
+    return Figure(figsize=(width, height))
+
+
 def check_picture_file(path: str | Path) -> None:
     """Refuse a name that a drawing cannot be written to."""
     if Path(path).suffix not in FORMATS:
@@ -71,13 +85,10 @@ def draw_tree(tree: Tree, policy: Policy | None = None, *, depth: int | None = N
     Nodes have the colour and number of who acts; those of one infoset are joined by a dashed line
     with its key. With a policy, edges carry its probabilities and are as thick as they are likely.
     """
-    try:
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError as error:
-        advice = "pip install 'counterplay[plot]'"
-        raise ConfigError(f"drawings need the package matplotlib: {advice}") from error
     check_tree(tree)
+    new_figure(1.0, 1.0)  # or it is said what is missing
+    from matplotlib import rc_context
+
     levels = len(tree.level) - 1
     shown = int(tree.level[min(levels, levels if depth is None else depth + 1)])
     across, down = _layout(tree, shown)
@@ -88,7 +99,7 @@ def draw_tree(tree: Tree, policy: Policy | None = None, *, depth: int | None = N
             "choose a smaller depth or smaller parameters"
         )
     with rc_context(STYLE):
-        figure = Figure(figsize=(max(4.0, 0.46 * leaves + 0.6), 1.15 * (down.max() + 1)))
+        figure = new_figure(max(4.0, 0.46 * leaves + 0.6), 1.15 * (down.max() + 1))
         axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
         axes.set_axis_off()
         _draw_edges(axes, tree, policy, shown, across, down)

@@ -1,0 +1,233 @@
+"""What arenas with vectors over hands share: tables, the iterations of the CFR family, judgement.
+
+Tables hold one piece [actions, hands] per betting node and board. Which hands there are, and how
+the tree is walked, each arena says itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from counterplay.arena import Floats
+from counterplay.errors import ConfigError
+from counterplay.evaluate import Judgement
+from counterplay.kernels import streets
+from counterplay.kernels.ranges import Tables
+from counterplay.public.betting import Betting
+from counterplay.public.layout import Pieces
+from counterplay.tree.estimating import available_memory, gib
+
+PRECISIONS = {"float64": np.float64, "float32": np.float32, "int16": np.int16}
+
+
+@dataclass
+class PublicMemory:
+    """What the CFR family keeps on a public tree. S sequences, K averages, Q pieces."""
+
+    iteration: int
+    regret: Any  # [S]
+    prediction: Any  # [S], or nothing
+    sums: Any  # [K, S] of reach times policy, in units of `weight`
+    weight: Floats  # [K] of the last policy that was added
+    regret_scale: Any  # [Q] if pieces have 16 bits
+    prediction_scale: Any
+    sums_scale: Any  # [K, Q]
+    finished: ClassVar[bool] = False
+
+    def fade(self, factor: float) -> None:
+        """Multiply the sums of policies."""
+        self.weight *= factor
+
+
+@dataclass(frozen=True, eq=False)
+class PublicPolicy:
+    """A policy on a public tree: proportional to `weights` [S], where zero to `otherwise`."""
+
+    arena: Any  # a VectorTree
+    weights: Any = field(repr=False)
+    otherwise: Any = field(repr=False)
+
+    def judged(self, arena: VectorTree) -> Judgement:
+        """How good it is, as `judge` says it."""
+        return Judgement(*arena.judge(self))
+
+    def save(self, path: str | Path) -> None:
+        """Write it, if its arena has files for policies alone."""
+        self.arena.save_policy(self, path)
+
+    def at(self, node: int, board: int) -> Floats:
+        """Probabilities [actions, hands] at a betting node and a board."""
+        place, count = self.arena.piece(node, board), len(self.arena.betting.nodes[node].actions)
+        chosen = np.maximum(self.weights[place].astype(np.float64), 0.0).reshape(count, -1)
+        if self.otherwise.size:
+            other = np.maximum(self.otherwise[place].astype(np.float64), 0.0).reshape(count, -1)
+            chosen = np.where(chosen.sum(axis=0) > 0.0, chosen, other)
+        lock = self.arena.locks.get((node, board))
+        if lock is not None:
+            chosen = np.where(lock.sum(axis=0) > 0.0, lock, chosen)
+        total = chosen.sum(axis=0)
+        return np.where(total > 0.0, chosen / np.where(total > 0.0, total, 1.0), 1.0 / count)
+
+
+class VectorTree:
+    """The base of these arenas; `pieces`, `betting`, `weights` and `walk` are theirs."""
+
+    offers: ClassVar[tuple[str, ...]] = ("vectors",)
+    num_players: ClassVar[int] = 2
+    advice: ClassVar[str] = ""  # what to cut where memory is short
+    spec: str
+    betting: Betting
+    pieces: Pieces
+    total_value: float | None  # what values add up to; None if chance takes a part of it
+    weights: tuple[Floats, Floats]  # of both players' hands at the root
+
+    def __init__(self, precision: str):
+        if precision not in PRECISIONS:
+            names = ", ".join(PRECISIONS)
+            raise ConfigError(f"precision is {precision!r}, must be one of {names}")
+        self.precision = precision
+        self.locks: dict[tuple[int, int], Floats] = {}
+
+    def piece(self, node: int, board: int) -> slice:
+        """Where the tables hold [actions, hands] of a node that decides and a board."""
+        raise NotImplementedError
+
+    def walk(self, player: int, tables: Tables, mode: int) -> Floats:
+        """Walk the whole tree for one player; its cf_values [hands] at the root."""
+        raise NotImplementedError
+
+    @property
+    def num_sequences(self) -> int:
+        """Entries of a table."""
+        return self.pieces.num_sequences
+
+    @property
+    def num_pieces(self) -> int:
+        """Decisions on boards."""
+        return self.pieces.num_pieces
+
+    def save_policy(self, policy: PublicPolicy, path: str | Path) -> None:
+        """Write a policy."""
+        raise ConfigError(f"a policy of {self.spec} is saved as a Solution")
+
+    def check_memory(self, num_averages: int = 1, tables: int = 1) -> None:
+        """Refuse what would not fit, and say what to cut."""
+        item = np.dtype(PRECISIONS[self.precision]).itemsize
+        needed = self.num_sequences * item * (num_averages + tables)
+        free = available_memory()
+        if needed > 0.9 * free:
+            smaller = "" if self.precision == "int16" else "; int16 needs half of that"
+            raise ConfigError(
+                f"{self.spec} has {self.num_sequences:,} sequences and needs "
+                f"{gib(needed)} where {gib(free)} are free{self.advice}{smaller}"
+            )
+
+    @property
+    def kind(self) -> Any:
+        """The type of numbers that walks compute with."""
+        return np.float64 if self.precision == "float64" else np.float32
+
+    # the CFR family, in this arena's own layout
+
+    def new_memory(self, num_averages: int, predicts: bool) -> PublicMemory:
+        """No regrets and nothing summed yet."""
+        self.check_memory(num_averages, 1 + predicts)
+        kind, wide = PRECISIONS[self.precision], self.precision != "int16"
+        size, pieces = self.num_sequences, 0 if wide else self.num_pieces
+        return PublicMemory(
+            iteration=0,
+            regret=np.zeros(size, kind),
+            prediction=np.zeros(size if predicts else 0, kind),
+            sums=np.zeros((num_averages, size), kind),
+            weight=np.zeros(num_averages),
+            regret_scale=np.zeros(pieces, np.float32),
+            prediction_scale=np.zeros(pieces if predicts else 0, np.float32),
+            sums_scale=np.zeros((num_averages, pieces), np.float32),
+        )
+
+    def iterate(
+        self, memory: PublicMemory, factors: Floats, weights: Floats, alternating: bool = True
+    ) -> None:
+        """One iteration per row of the factors p, n and m [T, 3] and weights [T, K], in turn."""
+        if not alternating:
+            raise ConfigError(f"on {self.spec} players learn in turn: alternating must be true")
+        for rule, weight in zip(factors, weights, strict=True):
+            kept = weight > 0.0
+            fade = np.where(kept, memory.weight / np.where(kept, weight, 1.0), 1.0)
+            tables = Tables(
+                shown=memory.prediction if memory.prediction.size else memory.regret,
+                otherwise=memory.regret[:0],
+                regret=memory.regret,
+                regret_scale=memory.regret_scale,
+                shown_scale=memory.prediction_scale,
+                sums=memory.sums,
+                sums_scale=memory.sums_scale,
+                **self._lock_tables,
+                rule=rule,
+                fade=fade,
+                add=kept.astype(np.float64),
+            )
+            for player in (0, 1):
+                self.walk(player, tables, streets.LEARN)
+            memory.weight = np.where(kept, weight, memory.weight)
+            memory.iteration += 1
+
+    def policies(self, memory: PublicMemory, averages: tuple[str, ...]) -> dict[str, PublicPolicy]:
+        """The averages by name, and the last iterate."""
+        now = memory.prediction if memory.prediction.size else memory.regret
+        found = {
+            name: PublicPolicy(self, total, now)
+            for name, total in zip(averages, memory.sums, strict=True)
+        }
+        return found | {"current": PublicPolicy(self, now, now[:0])}
+
+    # exact judgement
+
+    def judge(self, policy: PublicPolicy) -> tuple[Floats, Floats]:
+        """Both players' values, and what best responses would earn.
+
+        In 32 bits that is off by some 1e-7 of the pot (benchmarks/holdem.md).
+        """
+        tables = self.reading(policy)
+        values, best = np.zeros(2), np.zeros(2)
+        for player in (0, 1):
+            weight = self.weights[player]
+            best[player] = weight @ self.walk(player, tables, streets.BEST)
+            if player == 1 and self.total_value is not None:  # what one takes the other does not
+                values[1] = self.total_value - values[0]
+                continue
+            values[player] = weight @ self.walk(player, tables, streets.MEAN)
+        return values, best
+
+    def reading(self, policy: PublicPolicy) -> Tables:
+        """Tables that only say what the policy is."""
+        nothing = np.zeros(0, policy.weights.dtype)
+        scales, none = np.zeros(0, np.float32), np.zeros(0)
+        return Tables(
+            shown=policy.weights,
+            otherwise=policy.otherwise,
+            regret=nothing,
+            regret_scale=scales,
+            shown_scale=scales,
+            sums=nothing.reshape(0, 0),
+            sums_scale=scales.reshape(0, 0),
+            **self._lock_tables,
+            rule=np.zeros(3),
+            fade=none,
+            add=none,
+        )
+
+    @cached_property
+    def _lock_tables(self) -> dict[str, Any]:
+        locked = np.full(self.num_pieces if self.locks else 0, -1, np.int64)
+        pieces, start = [np.zeros(0)], 0
+        for (node, board), weights in self.locks.items():
+            locked[self.pieces.place[node] + board] = start
+            pieces.append(weights.ravel())
+            start += weights.size
+        return {"locked": locked, "lock": np.concatenate(pieces)}
