@@ -33,7 +33,11 @@ FULL = ["cfr", "cfr_plus", "dcfr", "pcfr_plus"]
 SAMPLED = ["chance_sampling", "external_sampling", "average_strategy_sampling", "probing"]
 SAMPLED += ["outcome_sampling", "vr_mccfr", "vr_mccfr_plus"]
 WORK = {
-    "full": [f"step {name} {game}" for game in ("leduc_poker", "liars_dice") for name in FULL],
+    "full": [
+        f"step {name} {game}"
+        for game in ("kuhn_poker", "leduc_poker", "liars_dice")
+        for name in FULL
+    ],
     "sampled": [
         f"step {name} {game}"
         for game in ("kuhn_poker", "leduc_poker", "liars_dice")
