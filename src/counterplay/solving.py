@@ -130,7 +130,7 @@ class Course:
     @property
     def finished(self) -> bool:
         """Whether the algorithm has nothing left to do."""
-        return self.memory.finished and self.iteration > 0
+        return bool(self.memory.finished) and self.iteration > 0
 
     def advance(
         self,
