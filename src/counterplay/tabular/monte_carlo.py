@@ -66,13 +66,9 @@ class MonteCarlo:
         if isinstance(arena, SampledGame):
             sums = {"average": memory.policy_sum, "current": memory.policy}
             return {name: SampledPolicy.of(arena, memory, total) for name, total in sums.items()}
-        total, now = memory.policy_sum.sum(axis=0), memory.policy[0, : arena.num_sequences].copy()
-        return Policies(
-            {
-                "average": partial(normalised_policy, arena, total),
-                "current": partial(Policy, arena, now),
-            }
-        )
+        average = partial(normalised_policy, arena, memory.policy_sum.sum(axis=0))
+        current = partial(Policy, arena, memory.policy[0, : arena.num_sequences].copy())
+        return Policies({"average": average, "current": current})
 
 
 def check(name: str, algorithm: Any) -> None:
@@ -186,14 +182,8 @@ def _slots(tree: Tree, guesses: str) -> Ints:
 
 
 def _table(memory: SampleMemory, w: int) -> Table:
-    return Table(
-        memory.regret[w],
-        memory.policy[w],
-        memory.policy_sum[w],
-        memory.visits[w],
-        memory.baseline[w],
-        memory.largest[w],
-    )
+    tables = memory.regret, memory.policy, memory.policy_sum, memory.visits, memory.baseline
+    return Table(*(table[w] for table in (*tables, memory.largest)))
 
 
 def _scratch(tree: Tree) -> Scratch:
