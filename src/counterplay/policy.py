@@ -40,8 +40,9 @@ class Policy:
                 f"a policy for {self.tree.spec} has {wanted} entries, not {values.size}"
             )
         sums = np.add.reduceat(values, self.tree.offset[:-1]) if values.size else values
-        wrong = np.flatnonzero(~(np.abs(sums - 1.0) <= 1e-6))
-        if wrong.size or values.min(initial=0.0) < 0.0:
+        right = np.abs(sums - 1.0) <= 1e-6
+        if not right.all() or values.min(initial=0.0) < 0.0:
+            wrong = np.flatnonzero(~right)
             infoset = int(wrong[0]) if wrong.size else self._infoset_at(int(values.argmin()))
             key = self.tree.key(infoset)
             first, last = self.tree.offset[infoset : infoset + 2]
@@ -190,11 +191,12 @@ def normalised_policy(
         return Policy(tree, weights)
     counts = tree.num_actions
     sums = np.add.reduceat(weights, tree.offset[:-1])
-    lost = ~(sums > SMALLEST)
-    values = np.repeat(1.0 / np.where(lost, 1.0, sums), counts)
+    kept = sums > SMALLEST
+    whole = kept.all()
+    values = np.repeat(1.0 / (sums if whole else np.where(kept, sums, 1.0)), counts)
     values *= weights
-    if lost.any():
-        where = np.repeat(lost, counts)
+    if not whole:
+        where = np.repeat(~kept, counts)
         values[where] = (np.repeat(1.0 / counts, counts) if otherwise is None else otherwise)[where]
     return Policy(tree, values)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Protocol
@@ -125,7 +125,7 @@ class Course:
 
     def __init__(self, arena: Arena, algorithm: Algorithm, memory: Any, seconds: float = 0.0):
         self.arena, self.algorithm, self.memory = arena, algorithm, memory
-        self.seconds, self.rate = seconds, 1
+        self.seconds, self.rate, self.exact = seconds, 1, is_exact(arena)
 
     @property
     def iteration(self) -> int:
@@ -148,8 +148,8 @@ class Course:
             tick: called with the iteration after every moment.
             stop: asked after every moment; True ends it there.
         """
-        while self.iteration < goal and not self.finished:
-            chunk = min(goal - self.iteration, self.rate)
+        while (done := self.iteration) < goal and not self.finished:
+            chunk = min(goal - done, self.rate)
             began = time.perf_counter()
             self.memory = self.algorithm.step(self.arena, self.memory, chunk)
             if self.algorithm.needs:  # only libraries of extras hand out work that is not done yet
@@ -171,9 +171,8 @@ class Course:
     def record(self, policies: Mapping[str, Any]) -> Record:
         """Measure these policies, exactly where the arena can."""
         arena: Any = self.arena
-        if is_exact(arena):
-            judged = {name: judge(arena, policy) for name, policy in policies.items()}
-            measured = {name: judgement.exploitability for name, judgement in judged.items()}
+        if self.exact:
+            measured = {name: judge(arena, one).exploitability for name, one in policies.items()}
             return Record(self.iteration, self.seconds, measured)
         return Record(self.iteration, self.seconds, self.memory.size.measured(), exact=False)
 
@@ -225,19 +224,20 @@ def solve(
     course = Course(arena, algorithm, algorithm.init(arena, seed) if memory is None else memory)
     next_evaluation = evaluate_at or one_two_five
     start = course.iteration
-    end, records, stopped = start + iterations, [], False
+    end, records, stopped, least = start + iterations, [], False, math.inf
     count = (lambda now: tick(now - start)) if tick else None
     while not stopped:
         goal = min(next_evaluation(course.iteration), end)
         stopped = course.advance(goal, count, stop)
         policies = course.policies() if exact else {}
-        name = next(iter(policies), "")
-        records.append(course.record({name: policies[name]} if exact else {}))
-        if exact and _is_best(records):
-            best = policies[name]
+        name, policy = next(iter(policies.items()), ("", None))
+        record = course.record({name: policy} if exact else {})
+        records.append(record)
+        if exact and not record.exploitability > least:
+            best, least = policy, record.exploitability
         if report:
-            report(records[-1])
-        reached = target is not None and records[-1].exploitability <= target
+            report(record)
+        reached = target is not None and record.exploitability <= target
         if course.iteration >= end or course.finished or reached:
             stopped = False
             break
@@ -268,11 +268,6 @@ def as_algorithm(given: Any) -> Any:
         for one in fields(given):
             check_type(f"{spec_name(given)}: {one.name}", getattr(given, one.name), one.default)
     return given
-
-
-def _is_best(records: Iterable[Record]) -> bool:
-    *before, last = (record.exploitability for record in records)
-    return last <= min(before, default=last)
 
 
 def one_two_five(iteration: int) -> int:

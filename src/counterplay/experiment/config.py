@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, get_type_hints
 
@@ -242,6 +243,7 @@ def _class(where: str, kind: str, registry: dict[str, str], name: str, key: str 
         raise ConfigError(f"{where}: {key or kind}: {error}") from error
 
 
+@lru_cache(maxsize=64)
 def _model(algorithm: type, game: type | None) -> type[BaseModel]:
     """The outline with the fields of this algorithm and this game in its sections."""
     keys = _model_fields(algorithm)

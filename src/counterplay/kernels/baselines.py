@@ -41,7 +41,8 @@ def baseline_regrets(p, epsilon, weight, length, game, table, scratch):
             for k in range(node.count):
                 regret[first + k] += scale * (baseline[slot[node.child + k, p]] - mean)
             regret[first + taken] += scale * surprise
-            table.largest[first] = max(table.largest[first], scale * below)
+            if scale * below > table.largest[first]:
+                table.largest[first] = scale * below
         scratch.value[d] = u
         u = mean
     return u

@@ -97,14 +97,10 @@ def learn(learner, first, last, largest, regret, policy):
     Actions that are tied stay so: as in `sweeps.match`, their last bit is no reason.
     """
     floor, rate = learner
-    tiny = ROUNDING * largest[first]
-    total, top = 0.0, regret[first]
+    tiny, total, top = ROUNDING * largest[first], 0.0, regret[first]
     for s in range(first, last):
-        regret[s] = max(regret[s], floor)
         policy[s] = max(regret[s], 0.0)
         total += policy[s]
-    if total <= tiny:
-        total = 0.0
     if rate > 0.0:
         total = 0.0
         for s in range(first, last):
@@ -112,10 +108,15 @@ def learn(learner, first, last, largest, regret, policy):
         for s in range(first, last):
             policy[s] = np.exp(rate * (regret[s] - top))
             total += policy[s]
+    elif total <= tiny:
+        total = float(last - first)
+        for s in range(first, last):
+            policy[s] = 1.0
+            if abs(regret[s]) <= tiny:
+                regret[s] = 0.0
     for s in range(first, last):
-        if total == 0.0 and abs(regret[s]) <= tiny:
-            regret[s] = 0.0
-        policy[s] = policy[s] / total if total > 0.0 else 1.0 / (last - first)
+        regret[s] = max(regret[s], floor)
+        policy[s] /= total
 
 
 @kernel

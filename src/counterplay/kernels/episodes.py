@@ -55,7 +55,8 @@ def outcome_regrets(p, epsilon, length, game, table, scratch):
             for s in range(first, first + node.count):
                 regret[s] -= scale * mean
             regret[taken] += scale * u
-            table.largest[first] = max(table.largest[first], scale * abs(u))
+            if scale * abs(u) > table.largest[first]:
+                table.largest[first] = scale * abs(u)
             u = mean
 
 
@@ -170,7 +171,8 @@ def probe(p, epsilon, weight, game, table, scratch):
             regret[taken] += u / q
             for s in range(first, last):
                 regret[s] -= mean / q
-            largest[first] = max(largest[first], below / q)
+            if below / q > largest[first]:
+                largest[first] = below / q
             u = mean
         elif node.player != CHANCE:
             add_average(first, last, weight / q, policy, table.policy_sum)

@@ -45,10 +45,12 @@ def chance_walk(p, weight, game, table, scratch):
             continue
         if node.player == TERMINAL:
             u = utility[node.first, p]
-            below = abs(u)
+            below = max(below, abs(u))
         else:
-            at[depth], action[depth], value[depth], size[depth] = n, -1, 0.0, 0.0
+            at[depth], action[depth], value[depth] = n, -1, 0.0
             reach[depth], cf_reach[depth] = own, cf
+            if node.player == p:
+                size[depth], below = below, 0.0
             depth += 1
         while depth > 0:  # take `u` back to the node above, until one has an action left to try
             d = depth - 1
@@ -56,7 +58,6 @@ def chance_walk(p, weight, game, table, scratch):
             first, k = node.first, action[d]
             if k >= 0:
                 value[d] += policy[first + k] * u
-                size[d] = max(size[d], below)
                 if node.player == p:
                     regret[first + k] += cf_reach[d] * u
             k += 1
@@ -69,11 +70,13 @@ def chance_walk(p, weight, game, table, scratch):
                     cf *= policy[first + k]
                 n = node.child + k
                 break
-            u, below = value[d], size[d]
+            u = value[d]
             if node.player == p:
                 for s in range(first, first + node.count):
                     regret[s] -= cf_reach[d] * u
-                largest[first] = max(largest[first], cf_reach[d] * below)
+                if cf_reach[d] * below > largest[first]:
+                    largest[first] = cf_reach[d] * below
+                below = max(below, size[d])
                 add_average(first, first + node.count, weight * reach[d], policy, policy_sum)
                 met[tally[1]] = at[d]
                 tally[1] += 1
@@ -153,7 +156,7 @@ def average_walk(p, weight, scheme, game, table, scratch):
     nodes, utility, tally, met = game.nodes, game.utility, scratch.tally, scratch.met
     regret, policy, policy_sum = table.regret, table.policy, table.policy_sum
     at, action, value = scratch.node, scratch.action, scratch.value
-    reach, rho, size, largest = scratch.reach, scratch.sampled, scratch.size, table.largest
+    reach, rho, largest = scratch.reach, scratch.sampled, table.largest
     n, depth, q = 0, 0, 1.0
     while True:
         node = nodes[n]
@@ -161,11 +164,10 @@ def average_walk(p, weight, scheme, game, table, scratch):
         first, u, below = node.first, 0.0, 0.0
         if node.player == p:
             at[depth], action[depth], value[depth], reach[depth] = n, -1, 0.0, q
-            size[depth] = 0.0
             depth += 1
         elif node.player == TERMINAL:
             u = utility[first, p]
-            below = abs(u)
+            below = abs(u) / q
         else:
             if node.player != CHANCE:
                 add_average(first, first + node.count, weight / q, policy, policy_sum)
@@ -178,8 +180,9 @@ def average_walk(p, weight, scheme, game, table, scratch):
             if k >= 0:
                 u /= rho[d]
                 value[d] += policy[first + k] * u
-                size[d] = max(size[d], below / rho[d])
                 regret[first + k] += u / reach[d]
+                if below > largest[first]:
+                    largest[first] = below
             k += 1
             while k < node.count:
                 rho[d] = inclusion(scheme, first, last, k, policy_sum)
@@ -190,10 +193,9 @@ def average_walk(p, weight, scheme, game, table, scratch):
                 action[d] = k
                 n, q = node.child + k, reach[d] * rho[d]
                 break
-            u, below = value[d], size[d]
+            u, below = value[d], largest[first]
             for s in range(first, last):
                 regret[s] -= u / reach[d]
-            largest[first] = max(largest[first], below / reach[d])
             met[tally[1]] = at[d]
             tally[1] += 1
             depth = d

@@ -15,7 +15,9 @@ values (baselines) stay with their worker.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,7 +26,7 @@ from counterplay.errors import ConfigError
 from counterplay.kernels import draws
 from counterplay.kernels.bundles import Arena, Scratch, Table
 from counterplay.kernels.threads import run_parts
-from counterplay.policy import Policy, normalised_policy, uniform_policy
+from counterplay.policy import Policies, Policy, normalised_policy, uniform_policy
 from counterplay.sampled import SampledGame, SampledPolicy
 from counterplay.tabular import powers, ranges
 from counterplay.tabular.on_rules import sample_rules
@@ -59,15 +61,14 @@ class MonteCarlo:
     runs_on: ClassVar[tuple[str, ...]] = ("tree", "rules")
     needs: ClassVar[str] = ""
 
-    def policies(self, arena: Tree | SampledGame, memory: Any) -> dict[str, Any]:
+    def policies(self, arena: Tree | SampledGame, memory: Any) -> Mapping[str, Any]:
         """The average of all iterations, and the last iterate, the first worker's."""
         if isinstance(arena, SampledGame):
             sums = {"average": memory.policy_sum, "current": memory.policy}
             return {name: SampledPolicy.of(arena, memory, total) for name, total in sums.items()}
-        return {
-            "average": normalised_policy(arena, memory.policy_sum.sum(axis=0)),
-            "current": Policy(arena, memory.policy[0, : arena.num_sequences]),
-        }
+        average = partial(normalised_policy, arena, memory.policy_sum.sum(axis=0))
+        current = partial(Policy, arena, memory.policy[0, : arena.num_sequences].copy())
+        return Policies({"average": average, "current": current})
 
 
 def check(name: str, algorithm: Any) -> None:
@@ -181,14 +182,8 @@ def _slots(tree: Tree, guesses: str) -> Ints:
 
 
 def _table(memory: SampleMemory, w: int) -> Table:
-    return Table(
-        memory.regret[w],
-        memory.policy[w],
-        memory.policy_sum[w],
-        memory.visits[w],
-        memory.baseline[w],
-        memory.largest[w],
-    )
+    tables = memory.regret, memory.policy, memory.policy_sum, memory.visits, memory.baseline
+    return Table(*(table[w] for table in (*tables, memory.largest)))
 
 
 def _scratch(tree: Tree) -> Scratch:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -69,13 +69,13 @@ class OnlineOutcomeSampling(MonteCarlo):
         settings = float(self.epsilon), self.player
         return monte_carlo.iterate(self, tree, memory, iterations, kernel, power, *settings)
 
-    def policies(self, arena: Tree | SampledGame, memory: Any) -> dict[str, Any]:
+    def policies(self, arena: Tree | SampledGame, memory: Any) -> Mapping[str, Any]:
         """The learner's policies beside the opponents' own."""
         found = super().policies(arena, memory)
         if isinstance(arena, Tree):
             mine = np.repeat(arena.infoset_player == self.player, arena.num_actions)
             learned, now = (policy.probabilities for policy in found.values())
-            found["average"] = Policy(arena, np.where(mine, learned, now))
+            return {**found, "average": Policy(arena, np.where(mine, learned, now))}
         return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,11 +54,11 @@ class OutcomeSampling(MonteCarlo):
         epsilon = float(self.epsilon)
         return monte_carlo.iterate(self, tree, memory, iterations, kernel, power, epsilon)
 
-    def policies(self, arena: Tree | SampledGame, memory: Any) -> dict[str, Any]:
+    def policies(self, arena: Tree | SampledGame, memory: Any) -> Mapping[str, Any]:
         found = super().policies(arena, memory)
         # on rules nobody knows the reach of an infoset, and players who forget have several
         if self.lazy and isinstance(arena, Tree) and arena.perfect_recall:
-            found["average"] = _lazy_average(arena, memory, self.gamma)
+            return {**found, "average": _lazy_average(arena, memory, self.gamma)}
         return found
 
 

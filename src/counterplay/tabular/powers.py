@@ -7,6 +7,7 @@ and weights below 2**512 are what they always were.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Iterator
 from functools import partial
@@ -26,6 +27,8 @@ def bits(t: Any, gamma: float) -> Any:
 
 def raised(t: Floats, gamma: float, taken: Any) -> Floats:
     """t**gamma / 2**taken."""
+    if not np.any(taken):
+        return t**gamma
     with np.errstate(over="ignore"):
         found = np.exp2(gamma * np.log2(np.maximum(t, 1.0)) - taken)
         return np.where(taken == 0.0, t**gamma, found)
@@ -85,6 +88,9 @@ def _stretches(
     Each is so many iterations, the bits taken out for each exponent, and what sums fade by before.
     """
     end = iteration + count
+    if count and not any(_bits(end, exponents)):  # as nearly always
+        yield count, (0.0,) * len(exponents), (1.0,) * len(exponents)
+        return
     while iteration < end:
         before, now = (_bits(t, exponents) for t in (iteration, iteration + 1))
         same = end - iteration
@@ -96,7 +102,8 @@ def _stretches(
 
 
 def _bits(t: int, exponents: tuple[float, ...]) -> tuple[float, ...]:
-    return tuple(float(bits(t, gamma)) for gamma in exponents)
+    size = math.log2(max(t, 1))
+    return tuple(float(bits(t, g)) if g * size >= STEP - 1.0 else 0.0 for g in exponents)
 
 
 def _differ(now: tuple[float, ...], exponents: tuple[float, ...], t: int) -> bool:

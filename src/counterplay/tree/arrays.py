@@ -108,7 +108,7 @@ class Tree:
     def num_infosets(self) -> int:
         return self.offset.size - 1
 
-    @property
+    @cached_property
     def num_sequences(self) -> int:
         return int(self.offset[-1])
 
