@@ -21,6 +21,8 @@ from counterplay.deep.dream import DREAM as DREAM
 from counterplay.deep.escher import ESCHER as ESCHER
 from counterplay.deep.neurd import NeuRD as NeuRD
 from counterplay.deep.nfsp import NFSP as NFSP
+from counterplay.deep.nfsp_ppo import NFSPPPO as NFSPPPO
+from counterplay.deep.nfsp_sac import NFSPSAC as NFSPSAC
 from counterplay.deep.ppo import PPO as PPO
 from counterplay.deep.qpg import QPG as QPG
 from counterplay.deep.r_nad import RNaD as RNaD
@@ -284,6 +286,8 @@ __all__ = [
     "Minimax",
     "Mistakes",
     "NFSP",
+    "NFSPPPO",
+    "NFSPSAC",
     "NeuRD",
     "NormalForm",
     "ObservedGame",

@@ -61,6 +61,8 @@ ALGORITHMS = {
     "mmd": "counterplay.tabular.mmd:MMD",
     "neurd": "counterplay.deep.neurd:NeuRD",
     "nfsp": "counterplay.deep.nfsp:NFSP",
+    "nfsp_ppo": "counterplay.deep.nfsp_ppo:NFSPPPO",
+    "nfsp_sac": "counterplay.deep.nfsp_sac:NFSPSAC",
     "online_outcome_sampling": "counterplay.tabular.online_outcome_sampling:OnlineOutcomeSampling",
     "outcome_sampling": "counterplay.tabular.outcome_sampling:OutcomeSampling",
     "p2sro": "counterplay.population.p2sro:P2SRO",
