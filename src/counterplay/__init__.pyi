@@ -138,6 +138,7 @@ from counterplay.population.alpha_psro import AlphaPSRO as AlphaPSRO
 from counterplay.population.anytime_psro import AnytimePSRO as AnytimePSRO
 from counterplay.population.double_oracle import DoubleOracle as DoubleOracle
 from counterplay.population.jpsro import JPSRO as JPSRO
+from counterplay.population.nxdo import NXDO as NXDO
 from counterplay.population.p2sro import P2SRO as P2SRO
 from counterplay.population.psro import PSRO as PSRO
 from counterplay.population.rectified_psro import RectifiedPSRO as RectifiedPSRO
@@ -288,6 +289,7 @@ __all__ = [
     "NFSP",
     "NFSPPPO",
     "NFSPSAC",
+    "NXDO",
     "NeuRD",
     "NormalForm",
     "ObservedGame",

@@ -61,6 +61,7 @@ ALGORITHMS = {
     "mmd": "counterplay.tabular.mmd:MMD",
     "neurd": "counterplay.deep.neurd:NeuRD",
     "nfsp": "counterplay.deep.nfsp:NFSP",
+    "nxdo": "counterplay.population.nxdo:NXDO",
     "nfsp_ppo": "counterplay.deep.nfsp_ppo:NFSPPPO",
     "nfsp_sac": "counterplay.deep.nfsp_sac:NFSPSAC",
     "online_outcome_sampling": "counterplay.tabular.online_outcome_sampling:OnlineOutcomeSampling",
