@@ -13,13 +13,15 @@ from counterplay.population.learned import gradient, load_oracle, plan_of, race
 from counterplay.population.least_exploitable import least_exploitable
 from counterplay.population.oracles import Weighted
 from counterplay.population.pools import plan_policy
-from tests.conftest import answer, built
+from counterplay.population.restricted import RestrictedGame
+from tests.conftest import answer
 
 SMALL = "dqn(units=(16,), episodes=128, batch=256, ring_size=5000)"
+PART = 1_024  # episodes: one program, compiled once for each player, serves all tests
 METHODS = {
-    "psro": {"oracle": SMALL, "training": 3_000},
-    "anytime_psro": {"oracle": SMALL, "training": 6_000, "turns": 6, "start": "uniform"},
-    "sp_psro": {"oracle": SMALL, "training": 6_000, "turns": 6, "start": "uniform"},
+    "psro": {"oracle": SMALL, "training": PART},
+    "anytime_psro": {"oracle": SMALL, "training": 6 * PART, "turns": 6, "start": "uniform"},
+    "sp_psro": {"oracle": SMALL, "training": 6 * PART, "turns": 6, "start": "uniform"},
 }
 
 
@@ -30,16 +32,17 @@ def method(request):
 
 def test_solves_kuhn_and_resumes(method, kuhn):
     memory, error = method.init(kuhn, 1), []
-    for iteration in range(1, 15):
+    count = 40 if isinstance(method, cp.PSRO) else 14
+    for iteration in range(1, count + 1):
         memory = method.step(kuhn, memory)
         error.append(cp.exploitability(kuhn, answer(method, kuhn, memory)))
         if iteration == 3:
             stored = {key: np.copy(value) for key, value in memory.to_arrays().items()}
-    assert min(error) < 0.03 and error[-1] < 0.1
+    assert min(error) < 0.03 and error[-1] < 0.06
     assert memory.episodes > 0 and not memory.finished
     plain = {key: value[()] if value.ndim == 0 else value for key, value in stored.items()}
     other = type(memory).from_arrays(plain)
-    other = method.step(kuhn, other, 11)
+    other = method.step(kuhn, other, count - 3)
     for part in fields(memory):
         mine, theirs = getattr(memory, part.name), getattr(other, part.name)
         if isinstance(mine, list):
@@ -55,7 +58,7 @@ def test_a_race_finds_a_mixture_that_loses_little(kuhn):
         np.array([plan_of(kuhn, cp.Policy(kuhn, _pure(kuhn, rng)), player) for _ in range(3)])
         for player in range(2)
     ]
-    found = race(kuhn, 0, pools, load_oracle("x", SMALL, 6_000), 6, 5, None)
+    found = race(kuhn, 0, pools, load_oracle("x", SMALL, 6 * PART), 6, 5, None)
     assert found.mixture.sum() == approx(1.0)
     least = least_exploitable(kuhn, 0, pools[0])
 
@@ -89,14 +92,17 @@ def test_what_a_pool_is_worth_in_a_race(kuhn):
         assert slope @ plans[1] - slope @ plans[0] == approx(worth[1] - worth[0])
 
 
-def test_learners_go_on(leduc):
+def test_learners_go_on(kuhn):
     """A second lesson against the same opponent begins where the first ended."""
-    oracle = load_oracle("psro", SMALL, 2_000)
-    met = [Weighted(1.0, cp.uniform_policy(leduc))]
-    first = oracle.respond(leduc, 0, met, 0)
-    again = oracle.respond(leduc, 0, met, 1, first.policy)
-    best = cp.judge(leduc, met[0].policy).best_values[0]
-    assert 0.5 * best < first.value <= best and 0.5 * best < again.value <= best
+    oracle = load_oracle("psro", SMALL, PART)
+    met = [Weighted(1.0, cp.uniform_policy(kuhn))]
+    value, response = [], None
+    for seed in range(4):
+        found = oracle.respond(kuhn, 0, met, seed, response)
+        response = found.policy
+        value.append(found.value)
+    best = cp.judge(kuhn, met[0].policy).best_values[0]
+    assert max(value) <= best + 1e-9 and value[-1] > 0.8 * best
 
 
 @pytest.mark.parametrize(
@@ -115,20 +121,19 @@ def test_refusals(spec, problem):
         cp.load_algorithm(spec)
 
 
-def test_learners_need_a_tree():
-    arena = cp.build_arena("dark_hex(num_rows=2, num_cols=2)")
+def test_learners_need_a_tree(kuhn):
+    arena = RestrictedGame(kuhn, np.ones(kuhn.num_sequences, bool))
     with pytest.raises(cp.ConfigError, match="needs a stored tree"):
         cp.load_algorithm("psro(oracle=dqn)").init(arena)
 
 
-def test_nxdo_allows_what_is_learned():
-    tree = built("leduc_poker")
-    solver = "nfsp(horizon=100, ring_size=5000, reservoir_size=5000)"
-    nxdo = cp.load_algorithm("nxdo", solver=solver, inner=20, oracle=SMALL, training=1_000)
-    memory = nxdo.step(tree, nxdo.init(tree), 1)
+def test_nxdo_allows_what_is_learned(kuhn):
+    solver = "deep_mmd(units=(16,), horizon=100)"
+    nxdo = cp.load_algorithm("nxdo", solver=solver, inner=20, oracle=SMALL, training=PART)
+    memory = nxdo.step(kuhn, nxdo.init(kuhn), 1)
     before = memory.allowed.copy()
-    assert 936 <= before.sum() < tree.num_sequences
-    policy = answer(nxdo, tree, memory).probabilities
-    assert (policy[~before] == 0.0).all() and policy[before].min() > 0.0
-    memory = nxdo.step(tree, memory, 1)
+    assert kuhn.num_infosets <= before.sum() < kuhn.num_sequences
+    policy = answer(nxdo, kuhn, memory).probabilities
+    assert (policy[~before] == 0.0).all() and policy[before].max() > 0.0
+    memory = nxdo.step(kuhn, memory, 2)
     assert (memory.allowed >= before).all() and memory.episodes > 0

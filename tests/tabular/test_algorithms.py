@@ -36,10 +36,10 @@ SMALL = dict.fromkeys(GRADIENTS, COOL) | {  # what differs from the defaults, he
     "r_nad": {"units": (16,), "horizon": 2000, "stage": 200},
     "nfsp": {"units": (16,), "horizon": 10_000, "ring_size": 20_000, "reservoir_size": 50_000},
     "nxdo": {
-        "solver": "deep_mmd(units=(16,), horizon=1000, tau=0.3, tau_end=0.02)",
-        "inner": 1000,
-        "oracle": "dqn(units=(16,), ring_size=5000)",
-        "training": 3000,
+        "solver": "deep_mmd(units=(16,), horizon=500, tau=0.3, tau_end=0.02)",
+        "inner": 500,
+        "oracle": "dqn(units=(16,), episodes=128, batch=256, ring_size=5000)",
+        "training": 1024,
     },
 }
 
@@ -82,7 +82,7 @@ def limits(algorithm):
         **dict.fromkeys(("double_oracle", "psro", "p2sro", "sp_psro"), ((100, 1e-9), None)),
         **dict.fromkeys(("anytime_psro", "jpsro"), ((100, 1e-9), (100, 1e-9))),
         "xdo": ((20, 2e-3), None),
-        "nxdo": ((4, 0.1), None),
+        "nxdo": ((12, 0.15), None),  # its solver cools no further here
     }
     if name in SAMPLED - special.keys():
         return (300_000, 1e-2), (500_000, 0.15)

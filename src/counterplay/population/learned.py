@@ -14,7 +14,7 @@ from counterplay.matrix.normal_form import NormalForm
 from counterplay.matrix.zero_sum_lp import zero_sum_lp
 from counterplay.policy import uniform_policy
 from counterplay.population.oracles import ExactResponse, Weighted
-from counterplay.population.pools import plan_policy, reach_of, reach_of_plans, row
+from counterplay.population.pools import plan_policy, reach_of, reach_of_plans, rounded, row
 from counterplay.registry import find_class, known_name, make, parse
 from counterplay.tree import Tree
 
@@ -127,7 +127,7 @@ def race(
     worth = np.array([plans @ gradient(tree, player, plan) for plan in known]).T
     idle = np.zeros(known.shape[1])
     for turn in range(turns):
-        mixture, _ = zero_sum_lp(NormalForm(np.array([worth, -worth]))).profile
+        mixture, _ = _equilibrium(worth)
         pair = [idle, mixture @ plans] if player else [mixture @ plans, idle]
         if learner is not None:
             learner = replace(learner, responder=part)
@@ -136,8 +136,13 @@ def race(
         plan = plan_of(tree, learner, other)
         known = np.vstack([known, plan])
         worth = np.column_stack([worth, plans @ gradient(tree, player, plan)])
-    mixture, opponent = zero_sum_lp(NormalForm(np.array([worth, -worth]))).profile
+    mixture, opponent = _equilibrium(worth)
     return Race(mixture, learner, plan, opponent @ known)
+
+
+def _equilibrium(worth: Floats) -> Sequence[Floats]:
+    table = rounded(worth)
+    return zero_sum_lp(NormalForm(np.array([table, 0.0 - table]))).profile
 
 
 def plan_of(tree: Tree, policy: Any, player: int) -> Floats:

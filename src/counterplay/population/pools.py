@@ -231,7 +231,7 @@ def payoffs(arena: SequenceArena, memory: Population, before: tuple[int, ...]) -
             table[0, :, k] = worth(arena, memory, 0, (0, k))
         for k in range(before[0], memory.shape[0]):
             table[0, k, :old] = -worth(arena, memory, 1, (k, 0))[:old]
-        table[0] = _rounded(table[0])
+        table[0] = rounded(table[0])
         table[1] = 0.0 - table[0]
         return table
     for player in range(arena.num_players):
@@ -244,7 +244,7 @@ def payoffs(arena: SequenceArena, memory: Population, before: tuple[int, ...]) -
                 cell: list[Any] = [player, *joint]
                 cell[1 + player] = slice(first, None)
                 table[tuple(cell)] = worth(arena, memory, player, joint)[first:]
-        table[player] = _rounded(table[player])
+        table[player] = rounded(table[player])
     return table
 
 
@@ -256,7 +256,7 @@ def worth(arena: SequenceArena, memory: Population, player: int, joint: Sequence
     return memory.plans[player] @ cf_value[row(arena, player)] + cf_value[-1]
 
 
-def _rounded(values: Floats) -> Floats:
+def rounded(values: Floats) -> Floats:
     """The values to 44 binary digits of the largest."""
     largest = np.abs(values).max(initial=0.0)
     if largest == 0.0:
