@@ -11,7 +11,7 @@ from counterplay.arena import Floats
 from counterplay.deep.device import OnDevice, OnHost, advanced, begun, policy_of, tables_of
 from counterplay.deep.graph import restricted
 from counterplay.errors import ConfigError
-from counterplay.policy import Policy, uniform_policy
+from counterplay.policy import Policy, normalised_policy, uniform_policy
 from counterplay.population.learned import check_oracle, keep, learners, load_oracle
 from counterplay.population.oracles import Weighted
 from counterplay.population.pools import Growing, check_zero_sum
@@ -90,7 +90,8 @@ class NXDO:
             graph = restricted(tree, memory.allowed)
             inside = advanced(solver, graph, begun(solver, graph, seed + 2), self.inner)
             table = next(iter(tables_of(solver, graph, inside).values()))
-            memory.policy = policy_of(tree, table).probabilities
+            found = policy_of(tree, table).probabilities  # uniform where it never came
+            memory.policy = normalised_policy(tree, found * memory.allowed).probabilities
         return memory
 
     def policies(self, tree: Tree, memory: NXDOMemory) -> dict[str, Policy]:
