@@ -38,6 +38,8 @@ def run(game: str, spec: str, seed: int, iterations: int) -> None:
         seconds += time.process_time() - began
         policies = algorithm.policies(tree, memory)
         found = {name: cp.exploitability(tree, policy) for name, policy in policies.items()}
+        if hasattr(algorithm, "gains"):
+            found["gain"], found["best_gain"] = algorithm.gains(tree, memory)
         found = {name: float(f"{e:.4g}") for name, e in found.items()}
         lines.append({"iteration": memory.iteration, "seconds": round(seconds, 1)} | found)
         print(lines[-1], flush=True)

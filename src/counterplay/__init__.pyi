@@ -21,6 +21,8 @@ from counterplay.deep.dream import DREAM as DREAM
 from counterplay.deep.escher import ESCHER as ESCHER
 from counterplay.deep.neurd import NeuRD as NeuRD
 from counterplay.deep.nfsp import NFSP as NFSP
+from counterplay.deep.nfsp_ppo import NFSPPPO as NFSPPPO
+from counterplay.deep.nfsp_sac import NFSPSAC as NFSPSAC
 from counterplay.deep.ppo import PPO as PPO
 from counterplay.deep.qpg import QPG as QPG
 from counterplay.deep.r_nad import RNaD as RNaD
@@ -139,6 +141,7 @@ from counterplay.population.alpha_psro import AlphaPSRO as AlphaPSRO
 from counterplay.population.anytime_psro import AnytimePSRO as AnytimePSRO
 from counterplay.population.double_oracle import DoubleOracle as DoubleOracle
 from counterplay.population.jpsro import JPSRO as JPSRO
+from counterplay.population.nxdo import NXDO as NXDO
 from counterplay.population.p2sro import P2SRO as P2SRO
 from counterplay.population.psro import PSRO as PSRO
 from counterplay.population.rectified_psro import RectifiedPSRO as RectifiedPSRO
@@ -296,6 +299,9 @@ __all__ = [
     "Minimax",
     "Mistakes",
     "NFSP",
+    "NFSPPPO",
+    "NFSPSAC",
+    "NXDO",
     "NeuRD",
     "NoLimitHoldem",
     "NormalForm",

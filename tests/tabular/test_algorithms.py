@@ -22,6 +22,7 @@ REFUSALS = {  # by algorithm: what it says of players who are many, and of those
     **dict.fromkeys(
         ("double_oracle", "psro", "rectified_psro", "p2sro", "anytime_psro", "sp_psro", "xdo"), TWO
     ),
+    "nxdo": TWO,
     "alpha_psro": ("player 2 of .* has 65,536 pure policies, over 20,000", "needs perfect recall"),
     "jpsro": (None, "needs perfect recall"),
     "sequence_form_lp": TWO,
@@ -34,6 +35,12 @@ COOL = {"units": (16,), "horizon": 2000, "tau": 0.3, "tau_end": 0.02}  # for the
 SMALL = dict.fromkeys(GRADIENTS, COOL) | {  # what differs from the defaults, here
     "r_nad": {"units": (16,), "horizon": 2000, "stage": 200},
     "nfsp": {"units": (16,), "horizon": 10_000, "ring_size": 20_000, "reservoir_size": 50_000},
+    "nxdo": {
+        "solver": "deep_mmd(units=(16,), horizon=500, tau=0.3, tau_end=0.02)",
+        "inner": 500,
+        "oracle": "dqn(units=(16,), episodes=128, batch=256, ring_size=5000)",
+        "training": 1024,
+    },
 }
 
 
@@ -75,6 +82,7 @@ def limits(algorithm):
         **dict.fromkeys(("double_oracle", "psro", "p2sro", "sp_psro"), ((100, 1e-9), None)),
         **dict.fromkeys(("anytime_psro", "jpsro"), ((100, 1e-9), (100, 1e-9))),
         "xdo": ((20, 2e-3), None),
+        "nxdo": ((12, 0.15), None),  # its solver cools no further here
     }
     if name in SAMPLED - special.keys():
         return (300_000, 1e-2), (500_000, 0.15)

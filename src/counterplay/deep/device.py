@@ -67,17 +67,14 @@ class OnDevice:
         raise NotImplementedError
 
     def init(self, tree: Tree, seed: int = 0) -> DeviceMemory:
-        state = self.start(graph_of(tree), np.random.default_rng(seed))
-        return DeviceMemory(0, jax.random.PRNGKey(seed), jax.device_put(state))
+        return begun(self, graph_of(tree), seed)
 
     def step(self, tree: Tree, memory: DeviceMemory, iterations: int = 1) -> DeviceMemory:
-        last = memory.iteration + iterations
-        state = _advance()(self, graph_of(tree), memory.key, memory.iteration, last, memory.state)
-        return DeviceMemory(last, memory.key, state)
+        return advanced(self, graph_of(tree), memory, iterations)
 
     def policies(self, tree: Tree, memory: DeviceMemory) -> dict[str, Policy]:
-        tables = _tables()(self, graph_of(tree), memory.state)
-        return {name[PLACE:]: policy_of(tree, tables[name]) for name in sorted(tables)}
+        tables = tables_of(self, graph_of(tree), memory)
+        return {name: policy_of(tree, table) for name, table in tables.items()}
 
 
 class OnHost(OnDevice):
@@ -100,6 +97,27 @@ class OnHost(OnDevice):
     def policies(self, tree: Tree, memory: DeviceMemory) -> dict[str, Policy]:
         tables = self.tables(tree, memory.state)
         return {name: policy_of(tree, table) for name, table in tables.items()}
+
+
+def begun(algorithm: OnDevice, graph: Graph, seed: int) -> DeviceMemory:
+    """Before the first iteration, on a graph that need not be a whole tree's."""
+    state = algorithm.start(graph, np.random.default_rng(seed))
+    return DeviceMemory(0, jax.random.PRNGKey(seed), jax.device_put(state))
+
+
+def advanced(
+    algorithm: OnDevice, graph: Graph, memory: DeviceMemory, iterations: int
+) -> DeviceMemory:
+    """After so many more iterations."""
+    last = memory.iteration + iterations
+    state = _advance()(algorithm, graph, memory.key, memory.iteration, last, memory.state)
+    return DeviceMemory(last, memory.key, state)
+
+
+def tables_of(algorithm: OnDevice, graph: Graph, memory: DeviceMemory) -> dict[str, Any]:
+    """The tables [I, A] of its policies; the first carries the guarantee."""
+    tables = _tables()(algorithm, graph, memory.state)
+    return {name[PLACE:]: tables[name] for name in sorted(tables)}
 
 
 def policy_of(tree: Tree, table: Any) -> Policy:

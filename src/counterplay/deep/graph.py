@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import jax
@@ -88,6 +88,17 @@ def graph_of(tree: Tree) -> Graph:
     if device not in placed:
         placed[device] = jax.tree.map(jnp.asarray, arrays_of(tree))
     return placed[device]
+
+
+def restricted(tree: Tree, allowed: Any) -> Graph:
+    """The tree's graph, where only the sequences `allowed` [S] are left: same shape, fewer choices.
+
+    At least one action must be left at every infoset.
+    """
+    graph = graph_of(tree)
+    legal = np.zeros(graph.legal.shape, bool)
+    legal[np.asarray(graph.legal)] = allowed
+    return replace(graph, legal=jnp.asarray(legal))
 
 
 @once_per_tree

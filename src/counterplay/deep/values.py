@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -111,3 +111,34 @@ def own_reach(episodes: Episodes, num_players: int) -> jax.Array:
         mine = jnp.where(own, episodes.played, 1.0)
         reach = jnp.where(own, jnp.cumprod(mine, axis=0) / mine, reach)
     return reach
+
+
+def own_traces(episodes: Episodes, value: jax.Array, utility: jax.Array, trace: float) -> jax.Array:
+    """Generalised advantages [T, B] of the actions taken, over each player's own decisions.
+
+    `value` [T, B] is a guess at what the infoset, `utility` [T, B] what the episode is worth to the
+    one who acts (Schulman and others, 2016):
+
+        d(t) = value at the player's next decision - value(t); after the last one the utility
+        A(t) = d(t) + trace * A at the player's next decision
+
+    With trace 1 it is what was earned minus the guess.
+    """
+    num_players = episodes.utility.shape[1]
+    everybody = jnp.arange(num_players)
+
+    def step(later: tuple[jax.Array, ...], at: tuple[jax.Array, ...]) -> tuple[Any, jax.Array]:
+        acts, worth, then = later
+        live, player, value, utility = at
+        own = live[:, None] & (everybody == player[:, None])  # [B, P]
+        again = (own & acts).any(-1)
+        after = jnp.where(again, jnp.where(own, worth, 0.0).sum(-1), utility)
+        more = jnp.where(own & acts, then, 0.0).sum(-1)
+        advantage = after - value + trace * more
+        put = lambda new, old: jnp.where(own, new[:, None], old)  # noqa: E731
+        return (acts | own, put(value, worth), put(advantage, then)), advantage
+
+    nothing = jnp.zeros((episodes.utility.shape[0], num_players))
+    given = (episodes.live, episodes.player, value, utility)
+    first = (nothing > 0.0, nothing, nothing)
+    return jax.lax.scan(step, first, given, reverse=True)[1]

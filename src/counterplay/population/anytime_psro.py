@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from counterplay.arena import Floats, SequenceArena
+from counterplay.errors import ConfigError
+from counterplay.population.learned import (
+    check_arena,
+    check_oracle,
+    keep,
+    learners,
+    load_oracle,
+    race,
+)
 from counterplay.population.least_exploitable import least_exploitable, pure_plans
 from counterplay.population.loop import Mixing, check_common, largest_utility
 from counterplay.population.pools import (
@@ -19,6 +28,7 @@ from counterplay.population.pools import (
     same_plan,
     start_plans,
 )
+from counterplay.tree import Tree
 
 
 @dataclass
@@ -45,26 +55,83 @@ class AnytimePSRO(Mixing):
     opponent_i is a best response to mixture_i; taking any best response can stall, since a tied one
     may be in the pool already. If all of opponent_i is there, for both players, the mixtures are an
     equilibrium: the value of the matrix between the pools is then the same seen from both sides.
+
+    With a learned oracle, such as `dqn`, a learner takes the other's place: see `learned.race`.
+    Exploitability may rise then, by what it misses, and nothing ends by itself.
     """
 
     start: str = "first"  # the first policies: first, uniform, random, or response to uniform play
     tolerance: float = 1e-9  # gains up to this part of the largest utility are none
+    oracle: str = "exact"  # or a learner: dqn, ppo or sac
+    training: int = 40_000  # episodes of a learner, an iteration
+    turns: int = 10  # of mixture and learner, an iteration
     runs_on: ClassVar[tuple[str, ...]] = ("sequences",)
     needs: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
-        check_common("anytime_psro", self)
+        check_opposed("anytime_psro", self)
 
     def init(self, arena: SequenceArena, seed: int = 0) -> Opposed:
         check_zero_sum("anytime_psro", arena)
+        check_arena("anytime_psro", self.oracle, arena)
         return new_population(arena, seed, Opposed)
 
     def step(self, arena: SequenceArena, memory: Opposed, iterations: int = 1) -> Opposed:
-        for _ in range(iterations):
-            memory.iteration += 1
-            if not memory.finished:
-                advance(arena, memory, self.start, self.tolerance, alone=True)
-        return memory
+        return opposed(self, arena, memory, iterations, alone=True)
+
+
+def check_opposed(name: str, method: Any) -> None:
+    """Refuse what neither of both methods can do."""
+    check_common(name, method)
+    check_oracle(name, method.oracle)
+    for field_name in ("training", "turns"):
+        if getattr(method, field_name) < 1:
+            value = getattr(method, field_name)
+            raise ConfigError(f"{name}: {field_name} is {value}, must be at least 1")
+
+
+def opposed(
+    method: Any, arena: SequenceArena, memory: Opposed, iterations: int, alone: bool
+) -> Opposed:
+    """So many iterations of Anytime PSRO, or of Self-Play PSRO where the pool is not `alone`."""
+    for _ in range(iterations):
+        memory.iteration += 1
+        if memory.finished:
+            continue
+        if method.oracle == "exact":
+            advance(arena, memory, method.start, method.tolerance, alone)
+        elif isinstance(arena, Tree):
+            learn(arena, memory, method, alone)
+    return memory
+
+
+def learn(tree: Tree, memory: Opposed, method: Any, alone: bool) -> None:
+    """One iteration with learners: a race over each pool, and all that they learned joins."""
+    if not min(memory.shape):
+        add_plans(tree, memory, start_plans(tree, method.start, memory.seed))
+        memory.note([np.ones(1), np.ones(1)])
+        return
+    oracle = load_oracle("anytime_psro", method.oracle, method.training)
+    starts = learners(tree, memory, oracle, (1, 0))
+    races = [
+        race(
+            tree,
+            player,
+            memory.plans,
+            oracle,
+            method.turns,
+            memory.seed + (2 * memory.iteration + player) * method.turns,
+            starts[player],
+        )
+        for player in range(2)
+    ]
+    keep(memory, oracle, [one.learner for one in races], 2)
+    found = [[one.plan] if alone else [one.plan, one.opponent] for one in reversed(races)]
+    add_plans(tree, memory, [np.array(plans) for plans in found])
+    mixtures = [np.zeros(count) for count in memory.shape]
+    for mixture, one in zip(mixtures, races, strict=True):
+        mixture[: one.mixture.size] = one.mixture
+    memory.note(mixtures)
 
 
 def advance(

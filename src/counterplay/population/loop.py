@@ -20,6 +20,7 @@ import numpy as np
 from counterplay.arena import Floats, SequenceArena
 from counterplay.errors import ConfigError
 from counterplay.policy import Policy
+from counterplay.population.learned import is_learned, keep, learners
 from counterplay.population.meta_solvers import Solver
 from counterplay.population.oracles import Oracle, Weighted
 from counterplay.population.pools import (
@@ -41,6 +42,7 @@ class Found:
 
     plans: list[Floats]
     gains: Floats
+    exact: bool = True  # whether there is nothing to gain where nothing was found
 
 
 Respond = Callable[[Any, Any], Found]
@@ -65,13 +67,13 @@ def iterate(
             memory.note(solve(memory))
             continue
         found = respond(arena, memory)
-        if not found.gains.max() > tolerance * largest_utility(arena, memory):
+        if found.exact and not found.gains.max() > tolerance * largest_utility(arena, memory):
             memory.end("no player gains by a policy outside its pool")
             continue
         before = [counts.copy() for counts in memory.counts]
         new = add_plans(arena, memory, found.plans)
         meta = solve(memory)
-        if not new and all(map(np.array_equal, meta, memory.meta)):
+        if found.exact and not new and all(map(np.array_equal, meta, memory.meta)):
             memory.counts = before
             memory.end(
                 f"every response is in the pools already, though one gains {found.gains.max():.2e}"
@@ -91,13 +93,20 @@ def best_responses(arena: SequenceArena, memory: Population, oracle: Oracle) -> 
     """Everybody's response to the mixtures of the others."""
     policy = mixed_policy(arena, memory, memory.meta)
     values = memory.form.values(tuple(memory.meta))
-    plans, gains = [], np.zeros(arena.num_players)
-    for player in range(arena.num_players):
+    players = range(arena.num_players)
+    starts = learners(arena, memory, oracle, players)
+    responses, gains = [], np.zeros(arena.num_players)
+    for player in players:
         seed = memory.seed + memory.iteration * arena.num_players + player
-        response = oracle.respond(arena, player, [Weighted(1.0, policy)], seed)
-        plans.append(reach_of(arena, response.policy.probabilities)[None, row(arena, player)])
-        gains[player] = response.value - values[player]
-    return Found(plans, gains)
+        found = oracle.respond(arena, player, [Weighted(1.0, policy)], seed, starts[player])
+        responses.append(found.policy)
+        gains[player] = found.value - values[player]
+    keep(memory, oracle, responses, len(players))
+    plans = [
+        reach_of(arena, response.probabilities)[None, row(arena, player)]
+        for player, response in enumerate(responses)
+    ]
+    return Found(plans, gains, not is_learned(oracle))
 
 
 def joint_opponents(

@@ -26,8 +26,38 @@ DIGITS = 2.0**44  # of a payoff, in units of the largest: what is tied must be e
 STARTS = ("first", "uniform", "random", "response")
 
 
+class Growing:
+    """A memory whose fields are numbers, strings, arrays, and lists of arrays that may grow."""
+
+    def to_arrays(self) -> dict[str, Any]:
+        """All of it as arrays, numbers and a string."""
+        found: dict[str, Any] = {}
+        for part in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, part.name)
+            if isinstance(value, list):
+                found[f"{part.name}.size"] = len(value)
+                found |= {f"{part.name}.{k}": array for k, array in enumerate(value)}
+            else:
+                found[part.name] = value
+        return found
+
+    @classmethod
+    def from_arrays(cls, stored: Mapping[str, Any]) -> Any:
+        """The memory that `to_arrays` made these of."""
+        try:
+            found: dict[str, Any] = {
+                part.name: [stored[f"{part.name}.{k}"] for k in range(stored[f"{part.name}.size"])]
+                if f"{part.name}.size" in stored
+                else stored[part.name]
+                for part in fields(cls)  # type: ignore[arg-type]
+            }
+        except (KeyError, TypeError) as error:
+            raise ConfigError(f"it has no {error}") from error
+        return cls(**found)
+
+
 @dataclass
-class Population:
+class Population(Growing):
     """What the family keeps. Player i has n_i policies and S_i sequences; T iterations are done.
 
     A meta-strategy is one mixture for each player, or one table over everybody's policies together.
@@ -41,34 +71,10 @@ class Population:
     meta: list[Floats] = field(default_factory=list)  # [n_i] by player, or one [n_0, ..., n_{P-1}]
     sizes: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # [T * P] n_i by iteration
     metas: Floats = field(default_factory=lambda: np.zeros(0))  # all meta-strategies in a row
+    learned: list[Any] = field(default_factory=list)  # what learners go on from, as arrays
+    episodes: int = 0  # that learners played
     finished: bool = False
     ending: str = ""  # why
-
-    def to_arrays(self) -> dict[str, Any]:
-        """All of it as arrays, numbers and a string."""
-        found: dict[str, Any] = {}
-        for part in fields(self):
-            value = getattr(self, part.name)
-            if isinstance(value, list):
-                found[f"{part.name}.size"] = len(value)
-                found |= {f"{part.name}.{k}": array for k, array in enumerate(value)}
-            else:
-                found[part.name] = value
-        return found
-
-    @classmethod
-    def from_arrays(cls, stored: Mapping[str, Any]) -> Population:
-        """The memory that `to_arrays` made these of."""
-        try:
-            found: dict[str, Any] = {
-                part.name: [stored[f"{part.name}.{k}"] for k in range(stored[f"{part.name}.size"])]
-                if f"{part.name}.size" in stored
-                else stored[part.name]
-                for part in fields(cls)
-            }
-        except (KeyError, TypeError) as error:
-            raise ConfigError(f"it has no {error}") from error
-        return cls(**found)
 
     def problem(self, arena: SequenceArena) -> str:
         """What is wrong with a memory from a file, or nothing: kernels trust its sizes."""
@@ -225,7 +231,7 @@ def payoffs(arena: SequenceArena, memory: Population, before: tuple[int, ...]) -
             table[0, :, k] = worth(arena, memory, 0, (0, k))
         for k in range(before[0], memory.shape[0]):
             table[0, k, :old] = -worth(arena, memory, 1, (k, 0))[:old]
-        table[0] = _rounded(table[0])
+        table[0] = rounded(table[0])
         table[1] = 0.0 - table[0]
         return table
     for player in range(arena.num_players):
@@ -238,7 +244,7 @@ def payoffs(arena: SequenceArena, memory: Population, before: tuple[int, ...]) -
                 cell: list[Any] = [player, *joint]
                 cell[1 + player] = slice(first, None)
                 table[tuple(cell)] = worth(arena, memory, player, joint)[first:]
-        table[player] = _rounded(table[player])
+        table[player] = rounded(table[player])
     return table
 
 
@@ -250,7 +256,7 @@ def worth(arena: SequenceArena, memory: Population, player: int, joint: Sequence
     return memory.plans[player] @ cf_value[row(arena, player)] + cf_value[-1]
 
 
-def _rounded(values: Floats) -> Floats:
+def rounded(values: Floats) -> Floats:
     """The values to 44 binary digits of the largest."""
     largest = np.abs(values).max(initial=0.0)
     if largest == 0.0:

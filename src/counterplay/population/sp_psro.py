@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from counterplay.arena import SequenceArena
-from counterplay.population.anytime_psro import Opposed, advance
-from counterplay.population.loop import Mixing, check_common
+from counterplay.population.anytime_psro import Opposed, check_opposed, opposed
+from counterplay.population.learned import check_arena
+from counterplay.population.loop import Mixing
 from counterplay.population.pools import check_zero_sum, new_population
 
 
@@ -21,23 +22,26 @@ class SPPSRO(Mixing):
 
     as `anytime_psro`, but opponent_i joins as one mixed policy too, which the paper learns as the
     time average of a policy that responds to the responder. Exploitability never rises.
+
+    With a learned oracle, such as `dqn`, a learner takes the other's place: see `learned.race`.
+    Exploitability may rise then, by what it misses, and nothing ends by itself.
     """
 
     start: str = "first"  # the first policies: first, uniform, random, or response to uniform play
     tolerance: float = 1e-9  # gains up to this part of the largest utility are none
+    oracle: str = "exact"  # or a learner: dqn, ppo or sac
+    training: int = 20_000  # episodes of a learner, an iteration
+    turns: int = 8  # of mixture and learners, an iteration
     runs_on: ClassVar[tuple[str, ...]] = ("sequences",)
     needs: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
-        check_common("sp_psro", self)
+        check_opposed("sp_psro", self)
 
     def init(self, arena: SequenceArena, seed: int = 0) -> Opposed:
         check_zero_sum("sp_psro", arena)
+        check_arena("sp_psro", self.oracle, arena)
         return new_population(arena, seed, Opposed)
 
     def step(self, arena: SequenceArena, memory: Opposed, iterations: int = 1) -> Opposed:
-        for _ in range(iterations):
-            memory.iteration += 1
-            if not memory.finished:
-                advance(arena, memory, self.start, self.tolerance, alone=False)
-        return memory
+        return opposed(self, arena, memory, iterations, alone=False)

@@ -1,0 +1,73 @@
+"""PSRO and its kin with learned responses: exact exploitability against episodes.
+
+    python -m benchmarks.population.learned leduc_poker psro 0 4200000
+
+writes `<game>.<method>.<seed>.jsonl` beside this file; without arguments it prints the table of all
+such files. A decision is any player's; episodes of Leduc have some 4.7 of them.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import time
+from collections import defaultdict
+from pathlib import Path
+
+import counterplay as cp
+
+HERE = Path(__file__).parent
+METHODS = {
+    "psro": "psro(oracle=dqn, training=10000, start=uniform)",
+    "anytime_psro": "anytime_psro(oracle=dqn, training=20000, turns=5, start=uniform)",
+    "sp_psro": "sp_psro(oracle=dqn, training=20000, turns=5, start=uniform)",
+    "nxdo": "nxdo",
+}
+
+
+def run(game: str, name: str, seed: int, most: int) -> None:
+    """Iterate until learners have played so many episodes."""
+    tree, method = cp.build_tree(game), cp.load_algorithm(METHODS[name])
+    memory, began = method.init(tree, seed), time.process_time()
+    file = HERE / f"{tree.spec}.{name}.{seed}.jsonl"
+    with open(file, "w") as output:
+        while memory.episodes < most:
+            memory = method.step(tree, memory)
+            if memory.iteration % 5 == 0 or memory.episodes >= most:
+                policy = next(iter(method.policies(tree, memory).values()))
+                record = {
+                    "iteration": memory.iteration,
+                    "episodes": memory.episodes,
+                    "exploitability": round(cp.exploitability(tree, policy), 6),
+                    "seconds": round(time.process_time() - began, 1),
+                }
+                print(json.dumps(record), file=output, flush=True)
+
+
+def table() -> None:
+    """Medians over seeds of the last records."""
+    found = defaultdict(list)
+    for file in sorted(HERE.glob("*.jsonl")):
+        game, name, _ = file.stem.split(".")
+        found[game, name].append(json.loads(file.read_text().splitlines()[-1]))
+    print("| game | method | seeds | iterations | episodes | median | worst | core s |")
+    print("|---|---|---|---|---|---|---|---|")
+    for (game, name), records in found.items():
+        errors = [record["exploitability"] for record in records]
+        middle = {
+            key: statistics.median(record[key] for record in records)
+            for key in ("iteration", "episodes", "seconds")
+        }
+        print(
+            f"| {game} | `{name}` | {len(records)} | {middle['iteration']:,.0f} "
+            f"| {middle['episodes']:.2g} | {statistics.median(errors):.4f} "
+            f"| {max(errors):.4f} | {middle['seconds']:.0f} |"
+        )
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        run(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(float(sys.argv[4])))
+    else:
+        table()

@@ -1,0 +1,98 @@
+"""Neural extensive-form double oracle: learned responses, and a learner among their actions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from counterplay.arena import Floats
+from counterplay.deep.device import OnDevice, OnHost, advanced, begun, policy_of, tables_of
+from counterplay.deep.graph import restricted
+from counterplay.errors import ConfigError
+from counterplay.policy import Policy, normalised_policy, uniform_policy
+from counterplay.population.learned import check_oracle, keep, learners, load_oracle
+from counterplay.population.oracles import Weighted
+from counterplay.population.pools import Growing, check_zero_sum
+from counterplay.registry import load_algorithm
+from counterplay.tree import Tree
+
+
+@dataclass
+class NXDOMemory(Growing):
+    """The actions that are allowed so far, and what was learned among them."""
+
+    iteration: int
+    seed: int
+    allowed: Any  # [S]
+    policy: Floats  # [S]
+    learned: list[Any] = field(default_factory=list)  # what responders go on from
+    episodes: int = 0  # that responders played
+    finished: ClassVar[bool] = False
+
+
+@dataclass(frozen=True)
+class NXDO:
+    """NXDO (McAleer et al., 2021). At t = 1, 2, ...:
+
+        responses = both players' learned responses to policy, which is uniform play at first
+        allowed   = allowed and what the responses do, at every infoset
+        policy    = what a solver with networks learns in the game of allowed actions, afresh
+
+    `xdo` with learners in both places: the union of actions takes the place of a pool of policies.
+    The solver is any algorithm with networks that learns on the device; it gets `inner` iterations.
+    """
+
+    solver: str = "nfsp"  # or another that learns on the device, such as deep_mmd or neurd
+    inner: int = 2_000
+    oracle: str = "dqn"  # or ppo or sac
+    training: int = 20_000  # episodes of a response
+    runs_on: ClassVar[tuple[str, ...]] = ("tree",)
+    needs: ClassVar[str] = "deep"
+
+    def __post_init__(self) -> None:
+        for name in ("inner", "training"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"nxdo: {name} is {getattr(self, name)}, must be at least 1")
+        check_oracle("nxdo", self.oracle)
+        if self.oracle == "exact":
+            raise ConfigError("nxdo: oracle is exact, must be learned; xdo has exact responses")
+        solver = load_algorithm(self.solver)
+        if not isinstance(solver, OnDevice) or isinstance(solver, OnHost):
+            raise ConfigError(f"nxdo: solver is {self.solver}, must learn on the device, as nfsp")
+
+    def init(self, tree: Tree, seed: int = 0) -> NXDOMemory:
+        check_zero_sum("nxdo", tree)
+        if not tree.perfect_recall:
+            raise ConfigError(f"nxdo needs perfect recall; {tree.spec} forgets")
+        policy = uniform_policy(tree).probabilities.copy()
+        return NXDOMemory(0, seed, np.zeros(tree.num_sequences, bool), policy)
+
+    def step(self, tree: Tree, memory: NXDOMemory, iterations: int = 1) -> NXDOMemory:
+        oracle, solver = (
+            load_oracle("nxdo", self.oracle, self.training),
+            load_algorithm(self.solver),
+        )
+        for _ in range(iterations):
+            memory.iteration += 1
+            seed = memory.seed + 3 * memory.iteration
+            starts = learners(tree, memory, oracle, range(2))
+            met = [Weighted(1.0, Policy(tree, memory.policy))]
+            responses = [
+                oracle.respond(tree, player, met, seed + player, starts[player]).policy
+                for player in range(2)
+            ]
+            keep(memory, oracle, responses, 2)
+            for player, response in enumerate(responses):
+                own = np.repeat(tree.infoset_player == player, tree.num_actions)
+                memory.allowed |= own & (response.probabilities >= 0.5 / tree.max_actions)
+            graph = restricted(tree, memory.allowed)
+            inside = advanced(solver, graph, begun(solver, graph, seed + 2), self.inner)
+            table = next(iter(tables_of(solver, graph, inside).values()))
+            found = policy_of(tree, table).probabilities  # uniform where it never came
+            memory.policy = normalised_policy(tree, found * memory.allowed).probabilities
+        return memory
+
+    def policies(self, tree: Tree, memory: NXDOMemory) -> dict[str, Policy]:
+        return {"restricted": Policy(tree, memory.policy)}

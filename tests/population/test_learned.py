@@ -1,0 +1,139 @@
+"""Learned responses in the loop, and races between mixtures and learners."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from pytest import approx
+
+import counterplay as cp
+from counterplay.population.learned import gradient, load_oracle, plan_of, race
+from counterplay.population.least_exploitable import least_exploitable
+from counterplay.population.oracles import Weighted
+from counterplay.population.pools import plan_policy
+from counterplay.population.restricted import RestrictedGame
+from tests.conftest import answer
+
+SMALL = "dqn(units=(16,), episodes=128, batch=256, ring_size=5000)"
+PART = 1_024  # episodes: one program, compiled once for each player, serves all tests
+METHODS = {
+    "psro": {"oracle": SMALL, "training": PART},
+    "anytime_psro": {"oracle": SMALL, "training": 6 * PART, "turns": 6, "start": "uniform"},
+    "sp_psro": {"oracle": SMALL, "training": 6 * PART, "turns": 6, "start": "uniform"},
+}
+
+
+@pytest.fixture(params=sorted(METHODS))
+def method(request):
+    return cp.load_algorithm(request.param, **METHODS[request.param])
+
+
+def test_solves_kuhn_and_resumes(method, kuhn):
+    memory, error = method.init(kuhn, 1), []
+    count = 40 if isinstance(method, cp.PSRO) else 14
+    for iteration in range(1, count + 1):
+        memory = method.step(kuhn, memory)
+        error.append(cp.exploitability(kuhn, answer(method, kuhn, memory)))
+        if iteration == 3:
+            stored = {key: np.copy(value) for key, value in memory.to_arrays().items()}
+    assert min(error) < 0.03 and error[-1] < 0.06
+    assert memory.episodes > 0 and not memory.finished
+    plain = {key: value[()] if value.ndim == 0 else value for key, value in stored.items()}
+    other = type(memory).from_arrays(plain)
+    other = method.step(kuhn, other, count - 3)
+    for part in fields(memory):
+        mine, theirs = getattr(memory, part.name), getattr(other, part.name)
+        if isinstance(mine, list):
+            assert all(map(np.array_equal, mine, theirs)), part.name
+        else:
+            assert np.array_equal(mine, theirs), part.name
+
+
+def test_a_race_finds_a_mixture_that_loses_little(kuhn):
+    """Among three policies, by a race and by linear programming."""
+    rng = np.random.default_rng(0)
+    pools = [
+        np.array([plan_of(kuhn, cp.Policy(kuhn, _pure(kuhn, rng)), player) for _ in range(3)])
+        for player in range(2)
+    ]
+    found = race(kuhn, 0, pools, load_oracle("x", SMALL, 6 * PART), 6, 5, None)
+    assert found.mixture.sum() == approx(1.0)
+    least = least_exploitable(kuhn, 0, pools[0])
+
+    def loss(mixture):
+        policy = plan_policy(kuhn, [mixture @ pools[0], pools[1][0]])
+        return cp.judge(kuhn, policy).best_values[1]
+
+    assert loss(least.mixture) == approx(least.value)
+    assert loss(found.mixture) < least.value + 0.05
+    earned = max(pools[0] @ gradient(kuhn, 0, found.opponent))  # and the opponent holds the pool
+    assert earned <= max(pools[0] @ gradient(kuhn, 0, least.opponent)) + 0.05
+
+
+def _pure(tree, rng):
+    chosen = np.zeros(tree.num_sequences)
+    chosen[tree.offset[:-1] + rng.integers(0, tree.num_actions)] = 1.0
+    return chosen
+
+
+def test_what_a_pool_is_worth_in_a_race(kuhn):
+    rng = np.random.default_rng(1)
+    for player in range(2):
+        first, second = (cp.Policy(kuhn, _pure(kuhn, rng)) for _ in range(2))
+        own = np.repeat(kuhn.infoset_player == player, kuhn.num_actions)
+        worth = []
+        for policy in (first, second):
+            mixed = np.where(own, policy.probabilities, first.probabilities)
+            worth.append(cp.expected_values(kuhn, cp.Policy(kuhn, mixed))[player])
+        slope = gradient(kuhn, player, plan_of(kuhn, first, 1 - player))
+        plans = [plan_of(kuhn, policy, player) for policy in (first, second)]
+        assert slope @ plans[1] - slope @ plans[0] == approx(worth[1] - worth[0])
+
+
+def test_learners_go_on(kuhn):
+    """A second lesson against the same opponent begins where the first ended."""
+    oracle = load_oracle("psro", SMALL, PART)
+    met = [Weighted(1.0, cp.uniform_policy(kuhn))]
+    value, response = [], None
+    for seed in range(4):
+        found = oracle.respond(kuhn, 0, met, seed, response)
+        response = found.policy
+        value.append(found.value)
+    best = cp.judge(kuhn, met[0].policy).best_values[0]
+    assert max(value) <= best + 1e-9 and value[-1] > 0.8 * best
+
+
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        ("psro(oracle=guess)", "psro: oracle is 'guess', must be one of exact, dqn, ppo, sac"),
+        ("anytime_psro(oracle=dqn, turns=0)", "anytime_psro: turns is 0, must be at least 1"),
+        ("sp_psro(training=0)", "sp_psro: training is 0, must be at least 1"),
+        ("nxdo(oracle=exact)", "nxdo: oracle is exact, must be learned"),
+        ("nxdo(solver=cfr)", "nxdo: solver is cfr, must learn on the device"),
+        ("nxdo(inner=0)", "nxdo: inner is 0, must be at least 1"),
+    ],
+)
+def test_refusals(spec, problem):
+    with pytest.raises(cp.ConfigError, match=problem.replace("(", "\\(")):
+        cp.load_algorithm(spec)
+
+
+def test_learners_need_a_tree(kuhn):
+    arena = RestrictedGame(kuhn, np.ones(kuhn.num_sequences, bool))
+    with pytest.raises(cp.ConfigError, match="needs a stored tree"):
+        cp.load_algorithm("psro(oracle=dqn)").init(arena)
+
+
+def test_nxdo_allows_what_is_learned(kuhn):
+    solver = "deep_mmd(units=(16,), horizon=100)"
+    nxdo = cp.load_algorithm("nxdo", solver=solver, inner=20, oracle=SMALL, training=PART)
+    memory = nxdo.step(kuhn, nxdo.init(kuhn), 1)
+    before = memory.allowed.copy()
+    assert kuhn.num_infosets <= before.sum() < kuhn.num_sequences
+    policy = answer(nxdo, kuhn, memory).probabilities
+    assert (policy[~before] == 0.0).all() and policy[before].max() > 0.0
+    memory = nxdo.step(kuhn, memory, 2)
+    assert (memory.allowed >= before).all() and memory.episodes > 0
