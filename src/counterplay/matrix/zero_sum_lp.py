@@ -27,14 +27,15 @@ def zero_sum_lp(form: NormalForm) -> Equilibrium:
             "support_enumeration, lemke_howson and nash_nlp take any"
         )
     try:
-        return verified(form, _by_lp(form.unit[0]), "zero_sum_lp")
+        return verified(form, lp_profile(form.unit[0]), "zero_sum_lp")
     except RunError:
         if sum(form.shape) > MOST_ACTIONS:
             raise
         return lemke_howson(form)
 
 
-def _by_lp(matrix: Floats) -> Profile:
+def lp_profile(matrix: Floats) -> Profile:
+    """What the programme alone finds for the first player's utilities [n, m], not verified."""
     rows, columns = matrix.shape
     result = solve_lp(
         np.append(np.zeros(rows), -1.0),

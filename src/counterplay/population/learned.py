@@ -11,8 +11,8 @@ import numpy as np
 from counterplay.arena import Floats
 from counterplay.errors import ConfigError
 from counterplay.matrix.normal_form import NormalForm
-from counterplay.matrix.zero_sum_lp import zero_sum_lp
 from counterplay.policy import uniform_policy
+from counterplay.population.meta_solvers import equilibrium
 from counterplay.population.oracles import ExactResponse, Weighted
 from counterplay.population.pools import plan_policy, reach_of, reach_of_plans, rounded, row
 from counterplay.registry import find_class, known_name, make, parse
@@ -142,7 +142,7 @@ def race(
 
 def _equilibrium(worth: Floats) -> Sequence[Floats]:
     table = rounded(worth)
-    return zero_sum_lp(NormalForm(np.array([table, 0.0 - table]))).profile
+    return equilibrium(NormalForm(np.array([table, 0.0 - table])))
 
 
 def plan_of(tree: Tree, policy: Any, player: int) -> Floats:

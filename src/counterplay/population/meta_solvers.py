@@ -7,13 +7,14 @@ from collections.abc import Callable
 import numpy as np
 
 from counterplay.arena import Floats
-from counterplay.errors import ConfigError, suggestion
+from counterplay.errors import ConfigError, RunError, suggestion
 from counterplay.matrix.alpha_rank import alpha_rank
 from counterplay.matrix.correlated import coarse_correlated_equilibrium, correlated_equilibrium
 from counterplay.matrix.learning import learn
+from counterplay.matrix.normal_form import NormalForm
 from counterplay.matrix.regret_matching_plus import RegretMatchingPlus
 from counterplay.matrix.replicator_dynamics import ReplicatorDynamics
-from counterplay.matrix.zero_sum_lp import zero_sum_lp
+from counterplay.matrix.zero_sum_lp import lp_profile, zero_sum_lp
 from counterplay.population.pools import Population
 
 LEARNING = 2_000  # iterations of a learner
@@ -29,7 +30,20 @@ def nash(memory: Population) -> list[Floats]:
             "the meta-solver nash needs two players with opposite interests; uniform, "
             "projected_replicator, regret_matching and alpha_rank take any"
         )
-    return list(zero_sum_lp(memory.form).profile)
+    return equilibrium(memory.form)
+
+
+def equilibrium(form: NormalForm) -> list[Floats]:
+    """One of a game with opposite interests, as exact as may be.
+
+    Of hundreds of policies that play nearly alike, last digits are not worth an error: mixtures are
+    judged in the whole game.
+    """
+    try:
+        return list(zero_sum_lp(form).profile)
+    except RunError:
+        mixtures = [np.maximum(part, 0.0) for part in lp_profile(form.unit[0])]
+        return [part / part.sum() for part in mixtures]
 
 
 def uniform(memory: Population) -> list[Floats]:
