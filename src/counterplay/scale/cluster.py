@@ -1,0 +1,148 @@
+"""Units on a Ray cluster. Nothing lasting lives there: whatever dies, the same command goes on.
+
+Whoever reaches a port of Ray can run code on its machines, so a cluster must ask for a token
+(`RAY_AUTH_MODE=token`, everywhere the same `RAY_AUTH_TOKEN`), or it is not used.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from counterplay.errors import ConfigError, RunError
+from counterplay.scale.units import (
+    ONE_THREAD,
+    Failure,
+    Report,
+    Say,
+    Unit,
+    do,
+    settled,
+    source_digest,
+)
+
+MOMENT = 0.2  # seconds between two questions whether to stop
+SILENCE = 30.0  # seconds without a result, after which it is said what is waited for
+TIMEOUT = 20.0  # seconds to reach the cluster
+QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0"}
+
+
+class Cluster:
+    """An executor on the cluster at `auto` or `host:port`."""
+
+    def __init__(self, address: str, say: Say | None = None):
+        self.address, self.say = address, say or (lambda line: None)
+        _check_token()
+        os.environ.update(QUIET)
+        self.ray = _ray()
+        self._connect()
+        self.call = self.ray.remote(max_retries=-1, num_cpus=1)(_do)
+
+    def _connect(self) -> None:
+        """Join the cluster, or say in one line why not."""
+        if self.address != "auto":
+            _check_reachable(self.address)
+        try:
+            self.ray.init(
+                address=self.address,
+                log_to_driver=False,
+                logging_level="critical",
+                configure_logging=False,
+                runtime_env={"env_vars": ONE_THREAD},
+            )
+        except Exception as error:  # Ray's own, of many kinds
+            text = " ".join(str(error).split()).partition(". ")[0][:300]
+            token = "token" in str(error).lower() or "auth" in str(error).lower()
+            why = "it refuses the token" if token else text
+            raise ConfigError(f"cannot join the cluster at {self.address}: {why}") from error
+
+    @property
+    def size(self) -> int:
+        """The cores that are there now."""
+        return max(1, int(self.ray.cluster_resources().get("CPU", 0)))
+
+    def map(
+        self,
+        units: Sequence[Unit],
+        report: Report | None = None,
+        stop: Callable[[], bool] | None = None,
+    ) -> list[Any]:
+        results: list[Any] = [None] * len(units)
+        waiting, under_way = list(range(len(units)))[::-1], dict[Any, int]()
+        closed, heard = False, time.monotonic()
+        while under_way or (waiting and not closed):
+            closed = closed or (stop is not None and stop())
+            while waiting and not closed and len(under_way) < 2 * self.size:
+                number = waiting.pop()
+                call = self.call.options(num_gpus=units[number].gpus)
+                under_way[call.remote(units[number], source_digest())] = number
+            done, _ = self.ray.wait(list(under_way), timeout=MOMENT)
+            for one in done:
+                number, heard = under_way.pop(one), time.monotonic()
+                results[number] = self._result(one, number)
+                if isinstance(results[number], Failure):
+                    closed = True
+                elif report:
+                    report(number, results[number])
+            if time.monotonic() - heard > SILENCE:
+                heard = time.monotonic()
+                self.say(self._waited_for(sorted(under_way.values())))
+        return settled(results)
+
+    def _result(self, one: Any, number: int) -> Any:
+        try:
+            return self.ray.get(one)
+        except Exception as error:  # Ray's own: the cluster has lost the unit, not our code
+            text = " ".join(str(error).split())[:300]
+            return Failure(RunError.__name__, f"the cluster has lost unit {number}: {text}")
+
+    def _waited_for(self, numbers: list[int]) -> str:
+        alive = [node for node in self.ray.nodes() if node["Alive"]]
+        shown = ", ".join(map(str, numbers[:8])) + (", ..." if len(numbers) > 8 else "")
+        free = self.ray.available_resources().get("CPU", 0)
+        machines = f"{len(alive)} machines, {free:.0f} of {self.size} cores free"
+        return f"waiting for units {shown} ({machines})"
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(self, *problem: Any) -> None:
+        self.ray.shutdown()
+
+
+def _do(unit: Unit, source: str) -> Any:
+    return do(unit, source)
+
+
+def _check_token() -> None:
+    if os.environ.get("RAY_AUTH_MODE") != "token":
+        raise ConfigError(
+            "a cluster without a token lets anybody on its network run code: set "
+            "RAY_AUTH_MODE=token and RAY_AUTH_TOKEN here and on every machine of it"
+        )
+    if not (os.environ.get("RAY_AUTH_TOKEN") or os.environ.get("RAY_AUTH_TOKEN_PATH")):
+        raise ConfigError("RAY_AUTH_MODE is token, but RAY_AUTH_TOKEN is not set")
+
+
+def _check_reachable(address: str) -> None:
+    import socket
+
+    host, _, port = address.rpartition(":")
+    try:
+        with socket.create_connection((host, int(port)), timeout=TIMEOUT):
+            return
+    except (OSError, OverflowError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise ConfigError(f"cannot reach a cluster at {address}: {why}") from error
+
+
+def _ray() -> Any:
+    try:
+        return importlib.import_module("ray")
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            "a cluster needs the package ray: pip install 'counterplay[scale]' on all its machines"
+        ) from error
