@@ -35,6 +35,10 @@ class BusyError(RunError):
     """Another process has the folder right now."""
 
 
+class FencedError(RunError):
+    """Another process has taken the run over; this one must not write any more."""
+
+
 Record = dict[str, Any]  # step, seconds, and the exploitability of each policy by name
 
 

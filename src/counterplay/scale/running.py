@@ -10,7 +10,7 @@ from typing import Any
 
 from counterplay.errors import ConfigError, RunError
 from counterplay.experiment.config import load_config
-from counterplay.experiment.folder import CONFIG, BusyError, Record, load_metrics
+from counterplay.experiment.folder import CONFIG, BusyError, FencedError, Record, load_metrics
 from counterplay.experiment.process import status
 from counterplay.experiment.running import new_run, open_run
 from counterplay.scale.units import Unit
@@ -47,6 +47,8 @@ def advance(folder: str, config: dict[str, Any], steps: int, root: str) -> dict[
                 text = f"process {who.get('pid')} on {who.get('host')}"
                 raise RunError(f"{error}: {text}; waited {PATIENCE:.0f} s for it") from error
             time.sleep(MOMENT)
+        except FencedError:
+            raise
         except RunError as error:
             if _may_be_mended(error):
                 raise RunError(f"{error} (on {platform.node()})") from error
