@@ -33,7 +33,7 @@ def sweep(
     ] = Path("runs"),
     json: JsonOption = False,
 ) -> None:
-    """Search settings: proposals through rungs, ranked by the mean over seeds.
+    """Search settings, ranked by the mean over seeds.
 
     Ctrl-C lets all runs write a checkpoint and ends. The same command goes on, after a crash too.
     """

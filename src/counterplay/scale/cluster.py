@@ -7,6 +7,7 @@ Whoever reaches a port of Ray can run code on its machines, so a cluster must as
 from __future__ import annotations
 
 import importlib
+import logging
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -27,7 +28,8 @@ from counterplay.scale.units import (
 MOMENT = 0.2  # seconds between two questions whether to stop
 SILENCE = 30.0  # seconds without a result, after which it is said what is waited for
 TIMEOUT = 20.0  # seconds to reach the cluster
-QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0"}
+GLANCE = 5.0  # seconds between two looks whether the head is still there
+QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_BACKEND_LOG_LEVEL": "fatal"}
 
 
 class Cluster:
@@ -38,6 +40,7 @@ class Cluster:
         _check_token()
         os.environ.update(QUIET)
         self.ray = _ray()
+        logging.getLogger("ray").setLevel(logging.CRITICAL + 1)  # deaths are retried, not reported
         self._connect()
         self.call = self.ray.remote(max_retries=-1, num_cpus=1)(_do)
 
@@ -55,9 +58,11 @@ class Cluster:
             )
         except Exception as error:  # Ray's own, of many kinds
             text = " ".join(str(error).split()).partition(". ")[0][:300]
-            token = "token" in str(error).lower() or "auth" in str(error).lower()
-            why = "it refuses the token" if token else text
-            raise ConfigError(f"cannot join the cluster at {self.address}: {why}") from error
+            hint = "is RAY_AUTH_TOKEN the token of the cluster, and Ray of the same version?"
+            raise ConfigError(
+                f"the cluster at {self.address} does not let us in: {text}; {hint}"
+            ) from (error)
+        self.head = self.ray.get_runtime_context().gcs_address
 
     @property
     def size(self) -> int:
@@ -72,7 +77,7 @@ class Cluster:
     ) -> list[Any]:
         results: list[Any] = [None] * len(units)
         waiting, under_way = list(range(len(units)))[::-1], dict[Any, int]()
-        closed, heard = False, time.monotonic()
+        closed, heard, looked = False, time.monotonic(), time.monotonic()
         while under_way or (waiting and not closed):
             closed = closed or (stop is not None and stop())
             while waiting and not closed and len(under_way) < 2 * self.size:
@@ -87,6 +92,9 @@ class Cluster:
                     closed = True
                 elif report:
                     report(number, results[number])
+            if time.monotonic() - looked > GLANCE:
+                self._check_head()
+                looked = time.monotonic()
             if time.monotonic() - heard > SILENCE:
                 heard = time.monotonic()
                 self.say(self._waited_for(sorted(under_way.values())))
@@ -98,6 +106,16 @@ class Cluster:
         except Exception as error:  # Ray's own: the cluster has lost the unit, not our code
             text = " ".join(str(error).split())[:300]
             return Failure(RunError.__name__, f"the cluster has lost unit {number}: {text}")
+
+    def _check_head(self) -> None:
+        """Without its head a cluster does nothing more, and says so only after minutes."""
+        try:
+            _check_reachable(self.head)
+        except ConfigError as error:
+            raise RunError(
+                f"the head of the cluster at {self.head} is gone; start it again, then the "
+                "same command: it goes on from the last checkpoints"
+            ) from error
 
     def _waited_for(self, numbers: list[int]) -> str:
         alive = [node for node in self.ray.nodes() if node["Alive"]]

@@ -1,0 +1,166 @@
+"""Two Ray nodes on this machine, each with processes of its own, on a network that is only `lo`.
+
+    unshare --net --pid --fork --kill-child --mount-proc python -m tests.scale.cluster_scene FOLDER
+
+does what the tests of the cluster ask for, in one go, and writes FOLDER/found.json.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+PORT = 6379
+ADDRESS = f"127.0.0.1:{PORT}"
+ENVIRONMENT = {
+    "RAY_AUTH_MODE": "token",
+    "RAY_AUTH_TOKEN": "0123456789abcdef" * 2,
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_health_check_period_ms": "1000",
+    "RAY_health_check_timeout_ms": "2000",
+    "RAY_health_check_failure_threshold": "3",
+    "RAY_gcs_rpc_server_connect_timeout_s": "5",
+    "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+}
+APART = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+SMALL = ["--num-cpus=1", "--object-store-memory=80000000", "--disable-usage-stats", "--block"]
+
+
+class Nodes:
+    """The nodes that are up; killing one kills all of its processes at once."""
+
+    def __init__(self, folder: Path):
+        self.folder, self.nodes = folder, dict[str, subprocess.Popen[bytes]]()
+        self.ray = shutil.which("ray", path=Path(sys.executable).parent) or "ray"
+
+    def start_head(self) -> None:
+        own = [
+            "--head",
+            f"--port={PORT}",
+            "--include-dashboard=false",
+            f"--temp-dir={self.folder}/r",
+        ]
+        self._start("head", [*own, "--node-ip-address=127.0.0.1"])
+        wait_for("the head", self._listens)
+
+    def start_node(self, name: str) -> None:
+        self._start(name, [f"--address={ADDRESS}"])
+
+    def _start(self, name: str, own: list[str]) -> None:
+        log = (self.folder / f"{name}.log").open("ab")
+        command = [*APART, self.ray, "start", *own, *SMALL]
+        self.nodes[name] = subprocess.Popen(
+            command, stdout=log, stderr=log, env=os.environ | ENVIRONMENT
+        )
+
+    def kill(self, name: str) -> None:
+        """kill -9, all processes of the node."""
+        node = self.nodes.pop(name)
+        node.send_signal(signal.SIGKILL)
+        node.wait()
+
+    def _listens(self) -> bool:
+        try:
+            socket.create_connection(("127.0.0.1", PORT), 1.0).close()
+        except OSError:
+            return False
+        return True
+
+
+def wait_for(what, condition, patience=100.0):
+    """Return once the condition holds."""
+    until = time.monotonic() + patience
+    while not condition():
+        if time.monotonic() > until:
+            raise TimeoutError(f"waited {patience:.0f} s for {what}")
+        time.sleep(0.1)
+
+
+def workers_of(node):
+    """The processes of a node that do units just now: those that Ray has named after the call."""
+    found, above = [], {node.pid}
+    parents = {}
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (place / "stat").read_text().rpartition(")")[2].split()
+            parents[int(place.name)] = int(fields[1])
+        except OSError:
+            continue
+    while below := {pid for pid, parent in parents.items() if parent in above} - above:
+        above |= below
+    for pid in above:
+        try:
+            if b"ray::" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0]:
+                found.append(pid)
+        except OSError:
+            continue
+    return found
+
+
+def main(folder: Path) -> None:
+    import counterplay as cp
+    from counterplay.scale.cluster import Cluster
+    from counterplay.scale.walking import Spread
+    from tests.scale.test_sweeping import GRID
+
+    os.environ.update(ENVIRONMENT)
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    found: dict[str, object] = {}
+    nodes = Nodes(folder)
+    nodes.start_head()
+    with Cluster(ADDRESS) as executor:
+        wait_for("one node", lambda: executor.ray.cluster_resources().get("CPU") == 1)
+        cp.sweep(GRID, executor, runs=folder / "one")
+        nodes.start_node("second")
+        wait_for("two nodes", lambda: executor.size == 2)
+        found["hosts"] = len(executor.ray.nodes())
+        cp.sweep(GRID, executor, runs=folder / "two")
+
+        tree = cp.build_tree("kuhn_poker")
+        algorithm = cp.ExternalSampling(workers=6)
+        away = Spread(algorithm, executor)
+        memory = away.step(tree, away.init(tree), 300_000)
+        here = algorithm.step(tree, algorithm.init(tree), 300_000)
+        names = ("regret", "policy", "policy_sum", "touched")
+        found["walks"] = [np.array_equal(getattr(memory, n), getattr(here, n)) for n in names]
+
+        killed = []
+
+        def kill(progress):
+            """A worker once some runs have begun, a whole node a little later."""
+            runs = len(list((folder / "killed").rglob("metrics.jsonl")))
+            if runs >= 2 and not killed and (pids := workers_of(nodes.nodes["head"])):
+                os.kill(pids[0], signal.SIGKILL)
+                killed.append("worker")
+            if runs >= 5 and killed == ["worker"]:
+                nodes.kill("second")
+                killed.append("node")
+
+        def watch():
+            kill(None)
+            return False
+
+        cp.sweep(GRID, executor, runs=folder / "killed", report=kill, stop=watch)
+        found["killed"] = killed
+    study = folder / "grid.json"
+    study.write_text(json.dumps(GRID))
+    command = [sys.executable, "-m", "counterplay", "sweep", str(study), "--on", ADDRESS]
+    wrong = os.environ | {"RAY_AUTH_TOKEN": "f" * 32}
+    refused = subprocess.run(command, capture_output=True, text=True, env=wrong, timeout=100)
+    found["refused"] = [refused.returncode, refused.stderr]
+    (folder / "found.json").write_text(json.dumps(found))
+    for name in list(nodes.nodes):
+        nodes.kill(name)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
