@@ -54,6 +54,19 @@ def test_same_bits(spec, kuhn, monkeypatch):
         assert np.array_equal(there.probabilities, policy.probabilities)
 
 
+@pytest.mark.parametrize("spec", ["external_sampling(workers=3)", "vr_mccfr(workers=2)"])
+def test_rules_that_are_never_unrolled(spec):
+    """Workers on the rules: the bits of a run in one process."""
+    rules, algorithm = cp.SampledGame(cp.load_game("leduc_poker")), load_algorithm(spec)
+    expected = algorithm.step(rules, algorithm.init(rules, 4), 60)
+    away = Spread(algorithm, Here())
+    memory = away.step(rules, away.step(rules, away.init(rules, 4), 13), 47)
+    assert same(memory, expected)
+    assert dict(away.policies(rules, memory)["average"].rows) == dict(
+        algorithm.policies(rules, expected)["average"].rows
+    )
+
+
 def test_processes_that_are_killed_on_the_way(kuhn, monkeypatch):
     monkeypatch.setattr(walking, "FEW", 1_000)
     algorithm = cp.ExternalSampling(workers=8)
@@ -91,8 +104,6 @@ def test_what_cannot_be_spread(tmp_path, kuhn, capsys):
     for algorithm in (cp.CFRPlus(), cp.ExternalSampling()):
         with pytest.raises(cp.ConfigError, match="only algorithms with several workers"):
             Spread(algorithm, Here())
-    with pytest.raises(cp.ConfigError, match="only a run on a tree"):
-        Spread(cp.ExternalSampling(workers=2), Here()).init(cp.SampledGame(cp.KuhnPoker()))
     with pytest.raises(cp.ConfigError, match="is another game here: 58 nodes, not 57"):
         walk(cp.ExternalSampling(workers=2), kuhn.spec, 57, {}, 0, 1)
     file = tmp_path / "c.json"

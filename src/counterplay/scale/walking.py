@@ -15,10 +15,12 @@ from typing import Any, ClassVar
 from counterplay.errors import ConfigError
 from counterplay.kernels.threads import even_parts
 from counterplay.registry import load_game
+from counterplay.sampled import SampledGame
 from counterplay.scale.choosing import executor_on
 from counterplay.scale.units import Executor, Say, Unit
 from counterplay.tabular import workers as crew
 from counterplay.tabular.monte_carlo import MonteCarlo, Rows, SampleMemory, local_learner
+from counterplay.tabular.sampled_memory import SampledMemory
 from counterplay.tree import Tree
 from counterplay.tree.unrolling import build_tree
 
@@ -32,7 +34,7 @@ class Spread:
 
     algorithm: Any
     executor: Executor
-    runs_on: ClassVar[tuple[str, ...]] = ("tree",)
+    runs_on: ClassVar[tuple[str, ...]] = ("tree", "rules")
     needs: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
@@ -42,12 +44,22 @@ class Spread:
                 "external_sampling(workers=64)"
             )
 
-    def init(self, tree: Tree, seed: int = 0) -> Any:
-        if not isinstance(tree, Tree):
-            raise ConfigError("only a run on a tree can be spread over machines")
-        return self.algorithm.init(tree, seed)
+    def init(self, arena: Tree | SampledGame, seed: int = 0) -> Any:
+        return self.algorithm.init(arena, seed)
 
-    def step(self, tree: Tree, memory: SampleMemory, iterations: int = 1) -> SampleMemory:
+    def step(self, arena: Tree | SampledGame, memory: Any, iterations: int = 1) -> Any:
+        if isinstance(arena, Tree):
+            return self._step_on_tree(arena, memory, iterations)
+
+        def walk(members: list[SampledMemory], count: int) -> list[SampledMemory]:
+            given = [(self.algorithm, arena.spec, one.to_arrays(), count) for one in members]
+            units = [Unit("counterplay.scale.walking:walk_rules", one) for one in given]
+            return [SampledMemory.from_arrays(found) for found in self.executor.map(units)]
+
+        memory.advance(iterations, walk, local_learner(self.algorithm))
+        return memory
+
+    def _step_on_tree(self, tree: Tree, memory: SampleMemory, iterations: int) -> SampleMemory:
         count, end = memory.seed.size, memory.iteration + iterations
         parts = even_parts(0, count, self.executor.size)
         while memory.iteration < end:
@@ -64,8 +76,8 @@ class Spread:
                 crew.merge(tree, memory, local_learner(self.algorithm))
         return memory
 
-    def policies(self, tree: Tree, memory: SampleMemory) -> dict[str, Any]:
-        return self.algorithm.policies(tree, memory)
+    def policies(self, arena: Tree | SampledGame, memory: Any) -> dict[str, Any]:
+        return self.algorithm.policies(arena, memory)
 
     def _unit(self, tree: Tree, memory: SampleMemory, part: slice, last: int) -> Unit:
         rows = {name: getattr(memory, name)[part] for name in ARRAYS}
@@ -85,6 +97,12 @@ def walk(
     return {name: getattr(memory, name) for name in ARRAYS}
 
 
+def walk_rules(algorithm: Any, spec: str, stored: dict[str, Any], count: int) -> dict[str, Any]:
+    """A worker on the rules, so many iterations later, before a merge."""
+    memory = SampledMemory.from_arrays(stored)
+    return algorithm.step(_rules(spec), memory, count).to_arrays()
+
+
 @contextmanager
 def spread(run: Any, on: str | Executor, say: Say | None = None) -> Iterator[None]:
     """Inside, the workers of a run are walked where `on` says."""
@@ -99,3 +117,8 @@ def spread(run: Any, on: str | Executor, say: Say | None = None) -> Iterator[Non
 @lru_cache(maxsize=4)
 def _tree(spec: str) -> Tree:
     return build_tree(load_game(spec))
+
+
+@lru_cache(maxsize=4)
+def _rules(spec: str) -> SampledGame:
+    return SampledGame(load_game(spec))

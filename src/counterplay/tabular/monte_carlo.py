@@ -22,6 +22,7 @@ from counterplay.sampled import SampledGame, SampledPolicy
 from counterplay.tabular import powers, ranges
 from counterplay.tabular import workers as crew
 from counterplay.tabular.on_rules import sample_rules
+from counterplay.tabular.sampled_crew import SampledCrew, Union
 from counterplay.tabular.sampled_memory import SampledMemory
 from counterplay.tree import Floats, Ints, Tree
 from counterplay.tree.replaying import augmented
@@ -61,6 +62,10 @@ class MonteCarlo:
 
     def policies(self, arena: Tree | SampledGame, memory: Any) -> dict[str, Any]:
         """The average of all iterations, and the last iterate, the first worker's."""
+        if isinstance(memory, SampledCrew):
+            union = Union.of(memory.members)
+            sums = {"average": union.stacked("policy_sum").sum(axis=0), "current": union.policy}
+            return {name: SampledPolicy.of(arena, union, total) for name, total in sums.items()}
         if isinstance(arena, SampledGame):
             sums = {"average": memory.policy_sum, "current": memory.policy}
             return {name: SampledPolicy.of(arena, memory, total) for name, total in sums.items()}
@@ -93,7 +98,7 @@ def new_memory(
     """No regrets, the uniform policy; `guesses` says what baselines are kept for, if any."""
     if isinstance(tree, SampledGame):
         if workers > 1:
-            raise ConfigError(f"workers is {workers}, must be 1 on a game that is not unrolled")
+            return SampledCrew.new(seed, workers, guesses)
         state = np.random.SeedSequence(seed).generate_state(1, np.uint64)
         return SampledMemory(0, int(state[0]), guesses)
     policy = np.append(uniform_policy(tree).probabilities, chance_policy(tree))
@@ -132,6 +137,14 @@ def iterate(
 
     Iteration t counts t**power times in the average; of two powers, the first is of the regrets.
     """
+    if isinstance(memory, SampledCrew):
+
+        def walk(members: list[Any], count: int) -> list[Any]:
+            same = kernel, power, *settings
+            return [iterate(algorithm, tree, member, count, *same) for member in members]
+
+        memory.advance(iterations, walk, local_learner(algorithm))
+        return memory
     for count, raised in powers.faded(memory, iterations, power):
         given = raised, local_learner(algorithm), *settings
         if isinstance(tree, SampledGame):
