@@ -12,10 +12,12 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, ClassVar
 
+from counterplay.calls import carried
 from counterplay.errors import ConfigError
 from counterplay.kernels.threads import even_parts
 from counterplay.registry import load_game
 from counterplay.sampled import SampledGame
+from counterplay.scale.carrying import carrier
 from counterplay.scale.choosing import executor_on
 from counterplay.scale.units import Executor, Say, Unit
 from counterplay.tabular import workers as crew
@@ -41,7 +43,7 @@ class Spread:
         if not isinstance(self.algorithm, MonteCarlo) or getattr(self.algorithm, "workers", 1) < 2:
             raise ConfigError(
                 "only algorithms with several workers can be spread over machines, such as "
-                "external_sampling(workers=64)"
+                "external_sampling(workers=64); p2sro and psro can, too"
             )
 
     def init(self, arena: Tree | SampledGame, seed: int = 0) -> Any:
@@ -105,8 +107,12 @@ def walk_rules(algorithm: Any, spec: str, stored: dict[str, Any], count: int) ->
 
 @contextmanager
 def spread(run: Any, on: str | Executor, say: Say | None = None) -> Iterator[None]:
-    """Inside, the workers of a run are walked where `on` says."""
+    """Inside, the workers of a run, or its calls that know nothing of each other, are elsewhere."""
     with executor_on(on, say=say) as executor:
+        if getattr(run.config.algorithm, "spreads", False):
+            with carried(carrier(executor)):
+                yield
+            return
         before, run.course.algorithm = run.course.algorithm, Spread(run.config.algorithm, executor)
         try:
             yield

@@ -22,7 +22,7 @@ from counterplay.sampled import SampledGame, SampledPolicy
 from counterplay.tabular import powers, ranges
 from counterplay.tabular import workers as crew
 from counterplay.tabular.on_rules import sample_rules
-from counterplay.tabular.sampled_crew import SampledCrew, Union
+from counterplay.tabular.sampled_crew import SampledCrew, what_was_met
 from counterplay.tabular.sampled_memory import SampledMemory
 from counterplay.tree import Floats, Ints, Tree
 from counterplay.tree.replaying import augmented
@@ -62,13 +62,10 @@ class MonteCarlo:
 
     def policies(self, arena: Tree | SampledGame, memory: Any) -> dict[str, Any]:
         """The average of all iterations, and the last iterate, the first worker's."""
-        if isinstance(memory, SampledCrew):
-            union = Union.of(memory.members)
-            sums = {"average": union.stacked("policy_sum").sum(axis=0), "current": union.policy}
-            return {name: SampledPolicy.of(arena, union, total) for name, total in sums.items()}
         if isinstance(arena, SampledGame):
-            sums = {"average": memory.policy_sum, "current": memory.policy}
-            return {name: SampledPolicy.of(arena, memory, total) for name, total in sums.items()}
+            met, average, current = what_was_met(memory)
+            sums = {"average": average, "current": current}
+            return {name: SampledPolicy.of(arena, met, total) for name, total in sums.items()}
         return {
             "average": normalised_policy(arena, memory.policy_sum.sum(axis=0)),
             "current": Policy(arena, memory.policy[0, : arena.num_sequences]),

@@ -114,19 +114,18 @@ class Union:
         found.places.append(np.arange(len(policy)))
         for member in others:
             place = np.full(len(member.policy), -1)
-            blocks = [
-                *(
-                    (key, k, len(names), found.infosets)
-                    for key, (k, names) in member.infosets.items()
-                ),
-                *((key, k, len(key), found.lotteries) for key, k in member.lotteries.items()),
-            ]
-            for key, k, count, known in sorted(blocks, key=lambda block: block[1]):
-                if key not in known:
-                    at: Any = len(policy)
-                    known[key] = (at, member.infosets[key][1]) if known is found.infosets else at
+            lotteries = [(k, len(key), key) for key, k in member.lotteries.items()]
+            infosets = [(k, len(names), key) for key, (k, names) in member.infosets.items()]
+            for k, count, chances in lotteries:
+                there = found.lotteries.setdefault(chances, len(policy))
+                if there == len(policy):
                     policy.extend(member.policy[k : k + count])
-                there = known[key][0] if known is found.infosets else known[key]
+                place[k : k + count] = np.arange(there, there + count)
+            for k, count, infoset in infosets:
+                new = len(policy), member.infosets[infoset][1]
+                there, _ = found.infosets.setdefault(infoset, new)
+                if there == len(policy):
+                    policy.extend(member.policy[k : k + count])
                 place[k : k + count] = np.arange(there, there + count)
             found.places.append(place)
         found.policy = np.array(policy)
@@ -138,3 +137,11 @@ class Union:
         for row, place, member in zip(table, self.places, self.members, strict=True):
             row[place] = getattr(member, name)
         return table
+
+
+def what_was_met(memory: Any) -> tuple[Any, Any, Any]:
+    """What knows the infosets that one worker or several have met, the average, and the policy."""
+    if not isinstance(memory, SampledCrew):
+        return memory, memory.policy_sum, memory.policy
+    union = Union.of(memory.members)
+    return union, union.stacked("policy_sum").sum(axis=0), union.policy
