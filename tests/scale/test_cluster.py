@@ -57,9 +57,14 @@ def scene(tmp_path_factory):
     return folder, json.loads((folder / "found.json").read_text())
 
 
-def test_same_bits_here_on_one_node_and_on_two(scene, tmp_path):
+@pytest.fixture(scope="module")
+def here(tmp_path_factory):
+    """The study in this process."""
+    return cp.sweep(GRID, Here(), runs=tmp_path_factory.mktemp("here"))
+
+
+def test_same_bits_here_on_one_node_and_on_two(scene, here):
     folder, found = scene
-    here = cp.sweep(GRID, Here(), runs=tmp_path)
     expected = everything(here.folder)
     assert found["hosts"] == 2
     for place in ("one", "two"):
@@ -67,10 +72,9 @@ def test_same_bits_here_on_one_node_and_on_two(scene, tmp_path):
         assert cp.standings(folder / place / "grid").table == here.table
 
 
-def test_a_killed_worker_and_a_killed_node_cost_nothing(scene, tmp_path):
+def test_a_killed_worker_and_a_killed_node_cost_nothing(scene, here):
     folder, found = scene
     assert found["killed"] == ["worker", "node"]
-    here = cp.sweep(GRID, Here(), runs=tmp_path)
     assert everything(folder / "killed" / "grid") == everything(here.folder)
 
 

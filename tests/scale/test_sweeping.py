@@ -192,6 +192,18 @@ def test_search_restarted_at_every_batch_proposes_the_same(tmp_path):
     assert found.table == whole.table
 
 
+STUDIES = sorted((Path(__file__).parents[2] / "configs" / "studies").glob("*.json"))
+
+
+@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
+def test_our_own_studies_are_good(path):
+    """They load, and their budget is what they take, nearly."""
+    pytest.importorskip("jax")
+    study = load_study(path)
+    assert 0.9 * study.budget <= study.steps() <= study.budget
+    assert load_study(study.to_json()) == study
+
+
 BAD = {
     "typo": ({"vry": {}}, "vry: unknown key; did you mean 'vary'"),
     "setting": (

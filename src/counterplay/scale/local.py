@@ -17,13 +17,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from counterplay.errors import ConfigError, RunError
+from counterplay.kernels.threads import num_threads
 from counterplay.scale.units import (
     ONE_THREAD,
     Failure,
     Report,
     Say,
     Unit,
-    num_cores,
     settled,
     source_digest,
 )
@@ -38,7 +38,7 @@ class Local:
     def __init__(self, processes: int | None = None, say: Say | None = None):
         if processes is not None and processes < 1:
             raise ConfigError(f"processes is {processes}, must be at least 1")
-        self.size = processes or num_cores()
+        self.size = processes or num_threads()
         self.say = say or (lambda line: None)
         self.workers = [_Worker() for _ in range(self.size)]
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import os
 import platform
 import traceback
 from collections.abc import Callable, Sequence
@@ -116,11 +115,6 @@ def source_digest() -> str:
     for path in sorted(root.rglob("*.py")):
         digest.update(f"{path.relative_to(root)} ".encode() + path.read_bytes())
     return digest.hexdigest()[:16]
-
-
-def num_cores() -> int:
-    """The cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def settled(results: Sequence[Any]) -> list[Any]:
