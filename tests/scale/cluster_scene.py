@@ -110,21 +110,30 @@ def main(folder: Path) -> None:
     import counterplay as cp
     from counterplay.scale.cluster import Cluster
     from counterplay.scale.walking import Spread
-    from tests.scale.test_sweeping import GRID
+    from tests.scale.test_sweeping import TINY
 
     os.environ.update(ENVIRONMENT)
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     found: dict[str, object] = {}
+    began, timeline = time.monotonic(), dict[str, float]()
+
+    def passed(what):
+        timeline[what] = round(time.monotonic() - began, 1)
+
     nodes = Nodes(folder)
     nodes.start_head()
+    passed("head")
     with Cluster(ADDRESS) as executor:
-        wait_for("one node", lambda: executor.ray.cluster_resources().get("CPU") == 1)
-        cp.sweep(GRID, executor, runs=folder / "one")
+        wait_for("one node", lambda: executor.size == 1)
+        cp.sweep(TINY, executor, runs=folder / "one")
+        passed("one node")
         nodes.start_node("second")
         wait_for("two nodes", lambda: executor.size == 2)
-        found["hosts"] = len(executor.ray.nodes())
-        cp.sweep(GRID, executor, runs=folder / "two")
+        found["cores"] = executor.size
+        passed("second node")
+        cp.sweep(TINY, executor, runs=folder / "two")
 
+        passed("two nodes")
         tree = cp.build_tree("kuhn_poker")
         algorithm = cp.ExternalSampling(workers=6)
         away = Spread(algorithm, executor)
@@ -133,15 +142,16 @@ def main(folder: Path) -> None:
         names = ("regret", "policy", "policy_sum", "touched")
         found["walks"] = [np.array_equal(getattr(memory, n), getattr(here, n)) for n in names]
 
+        passed("walks")
         killed = []
 
         def kill(progress):
             """A worker once some runs have begun, a whole node a little later."""
             runs = len(list((folder / "killed").rglob("metrics.jsonl")))
-            if runs >= 2 and not killed and (pids := workers_of(nodes.nodes["head"])):
+            if runs >= 1 and not killed and (pids := workers_of(nodes.nodes["head"])):
                 os.kill(pids[0], signal.SIGKILL)
                 killed.append("worker")
-            if runs >= 5 and killed == ["worker"]:
+            if runs >= 3 and killed == ["worker"]:
                 nodes.kill("second")
                 killed.append("node")
 
@@ -149,17 +159,26 @@ def main(folder: Path) -> None:
             kill(None)
             return False
 
-        cp.sweep(GRID, executor, runs=folder / "killed", report=kill, stop=watch)
+        cp.sweep(TINY, executor, runs=folder / "killed", report=kill, stop=watch)
         found["killed"] = killed
+        passed("kills")
+    found["refused"] = refused(folder)
+    passed("refused")
+    nodes.kill("head")
+    found["timeline"] = timeline
+    (folder / "found.json").write_text(json.dumps(found))
+
+
+def refused(folder):
+    """Exit code and stderr of a driver with a wrong token."""
+    from tests.scale.test_sweeping import TINY
+
     study = folder / "grid.json"
-    study.write_text(json.dumps(GRID))
+    study.write_text(json.dumps(TINY))
     command = [sys.executable, "-m", "counterplay", "sweep", str(study), "--on", ADDRESS]
     wrong = os.environ | {"RAY_AUTH_TOKEN": "f" * 32}
-    refused = subprocess.run(command, capture_output=True, text=True, env=wrong, timeout=100)
-    found["refused"] = [refused.returncode, refused.stderr]
-    (folder / "found.json").write_text(json.dumps(found))
-    for name in list(nodes.nodes):
-        nodes.kill(name)
+    done = subprocess.run(command, capture_output=True, text=True, env=wrong, timeout=100)
+    return done.returncode, done.stderr
 
 
 if __name__ == "__main__":

@@ -38,6 +38,7 @@ GRID = {
     "keep": 0.5,
     "judge": 2,
 }
+TINY = GRID | {"name": "tiny", "vary": {"gamma": {"grid": [0.0, 1.0]}}, "judge": 1}
 SEARCH = GRID | {
     "name": "search",
     "vary": {"gamma": {"low": 0.0, "high": 3.0}, "eta": {"low": 0.01, "high": 1.0, "log": True}},

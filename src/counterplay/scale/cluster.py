@@ -6,30 +6,21 @@ Whoever reaches a port of Ray can run code on its machines, so a cluster must as
 
 from __future__ import annotations
 
-import importlib
-import logging
 import os
-import time
+import pickle
+import queue
+import subprocess
+import threading
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 from counterplay.errors import ConfigError, RunError
-from counterplay.scale.units import (
-    ONE_THREAD,
-    Failure,
-    Report,
-    Say,
-    Unit,
-    do,
-    settled,
-    source_digest,
-)
+from counterplay.scale.local import started
+from counterplay.scale.units import Failure, Report, Say, Unit, settled
 
 MOMENT = 0.2  # seconds between two questions whether to stop
-SILENCE = 30.0  # seconds without a result, after which it is said what is waited for
-TIMEOUT = 20.0  # seconds to reach the cluster
-GLANCE = 5.0  # seconds between two looks whether the head is still there
-QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_BACKEND_LOG_LEVEL": "fatal"}
+GONE = "nothing is lost: start it again, then the same command"
 
 
 class Cluster:
@@ -38,36 +29,23 @@ class Cluster:
     def __init__(self, address: str, say: Say | None = None):
         self.address, self.say = address, say or (lambda line: None)
         _check_token()
-        os.environ.update(QUIET)
-        self.ray = _ray()
-        logging.getLogger("ray").setLevel(logging.CRITICAL + 1)  # deaths are retried, not reported
-        self._connect()
-        self.call = self.ray.remote(max_retries=-1, num_cpus=1)(_do)
-
-    def _connect(self) -> None:
-        """Join the cluster, or say in one line why not."""
-        if self.address != "auto":
-            _check_reachable(self.address)
+        if _missing("ray"):
+            advice = "pip install 'counterplay[scale]' on all its machines"
+            raise ConfigError(f"a cluster needs the package ray: {advice}")
+        quiet = subprocess.DEVNULL  # Ray's remarks; what matters comes as an answer
+        self.process = started("counterplay.scale.ray_driver", {}, stderr=quiet)
+        self.answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        threading.Thread(target=self._listen, daemon=True).start()
         try:
-            self.ray.init(
-                address=self.address,
-                log_to_driver=False,
-                logging_level="critical",
-                configure_logging=False,
-                runtime_env={"env_vars": ONE_THREAD},
-            )
-        except Exception as error:  # Ray's own, of many kinds
-            text = " ".join(str(error).split()).partition(". ")[0][:300]
-            hint = "is RAY_AUTH_TOKEN the token of the cluster, and Ray of the same version?"
-            raise ConfigError(
-                f"the cluster at {self.address} does not let us in: {text}; {hint}"
-            ) from (error)
-        self.head = self.ray.get_runtime_context().gcs_address
+            self._ask("join", address)
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def size(self) -> int:
         """The cores that are there now."""
-        return max(1, int(self.ray.cluster_resources().get("CPU", 0)))
+        return int(self._ask("size"))
 
     def map(
         self,
@@ -76,63 +54,82 @@ class Cluster:
         stop: Callable[[], bool] | None = None,
     ) -> list[Any]:
         results: list[Any] = [None] * len(units)
-        waiting, under_way = list(range(len(units)))[::-1], dict[Any, int]()
-        closed, heard, looked = False, time.monotonic(), time.monotonic()
-        while under_way or (waiting and not closed):
-            closed = closed or (stop is not None and stop())
-            while waiting and not closed and len(under_way) < 2 * self.size:
-                number = waiting.pop()
-                call = self.call.options(num_gpus=units[number].gpus)
-                under_way[call.remote(units[number], source_digest())] = number
-            done, _ = self.ray.wait(list(under_way), timeout=MOMENT)
-            for one in done:
-                number, heard = under_way.pop(one), time.monotonic()
-                results[number] = self._result(one, number)
-                if isinstance(results[number], Failure):
-                    closed = True
-                elif report:
-                    report(number, results[number])
-            if time.monotonic() - looked > GLANCE:
-                self._check_head()
-                looked = time.monotonic()
-            if time.monotonic() - heard > SILENCE:
-                heard = time.monotonic()
-                self.say(self._waited_for(sorted(under_way.values())))
+
+        def note(number: int, result: Any) -> None:
+            results[number] = result
+            if report and not isinstance(result, Failure):
+                report(number, result)
+
+        self._ask("map", list(units), note, stop)
         return settled(results)
 
-    def _result(self, one: Any, number: int) -> Any:
+    def close(self) -> None:
+        """Leave the cluster; units under way are ended there."""
+        for stream in (self.process.stdin, self.process.stdout):
+            assert stream
+            try:
+                stream.close()
+            except OSError:
+                continue
         try:
-            return self.ray.get(one)
-        except Exception as error:  # Ray's own: the cluster has lost the unit, not our code
-            text = " ".join(str(error).split())[:300]
-            return Failure(RunError.__name__, f"the cluster has lost unit {number}: {text}")
-
-    def _check_head(self) -> None:
-        """Without its head a cluster does nothing more, and says so only after minutes."""
-        try:
-            _check_reachable(self.head)
-        except ConfigError as error:
-            raise RunError(
-                f"the head of the cluster at {self.head} is gone; start it again, then the "
-                "same command: it goes on from the last checkpoints"
-            ) from error
-
-    def _waited_for(self, numbers: list[int]) -> str:
-        alive = [node for node in self.ray.nodes() if node["Alive"]]
-        shown = ", ".join(map(str, numbers[:8])) + (", ..." if len(numbers) > 8 else "")
-        free = self.ray.available_resources().get("CPU", 0)
-        machines = f"{len(alive)} machines, {free:.0f} of {self.size} cores free"
-        return f"waiting for units {shown} ({machines})"
+            self.process.wait(timeout=5.0)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
 
     def __enter__(self) -> Cluster:
         return self
 
     def __exit__(self, *problem: Any) -> None:
-        self.ray.shutdown()
+        self.close()
 
+    def _ask(
+        self,
+        kind: str,
+        content: Any = None,
+        report: Report | None = None,
+        stop: Callable[[], bool] | None = None,
+    ) -> Any:
+        """What the process that speaks with Ray answers."""
+        self._send(kind, content)
+        told = False
+        while True:
+            if stop and not told and stop():
+                self._send("stop")
+                told = True
+            elif stop and told:
+                stop()  # it asks runs to stop, again and again
+            try:
+                what, *answer = self.answers.get(timeout=MOMENT)
+            except queue.Empty:
+                continue
+            if what == "done":
+                return answer[0]
+            if what == "say":
+                self.say(answer[0])
+            elif what == "result" and report:
+                report(*answer)
+            elif what == "failed":
+                raise answer[0].error()
+            elif what == "ended":
+                text = "is gone, or Ray on this machine"
+                raise RunError(f"the head of the cluster at {self.address} {text}; {GONE}")
 
-def _do(unit: Unit, source: str) -> Any:
-    return do(unit, source)
+    def _send(self, kind: str, content: Any = None) -> None:
+        assert self.process.stdin
+        try:
+            pickle.dump((kind, content), self.process.stdin)
+            self.process.stdin.flush()
+        except OSError:
+            pass  # it has ended, which its last answer says
+
+    def _listen(self) -> None:
+        assert self.process.stdout
+        try:
+            while True:
+                self.answers.put(pickle.load(self.process.stdout))
+        except (EOFError, OSError, ValueError, pickle.UnpicklingError):
+            self.answers.put(("ended",))
 
 
 def _check_token() -> None:
@@ -145,22 +142,8 @@ def _check_token() -> None:
         raise ConfigError("RAY_AUTH_MODE is token, but RAY_AUTH_TOKEN is not set")
 
 
-def _check_reachable(address: str) -> None:
-    import socket
-
-    host, _, port = address.rpartition(":")
+def _missing(package: str) -> bool:
     try:
-        with socket.create_connection((host, int(port)), timeout=TIMEOUT):
-            return
-    except (OSError, OverflowError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise ConfigError(f"cannot reach a cluster at {address}: {why}") from error
-
-
-def _ray() -> Any:
-    try:
-        return importlib.import_module("ray")
-    except ModuleNotFoundError as error:
-        raise ConfigError(
-            "a cluster needs the package ray: pip install 'counterplay[scale]' on all its machines"
-        ) from error
+        return find_spec(package) is None
+    except ValueError:  # somebody has set it to None
+        return True

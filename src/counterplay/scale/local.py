@@ -116,10 +116,7 @@ class _Worker:
 
     def ask(self, unit: Unit) -> Any:
         if self.process is None:
-            command = [sys.executable, "-m", "counterplay.scale.worker"]
-            pipe, env = subprocess.PIPE, os.environ | ONE_THREAD
-            env["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
-            self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, env=env)
+            self.process = started("counterplay.scale.worker", ONE_THREAD)
             self.pid = self.process.pid
         ours, theirs = self.process.stdin, self.process.stdout
         assert ours and theirs
@@ -142,3 +139,12 @@ class _Worker:
             process.kill()
             code = process.wait()
         return f"signal {-code}" if code < 0 else f"exit code {code}"
+
+
+def started(
+    module: str, environment: dict[str, str], stderr: int | None = None
+) -> subprocess.Popen[bytes]:
+    """A process that runs a module of ours, which we speak with by stdin and stdout."""
+    env = os.environ | environment | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command, pipe = [sys.executable, "-m", module], subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=stderr, env=env)
