@@ -26,9 +26,9 @@ ENVIRONMENT = {
     "RAY_AUTH_TOKEN": "0123456789abcdef" * 2,
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_health_check_period_ms": "1000",
-    "RAY_health_check_timeout_ms": "2000",
-    "RAY_health_check_failure_threshold": "3",
-    "RAY_gcs_rpc_server_connect_timeout_s": "5",
+    "RAY_health_check_timeout_ms": "20000",
+    "RAY_health_check_failure_threshold": "5",
+    "RAY_gcs_rpc_server_connect_timeout_s": "10",
     "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
 }
 APART = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
@@ -76,7 +76,7 @@ class Nodes:
         return True
 
 
-def wait_for(what, condition, patience=100.0):
+def wait_for(what, condition, patience=300.0):
     """Return once the condition holds."""
     until = time.monotonic() + patience
     while not condition():
@@ -99,7 +99,7 @@ def workers_of(node):
         above |= below
     for pid in above:
         try:
-            if b"ray::" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0]:
+            if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"ray::_do"):
                 found.append(pid)
         except OSError:
             continue
@@ -177,7 +177,7 @@ def refused(folder):
     study.write_text(json.dumps(TINY))
     command = [sys.executable, "-m", "counterplay", "sweep", str(study), "--on", ADDRESS]
     wrong = os.environ | {"RAY_AUTH_TOKEN": "f" * 32}
-    done = subprocess.run(command, capture_output=True, text=True, env=wrong, timeout=100)
+    done = subprocess.run(command, capture_output=True, text=True, env=wrong, timeout=300)
     return done.returncode, done.stderr
 
 

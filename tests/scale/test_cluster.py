@@ -50,7 +50,7 @@ def scene(tmp_path_factory):
     before = listening()
     env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [*sys.path, os.getcwd()]))}
     command = [*ALONE, sys.executable, "-m", "tests.scale.cluster_scene", str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=400)
+    done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=900)
     assert done.returncode == 0, done.stderr[-3000:]
     ours = {f"{6379:04X}"}
     assert not (listening() - before) & ours
