@@ -2,14 +2,17 @@
 
     python -m benchmarks.sweep_overhead 30 1      seconds that a run takes, about; turns
 
-The same two runs at a time: once as a study without rungs, once by `counterplay.run` in a
-`ProcessPoolExecutor`. Both write the same folders. They take turns.
+The same two runs, at once: one way as a study without rungs, once by `counterplay.run` in a
+`ProcessPoolExecutor`. Both write the same folders. They take turns. Beside the
+clock stands processor time, of all processes, which others on the machine do not disturb: what a
+sweep adds to a run does not depend on how long the run is.
 """
 
 from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 import sys
 import tempfile
 import time
@@ -42,6 +45,14 @@ def pool(steps, folder):
         return list(bare.map(one, configs, places))
 
 
+def taken(call):
+    """Seconds of the clock, and of the processor by this process and those that it started."""
+    began, before = time.perf_counter(), os.times()
+    call()
+    clock, after = time.perf_counter() - began, os.times()
+    return clock, sum(after[:4]) - sum(before[:4])
+
+
 def main(seconds, turns):
     tree = cp.build_tree("leduc_poker")
     cp.set_num_threads(1)
@@ -50,17 +61,14 @@ def main(seconds, turns):
     began = time.perf_counter()
     algorithm.step(tree, memory, probe)
     steps = int(seconds / (time.perf_counter() - began) * probe)
-    rows = []
     for turn in range(turns):
         place = Path(tempfile.mkdtemp())
-        began = time.perf_counter()
-        inside = pool(steps, place)
-        bare = time.perf_counter() - began
-        began = time.perf_counter()
-        cp.sweep(study(steps), runs=place, processes=PROCESSES)
-        swept = time.perf_counter() - began
-        rows.append({"turn": turn, "steps": steps, "pool": bare, "sweep": swept})
-        print(json.dumps(rows[-1] | {"overhead": swept / bare - 1.0, "runs": inside}), flush=True)
+        bare, bare_used = taken(lambda p=place: pool(steps, p))
+        swept, used = taken(lambda p=place: cp.sweep(study(steps), runs=p, processes=PROCESSES))
+        row = {"turn": turn, "steps": steps, "pool": bare, "sweep": swept}
+        row |= {"overhead": swept / bare - 1.0, "pool's processor": bare_used}
+        row |= {"sweep's processor": used, "added to a run": (used - bare_used) / 2}
+        print(json.dumps(row), flush=True)
 
 
 if __name__ == "__main__":

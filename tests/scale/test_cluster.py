@@ -19,6 +19,7 @@ from counterplay.scale.cluster import Cluster
 from tests.scale.test_sweeping import TINY, everything
 from tests.scale.toys import Here
 
+pytestmark = pytest.mark.xdist_group("cluster")
 ALONE = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
 
 

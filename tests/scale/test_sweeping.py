@@ -23,6 +23,7 @@ from counterplay.scale.study import load_study
 from tests.experiment.conftest import final, untimed
 from tests.scale.toys import Here
 
+pytestmark = pytest.mark.xdist_group("sweeping")
 BASE = {
     "name": "small",
     "algorithm": "external_sampling",
