@@ -1,6 +1,7 @@
 """kill -9 at random moments over worker, node, driver and head of a Ray cluster of two nodes.
 
-    unshare --net --pid --fork --kill-child --mount-proc python -m benchmarks.killed_sweeps 100
+    NEW="unshare --net --pid --fork --kill-child --mount-proc"
+    $NEW python -m benchmarks.killed_sweeps 100 4000000          kills, steps of a run
 
 One study after another runs on the cluster until so many have been killed. Whatever dies is started
 again, the driver by the same command. Every study must come to the end, and every run of it to the
@@ -30,18 +31,18 @@ OUTPUT = Path(__file__).with_suffix(".jsonl")
 WHO, WEIGHTS = ("worker", "node", "driver", "head"), (40, 25, 20, 15)
 
 
-def study(number):
+def study(number, steps):
     base = {
         "algorithm": "external_sampling",
         "game": "leduc_poker",
         "spec": {
-            "max_steps": 4_000_000,
-            "checkpoint_every": 200_000,
-            "evaluate_every": 1_000_000,
+            "max_steps": steps,
+            "checkpoint_every": steps // 20,
+            "evaluate_every": steps // 4,
         },
     }
     vary = {"gamma": {"grid": [0.0, 1.0]}, "plus": {"grid": [True, False]}}
-    rungs = [2_000_000, 4_000_000]
+    rungs = [steps // 2, steps]
     return {
         "name": f"study-{number}",
         "base": base,
@@ -155,7 +156,7 @@ def note(row):
     print(row, flush=True)
 
 
-def main(kills):
+def main(kills, steps):
     os.environ.update(ENVIRONMENT)
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     folder = Path(tempfile.mkdtemp(prefix="k"))
@@ -165,7 +166,7 @@ def main(kills):
     random.seed(0)
     while killed < kills:
         path = folder / f"study-{number}.json"
-        path.write_text(json.dumps(study(number)))
+        path.write_text(json.dumps(study(number, steps)))
         scene.drive(path)
         before = scene.attempts()
         while True:
@@ -192,7 +193,7 @@ def main(kills):
             note({"kill": killed, "who": who, "runs": len(had), "seconds": seconds})
             before = {}
         wait_for("the end of the study", scene.keep_driving, 600.0)
-        here = cp.sweep(study(number), Here(), runs=folder / "here")
+        here = cp.sweep(study(number, steps), Here(), runs=folder / "here")
         there = scene.runs / here.folder.name
         lost = len(everything(here.folder).keys() - everything(there).keys())
         equal = everything(here.folder) == everything(there)
@@ -204,4 +205,4 @@ def main(kills):
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), int(sys.argv[2]))
