@@ -129,8 +129,8 @@ class _Worker:
         if self.process is None:
             return "not begun"
         process, self.process = self.process, None
-        with contextlib.suppress(OSError):
-            for stream in (process.stdin, process.stdout):
+        for stream in (process.stdin, process.stdout):
+            with contextlib.suppress(OSError):  # it may be gone with something still unsent
                 if stream:
                     stream.close()
         try:
