@@ -22,7 +22,7 @@ from numba import njit
 import counterplay as cp
 from benchmarks.large_game import large
 from counterplay.kernels import baselines, episodes
-from counterplay.tabular import monte_carlo
+from counterplay.tabular import workers as crew
 
 DOCS = Path(__file__).parent.parent / "docs"
 GAMES = ["kuhn_poker", "kuhn_poker(players=3)", "leduc_poker", "goofspiel", "liars_dice"]
@@ -206,7 +206,9 @@ def workers(seconds=20.0):
         "(one worker's, two workers') in which the process really had as many cores as workers, "
         "that is at least 90 % of their time; and twice the nodes touched per second of processor "
         "time, which others on the machine do not disturb and which leaves out waiting. Workers "
-        f"merge regrets every {monte_carlo.ROUND:,} iterations.\n\n" + "\n".join(lines) + "\n"
+        f"merge regrets whenever t has grown by about {crew.SHARE} / W of it.\n\n"
+        + "\n".join(lines)
+        + "\n"
     )
 
 
@@ -293,13 +295,13 @@ def variance():
         memory = algorithm.init(tree)
         memory.policy[0, : tree.num_sequences] = solved.policy.probabilities
         mean, square = np.zeros(tree.num_sequences), np.zeros(tree.num_sequences)
-        slots = monte_carlo._slots(tree, algorithm._guesses)
-        arena = monte_carlo.Arena(tree.rows, tree.utility, slots, 2)
+        slots = crew._slots(tree, algorithm._guesses)
+        arena = crew.Arena(crew.rows(tree), tree.utility, slots, 2)
         for p in range(2):
-            table, room = monte_carlo._table(memory, 0), monte_carlo._scratch(tree)
+            table, room = crew._table(memory, 0), crew._scratch(tree)
             train(algorithm.expected, p, 0.6, count, 1, arena, table, room)
         for p in range(2):
-            table, room = monte_carlo._table(memory, 0), monte_carlo._scratch(tree)
+            table, room = crew._table(memory, 0), crew._scratch(tree)
             table.regret[:] = 0.0
             measure(p, 0.6, "none" not in name, count, 2, arena, table, room, mean, square)
         spread = square / count - (mean / count) ** 2

@@ -7,7 +7,7 @@ import sys
 
 EXTRAS = (
     *("jax", "jaxlib", "optax", "matplotlib", "pyspiel", "open_spiel", "gymnasium", "pettingzoo"),
-    *("tensorboardX", "hypothesis", "cvxpy", "nashpy", "pandas", "IPython"),
+    *("tensorboardX", "hypothesis", "cvxpy", "nashpy", "pandas", "IPython", "ray", "optuna"),
 )
 BLOCK = f"""
 import sys

@@ -13,7 +13,7 @@ import counterplay
 
 ROOT = Path(counterplay.__file__).parent
 LAYERS = [  # each module may import only from its own layer and from those before it
-    {"errors", "game"},
+    {"errors", "game", "calls"},
     {"games", "kernels", "registry", "files", "memory", "splitmix", "cards"},
     {"arena", "tree", "policy", "policy_files", "evaluate", "sampled", "playing", "solving"}
     | {"abstraction", "showing", "observing", "generated", "bounding", "control_variates"},
@@ -51,7 +51,7 @@ def test_layers(path):
             name = module.split(".")[1]
             if any(name in names for names in LAYERS):
                 assert layer(module) <= here, f"{path.name} imports {module}"
-        if module.split(".")[0] == "ray":
+        if module.split(".")[0] in {"ray", "optuna"}:
             assert parts[0] == "scale"
         if module.split(".")[0] in {"jax", "optax"}:
             assert parts[0] == "deep"
@@ -68,6 +68,7 @@ def test_import_is_light():
         "scipy",
         "jax",
         "ray",
+        "optuna",
         "rich",
         "typer",
         "starlette",

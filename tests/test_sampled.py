@@ -233,7 +233,5 @@ def test_wrong_use():
         cp.ConfigError, match=r"on sequences or vectors; .*to sample the rules take"
     ):
         cp.solve(cp.SampledGame(cp.KuhnPoker()), cp.CFRPlus())
-    with pytest.raises(cp.ConfigError, match="workers is 2, must be 1 on a game"):
-        cp.solve(cp.SampledGame(cp.KuhnPoker()), cp.ExternalSampling(workers=2))
     with pytest.raises(cp.ConfigError, match="iterations is 0, must be at least 1"):
         cp.solve(cp.SampledGame(cp.KuhnPoker()), cp.ExternalSampling(), iterations=0)

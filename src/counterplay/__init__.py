@@ -107,6 +107,9 @@ _EXPORTS = {
         "load_learner",
         "load_searcher",
     ],
+    "counterplay.scale.standings": ["standings"],
+    "counterplay.scale.study": ["load_study"],
+    "counterplay.scale.sweeping": ["sweep"],
     "counterplay.search.evaluation": [
         "middle_first",
         "observed",

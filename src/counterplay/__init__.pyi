@@ -169,6 +169,9 @@ from counterplay.registry import load_searcher as load_searcher
 from counterplay.sampled import SampledGame as SampledGame
 from counterplay.sampled import SampledPolicy as SampledPolicy
 from counterplay.sampled import load_sampled_policy as load_sampled_policy
+from counterplay.scale.standings import standings as standings
+from counterplay.scale.study import load_study as load_study
+from counterplay.scale.sweeping import sweep as sweep
 from counterplay.search.alpha_beta import AlphaBeta as AlphaBeta
 from counterplay.search.evaluation import middle_first as middle_first
 from counterplay.search.evaluation import observed as observed
@@ -406,6 +409,7 @@ __all__ = [
     "load_sampled_policy",
     "load_searcher",
     "load_solution",
+    "load_study",
     "load_tree",
     "local_best_response",
     "lock_record",
@@ -437,7 +441,9 @@ __all__ = [
     "single_population_alpha_rank",
     "situation",
     "solve",
+    "standings",
     "support_enumeration",
+    "sweep",
     "to_openspiel",
     "to_pyspiel_policy",
     "to_python_policy",

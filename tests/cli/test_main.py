@@ -11,7 +11,7 @@ from counterplay import __version__
 from counterplay.cli import games
 
 COMMANDS = ["games", "algorithms", "inspect", "solve", "evaluate", "play", "match"]
-COMMANDS += ["run", "resume", "plot", "compare"]
+COMMANDS += ["run", "resume", "sweep", "plot", "compare"]
 
 
 def test_version(run):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 
 import numpy as np
 import pytest
 
 import counterplay as cp
 from counterplay.registry import load_algorithm
-from counterplay.tabular.monte_carlo import ROUND
+from counterplay.tabular.monte_carlo import Rows
+from counterplay.tabular.workers import next_merge, round_at
 from tests.conftest import answer, built
 from tests.random_games import RandomGame
 from tests.tabular.test_algorithms import same
@@ -70,11 +72,11 @@ def test_cuts_do_not_matter(spec, kuhn):
     """However a run is cut into steps, and across merges: the same bits."""
     name = spec.removesuffix(")") + (",workers=2)" if "(" in spec else "(workers=2)")
     algorithm = load_algorithm(name)
-    whole = algorithm.step(kuhn, algorithm.init(kuhn, seed=3), 3 * ROUND + 7)
+    whole = algorithm.step(kuhn, algorithm.init(kuhn, seed=3), 5_007)
     part = algorithm.init(kuhn, seed=3)
-    for count in (1, ROUND, 13, ROUND - 14, ROUND + 7):
+    for count in (1, 12, 243, 768, 1, 3_000, 982):
         part = copy.deepcopy(algorithm.step(kuhn, part, count))
-    assert whole.iteration == part.iteration == 3 * ROUND + 7
+    assert whole.iteration == part.iteration == 5_007
     assert same(whole, part)
 
 
@@ -88,21 +90,53 @@ def test_seeds_and_workers_differ(kuhn):
 def test_workers_go_on_with_the_mean_of_their_regrets(kuhn):
     """Every worker is a run of its own until the merge; then all have the mean."""
     algorithm = cp.ExternalSampling(workers=3)
-    memory = algorithm.step(kuhn, algorithm.init(kuhn), ROUND - 1)
-    seeds = memory.seed
+    start = algorithm.step(kuhn, algorithm.init(kuhn), next_merge(1_000, 3))
+    assert (start.regret == start.regret[0]).all()
+    count = next_merge(start.iteration, 3) - start.iteration
+    assert count > 10
+    memory = algorithm.step(kuhn, copy.deepcopy(start), count - 1)
     alone = []
-    for seed in seeds:
-        single = cp.ExternalSampling().init(kuhn)
-        single.seed[0] = seed
-        alone.append(cp.ExternalSampling().step(kuhn, single, ROUND - 1).regret[0])
+    for w in range(3):
+        single = Rows(start.iteration, *(a[w : w + 1].copy() for a in arrays(start)))
+        alone.append(algorithm.step(kuhn, single, count - 1).regret[0])
     assert np.array_equal(memory.regret, alone)
     merged = algorithm.step(kuhn, copy.deepcopy(memory), 1)
     assert (merged.regret == merged.regret[0]).all()
     assert (merged.policy == merged.policy[0]).all()
     last = merged.regret[0] - memory.regret.mean(axis=0)  # the mean of the last three walks
     assert 0.0 < np.abs(last).max() <= 4.0
-    after = algorithm.step(kuhn, merged, 50)
+    after = algorithm.step(kuhn, merged, 5)
     assert not (after.regret == after.regret[0]).all()
+
+
+def arrays(memory):
+    return [getattr(memory, field.name) for field in dataclasses.fields(memory)][1:]
+
+
+@pytest.mark.parametrize("workers", [2, 3, 16, 64, 256])
+def test_rounds_grow(workers):
+    """Whether an iteration ends with a merge depends on it alone, and rounds are a share of t."""
+    merges = [t for t in range(1, 60_000) if t % round_at(t, workers) == 0]
+    found, t = [], 0
+    while (t := next_merge(t, workers)) < 60_000:
+        found.append(t)
+    assert found == merges
+    for t in (10_000, 10**6, 10**9):
+        assert 0.07 <= (next_merge(next_merge(t, workers), workers) - t) / t * workers <= 0.33 or (
+            round_at(t, workers) == 1
+        )
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_threads_do_not_matter(kuhn, threads):
+    """More workers than threads: the same bits for any number of threads."""
+    algorithm = cp.ExternalSampling(workers=7)
+    expected = algorithm.step(kuhn, algorithm.init(kuhn, seed=1), 500)
+    cp.set_num_threads(threads)
+    try:
+        assert same(algorithm.step(kuhn, algorithm.init(kuhn, seed=1), 500), expected)
+    finally:
+        cp.set_num_threads(None)
 
 
 def test_two_workers_learn_more_from_as_many_iterations(leduc):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from counterplay.experiment.comparing import Row
     from counterplay.experiment.series import Interval
 
+STUDY = "study.json"  # in the folder of a study
 RunsArgument = Annotated[
     list[str],
     typer.Argument(metavar="RUN...", help="Run folders, folders that hold some, or patterns."),
@@ -31,12 +33,16 @@ def compare(
     """Compare runs: exploitability and speed, medians over seeds.
 
     Runs that differ only in their seed share a row; in brackets stand the least and the largest.
+    The folder of a study gives its ranking: means over seeds, and how much each setting matters.
     """
     from counterplay.experiment.comparing import compare as rows_of
     from counterplay.experiment.comparing import to_csv
 
     if json and csv:
         raise ConfigError("--json and --csv exclude each other")
+    if len(runs) == 1 and (Path(runs[0]) / STUDY).is_file() and at is None and not csv:
+        _compare_study(runs[0], json)
+        return
     rows = rows_of(runs, at)
     if json:
         print_json([row.to_json() for row in rows])
@@ -45,6 +51,21 @@ def compare(
     else:
         header = ("name", "runs", "seeds", "step", "average", "best", "current", "steps/s")
         print_table(header, map(_cells, rows))
+
+
+def _compare_study(folder: str, json: bool) -> None:
+    """Print how the proposals of a study stand, and which settings matter."""
+    from counterplay.cli.sweep import print_standings
+    from counterplay.scale.standings import importance, standings
+
+    found = standings(folder)
+    shares = importance(found)
+    if json:
+        print_json(found.to_json() | {"importance": shares})
+        return
+    print_standings(found)
+    text = ", ".join(f"{key} {share:.0%}" for key, share in shares.items())
+    print(f"variance at the first rung explained by: {text}")
 
 
 def _cells(row: Row) -> tuple[str, ...]:

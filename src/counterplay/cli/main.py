@@ -31,6 +31,7 @@ from counterplay.cli.signals import terminate_as_interrupt
 from counterplay.cli.solve import solve
 from counterplay.cli.spot_show import spot
 from counterplay.cli.studio import studio
+from counterplay.cli.sweep import sweep
 from counterplay.errors import ConfigError, CounterplayError
 
 FAILED, BAD_USAGE, INTERRUPTED = 1, 2, 130
@@ -46,7 +47,7 @@ app = typer.Typer(
 )
 COMMANDS: tuple[Callable[..., None], ...] = (
     *(games, algorithms, inspect, draw, solve, evaluate, show, play, match, matrix),
-    *(convert, export, run, resume, plot, compare, studio),
+    *(convert, export, run, resume, sweep, plot, compare, studio),
 )
 for command in COMMANDS:
     app.command()(command)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from counterplay.cli.common import check_outputs
-from counterplay.cli.compare import RunsArgument
+from counterplay.cli.compare import STUDY, RunsArgument
 
 
 def plot(
@@ -35,7 +35,8 @@ def plot(
 ) -> None:
     """Plot exploitability over time, or the payoffs of a population.
 
-    Runs that differ only in their seed become one line, their median, with a band around it.
+    Runs that differ only in their seed become one line, their median, with a band around it. The
+    folder of a study gives the importance of settings, parallel coordinates and rungs.
     """
     from counterplay.experiment.plotting import plot as write
     from counterplay.experiment.plotting import plot_pools
@@ -43,6 +44,12 @@ def plot(
     check_outputs(output, None)
     if payoffs:
         plot_pools(runs, output, title)
+        print(f"wrote {output}", file=sys.stderr)
+        return
+    if len(runs) == 1 and (Path(runs[0]) / STUDY).is_file() and output.suffix != ".html":
+        from counterplay.scale.drawing import plot_study
+
+        plot_study(runs[0], output, title)
         print(f"wrote {output}", file=sys.stderr)
         return
     write(

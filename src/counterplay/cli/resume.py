@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from counterplay.cli.common import JsonOption, print_json_line
-from counterplay.cli.run import TensorBoardOption, as_json, follow
+from counterplay.cli.run import OnOption, TensorBoardOption, as_json, follow
 from counterplay.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ def resume(
     ] = None,
     tensorboard: TensorBoardOption = False,
     json: JsonOption = False,
+    on: OnOption = None,
 ) -> None:
     """Go on with runs from their latest checkpoints.
 
@@ -40,7 +41,7 @@ def resume(
     for folder in find_runs(folders):
         run = open_run(folder, steps=steps, build=build)
         if not run.finished:
-            follow(run, tensorboard, json)
+            follow(run, tensorboard, json, on)
             continue
         if json:
             print_json_line(as_json(run.advance()))

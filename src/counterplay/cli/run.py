@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as json_format
 import re
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,6 +27,14 @@ MOST_SEEDS = 10_000
 
 TensorBoardOption = Annotated[
     bool, typer.Option("--tensorboard", help="Write TensorBoard events into the run folder too.")
+]
+OnOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="local|auto|host:port",
+        help="Let processes or a Ray cluster walk an algorithm's workers.",
+        show_default="threads here",
+    ),
 ]
 
 
@@ -55,6 +64,7 @@ def run(
     ] = None,
     tensorboard: TensorBoardOption = False,
     json: JsonOption = False,
+    on: OnOption = None,
 ) -> None:
     """Run an experiment and keep all of it in a folder.
 
@@ -74,16 +84,21 @@ def run(
         given = {"spec.seed": one, "spec.max_steps": steps, "name": name}
         more = {key: value for key, value in given.items() if value is not None}
         made = new_run(config, runs=runs, overrides=overrides | more, build=build)
-        follow(made, tensorboard, json)
+        follow(made, tensorboard, json, on)
 
 
-def follow(run: Run, tensorboard: bool, json: bool) -> None:
+def follow(run: Run, tensorboard: bool, json: bool, on: str | None = None) -> None:
     """Let a run go on to its end, printing records and progress."""
     print(f"running {run.folder}", file=sys.stderr)
     say_what_networks_see(run.config.algorithm, run.config.game)
     if run.note:
         print(run.note, file=sys.stderr)
-    with _Follower(run, table=not json) as follower, first_signal() as stop:
+    where: AbstractContextManager[None] = nullcontext()
+    if on:
+        from counterplay.scale.walking import spread
+
+        where = spread(run, on, lambda line: print(line, file=sys.stderr))
+    with where, _Follower(run, table=not json) as follower, first_signal() as stop:
         result = run.advance(
             report=follower.report, tick=follower.tick, stop=stop, tensorboard=tensorboard
         )

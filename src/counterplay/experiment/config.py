@@ -127,14 +127,7 @@ def load_config(
     """
     if isinstance(source, Config):
         source = source.to_json()
-    if isinstance(source, Mapping):
-        where, raw, stem = "config", _parse("config", _dump("config", source)), "run"
-    else:
-        path = Path(source)
-        where, raw, stem = str(source), _parse(str(source), _read(path)), path.stem
-    if not isinstance(raw, dict):
-        raise ConfigError(f"{where}: must be an object with the keys {_list(Outline.model_fields)}")
-    raw.setdefault("name", re.sub(r"[^A-Za-z0-9_.-]", "_", stem).lstrip("._-") or "run")
+    where, raw = load_object(source, "config", "run", Outline.model_fields)
     for key, value in (overrides or {}).items():
         _override(where, raw, key, _parse(where, _dump(where, value)))
     _expand(where, raw)
@@ -144,6 +137,24 @@ def load_config(
     if not is_from_elsewhere(outline.game.name):
         game = _class(where, "game", GAMES, outline.game.name, "game.name")
     return _complete(where, _validate(where, _model(algorithm, game), raw))
+
+
+def load_object(
+    source: str | Path | Mapping[str, Any], what: str, name: str, keys: Iterable[str]
+) -> tuple[str, dict[str, Any]]:
+    """What errors call it, and the object that a JSON file holds, or would hold.
+
+    Without a name of its own it has that of the file.
+    """
+    if isinstance(source, Mapping):
+        where, raw, stem = what, _parse(what, _dump(what, source)), name
+    else:
+        path = Path(source)
+        where, raw, stem = str(source), _parse(str(source), _read(path)), path.stem
+    if not isinstance(raw, dict):
+        raise ConfigError(f"{where}: must be an object with the keys {_list(keys)}")
+    raw.setdefault("name", re.sub(r"[^A-Za-z0-9_.-]", "_", stem).lstrip("._-") or name)
+    return where, raw
 
 
 def _expand(where: str, raw: dict[str, Any]) -> None:

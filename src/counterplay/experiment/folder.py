@@ -30,6 +30,15 @@ CHECKPOINT, PREVIOUS = "checkpoint.npz", "checkpoint.previous.npz"
 NEW = ".new-"  # before the name of a folder that is being made
 PACKAGES = ("numpy", "numba", "scipy", "pydantic", "jax", "jaxlib", "optax")
 
+
+class BusyError(RunError):
+    """Another process has the folder right now."""
+
+
+class FencedError(RunError):
+    """Another process has taken the run over; this one must not write any more."""
+
+
 Record = dict[str, Any]  # step, seconds, and the exploitability of each policy by name
 
 
@@ -76,7 +85,7 @@ def _new_folder(parent: Path) -> tuple[Path, int | None]:
             continue
         except OSError:  # a system that does not open folders
             return new, None
-        if _lock(handle) is not False and new.exists():
+        if lock(handle) is not False and new.exists():
             return new, handle
         os.close(handle)
 
@@ -88,7 +97,7 @@ def _remove_leftovers(parent: Path) -> None:
             handle = os.open(left, os.O_RDONLY)
             try:
                 ours = all(path.name.lstrip(".").startswith(FILES) for path in left.iterdir())
-                if _lock(handle) and ours:
+                if lock(handle) and ours:
                     shutil.rmtree(left, ignore_errors=True)
             finally:
                 os.close(handle)
@@ -170,12 +179,12 @@ class Metrics:
         try:
             self.file = open(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644), "r+b")  # noqa: SIM115
             try:
-                if _lock(self.file.fileno()) is False:
-                    raise RunError(f"another process is running {folder} right now")
+                if lock(self.file.fileno()) is False:
+                    raise BusyError(f"another process is running {folder} right now")
                 kept = self.file.read(length)
                 self.digest = hashlib.sha256(kept)
                 if len(kept) < length or sha256 not in ("", self.digest.hexdigest()):
-                    raise RunError(f"{self.path} has changed since it was read; resume again")
+                    raise BusyError(f"{self.path} has changed since it was read; resume again")
                 self.file.truncate(length)
             except BaseException:
                 self.file.close()
@@ -232,7 +241,7 @@ class Metrics:
         return RunError(f"cannot write {self.path}: {error.strerror or error}")
 
 
-def _lock(handle: int) -> bool | None:
+def lock(handle: int) -> bool | None:
     """Whether this process alone has the file until it ends, however it ends; None: no locks."""
     try:
         import fcntl

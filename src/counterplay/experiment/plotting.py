@@ -46,7 +46,7 @@ def plot(
         raise ConfigError(f"cannot plot to {output}; the name must end in {', '.join(FORMATS)}")
     if x not in ("step", "seconds"):
         raise ConfigError(f"x is {x!r}, must be step or seconds")
-    _check_matplotlib()
+    check_matplotlib()
     groups = load_groups(find_runs(paths))
     lines = _lines(groups, _shown(groups, policies), references)
     picture = draw(lines, x, _title(groups) if title is None else title, log_x)
@@ -65,12 +65,13 @@ def plot_pools(paths: Iterable[str | Path], output: str | Path, title: str | Non
     runs = find_runs(paths)
     if len(runs) != 1:
         raise ConfigError(f"payoffs are those of one run, not of {len(runs)}; name its folder")
-    _check_matplotlib()
+    check_matplotlib()
     groups = load_groups(runs)
     return plot_payoffs(runs[0], output, _title(groups) if title is None else title)
 
 
-def _check_matplotlib() -> None:
+def check_matplotlib() -> None:
+    """Complain now if there is no matplotlib."""
     if find_spec("matplotlib") is None:
         raise ConfigError("plots need the package matplotlib: pip install 'counterplay[plot]'")
 

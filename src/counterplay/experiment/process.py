@@ -1,6 +1,6 @@
 """What a run says about itself while it goes, and what may be asked of it: files in its folder.
 
-    process.json     who runs it, since when, and how it ended
+    process.json     who runs it, since when, at which attempt, and how it ended
     heartbeat.json   how far it has come, at most once a second
     stop             a request: write a checkpoint and end
     checkpoint       a request: write a checkpoint and go on
@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from counterplay.errors import RunError
-from counterplay.experiment.folder import METRICS, write_json
+from counterplay.experiment.folder import METRICS, FencedError, write_json
 
 PROCESS, HEARTBEAT = "process.json", "heartbeat.json"
 STOP, CHECKPOINT = "stop", "checkpoint"  # names of requests
@@ -53,7 +53,10 @@ class Pulse:
     def __init__(self, folder: Path, old: dict[str, tuple[int, int]] | None = None):
         """The `old` requests were meant for a run that has ended, and are withdrawn."""
         self.folder = folder
-        self.facts = identity(os.getpid()) | {"began": _now(), "ended": None}
+        before = (_read(folder / PROCESS) or {}).get("attempt")
+        attempt = before + 1 if isinstance(before, int) else 1
+        self.facts = identity(os.getpid()) | {"began": _now(), "ended": None, "attempt": attempt}
+        self.noted = False
         self.beaten = self.before = (-BEAT, 0)  # when, and at which step
         now = requests(folder)
         for request, known in (now if old is None else old).items():
@@ -65,6 +68,17 @@ class Pulse:
         self.before = (time.monotonic(), step)
         with contextlib.suppress(RunError):
             write_json(self.folder / PROCESS, self.facts)
+            self.noted = True
+
+    def check(self) -> None:
+        """Raise `FencedError` if a later attempt has the run by now: then this one must not write.
+
+        Where files can be locked nobody comes so far; on a network some cannot.
+        """
+        found = _read(self.folder / PROCESS) if self.noted else None
+        if found is not None and found != self.facts:
+            who = f"process {found.get('pid')} on {found.get('host')}"
+            raise FencedError(f"{self.folder} has been taken over by {who}")
 
     def beat(self, step: int, seconds: float, best: float | None, force: bool = False) -> None:
         """Note how far the run is, unless that was done less than a second ago."""
@@ -82,7 +96,12 @@ class Pulse:
         return (self.folder / request).exists()
 
     def end(self, how: str, step: int, problem: str = "") -> None:
-        """Note how it ended: finished, stopped, failed or aborted."""
+        """Note how it ended: finished, stopped, failed or aborted; not in another's place."""
+        with contextlib.suppress(FencedError):
+            self.check()
+            self._end(how, step, problem)
+
+    def _end(self, how: str, step: int, problem: str) -> None:
         ended = {"how": how, "time": _now(), "step": step}
         if problem:
             ended["problem"] = problem

@@ -75,6 +75,7 @@ class Run:
         self.recorded = self.at.recorded
         self.least, self.judged = math.inf, 0  # of so many records
         self.layout = layout(self.course.memory)
+        self.check_owner: Callable[[], None] = lambda: None  # raises once the run is another's
 
     @property
     def step(self) -> int:
@@ -129,6 +130,7 @@ class Run:
             noted(pulse := Pulse(self.folder, old), self),
             on_device(self.config),
         ):
+            self.check_owner = pulse.check
             self._prepare()
 
             def note(record: Record) -> None:
@@ -210,6 +212,7 @@ class Run:
                 raise self._failure(f"the exploitability of {name} is {value}")
         record: Record = {"step": found.iteration, "seconds": round(found.seconds, 6)}
         record |= found.measured
+        self.check_owner()
         with self._naming_the_checkpoint():
             metrics.add(record)
         self.records.append(record)
@@ -222,6 +225,7 @@ class Run:
         if problem:
             name = self.config.algorithm_name
             raise self._failure(f"{name} has changed the shape of its memory: {problem}")
+        self.check_owner()
         with self._naming_the_checkpoint():
             self.at = Progress(self.step, self.seconds, self.recorded, *metrics.sync())
             game, memory = self.course.arena.spec, self.course.memory

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from counterplay.arena import Floats
+from counterplay.calls import results
 from counterplay.population.meta_solvers import Solver
 from counterplay.population.oracles import Oracle, Weighted
 from counterplay.population.pools import Population
@@ -162,9 +163,10 @@ def pool_policy(rules: SampledGame, memory: SampledPopulation, number: int) -> S
 def _responses(rules: SampledGame, memory: SampledPopulation, oracle: Oracle) -> list[Table]:
     """Everybody's learned table against the mixtures of the others."""
     policy, found = mixture(rules, memory), []
-    for player in range(rules.num_players):
-        seed = memory.seed + 1 + memory.iteration * rules.num_players + player
-        response = oracle.respond(rules, player, [Weighted(1.0, policy)], seed).policy
+    first = memory.seed + 1 + memory.iteration * rules.num_players
+    each = [(rules, p, [Weighted(1.0, policy)], first + p) for p in range(rules.num_players)]
+    for player, one in enumerate(results(oracle.respond, each)):
+        response = one.policy
         for _, key in response.rows:
             _enter(memory.known[player], key, response, player)
         found.append({key: list(row.values()) for (_, key), row in response.rows.items()})

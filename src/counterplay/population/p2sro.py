@@ -8,6 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from counterplay.arena import Floats, SequenceArena
+from counterplay.calls import results
 from counterplay.errors import ConfigError
 from counterplay.policy import Policy
 from counterplay.population.loop import check_common, largest_utility
@@ -71,6 +72,7 @@ class P2SRO:
     tolerance: float = 1e-9  # gains up to this part of the largest utility are none
     runs_on: ClassVar[tuple[str, ...]] = ("sequences",)
     needs: ClassVar[str] = ""
+    spreads: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_common("p2sro", self)
@@ -109,7 +111,8 @@ class P2SRO:
             memory.note(nash(memory))
             return
         oracle, unit = ExactResponse(), largest_utility(arena, memory)
-        learned = [lesson(arena, memory, k, self.rate, oracle) for k in range(self.levels)]
+        each = [(arena, memory, k, self.rate, oracle) for k in range(self.levels)]
+        learned: list[Lesson] = results(lesson, each)
         if not learned[0].gains.max() > self.tolerance * unit:
             memory.end("no player gains by a policy outside its pool")
             return

@@ -6,11 +6,7 @@ walks are compiled. On a `SampledGame` the same source runs as plain Python on t
 Reproducible: the draws of a walk depend on the seed, the worker, the iteration and the player, and
 on nothing else. Same seed and same number of workers: same bits, however the run is cut into steps.
 
-Workers: in one iteration each of W workers does one walk per player, on tables of its own. Every
-`ROUND` iterations all go on with the mean of their regrets, R = R_old + mean of (R_w - R_old), so
-that an iteration counts once however many walks estimate it. (With the sum, workers who have all
-found the same correction would make it W times.) Averages of policies are added up. Guesses at
-values (baselines) stay with their worker.
+How several workers share a game is told in `workers`.
 """
 
 from __future__ import annotations
@@ -23,19 +19,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from counterplay.errors import ConfigError
-from counterplay.kernels import draws
-from counterplay.kernels.bundles import Arena, Scratch, Table
-from counterplay.kernels.threads import run_parts
 from counterplay.policy import Policies, Policy, normalised_policy, uniform_policy
 from counterplay.sampled import SampledGame, SampledPolicy
 from counterplay.tabular import powers, ranges
+from counterplay.tabular import workers as crew
 from counterplay.tabular.on_rules import sample_rules
+from counterplay.tabular.sampled_crew import SampledCrew, what_was_met
 from counterplay.tabular.sampled_memory import SampledMemory
 from counterplay.tree import Floats, Ints, Tree
 from counterplay.tree.replaying import augmented
-from counterplay.tree.walking import chance_policy, rows
+from counterplay.tree.walking import chance_policy
 
-ROUND = 10_000  # iterations between two merges
 DECAY = 0.5  # usual step of guesses that are decaying averages
 
 
@@ -53,6 +47,13 @@ class SampleMemory:
     baseline: Floats  # [W, B] guesses at values; [W, 0] if unused
     largest: Floats  # [W, S] values met at an infoset, kept at its first action
     finished: ClassVar[bool] = False
+    merges: ClassVar[bool] = True
+
+
+class Rows(SampleMemory):
+    """Some workers' rows, to be walked away from the others: whoever has all of them merges."""
+
+    merges: ClassVar[bool] = False
 
 
 class MonteCarlo:
@@ -64,17 +65,18 @@ class MonteCarlo:
     def policies(self, arena: Tree | SampledGame, memory: Any) -> Mapping[str, Any]:
         """The average of all iterations, and the last iterate, the first worker's."""
         if isinstance(arena, SampledGame):
-            sums = {"average": memory.policy_sum, "current": memory.policy}
-            return {name: SampledPolicy.of(arena, memory, total) for name, total in sums.items()}
-        average = partial(normalised_policy, arena, memory.policy_sum.sum(axis=0))
-        current = partial(Policy, arena, memory.policy[0, : arena.num_sequences].copy())
-        return Policies({"average": average, "current": current})
+            met, average, current = what_was_met(memory)
+            sums = {"average": average, "current": current}
+            return {name: SampledPolicy.of(arena, met, total) for name, total in sums.items()}
+        mean = partial(normalised_policy, arena, memory.policy_sum.sum(axis=0))
+        last = partial(Policy, arena, memory.policy[0, : arena.num_sequences].copy())
+        return Policies({"average": mean, "current": last})
 
 
 def check(name: str, algorithm: Any) -> None:
     """Refuse hyper-parameters outside their ranges, and those that exclude each other."""
     ranges.check(name, algorithm)
-    if getattr(algorithm, "plus", False) and algorithm.eta:
+    if getattr(algorithm, "plus", False) and getattr(algorithm, "eta", 0.0):
         raise ConfigError(f"{name}: plus is for regret matching; with Hedge (eta > 0) leave it out")
     if getattr(algorithm, "expected", False) and algorithm.decay != DECAY:
         raise ConfigError(
@@ -94,7 +96,7 @@ def new_memory(
     """No regrets, the uniform policy; `guesses` says what baselines are kept for, if any."""
     if isinstance(tree, SampledGame):
         if workers > 1:
-            raise ConfigError(f"workers is {workers}, must be 1 on a game that is not unrolled")
+            return SampledCrew.new(seed, workers, guesses)
         state = np.random.SeedSequence(seed).generate_state(1, np.uint64)
         return SampledMemory(0, int(state[0]), guesses)
     policy = np.append(uniform_policy(tree).probabilities, chance_policy(tree))
@@ -133,63 +135,18 @@ def iterate(
 
     Iteration t counts t**power times in the average; of two powers, the first is of the regrets.
     """
+    if isinstance(memory, SampledCrew):
+
+        def walk(members: list[Any], count: int) -> list[Any]:
+            same = kernel, power, *settings
+            return [iterate(algorithm, tree, member, count, *same) for member in members]
+
+        memory.advance(iterations, walk, local_learner(algorithm))
+        return memory
     for count, raised in powers.faded(memory, iterations, power):
         given = raised, local_learner(algorithm), *settings
         if isinstance(tree, SampledGame):
             sample_rules(tree, memory, count, kernel, *given)
         else:
-            _walk(tree, memory, count, kernel, given, guesses)
+            crew.walk(tree, memory, count, kernel, given, guesses)
     return memory
-
-
-def _walk(tree: Tree, memory: Any, iterations: int, kernel: Any, given: Any, guesses: str) -> None:
-    workers = memory.seed.size
-    arena = Arena(rows(tree), tree.utility, _slots(tree, guesses), tree.num_players)
-    rooms = [_scratch(tree) for _ in range(workers)]
-    tables = [_table(memory, w) for w in range(workers)]
-    end = memory.iteration + iterations
-    while memory.iteration < end:
-        begin, last = memory.iteration + 1, end
-        if workers > 1:  # no further than to the next merge
-            last = min(end, memory.iteration + ROUND - memory.iteration % ROUND)
-
-        def work(w: int, _: int, begin: int = begin, last: int = last) -> None:
-            own = arena, tables[w], rooms[w]
-            kernel(begin, last + 1, memory.seed[w], *given, *own)
-
-        run_parts(work, [(w, w + 1) for w in range(workers)])
-        memory.iteration = last
-        if workers > 1 and memory.iteration % ROUND == 0:
-            _merge(tree, memory, given[1])
-    memory.touched += [room.tally[0] for room in rooms]
-
-
-def _merge(tree: Tree, memory: SampleMemory, learner: tuple[float, float]) -> None:
-    """Give all workers the mean of their regrets, and the policy that follows from it."""
-    mean = memory.regret.mean(axis=0)
-    draws.learn_all(learner, tree.offset, memory.largest.max(axis=0), mean, memory.policy[0])
-    memory.regret[:] = mean
-    memory.policy[1:] = memory.policy[0]
-
-
-def _slots(tree: Tree, guesses: str) -> Ints:
-    if guesses == "augmented":
-        return augmented(tree)
-    size = tree.num_nodes if guesses else 0
-    slots = np.arange(size * tree.num_players, dtype=np.int32).reshape(size, tree.num_players)
-    slots.flags.writeable = False
-    return slots
-
-
-def _table(memory: SampleMemory, w: int) -> Table:
-    tables = memory.regret, memory.policy, memory.policy_sum, memory.visits, memory.baseline
-    return Table(*(table[w] for table in (*tables, memory.largest)))
-
-
-def _scratch(tree: Tree) -> Scratch:
-    """Room for one worker; no array so short that two workers would write to one cache line."""
-    depth = max(tree.level.size, 16)
-    integers = [np.zeros(depth, np.int64) for _ in range(2)]
-    floats = [np.zeros(depth) for _ in range(4)]
-    met = np.empty(tree.num_nodes, np.int64)
-    return Scratch(np.zeros(16, np.uint64), np.zeros(16, np.int64), met, *integers, *floats)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from counterplay.sampled import SampledGame
 from counterplay.tabular import monte_carlo
@@ -30,6 +30,7 @@ class VRMCCFRPlus(MonteCarlo):
     expected: bool = False  # guess expected values of histories instead
     gamma: float = 1.0  # iteration t counts t**gamma times in the average
     workers: int = 1  # walks per player and iteration, each on a core of its own
+    plus: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         monte_carlo.check("vr_mccfr_plus", self)

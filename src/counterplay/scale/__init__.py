@@ -1,0 +1,1 @@
+"""Work on many processes or machines: units, and who does them."""

@@ -1,0 +1,277 @@
+"""What a study is told: a base config, what varies, and how much may be spent.
+
+{"base": "kuhn.json" or {...}, "seeds": 3, "rungs": [1000, 4000], "keep": 0.25, "judge": 5,
+ "vary": {"epsilon": {"low": 0.01, "high": 0.5, "log": true}, "plus": {"choices": [true, false]}},
+ "proposals": 64, "batch": 16, "budget": 2000000}
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import Field, ValidationError
+
+from counterplay.errors import ConfigError, suggestion
+from counterplay.experiment.config import NAME, TYPES, Config, Section, load_config, load_object
+
+MOST = 100_000  # proposals of a study
+KINDS = "low and high, choices, or grid"
+
+
+class Outline(Section):
+    """The keys of a study."""
+
+    name: str = Field(pattern=f"^{NAME}$")
+    base: str | dict[str, Any]
+    vary: dict[str, Any]
+    seeds: int = Field(3, ge=1, le=1000)
+    proposals: int | None = Field(None, ge=1, le=MOST)
+    batch: int | None = Field(None, ge=1)
+    rungs: list[int] = Field(default_factory=list)
+    keep: float = Field(0.25, gt=0.0, le=1.0)
+    judge: int = Field(5, ge=0, le=1000)
+    seed: int = Field(0, ge=0, lt=2**31)
+    budget: int | None = Field(None, ge=1)
+    policy: str | None = None
+
+
+@dataclass(frozen=True)
+class Varied:
+    """One setting and the values it may have: a range, or a list."""
+
+    key: str
+    low: float = 0.0
+    high: float = 0.0
+    log: bool = False
+    whole: bool = False  # only whole numbers
+    values: tuple[Any, ...] = ()  # if it is a list
+
+    def text(self, value: Any) -> str:
+        """A value as people read it."""
+        return f"{value:.4g}" if isinstance(value, float) else json.dumps(value)
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study whose every key is checked; `load_study` makes it."""
+
+    name: str
+    base: Config  # as long as the last rung
+    vary: tuple[Varied, ...]
+    seeds: int  # of every proposal: 0, 1, ...
+    proposals: int
+    batch: int  # proposals that go through the rungs together
+    rungs: tuple[int, ...]  # steps after which the worse are dropped; the last is the end
+    keep: float  # share of proposals that goes on to the next rung
+    judge: int  # seeds on which the winner and the base are judged, none of them seen before
+    seed: int  # of the proposals
+    budget: int | None  # most steps of all runs together
+    policy: str | None  # which to rank by; the one with the guarantee if None
+    grid: bool  # every combination of lists, instead of proposals by what was found before
+
+    def to_json(self) -> dict[str, Any]:
+        """The complete object; what a study's folder keeps."""
+        vary = {
+            one.key: {"choices": list(one.values)}
+            if one.values
+            else {"low": one.low, "high": one.high, "log": one.log}
+            for one in self.vary
+        }
+        own = ("name", "seeds", "batch", "keep", "judge", "seed", "budget", "policy")
+        proposals = None if self.grid else self.proposals
+        rest = {"rungs": list(self.rungs), "proposals": proposals}
+        return (
+            {"base": self.base.to_json(), "vary": vary} | rest | {k: getattr(self, k) for k in own}
+        )
+
+    def config(self, settings: Mapping[str, Any], seed: int) -> Config:
+        """The run of a proposal with a seed; it ends at the last rung."""
+        return load_config(self.base, dict(settings) | {"spec.seed": seed})
+
+    def combinations(self) -> list[dict[str, Any]]:
+        """Every combination of the lists, the last setting varying first."""
+        keys = [one.key for one in self.vary]
+        found = product(*(one.values for one in self.vary))
+        return [dict(zip(keys, values, strict=True)) for values in found]
+
+    def survivors(self, count: int) -> int:
+        """How many of so many proposals go on to the next rung."""
+        return max(1, math.ceil(self.keep * count))
+
+    def batches(self) -> list[range]:
+        """The numbers of the proposals that go through the rungs together."""
+        return [
+            range(first, min(first + self.batch, self.proposals))
+            for first in range(0, self.proposals, self.batch)
+        ]
+
+    def steps(self) -> int:
+        """What all runs take together, those that judge the winner included."""
+        total = 2 * self.judge * self.rungs[-1]
+        for numbers in self.batches():
+            count = len(numbers)
+            for before, rung in pairwise((0, *self.rungs)):
+                total += count * self.seeds * (rung - before)
+                count = self.survivors(count)
+        return total
+
+
+def load_study(source: str | Path | Mapping[str, Any]) -> Study:
+    """Read and check a study: a JSON file, or what one would hold.
+
+    A base that is a path is looked for from the folder of the study's file.
+    """
+    where, raw = load_object(source, "study", "study", Outline.model_fields)
+    try:
+        told = Outline.model_validate_json(json.dumps(raw))
+    except ValidationError as error:
+        raise ConfigError(f"{where}: {_explain(error.errors(include_url=False))}") from None
+    try:
+        return _checked(told, Path(".") if isinstance(source, Mapping) else Path(source).parent)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from error
+
+
+def _checked(told: Outline, folder: Path) -> Study:
+    base = load_config(folder / told.base if isinstance(told.base, str) else told.base)
+    if base.arena == "rules":
+        raise ConfigError("base.arena is rules: a study ranks by exact exploitability, not there")
+    rungs = tuple(told.rungs) or (base.max_steps,)
+    if any(b <= a for a, b in pairwise((0, *rungs))):
+        raise ConfigError(f"rungs is {list(rungs)}, must be growing numbers from 1 on")
+    if told.budget is not None and rungs[-1] > told.budget:
+        raise ConfigError(f"rung {rungs[-1]:,} is beyond the budget of {told.budget:,} steps")
+    base = base.with_steps(rungs[-1])
+    if not told.vary:
+        raise ConfigError("vary is empty; name at least one setting")
+    vary = tuple(_varied(base, key, given) for key, given in told.vary.items())
+    grid = told.proposals is None
+    if grid and (endless := [one.key for one in vary if not one.values]):
+        raise ConfigError(f"proposals: missing key, because {endless[0]} is a range without count")
+    proposals = told.proposals or math.prod(len(one.values) for one in vary)
+    if proposals > MOST:
+        raise ConfigError(f"the grid has {proposals:,} combinations, at most {MOST:,} are allowed")
+    study = Study(
+        name=told.name,
+        base=base,
+        vary=vary,
+        seeds=told.seeds,
+        proposals=proposals,
+        batch=min(told.batch or (proposals if grid else 16), proposals),
+        rungs=rungs,
+        keep=told.keep,
+        judge=told.judge,
+        seed=told.seed,
+        budget=told.budget,
+        policy=told.policy,
+        grid=grid,
+    )
+    if study.budget is not None and study.steps() > study.budget:
+        raise ConfigError(
+            f"the study takes {study.steps():,} steps, beyond its budget of {study.budget:,}; "
+            "fewer proposals, seeds or rungs take less"
+        )
+    return study
+
+
+def _varied(base: Config, key: str, given: Any) -> Varied:
+    """A setting whose extremes, or all of whose values, the config takes."""
+    where = f"vary.{key}"
+    if key.split(".")[-1] in ("seed", "max_steps", "evaluate_every", "checkpoint_every", "name"):
+        raise ConfigError(f"{where}: not a setting of the method; leave it out")
+    found = _list_of(where, given) if isinstance(given, dict) else None
+    if found is None:
+        raise ConfigError(f"{where} is {json.dumps(given)[:60]}, must be an object with {KINDS}")
+    values: tuple[Any, ...] = ()
+    whole = False
+    if "low" in found:
+        low, high, log = found["low"], found["high"], found.get("log", False)
+        whole = _present(base, key, where, low)
+        if "count" in found:
+            values = _points(where, low, high, log, whole, found["count"])
+    else:
+        low, high, log, values = 0.0, 0.0, False, tuple(found.get("choices", found.get("grid", ())))
+    for value in values or (low, high):
+        _with(base, key, value)
+    return Varied(key, low, high, log, whole, values)
+
+
+def _with(base: Config, key: str, value: Any) -> Config:
+    """The base with one setting changed."""
+    try:
+        return load_config(base, {key: value})
+    except ConfigError as error:
+        text = str(error).removeprefix("config: ")
+        raise ConfigError(f"vary.{key}: {text}") from error
+
+
+def _list_of(where: str, given: dict[str, Any]) -> dict[str, Any] | None:
+    """What was given if it is a good range or list; None if it is neither."""
+    keys = set(given)
+    for key in keys - {"low", "high", "log", "count", "choices", "grid"}:
+        near = suggestion(key, ("low", "high", "log", "count", "choices", "grid"))
+        raise ConfigError(f"{where}.{key}: unknown key{near} (a setting has {KINDS})")
+    if keys in ({"choices"}, {"grid"}):
+        values = next(iter(given.values()))
+        if not isinstance(values, list) or not values:
+            raise ConfigError(f"{where}: {json.dumps(values)[:40]} is no list, or an empty one")
+        return given
+    if not {"low", "high"} <= keys or keys & {"choices", "grid"}:
+        return None
+    low, high, log = given["low"], given["high"], given.get("log", False)
+    for name, value in (("low", low), ("high", high)):
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isinf(value):
+            raise ConfigError(f"{where}.{name} is {json.dumps(value)[:40]}, must be a number")
+    if not low < high:
+        raise ConfigError(f"{where}: the range from {low} to {high} is empty")
+    if not isinstance(log, bool):
+        raise ConfigError(f"{where}.log is {json.dumps(log)[:40]}, must be true or false")
+    if log and low <= 0:
+        raise ConfigError(f"{where}: a range with log begins above 0, not at {low}")
+    return given
+
+
+def _present(base: Config, key: str, where: str, low: Any) -> bool:
+    """Whether the setting is a whole number in the base; `ConfigError` if it is no number."""
+    load = _with(base, key, low).to_json()
+    path = key.split(".")
+    if len(path) == 1:
+        path = ["networks" if key.endswith("_units") else "spec", key]
+    value: Any = load
+    for part in path:
+        value = value.get(part) if isinstance(value, dict) else None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ConfigError(f"{where}: not a number, so it has choices instead of low and high")
+    return isinstance(value, int)
+
+
+def _points(where: str, low: Any, high: Any, log: bool, whole: bool, count: Any) -> tuple[Any, ...]:
+    if isinstance(count, bool) or not isinstance(count, int) or not 2 <= count <= MOST:
+        raise ConfigError(f"{where}.count is {json.dumps(count)[:40]}, must be at least 2")
+    spread = np.geomspace(low, high, count) if log else np.linspace(low, high, count)
+    found = [round(x) for x in spread.tolist()] if whole else spread.tolist()
+    return tuple(dict.fromkeys(found))
+
+
+def _explain(errors: list[Any]) -> str:
+    error = sorted(errors, key=lambda one: one["type"] != "extra_forbidden")[0]
+    name, kind, context = ".".join(map(str, error["loc"])), error["type"], error.get("ctx", {})
+    if kind == "extra_forbidden":
+        return f"{name}: unknown key{suggestion(name, Outline.model_fields)}"
+    if kind == "missing":
+        return f"{name}: missing key"
+    wanted = {
+        "greater_than_equal": "at least",
+        "less_than_equal": "at most",
+        "greater_than": "above",
+    }
+    bound = context.get("ge", context.get("le", context.get("gt")))
+    must = f"{wanted[kind]} {bound}" if kind in wanted else TYPES.get(kind, error["msg"])
+    return f"{name} is {json.dumps(error['input'])[:60]}, must be {must}"

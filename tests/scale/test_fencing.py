@@ -1,0 +1,49 @@
+"""Two writers of one run, where files cannot be locked: exactly one finishes."""
+
+from __future__ import annotations
+
+import pytest
+
+import counterplay as cp
+from counterplay.experiment import folder as files
+from counterplay.experiment.folder import FencedError
+from counterplay.experiment.process import status
+from tests.experiment.conftest import config, final, untimed
+
+
+@pytest.mark.parametrize("late", ["before a record", "before a checkpoint"])
+def test_an_orphan_that_lives_on_is_fenced(tmp_path, monkeypatch, late):
+    monkeypatch.setattr(files, "lock", lambda handle: None)  # as on some network file systems
+    whole = cp.run(config(), tmp_path / "whole")
+    orphan = cp.new_run(config(), tmp_path / "run")
+    finished = []
+
+    def take_over(record):
+        """A second process is sent while the first one is still at work."""
+        if not finished and record["step"] == (60 if late == "before a record" else 80):
+            finished.append(cp.resume(tmp_path / "run"))
+
+    with pytest.raises(cp.RunError, match=r"taken over by process|has removed or changed"):
+        orphan.advance(report=take_over)
+    assert final(tmp_path / "run")[2:] == final(whole.folder)[2:]
+    assert untimed(tmp_path / "run") == untimed(whole.folder)
+    found = status(tmp_path / "run")
+    assert found.state == "finished" and found.process["attempt"] == 2
+    assert finished[0].step == 200
+
+
+def test_attempts_are_numbered(tmp_path):
+    made = cp.new_run(config(), tmp_path / "run")
+    made.advance(stop=lambda: True)
+    cp.resume(tmp_path / "run")
+    assert status(tmp_path / "run").process["attempt"] == 2
+
+
+def test_who_is_fenced_says_by_whom(tmp_path):
+    made = cp.new_run(config(), tmp_path / "run")
+    with pytest.raises(FencedError, match=r"taken over by process 7 on elsewhere"):
+        made.advance(
+            report=lambda _: files.write_json(
+                tmp_path / "run" / "process.json", {"pid": 7, "host": "elsewhere"}
+            )
+        )

@@ -1,0 +1,60 @@
+"""What units of the tests do; their processes import this."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+from counterplay.errors import ConfigError
+from counterplay.scale.units import do, settled, source_digest
+
+
+def square(number):
+    print("a line that must not come between results")  # noqa: T201
+    return number * number, os.getpid()
+
+
+def killed_at_first(place, number):
+    """Ends its process by a signal the first time."""
+    mark = Path(place) / str(number)
+    if not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def deadly():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def wrong(number):
+    if number % 2:
+        raise ConfigError(f"number is {number}, must be even")
+    return number
+
+
+def broken():
+    raise ZeroDivisionError("by us")
+
+
+def threads():
+    from counterplay.kernels.threads import num_threads
+
+    return num_threads()
+
+
+class Here:
+    """An executor that does units one after the other in this process."""
+
+    size = 1
+
+    def map(self, units, report=None, stop=None):
+        results = [None] * len(units)
+        for number, unit in enumerate(units):
+            if stop and stop():
+                break
+            (results[number],) = settled([do(unit, source_digest())])
+            if report:
+                report(number, results[number])
+        return results
