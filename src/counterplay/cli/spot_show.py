@@ -62,7 +62,7 @@ def show(
         export_view(view, export)
         print(f"wrote {export}", file=sys.stderr)
     if json:
-        print(json_format.dumps(view.page()).replace("NaN", "null"))
+        print(json_format.dumps(view.page()))
         return
     _print_view(view)
     if hand:
