@@ -179,7 +179,7 @@ def test_looking(tmp_path):
     flop = cp.look(part.policy)
     np.testing.assert_allclose(flop.policy, cp.look(again).policy)
     np.testing.assert_allclose(flop.equity, view.equity)
-    assert np.isnan(flop.value).all()
+    assert np.isnan(flop.value).all() and flop.page()["hands"][0]["value"] is None
     with pytest.raises(cp.ConfigError, match="not loaded"):
         cp.look(part.policy, f"{bet},call|2h")
     with pytest.raises(cp.ConfigError, match="load all streets"):

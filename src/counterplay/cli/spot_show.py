@@ -5,12 +5,12 @@ from __future__ import annotations
 import json as json_format
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from counterplay.cli.common import JsonOption, check_outputs, print_json, print_table
-from counterplay.cli.spot import spot
+from counterplay.cli.spot import spot as spot
 from counterplay.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def show(
         export_view(view, export)
         print(f"wrote {export}", file=sys.stderr)
     if json:
-        print(json_format.dumps(view.page()).replace("NaN", "null"))
+        print(json_format.dumps(view.page()))
         return
     _print_view(view)
     if hand:
@@ -120,7 +120,7 @@ def diff(
     first, second = load_solution(one), load_solution(other)
     found = difference(first.policy, second.policy, record)
     frequencies = dict(zip(found.one.actions, found.frequencies.tolist(), strict=True))
-    facts = {
+    facts: dict[str, Any] = {
         "values": [a - b for a, b in zip(first.values, second.values, strict=True)],
         "exploitability": [first.exploitability, second.exploitability],
         "distance": found.distance,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -105,6 +106,15 @@ class View:
             "player": self.player,
             "reached": self.reached,
             "actions": [{"name": n, "colour": c, "frequency": f} for n, c, f in parts],
-            "grid": self.grid(),
-            "hands": self.rows(),
+            "grid": _known(self.grid()),
+            "hands": _known(self.rows()),
         }
+
+
+def _known(value: Any) -> Any:
+    """Lists and dicts with None for every NaN, which JSON has no word for."""
+    if isinstance(value, list):
+        return [_known(part) for part in value]
+    if isinstance(value, dict):
+        return {name: _known(part) for name, part in value.items()}
+    return None if isinstance(value, float) and math.isnan(value) else value
