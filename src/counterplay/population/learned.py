@@ -11,7 +11,6 @@ import numpy as np
 from counterplay.arena import Floats
 from counterplay.errors import ConfigError
 from counterplay.matrix.normal_form import NormalForm
-from counterplay.policy import uniform_policy
 from counterplay.population.meta_solvers import equilibrium
 from counterplay.population.oracles import ExactResponse, Weighted
 from counterplay.population.pools import plan_policy, reach_of, reach_of_plans, rounded, row
@@ -68,29 +67,17 @@ def learners(arena: Any, memory: Any, oracle: Any, seats: Sequence[int]) -> list
     """What learners in the seats of some players go on from; None where they begin."""
     if not is_learned(oracle) or not memory.learned:
         return [None] * len(seats)
-    import jax
+    from counterplay.deep.keeping import learners_of_arrays
 
-    from counterplay.deep.graph import graph_of
-    from counterplay.deep.responders import LearnedPolicy
-
-    count = len(memory.learned) // len(seats)
-    nowhere = uniform_policy(arena).probabilities  # a learner does not look at what it played
-    found = []
-    for place, player in enumerate(seats):
-        state = oracle.start(graph_of(arena), np.random.default_rng(0), (player,))
-        leaves = memory.learned[place * count : (place + 1) * count]
-        state = jax.tree.unflatten(jax.tree.structure(state), leaves)
-        found.append(LearnedPolicy(arena, nowhere, oracle, state))
-    return found
+    return list(learners_of_arrays(arena, oracle, seats, memory.learned))
 
 
 def keep(memory: Any, oracle: Any, responses: Sequence[Any], count: float) -> None:
     """Note what the learners of the responses know, and that they played `count` times."""
     if is_learned(oracle):
-        import jax
+        from counterplay.deep.keeping import arrays_of_learners
 
-        states = [response.state for response in responses]
-        memory.learned = [np.asarray(leaf) for leaf in jax.tree.leaves(states)]
+        memory.learned = arrays_of_learners(responses)
         memory.episodes += round(count * oracle.iterations * oracle.episodes)
 
 
