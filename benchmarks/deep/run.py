@@ -32,7 +32,8 @@ def run(path: Path, seed: int) -> None:
     while memory.iteration < config.max_steps:
         count = min(config.evaluate_every, config.max_steps - memory.iteration)
         memory = algorithm.step(tree, memory, count)
-        record = {"step": memory.iteration, "touched": int(memory.state.walks.touched)}
+        touched, chosen = map(int, memory.state.walks.touched)
+        record = {"step": memory.iteration, "touched": touched, "without_chance": chosen}
         for name, policy in algorithm.policies(tree, memory).items():
             record[name] = float(f"{exploitability(tree, policy):.5g}")
         record["seconds"] = round(time.process_time() - began, 1)
@@ -44,8 +45,9 @@ def table() -> str:
     """One row per config: medians over seeds of the last value, and the worst seed."""
     groups = defaultdict(list)
     for path in sorted(HERE.glob("*.jsonl")):
-        _, *records = [json.loads(line) for line in path.read_text().splitlines()]
-        groups[path.name.split(".")[0]].append(records)
+        head, *records = [json.loads(line) for line in path.read_text().splitlines()]
+        if "config" in head:
+            groups[path.name.split(".")[0]].append(records)
     head = ["run", "seeds", "iterations", "nodes", "average", "worst seed", "last tenth"]
     head += ["network", "ensemble", "current", "seconds"]
     rows = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]

@@ -48,17 +48,17 @@ def expected(tree, policy, scheme, p, critic):
     def run(pick):
         k, found = kernels(replays, pick), sums(tree)
         rest = (world, table(tree, policy), scratch(), found)
-        visits = np.zeros(tree.num_nodes)
+        visits, luck = np.zeros(tree.num_nodes), [0.0, 1.0]
         if scheme == "external":
-            k.external_walk(p, 1.0, *rest[:3])
+            k.external_walk(p, 1.0, luck, *rest[:3])
             for m in range(rest[2].tally[1]):
                 k.keep(world.nodes[rest[2].met[m]], 1.0, rest[1].regret, found, None)
         elif scheme == "escher":
-            length = k.sample(p, 1.0, *rest[:3])
+            length = k.sample(p, 1.0, luck, *rest[:3])
             k.note(p, 1.0, length, *rest[:3], visits)
             k.uncorrected(p, 1.0, length, critic, *rest)
         else:
-            length = k.sample(p, EPSILON, *rest[:3])
+            length = k.sample(p, EPSILON, luck, *rest[:3])
             k.corrected(p, EPSILON, WALKS[scheme], 1.0, length, critic, *rest)
         assert not rest[1].regret.any()
         return found
@@ -111,7 +111,7 @@ def test_an_exact_critic_leaves_no_noise(kuhn):
 
     def run(pick):
         k, room, kept = kernels(replays, pick), scratch(), table(kuhn, policy)
-        length = k.sample(0, EPSILON, world, kept, room)
+        length = k.sample(0, EPSILON, [0.0, 1.0], world, kept, room)
         k.corrected(0, EPSILON, 1.0, 1.0, length, critic, world, kept, room, sums(kuhn))
         own = [d for d in range(length) if world.nodes[room.node[d]].player == 0]
         one = sums(kuhn)

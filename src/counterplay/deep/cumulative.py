@@ -63,7 +63,7 @@ def turn(
     critic, guess = critics.criticise(choices, tree, walks, state.critic, critic_key)
     walks.visits[:] *= choices.critic_decay ** (1.0 / tree.num_players)
     scheme, weights = (choices.epsilon, 0.0), (1.0, float(t) ** choices.average_power)
-    traversals.outcomes(tree, walks, player, choices.traversals, scheme, weights, guess, walk_key)
+    traversals.outcomes(choices, tree, walks, player, scheme, weights, guess, walk_key)
     mean, weight = traversals.means(tree, walks.replay[player])
     traversals.forget(walks.replay[player])
     return fit(

@@ -66,6 +66,7 @@ class RegretNetworks(OnHost):
 
     regret_units: tuple[int, ...] = (64, 64, 64)
     traversals: int = 100  # walks per player and iteration
+    even: bool = True  # chance spread evenly over these; False: drawn for each on its own
     steps: int = 100  # of Adam per fit
     lr: float = 1e-3  # at the start of every fit, from where it falls to zero
     clip: float = 1.0  # of the gradient's norm
