@@ -47,7 +47,7 @@ class DeepCFR(Replaying):
         for player, own in enumerate(keys):
             walk_key, fit_key = jax.random.split(own)
             traversals.external(self, tree, state.walks, player, float(t), walk_key)
-            state = state._replace(nets=regrets.refit(self, tree, state, player, fit_key))
+            state = state._replace(nets=regrets.refit(self, tree, t, state, player, fit_key))
         return state._replace(averages=regrets.refit_average(self, tree, state, average_key))
 
     def tables(self, tree: Tree, state: Nets) -> dict[str, Any]:

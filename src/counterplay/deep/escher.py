@@ -53,7 +53,7 @@ class ESCHER(Criticised, Replaying):
             critic, guess = critics.criticise(self, tree, state.walks, state.critic, critic_key)
             state = state._replace(critic=critic)
             traversals.guesses(self, tree, state.walks, player, float(t), guess, walk_key)
-            state = state._replace(nets=regrets.refit(self, tree, state, player, fit_key))
+            state = state._replace(nets=regrets.refit(self, tree, t, state, player, fit_key))
         return state._replace(averages=regrets.refit_average(self, tree, state, average_key))
 
     def tables(self, tree: Tree, state: State) -> dict[str, Any]:

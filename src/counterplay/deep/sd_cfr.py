@@ -42,7 +42,7 @@ class SDCFR(Replaying):
         for player, own in enumerate(keys):
             walk_key, fit_key = jax.random.split(own)
             traversals.external(self, tree, state.walks, player, float(t), walk_key)
-            state = state._replace(nets=regrets.refit(self, tree, state, player, fit_key))
+            state = state._replace(nets=regrets.refit(self, tree, t, state, player, fit_key))
         return state
 
     def tables(self, tree: Tree, state: Nets) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def choose(policy, first, count, epsilon, rng):
 
 @kernel
 def fall(policy, first, count, epsilon, x):
-    """Which action a number `x` from 0 to 1 falls on, if each takes as much room as it is likely."""
+    """Which action the number `x`, from 0 to 1, falls on; each has as much room as it is likely."""
     share, keep = epsilon / count, 1.0 - epsilon
     last, total = 0, 0.0
     for k in range(count - 1):  # to the end: a branch that cannot be predicted costs more
