@@ -85,7 +85,7 @@ def plot(groups: dict[str, list[list[dict]]]) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
-    from matplotlib import pyplot
+    from matplotlib import pyplot, ticker
 
     games = sorted({name.rpartition("_")[2] for name in groups})
     for game in games:
@@ -106,8 +106,13 @@ def plot(groups: dict[str, list[list[dict]]]) -> None:
                 axis.plot(*columns(middle, along, policy), linewidth=1.8, label=label_of, **style)
             axis.set(xscale="log", yscale="log", xlabel=label)
             axis.grid(alpha=0.3, which="both", linewidth=0.5)
+            axis.xaxis.set_minor_formatter(ticker.NullFormatter())
+            axis.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+            axis.yaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
+            axis.yaxis.set_minor_formatter(ticker.NullFormatter())
         axes[0].set_ylabel("exploitability")
-        axes[0].legend(fontsize=8, loc="lower left")
+        shown = axes[0].get_legend_handles_labels()
+        figure.legend(*shown, loc="outside lower center", ncols=3, fontsize=8, frameon=False)
         figure.suptitle(f"{game}: thick lines are medians over seeds, whose number is in brackets")
         figure.savefig(HERE / f"{game}.png", dpi=110)
         pyplot.close(figure)

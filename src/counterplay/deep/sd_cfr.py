@@ -26,6 +26,10 @@ class SDCFR(Replaying):
     t at the start of an episode and keep to it; at most `past_networks` are kept, a uniform sample
     of all.
 
+    All walks of an iteration share the policies, so that chance is spread over them evenly, each
+    deal as often as it is likely (`even`): unbiased, and with less noise than drawing it for every
+    walk. What the player's different actions lead to has the same luck. The paper draws anew.
+
     The sum is over what the walks remember: per infoset, its weight and weighted mean, which is the
     same objective without a memory's bounds; with `reservoir_size` a reservoir, and minibatches.
     Outputs of illegal actions have no part in it, targets are divided by their root mean square,
