@@ -1,0 +1,54 @@
+"""Runs of regret networks that are interrupted: what follows is as if they had not been."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("jax")
+
+from counterplay.experiment import resume, run
+from counterplay.experiment.config import load_config
+from tests.experiment.conftest import config, final, untimed
+
+CONFIGS = Path(__file__).parent.parent.parent / "configs" / "deep"
+SMALL = {"regret_units": [4], "traversals": 3, "steps": 2, "past_networks": 2}
+AVERAGE = {"average_units": [4], "average_steps": 2}
+CRITIC = {"critic_units": [4], "critic_rounds": 2, "critic_steps": 2, "critic_batch": 4}
+RESERVOIR = {"reservoir_size": 20, "batch": 4, "warm": False, "growth": 0.5}
+METHODS = {
+    "sd_cfr": RESERVOIR,
+    "deep_cfr": AVERAGE | RESERVOIR,
+    "dream": CRITIC | RESERVOIR,
+    "escher": AVERAGE | CRITIC | RESERVOIR,
+    "vr_deep_dcfr_plus": AVERAGE | CRITIC,
+    "vr_deep_pdcfr_plus": AVERAGE | CRITIC,
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_resumed_runs_are_the_same_bits(tmp_path, name):
+    """Reservoirs, critics, averages and the optimisers' memories among them."""
+    every = {"max_steps": 6, "evaluate_every": 2, "checkpoint_every": 3}
+    chosen = SMALL | METHODS[name]
+    units = {key: chosen.pop(key) for key in list(chosen) if key.endswith("_units")}
+    whole = config(name, **every, **chosen) | {"networks": units}
+    run(whole, tmp_path / "whole")
+    answers = iter([False, True])
+    folder = run(whole, tmp_path / "run", stop=lambda: next(answers, True)).folder
+    assert 0 < final(folder)[0] < 6
+    while resume(folder, stop=lambda: True).stopped:
+        pass
+    assert final(folder) == final(tmp_path / "whole")
+    assert untimed(folder) == untimed(tmp_path / "whole")
+    assert any("replay.0.regret" in path for path in final(folder)[2])
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_configs_name_their_method_and_game(name):
+    games = {"kuhn", "kuhn3", "leduc", "goofspiel4", "liars_dice5"}
+    found = {path.stem: load_config(path) for path in CONFIGS.glob(f"{name}_*.json")}
+    missing = {"kuhn3"} if name.startswith("vr_") else set()  # they are for two players
+    assert set(found) == {f"{name}_{game}" for game in games - missing}
+    assert all((c.name, c.algorithm_name) == (stem, name) for stem, c in found.items())
