@@ -65,9 +65,9 @@ class Fictitious(OnDevice):
     units: tuple[int, ...] = (128,)
     episodes: int = 512
     eta: float = 0.1
-    horizon: int = 60_000  # iterations over which rates fall
-    lr: float = 1e-3
-    lr_end: float = 1e-4
+    horizon: int = 40_000  # iterations over which rates fall
+    lr: float = 3e-3
+    lr_end: float = 3e-4
     average_lr: float = 1e-3
     average_lr_end: float = 1e-4
     average_batch: int = 4_096

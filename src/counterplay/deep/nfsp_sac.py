@@ -23,10 +23,11 @@ class NFSPSAC(Fictitious):
     """
 
     practice: float = 0.5
-    updates: int = 1
+    updates: int = 2
     batch: int = 4_096
     epsilon: float = 0.1
     ring_size: int = 2_000_000
+    even: float = 10.0  # visits in a minibatch from which on more of them hardly count more
     window: float = 0.1  # the latest part of all decisions, from which minibatches are drawn
     follow: float = 0.01
     tau: float = 0.5
@@ -37,5 +38,5 @@ class NFSPSAC(Fictitious):
 
     @property
     def responder(self) -> SACResponse:
-        names = ("updates", "batch", "epsilon", "ring_size", "window", "follow", "tau")
+        names = ("updates", "batch", "epsilon", "ring_size", "even", "window", "follow", "tau")
         return SACResponse(**self.common, **{name: getattr(self, name) for name in names})

@@ -47,10 +47,10 @@ class PPOResponse(Responder):
     game lets it. No momentum: the others may move.
     """
 
-    epochs: int = 4
+    epochs: int = 2
     clip: float = 0.2
     trace: float = 0.95
-    tau: float = 0.05
+    tau: float = 0.5
     value_lr: float = 1e-3
 
     def start(self, graph: Graph, rng: np.random.Generator, players: Players) -> State:

@@ -42,7 +42,7 @@ SIZES: Range = (lambda units: bool(units) and min(units) >= 1, "one size or more
 RANGES: dict[str, Range] = {
     **dict.fromkeys(("iterations", "episodes", "updates", "batch", "epochs"), at_least(1)),
     **dict.fromkeys(("ring_size", "target_every"), at_least(1)),
-    **dict.fromkeys(("lr", "lr_end", "scale", "tau", "clip"), FINITE),
+    **dict.fromkeys(("lr", "lr_end", "scale", "tau", "clip", "even"), FINITE),
     **dict.fromkeys(("epsilon", "epsilon_end"), (lambda x: 0.0 <= x <= 1.0, "from 0 to 1")),
     **dict.fromkeys(("trace", "follow", "window"), PART),
     "units": SIZES,
@@ -86,8 +86,8 @@ class Responder:
     units: tuple[int, ...] = (128,)
     iterations: int = 4_000  # over which rates fall; so many make a response
     episodes: int = 256  # in each of them
-    lr: float = 1e-3
-    lr_end: float = 1e-4
+    lr: float = 3e-3
+    lr_end: float = 3e-4
     scale: float = 0.0  # of utilities; 0: a fifth of the largest
 
     runs_on: ClassVar[tuple[str, ...]] = ("tree",)

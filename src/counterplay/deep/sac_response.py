@@ -51,9 +51,10 @@ class SACResponse(Responder):
     is tried is at random.
     """
 
-    updates: int = 1  # an iteration
+    updates: int = 2  # an iteration
     batch: int = 4_096
     ring_size: int = 500_000
+    even: float = 10.0  # visits in a minibatch from which on more of them hardly count more
     window: float = 1.0  # the latest part of all decisions, from which minibatches are drawn
     follow: float = 0.01
     tau: float = 0.5
@@ -83,16 +84,18 @@ class SACResponse(Responder):
                 ring, draw_key, self.batch, self.window
             )
             place = (infoset, action)
-            count = added_up(graph, place, jnp.ones(self.batch)) / self.batch
-            total = added_up(graph, place, payoff + later[after]) / self.batch
+            count = added_up(graph, place, jnp.ones(self.batch))
+            weight = 1.0 / (count + self.even)
+            total = weight * added_up(graph, place, payoff + later[after])
             lower = jnp.minimum(*(said(graph, one.params, players) for one in critics))
             worth = partial(soft_values, graph.legal, lower, tau)
             soft = worth(said(graph, policy.params, players))
-            weight = count.sum(-1)
-            up = jax.grad(lambda logits, w=weight, worth=worth: (w * worth(logits)).sum())
+            visits = count.sum(-1)
+            share = visits / (visits + self.even)
+            up = jax.grad(lambda logits, w=share, worth=worth: (w * worth(logits)).sum())
             down = lambda logits, up=up: -up(logits)  # noqa: E731
             policy = improved(self.optimiser, graph, players, policy, down)
-            error = lambda says, n=count, y=total: n * says - y  # noqa: E731
+            error = lambda says, n=weight * count, y=total: n * says - y  # noqa: E731
             one, two = (improved(self.optimiser, graph, players, q, error) for q in critics)
             critics, later = (one, two), later + self.follow * (jnp.append(soft, 0.0) - later)
         return State(policy, critics, later, ring)
