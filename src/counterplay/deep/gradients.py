@@ -93,7 +93,7 @@ class Gradients(Averaging):
     critic_rate: float = 0.1  # of a table
     critic_units: tuple[int, ...] = (64, 64)
     critic_lr: float = 1e-3
-    even: float = 0.0  # share of visits from which on more of them hardly count more; 0: they do
+    even: float = 0.01  # share of visits from which on more of them hardly count more; 0: they do
     counterfactual: bool = False  # divide by the player's own reach
     smoothing: float = 0.999  # of the weights; 0: not kept
     average_every: int = 10
@@ -146,7 +146,7 @@ class Gradients(Averaging):
         seen = sample(graph, playing(policy), sample_key, self.episodes)
         found, critic = self.judged(graph, state.critic, seen, policy, reward)
         advantage, share = grouped(graph, seen, found.advantage, self.counterfactual)
-        if self.even:
+        if self.even and not self.counterfactual:
             share = share / (share + self.even)
         actor = state.actor
         for epoch in range(self.epochs):
