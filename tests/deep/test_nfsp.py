@@ -86,10 +86,10 @@ def test_three_players_learn():
 def test_a_league_meets_its_past(kuhn):
     algorithm = cp.League(units=(8,), episodes=32, horizon=40, stage=5, pool=6)
     memory = algorithm.step(kuhn, algorithm.init(kuhn), 4)
-    assert int(memory.state.pool.count) == 0 and float(memory.state.pool.games.sum()) == 0.0
+    assert int(memory.state.pool.joined) == 0 and float(memory.state.pool.games.sum()) == 0.0
     memory = algorithm.step(kuhn, memory, 9)
     state = memory.state
-    assert int(state.pool.count) == 6 and float(state.pool.games.sum()) > 0.0
+    assert int(state.pool.joined) == 6 and float(state.pool.games.sum()) > 0.0
     assert np.asarray(state.pool.tables).sum(-1) == approx(1.0, abs=1e-5)
     steps = [int(agent.policy.memory[1].count[0]) for agent in state.agents]
     assert steps == [13 * algorithm.epochs, *[3 * algorithm.epochs] * 2]  # exploiters began anew

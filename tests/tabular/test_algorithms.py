@@ -68,8 +68,8 @@ def limits(algorithm):
         "qre": ((10_000, 2e-2), (3_000, 0.3)),  # still cooling then
         "tabular_r_nad": ((2_000, 2e-3), (300, 0.1)),
         **dict.fromkeys(GRADIENTS, ((2_000, 0.1), (300, 0.1))),
-        **dict.fromkeys(FICTITIOUS, ((1_500, 5e-2), (300, 0.1))),
-        "league": ((800, 5e-2), (300, 0.1)),
+        **dict.fromkeys(FICTITIOUS, ((1_500, 8e-2), (300, 0.1))),
+        "league": ((800, 8e-2), (300, 0.1)),
         **dict.fromkeys(("sd_cfr", "deep_cfr"), ((150, 3e-2), (150, 0.2))),
         **dict.fromkeys(("dream", "escher"), ((40, 3e-2), (40, 0.2))),
         **dict.fromkeys(("vr_deep_dcfr_plus", "vr_deep_pdcfr_plus"), ((40, 3e-2), (40, 0.2))),

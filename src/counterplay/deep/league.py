@@ -36,7 +36,7 @@ class Pool(NamedTuple):
     """Past policies, and how the main agents fare against each."""
 
     tables: jax.Array  # [K, I, A]
-    count: jax.Array  # [] how many there have been
+    joined: jax.Array  # [] how many there have been
     earned: jax.Array  # [P, K] by the main agent in that seat
     games: jax.Array  # [P, K] against it
 
@@ -122,7 +122,7 @@ class League(Averaging):
         tables = jnp.concatenate([pool.tables, now[None]])
         past = self.odds(graph, pool)
         itself = jnp.zeros_like(past).at[:, -1].set(1.0)
-        some = (pool.count > 0) & jnp.array([True, False, True])
+        some = (pool.joined > 0) & jnp.array([True, False, True])
         ratio = jnp.where(some, jnp.array([self.latest, 1.0, 0.0]), 1.0)
         agents, results = [], []
         for role, learner in enumerate(learners):
@@ -146,7 +146,7 @@ class League(Averaging):
         """How likely each seat meets each past policy, and the present one [P, K + 1]."""
         mean = pool.earned / jnp.maximum(pool.games, 1.0) / graph.largest_utility
         hard = ((1.0 - mean) / 2.0) ** self.hardness
-        there = jnp.arange(self.pool) < pool.count
+        there = jnp.arange(self.pool) < pool.joined
         hard = jnp.where(there, jnp.maximum(hard, 1e-6), 0.0)
         total = hard.sum(-1, keepdims=True)
         return jnp.pad(hard / jnp.maximum(total, 1e-30), [(0, 0), (0, 1)])
@@ -156,10 +156,10 @@ class League(Averaging):
         pool, players = state.pool, everybody(graph)
         for agent in state.agents:
             table = self.learner.plays(graph, players, t, agent).policy
-            place = pool.count % self.pool
+            place = pool.joined % self.pool
             pool = Pool(
                 pool.tables.at[place].set(table),
-                pool.count + 1,
+                pool.joined + 1,
                 pool.earned.at[:, place].set(0.0),
                 pool.games.at[:, place].set(0.0),
             )

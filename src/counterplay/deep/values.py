@@ -101,8 +101,16 @@ def corrected(
             mean = mean + decay * jnp.minimum(weight, most)[:, None] * error
         return jnp.where(live[:, None], mean, later), (values - full[:, None], later)
 
-    given = (episodes.live, episodes.policy, episodes.played, ratio, known, guessed, taken)
-    given = (*given, known_to)
+    given = (
+        episodes.live,
+        episodes.policy,
+        episodes.played,
+        ratio,
+        known,
+        guessed,
+        taken,
+        known_to,
+    )
     _, (advantage, target) = jax.lax.scan(
         step, episodes.utility, given, reverse=True, unroll=len(taken) <= 4
     )
