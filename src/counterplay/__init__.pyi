@@ -19,6 +19,7 @@ from counterplay.deep.deep_hedge import DeepHedge as DeepHedge
 from counterplay.deep.deep_mmd import DeepMMD as DeepMMD
 from counterplay.deep.dream import DREAM as DREAM
 from counterplay.deep.escher import ESCHER as ESCHER
+from counterplay.deep.league import League as League
 from counterplay.deep.neurd import NeuRD as NeuRD
 from counterplay.deep.nfsp import NFSP as NFSP
 from counterplay.deep.nfsp_ppo import NFSPPPO as NFSPPPO
@@ -288,6 +289,7 @@ __all__ = [
     "KingAcePoker",
     "Kriegspiel",
     "KuhnPoker",
+    "League",
     "LeducPoker",
     "LiarsDice",
     "LimitHoldem",

@@ -60,6 +60,7 @@ ALGORITHMS = {
     "external_sampling": "counterplay.tabular.external_sampling:ExternalSampling",
     "fsp": "counterplay.tabular.fsp:FSP",
     "jpsro": "counterplay.population.jpsro:JPSRO",
+    "league": "counterplay.deep.league:League",
     "linear_cfr": "counterplay.tabular.linear_cfr:LinearCFR",
     "mmd": "counterplay.tabular.mmd:MMD",
     "neurd": "counterplay.deep.neurd:NeuRD",

@@ -61,3 +61,17 @@ def test_draws_come_from_what_is_filled():
     buffer = buffers.into_ring(buffers.empty(50, np.int32(0)), jnp.arange(1, 4), jnp.ones(3, bool))
     drawn = np.asarray(buffers.draw(buffer, jax.random.PRNGKey(0), 300))
     assert sorted(set(drawn.tolist())) == [1, 2, 3]
+
+
+def test_draws_of_the_latest():
+    """A part of all that has come by, as far as it is still there."""
+    buffer = buffers.empty(10, np.int32(0))
+    for first in (0, 7, 14):  # 21 items, of which the last 10 are left
+        items = jnp.arange(first, first + 7, dtype=jnp.int32)
+        buffer = buffers.into_ring(buffer, items, jnp.ones(7, bool))
+    key = jax.random.PRNGKey(0)
+    fifth, everything = (buffers.draw_latest(buffer, key, 500, part) for part in (0.2, 1.0))
+    assert set(np.asarray(fifth).tolist()) == set(range(16, 21))
+    assert set(np.asarray(everything).tolist()) == set(range(11, 21))
+    nothing = buffers.empty(10, np.int32(0))
+    assert (np.asarray(buffers.draw_latest(nothing, key, 3, 0.5)) == 0).all()

@@ -14,7 +14,7 @@ from counterplay.deep import buffers
 from counterplay.deep.buffers import Buffer
 from counterplay.deep.fitting import Trained, in_training
 from counterplay.deep.graph import Graph
-from counterplay.deep.nets import new_nets, uniform
+from counterplay.deep.nets import new_nets
 from counterplay.deep.responders import (
     Experience,
     Players,
@@ -45,14 +45,17 @@ class DQNResponse(Responder):
 
     with Q' the Q of up to `target_every` updates ago, zero after the last decision. It plays what Q
     likes best, the first of equals, and tries something at random with probability epsilon_t. Q'
-    is remembered by its values, which is all that is asked of it.
+    is remembered by its values, which is all that is asked of it. The mean is over the actions in
+    the minibatch, each weighed by n / (n + even) if it is there n times: by n alone, actions that
+    are rarely played would be fitted last, and those are what a best response turns on.
     """
 
-    updates: int = 1  # an iteration
+    updates: int = 2  # an iteration
     batch: int = 4_096
     ring_size: int = 500_000
+    even: float = 10.0  # visits in a minibatch from which on more of them hardly count more
     window: float = 1.0  # the latest part of all decisions, from which minibatches are drawn
-    target_every: int = 100
+    target_every: int = 50
     epsilon: float = 0.2
     epsilon_end: float = 0.2
 
@@ -69,7 +72,7 @@ class DQNResponse(Responder):
         values = jnp.where(graph.legal, said(graph, state.q.params, players), -jnp.inf)
         policy = jax.nn.one_hot(values.argmax(-1), graph.max_actions)
         epsilon = self.epsilon + self.passed(t) * (self.epsilon_end - self.epsilon)
-        return Plays(policy, epsilon * uniform(graph.legal) + (1.0 - epsilon) * policy)
+        return Plays(policy, epsilon)
 
     def learned(
         self, graph: Graph, players: Players, t: Any, state: State, seen: Experience, key: Any
@@ -81,10 +84,15 @@ class DQNResponse(Responder):
                 ring, draw_key, self.batch, self.window
             )
             place = (infoset, action)
-            count = added_up(graph, place, jnp.ones(self.batch)) / self.batch
-            total = added_up(graph, place, payoff + later[after]) / self.batch
+            count = added_up(graph, place, jnp.ones(self.batch))
+            weight = 1.0 / (count + self.even)
+            total = weight * added_up(graph, place, payoff + later[after])
             q = improved(
-                self.optimiser, graph, players, q, lambda says, n=count, y=total: n * says - y
+                self.optimiser,
+                graph,
+                players,
+                q,
+                lambda says, n=weight * count, y=total: n * says - y,
             )
             done = (t - 1) * self.updates + number + 1
             later = jax.lax.cond(

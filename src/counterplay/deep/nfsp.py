@@ -28,13 +28,14 @@ class NFSP(Fictitious):
     """
 
     practice: float = 0.5
-    updates: int = 1  # of Q, an iteration
+    updates: int = 2  # of Q, an iteration
     batch: int = 4_096
     epsilon: float = 0.2
     epsilon_end: float = 0.2
     ring_size: int = 2_000_000
-    window: float = 0.1  # the latest part of all decisions, from which minibatches are drawn
-    target_every: int = 100
+    even: float = 10.0  # visits in a minibatch from which on more of them hardly count more
+    window: float = 0.03  # the latest part of all decisions, from which minibatches are drawn
+    target_every: int = 50
 
     @property
     def chance_to_respond(self) -> float:

@@ -22,12 +22,10 @@ class NFSPPPO(Fictitious):
     the other policies are those of `nfsp`.
     """
 
-    lr: float = 1e-3
-    lr_end: float = 1e-4
     epochs: int = 2
     clip: float = 0.2
     trace: float = 0.95
-    tau: float = 0.05
+    tau: float = 0.5
 
     @property
     def responder(self) -> PPOResponse:

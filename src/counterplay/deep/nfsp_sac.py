@@ -23,13 +23,14 @@ class NFSPSAC(Fictitious):
     """
 
     practice: float = 0.5
-    updates: int = 1
+    updates: int = 2
     batch: int = 4_096
-    epsilon: float = 0.1
+    epsilon: float = 0.2
     ring_size: int = 2_000_000
-    window: float = 0.1  # the latest part of all decisions, from which minibatches are drawn
-    follow: float = 0.01
-    tau: float = 0.5
+    even: float = 10.0  # visits in a minibatch from which on more of them hardly count more
+    window: float = 0.03  # the latest part of all decisions, from which minibatches are drawn
+    follow: float = 0.05
+    tau: float = 0.2
 
     @property
     def chance_to_respond(self) -> float:
@@ -37,5 +38,5 @@ class NFSPSAC(Fictitious):
 
     @property
     def responder(self) -> SACResponse:
-        names = ("updates", "batch", "epsilon", "ring_size", "window", "follow", "tau")
+        names = ("updates", "batch", "epsilon", "ring_size", "even", "window", "follow", "tau")
         return SACResponse(**self.common, **{name: getattr(self, name) for name in names})

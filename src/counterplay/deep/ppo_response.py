@@ -47,10 +47,10 @@ class PPOResponse(Responder):
     game lets it. No momentum: the others may move.
     """
 
-    epochs: int = 4
+    epochs: int = 2
     clip: float = 0.2
     trace: float = 0.95
-    tau: float = 0.05
+    tau: float = 0.5
     value_lr: float = 1e-3
 
     def start(self, graph: Graph, rng: np.random.Generator, players: Players) -> State:
@@ -61,7 +61,7 @@ class PPOResponse(Responder):
 
     def plays(self, graph: Graph, players: Players, t: jax.Array, state: State) -> Plays:
         policy = softmax(said(graph, state.policy.params, players), graph.legal)
-        return Plays(policy, policy)
+        return Plays(policy, 0.0)
 
     def learned(
         self, graph: Graph, players: Players, t: Any, state: State, seen: Experience, key: Any

@@ -65,6 +65,8 @@ def corrected(
     reward: jax.Array | None = None,
     trace: float = 1.0,
     sampled: bool = True,
+    knows: jax.Array | bool = True,
+    most: float = jnp.inf,
 ) -> Corrected:
     """Advantages of all actions from a guess at values, corrected by what was sampled.
 
@@ -75,26 +77,40 @@ def corrected(
         u(h)    = sum over a of policy(h, a) * u(h, a), the correction times `trace`
         advantage(h, a) = u(h, a) - sum over a of policy(h, a) * u(h, a)
 
-    With trace 1 this is unbiased whatever the guess; below 1 it is expected SARSA(trace). Without
-    `sampled` nothing is corrected, as exact values want it.
+    With trace 1 this is unbiased whatever the guess; below 1 it is expected SARSA(trace), or with a
+    guess that is the same for all actions GAE(trace). Those for whom nothing is guessed where
+    others act (`knows` [T, B, P]) take what follows as it is. `most` limits policy / q in u(h), as
+    V-trace (Espeholt and others, 2018) does; on policy it changes nothing. Without `sampled`
+    nothing is corrected, as exact values want it.
     """
     taken = jnp.arange(guess.shape[2]) == episodes.action[..., None]
     guessed = jnp.where(taken[..., None], guess, 0.0).sum(2)
     known = guess if reward is None else guess + reward
     ratio = jnp.where(taken, episodes.policy, 0.0).sum(-1) / episodes.played
+    known_to = jnp.broadcast_to(knows, guessed.shape)
 
     def step(later: jax.Array, at: tuple[jax.Array, ...]) -> tuple[jax.Array, tuple]:
-        live, policy, played, weight, known, mine, chosen = at
+        live, policy, played, weight, known, mine, chosen, knows = at
         error = later - mine  # [B, P]
         mean = (policy[..., None] * known).sum(1)
         values, full = known, mean
         if sampled:
             values = known + jnp.where(chosen[..., None], (error / played[:, None])[:, None], 0.0)
             full = mean + weight[:, None] * error
-            mean = mean + trace * weight[:, None] * error
+            decay = jnp.where(knows, trace, 1.0)
+            mean = mean + decay * jnp.minimum(weight, most)[:, None] * error
         return jnp.where(live[:, None], mean, later), (values - full[:, None], later)
 
-    given = (episodes.live, episodes.policy, episodes.played, ratio, known, guessed, taken)
+    given = (
+        episodes.live,
+        episodes.policy,
+        episodes.played,
+        ratio,
+        known,
+        guessed,
+        taken,
+        known_to,
+    )
     _, (advantage, target) = jax.lax.scan(
         step, episodes.utility, given, reverse=True, unroll=len(taken) <= 4
     )

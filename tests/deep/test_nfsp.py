@@ -1,0 +1,106 @@
+"""Fictitious self-play with networks: who plays what, what is kept, what responses gain."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from pytest import approx
+
+jax = pytest.importorskip("jax")
+
+import jax.numpy as jnp  # noqa: E402
+
+import counterplay as cp  # noqa: E402
+from counterplay.deep.episodes import sample  # noqa: E402
+from counterplay.deep.fictitious import gains, tried  # noqa: E402
+from counterplay.deep.gradients import playing  # noqa: E402
+from counterplay.deep.graph import graph_of  # noqa: E402
+from counterplay.deep.nets import uniform  # noqa: E402
+from tests.conftest import built  # noqa: E402
+
+SMALL = {"units": (8,), "horizon": 50, "episodes": 64, "reservoir_size": 500}
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.5])
+def test_the_reservoir_holds_responses_only(leduc, epsilon):
+    """Every decision in it is one that the greedy response of that iteration takes."""
+    algorithm = cp.NFSP(**SMALL, epsilon=epsilon, epsilon_end=epsilon)
+    graph = graph_of(leduc)
+    state = jax.device_put(algorithm.start(graph, np.random.default_rng(0)))
+    head = jax.random.normal(jax.random.PRNGKey(5), state.response.q.params[-1][0].shape)
+    *layers, (_, biases) = state.response.q.params
+    q = [*layers, (head, biases)]
+    response = state.response._replace(q=state.response.q._replace(params=q))
+    state = state._replace(response=response)
+    policy = algorithm.responder.plays(graph, (0, 1), 1, response).policy
+    after = algorithm.iteration(graph, jnp.int32(1), state, jax.random.PRNGKey(0))
+    seen = int(after.reservoir.seen)
+    infoset, action = (np.asarray(items)[:seen] for items in after.reservoir.items)
+    assert seen > 20 and np.unique(action).size > 1
+    assert (np.asarray(policy)[infoset, action] == 1.0).all()
+    assert seen == int(np.asarray(after.counts).sum())
+
+
+def test_nothing_is_kept_after_something_tried(leduc):
+    graph = graph_of(leduc)
+    seen = sample(graph, playing(uniform(graph.legal)), jax.random.PRNGKey(3), 64)
+    coins = np.random.default_rng(0).random(seen.live.shape) < 0.3
+    found = np.asarray(tried(graph, seen, jnp.asarray(coins)))
+    player = np.asarray(seen.player)
+    for column in range(64):
+        for turn in np.flatnonzero(player[:, column] >= 0):
+            own = player[: turn + 1, column] == player[turn, column]
+            assert found[turn, column] == coins[: turn + 1, column][own].any()
+
+
+def test_only_one_player_tries_things(kuhn):
+    """Those who do not learn either respond or play their average: with eta 1 only responses."""
+    algorithm = cp.NFSP(**SMALL, eta=1.0, practice=1.0, epsilon=1.0, epsilon_end=1.0)
+    memory = algorithm.step(kuhn, algorithm.init(kuhn), 1)
+    action = np.asarray(memory.state.reservoir.items[1])
+    seen = int(memory.state.reservoir.seen)
+    assert (action[:seen] == 0).all()  # a network that says nothing likes the first action
+    assert int(memory.state.response.ring.seen) < 3 * 64
+
+
+def test_gains_of_a_best_response_are_all_there_is(kuhn):
+    policy = cp.random_policy(kuhn, 3)
+    best = [cp.best_response(kuhn, policy, player).policy.probabilities for player in range(2)]
+    own = np.repeat(kuhn.infoset_player == 0, kuhn.num_actions)
+    response = cp.Policy(kuhn, np.where(own, best[0], best[1]))
+    assert gains(kuhn, policy, response) == approx((cp.nash_conv(kuhn, policy),) * 2)
+    assert gains(kuhn, policy, policy)[0] == approx(0.0, abs=1e-12)
+    algorithm = cp.NFSP(**SMALL)
+    found = algorithm.gains(kuhn, algorithm.step(kuhn, algorithm.init(kuhn), 2))
+    assert found[0] <= found[1]
+
+
+def test_three_players_learn():
+    tree = built("kuhn_poker(players=3)")
+    small = {"units": (16,), "horizon": 300, "episodes": 256, "batch": 1024, "target_every": 20}
+    small |= {"ring_size": 50_000, "reservoir_size": 50_000, "lr": 1e-2, "average_lr": 1e-2}
+    result = cp.solve(tree, cp.NFSP(**small), iterations=300)
+    assert result.exploitability < 0.4 * cp.exploitability(tree, cp.uniform_policy(tree))
+
+
+def test_a_league_meets_its_past(kuhn):
+    algorithm = cp.League(units=(8,), episodes=32, horizon=40, stage=5, pool=6)
+    memory = algorithm.step(kuhn, algorithm.init(kuhn), 4)
+    assert int(memory.state.pool.joined) == 0 and float(memory.state.pool.games.sum()) == 0.0
+    memory = algorithm.step(kuhn, memory, 9)
+    state = memory.state
+    assert int(state.pool.joined) == 6 and float(state.pool.games.sum()) > 0.0
+    assert np.asarray(state.pool.tables).sum(-1) == approx(1.0, abs=1e-5)
+    steps = [int(agent.policy.memory[1].count[0]) for agent in state.agents]
+    assert steps == [13 * algorithm.epochs, *[3 * algorithm.epochs] * 2]  # exploiters began anew
+    graph = graph_of(kuhn)
+    pool = state.pool._replace(
+        earned=jnp.array([[2.0, 0, 0, 0, 0, -2.0]] * 2), games=jnp.ones((2, 6))
+    )
+    odds = np.asarray(algorithm.odds(graph, pool))
+    assert odds.sum(-1) == approx(1.0) and odds[:, -1] == approx(0.0)
+    assert odds[0, 5] == approx(
+        4.0 * odds[0, 1]
+    )  # who wins is met ((1 + 1) / 2)^2 / (1 / 2)^2 as often
+    with pytest.raises(cp.ConfigError, match="needs a two-player zero-sum game"):
+        algorithm.init(built("kuhn_poker(players=3)"))
