@@ -32,6 +32,7 @@ from counterplay.deep.history import (
     signed,
 )
 from counterplay.deep.nets import Net, apply_net, new_nets, one_of, softmax, uniform
+from counterplay.deep.on_rules import OnEither
 from counterplay.errors import ConfigError
 from counterplay.tabular.ranges import FINITE, PART, Range, at_least, check
 
@@ -72,7 +73,7 @@ class Force(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gradients(Averaging):
+class Gradients(OnEither, Averaging):
     """The choices that all policy gradients share, and their iteration."""
 
     units: tuple[int, ...] = (128, 128)
@@ -128,15 +129,29 @@ class Gradients(Averaging):
             averages.no_averages(self, graph, rng, nets, self.reservoir_size),
         )
 
+    def speaking(self, state: State) -> Net:
+        return state.actor.params
+
+    def acting(self, graph: Graph, nets: Net) -> tuple[jax.Array, jax.Array]:
+        policy = softmax(logits_of(graph, nets), graph.legal)
+        return policy, policy
+
     def iteration(self, graph: Graph, t: jax.Array, state: State, key: jax.Array) -> State:
         sample_key, keep_key = jax.random.split(key)
+        policy, _ = self.acting(graph, state.actor.params)
+        seen = sample(graph, playing(policy), sample_key, self.episodes)
+        return self.learned(graph, t, state, seen, keep_key)
+
+    def learned(
+        self, graph: Graph, t: jax.Array, state: State, seen: Episodes, key: jax.Array
+    ) -> State:
+        """The state after an iteration with these episodes."""
         logits, back = jax.vjp(lambda nets: logits_of(graph, nets), state.actor.params)
         policy, tau = softmax(logits, graph.legal), self.tau_at(t)
         nets = state.actor.params
-        kept = averages.remember(self, state.averages, graph, t, nets, lambda: policy, keep_key)
+        kept = averages.remember(self, state.averages, graph, t, nets, lambda: policy, key)
         magnet = self.magnet_at(graph, t, state)
         reward = self.reward(policy, magnet, tau)
-        seen = sample(graph, playing(policy), sample_key, self.episodes)
         found, critic = self.judged(graph, state.critic, seen, policy, reward)
         advantage, share = grouped(graph, seen, found.advantage, self.counterfactual)
         actor = state.actor
@@ -168,6 +183,18 @@ class Gradients(Averaging):
         guess = critic.values(graph, memory, seen)
         found = values.corrected(seen, guess, earned, sampled=not critic.exact)
         return found, critic.learned(graph, memory, seen, found.target)
+
+    def networks(self, state: State) -> dict[str, tuple[Any, Any]]:
+        found = averages.past_of(state.averages, self.average_power)
+        found["current"] = [state.actor.params], [1.0]
+        if self.smoothing:
+            found["smoothed"] = [state.smoothed], [1.0]
+        return found
+
+    def check_rules(self) -> None:
+        if self.critic != "network":
+            problem = f"critic is {self.critic}, which needs the tree"
+            raise ConfigError(f"{self.name}: {problem}; on rules take critic=network")
 
     def tables(self, graph: Graph, state: State) -> dict[str, jax.Array]:
         found = averages.average_tables(self, state.averages, graph)
