@@ -4,7 +4,8 @@
 
 such as `phantom_tic_tac_toe "ppo(critic=network)" 1e7 0`. Episodes are played on compiled rules; every
 tenth of the way the networks are tabulated and judged on the generated arena. The lines go to
-benchmarks/large/GAME.ALGORITHM.SEED.jsonl too; seconds are those spent learning, judging apart.
+benchmarks/large/GAME.ALGORITHM.SEED.jsonl too; seconds are
+those spent learning, judging apart; processor is all of the process, judging and compilation too.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ def run(spec, method, decisions, seed, parts=10):
             "iteration": course.iteration,
             "seconds": round(course.seconds, 1),
             "judging": round(time.perf_counter() - began, 1),
+            "processor": round(time.process_time(), 1),
             **{policy: round(value, 6) for policy, value in judged.items()},
         }
         print(json.dumps(row), flush=True)

@@ -1,7 +1,8 @@
 """What the Monte Carlo CFR family shares: the memory, workers, averages and local learners.
 
 Every member walks the tree once per player and iteration and sees only part of it. On a tree the
-walks are compiled. On a `SampledGame` the same source runs as plain Python on the rules.
+walks are compiled. On a `SampledGame` the same source runs compiled on compiled rules, and as plain
+Python on others.
 
 Reproducible: the draws of a walk depend on the seed, the worker, the iteration and the player, and
 on nothing else. Same seed and same number of workers: same bits, however the run is cut into steps.
@@ -27,6 +28,8 @@ from counterplay.kernels.threads import run_parts
 from counterplay.policy import Policy, normalised_policy, uniform_policy
 from counterplay.sampled import SampledGame, SampledPolicy
 from counterplay.tabular import powers, ranges
+from counterplay.tabular.compiled_memory import CompiledMemory
+from counterplay.tabular.on_machines import compiled_memory, sample_machine
 from counterplay.tabular.on_rules import sample_rules
 from counterplay.tabular.sampled_memory import SampledMemory
 from counterplay.tree import Floats, Ints, Tree
@@ -94,8 +97,9 @@ def new_memory(
     if isinstance(tree, SampledGame):
         if workers > 1:
             raise ConfigError(f"workers is {workers}, must be 1 on a game that is not unrolled")
-        state = np.random.SeedSequence(seed).generate_state(1, np.uint64)
-        return SampledMemory(0, int(state[0]), guesses)
+        state = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
+        compiled = None if guesses else compiled_memory(tree.game, state)
+        return compiled or SampledMemory(0, state, guesses)
     policy = np.append(uniform_policy(tree).probabilities, chance_policy(tree))
     baseline = np.zeros(0)
     if guesses == "augmented":
@@ -134,7 +138,9 @@ def iterate(
     """
     for count, raised in powers.faded(memory, iterations, power):
         given = raised, local_learner(algorithm), *settings
-        if isinstance(tree, SampledGame):
+        if isinstance(memory, CompiledMemory):
+            sample_machine(memory, count, kernel, *given)
+        elif isinstance(tree, SampledGame):
             sample_rules(tree, memory, count, kernel, *given)
         else:
             _walk(tree, memory, count, kernel, given, guesses)
