@@ -15,6 +15,7 @@ import jax
 import numpy as np
 
 from counterplay.deep import critics, traversals
+from counterplay.deep.sd_cfr import SDCFR
 from counterplay.evaluate import exploitability
 from counterplay.kernels import sweeps
 from counterplay.policy import normalised_policy
@@ -22,10 +23,10 @@ from counterplay.registry import load_game
 from counterplay.tree.unrolling import build_tree
 
 
-def emulate(tree, kind, count, budget, seed):
+def emulate(tree, kind, choices, budget, seed):
     walks, size, t = traversals.no_walks(tree, visits=True), tree.num_sequences, 0
     total, reach = np.zeros(size), np.ones(size + 1)
-    while walks.touched < budget:
+    while walks.touched[0] < budget:
         t += 1
         played = np.append(walks.policy[:size], 1.0)
         sweeps.forward(tree.form, 0, tree.form.parent.size, played, reach)
@@ -33,10 +34,10 @@ def emulate(tree, kind, count, budget, seed):
         for p in range(tree.num_players):
             key = np.array([seed, t * tree.num_players + p], np.uint32)
             if kind == "external":
-                traversals.external(tree, walks, p, count, float(t), key)
+                traversals.external(choices, tree, walks, p, float(t), key)
             else:
                 value = critics.exact_values(tree, walks.policy[:size])
-                traversals.guesses(tree, walks, p, count, float(t), value, key)
+                traversals.guesses(choices, tree, walks, p, float(t), value, key)
             table = traversals.dense(tree, walks.replay[p].total / t)
             legal = traversals.legal_of(tree)
             positive = np.where(legal, np.maximum(table, 0.0), 0.0)
@@ -53,9 +54,12 @@ if __name__ == "__main__":
     parser.add_argument("kind", choices=["external", "guesses"])
     parser.add_argument("count", type=int)
     parser.add_argument("nodes", type=float)
+    parser.add_argument("--independent", action="store_true", help="chance drawn in every walk")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
     given = parser.parse_args()
     jax.config.update("jax_platforms", "cpu")
     tree = build_tree(load_game(given.game))
+    choices = SDCFR(traversals=given.count, even=not given.independent)
     for seed in given.seeds:
-        print(seed, f"{emulate(tree, given.kind, given.count, given.nodes, seed):.4f}", flush=True)
+        found = emulate(tree, given.kind, choices, given.nodes, seed)
+        print(seed, f"{found:.4f}", flush=True)

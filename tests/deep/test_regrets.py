@@ -48,17 +48,17 @@ def expected(tree, policy, scheme, p, critic):
     def run(pick):
         k, found = kernels(replays, pick), sums(tree)
         rest = (world, table(tree, policy), scratch(), found)
-        visits = np.zeros(tree.num_nodes)
+        visits, luck = np.zeros(tree.num_nodes), [0.0, 1.0]
         if scheme == "external":
-            k.external_walk(p, 1.0, *rest[:3])
+            k.external_walk(p, 1.0, luck, *rest[:3])
             for m in range(rest[2].tally[1]):
                 k.keep(world.nodes[rest[2].met[m]], 1.0, rest[1].regret, found, None)
         elif scheme == "escher":
-            length = k.sample(p, 1.0, *rest[:3])
+            length = k.sample(p, 1.0, luck, *rest[:3])
             k.note(p, 1.0, length, *rest[:3], visits)
             k.uncorrected(p, 1.0, length, critic, *rest)
         else:
-            length = k.sample(p, EPSILON, *rest[:3])
+            length = k.sample(p, EPSILON, luck, *rest[:3])
             k.corrected(p, EPSILON, WALKS[scheme], 1.0, length, critic, *rest)
         assert not rest[1].regret.any()
         return found
@@ -111,7 +111,7 @@ def test_an_exact_critic_leaves_no_noise(kuhn):
 
     def run(pick):
         k, room, kept = kernels(replays, pick), scratch(), table(kuhn, policy)
-        length = k.sample(0, EPSILON, world, kept, room)
+        length = k.sample(0, EPSILON, [0.0, 1.0], world, kept, room)
         k.corrected(0, EPSILON, 1.0, 1.0, length, critic, world, kept, room, sums(kuhn))
         own = [d for d in range(length) if world.nodes[room.node[d]].player == 0]
         one = sums(kuhn)
@@ -121,6 +121,37 @@ def test_an_exact_critic_leaves_no_noise(kuhn):
     for _, (path, total) in every_block(run):
         assert found.setdefault(path, total) == approx(total, abs=1e-12)
     assert len(found) == 12  # six deals, with or without a second decision
+
+
+def test_chance_is_even_over_a_batch(kuhn):
+    """Every deal as often as it is likely, in batches of any size, up to a part of one walk."""
+    for count in (6, 20, 600):
+        walks = traversals.no_walks(kuhn, visits=True)
+        critic = np.zeros((kuhn.num_nodes, 2))
+        choices = cp.ESCHER(traversals=count)
+        traversals.guesses(choices, kuhn, walks, 0, 1.0, critic, jax.random.PRNGKey(count))
+        dealt = walks.visits[kuhn.level[2] : kuhn.level[3]]
+        assert dealt.sum() == count and np.abs(dealt - count / 6).max() < 1
+        assert walks.touched[0] - walks.touched[1] == 2 * count
+
+
+@pytest.mark.parametrize("even", [True, False])
+def test_luck_is_fair_however_long_a_game(even):
+    """Pairs of outcomes of chance, one after the other, after the number's digits ran out too."""
+    likely = np.array([0.2, 0.5, 0.3])
+    luck, rng, count = np.zeros(2), np.array([5], np.uint64), 300
+    found = np.zeros((40, 3, 3))
+    for batch in range(20):
+        x = replays.first_luck(0, count, batch, even, rng)
+        for w in range(count):
+            replays.deal(w, count, x, luck)
+            path = [replays.happen(likely, 0, 3, luck, rng) for _ in range(41)]
+            found[np.arange(40), path[:-1], path[1:]] += 1
+    wanted = 20 * count * np.outer(likely, likely)
+    if even:
+        assert found[0] == approx(wanted, abs=20)
+    for pairs in found[20:]:
+        assert chisquare(pairs.ravel(), wanted.ravel()).pvalue > 1e-5
 
 
 def unlayered(algorithm, **values):
@@ -251,6 +282,13 @@ def test_a_reservoir_learns_too(kuhn):
     assert cp.exploitability(kuhn, policies["average"]) < 0.06
 
 
+def test_fits_take_more_steps_as_the_memory_grows(kuhn):
+    algorithm = cp.SDCFR(traversals=5, steps=10, growth=0.5, past_networks=0)
+    memory = algorithm.step(kuhn, algorithm.init(kuhn), 9)
+    taken = [leaf for leaf in jax.tree.leaves(memory.state.nets.memory) if leaf.ndim == 1]
+    assert taken[0].tolist() == [sum(round(10 * t**0.5) for t in range(1, 10))] * 2
+
+
 def test_a_network_answers_as_the_exact_average_does(kuhn):
     algorithm = replace(cp.DeepCFR(), traversals=50, past_networks=1000)
     memory = algorithm.step(kuhn, algorithm.init(kuhn), 60)
@@ -270,6 +308,7 @@ def test_a_network_answers_as_the_exact_average_does(kuhn):
         ("dream(epsilon=0)", "epsilon is 0, must be above 0"),
         ("sd_cfr(traversals=0)", "traversals is 0, must be at least 1"),
         ("escher(batch=4)", "batch is for a reservoir"),
+        ("sd_cfr(growth=-1)", "growth is -1, must be at least 0"),
         ("vr_deep_dcfr_plus(alpha=-1)", "alpha is -1, must be at least 0"),
         ("vr_deep_pdcfr_plus(reservoir_size=3)", "has no parameter 'reservoir_size'"),
     ],

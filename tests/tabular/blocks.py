@@ -42,10 +42,13 @@ def kernels(module, pick):
     def choose(policy, first, count, epsilon, rng):
         return pick([epsilon / count + (1 - epsilon) * policy[first + k] for k in range(count)])
 
+    def happen(policy, first, count, luck, rng):
+        return pick([policy[first + k] for k in range(count)])
+
     def include(probability, rng):
         return probability >= 1.0 or bool(pick([1.0 - probability, probability]))
 
-    space = plain(module, choose=choose, include=include, start=lambda *_: None)
+    space = plain(module, choose=choose, happen=happen, include=include, start=lambda *_: None)
     return SimpleNamespace(**space)
 
 
@@ -65,7 +68,7 @@ def table(tree, policy, baseline=None):
 
 
 def scratch():
-    return Scratch([0], [0, 0], *(defaultdict(float) for _ in range(7)))
+    return Scratch([0], [0, 0, 0], *(defaultdict(float) for _ in range(7)))
 
 
 def chance_reach(tree):

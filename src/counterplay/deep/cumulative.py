@@ -54,6 +54,17 @@ def discount(choices: Any, t: int) -> float:
     return x / (x + choices.c) if t > 1 else 0.0
 
 
+def iteration(
+    choices: Any, tree: Tree, t: int, state: State, key: jax.Array, predict: bool
+) -> State:
+    """Every player's turn, with the policies before it remembered and their average fitted."""
+    keep_key, average_key, *keys = jax.random.split(key, 2 + tree.num_players)
+    state = state._replace(averages=regrets.remember(choices, tree, t, state, keep_key))
+    for player, own in enumerate(keys):
+        state = turn(choices, tree, t, state, player, own, predict)
+    return state._replace(averages=regrets.refit_average(choices, tree, state, average_key))
+
+
 def turn(
     choices: Any, tree: Tree, t: int, state: State, player: int, key: jax.Array, predict: bool
 ) -> State:
@@ -63,7 +74,7 @@ def turn(
     critic, guess = critics.criticise(choices, tree, walks, state.critic, critic_key)
     walks.visits[:] *= choices.critic_decay ** (1.0 / tree.num_players)
     scheme, weights = (choices.epsilon, 0.0), (1.0, float(t) ** choices.average_power)
-    traversals.outcomes(tree, walks, player, choices.traversals, scheme, weights, guess, walk_key)
+    traversals.outcomes(choices, tree, walks, player, scheme, weights, guess, walk_key)
     mean, weight = traversals.means(tree, walks.replay[player])
     traversals.forget(walks.replay[player])
     return fit(
@@ -87,8 +98,9 @@ def fit(
     target = traversals.dense(tree, mean / np.abs(tree.utility).max())[row]
     count = np.where(exists, weight[row], 0.0).astype(np.float32)
     factors = discount(choices, t), discount(choices, t + 1) if predict else 1.0
+    steps = regrets.steps_at(choices, t)
     nets, scale, latest, table = _fit()(
-        choices, predict, graph_of(tree), state[:3], player, row, target, count, factors, key
+        choices, predict, graph_of(tree), state[:3], player, row, target, count, factors, steps, key
     )
     traversals.set_policy(tree, state.walks, player, table)
     return state._replace(nets=nets, scale=scale, latest=latest)
@@ -107,6 +119,7 @@ def _fit() -> Callable[..., tuple[Trained, jax.Array, Trained, jax.Array]]:
         regret: jax.Array,
         weight: jax.Array,
         factors: tuple[jax.Array, jax.Array],
+        steps: jax.Array,
         key: jax.Array,
     ) -> tuple[Trained, jax.Array, Trained, jax.Array]:
         nets, scale, latest = before
@@ -117,7 +130,7 @@ def _fit() -> Callable[..., tuple[Trained, jax.Array, Trained, jax.Array]]:
             def loss(net: Net, _: Any) -> jax.Array:
                 return squared_error(apply_net(net, x), target, weight, legal)
 
-            optimiser, steps = direction(choices), choices.steps
+            optimiser = direction(choices)
             return annealed(optimiser, choices.lr, loss, trained, lambda key: None, key, steps)
 
         trained = one_of(nets, player)

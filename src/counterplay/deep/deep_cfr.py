@@ -46,8 +46,8 @@ class DeepCFR(Replaying):
         state = state._replace(averages=regrets.remember(self, tree, t, state, keep_key))
         for player, own in enumerate(keys):
             walk_key, fit_key = jax.random.split(own)
-            traversals.external(tree, state.walks, player, self.traversals, float(t), walk_key)
-            state = state._replace(nets=regrets.refit(self, tree, state, player, fit_key))
+            traversals.external(self, tree, state.walks, player, float(t), walk_key)
+            state = state._replace(nets=regrets.refit(self, tree, t, state, player, fit_key))
         return state._replace(averages=regrets.refit_average(self, tree, state, average_key))
 
     def tables(self, tree: Tree, state: Nets) -> dict[str, Any]:

@@ -65,10 +65,8 @@ class DREAM(Criticised, Replaying):
             if self.oracle:  # the others' policies have changed since
                 guess = critics.exact_values(tree, state.walks.policy[: tree.num_sequences])
             scheme, weights = (self.epsilon, 1.0), (float(t), 0.0)
-            traversals.outcomes(
-                tree, state.walks, player, self.traversals, scheme, weights, guess, walk_key
-            )
-            state = state._replace(nets=regrets.refit(self, tree, state, player, fit_key))
+            traversals.outcomes(self, tree, state.walks, player, scheme, weights, guess, walk_key)
+            state = state._replace(nets=regrets.refit(self, tree, t, state, player, fit_key))
         return state
 
     def tables(self, tree: Tree, state: State) -> dict[str, Any]:

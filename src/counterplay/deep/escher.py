@@ -52,10 +52,8 @@ class ESCHER(Criticised, Replaying):
             critic_key, walk_key, fit_key = jax.random.split(own, 3)
             critic, guess = critics.criticise(self, tree, state.walks, state.critic, critic_key)
             state = state._replace(critic=critic)
-            traversals.guesses(
-                tree, state.walks, player, self.traversals, float(t), guess, walk_key
-            )
-            state = state._replace(nets=regrets.refit(self, tree, state, player, fit_key))
+            traversals.guesses(self, tree, state.walks, player, float(t), guess, walk_key)
+            state = state._replace(nets=regrets.refit(self, tree, t, state, player, fit_key))
         return state._replace(averages=regrets.refit_average(self, tree, state, average_key))
 
     def tables(self, tree: Tree, state: State) -> dict[str, Any]:

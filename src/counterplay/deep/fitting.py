@@ -51,22 +51,22 @@ def annealed(
     trained: Trained,
     draw: Callable[[jax.Array], Any],
     key: jax.Array,
-    steps: int,
+    steps: int | jax.Array,
 ) -> Trained:
     """`fit` with a rate that falls to zero along a cosine, so that the last steps add no noise.
 
-    The optimiser says where to go, such as `optax.scale_by_adam`, and the rate how far.
+    The optimiser says where to go, such as `optax.scale_by_adam`, and the rate how far. One program
+    serves any number of steps.
     """
 
-    def step(trained: Trained, given: tuple[jax.Array, jax.Array]) -> tuple[Trained, None]:
-        key, share = given
-        gradient = jax.grad(loss)(trained.params, draw(key))
+    def step(n: jax.Array, trained: Trained) -> Trained:
+        gradient = jax.grad(loss)(trained.params, draw(jax.random.fold_in(key, n)))
         updates, memory = optimiser.update(gradient, trained.memory, trained.params)
+        share = 0.5 + 0.5 * jnp.cos(jnp.pi * n / steps)
         updates = jax.tree.map(lambda update: -rate * share * update, updates)
-        return Trained(optax.apply_updates(trained.params, updates), memory), None
+        return Trained(optax.apply_updates(trained.params, updates), memory)
 
-    share = 0.5 + 0.5 * jnp.cos(jnp.pi * jnp.arange(steps) / steps)
-    return jax.lax.scan(step, trained, (jax.random.split(key, steps), share))[0]
+    return jax.lax.fori_loop(0, steps, step, trained)
 
 
 def squared_error(

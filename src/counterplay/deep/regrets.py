@@ -50,7 +50,7 @@ RANGES: dict[str, Range] = {
     **dict.fromkeys(("traversals", "steps", "batch", "average_steps"), at_least(1)),
     **dict.fromkeys(("critic_steps", "critic_rounds", "critic_batch"), at_least(1)),
     **dict.fromkeys(("reservoir_size", "past_networks"), at_least(0)),
-    **dict.fromkeys(("average_power", "lr", "average_lr", "critic_lr", "alpha"), FINITE),
+    **dict.fromkeys(("average_power", "lr", "average_lr", "critic_lr", "alpha", "growth"), FINITE),
     **dict.fromkeys(("epsilon", "critic_decay"), PART),
     "clip": (lambda norm: norm > 0.0, "positive"),
     **dict.fromkeys(
@@ -66,7 +66,9 @@ class RegretNetworks(OnHost):
 
     regret_units: tuple[int, ...] = (64, 64, 64)
     traversals: int = 100  # walks per player and iteration
+    even: bool = True  # chance spread evenly over these; False: drawn for each on its own
     steps: int = 100  # of Adam per fit
+    growth: float = 0.0  # iteration t takes steps * t**growth of them, as the memory grows
     lr: float = 1e-3  # at the start of every fit, from where it falls to zero
     clip: float = 1.0  # of the gradient's norm
     average_power: float = 1.0  # iteration t counts t**average_power times in the average
@@ -136,6 +138,11 @@ def direction(choices: Any) -> optax.GradientTransformation:
     return optax.chain(optax.clip_by_global_norm(choices.clip), optax.scale_by_adam())
 
 
+def steps_at(choices: Any, t: int) -> int:
+    """How many steps a fit of iteration t takes."""
+    return round(choices.steps * float(t) ** choices.growth)
+
+
 def remember(choices: Any, tree: Tree, t: int, state: Any, key: jax.Array) -> Averages:
     """The averages with the policies of iteration t."""
     table = dense(tree, state.walks.policy[: tree.num_sequences])
@@ -159,7 +166,7 @@ def _remember() -> Callable[..., Averages]:
     return add
 
 
-def refit(choices: Any, tree: Tree, state: Any, player: int, key: jax.Array) -> Trained:
+def refit(choices: Any, tree: Tree, t: int, state: Any, player: int, key: jax.Array) -> Trained:
     """All networks, the player's fitted to what its walks remember; sets the player's policy."""
     replay = state.walks.replay[player]
     row, exists = (part[player] for part in rows_of(tree))
@@ -171,7 +178,8 @@ def refit(choices: Any, tree: Tree, state: Any, player: int, key: jax.Array) -> 
         mean, weight = means(tree, replay)
         filled = row.size
         samples = row, dense(tree, mean)[row], np.where(exists, weight[row], 0.0).astype("f4")
-    nets, table = _refit()(choices, graph_of(tree), state.nets, player, row, samples, filled, key)
+    given = state.nets, player, row, samples, filled, steps_at(choices, t), key
+    nets, table = _refit()(choices, graph_of(tree), *given)
     set_policy(tree, state.walks, player, table)
     return nets
 
@@ -187,6 +195,7 @@ def _refit() -> Callable[..., tuple[Trained, jax.Array]]:
         row: jax.Array,
         samples: tuple[jax.Array, jax.Array, jax.Array],
         filled: jax.Array,
+        steps: jax.Array,
         key: jax.Array,
     ) -> tuple[Trained, jax.Array]:
         infoset, target, weight = samples
@@ -212,7 +221,7 @@ def _refit() -> Callable[..., tuple[Trained, jax.Array]]:
             return squared_error(apply_net(net, graph.observation[view]), target, weight, legal)
 
         optimiser = direction(choices)
-        trained = annealed(optimiser, choices.lr, loss, trained, draw, fit_key, choices.steps)
+        trained = annealed(optimiser, choices.lr, loss, trained, draw, fit_key, steps)
         said = apply_net(trained.params, graph.observation[graph.own_view[row]])
         return with_one(nets, player, trained), regret_matching(said, graph.legal[row])
 

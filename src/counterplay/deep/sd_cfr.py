@@ -26,6 +26,10 @@ class SDCFR(Replaying):
     t at the start of an episode and keep to it; at most `past_networks` are kept, a uniform sample
     of all.
 
+    All walks of an iteration share the policies, so that chance is spread over them evenly, each
+    deal as often as it is likely (`even`): unbiased, and with less noise than drawing it for every
+    walk. What the player's different actions lead to has the same luck. The paper draws anew.
+
     The sum is over what the walks remember: per infoset, its weight and weighted mean, which is the
     same objective without a memory's bounds; with `reservoir_size` a reservoir, and minibatches.
     Outputs of illegal actions have no part in it, targets are divided by their root mean square,
@@ -41,8 +45,8 @@ class SDCFR(Replaying):
         state = state._replace(averages=regrets.remember(self, tree, t, state, keep_key))
         for player, own in enumerate(keys):
             walk_key, fit_key = jax.random.split(own)
-            traversals.external(tree, state.walks, player, self.traversals, float(t), walk_key)
-            state = state._replace(nets=regrets.refit(self, tree, state, player, fit_key))
+            traversals.external(self, tree, state.walks, player, float(t), walk_key)
+            state = state._replace(nets=regrets.refit(self, tree, t, state, player, fit_key))
         return state
 
     def tables(self, tree: Tree, state: Nets) -> dict[str, Any]:

@@ -30,7 +30,7 @@ class Walks(NamedTuple):
     policy_sum: Floats  # [S] the others' policies, added up where they were met
     replay: tuple[Any, ...]  # one per player: see `kernels.bundles.Replay`
     visits: Floats  # [N] how often a node was met by episodes; [0] if nobody asks
-    touched: Ints  # [] nodes, counted as often as they were visited
+    touched: Ints  # [2] nodes, counted as often as they were visited, and those not chance's
 
 
 def no_walks(tree: Tree, reservoir_size: int = 0, visits: bool = False) -> Walks:
@@ -58,48 +58,57 @@ def no_walks(tree: Tree, reservoir_size: int = 0, visits: bool = False) -> Walks
         policy_sum=np.zeros(size),
         replay=tuple(replay),
         visits=np.zeros(tree.num_nodes if visits else 0),
-        touched=np.zeros((), np.int64),
+        touched=np.zeros(2, np.int64),
     )
 
 
 def external(
-    tree: Tree, walks: Walks, player: int, count: int, weight: float, key: jax.Array
+    choices: Any, tree: Tree, walks: Walks, player: int, weight: float, key: jax.Array
 ) -> None:
-    """`count` walks in which the player tries everything; regrets and policies count `weight`."""
-    given = player, count, seed_of(key), weight
+    """Walks in which the player tries everything; regrets and policies count `weight`."""
+    given = player, choices.traversals, seed_of(key), choices.even, weight
     _run(tree, walks, replays.external, given, walks.replay[player])
 
 
 def outcomes(
+    choices: Any,
     tree: Tree,
     walks: Walks,
     player: int,
-    count: int,
     scheme: tuple[float, float],
     weights: tuple[float, float],
     critic: Floats,
     key: jax.Array,
 ) -> None:
-    """`count` episodes; the player explores, and what the critic got wrong is corrected.
+    """Episodes in which the player explores, and what the critic got wrong is corrected.
 
     `scheme` is epsilon, and the power of the own sampling reach by which the weight of regrets is
     divided. `weights` are those of regrets and of the others' policies.
     """
-    given = player, count, seed_of(key), scheme, weights, critic, walks.visits
+    given = (
+        player,
+        choices.traversals,
+        seed_of(key),
+        choices.even,
+        scheme,
+        weights,
+        critic,
+        walks.visits,
+    )
     _run(tree, walks, replays.outcomes, given, walks.replay[player])
 
 
 def guesses(
+    choices: Any,
     tree: Tree,
     walks: Walks,
     player: int,
-    count: int,
     weight: float,
     critic: Floats,
     key: jax.Array,
 ) -> None:
-    """`count` episodes in which the player acts uniformly; the critic says what its regrets are."""
-    given = player, count, seed_of(key), weight, critic, walks.visits
+    """Episodes in which the player acts uniformly; the critic says what its regrets are."""
+    given = player, choices.traversals, seed_of(key), choices.even, weight, critic, walks.visits
     _run(tree, walks, replays.guesses, given, walks.replay[player])
 
 
@@ -167,7 +176,7 @@ def _run(tree: Tree, walks: Walks, kernel: Any, given: tuple[Any, ...], replay: 
     table = Table(regret, walks.policy, walks.policy_sum, np.zeros(0), np.zeros(0), largest)
     scratch.tally[:] = 0
     kernel(*given, game, table, scratch, replay)
-    walks.touched[...] += scratch.tally[0]
+    walks.touched[:] += scratch.tally[0], scratch.tally[0] - scratch.tally[2]
 
 
 @once_per_tree
@@ -176,4 +185,4 @@ def _scratch(tree: Tree) -> Scratch:
     integers = [np.zeros(depth, np.int64) for _ in range(2)]
     floats = [np.zeros(depth) for _ in range(4)]
     met = np.empty(tree.num_nodes, np.int64)
-    return Scratch(np.zeros(1, np.uint64), np.zeros(2, np.int64), met, *integers, *floats)
+    return Scratch(np.zeros(1, np.uint64), np.zeros(3, np.int64), met, *integers, *floats)

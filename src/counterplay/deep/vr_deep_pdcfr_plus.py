@@ -42,11 +42,7 @@ class VRDeepPDCFRPlus(Criticised, RegretNetworks):
         return cumulative.start(self, tree, rng)
 
     def iteration(self, tree: Tree, t: int, state: State, key: jax.Array) -> State:
-        keep_key, average_key, *keys = jax.random.split(key, 2 + tree.num_players)
-        state = state._replace(averages=regrets.remember(self, tree, t, state, keep_key))
-        for player, own in enumerate(keys):
-            state = cumulative.turn(self, tree, t, state, player, own, predict=True)
-        return state._replace(averages=regrets.refit_average(self, tree, state, average_key))
+        return cumulative.iteration(self, tree, t, state, key, predict=True)
 
     def tables(self, tree: Tree, state: State) -> dict[str, Any]:
         return regrets.answers(self, tree, state)

@@ -40,7 +40,12 @@ def draw(rng):
 @kernel
 def choose(policy, first, count, epsilon, rng):
     """Which action is drawn from the policy mixed with `epsilon` of uniform play."""
-    x = draw(rng)
+    return fall(policy, first, count, epsilon, draw(rng))
+
+
+@kernel
+def fall(policy, first, count, epsilon, x):
+    """Which action the number `x`, from 0 to 1, falls on; each has as much room as it is likely."""
     share, keep = epsilon / count, 1.0 - epsilon
     last, total = 0, 0.0
     for k in range(count - 1):  # to the end: a branch that cannot be predicted costs more

@@ -3,14 +3,134 @@
 A walk finds regrets at the player's nodes; `keep` takes each from the table to the replay, which
 either adds them up for every infoset or holds a reservoir of single ones. `critic` [N, P] is any
 guess at what the step to a node is worth to each player.
+
+All walks of a batch share one policy, so that chance need not be drawn for each on its own: walk w
+of W begins with the number (w + x) / W, with one random x for the batch. A chance node's outcome is
+where the number falls; how far into that outcome it fell is the number of the next chance node, as
+in arithmetic coding. Each walk alone is distributed as ever, but together they meet every deal as
+often as it is likely, up to a part of one walk. `luck` is the number, and the likelihood so far:
+once that is small, what is left of the number has too few digits, and another is drawn.
 """
 
 from __future__ import annotations
 
-from counterplay.kernels.compiling import CHANCE, kernel
-from counterplay.kernels.draws import add_average, draw, start, visit_for
-from counterplay.kernels.episodes import sample
-from counterplay.kernels.walks import external_walk
+import numpy as np
+
+from counterplay.kernels.compiling import CHANCE, TERMINAL, kernel
+from counterplay.kernels.draws import add_average, choose, draw, fall, start, visit_for
+
+UNLIKELY = 2.0**-24  # from where a number of 53 bits is not divided further
+
+
+@kernel
+def first_luck(p, count, seed, even, rng):
+    """The random x of a batch; where chance is not to be even, a negative number."""
+    start(seed, count, p, rng)
+    return draw(rng) if even else -1.0
+
+
+@kernel
+def deal(w, count, x, luck):
+    """Set the number of walk w of `count`; the likelihood 0 lets the walk draw one of its own."""
+    luck[0] = (w + x) / count
+    luck[1] = 1.0 if x >= 0.0 else 0.0
+
+
+@kernel
+def happen(policy, first, count, luck, rng):
+    """Which outcome the number falls on; leaves the next chance node's number in `luck`."""
+    if luck[1] < UNLIKELY:
+        luck[0], luck[1] = draw(rng), 1.0
+    k = fall(policy, first, count, 0.0, luck[0])
+    rest = luck[0]
+    for s in range(first, first + k):
+        rest -= policy[s]
+    likely = policy[first + k]
+    luck[0] = min(max(rest / likely, 0.0), 1.0 - 2.0**-53)
+    luck[1] *= likely
+    return k
+
+
+@kernel
+def external_walk(p, weight, luck, game, table, scratch):
+    """Sample chance and the others. At the nodes of `p`: regret = regret + u(a) - u.
+
+    At the others' nodes: policy_sum = policy_sum + weight * policy. What follows the player's
+    actions has the same luck.
+    """
+    nodes, tally, policy, regret = game.nodes, scratch.tally, table.policy, table.regret
+    at, action, value = scratch.node, scratch.action, scratch.value
+    number, likely = scratch.reach, scratch.sampled
+    n, depth = 0, 0
+    while True:
+        node = nodes[n]
+        first = node.first
+        tally[0] += 1
+        if node.player == p:
+            at[depth], action[depth], value[depth] = n, 0, 0.0
+            number[depth], likely[depth] = luck[0], luck[1]
+            depth += 1
+            n = node.child
+            continue
+        if node.player == CHANCE:
+            tally[2] += 1
+            n = node.child + happen(policy, first, node.count, luck, scratch.rng)
+            continue
+        if node.player != TERMINAL:
+            add_average(first, first + node.count, weight, policy, table.policy_sum)
+            n = node.child + choose(policy, first, node.count, 0.0, scratch.rng)
+            continue
+        u = game.utility[first, p]
+        while depth > 0:
+            d = depth - 1
+            node = nodes[at[d]]
+            first, k = node.first, action[d]
+            regret[first + k] += u
+            value[d] += policy[first + k] * u
+            k += 1
+            if k < node.count:
+                action[d] = k
+                luck[0], luck[1] = number[d], likely[d]
+                n = node.child + k
+                break
+            u = value[d]
+            for s in range(first, first + node.count):
+                regret[s] -= u
+            scratch.met[tally[1]] = at[d]
+            tally[1] += 1
+            depth = d
+        if depth == 0:
+            return
+
+
+@kernel
+def sample(p, epsilon, luck, game, table, scratch):
+    """Play one episode, `p` exploring with `epsilon`; returns how many actions it took.
+
+    Sets node and action at every step, and `sampled`: the traverser's own part of the probability
+    of getting there. That of chance and the others cancels, because they are on policy.
+    """
+    nodes, policy, rng = game.nodes, table.policy, scratch.rng
+    at, action, sampled = scratch.node, scratch.action, scratch.sampled
+    n, d, q = 0, 0, 1.0
+    node = nodes[n]
+    while node.player != TERMINAL:
+        first, count = node.first, node.count
+        explored = epsilon if node.player == p else 0.0
+        if node.player == CHANCE:
+            scratch.tally[2] += 1
+            k = happen(policy, first, count, luck, rng)
+        else:
+            k = choose(policy, first, count, explored, rng)
+        at[d], action[d], sampled[d] = n, k, q
+        if node.player == p:
+            q *= explored / count + (1.0 - explored) * policy[first + k]
+        n = node.child + k
+        node = nodes[n]
+        d += 1
+    at[d] = n
+    scratch.tally[0] += d + 1
+    return d
 
 
 @kernel
@@ -39,12 +159,14 @@ def keep(node, weight, regret, replay, rng):
 
 
 @kernel
-def external(p, count, seed, weight, game, table, scratch, replay):
+def external(p, count, seed, even, weight, game, table, scratch, replay):
     """`count` walks of external sampling; the others' policies go to `policy_sum`, if two play."""
-    two = game.num_players == 2
+    two, luck = game.num_players == 2, np.zeros(2)
+    x = first_luck(p, count, seed, even, scratch.rng)
     for w in range(count):
         start(seed, w, p, scratch.rng)
-        external_walk(p, weight if two else 0.0, game, table, scratch)
+        deal(w, count, x, luck)
+        external_walk(p, weight if two else 0.0, luck, game, table, scratch)
         for m in range(scratch.tally[1]):
             keep(game.nodes[scratch.met[m]], weight, table.regret, replay, scratch.rng)
         scratch.tally[1] = 0
@@ -118,17 +240,19 @@ def uncorrected(p, weight, length, critic, game, table, scratch, replay):
 
 
 @kernel
-def outcomes(p, count, seed, scheme, weights, critic, visits, game, table, scratch, replay):
+def outcomes(p, count, seed, even, scheme, weights, critic, visits, game, table, scratch, replay):
     """`count` episodes; `scheme` is epsilon and the power of the own sampling reach.
 
     `weights` are those of regrets and of the others' policies.
     """
     epsilon, power = scheme
     weight, average = weights
-    two = game.num_players == 2
+    two, luck = game.num_players == 2, np.zeros(2)
+    x = first_luck(p, count, seed, even, scratch.rng)
     for w in range(count):
         start(seed, w, p, scratch.rng)
-        length = sample(p, epsilon, game, table, scratch)
+        deal(w, count, x, luck)
+        length = sample(p, epsilon, luck, game, table, scratch)
         note(p, average if two else 0.0, length, game, table, scratch, visits)
         corrected(p, epsilon, power, weight, length, critic, game, table, scratch, replay)
     if not two:
@@ -136,12 +260,14 @@ def outcomes(p, count, seed, scheme, weights, critic, visits, game, table, scrat
 
 
 @kernel
-def guesses(p, count, seed, weight, critic, visits, game, table, scratch, replay):
+def guesses(p, count, seed, even, weight, critic, visits, game, table, scratch, replay):
     """`count` episodes in which the player acts uniformly, and the critic is believed."""
-    two = game.num_players == 2
+    two, luck = game.num_players == 2, np.zeros(2)
+    x = first_luck(p, count, seed, even, scratch.rng)
     for w in range(count):
         start(seed, w, p, scratch.rng)
-        length = sample(p, 1.0, game, table, scratch)
+        deal(w, count, x, luck)
+        length = sample(p, 1.0, luck, game, table, scratch)
         note(p, weight if two else 0.0, length, game, table, scratch, visits)
         uncorrected(p, weight, length, critic, game, table, scratch, replay)
     if not two:
