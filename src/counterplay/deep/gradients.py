@@ -184,12 +184,12 @@ class Gradients(OnEither, Averaging):
         found = values.corrected(seen, guess, earned, sampled=not critic.exact)
         return found, critic.learned(graph, memory, seen, found.target)
 
-    def networks(self, state: State) -> dict[str, tuple[Any, Any]]:
-        found = averages.past_of(state.averages, self.average_power)
+    def networks(self, state: State) -> dict[str, Any]:
+        found: dict[str, Any] = averages.past_of(state.averages, self.average_power)
         found["current"] = [state.actor.params], [1.0]
         if self.smoothing:
             found["smoothed"] = [state.smoothed], [1.0]
-        return found
+        return {name: (*answer, "softmax") for name, answer in found.items()}
 
     def check_rules(self) -> None:
         if self.critic != "network":

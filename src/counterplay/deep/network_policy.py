@@ -93,9 +93,15 @@ def _infosets(arena: Any, net: Net) -> Iterator[tuple[Any, ...]]:
         for first in range(int(ends[player]), int(ends[player + 1]), ROWS):
             last = min(first + ROWS, int(ends[player + 1]))
             if not is_tree:
-                yield player, first, last, arena.observations(first, last), *(
-                    arena.legal(first, last),
-                    None,
+                yield (
+                    player,
+                    first,
+                    last,
+                    arena.observations(first, last),
+                    *(
+                        arena.legal(first, last),
+                        None,
+                    ),
                 )
                 continue
             graph = arrays_of(arena)

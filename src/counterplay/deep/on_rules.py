@@ -5,7 +5,7 @@ Such an algorithm says, beside `start`, `iteration` and `tables` of `device`:
     speaking(state)                     the networks that act
     acting(graph, nets)                 their policies [I, A], and what to sample from [I, A]
     learned(graph, t, state, episodes, key)   the state after an iteration, given its episodes
-    networks(state)                     its answers by name: networks, and a weight for each
+    networks(state)                     its answers by name: networks, their weights, and the head
 
 On a tree an iteration is `acting` at all infosets, `episodes.sample` and `learned`, in one program.
 Here episodes are played on the host (`batches`), one call of `acting` a turn, and `learned` sees
@@ -24,7 +24,7 @@ import numpy as np
 
 from counterplay.arena import is_exact
 from counterplay.deep import batches
-from counterplay.deep.device import DeviceMemory, OnDevice, compiled
+from counterplay.deep.device import DeviceMemory, OnDevice, OnHost, compiled
 from counterplay.deep.network_policy import NetworkPolicy
 from counterplay.deep.stepping import Rules, rules_of
 from counterplay.game import Game
@@ -58,7 +58,6 @@ class OnEither(OnDevice):
     """The adapter of algorithms that run on a tree, and on rules: no update rule of its own."""
 
     runs_on: ClassVar[tuple[str, ...]] = ("tree", "rules")
-    head: ClassVar[str] = "softmax"
     episodes: int
 
     def speaking(self, state: Any) -> Any:
@@ -70,7 +69,7 @@ class OnEither(OnDevice):
     def learned(self, graph: Any, t: Any, state: Any, seen: Any, key: jax.Array) -> Any:
         raise NotImplementedError
 
-    def networks(self, state: Any) -> dict[str, tuple[Any, Any]]:
+    def networks(self, state: Any) -> dict[str, Any]:
         raise NotImplementedError
 
     def check_rules(self) -> None:
@@ -100,13 +99,37 @@ class OnEither(OnDevice):
         if isinstance(arena, Tree):
             return super().policies(arena, memory)
         state = jax.tree.map(np.asarray, memory.state)
-        return answers(arena, self.networks(state), self.head)
+        return answers(arena, self.networks(state))
 
 
-def answers(arena: Any, networks: Mapping[str, tuple[Any, Any]], head: str) -> dict[str, Any]:
+class OnEitherHost(OnHost):
+    """The same for algorithms that walk on the host: their functions know both arenas."""
+
+    runs_on: ClassVar[tuple[str, ...]] = ("tree", "rules")
+
+    def networks(self, state: Any) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def step(self, arena: Any, memory: Any, iterations: int = 1) -> Any:
+        done = super().step(arena, memory, iterations)
+        if isinstance(arena, Tree):
+            return done
+        return RulesMemory(done.iteration, done.key, done.state, int(done.state.walks.touched))
+
+    def init(self, arena: Any, seed: int = 0) -> Any:
+        made = super().init(arena, seed)
+        return made if isinstance(arena, Tree) else RulesMemory(0, made.key, made.state)
+
+    def policies(self, arena: Any, memory: Any) -> Any:
+        if isinstance(arena, Tree):
+            return super().policies(arena, memory)
+        return answers(arena, self.networks(jax.tree.map(np.asarray, memory.state)))
+
+
+def answers(arena: Any, networks: Mapping[str, Any]) -> dict[str, Any]:
     """Networks as policies; tables of the arena where it is exact, since such are judged there."""
     found: dict[str, Any] = {}
-    for name, (nets, weights) in networks.items():
+    for name, (nets, weights, head) in networks.items():
         policy = NetworkPolicy(game_of(arena), tuple(nets), head, tuple(weights))
         found[name] = policy.on(arena) if is_exact(arena) else policy
     return found
