@@ -2,10 +2,10 @@
 
     python -m benchmarks.large.networks GAME ALGORITHM [DECISIONS] [SEED]
 
-such as `phantom_tic_tac_toe "ppo(critic=network)" 1e7 0`. Episodes are played on compiled rules; every
-tenth of the way the networks are tabulated and judged on the generated arena. The lines go to
-benchmarks/large/GAME.ALGORITHM.SEED.jsonl too; seconds are
-those spent learning, judging apart; processor is all of the process, judging and compilation too.
+such as `phantom_tic_tac_toe "ppo(critic=network)" 1e7 0`. Episodes are played on compiled rules;
+every tenth of the way the networks are tabulated and judged on the generated arena. The lines go to
+a file beside this one too. Seconds are those spent learning, judging apart; processor is all of the
+process, judging and compilation too.
 """
 
 from __future__ import annotations

@@ -156,8 +156,8 @@ def _run(arena: Any, method: Any, table: bool, iterations: int, **options: Any) 
 def _line(record: Record) -> str:
     if record.exact:
         return f"{record.iteration}  {record.exploitability:.2e}"
-    infosets, touched, size = record.measured.values()
-    return f"{record.iteration}  {infosets}  {touched}  {readable_bytes(size)}"
+    counts = {**record.measured, "bytes": readable_bytes(record.measured["bytes"])}
+    return "  ".join(map(str, [record.iteration, *counts.values()]))
 
 
 def _best(records: tuple[Record, ...]) -> Record:

@@ -37,7 +37,7 @@ class DeepCFR(Replaying):
     average_steps: int = 50  # of Adam per iteration
     average_lr: float = 1e-3
 
-    runs_on: ClassVar[tuple[str, ...]] = ("tree", "rules")
+    runs_on: ClassVar[tuple[str, ...]] = ("tree", "episodes", "rules")
 
     def start(self, tree: Any, rng: np.random.Generator) -> Nets:
         return regrets.new_nets_and_walks(self, tree, rng)

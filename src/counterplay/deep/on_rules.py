@@ -57,7 +57,7 @@ class Learned:
 class OnEither(OnDevice):
     """The adapter of algorithms that run on a tree, and on rules: no update rule of its own."""
 
-    runs_on: ClassVar[tuple[str, ...]] = ("tree", "rules")
+    runs_on: ClassVar[tuple[str, ...]] = ("tree", "episodes", "rules")
     episodes: int
 
     def speaking(self, state: Any) -> Any:
@@ -105,7 +105,7 @@ class OnEither(OnDevice):
 class OnEitherHost(OnHost):
     """The same for algorithms that walk on the host: their functions know both arenas."""
 
-    runs_on: ClassVar[tuple[str, ...]] = ("tree", "rules")
+    runs_on: ClassVar[tuple[str, ...]] = ("tree", "episodes", "rules")
 
     def networks(self, state: Any) -> dict[str, Any]:
         raise NotImplementedError

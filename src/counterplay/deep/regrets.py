@@ -16,8 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from counterplay.deep.averages import Averages
 from counterplay.deep import averages, rule_regrets, rule_walks, traversals
+from counterplay.deep.averages import Averages
 from counterplay.deep.batches import no_graph
 from counterplay.deep.device import compiled
 from counterplay.deep.fitting import Trained, annealed, in_training, squared_error

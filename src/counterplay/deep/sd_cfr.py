@@ -36,7 +36,7 @@ class SDCFR(Replaying):
     from the last network, with the samples of all iterations all the same.
     """
 
-    runs_on: ClassVar[tuple[str, ...]] = ("tree", "rules")
+    runs_on: ClassVar[tuple[str, ...]] = ("tree", "episodes", "rules")
 
     def start(self, tree: Any, rng: np.random.Generator) -> Nets:
         return regrets.new_nets_and_walks(self, tree, rng)

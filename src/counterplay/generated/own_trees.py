@@ -32,7 +32,7 @@ class GeneratedArena:
     `first_of_level` has the first infoset of every level, by player, and the end.
     """
 
-    offers: ClassVar[tuple[str, ...]] = ("sequences", "rules")
+    offers: ClassVar[tuple[str, ...]] = ("sequences", "episodes")
     perfect_recall: ClassVar[bool] = True
     numbered: ClassVar[bool] = True  # by the game alone: files of policies need no keys
     num_players: ClassVar[int] = 2

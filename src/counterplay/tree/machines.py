@@ -39,8 +39,8 @@ class Machine(NamedTuple):
     spread: Callable[..., Any]
     pay: Callable[..., Any]  # (rules, terminal states, utility [N, P])
     see: Callable[..., Any]  # (rules, states, player, key [N]): what the one to act knows, int64
-    # (rules, states, viewer [N], observation [N, X] float32): the game's `observation` for a player;
-    # None: networks then ask the readable rules
+    # (rules, states, viewer [N], observation [N, X] float32): the game's `observation`; None:
+    # networks ask the readable rules
     watch: Callable[..., Any] | None = None
 
     def looked_at(self, states: Ints) -> tuple[Ints, Ints]:
