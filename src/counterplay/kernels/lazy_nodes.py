@@ -11,12 +11,13 @@ import operator
 from functools import partial
 from typing import Any, NamedTuple
 
-from numba import types
-from numba.extending import overload
+from numba import carray, float64, int32, int64, types
+from numba.extending import intrinsic, overload
 
 from counterplay.kernels.compiling import CHANCE, TERMINAL, kernel
 from counterplay.kernels.numbering import slot_of
 
+PLAYER, FIRST, CHILD, COUNT, PARENT = range(5)  # columns of `rows`
 UNKNOWN = -3  # player of a node that nobody has looked at
 NODES, ENDS, INFOSETS, ENTRIES, LOTTERIES, WORDS, PROBLEM = range(7)  # places in `counts`
 
@@ -31,25 +32,32 @@ class Node(NamedTuple):
 
 
 class Lazy(NamedTuple):
-    """A machine, its functions as pointers, and room: N nodes, I infosets, S entries, K of a row"""
+    """A machine, its functions as pointers, and room: N nodes, I infosets, S entries.
+
+    Arrays that only `make` needs are known by their addresses, so that nothing is counted or copied
+    on the way there; whoever calls a kernel keeps them alive.
+    """
 
     rules: Any
     look: Any
     spread: Any
     pay: Any
     see: Any
+    rows: Any  # [N, 5] as in `Node`, and the parent
+    counts: Any  # [7] how much is in use
+    address: Any  # of the arrays of `Room`, in their order
+    size: Any  # their lengths, then columns of states and utilities
+
+
+class Room(NamedTuple):
+    """What `make` writes to."""
+
     states: Any  # [N, W]
-    player: Any  # [N]
-    first: Any  # [N] as in `Node`
-    child: Any  # [N]
-    count: Any  # [N]
-    parent: Any  # [N]
     action: Any  # [N] that led there
     chance: Any  # [N] its probability
     utility: Any  # [N, P]
-    one: Any  # [4, 1] room for a player, a count and a key
+    one: Any  # [4] a player, a count, a key, nothing
     ends: Any  # [2]
-    counts: Any  # [7] how much is in use
     table: Any  # of hashes
     known: Any  # [I, 3] key, nothing, player
     place: Any  # [I, 2] first entry, and how many
@@ -59,59 +67,90 @@ class Lazy(NamedTuple):
     policy: Any  # [S] as in `bundles.Table`
 
 
+@intrinsic
+def pointer_to(context, address):
+    """The address as a pointer."""
+
+    def generate(context, builder, signature, given):
+        return builder.inttoptr(given[0], context.get_value_type(types.voidptr))
+
+    return types.voidptr(types.int64), generate
+
+
 @kernel
-def infoset_of(nodes, n, player, count):
+def room_of(address, size):
+    """The arrays at these addresses."""
+    return Room(
+        carray(pointer_to(address[0]), (size[0], size[13]), int32),
+        carray(pointer_to(address[1]), (size[1],), int64),
+        carray(pointer_to(address[2]), (size[2],), float64),
+        carray(pointer_to(address[3]), (size[3], size[14]), float64),
+        carray(pointer_to(address[4]), (size[4],), int64),
+        carray(pointer_to(address[5]), (size[5],), int64),
+        carray(pointer_to(address[6]), (size[6],), int32),
+        carray(pointer_to(address[7]), (size[7], 3), int64),
+        carray(pointer_to(address[8]), (size[8], 2), int64),
+        carray(pointer_to(address[9]), (size[9],), int32),
+        carray(pointer_to(address[10]), (size[10],), int64),
+        carray(pointer_to(address[11]), (size[11], 2), int64),
+        carray(pointer_to(address[12]), (size[12],), float64),
+    )
+
+
+@kernel
+def infoset_of(nodes, room, n, player, count):
     """Where the infoset of a node stands in the tables; a new one gets its place."""
-    counts = nodes.counts
-    nodes.one[0, 0] = player
-    nodes.see(nodes.rules, nodes.states[n : n + 1], nodes.one[0], nodes.one[2])
-    key = nodes.one[2, 0]
-    slot = slot_of(key, 0, player, nodes.table, nodes.known)
-    if nodes.table[slot] >= 0:
-        return nodes.place[nodes.table[slot], 0]
+    counts, rows, one = nodes.counts, nodes.rows, room.one
+    one[0] = player
+    nodes.see(nodes.rules, room.states[n : n + 1], one[0:1], one[2:3])
+    key = one[2]
+    slot = slot_of(key, 0, player, room.table, room.known)
+    if room.table[slot] >= 0:
+        return room.place[room.table[slot], 0]
     number, first, depth, above = counts[INFOSETS], counts[ENTRIES], 0, n
-    while nodes.parent[above] >= 0:
-        above = nodes.parent[above]
+    while rows[above, PARENT] >= 0:
+        above = rows[above, PARENT]
         depth += 1
-    full = first + count > nodes.policy.size or number >= nodes.place.shape[0]
-    if full or counts[WORDS] + depth > nodes.words.size:
+    full = first + count > room.policy.size or number >= room.place.shape[0]
+    full |= 10 * number > 9 * room.table.size
+    if full or counts[WORDS] + depth > room.words.size:
         counts[PROBLEM] = 1
         return 0
-    nodes.table[slot] = number
-    nodes.known[number, 0], nodes.known[number, 1], nodes.known[number, 2] = key, 0, player
-    nodes.place[number, 0], nodes.place[number, 1] = first, count
+    room.table[slot] = number
+    room.known[number, 0], room.known[number, 1], room.known[number, 2] = key, 0, player
+    room.place[number, 0], room.place[number, 1] = first, count
     word, above = counts[WORDS] + depth, n
-    while nodes.parent[above] >= 0:
+    while rows[above, PARENT] >= 0:
         word -= 1
-        nodes.words[word] = nodes.action[above]
-        above = nodes.parent[above]
+        room.words[word] = room.action[above]
+        above = rows[above, PARENT]
     counts[INFOSETS] += 1
     counts[ENTRIES] += count
     counts[WORDS] += depth
-    nodes.last_word[number + 1] = counts[WORDS]
+    room.last_word[number + 1] = counts[WORDS]
     for s in range(first, first + count):
-        nodes.policy[s] = 1.0 / count
+        room.policy[s] = 1.0 / count
     return first
 
 
 @kernel
-def lottery_of(nodes, child, count):
+def lottery_of(nodes, room, child, count):
     """Where the probabilities of chance stand in the policy; equal lotteries once."""
-    counts, policy = nodes.counts, nodes.policy
+    counts, policy = nodes.counts, room.policy
     for k in range(counts[LOTTERIES]):
-        first, same = nodes.lotteries[k, 0], nodes.lotteries[k, 1] == count
+        first, same = room.lotteries[k, 0], room.lotteries[k, 1] == count
         for c in range(count if same else 0):
-            same &= policy[first + c] == nodes.chance[child + c]
+            same &= policy[first + c] == room.chance[child + c]
         if same:
             return first
     first = counts[ENTRIES]
-    if first + count > policy.size or counts[LOTTERIES] >= nodes.lotteries.shape[0]:
+    if first + count > policy.size or counts[LOTTERIES] >= room.lotteries.shape[0]:
         counts[PROBLEM] = 1
         return 0
-    nodes.lotteries[counts[LOTTERIES], 0] = first
-    nodes.lotteries[counts[LOTTERIES], 1] = count
+    room.lotteries[counts[LOTTERIES], 0] = first
+    room.lotteries[counts[LOTTERIES], 1] = count
     for c in range(count):
-        policy[first + c] = nodes.chance[child + c]
+        policy[first + c] = room.chance[child + c]
     counts[LOTTERIES] += 1
     counts[ENTRIES] += count
     return first
@@ -120,56 +159,52 @@ def lottery_of(nodes, child, count):
 @partial(kernel, inline=False)  # walks look at nodes in many places
 def make(nodes, n):
     """Look at a node for the first time."""
-    counts, one = nodes.counts, nodes.one
-    state = nodes.states[n : n + 1]
-    nodes.look(nodes.rules, state, one[0], one[1])
-    player, count = one[0, 0], one[1, 0]
+    room = room_of(nodes.address, nodes.size)
+    counts, one, rows = nodes.counts, room.one, nodes.rows
+    state = room.states[n : n + 1]
+    nodes.look(nodes.rules, state, one[0:1], one[1:2])
+    player, count = one[0], one[1]
     child = counts[NODES]
-    if child + count > nodes.player.size:
+    last = child + count
+    if last > rows.shape[0]:
         counts[PROBLEM] = 1
     if counts[PROBLEM]:
-        nodes.player[n], nodes.first[n], nodes.child[n], nodes.count[n] = TERMINAL, 0, 0, 0
+        rows[n, PLAYER], rows[n, FIRST] = TERMINAL, 0
         return
     first = 0
     if player == TERMINAL:
         first = counts[ENDS]
         counts[ENDS] += 1
-        nodes.pay(nodes.rules, state, nodes.utility[first : first + 1])
+        nodes.pay(nodes.rules, state, room.utility[first : first + 1])
     else:
-        last = child + count
-        nodes.ends[0], nodes.ends[1] = 0, count
-        nodes.spread(
-            nodes.rules,
-            state,
-            one[0],
-            nodes.ends,
-            nodes.states[child:last],
-            nodes.action[child:last],
-            nodes.chance[child:last],
-        )
+        room.ends[0], room.ends[1] = 0, count
+        below, action = room.states[child:last], room.action[child:last]
+        chance = room.chance[child:last]
+        nodes.spread(nodes.rules, state, one[0:1], room.ends, below, action, chance)
         counts[NODES] = last
         for c in range(child, last):
-            nodes.player[c], nodes.parent[c] = UNKNOWN, n
+            rows[c, PLAYER], rows[c, PARENT] = UNKNOWN, n
         if player == CHANCE:
-            first = lottery_of(nodes, child, count)
+            first = lottery_of(nodes, room, child, count)
         else:
-            first = infoset_of(nodes, n, player, count)
-    nodes.player[n], nodes.first[n], nodes.child[n], nodes.count[n] = player, first, child, count
+            first = infoset_of(nodes, room, n, player, count)
+    rows[n, PLAYER], rows[n, FIRST], rows[n, CHILD], rows[n, COUNT] = player, first, child, count
 
 
 @kernel
 def look_at(nodes, n):
     """The node as walks see it."""
-    if nodes.player[n] == UNKNOWN:
+    rows = nodes.rows
+    if rows[n, PLAYER] == UNKNOWN:
         make(nodes, n)
-    return Node(nodes.player[n], nodes.first[n], nodes.child[n], nodes.count[n])
+    return Node(rows[n, PLAYER], rows[n, FIRST], rows[n, CHILD], rows[n, COUNT])
 
 
 @kernel
 def forget(nodes):
     """Leave nothing but the root."""
     nodes.counts[NODES], nodes.counts[ENDS] = 1, 0
-    nodes.player[0], nodes.parent[0] = UNKNOWN, -1
+    nodes.rows[0, PLAYER], nodes.rows[0, PARENT] = UNKNOWN, -1
 
 
 @overload(operator.getitem)
@@ -180,12 +215,12 @@ def _of_lazy(nodes, n):
 
 
 @kernel
-def has_room(nodes, room):
-    """Whether tables can take what an iteration may meet, at most `room` infosets or entries."""
-    counts = nodes.counts
+def has_room(nodes, most):
+    """Whether tables can take what an iteration may meet, at most `most` infosets or entries."""
+    counts, size = nodes.counts, nodes.size
     return (
-        counts[ENTRIES] + room <= nodes.policy.size
-        and counts[INFOSETS] + room <= nodes.place.shape[0]
-        and 2 * (counts[INFOSETS] + room) <= nodes.table.size
-        and counts[WORDS] + room <= nodes.words.size
+        counts[ENTRIES] + most <= size[12]
+        and counts[INFOSETS] + most <= size[8]
+        and 2 * counts[INFOSETS] <= size[6]
+        and counts[WORDS] + most <= size[9]
     )

@@ -17,6 +17,7 @@ from counterplay.tabular.sampled_memory import SampledMemory
 
 NUMBERS = ("iteration", "seed", "touched")
 TABLES = ("regret", "policy", "policy_sum", "visits", "largest")
+FEWEST = 1 << 20  # slots of the hash table
 ROOM = 1 << 22  # nodes of an iteration, and so entries and infosets that it may add
 
 
@@ -56,8 +57,8 @@ class CompiledMemory:
         self.known, self.place = _longer(self.known, infosets), _longer(self.place, infosets)
         self.last_word = _longer(self.last_word, infosets + 1)
         self.words = _longer(self.words, int(self.counts[WORDS]))
-        if self.table.size < 2 * len(self.place):
-            self.table = np.full(1 << (2 * len(self.place) - 1).bit_length(), -1, np.int32)
+        if self.table.size < max(2 * infosets, FEWEST):
+            self.table = np.full(max(1 << (4 * infosets).bit_length(), FEWEST), -1, np.int32)
             numbering.place_again(infosets, self.table, self.known)
 
     def fade(self, factor: float) -> None:

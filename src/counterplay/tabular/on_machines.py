@@ -12,7 +12,7 @@ from counterplay.errors import RunError
 from counterplay.game import Game
 from counterplay.kernels import on_machines
 from counterplay.kernels.bundles import Arena, Scratch, Table
-from counterplay.kernels.lazy_nodes import PROBLEM, Lazy
+from counterplay.kernels.lazy_nodes import PROBLEM, Lazy, Room
 from counterplay.kernels.pointers import Pointer
 from counterplay.registry import spec_of
 from counterplay.tabular.compiled_memory import ROOM, CompiledMemory
@@ -23,7 +23,7 @@ DEEPEST = 10_000  # actions of a history, at most
 
 def compiled_memory(game: Game, seed: int) -> CompiledMemory | None:
     """An empty memory for a game with compiled rules; none for others."""
-    machine = machine_of(game)
+    machine = _machine(game)
     if machine is None or _pointers(machine) is None:
         return None
     return CompiledMemory(game, 0, seed)
@@ -33,25 +33,30 @@ def sample_machine(
     memory: CompiledMemory, iterations: int, kernel: Any, *settings: Any
 ) -> CompiledMemory:
     """Run a kernel of the family on compiled rules."""
-    machine = machine_of(memory.game)
+    machine = _machine(memory.game)
     assert machine is not None
     walk = getattr(on_machines, kernel.__name__)
     begin, end = memory.iteration + 1, memory.iteration + iterations + 1
-    room = _room(len(machine.start), memory.game.num_players)
+    rows, states, action, chance, utility = _room(len(machine.start), memory.game.num_players)
+    states[0] = machine.start
+    one, ends = np.zeros(4, np.int64), np.zeros(2, np.int64)
     while begin < end:
         memory.make_room()
-        nodes = Lazy(
-            machine.rules.astype(np.int64),
-            *_pointers(machine),
-            *room,
-            *(np.zeros((4, 1), np.int64), np.zeros(2, np.int64)),
-            memory.counts,
-            memory.table,
+        room = Room(
+            *(states, action, chance, utility, one, ends, memory.table),
             *(memory.known, memory.place, memory.words, memory.last_word, memory.lotteries),
             memory.policy,
         )
-        nodes.states[0] = machine.start
-        arena = Arena(nodes, nodes.utility, np.zeros((0, 1), np.int32), memory.game.num_players)
+        columns = states.shape[1], utility.shape[1]
+        nodes = Lazy(
+            machine.rules.astype(np.int64),
+            *_pointers(machine),
+            rows,
+            memory.counts,
+            np.array([array.ctypes.data for array in room]),
+            np.array([*map(len, room), *columns]),
+        )
+        arena = Arena(nodes, utility, np.zeros((0, 1), np.int32), memory.game.num_players)
         nothing = np.zeros(0)
         table = Table(
             memory.regret,
@@ -77,12 +82,10 @@ def sample_machine(
 @lru_cache(maxsize=2)
 def _room(width: int, num_players: int) -> tuple[Any, ...]:
     """Room for the nodes of an iteration; pages that nobody writes to cost nothing."""
-    integers = [np.empty(ROOM, np.int64) for _ in range(6)]
-    *first, action = integers
     return (
+        np.empty((ROOM, 5), np.int64),
         np.empty((ROOM, width), np.int32),
-        *first,
-        action,
+        np.empty(ROOM, np.int64),
         np.empty(ROOM),
         np.empty((ROOM, num_players)),
     )
@@ -94,6 +97,11 @@ def _scratch() -> Scratch:
     floats = [np.zeros(DEEPEST) for _ in range(4)]
     met = np.empty(ROOM, np.int64)
     return Scratch(np.zeros(1, np.uint64), np.zeros(2, np.int64), met, *integers, *floats)
+
+
+@lru_cache(maxsize=8)
+def _machine(game: Game) -> Machine | None:
+    return machine_of(game)
 
 
 _POINTERS: dict[tuple[int, ...], Any] = {}
