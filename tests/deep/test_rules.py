@@ -210,3 +210,15 @@ def test_the_arena_of_a_game_is_found():
     assert on_rules.game_of(cp.SampledGame(game)) is game
     assert on_rules.game_of(cp.build_arena(game, "generated")) is game
     assert built("kuhn_poker").num_players == 2
+
+
+def test_learned_bounds_stay_below_the_truth(kuhn):
+    """Against somebody who always passes; the exact gains are far from zero."""
+    passing = cp.Policy.from_dict(kuhn, {key: {"pass": 1.0} for key in kuhn.infoset_keys})
+    truth = cp.judge(kuhn, passing).nash_conv
+    learner = f"qpg({SMALL},tau=0.02,tau_end=0.01,smoothing=0)".replace("horizon=200,", "")
+    bound = cp.learned_best_response(
+        cp.KuhnPoker(), passing, learner=learner, iterations=60, episodes=400, confidence=0.999
+    )
+    assert bound.nash_conv.low <= truth
+    assert bound.nash_conv.mean > 0.6 * truth

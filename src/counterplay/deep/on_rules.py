@@ -28,6 +28,7 @@ from counterplay.deep.device import DeviceMemory, OnDevice, OnHost, compiled
 from counterplay.deep.network_policy import NetworkPolicy
 from counterplay.deep.stepping import Rules, rules_of
 from counterplay.game import Game
+from counterplay.registry import spec_of
 from counterplay.tree import Tree
 
 
@@ -135,6 +136,23 @@ def answers(arena: Any, networks: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+@dataclass(frozen=True, eq=False)
+class Responding:
+    """One player's game as an arena: the others are part of the rules."""
+
+    game: Game
+    stepping: Rules
+    offers: ClassVar[tuple[str, ...]] = ("rules",)
+
+    @property
+    def spec(self) -> str:
+        return spec_of(self.game)
+
+    @property
+    def num_players(self) -> int:
+        return self.game.num_players
+
+
 def game_of(arena: Any) -> Game:
     """The rules of an arena that offers them."""
     game: Game = arena.game if hasattr(arena, "game") else arena.rules
@@ -143,6 +161,8 @@ def game_of(arena: Any) -> Game:
 
 def rules_on(arena: Any) -> Rules:
     """The rules of an arena, ready for many states at once."""
+    if isinstance(arena, Responding):
+        return arena.stepping
     return _rules(game_of(arena))
 
 

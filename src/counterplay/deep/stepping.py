@@ -56,7 +56,7 @@ class Rules:
         """One more than the largest action: the game's own word, or what random episodes met."""
         if hasattr(self.game, "num_distinct_actions"):
             return int(self.game.num_distinct_actions)
-        rng, most = np.random.default_rng(0), 0
+        rng, most = np.random.default_rng(0), 1
         states = self.start(LOOKED_AT)
         while len(states):
             states, turn = self.past_chance(states, rng)
@@ -209,6 +209,22 @@ class ReadableRules(Rules):
     def paid(self, states: Any) -> Floats:
         rows = [self.game.utilities(state) for state in states]
         return np.array(rows, np.float64).reshape(len(states), self.num_players)
+
+
+class AgainstPolicy(ReadableRules):
+    """One player's game: the others follow a policy, and so are chance to it."""
+
+    def __init__(self, game: Game, policy: Any, player: int):
+        super().__init__(game)
+        self.policy, self.alone = policy, player
+
+    def turn(self, states: Any) -> Turn:
+        turn = super().turn(states)
+        for n in np.flatnonzero((turn.player >= 0) & (turn.player != self.alone)).tolist():
+            odds = self.policy.odds(states[n], int(turn.player[n]))
+            turn.chance[turn.first[n] : turn.first[n + 1]] = odds
+            turn.player[n] = CHANCE
+        return turn
 
 
 def rules_of(game: Game) -> Rules:
