@@ -13,6 +13,7 @@ from counterplay import splitmix
 from counterplay.files import read_arrays, write_arrays
 from counterplay.memory import Leaves, ailment, flatten, restore
 from counterplay.registry import load_algorithm
+from counterplay.tabular.sampled_memory import SampledMemory
 from tests.conftest import built
 
 LARGE = "liars_dice(numdice=2,dice_sides=4)"  # 33.6 million histories
@@ -36,7 +37,11 @@ def test_a_game_the_builder_refuses():
     records = []
     tracemalloc.start()
     result = cp.solve(
-        cp.SampledGame(game), cp.OutcomeSampling(), iterations=1000, report=records.append
+        cp.SampledGame(game),
+        cp.OutcomeSampling(),
+        iterations=1000,
+        report=records.append,
+        memory=SampledMemory(0, 1),  # of the readable rules: compiled ones keep more room
     )
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()

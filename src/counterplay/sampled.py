@@ -57,7 +57,8 @@ class MetRows(Mapping[tuple[int, str], dict[str, float]]):
     """
 
     def __init__(self, infosets: dict[tuple[int, str], tuple[int, tuple[str, ...]]], weights: Any):
-        self.infosets, self.weights, self.count = infosets, weights[:], len(infosets)
+        self.infosets, self.count = infosets, len(infosets)
+        self.weights = np.array(weights)  # as they are now
 
     def __getitem__(self, where: tuple[int, str]) -> dict[str, float]:
         first, names = self.infosets[where]

@@ -85,3 +85,16 @@ def probing(begin, end, room, seed, power, learner, epsilon, game, table, scratc
         if game.nodes.counts[PROBLEM]:
             return t
     return end
+
+
+@whole_kernel
+def online_sampling(begin, end, room, seed, power, learner, epsilon, p, game, table, scratch):
+    for t in range(begin, end):
+        if not has_room(game.nodes, room):
+            return t
+        forget(game.nodes)
+        given = epsilon, p, game, table, scratch
+        episodes.online_sampling(t, t + 1, seed, power, learner, *given)
+        if game.nodes.counts[PROBLEM]:
+            return t
+    return end

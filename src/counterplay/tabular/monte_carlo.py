@@ -1,8 +1,7 @@
 """What the Monte Carlo CFR family shares: the memory, workers, averages and local learners.
 
 Every member walks the tree once per player and iteration and sees only part of it. On a tree the
-walks are compiled. On a `SampledGame` the same source runs compiled on compiled rules, and as plain
-Python on others.
+walks are compiled, and so they are on compiled rules; on others the same source is plain Python.
 
 Reproducible: the draws of a walk depend on the seed, the worker, the iteration and the player, and
 on nothing else. Same seed and same number of workers: same bits, however the run is cut into steps.
@@ -16,7 +15,6 @@ values (baselines) stay with their worker.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,29 +29,14 @@ from counterplay.tabular import powers, ranges
 from counterplay.tabular.compiled_memory import CompiledMemory
 from counterplay.tabular.on_machines import compiled_memory, sample_machine
 from counterplay.tabular.on_rules import sample_rules
+from counterplay.tabular.sample_memory import SampleMemory as SampleMemory
 from counterplay.tabular.sampled_memory import SampledMemory
-from counterplay.tree import Floats, Ints, Tree
+from counterplay.tree import Ints, Tree
 from counterplay.tree.replaying import augmented
 from counterplay.tree.walking import chance_policy, rows
 
 ROUND = 10_000  # iterations between two merges
 DECAY = 0.5  # usual step of guesses that are decaying averages
-
-
-@dataclass
-class SampleMemory:
-    """What the family keeps on a tree; every one of W workers has a row of its own."""
-
-    iteration: int
-    seed: Ints  # [W]
-    touched: Ints  # [W] nodes, counted as often as they were visited
-    regret: Floats  # [W, S]
-    policy: Floats  # [W, S + C] the current one, with the probabilities of chance behind it
-    policy_sum: Floats  # [W, S]
-    visits: Floats  # [W, S] the last iteration counted by the lazy average; [W, 0] if unused
-    baseline: Floats  # [W, B] guesses at values; [W, 0] if unused
-    largest: Floats  # [W, S] values met at an infoset, kept at its first action
-    finished: ClassVar[bool] = False
 
 
 class MonteCarlo:
@@ -65,7 +48,8 @@ class MonteCarlo:
     def policies(self, arena: Tree | SampledGame, memory: Any) -> dict[str, Any]:
         """The average of all iterations, and the last iterate, the first worker's."""
         if isinstance(arena, SampledGame):
-            sums = {"average": memory.policy_sum, "current": memory.policy}
+            size = memory.size.num_entries
+            sums = {"average": memory.policy_sum[:size], "current": memory.policy[:size]}
             return {name: SampledPolicy.of(arena, memory, total) for name, total in sums.items()}
         return {
             "average": normalised_policy(arena, memory.policy_sum.sum(axis=0)),
