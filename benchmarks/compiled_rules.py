@@ -62,8 +62,6 @@ def sampling(method="external_sampling", *games):
 
 
 def main():
-    if sys.argv[1:2] == ["--sampled"]:
-        return sampling(*sys.argv[2:])
     print(
         "| game | nodes | infosets | readable, nodes/s | compiled, nodes/s | walk alone, nodes/s |"
     )
@@ -83,4 +81,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    sampling(*sys.argv[2:]) if sys.argv[1:2] == ["--sampled"] else main()
