@@ -19,9 +19,12 @@ from counterplay.deep.deep_hedge import DeepHedge as DeepHedge
 from counterplay.deep.deep_mmd import DeepMMD as DeepMMD
 from counterplay.deep.dream import DREAM as DREAM
 from counterplay.deep.escher import ESCHER as ESCHER
+from counterplay.deep.league import League as League
 from counterplay.deep.learned_bound import learned_best_response as learned_best_response
 from counterplay.deep.neurd import NeuRD as NeuRD
 from counterplay.deep.nfsp import NFSP as NFSP
+from counterplay.deep.nfsp_ppo import NFSPPPO as NFSPPPO
+from counterplay.deep.nfsp_sac import NFSPSAC as NFSPSAC
 from counterplay.deep.ppo import PPO as PPO
 from counterplay.deep.qpg import QPG as QPG
 from counterplay.deep.r_nad import RNaD as RNaD
@@ -272,6 +275,7 @@ __all__ = [
     "KingAcePoker",
     "Kriegspiel",
     "KuhnPoker",
+    "League",
     "LeducPoker",
     "LiarsDice",
     "LinearCFR",
@@ -285,6 +289,8 @@ __all__ = [
     "Minimax",
     "Mistakes",
     "NFSP",
+    "NFSPPPO",
+    "NFSPSAC",
     "NeuRD",
     "NormalForm",
     "ObservedGame",

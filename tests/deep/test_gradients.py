@@ -16,9 +16,10 @@ from counterplay.deep.device import policy_of  # noqa: E402
 from counterplay.deep.episodes import sample  # noqa: E402
 from counterplay.deep.gradients import Force, log_of, playing  # noqa: E402
 from counterplay.deep.graph import graph_of  # noqa: E402
-from counterplay.deep.history import exact_values, signed  # noqa: E402
+from counterplay.deep.history import ValueTable, exact_values, signed  # noqa: E402
 from counterplay.deep.nets import softmax, uniform  # noqa: E402
 from counterplay.deep.r_nad import processed  # noqa: E402
+from counterplay.deep.responders import next_infosets  # noqa: E402
 from tests.conftest import built  # noqa: E402
 from tests.deep.test_deep_hedge import all_episodes  # noqa: E402
 
@@ -82,12 +83,49 @@ def test_advantages_are_unbiased_for_any_guess(spec, counterfactual):
     assert total[np.asarray(graph.legal)] == approx(regret, abs=1e-6)
 
 
-def test_on_policy_the_first_target_is_the_return(kuhn):
+@pytest.mark.parametrize("most", [1.0, np.inf])
+def test_on_policy_v_trace_is_the_return(kuhn, most):
+    """Values of infosets, whatever they are, fall out; limits on ratios of one do nothing."""
     graph = graph_of(kuhn)
     seen = sample(graph, playing(a_policy(graph)), jax.random.PRNGKey(0), 32)
-    nothing = jnp.zeros((*seen.action.shape, graph.max_actions, 2))
-    target = values.corrected(seen, nothing).target
+    critic = ValueTable(0.1)
+    drawn = np.random.default_rng(2).normal(size=(graph.num_infosets, 1, 1))
+    guess = critic.values(graph, jnp.asarray(drawn, jnp.float32), seen)
+    own = np.arange(2) == np.asarray(seen.player)[..., None]
+    target = values.corrected(seen, guess, knows=jnp.asarray(own), most=most).target
+    assert np.abs(np.asarray(guess)).max() > 0.1
     assert np.asarray(target) == approx(np.broadcast_to(seen.utility, target.shape), abs=1e-5)
+
+
+def test_v_trace_off_policy(kuhn):
+    """Ratios weigh what follows; a limit takes away from those above it, and only from those."""
+    graph = graph_of(kuhn)
+    policy, other = a_policy(graph), uniform(graph.legal)
+    behave = lambda now: (policy[now.infoset], other[now.infoset])  # noqa: E731
+    seen = sample(graph, behave, jax.random.PRNGKey(0), 64)
+    nothing = jnp.zeros((*seen.action.shape, graph.max_actions, 2))
+    ratio = np.take_along_axis(np.asarray(seen.policy), np.asarray(seen.action)[..., None], 2)
+    ratio = np.where(seen.live, ratio[..., 0] / np.asarray(seen.played), 1.0)
+    for most in (1.0, np.inf):
+        target = np.asarray(values.corrected(seen, nothing, most=most).target)
+        wanted = np.asarray(seen.utility)[:, 0] * np.minimum(ratio[1:], most).prod(0)
+        assert target[0, :, 0] == approx(wanted, abs=1e-5)
+    assert ratio.max() > 1.1
+
+
+def test_a_short_trace_believes_the_critic(kuhn):
+    """GAE: with a trace near zero the target is the value at the player's own next decision."""
+    graph = graph_of(kuhn)
+    seen = sample(graph, playing(a_policy(graph)), jax.random.PRNGKey(1), 64)
+    drawn = jnp.asarray(np.random.default_rng(2).normal(size=graph.num_infosets), jnp.float32)
+    guess = ValueTable(0.1).values(graph, drawn[:, None, None], seen)
+    own = jnp.arange(2) == seen.player[..., None]
+    target = np.asarray(values.corrected(seen, guess, trace=1e-9, knows=own).target)[0, :, 0]
+    after = np.asarray(next_infosets(graph, seen))[0]
+    last = after == graph.num_infosets
+    wanted = np.where(last, np.asarray(seen.utility)[:, 0], np.append(drawn, 0.0)[after])
+    assert 0 < last.sum() < last.size
+    assert target == approx(wanted, abs=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -122,6 +160,16 @@ def test_one_epoch_of_ppo_and_of_mmd_is_qpg(kuhn):
     plain = np.asarray(cp.QPG().force(now))
     assert np.asarray(cp.PPO().force(now)) == approx(plain, abs=1e-6)
     assert np.asarray(cp.DeepMMD().force(now)) == approx(plain, abs=1e-6)
+
+
+def test_mmd_without_temperature_is_hedge_on_q(kuhn):
+    """Its step in policies, by a table: the old policy times exp(q), whatever a row of q adds."""
+    exact = cp.infoset_values(kuhn, cp.uniform_policy(kuhn))
+    algorithm = cp.MMD(eta=0.3, tau=0.0, decay=0.0)
+    memory = algorithm.step(kuhn, algorithm.init(kuhn))
+    q = exact.action_value.reshape(-1, 2)
+    hedge = np.exp(0.3 * q) / np.exp(0.3 * q).sum(-1, keepdims=True)
+    assert memory.policy.reshape(-1, 2) == approx(hedge, abs=1e-9)
 
 
 def test_ppo_stops_where_it_has_gone_far_enough(kuhn):
@@ -174,7 +222,7 @@ def test_play_is_rounded():
     assert rows * 32 == approx(np.round(rows * 32), abs=1e-4)
 
 
-@pytest.mark.parametrize("critic", ["network", "oracle"])
+@pytest.mark.parametrize("critic", ["network", "value", "oracle"])
 def test_every_critic_learns_kuhn(kuhn, critic):
     choices = {"units": (16,), "critic_units": (16,), "horizon": 1500, "tau": 0.3}
     algorithm = cp.NeuRD(critic=critic, tau_end=0.02, **choices)
@@ -191,29 +239,6 @@ def test_magnets_move(kuhn, magnet):
     assert not np.array_equal(last, jax.tree.leaves(memory.state.actor.params)[-2])
 
 
-def test_the_reservoir_holds_responses_only(kuhn):
-    algorithm = cp.NFSP(units=(8,), ring_size=500, reservoir_size=500, eta=0.2, horizon=50)
-    memory = algorithm.step(kuhn, algorithm.init(kuhn), 3)
-    state = memory.state
-    seen = sum(int(buffer.seen) for buffer in state.reservoir)
-    assert seen == int(np.asarray(state.counts).sum())
-    assert 0 < seen < 0.4 * sum(int(buffer.seen) for buffer in state.ring)
-    for player, buffer in enumerate(state.reservoir):
-        infoset = np.asarray(buffer.items[0])[: int(buffer.seen)]
-        assert (kuhn.infoset_player[infoset] == player).all()
-
-
-def test_gains_of_a_best_response_are_all_there_is(kuhn):
-    from counterplay.deep.nfsp import gains
-
-    policy = cp.random_policy(kuhn, 3)
-    best = [cp.best_response(kuhn, policy, player).policy.probabilities for player in range(2)]
-    own = np.repeat(kuhn.infoset_player == 0, kuhn.num_actions)
-    response = cp.Policy(kuhn, np.where(own, best[0], best[1]))
-    assert gains(kuhn, policy, response) == approx((cp.nash_conv(kuhn, policy),) * 2)
-    assert gains(kuhn, policy, policy)[0] == approx(0.0, abs=1e-12)
-
-
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
@@ -222,6 +247,9 @@ def test_gains_of_a_best_response_are_all_there_is(kuhn):
         ("ppo(epochs=0)", "epochs is 0, must be at least 1"),
         ("deep_mmd(magnet='cold')", "magnet is cold"),
         ("nfsp(eta=2)", "eta is 2, must be above 0"),
+        ("nfsp_ppo(trace=0)", "trace is 0, must be above 0"),
+        ("nfsp_sac(epsilon=-1)", "epsilon is -1, must be from 0 to 1"),
+        ("league(pool=2)", "pool is 2, must be at least 3"),
     ],
 )
 def test_bad_choices_are_refused(spec, message):

@@ -30,10 +30,12 @@ REFUSALS = {  # by algorithm: what it says of players who are many, and of those
     "tabular_r_nad": (TWO[0], "zero-sum|perfect recall"),
 }
 GRADIENTS = ("ach", "deep_mmd", "neurd", "ppo", "qpg", "r_nad", "rmpg", "rpg")
+FICTITIOUS = ("nfsp", "nfsp_ppo", "nfsp_sac")
 COOL = {"units": (16,), "horizon": 2000, "tau": 0.3, "tau_end": 0.02}  # for the stakes of Kuhn
 SMALL = dict.fromkeys(GRADIENTS, COOL) | {  # what differs from the defaults, here
     "r_nad": {"units": (16,), "horizon": 2000, "stage": 200},
-    "nfsp": {"units": (16,), "horizon": 10_000, "ring_size": 20_000, "reservoir_size": 50_000},
+    **{name: {"units": (32,), "horizon": 1_500} for name in FICTITIOUS},
+    "league": {"units": (16,), "horizon": 800, "stage": 100, "lr": 1e-2},
 }
 
 
@@ -66,7 +68,8 @@ def limits(algorithm):
         "qre": ((10_000, 2e-2), (3_000, 0.3)),  # still cooling then
         "tabular_r_nad": ((2_000, 2e-3), (300, 0.1)),
         **dict.fromkeys(GRADIENTS, ((2_000, 0.1), (300, 0.1))),
-        "nfsp": ((10_000, 0.2), (300, 0.1)),
+        **dict.fromkeys(FICTITIOUS, ((1_500, 5e-2), (300, 0.1))),
+        "league": ((800, 5e-2), (300, 0.1)),
         **dict.fromkeys(("sd_cfr", "deep_cfr"), ((150, 3e-2), (150, 0.2))),
         **dict.fromkeys(("dream", "escher"), ((40, 3e-2), (40, 0.2))),
         **dict.fromkeys(("vr_deep_dcfr_plus", "vr_deep_pdcfr_plus"), ((40, 3e-2), (40, 0.2))),

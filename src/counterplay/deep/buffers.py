@@ -65,3 +65,12 @@ def draw(buffer: Buffer, key: jax.Array, batch: int) -> Any:
     filled = jnp.minimum(buffer.seen, capacity(buffer))
     chosen = jax.random.randint(key, (batch,), 0, jnp.maximum(filled, 1))
     return jax.tree.map(lambda room: room[chosen], buffer.items)
+
+
+def draw_latest(buffer: Buffer, key: jax.Array, batch: int, part: float) -> Any:
+    """A minibatch, with replacement, of the latest of a ring: a part of all that has come by."""
+    size = capacity(buffer)
+    recent = jnp.clip(jnp.ceil(part * buffer.seen).astype(jnp.int32), 1, size)
+    age = jax.random.randint(key, (batch,), 0, recent)
+    chosen = jnp.maximum(buffer.seen - 1 - age, 0) % size
+    return jax.tree.map(lambda room: room[chosen], buffer.items)

@@ -19,14 +19,14 @@ class DeepMMD(Magnetic):
                 - tau_t * KL(policy, magnet) - kl_cost * KL(policy, old policy)]
 
     `epochs` times on the same episodes, sampled with the old policy. The first of these steps knows
-    no difference between the two policies: with one epoch and a uniform magnet this is `qpg`. The
-    magnet is uniform while tau falls, or follows: a copy every `stage` iterations (NashPG), or an
+    no difference between the two policies: with one epoch, the default, and a uniform magnet this
+    is `qpg`. More of them go on along advantages that have passed, as momentum does, and `kl_cost`
+    must hold them back. The magnet is uniform while tau falls, or follows: a copy every `stage` iterations (NashPG), or an
     exponential average of the weights (EMAgnet). The tabular form is `mmd`. Everything here
     is for the last iterate, which converges for two players and zero sum; the exact average and
     the smoothed weights stand beside it.
     """
 
-    epochs: int = 2
     kl_cost: float = 0.05
 
     def force(self, now: Force) -> jax.Array:

@@ -28,6 +28,7 @@ from counterplay.deep.history import (
     Network,
     Oracle,
     Table,
+    ValueTable,
     exact_values,
     signed,
 )
@@ -36,16 +37,18 @@ from counterplay.deep.on_rules import OnEither
 from counterplay.errors import ConfigError
 from counterplay.tabular.ranges import FINITE, PART, Range, at_least, check
 
-CRITICS = ("table", "network", "infoset", "oracle")
+CRITICS = ("table", "network", "infoset", "value", "oracle")
 MAGNETS = ("uniform", "copy", "average")
 SIZES: Range = (lambda units: bool(units) and min(units) >= 1, "one size or more")
 RANGES: dict[str, Range] = {
     **dict.fromkeys(("episodes", "horizon", "epochs", "stage"), at_least(1)),
-    **dict.fromkeys(("lr", "lr_end", "critic_lr", "tau", "threshold", "clip", "kl_cost"), FINITE),
+    **dict.fromkeys(
+        ("lr", "lr_end", "critic_lr", "tau", "threshold", "clip", "kl_cost", "even"), FINITE
+    ),
     **dict.fromkeys(("units", "critic_units"), SIZES),
-    **dict.fromkeys(("critic_rate", "follow"), PART),
+    **dict.fromkeys(("critic_rate", "follow", "trace"), PART),
     "smoothing": (lambda x: 0.0 <= x < 1.0, "at least 0 and below 1"),
-    "critic": (lambda x: x in CRITICS, "table, network, infoset or oracle"),
+    "critic": (lambda x: x in CRITICS, "table, network, infoset, value or oracle"),
     "magnet": (lambda x: x in MAGNETS, "uniform, copy or average"),
 }
 
@@ -79,15 +82,19 @@ class Gradients(OnEither, Averaging):
     units: tuple[int, ...] = (128, 128)
     episodes: int = 500  # an iteration
     epochs: int = 1  # steps of the actor on them
-    horizon: int = 20_000  # iterations over which lr falls linearly, tau geometrically
+    horizon: int = 20_000  # iterations over which lr falls, and tau, geometrically
     lr: float = 2e-3
     lr_end: float = 1e-5
+    lr_power: float = 1.0  # 1: lr falls linearly, 2: faster at first
     tau: float = 0.5  # temperature, in the game's units
     tau_end: float = 0.1
-    critic: str = "table"  # over histories; or network (the same), infoset, oracle
+    critic: str = "table"  # over histories; or network (the same), infoset, value, oracle
+    trace: float = 1.0  # how far what was sampled corrects the critic: lambda of GAE
+    correct: bool = True  # the critic by what was sampled; without, it alone speaks
     critic_rate: float = 0.1  # of a table
     critic_units: tuple[int, ...] = (64, 64)
     critic_lr: float = 1e-3
+    even: float = 0.01  # share of visits from which on more of them hardly count more; 0: they do
     counterfactual: bool = False  # divide by the player's own reach
     smoothing: float = 0.999  # of the weights; 0: not kept
     average_every: int = 10
@@ -154,6 +161,8 @@ class Gradients(OnEither, Averaging):
         reward = self.reward(policy, magnet, tau)
         found, critic = self.judged(graph, state.critic, seen, policy, reward)
         advantage, share = grouped(graph, seen, found.advantage, self.counterfactual)
+        if self.even and not self.counterfactual:
+            share = share / (share + self.even)
         actor = state.actor
         for epoch in range(self.epochs):
             if epoch:
@@ -181,8 +190,13 @@ class Gradients(OnEither, Averaging):
             earned = signed(graph, seen.player, reward[graph.infoset[seen.decision]])
             earned = jnp.where(seen.live[..., None, None], earned, 0.0)
         guess = critic.values(graph, memory, seen)
-        found = values.corrected(seen, guess, earned, sampled=not critic.exact)
-        return found, critic.learned(graph, memory, seen, found.target)
+        acts = jnp.arange(graph.num_players) == seen.player[..., None]
+        knows = critic.sees_all | acts
+        found = values.corrected(seen, guess, earned, self.trace, not critic.exact, knows)
+        memory = critic.learned(graph, memory, seen, found.target)
+        if not self.correct:
+            found = values.corrected(seen, guess, earned, sampled=False)
+        return found, memory
 
     def networks(self, state: State) -> dict[str, Any]:
         found: dict[str, Any] = averages.past_of(state.averages, self.average_power)
@@ -221,6 +235,7 @@ class Gradients(OnEither, Averaging):
         made: dict[str, Callable[[], Critic]] = {
             "table": lambda: Table(self.critic_rate),
             "infoset": lambda: InfosetTable(self.critic_rate),
+            "value": lambda: ValueTable(self.critic_rate),
             "network": lambda: Network(self.critic_units, self.critic_lr),
             "oracle": lambda: Oracle(),
         }
@@ -230,7 +245,9 @@ class Gradients(OnEither, Averaging):
     def optimiser(self) -> optax.GradientTransformation:
         """Adam without momentum: with it, players go round in circles."""
         steps = self.horizon * self.epochs
-        return optax.adam(optax.linear_schedule(self.lr, self.lr_end, steps), b1=0.0)
+        return optax.adam(
+            optax.polynomial_schedule(self.lr, self.lr_end, self.lr_power, steps), b1=0.0
+        )
 
 
 def logits_of(graph: Graph, nets: Net) -> jax.Array:

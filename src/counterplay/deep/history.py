@@ -26,6 +26,7 @@ class Table(NamedTuple):
 
     rate: float
     exact = False
+    sees_all = True
 
     def start(self, graph: Graph, rng: np.random.Generator) -> Any:
         return np.zeros((graph.num_decisions, graph.max_actions, graph.num_players), np.float32)
@@ -43,20 +44,41 @@ class InfosetTable(NamedTuple):
 
     rate: float
     exact = False
+    sees_all = False
 
     def start(self, graph: Graph, rng: np.random.Generator) -> Any:
         return np.zeros((*graph.legal.shape, 1), np.float32)
 
     def values(self, graph: Graph, memory: Any, episodes: Episodes) -> jax.Array:
-        actor = jnp.arange(graph.num_players) == episodes.player[..., None, None]
+        actor = jnp.arange(graph.num_players) == actor_of(episodes)
         return jnp.where(actor, memory[graph.infoset[episodes.decision]], 0.0)
 
     def learned(self, graph: Graph, memory: Any, episodes: Episodes, target: jax.Array) -> Any:
-        actor = jnp.arange(graph.num_players) == episodes.player[..., None]
-        own = jnp.where(actor, target, 0.0).sum(-1, keepdims=True)
+        own = own_target(graph, episodes, target)
         infoset = graph.infoset[episodes.decision]
         row = jnp.where(episodes.live, infoset, graph.num_infosets)
         return towards(memory, (row, episodes.action), own, self.rate)
+
+
+class ValueTable(NamedTuple):
+    """A number for every infoset, to the one who acts, whatever the action: V-trace's critic."""
+
+    rate: float
+    exact = False
+    sees_all = False
+
+    def start(self, graph: Graph, rng: np.random.Generator) -> Any:
+        return np.zeros((graph.num_infosets, 1, 1), np.float32)
+
+    def values(self, graph: Graph, memory: Any, episodes: Episodes) -> jax.Array:
+        real = episodes.legal & episodes.live[..., None]  # [T, B, A]
+        own = real[..., None] & (jnp.arange(graph.num_players) == actor_of(episodes))
+        return jnp.where(own, memory[graph.infoset[episodes.decision]], 0.0)
+
+    def learned(self, graph: Graph, memory: Any, episodes: Episodes, target: jax.Array) -> Any:
+        own = own_target(graph, episodes, target)
+        row = jnp.where(episodes.live, graph.infoset[episodes.decision], graph.num_infosets)
+        return towards(memory, (row, jnp.zeros_like(row)), own, self.rate)
 
 
 class Network(NamedTuple):
@@ -65,6 +87,7 @@ class Network(NamedTuple):
     units: tuple[int, ...]
     lr: float
     exact = False
+    sees_all = True
 
     @property
     def optimiser(self) -> optax.GradientTransformation:
@@ -110,6 +133,7 @@ class Oracle(NamedTuple):
     """The exact values of the present policy, by one pass over the tree; its memory is them."""
 
     exact = True
+    sees_all = True
 
     def start(self, graph: Graph, rng: np.random.Generator) -> Any:
         return np.zeros((0,), np.float32)
@@ -121,7 +145,18 @@ class Oracle(NamedTuple):
         return np.zeros((0,), np.float32)
 
 
-Critic = Table | InfosetTable | Network | Oracle
+Critic = Table | InfosetTable | ValueTable | Network | Oracle
+
+
+def actor_of(episodes: Episodes) -> jax.Array:
+    """Who acts [T, B, 1, 1]."""
+    return episodes.player[..., None, None]
+
+
+def own_target(graph: Graph, episodes: Episodes, target: jax.Array) -> jax.Array:
+    """The targets [T, B, 1] of those who act."""
+    actor = jnp.arange(graph.num_players) == episodes.player[..., None]
+    return jnp.where(actor, target, 0.0).sum(-1, keepdims=True)
 
 
 def towards(table: jax.Array, place: Any, target: jax.Array, rate: float) -> jax.Array:

@@ -21,8 +21,9 @@ class PPO(Magnetic):
 
     with r = policy / old, `epochs` times on the same episodes, sampled with the old policy. The
     usual PPO sees the sampled action only; here the critic speaks for all of them, and the sample
-    corrects it. Every player has values of its own, so that no sign has to change with the seat.
-    With one epoch the clip never binds, and with a uniform magnet this is `qpg`.
+    corrects it; `critic="value"` with a `trace` below 1 is the usual GAE. Every player has values
+    of its own, so that no sign has to change with the seat. With one epoch the clip never binds,
+    and with a uniform magnet this is `qpg`.
     """
 
     epochs: int = 2

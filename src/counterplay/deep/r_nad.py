@@ -33,9 +33,9 @@ class RNaD(Magnetic):
     `threshold` from the mean: NeuRD in a game whose equilibrium is unique and attracts. Every
     `stage` iterations the magnet becomes the policy, on the way through the first half of a stage:
     log magnet lies between the logarithms of the last two copies. The paper values infosets by
-    V-trace; here the critic is over histories and corrected by the sampled return, which on policy
-    is the same expectation. `drop` makes the policy of play: probabilities below it are left out,
-    the others rounded to multiples of 1 / `grid`.
+    V-trace (`critic="value"`); here, by default, the critic is over histories and corrected by the
+    sampled return: the same expectation, and less noise. `drop` makes the policy of play:
+    probabilities below it are left out, the others rounded to multiples of 1 / `grid`.
     """
 
     tau: float = 0.2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -65,6 +65,8 @@ def corrected(
     reward: jax.Array | None = None,
     trace: float = 1.0,
     sampled: bool = True,
+    knows: jax.Array | bool = True,
+    most: float = jnp.inf,
 ) -> Corrected:
     """Advantages of all actions from a guess at values, corrected by what was sampled.
 
@@ -75,26 +77,32 @@ def corrected(
         u(h)    = sum over a of policy(h, a) * u(h, a), the correction times `trace`
         advantage(h, a) = u(h, a) - sum over a of policy(h, a) * u(h, a)
 
-    With trace 1 this is unbiased whatever the guess; below 1 it is expected SARSA(trace). Without
-    `sampled` nothing is corrected, as exact values want it.
+    With trace 1 this is unbiased whatever the guess; below 1 it is expected SARSA(trace), or with a
+    guess that is the same for all actions GAE(trace). Those for whom nothing is guessed where
+    others act (`knows` [T, B, P]) take what follows as it is. `most` limits policy / q in u(h), as
+    V-trace (Espeholt and others, 2018) does; on policy it changes nothing. Without `sampled`
+    nothing is corrected, as exact values want it.
     """
     taken = jnp.arange(guess.shape[2]) == episodes.action[..., None]
     guessed = jnp.where(taken[..., None], guess, 0.0).sum(2)
     known = guess if reward is None else guess + reward
     ratio = jnp.where(taken, episodes.policy, 0.0).sum(-1) / episodes.played
+    known_to = jnp.broadcast_to(knows, guessed.shape)
 
     def step(later: jax.Array, at: tuple[jax.Array, ...]) -> tuple[jax.Array, tuple]:
-        live, policy, played, weight, known, mine, chosen = at
+        live, policy, played, weight, known, mine, chosen, knows = at
         error = later - mine  # [B, P]
         mean = (policy[..., None] * known).sum(1)
         values, full = known, mean
         if sampled:
             values = known + jnp.where(chosen[..., None], (error / played[:, None])[:, None], 0.0)
             full = mean + weight[:, None] * error
-            mean = mean + trace * weight[:, None] * error
+            decay = jnp.where(knows, trace, 1.0)
+            mean = mean + decay * jnp.minimum(weight, most)[:, None] * error
         return jnp.where(live[:, None], mean, later), (values - full[:, None], later)
 
     given = (episodes.live, episodes.policy, episodes.played, ratio, known, guessed, taken)
+    given = (*given, known_to)
     _, (advantage, target) = jax.lax.scan(
         step, episodes.utility, given, reverse=True, unroll=len(taken) <= 4
     )
@@ -111,3 +119,34 @@ def own_reach(episodes: Episodes, num_players: int) -> jax.Array:
         mine = jnp.where(own, episodes.played, 1.0)
         reach = jnp.where(own, jnp.cumprod(mine, axis=0) / mine, reach)
     return reach
+
+
+def own_traces(episodes: Episodes, value: jax.Array, utility: jax.Array, trace: float) -> jax.Array:
+    """Generalised advantages [T, B] of the actions taken, over each player's own decisions.
+
+    `value` [T, B] is a guess at what the infoset, `utility` [T, B] what the episode is worth to the
+    one who acts (Schulman and others, 2016):
+
+        d(t) = value at the player's next decision - value(t); after the last one the utility
+        A(t) = d(t) + trace * A at the player's next decision
+
+    With trace 1 it is what was earned minus the guess.
+    """
+    num_players = episodes.utility.shape[1]
+    everybody = jnp.arange(num_players)
+
+    def step(later: tuple[jax.Array, ...], at: tuple[jax.Array, ...]) -> tuple[Any, jax.Array]:
+        acts, worth, then = later
+        live, player, value, utility = at
+        own = live[:, None] & (everybody == player[:, None])  # [B, P]
+        again = (own & acts).any(-1)
+        after = jnp.where(again, jnp.where(own, worth, 0.0).sum(-1), utility)
+        more = jnp.where(own & acts, then, 0.0).sum(-1)
+        advantage = after - value + trace * more
+        put = lambda new, old: jnp.where(own, new[:, None], old)  # noqa: E731
+        return (acts | own, put(value, worth), put(advantage, then)), advantage
+
+    nothing = jnp.zeros((episodes.utility.shape[0], num_players))
+    given = (episodes.live, episodes.player, value, utility)
+    first = (nothing > 0.0, nothing, nothing)
+    return jax.lax.scan(step, first, given, reverse=True)[1]

@@ -1,0 +1,128 @@
+"""A response by deep Q-learning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from counterplay.deep import buffers
+from counterplay.deep.buffers import Buffer
+from counterplay.deep.fitting import Trained, in_training
+from counterplay.deep.graph import Graph
+from counterplay.deep.nets import new_nets, uniform
+from counterplay.deep.responders import (
+    Experience,
+    Players,
+    Plays,
+    Responder,
+    added_up,
+    improved,
+    infosets_of,
+    next_infosets,
+    own_utility,
+    said,
+)
+
+
+class State(NamedTuple):
+    q: Trained  # of each player
+    later: jax.Array  # [I + 1] the best of Q' at every infoset; zero after the last decision
+    ring: Buffer  # of (infoset, action, payoff, next infoset or I)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DQNResponse(Responder):
+    """Deep Q-learning (Mnih and others, 2015). At t = 1, 2, ...:
+
+        ring: the decisions of players that learn, what they were paid, their next infosets
+        `updates` times, on a minibatch of the ring:
+        Q = Q - lr_t * grad mean of (Q(I, a) - payoff - max over legal b of Q'(I', b))^2
+
+    with Q' the Q of up to `target_every` updates ago, zero after the last decision. It plays what Q
+    likes best, the first of equals, and tries something at random with probability epsilon_t. Q'
+    is remembered by its values, which is all that is asked of it. The mean is over the actions in
+    the minibatch, each weighed by n / (n + even) if it is there n times: by n alone, actions that
+    are rarely played would be fitted last, and those are what a best response turns on.
+    """
+
+    updates: int = 2  # an iteration
+    batch: int = 4_096
+    ring_size: int = 500_000
+    even: float = 10.0  # visits in a minibatch from which on more of them hardly count more
+    window: float = 1.0  # the latest part of all decisions, from which minibatches are drawn
+    target_every: int = 50
+    epsilon: float = 0.2
+    epsilon_end: float = 0.2
+
+    def start(self, graph: Graph, rng: np.random.Generator, players: Players) -> State:
+        sizes = (graph.num_features, *self.units, graph.max_actions)
+        nets = new_nets(rng, len(players), sizes, zero_head=True)
+        return State(
+            in_training(self.optimiser, nets),
+            np.zeros(graph.num_infosets + 1, np.float32),
+            new_ring(self.ring_size),
+        )
+
+    def plays(self, graph: Graph, players: Players, t: jax.Array, state: State) -> Plays:
+        values = jnp.where(graph.legal, said(graph, state.q.params, players), -jnp.inf)
+        policy = jax.nn.one_hot(values.argmax(-1), graph.max_actions)
+        epsilon = self.epsilon + self.passed(t) * (self.epsilon_end - self.epsilon)
+        return Plays(policy, epsilon * uniform(graph.legal) + (1.0 - epsilon) * policy)
+
+    def learned(
+        self, graph: Graph, players: Players, t: Any, state: State, seen: Experience, key: Any
+    ) -> State:
+        ring = with_transitions(graph, state.ring, seen, self.unit(graph))
+        q, later = state.q, state.later
+        for number, draw_key in enumerate(jax.random.split(key, self.updates)):
+            infoset, action, payoff, after = buffers.draw_latest(
+                ring, draw_key, self.batch, self.window
+            )
+            place = (infoset, action)
+            count = added_up(graph, place, jnp.ones(self.batch))
+            weight = 1.0 / (count + self.even)
+            total = weight * added_up(graph, place, payoff + later[after])
+            q = improved(
+                self.optimiser,
+                graph,
+                players,
+                q,
+                lambda says, n=weight * count, y=total: n * says - y,
+            )
+            done = (t - 1) * self.updates + number + 1
+            later = jax.lax.cond(
+                done % self.target_every == 0,
+                lambda q: best_values(graph, said(graph, q, players)),
+                lambda q, kept=later: kept,
+                q.params,
+            )
+        return State(q, later, ring)
+
+    @property
+    def optimiser(self) -> optax.GradientTransformation:
+        return optax.adam(self.rate(self.updates))
+
+
+def new_ring(size: int) -> Buffer:
+    """Room for transitions."""
+    return buffers.empty(size, (np.int32(0), np.int32(0), np.float32(0), np.int32(0)))
+
+
+def with_transitions(graph: Graph, ring: Buffer, seen: Experience, unit: Any) -> Buffer:
+    """The ring with the decisions of those who learn, their payoffs and what followed."""
+    episodes = seen.episodes
+    infoset, after = infosets_of(graph, episodes, seen.own), next_infosets(graph, episodes)
+    payoff = jnp.where(after < graph.num_infosets, 0.0, own_utility(episodes) / unit)
+    items = (infoset, episodes.action, payoff, after)
+    flat = tuple(array.reshape(-1) for array in items)
+    return buffers.into_ring(ring, flat, seen.own.reshape(-1))
+
+
+def best_values(graph: Graph, values: jax.Array) -> jax.Array:
+    """The largest value at every infoset [I + 1]; zero past the last."""
+    return jnp.append(jnp.where(graph.legal, values, -jnp.inf).max(-1), 0.0)

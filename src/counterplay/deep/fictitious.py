@@ -1,0 +1,193 @@
+"""Neural fictitious self-play, whoever learns to respond: the averages, and who plays what when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from counterplay.deep import buffers
+from counterplay.deep.buffers import Buffer
+from counterplay.deep.device import DeviceMemory, OnDevice
+from counterplay.deep.episodes import Decisions, Episodes, sample
+from counterplay.deep.fitting import Trained, in_training
+from counterplay.deep.graph import Graph
+from counterplay.deep.nets import new_nets, softmax
+from counterplay.deep.responders import (
+    RANGES as RESPONDING,
+)
+from counterplay.deep.responders import (
+    Experience,
+    Players,
+    Plays,
+    Responder,
+    added_up,
+    improved,
+    infosets_of,
+    said,
+)
+from counterplay.evaluate import expected_values, judge
+from counterplay.policy import Policy
+from counterplay.tabular.ranges import FINITE, PART, Range, at_least, check
+from counterplay.tree import Tree
+
+RANGES: dict[str, Range] = {
+    **RESPONDING,
+    **dict.fromkeys(("horizon", "reservoir_size", "average_batch"), at_least(1)),
+    **dict.fromkeys(("average_lr", "average_lr_end"), FINITE),
+    **dict.fromkeys(("eta", "practice"), PART),
+}
+
+
+class State(NamedTuple):
+    """What an iteration changes."""
+
+    response: Any  # of the responder
+    average: Trained  # Pi of each player
+    reservoir: Buffer  # of (infoset, action) of responses, everybody's
+    counts: jax.Array  # [I, A] of responses, all of them
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fictitious(OnDevice):
+    """The choices that all of them share, and their iteration.
+
+    In every episode it is one player's turn to learn, one after the other. That player plays its
+    response with probability `practice`, trying things, else its average; the others play theirs
+    with probability eta, trying nothing. Whoever responds offers its decisions to the reservoir
+    until it tries something, so that what is in there are responses, each as often as it is met.
+    """
+
+    units: tuple[int, ...] = (128,)
+    episodes: int = 512
+    eta: float = 0.1
+    horizon: int = 40_000  # iterations over which rates fall
+    lr: float = 3e-3
+    lr_end: float = 3e-4
+    average_lr: float = 1e-3
+    average_lr_end: float = 1e-4
+    average_batch: int = 4_096
+    reservoir_size: int = 2_000_000
+    scale: float = 0.0  # of utilities; 0: a fifth of the largest
+
+    watched: ClassVar[tuple[str, ...]] = ("state.response", "state.average")
+
+    def __post_init__(self) -> None:
+        check(self.name, self, RANGES)
+
+    @property
+    def responder(self) -> Responder:
+        """Who learns to respond."""
+        raise NotImplementedError
+
+    @property
+    def chance_to_respond(self) -> float:
+        """With which the one whose turn it is plays its response."""
+        return 1.0
+
+    def start(self, graph: Graph, rng: np.random.Generator) -> State:
+        sizes = (graph.num_features, *self.units, graph.max_actions)
+        average = new_nets(rng, graph.num_players, sizes, zero_head=True)
+        return State(
+            self.responder.start(graph, rng, everybody(graph)),
+            in_training(self.optimiser, average),
+            buffers.empty(self.reservoir_size, (np.int32(0), np.int32(0))),
+            np.zeros(graph.legal.shape, np.int32),
+        )
+
+    def iteration(self, graph: Graph, t: jax.Array, state: State, key: jax.Array) -> State:
+        keys = jax.random.split(key, 5)
+        players, responder = everybody(graph), self.responder
+        average = softmax(said(graph, state.average.params, players), graph.legal)
+        plays = responder.plays(graph, players, t, state.response)
+        column = jnp.arange(self.episodes)
+        learns = jnp.arange(graph.num_players)[:, None] == column % graph.num_players  # [P, B]
+        odds = jnp.where(learns, self.chance_to_respond, self.eta)
+        responds = jax.random.uniform(keys[0], learns.shape) < odds
+
+        def behave(now: Decisions) -> tuple[jax.Array, jax.Array]:
+            tries = learns[now.player, column][:, None]
+            response = jnp.where(tries, plays.tries[now.infoset], plays.policy[now.infoset])
+            mine = responds[now.player, column][:, None]
+            mixed = jnp.where(mine, response, average[now.infoset])
+            return mixed, mixed
+
+        seen = sample(graph, behave, keys[1], self.episodes)
+        acts = jnp.maximum(seen.player, 0)
+        own, responding = (seen.live & flags[acts, column] for flags in (learns, responds))
+        told = Experience(seen, own, own & responding)
+        response = responder.learned(graph, players, t, state.response, told, keys[2])
+        kept = responding & followed(graph, seen, plays)
+        infoset = infosets_of(graph, seen, kept)
+        pair = infoset.reshape(-1), seen.action.reshape(-1)
+        reservoir = buffers.into_reservoir(state.reservoir, keys[3], pair, kept.reshape(-1))
+        counts = state.counts.at[pair].add(1, mode="drop")
+        trained = self.averaged(graph, state.average, reservoir, keys[4])
+        return State(response, trained, reservoir, counts)
+
+    def averaged(
+        self, graph: Graph, average: Trained, reservoir: Buffer, key: jax.Array
+    ) -> Trained:
+        """The average networks one step nearer to what is in the reservoir."""
+        place = buffers.draw(reservoir, key, self.average_batch)
+        some = jnp.where(reservoir.seen > 0, 1.0 / self.average_batch, 0.0)
+        count = added_up(graph, place, jnp.full(self.average_batch, some))
+
+        def down(logits: jax.Array) -> jax.Array:
+            policy = softmax(logits, graph.legal)
+            return count.sum(-1, keepdims=True) * policy - count
+
+        return improved(self.optimiser, graph, everybody(graph), average, down)
+
+    def tables(self, graph: Graph, state: State) -> dict[str, jax.Array]:
+        players = everybody(graph)
+        response = self.responder.plays(graph, players, jnp.float32(self.horizon), state.response)
+        return {
+            "network": softmax(said(graph, state.average.params, players), graph.legal),
+            "counts": state.counts.astype(jnp.float32),
+            "response": response.policy,
+        }
+
+    def gains(self, tree: Tree, memory: DeviceMemory) -> tuple[float, float]:
+        """What all responses gain against the average networks, and what best responses would."""
+        policies = self.policies(tree, memory)
+        return gains(tree, policies["network"], policies["response"])
+
+    @property
+    def optimiser(self) -> optax.GradientTransformation:
+        return optax.adam(optax.linear_schedule(self.average_lr, self.average_lr_end, self.horizon))
+
+    @property
+    def common(self) -> dict[str, Any]:
+        """What the responder shares."""
+        names = ("units", "episodes", "lr", "lr_end", "scale")
+        return {"iterations": self.horizon} | {name: getattr(self, name) for name in names}
+
+
+def everybody(graph: Graph) -> Players:
+    return tuple(range(graph.num_players))
+
+
+def followed(graph: Graph, seen: Episodes, plays: Plays) -> jax.Array:
+    """Whether [T, B] all that the one who acts has done, this time too, could be its response."""
+    chosen = plays.policy[graph.infoset[seen.decision], seen.action] > 0.0
+    found = jnp.zeros(seen.live.shape, bool)
+    for player in range(graph.num_players):
+        own = seen.player == player
+        so_far = jnp.cumsum(own & ~chosen, axis=0) == 0
+        found = jnp.where(own, so_far, found)
+    return found
+
+
+def gains(tree: Tree, policy: Policy, response: Policy) -> tuple[float, float]:
+    """What all players together gain by responding so, and by best responses: NashConv."""
+    judged, realised = judge(tree, policy), 0.0
+    for player in range(tree.num_players):
+        own = np.repeat(tree.infoset_player == player, tree.num_actions)
+        mixed = np.where(own, response.probabilities, policy.probabilities)
+        realised += float(expected_values(tree, Policy(tree, mixed))[player])
+    return realised - float(judged.values.sum()), judged.nash_conv

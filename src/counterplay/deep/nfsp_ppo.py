@@ -1,0 +1,33 @@
+"""Neural fictitious self-play with responses by proximal policy optimisation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from counterplay.deep.fictitious import Fictitious
+from counterplay.deep.ppo_response import PPOResponse
+
+
+@dataclass(frozen=True, kw_only=True)
+class NFSPPPO(Fictitious):
+    """NFSP whose responses are learned by PPO on the decisions just made. At t = 1, 2, ...:
+
+        `episodes` episodes, in each of which the player whose turn it is plays its response, the
+        others their average policies Pi, or with probability eta their responses
+        response = PPO's, after `epochs` steps on its own decisions in these, which are then dropped
+        reservoir: decisions of responses
+        Pi = Pi - lr_t * grad mean of -log Pi(I, a)
+
+    The response is stochastic; its entropy's weight tau falls to zero. Pi carries the guarantee,
+    the other policies are those of `nfsp`.
+    """
+
+    epochs: int = 2
+    clip: float = 0.2
+    trace: float = 0.95
+    tau: float = 0.5
+
+    @property
+    def responder(self) -> PPOResponse:
+        names = ("epochs", "clip", "trace", "tau")
+        return PPOResponse(**self.common, **{name: getattr(self, name) for name in names})

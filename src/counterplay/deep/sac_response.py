@@ -1,0 +1,112 @@
+"""A response by soft actor-critic, for actions that can be counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from counterplay.deep import buffers
+from counterplay.deep.buffers import Buffer
+from counterplay.deep.dqn_response import new_ring, with_transitions
+from counterplay.deep.fitting import Trained, in_training
+from counterplay.deep.gradients import log_of
+from counterplay.deep.graph import Graph
+from counterplay.deep.nets import new_nets, softmax, uniform
+from counterplay.deep.responders import (
+    Experience,
+    Players,
+    Plays,
+    Responder,
+    added_up,
+    improved,
+    said,
+)
+
+
+class State(NamedTuple):
+    policy: Trained  # of each player
+    critics: tuple[Trained, Trained]
+    later: jax.Array  # [I + 1] soft value of every infoset, following; zero after the last decision
+    ring: Buffer  # of (infoset, action, payoff, next infoset or I)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SACResponse(Responder):
+    """Discrete SAC (Christodoulou, 2019). At t = 1, 2, ..., `updates` times, on minibatches of the
+    ring, in which are the decisions of players that learn:
+
+        Q_k     = Q_k - lr_t * grad mean of (Q_k(I, a) - payoff - V'(I'))^2,   k = 1, 2
+        soft(I) = sum over a of policy(a) * (min Q(I, a) - tau_t * log policy(a))
+        W       = W + lr_t * grad mean of soft(I)
+        V'      = V' + follow * (soft - V')
+
+    with min Q the smaller of the two critics. tau falls linearly to zero: at a constant one this is
+    a quantal response. V' is kept as values, not as networks, and follows these. `epsilon` of what
+    is tried is at random.
+    """
+
+    updates: int = 2  # an iteration
+    batch: int = 4_096
+    ring_size: int = 500_000
+    even: float = 10.0  # visits in a minibatch from which on more of them hardly count more
+    window: float = 1.0  # the latest part of all decisions, from which minibatches are drawn
+    follow: float = 0.01
+    tau: float = 0.5
+    epsilon: float = 0.1
+
+    def start(self, graph: Graph, rng: np.random.Generator, players: Players) -> State:
+        sizes = (graph.num_features, *self.units, graph.max_actions)
+        policy, first, second = (
+            new_nets(rng, len(players), sizes, zero_head=True) for _ in range(3)
+        )
+        critics = in_training(self.optimiser, first), in_training(self.optimiser, second)
+        later = np.zeros(graph.num_infosets + 1, np.float32)
+        return State(in_training(self.optimiser, policy), critics, later, new_ring(self.ring_size))
+
+    def plays(self, graph: Graph, players: Players, t: jax.Array, state: State) -> Plays:
+        policy = softmax(said(graph, state.policy.params, players), graph.legal)
+        return Plays(policy, self.epsilon * uniform(graph.legal) + (1.0 - self.epsilon) * policy)
+
+    def learned(
+        self, graph: Graph, players: Players, t: Any, state: State, seen: Experience, key: Any
+    ) -> State:
+        ring = with_transitions(graph, state.ring, seen, self.unit(graph))
+        tau = self.tau * (1.0 - self.passed(t))
+        policy, critics, later = state.policy, state.critics, state.later
+        for draw_key in jax.random.split(key, self.updates):
+            infoset, action, payoff, after = buffers.draw_latest(
+                ring, draw_key, self.batch, self.window
+            )
+            place = (infoset, action)
+            count = added_up(graph, place, jnp.ones(self.batch))
+            weight = 1.0 / (count + self.even)
+            total = weight * added_up(graph, place, payoff + later[after])
+            lower = jnp.minimum(*(said(graph, one.params, players) for one in critics))
+            worth = partial(soft_values, graph.legal, lower, tau)
+            soft = worth(said(graph, policy.params, players))
+            visits = count.sum(-1)
+            share = visits / (visits + self.even)
+            up = jax.grad(lambda logits, w=share, worth=worth: (w * worth(logits)).sum())
+            down = lambda logits, up=up: -up(logits)  # noqa: E731
+            policy = improved(self.optimiser, graph, players, policy, down)
+            error = lambda says, n=weight * count, y=total: n * says - y  # noqa: E731
+            one, two = (improved(self.optimiser, graph, players, q, error) for q in critics)
+            critics, later = (one, two), later + self.follow * (jnp.append(soft, 0.0) - later)
+        return State(policy, critics, later, ring)
+
+    @property
+    def optimiser(self) -> optax.GradientTransformation:
+        return optax.adam(self.rate(self.updates))
+
+
+def soft_values(legal: jax.Array, values: jax.Array, tau: jax.Array, logits: jax.Array) -> Any:
+    """What a policy expects of values [I, A] at every infoset [I], its entropy times tau added."""
+    policy = softmax(logits, legal)
+    soft = values - tau * log_of(policy)
+    return jnp.where(legal, policy * soft, 0.0).sum(-1)

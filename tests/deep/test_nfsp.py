@@ -1,0 +1,111 @@
+"""Fictitious self-play with networks: who plays what, what is kept, what responses gain."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from pytest import approx
+
+jax = pytest.importorskip("jax")
+
+import jax.numpy as jnp  # noqa: E402
+
+import counterplay as cp  # noqa: E402
+from counterplay.deep import fictitious  # noqa: E402
+from counterplay.deep.episodes import sample  # noqa: E402
+from counterplay.deep.fictitious import followed, gains  # noqa: E402
+from counterplay.deep.gradients import playing  # noqa: E402
+from counterplay.deep.graph import graph_of  # noqa: E402
+from counterplay.deep.nets import uniform  # noqa: E402
+from counterplay.deep.responders import Plays  # noqa: E402
+from tests.conftest import built  # noqa: E402
+
+SMALL = {"units": (8,), "horizon": 50, "episodes": 64, "reservoir_size": 500}
+
+
+@pytest.mark.parametrize("spec", ["nfsp", "nfsp_sac", "nfsp_ppo"])
+def test_the_reservoir_holds_responses_only(monkeypatch, leduc, spec):
+    """Every decision in it is one that the response of that iteration takes."""
+    kept = []
+
+    def told(graph, seen, plays):
+        result = followed(graph, seen, plays)
+        jax.debug.callback(lambda *found: kept.append(found), seen.decision, plays.policy)
+        return result
+
+    monkeypatch.setattr(fictitious, "followed", told)
+    algorithm = cp.load_algorithm(spec, **SMALL)
+    graph = graph_of(leduc)
+    state = algorithm.start(graph, np.random.default_rng(0))
+    after = algorithm.iteration(graph, jnp.int32(1), state, jax.random.PRNGKey(0))
+    jax.effects_barrier()
+    (_, policy), seen = kept[0], int(after.reservoir.seen)
+    infoset, action = (np.asarray(items)[:seen] for items in after.reservoir.items)
+    assert seen > 0 and (np.asarray(policy)[infoset, action] > 0.0).all()
+    assert seen == int(np.asarray(after.counts).sum())
+    if spec == "nfsp":  # epsilon-greedy: most of what is tried is left out, and what follows it
+        assert seen < 0.7 * int(after.response.ring.seen)
+
+
+def test_nothing_is_kept_after_something_tried(leduc):
+    graph = graph_of(leduc)
+    likes = jax.nn.one_hot(jnp.zeros(graph.num_infosets, jnp.int32), graph.max_actions)
+    seen = sample(graph, playing(uniform(graph.legal)), jax.random.PRNGKey(3), 64)
+    found = np.asarray(followed(graph, seen, Plays(likes, likes)))
+    player, action = np.asarray(seen.player), np.asarray(seen.action)
+    for column in range(64):
+        for turn in np.flatnonzero(player[:, column] >= 0):
+            own = player[: turn + 1, column] == player[turn, column]
+            assert found[turn, column] == (action[: turn + 1, column][own] == 0).all()
+
+
+def test_only_one_player_tries_things(kuhn):
+    """Those who do not learn either respond or play their average: with eta 1 only responses."""
+    algorithm = cp.NFSP(**SMALL, eta=1.0, practice=1.0, epsilon=1.0, epsilon_end=1.0)
+    memory = algorithm.step(kuhn, algorithm.init(kuhn), 1)
+    action = np.asarray(memory.state.reservoir.items[1])
+    seen = int(memory.state.reservoir.seen)
+    assert (action[:seen] == 0).all()  # a network that says nothing likes the first action
+    assert int(memory.state.response.ring.seen) < 3 * 64
+
+
+def test_gains_of_a_best_response_are_all_there_is(kuhn):
+    policy = cp.random_policy(kuhn, 3)
+    best = [cp.best_response(kuhn, policy, player).policy.probabilities for player in range(2)]
+    own = np.repeat(kuhn.infoset_player == 0, kuhn.num_actions)
+    response = cp.Policy(kuhn, np.where(own, best[0], best[1]))
+    assert gains(kuhn, policy, response) == approx((cp.nash_conv(kuhn, policy),) * 2)
+    assert gains(kuhn, policy, policy)[0] == approx(0.0, abs=1e-12)
+    algorithm = cp.NFSP(**SMALL)
+    found = algorithm.gains(kuhn, algorithm.step(kuhn, algorithm.init(kuhn), 2))
+    assert found[0] <= found[1]
+
+
+def test_three_players_learn():
+    tree = built("kuhn_poker(players=3)")
+    algorithm = cp.NFSP(**SMALL | {"reservoir_size": 20_000, "horizon": 300})
+    result = cp.solve(tree, algorithm, iterations=300)
+    assert result.exploitability < 0.25 * cp.exploitability(tree, cp.uniform_policy(tree))
+
+
+def test_a_league_meets_its_past(kuhn):
+    algorithm = cp.League(units=(8,), episodes=32, horizon=40, stage=5, pool=6)
+    memory = algorithm.step(kuhn, algorithm.init(kuhn), 4)
+    assert int(memory.state.pool.count) == 0 and float(memory.state.pool.games.sum()) == 0.0
+    memory = algorithm.step(kuhn, memory, 9)
+    state = memory.state
+    assert int(state.pool.count) == 6 and float(state.pool.games.sum()) > 0.0
+    assert np.asarray(state.pool.tables).sum(-1) == approx(1.0, abs=1e-5)
+    steps = [int(agent.policy.memory[1].count[0]) for agent in state.agents]
+    assert steps == [13 * algorithm.epochs, *[3 * algorithm.epochs] * 2]  # exploiters began anew
+    graph = graph_of(kuhn)
+    pool = state.pool._replace(
+        earned=jnp.array([[2.0, 0, 0, 0, 0, -2.0]] * 2), games=jnp.ones((2, 6))
+    )
+    odds = np.asarray(algorithm.odds(graph, pool))
+    assert odds.sum(-1) == approx(1.0) and odds[:, -1] == approx(0.0)
+    assert odds[0, 5] == approx(
+        4.0 * odds[0, 1]
+    )  # who wins is met ((1 + 1) / 2)^2 / (1 / 2)^2 as often
+    with pytest.raises(cp.ConfigError, match="needs a two-player zero-sum game"):
+        algorithm.init(built("kuhn_poker(players=3)"))

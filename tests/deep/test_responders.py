@@ -1,0 +1,134 @@
+"""Responders alone: near the best response, the same for the same seed, on from where they were."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from pytest import approx
+
+jax = pytest.importorskip("jax")
+
+import jax.numpy as jnp  # noqa: E402
+
+import counterplay as cp  # noqa: E402
+from counterplay.deep import values  # noqa: E402
+from counterplay.deep.dqn_response import DQNResponse  # noqa: E402
+from counterplay.deep.episodes import sample  # noqa: E402
+from counterplay.deep.gradients import log_of, playing  # noqa: E402
+from counterplay.deep.graph import graph_of  # noqa: E402
+from counterplay.deep.nets import softmax  # noqa: E402
+from counterplay.deep.ppo_response import PPOResponse, clipped  # noqa: E402
+from counterplay.deep.responders import infosets_of, next_infosets, own_utility  # noqa: E402
+from counterplay.deep.sac_response import SACResponse  # noqa: E402
+from counterplay.population.oracles import ExactResponse, Weighted  # noqa: E402
+from tests.conftest import built  # noqa: E402
+
+SMALL = {"units": (16,), "iterations": 400, "episodes": 128, "lr": 1e-2, "lr_end": 1e-3}
+RESPONDERS = [
+    DQNResponse(**SMALL, ring_size=20_000, target_every=20, batch=1024),
+    PPOResponse(**SMALL, value_lr=1e-2),
+    SACResponse(**SMALL, ring_size=20_000, follow=0.05, batch=1024),
+]
+
+
+def named(responder):
+    return type(responder).__name__
+
+
+def some_episodes(tree, batch=64):
+    graph = graph_of(tree)
+    policy = softmax(jnp.zeros(graph.legal.shape), graph.legal)
+    return graph, sample(graph, playing(policy), jax.random.PRNGKey(0), batch)
+
+
+@pytest.mark.parametrize("responder", RESPONDERS, ids=named)
+def test_a_response_earns_nearly_all_there_is(kuhn, responder):
+    """Against a mixture of two, drawn for each episode, which is not the mean of their policies."""
+    opponents = [Weighted(0.3, cp.uniform_policy(kuhn)), Weighted(0.7, cp.random_policy(kuhn, 4))]
+    plain = sum(w * cp.expected_values(kuhn, policy)[1] for w, policy in opponents)
+    best = ExactResponse().respond(kuhn, 1, opponents).value
+    found = responder.respond(kuhn, 1, opponents, seed=2)
+    assert found.value - plain > 0.97 * (best - plain)
+    own = np.repeat(kuhn.infoset_player == 1, kuhn.num_actions)
+    mixtures = [np.where(own, found.policy.probabilities, p.probabilities) for _, p in opponents]
+    earned = [cp.expected_values(kuhn, cp.Policy(kuhn, mixed))[1] for mixed in mixtures]
+    assert found.value == approx(0.3 * earned[0] + 0.7 * earned[1])
+    others = found.policy.probabilities[~own]
+    assert others == approx(opponents[0].policy.probabilities[~own])
+
+
+class Part(NamedTuple):
+    weight: float
+    policy: cp.Policy
+
+
+@pytest.mark.parametrize("responder", RESPONDERS[:2], ids=named)
+def test_seeds_and_going_on(responder):
+    tree = built("kuhn_poker(players=3)")
+    opponents = [Part(1.0, cp.uniform_policy(tree))]
+    one, two = (responder.respond(tree, 2, opponents, seed=5) for _ in range(2))
+    assert np.array_equal(one.policy.probabilities, two.policy.probabilities)
+    more = responder.respond(tree, 2, opponents, seed=6, start=one.policy)
+    again = responder.respond(tree, 2, opponents, seed=6, start=two.policy)  # nothing was used up
+    assert np.array_equal(more.policy.probabilities, again.policy.probabilities)
+    assert more.value > one.value - 0.02
+    with pytest.raises(cp.ConfigError, match="only go on from a response of its own"):
+        responder.respond(tree, 2, opponents, start=cp.uniform_policy(tree))
+    with pytest.raises(cp.ConfigError, match="player is 3, must be from 0 to 2"):
+        responder.respond(tree, 3, opponents)
+
+
+def test_what_follows_a_decision(leduc):
+    graph, seen = some_episodes(leduc)
+    infoset = np.asarray(infosets_of(graph, seen, seen.live))
+    after, paid = np.asarray(next_infosets(graph, seen)), np.asarray(own_utility(seen))
+    player, utility = np.asarray(seen.player), np.asarray(seen.utility)
+    for column in range(infoset.shape[1]):
+        for turn in np.flatnonzero(player[:, column] >= 0):
+            who = player[turn, column]
+            later = np.flatnonzero(player[turn + 1 :, column] == who)
+            wanted = infoset[turn + 1 + later[0], column] if later.size else graph.num_infosets
+            assert after[turn, column] == wanted
+            assert paid[turn, column] == utility[column, who]
+
+
+def test_generalised_advantages(leduc):
+    graph, seen = some_episodes(leduc)
+    guess = jnp.asarray(np.random.default_rng(0).normal(size=graph.num_infosets), jnp.float32)
+    value, paid = guess[graph.infoset[seen.decision]], own_utility(seen)
+    live = np.asarray(seen.live)
+    whole = values.own_traces(seen, value, paid, 1.0)
+    assert np.asarray(whole)[live] == approx(np.asarray(paid - value)[live], abs=1e-5)
+    after = np.asarray(next_infosets(graph, seen))
+    known = np.append(np.asarray(guess), 0.0)[after]
+    last = after == graph.num_infosets
+    step = np.where(last, np.asarray(paid), known) - np.asarray(value)
+    found = np.asarray(values.own_traces(seen, value, paid, 1e-9))
+    assert found[live] == approx(step[live], abs=1e-5)
+
+
+def test_samples_added_up_by_their_sign_are_the_samples():
+    """PPO's objective and its gradient, against one sample at a time."""
+    rng = np.random.default_rng(3)
+    legal = jnp.ones((4, 3), bool)
+    old = softmax(jnp.asarray(rng.normal(size=(4, 3)), jnp.float32), legal)
+    infoset, action = rng.integers(4, size=50), rng.integers(3, size=50)
+    advantage = jnp.asarray(rng.normal(size=50), jnp.float32)
+    zero = jnp.zeros((4, 3))
+    gain = zero.at[infoset, action].add(jnp.maximum(advantage, 0.0))
+    loss = zero.at[infoset, action].add(jnp.minimum(advantage, 0.0))
+
+    def summed(logits):
+        return clipped(softmax(logits, legal), old, legal, gain, loss, 0.2).sum()
+
+    def one_by_one(logits):
+        ratio = (softmax(logits, legal) / old)[infoset, action]
+        return jnp.minimum(ratio * advantage, jnp.clip(ratio, 0.8, 1.2) * advantage).sum()
+
+    moved = log_of(old) + jnp.asarray(rng.normal(size=(4, 3)), jnp.float32)
+    assert summed(moved) == approx(one_by_one(moved), rel=1e-5)
+    slopes = np.asarray(jax.grad(one_by_one)(moved))
+    assert np.abs(slopes).max() > 0.1
+    assert np.asarray(jax.grad(summed)(moved)) == approx(slopes, abs=1e-5)
