@@ -87,6 +87,11 @@ def solve(
     set_num_threads(threads)
     if sampled and buckets:
         raise ConfigError("--abstraction needs a tree, which --sampled never builds")
+    if sampled and method.needs and (save or export):
+        raise ConfigError(
+            "networks on rules have no table to write: keep them in a run (counterplay run), or "
+            "leave out --sampled where the game has a tree or a generated arena"
+        )
     say_what_networks_see(method, rules)
     kind = "rules" if sampled else "tree" if buckets else ""
     arena = build_any(rules, kind, method.runs_on)
