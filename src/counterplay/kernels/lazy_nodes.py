@@ -11,7 +11,7 @@ import operator
 from functools import partial
 from typing import Any, NamedTuple
 
-from numba import carray, float64, int32, int64, types
+from numba import carray, float64, int32, int64, types  # type: ignore[attr-defined]
 from numba.extending import intrinsic, overload
 
 from counterplay.kernels.compiling import CHANCE, TERMINAL, kernel
