@@ -167,7 +167,7 @@ def rules_on(arena: Any) -> Rules:
 
 
 @lru_cache(maxsize=8)
-def _rules(game: Game) -> Rules:
+def _rules(game: Any) -> Rules:
     return rules_of(game)
 
 

@@ -109,7 +109,7 @@ def _descend(
     rng: np.random.Generator,
 ) -> None:
     states = rules.start(count)
-    levels = []
+    levels: list[tuple[Any, ...]] = []
     while len(states):
         if len(levels) == LONGEST:
             raise GameError(f"{spec_of(rules.game)}: not over after {LONGEST:,} decisions")

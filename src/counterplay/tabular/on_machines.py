@@ -48,9 +48,10 @@ def sample_machine(
             memory.policy,
         )
         columns = states.shape[1], utility.shape[1]
+        look, spread, pay, see = _pointers(machine)
         nodes = Lazy(
             machine.rules.astype(np.int64),
-            *_pointers(machine),
+            *(look, spread, pay, see),
             rows,
             memory.counts,
             np.array([array.ctypes.data for array in room]),
@@ -100,7 +101,7 @@ def _scratch() -> Scratch:
 
 
 @lru_cache(maxsize=8)
-def _machine(game: Game) -> Machine | None:
+def _machine(game: Any) -> Machine | None:
     return machine_of(game)
 
 
