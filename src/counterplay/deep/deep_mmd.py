@@ -21,10 +21,10 @@ class DeepMMD(Magnetic):
     `epochs` times on the same episodes, sampled with the old policy. The first of these steps knows
     no difference between the two policies: with one epoch, the default, and a uniform magnet this
     is `qpg`. More of them go on along advantages that have passed, as momentum does, and `kl_cost`
-    must hold them back. The magnet is uniform while tau falls, or follows: a copy every `stage` iterations (NashPG), or an
-    exponential average of the weights (EMAgnet). The tabular form is `mmd`. Everything here
-    is for the last iterate, which converges for two players and zero sum; the exact average and
-    the smoothed weights stand beside it.
+    must hold them back. The magnet is uniform while tau falls, or follows: a copy every `stage`
+    iterations (NashPG), or an exponential average of the weights (EMAgnet). The tabular form is
+    `mmd`. Everything here is for the last iterate, which converges for two players and zero sum;
+    the exact average and the smoothed weights stand beside it.
     """
 
     kl_cost: float = 0.05

@@ -14,7 +14,7 @@ from counterplay.deep import buffers
 from counterplay.deep.buffers import Buffer
 from counterplay.deep.fitting import Trained, in_training
 from counterplay.deep.graph import Graph
-from counterplay.deep.nets import new_nets, uniform
+from counterplay.deep.nets import new_nets
 from counterplay.deep.responders import (
     Experience,
     Players,
@@ -72,7 +72,7 @@ class DQNResponse(Responder):
         values = jnp.where(graph.legal, said(graph, state.q.params, players), -jnp.inf)
         policy = jax.nn.one_hot(values.argmax(-1), graph.max_actions)
         epsilon = self.epsilon + self.passed(t) * (self.epsilon_end - self.epsilon)
-        return Plays(policy, epsilon * uniform(graph.legal) + (1.0 - epsilon) * policy)
+        return Plays(policy, epsilon)
 
     def learned(
         self, graph: Graph, players: Players, t: Any, state: State, seen: Experience, key: Any

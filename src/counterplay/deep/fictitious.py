@@ -23,12 +23,13 @@ from counterplay.deep.responders import (
 from counterplay.deep.responders import (
     Experience,
     Players,
-    Plays,
     Responder,
     added_up,
     improved,
     infosets_of,
+    played,
     said,
+    tries,
 )
 from counterplay.evaluate import expected_values, judge
 from counterplay.policy import Policy
@@ -100,18 +101,18 @@ class Fictitious(OnDevice):
         )
 
     def iteration(self, graph: Graph, t: jax.Array, state: State, key: jax.Array) -> State:
-        keys = jax.random.split(key, 5)
+        keys = jax.random.split(key, 6)
         players, responder = everybody(graph), self.responder
         average = softmax(said(graph, state.average.params, players), graph.legal)
         plays = responder.plays(graph, players, t, state.response)
+        coins = tries(graph, plays, keys[5], self.episodes)
         column = jnp.arange(self.episodes)
         learns = jnp.arange(graph.num_players)[:, None] == column % graph.num_players  # [P, B]
         odds = jnp.where(learns, self.chance_to_respond, self.eta)
         responds = jax.random.uniform(keys[0], learns.shape) < odds
 
         def behave(now: Decisions) -> tuple[jax.Array, jax.Array]:
-            tries = learns[now.player, column][:, None]
-            response = jnp.where(tries, plays.tries[now.infoset], plays.policy[now.infoset])
+            response = played(plays, coins & learns[now.player, column], now)
             mine = responds[now.player, column][:, None]
             mixed = jnp.where(mine, response, average[now.infoset])
             return mixed, mixed
@@ -121,11 +122,11 @@ class Fictitious(OnDevice):
         own, responding = (seen.live & flags[acts, column] for flags in (learns, responds))
         told = Experience(seen, own, own & responding)
         response = responder.learned(graph, players, t, state.response, told, keys[2])
-        kept = responding & followed(graph, seen, plays)
+        kept = responding & ~tried(graph, seen, coins & own)
         infoset = infosets_of(graph, seen, kept)
         pair = infoset.reshape(-1), seen.action.reshape(-1)
         reservoir = buffers.into_reservoir(state.reservoir, keys[3], pair, kept.reshape(-1))
-        counts = state.counts.at[pair].add(1, mode="drop")
+        counts = jnp.asarray(state.counts).at[pair].add(1, mode="drop")
         trained = self.averaged(graph, state.average, reservoir, keys[4])
         return State(response, trained, reservoir, counts)
 
@@ -172,14 +173,12 @@ def everybody(graph: Graph) -> Players:
     return tuple(range(graph.num_players))
 
 
-def followed(graph: Graph, seen: Episodes, plays: Plays) -> jax.Array:
-    """Whether [T, B] all that the one who acts has done, this time too, could be its response."""
-    chosen = plays.policy[graph.infoset[seen.decision], seen.action] > 0.0
+def tried(graph: Graph, seen: Episodes, coins: jax.Array) -> jax.Array:
+    """Whether [T, B] the one who acts has tried something, as `coins` [T, B] say, by now."""
     found = jnp.zeros(seen.live.shape, bool)
     for player in range(graph.num_players):
         own = seen.player == player
-        so_far = jnp.cumsum(own & ~chosen, axis=0) == 0
-        found = jnp.where(own, so_far, found)
+        found = jnp.where(own, jnp.cumsum(own & coins, axis=0) > 0, found)
     return found
 
 

@@ -199,11 +199,11 @@ def met(
     passed = jnp.cumsum(odds, axis=1)[seat]  # [B, K]
     draw = jax.random.uniform(draw_key, (batch, 1)) * passed[:, -1:] * (1.0 - 2.0**-22)
     which = (passed <= draw).sum(-1)
-    tries = learner.plays(graph, players, t, state).tries
+    policy = learner.plays(graph, players, t, state).policy
 
     def behave(now: Decisions) -> tuple[jax.Array, jax.Array]:
         mine = (now.player == seat)[:, None]
-        mixed = jnp.where(mine, tries[now.infoset], tables[which, now.infoset])
+        mixed = jnp.where(mine, policy[now.infoset], tables[which, now.infoset])
         return mixed, mixed
 
     seen = sample(graph, behave, sample_key, batch)

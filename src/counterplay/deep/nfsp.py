@@ -34,7 +34,7 @@ class NFSP(Fictitious):
     epsilon_end: float = 0.2
     ring_size: int = 2_000_000
     even: float = 10.0  # visits in a minibatch from which on more of them hardly count more
-    window: float = 0.1  # the latest part of all decisions, from which minibatches are drawn
+    window: float = 0.03  # the latest part of all decisions, from which minibatches are drawn
     target_every: int = 50
 
     @property

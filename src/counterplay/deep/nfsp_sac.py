@@ -25,12 +25,12 @@ class NFSPSAC(Fictitious):
     practice: float = 0.5
     updates: int = 2
     batch: int = 4_096
-    epsilon: float = 0.1
+    epsilon: float = 0.2
     ring_size: int = 2_000_000
     even: float = 10.0  # visits in a minibatch from which on more of them hardly count more
-    window: float = 0.1  # the latest part of all decisions, from which minibatches are drawn
-    follow: float = 0.01
-    tau: float = 0.5
+    window: float = 0.03  # the latest part of all decisions, from which minibatches are drawn
+    follow: float = 0.05
+    tau: float = 0.2
 
     @property
     def chance_to_respond(self) -> float:

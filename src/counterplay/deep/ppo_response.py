@@ -61,7 +61,7 @@ class PPOResponse(Responder):
 
     def plays(self, graph: Graph, players: Players, t: jax.Array, state: State) -> Plays:
         policy = softmax(said(graph, state.policy.params, players), graph.legal)
-        return Plays(policy, policy)
+        return Plays(policy, 0.0)
 
     def learned(
         self, graph: Graph, players: Players, t: Any, state: State, seen: Experience, key: Any

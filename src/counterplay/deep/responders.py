@@ -4,7 +4,7 @@ A responder is a frozen dataclass of choices. Its networks may be those of sever
 which learns from its own decisions:
 
     start(graph, rng, players) -> state
-    plays(graph, players, t, state) -> Plays      what it plays, and how it tries things
+    plays(graph, players, t, state) -> Plays      what it plays, and how often it tries things
     learned(graph, players, t, state, seen, key) -> state
 
 Fictitious self-play (`deep.fictitious`) has one for everybody, against averages that move;
@@ -29,7 +29,7 @@ from counterplay.deep.device import compiled, policy_of
 from counterplay.deep.episodes import Decisions, Episodes, sample
 from counterplay.deep.fitting import Trained, descend
 from counterplay.deep.graph import Graph, graph_of
-from counterplay.deep.nets import Net, apply_net, one_of
+from counterplay.deep.nets import Net, apply_net, one_of, uniform
 from counterplay.errors import ConfigError
 from counterplay.evaluate import expected_values
 from counterplay.policy import Policy
@@ -50,10 +50,10 @@ RANGES: dict[str, Range] = {
 
 
 class Plays(NamedTuple):
-    """Tables [I, A]; they count at the infosets of the responder's players."""
+    """What a responder does, at the infosets of its players."""
 
-    policy: jax.Array  # the response
-    tries: jax.Array  # the response, with something else now and then
+    policy: jax.Array  # [I, A] the response
+    epsilon: Any  # [] how likely it tries something at random instead
 
 
 class Experience(NamedTuple):
@@ -61,7 +61,7 @@ class Experience(NamedTuple):
 
     episodes: Episodes
     own: jax.Array  # of a player that learns in this episode
-    responds: jax.Array  # of these, the ones that were sampled as `Plays.tries` says
+    responds: jax.Array  # of these, the ones that were sampled as `Plays` says
 
 
 class Learned(NamedTuple):
@@ -167,14 +167,17 @@ def _alone() -> Callable[..., Any]:
         state: Any,
     ) -> tuple[Any, jax.Array]:
         def iteration(n: jax.Array, state: Any) -> Any:
-            draw_key, sample_key, learn_key = jax.random.split(jax.random.fold_in(key, n), 3)
+            keys = jax.random.split(jax.random.fold_in(key, n), 4)
+            draw_key, coin_key, sample_key, learn_key = keys
             drawn = jax.random.uniform(draw_key, (responder.episodes, 1)) * weights[-1]
             which = (drawn >= weights[:-1]).sum(-1)
-            tries = responder.plays(graph, players, n + 1, state).tries
+            plays = responder.plays(graph, players, n + 1, state)
+            coins = tries(graph, plays, coin_key, responder.episodes)
 
             def behave(now: Decisions) -> tuple[jax.Array, jax.Array]:
                 mine = (now.player == players[0])[:, None]
-                mixed = jnp.where(mine, tries[now.infoset], tables[which, now.infoset])
+                response = played(plays, coins, now)
+                mixed = jnp.where(mine, response, tables[which, now.infoset])
                 return mixed, mixed
 
             seen = sample(graph, behave, sample_key, responder.episodes)
@@ -186,6 +189,16 @@ def _alone() -> Callable[..., Any]:
         return state, responder.plays(graph, players, responder.iterations, state).policy
 
     return alone
+
+
+def tries(graph: Graph, plays: Plays, key: jax.Array, batch: int) -> jax.Array:
+    """When [T, B] those who respond would try something at random."""
+    return jax.random.uniform(key, (graph.longest_episode, batch)) < plays.epsilon
+
+
+def played(plays: Plays, coins: jax.Array, now: Decisions) -> jax.Array:
+    """What those who respond sample their actions from [B, A]."""
+    return jnp.where(coins[now.turn][:, None], uniform(now.legal), plays.policy[now.infoset])
 
 
 def table_of(tree: Tree, policy: Policy) -> jax.Array:

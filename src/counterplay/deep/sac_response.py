@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -17,7 +16,7 @@ from counterplay.deep.dqn_response import new_ring, with_transitions
 from counterplay.deep.fitting import Trained, in_training
 from counterplay.deep.gradients import log_of
 from counterplay.deep.graph import Graph
-from counterplay.deep.nets import new_nets, softmax, uniform
+from counterplay.deep.nets import new_nets, softmax
 from counterplay.deep.responders import (
     Experience,
     Players,
@@ -27,6 +26,8 @@ from counterplay.deep.responders import (
     improved,
     said,
 )
+
+COLDEST = 1e-3  # a lower temperature changes nothing
 
 
 class State(NamedTuple):
@@ -43,12 +44,15 @@ class SACResponse(Responder):
 
         Q_k     = Q_k - lr_t * grad mean of (Q_k(I, a) - payoff - V'(I'))^2,   k = 1, 2
         soft(I) = sum over a of policy(a) * (min Q(I, a) - tau_t * log policy(a))
-        W       = W + lr_t * grad mean of soft(I)
+        W       = W + lr_t * grad mean of sum over a of wanted(a) * log policy(a)
+        wanted  = softmax of min Q(I, a) / tau_t
         V'      = V' + follow * (soft - V')
 
-    with min Q the smaller of the two critics. tau falls linearly to zero: at a constant one this is
-    a quantal response. V' is kept as values, not as networks, and follows these. `epsilon` of what
-    is tried is at random.
+    with min Q the smaller of the two critics. The loss of SAC is the divergence between policy and
+    wanted the other way round, whose gradient fades where an action is hardly played, so that a
+    response could not turn when the others do. tau falls linearly to zero: at a constant one this
+    is a quantal response. V' is kept as values, not as networks, and follows these. It tries
+    something at random with probability epsilon.
     """
 
     updates: int = 2  # an iteration
@@ -56,9 +60,9 @@ class SACResponse(Responder):
     ring_size: int = 500_000
     even: float = 10.0  # visits in a minibatch from which on more of them hardly count more
     window: float = 1.0  # the latest part of all decisions, from which minibatches are drawn
-    follow: float = 0.01
-    tau: float = 0.5
-    epsilon: float = 0.1
+    follow: float = 0.05
+    tau: float = 0.2
+    epsilon: float = 0.2
 
     def start(self, graph: Graph, rng: np.random.Generator, players: Players) -> State:
         sizes = (graph.num_features, *self.units, graph.max_actions)
@@ -71,7 +75,7 @@ class SACResponse(Responder):
 
     def plays(self, graph: Graph, players: Players, t: jax.Array, state: State) -> Plays:
         policy = softmax(said(graph, state.policy.params, players), graph.legal)
-        return Plays(policy, self.epsilon * uniform(graph.legal) + (1.0 - self.epsilon) * policy)
+        return Plays(policy, self.epsilon)
 
     def learned(
         self, graph: Graph, players: Players, t: Any, state: State, seen: Experience, key: Any
@@ -88,12 +92,12 @@ class SACResponse(Responder):
             weight = 1.0 / (count + self.even)
             total = weight * added_up(graph, place, payoff + later[after])
             lower = jnp.minimum(*(said(graph, one.params, players) for one in critics))
-            worth = partial(soft_values, graph.legal, lower, tau)
-            soft = worth(said(graph, policy.params, players))
-            visits = count.sum(-1)
+            logits = said(graph, policy.params, players)
+            soft = soft_values(graph.legal, lower, tau, logits)
+            wanted = softmax(lower / jnp.maximum(tau, COLDEST), graph.legal)
+            visits = count.sum(-1, keepdims=True)
             share = visits / (visits + self.even)
-            up = jax.grad(lambda logits, w=share, worth=worth: (w * worth(logits)).sum())
-            down = lambda logits, up=up: -up(logits)  # noqa: E731
+            down = lambda logits, w=share, p=wanted: w * (softmax(logits, graph.legal) - p)  # noqa: E731
             policy = improved(self.optimiser, graph, players, policy, down)
             error = lambda says, n=weight * count, y=total: n * says - y  # noqa: E731
             one, two = (improved(self.optimiser, graph, players, q, error) for q in critics)
