@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 pytest.importorskip("jax")
 
-from counterplay.experiment import resume, run  # noqa: E402
-from tests.experiment.conftest import config, final, untimed  # noqa: E402
+from counterplay.experiment import resume, run
+from counterplay.experiment.config import load_config
+from tests.experiment.conftest import config, final, untimed
 
+CONFIGS = Path(__file__).parent.parent.parent / "configs" / "deep"
 SMALL = {"regret_units": [4], "traversals": 3, "steps": 2, "past_networks": 2}
 AVERAGE = {"average_units": [4], "average_steps": 2}
 CRITIC = {"critic_units": [4], "critic_rounds": 2, "critic_steps": 2, "critic_batch": 4}
@@ -39,3 +43,12 @@ def test_resumed_runs_are_the_same_bits(tmp_path, name):
     assert final(folder) == final(tmp_path / "whole")
     assert untimed(folder) == untimed(tmp_path / "whole")
     assert any("replay.0.regret" in path for path in final(folder)[2])
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_configs_name_their_method_and_game(name):
+    games = {"kuhn", "kuhn3", "leduc", "goofspiel4", "liars_dice5"}
+    found = {path.stem: load_config(path) for path in CONFIGS.glob(f"{name}_*.json")}
+    missing = {"kuhn3"} if name.startswith("vr_") else set()  # they are for two players
+    assert set(found) == {f"{name}_{game}" for game in games - missing}
+    assert all((c.name, c.algorithm_name) == (stem, name) for stem, c in found.items())

@@ -251,6 +251,17 @@ def test_illegal_actions_move_nothing():
     assert (slope[:, 2] == 0.0).all() and (slope[1:, :2] != 0.0).all()
 
 
+def test_means_of_a_minibatch_have_its_gradient():
+    rng = np.random.default_rng(2)
+    outputs, target = rng.normal(size=(5, 3)), rng.normal(size=(40, 3))
+    place, weight = rng.integers(0, 5, 40), rng.uniform(size=40)
+    legal = jnp.array(rng.uniform(size=(5, 3)) < 0.7)
+    mean, total = regrets.per_infoset(place, target, weight, 5)
+    together = jax.grad(lambda x: squared_error(x, mean, total, legal))(outputs)
+    alone = jax.grad(lambda x: squared_error(x[place], target, weight, legal[place]))(outputs)
+    assert together == approx(np.asarray(alone), abs=1e-6) and np.abs(alone).max() > 0.01
+
+
 def test_gradients_against_finite_differences():
     rng = np.random.default_rng(0)
     net, x = new_net(rng, (5, 8, 3)), rng.normal(size=(6, 5)).astype("f4")

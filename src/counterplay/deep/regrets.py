@@ -252,7 +252,11 @@ def _refit() -> Callable[..., tuple[Trained, jax.Array]]:
             if not choices.reservoir_size:
                 return data
             chosen = jax.random.randint(key, (choices.batch,), 0, filled)
-            return jax.tree.map(lambda part: part[chosen], data)
+            if row.size >= choices.batch:
+                return jax.tree.map(lambda part: part[chosen], data)
+            place = infoset[chosen] - row[0]
+            mean, total = per_infoset(place, data[1][chosen], weight[chosen], row.size)
+            return graph.own_view[row], mean, total, graph.legal[row]
 
         def loss(net: Net, some: Any) -> jax.Array:
             view, target, weight, legal = some
@@ -264,6 +268,18 @@ def _refit() -> Callable[..., tuple[Trained, jax.Array]]:
         return with_one(nets, player, trained), regret_matching(said, graph.legal[row])
 
     return fit
+
+
+def per_infoset(
+    place: jax.Array, target: jax.Array, weight: jax.Array, size: int
+) -> tuple[jax.Array, jax.Array]:
+    """The weighted mean [R, A] of targets [B, A] at each of R places, and their weight [R].
+
+    Fitting these is fitting the samples, with as many inputs as there are infosets.
+    """
+    total = jnp.zeros(size).at[place].add(weight)
+    mean = jnp.zeros((size, target.shape[1])).at[place].add(weight[:, None] * target)
+    return mean / total.clip(1e-30)[:, None], total
 
 
 def refit_average(choices: Any, tree: Tree, state: Any, key: jax.Array) -> Averages:
