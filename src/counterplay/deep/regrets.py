@@ -252,7 +252,7 @@ def _refit() -> Callable[..., tuple[Trained, jax.Array]]:
             if not choices.reservoir_size:
                 return data
             chosen = jax.random.randint(key, (choices.batch,), 0, filled)
-            if row.size >= choices.batch:
+            if graph.is_batch or row.size >= choices.batch:
                 return jax.tree.map(lambda part: part[chosen], data)
             place = infoset[chosen] - row[0]
             mean, total = per_infoset(place, data[1][chosen], weight[chosen], row.size)
