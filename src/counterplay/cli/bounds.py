@@ -83,7 +83,7 @@ def bounds(
 
 
 def _rows(found: dict[str, LowerBound]) -> list[tuple[str, ...]]:
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for name, bound in found.items():
         total = bound.nash_conv
         gains = ", ".join(f"{gain.mean:+.4g}" for gain in bound.gains)

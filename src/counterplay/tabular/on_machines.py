@@ -9,7 +9,6 @@ import numpy as np
 from numba import types
 
 from counterplay.errors import RunError
-from counterplay.game import Game
 from counterplay.kernels import on_machines
 from counterplay.kernels.bundles import Arena, Scratch, Table
 from counterplay.kernels.lazy_nodes import PROBLEM, Lazy, Room
@@ -21,7 +20,7 @@ from counterplay.tree.machines import Machine, machine_of
 DEEPEST = 10_000  # actions of a history, at most
 
 
-def compiled_memory(game: Game, seed: int) -> CompiledMemory | None:
+def compiled_memory(game: Any, seed: int) -> CompiledMemory | None:
     """An empty memory for a game with compiled rules; none for others."""
     machine = _machine(game)
     if machine is None or _pointers(machine) is None:
@@ -33,7 +32,8 @@ def sample_machine(
     memory: CompiledMemory, iterations: int, kernel: Any, *settings: Any
 ) -> CompiledMemory:
     """Run a kernel of the family on compiled rules."""
-    machine = _machine(memory.game)
+    game: Any = memory.game
+    machine = _machine(game)
     assert machine is not None
     walk = getattr(on_machines, kernel.__name__)
     begin, end = memory.iteration + 1, memory.iteration + iterations + 1
