@@ -117,6 +117,7 @@ _EXPORTS = {
         "rollout",
         "weighted_features",
     ],
+    "counterplay.deep.learned_bound": ["learned_best_response"],
     "counterplay.sampled": ["SampledGame", "SampledPolicy", "load_sampled_policy"],
     "counterplay.search.searching": ["SearchPolicy"],
     "counterplay.showing.infosets": ["Grid", "InfosetRow", "grids", "infoset_rows"],

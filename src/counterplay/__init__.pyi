@@ -20,6 +20,7 @@ from counterplay.deep.deep_mmd import DeepMMD as DeepMMD
 from counterplay.deep.dream import DREAM as DREAM
 from counterplay.deep.escher import ESCHER as ESCHER
 from counterplay.deep.league import League as League
+from counterplay.deep.learned_bound import learned_best_response as learned_best_response
 from counterplay.deep.neurd import NeuRD as NeuRD
 from counterplay.deep.nfsp import NFSP as NFSP
 from counterplay.deep.nfsp_ppo import NFSPPPO as NFSPPPO
@@ -397,6 +398,7 @@ __all__ = [
     "judge",
     "judge_agent",
     "learn",
+    "learned_best_response",
     "lemke_howson",
     "load_abstraction",
     "load_algorithm",

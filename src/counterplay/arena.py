@@ -9,6 +9,8 @@ word in common is enough.
 - "vectors": the same for whole ranges of hands at a time, in a layout of the arena's own, in which
   it runs the iterations of the CFR family itself; too many to be written out as sequences.
 - "tree": nodes and histories too, in arrays; for sampling, linear programs and networks.
+- "episodes": the rules beside exact values, and what players observe at every infoset: networks
+  learn from episodes and are judged as tables.
 - "rules": one state after another, made by the game; nothing is stored beforehand.
 """
 
@@ -41,7 +43,7 @@ class OwnTrees(NamedTuple):
 class Arena(Protocol):
     """Anything that an algorithm plays on."""
 
-    offers: ClassVar[tuple[str, ...]]  # "sequences", "vectors", "tree", "rules"
+    offers: ClassVar[tuple[str, ...]]  # "sequences", "vectors", "tree", "episodes", "rules"
 
     @property
     def spec(self) -> str:

@@ -1,5 +1,7 @@
 """How exploitable a policy is at least, where nobody can compute it: local best responses.
 
+Those that networks learn are in `deep.learned_bound`.
+
 A `LowerBound` is never exploitability: a better response may exist. Where an arena is exact, judge
 there instead.
 """
@@ -134,16 +136,31 @@ def local_best_response(
         raise ConfigError(f"confidence is {confidence}, must be between 0 and 1")
     if not hasattr(policy, "odds"):
         raise ConfigError(f"{type(policy).__name__} cannot play {spec_of(game)}: it has no odds")
+    responders = [
+        LocalResponder(game, policy, player, playouts, most_states, seed)
+        for player in range(game.num_players)
+    ]
+    return bound_of(game, policy, responders, episodes, seed + 1, confidence)
+
+
+def bound_of(
+    game: Game,
+    policy: Contestant,
+    responders: Sequence[Contestant],
+    episodes: int,
+    seed: int,
+    confidence: float,
+) -> LowerBound:
+    """What responders, one for each player, gain over the policy, in fresh episodes."""
     everyone = [policy] * game.num_players
     gained = []
-    for player in range(game.num_players):
-        responder = LocalResponder(game, policy, player, playouts, most_states, seed)
+    for player, responder in enumerate(responders):
         seats: list[Contestant] = [*everyone]
         seats[player] = responder
         gained.append(
             [
-                play_episode(game, seats, seed + 1, number).utilities[player]
-                - play_episode(game, everyone, seed + 1, number).utilities[player]
+                play_episode(game, seats, seed, number).utilities[player]
+                - play_episode(game, everyone, seed, number).utilities[player]
                 for number in range(episodes)
             ]
         )

@@ -13,7 +13,7 @@ import numpy as np
 from counterplay.errors import ConfigError, RunError, suggestion
 from counterplay.files import write_arrays
 from counterplay.game import Game, State
-from counterplay.policy import Policy
+from counterplay.policy import Policy, uniform_policy
 from counterplay.policy_files import FORMAT, read_rows, write_csv, write_json
 from counterplay.registry import spec_of
 from counterplay.tree import Tree
@@ -57,7 +57,8 @@ class MetRows(Mapping[tuple[int, str], dict[str, float]]):
     """
 
     def __init__(self, infosets: dict[tuple[int, str], tuple[int, tuple[str, ...]]], weights: Any):
-        self.infosets, self.weights, self.count = infosets, weights[:], len(infosets)
+        self.infosets, self.count = infosets, len(infosets)
+        self.weights = np.array(weights)  # as they are now
 
     def __getitem__(self, where: tuple[int, str]) -> dict[str, float]:
         first, names = self.infosets[where]
@@ -119,8 +120,18 @@ class SampledPolicy:
         for (player, key), row in self.rows.items():
             yield player, key, row
 
-    def on(self, tree: Tree) -> Policy:
-        """The same policy on a tree, uniform at infosets never met; for exact judgement."""
+    def on(self, tree: Any) -> Policy:
+        """The same policy on a tree, uniform at infosets never met; for exact judgement.
+
+        So also on another arena that knows its infosets by their keys.
+        """
+        if not isinstance(tree, Tree):
+            values = uniform_policy(tree).probabilities.copy()
+            for player, key, row in self.items():
+                infoset = tree.find(key, player)
+                first, last = tree.offset[infoset : infoset + 2]
+                values[first:last] = list(row.values())
+            return Policy(tree, values)
         parts = []
         for infoset, key in enumerate(tree.infoset_keys):
             names = tree.sequence_names[tree.offset[infoset] : tree.offset[infoset + 1]]

@@ -145,7 +145,7 @@ def test_spec_loads_an_equal_algorithm(algorithm):
 
 
 def test_keeps_the_contract(algorithm, kuhn):
-    known = {"tree", "sequences", "rules", "vectors"}
+    known = {"tree", "sequences", "episodes", "rules", "vectors"}
     assert set(algorithm.runs_on) <= known and algorithm.runs_on
     assert algorithm.needs in ("", "deep")
     memory = algorithm.init(kuhn)

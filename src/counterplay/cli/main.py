@@ -13,6 +13,7 @@ from typer.main import get_command
 
 from counterplay import __version__
 from counterplay.cli.algorithms import algorithms
+from counterplay.cli.bounds import bounds
 from counterplay.cli.compare import compare
 from counterplay.cli.convert import convert
 from counterplay.cli.draw import draw
@@ -46,8 +47,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 COMMANDS: tuple[Callable[..., None], ...] = (
-    *(games, algorithms, inspect, draw, solve, evaluate, show, play, match, matrix),
-    *(convert, export, run, resume, sweep, plot, compare, studio),
+    *(games, algorithms, inspect, draw, solve, evaluate, bounds, show, play, match),
+    *(matrix, convert, export, run, resume, sweep, plot, compare, studio),
 )
 for command in COMMANDS:
     app.command()(command)

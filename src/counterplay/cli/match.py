@@ -59,7 +59,7 @@ def match(
 
     rules = load_game(game)
     _check(rules, episodes, width)
-    by_episodes = sampled or searches(a) or searches(b) or not _small(rules)
+    by_episodes = sampled or searches(a) or searches(b) or not is_small(rules)
     known = Contestants(rules, iterations, sampled=by_episodes)
     contestants = known.named(a, b)
     stopped = False
@@ -71,7 +71,7 @@ def match(
         standings = head_to_head(known.tree, *contestants)
     if json:
         facts = {"game": spec_of(rules), "contestants": [a, b], "exact": standings.exact}
-        print_json(_without_inf({**facts, **asdict(standings), "stopped": stopped}))
+        print_json(without_inf({**facts, **asdict(standings), "stopped": stopped}))
     else:
         print(f"game  {spec_of(rules)}")
         _print(standings, (a, b), rules.num_players)
@@ -90,7 +90,7 @@ def _check(rules: Game, episodes: int | None, width: float | None) -> None:
         raise ConfigError(f"--episodes is {episodes}, must be at least {least}")
 
 
-def _small(rules: Game) -> bool:
+def is_small(rules: Game) -> bool:
     from counterplay.tree.estimating import estimate_size
 
     return estimate_size(rules, seconds=0.2).num_nodes <= MOST_NODES
@@ -131,10 +131,10 @@ def _print(standings: Standings, names: Sequence[str], num_players: int) -> None
     print(how)
 
 
-def _without_inf(value: Any) -> Any:
+def without_inf(value: Any) -> Any:
     """The value with None, which JSON knows, in place of infinities."""
     if isinstance(value, dict):
-        return {key: _without_inf(item) for key, item in value.items()}
+        return {key: without_inf(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_without_inf(item) for item in value]
+        return [without_inf(item) for item in value]
     return None if isinstance(value, float) and not isfinite(value) else value

@@ -91,6 +91,11 @@ def solve(
         rules, buckets = buckets.rules(rules), None
         if not rules.buckets.path.exists():
             print("building buckets of all boards: some minutes, once", file=sys.stderr)
+    if sampled and method.needs and (save or export):
+        raise ConfigError(
+            "networks on rules have no table to write: keep them in a run (counterplay run), or "
+            "leave out --sampled where the game has a tree or a generated arena"
+        )
     say_what_networks_see(method, rules)
     kind = "rules" if sampled else "tree" if buckets else ""
     arena = build_any(rules, kind, method.runs_on)
@@ -160,8 +165,8 @@ def _run(arena: Any, method: Any, table: bool, iterations: int, **options: Any) 
 def _line(record: Record) -> str:
     if record.exact:
         return f"{record.iteration}  {record.exploitability:.2e}"
-    infosets, touched, size = record.measured.values()
-    return f"{record.iteration}  {infosets}  {touched}  {readable_bytes(size)}"
+    counts = {**record.measured, "bytes": readable_bytes(record.measured["bytes"])}
+    return "  ".join(map(str, [record.iteration, *counts.values()]))
 
 
 def _best(records: tuple[Record, ...]) -> Record:

@@ -109,7 +109,9 @@ def remember(
         return new, (new - total) - corrected
 
     sums = averages.total, averages.lost
-    if choices.average_every == 1:
+    if not averages.total.size:  # no table is wanted, or there is none: on rules
+        pass
+    elif choices.average_every == 1:
         sums = add(sums)
     elif choices.average_every:
         sums = jax.lax.cond(t % choices.average_every == 0, add, lambda sums: sums, sums)
@@ -208,7 +210,7 @@ def average_tables(
 ) -> dict[str, jax.Array]:
     """The averages that are kept, as tables [I, A] of weights, the exact one first."""
     tables = {}
-    if choices.average_every:
+    if choices.average_every and averages.total.size:
         tables["average"] = merged(graph, averages.total)
     if choices.average_units:
         tables["network"] = policies_of(averages.network.params, graph)
@@ -223,6 +225,15 @@ def average_tables(
         total, _ = jax.lax.scan(add, nothing, (averages.steps, averages.past))
         tables["ensemble"] = merged(graph, total)
     return tables
+
+
+def past_of(averages: Averages, power: float) -> dict[str, tuple[list[Net], list[float]]]:
+    """The ensemble as networks and their weights, by name, if any were kept."""
+    taken = np.flatnonzero(np.asarray(averages.steps)).tolist()
+    if not taken:
+        return {}
+    nets = [jax.tree.map(lambda every, k=k: every[k], averages.past) for k in taken]
+    return {"ensemble": (nets, [(int(averages.steps[k]) / SCALE) ** power for k in taken])}
 
 
 def merged(graph: Graph, total: jax.Array) -> jax.Array:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
 
-from counterplay.deep import regrets, traversals
+from counterplay.deep import regrets
 from counterplay.deep.regrets import Nets, Replaying
-from counterplay.tree import Tree
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,17 +37,19 @@ class DeepCFR(Replaying):
     average_steps: int = 50  # of Adam per iteration
     average_lr: float = 1e-3
 
-    def start(self, tree: Tree, rng: np.random.Generator) -> Nets:
+    runs_on: ClassVar[tuple[str, ...]] = ("tree", "episodes", "rules")
+
+    def start(self, tree: Any, rng: np.random.Generator) -> Nets:
         return regrets.new_nets_and_walks(self, tree, rng)
 
-    def iteration(self, tree: Tree, t: int, state: Nets, key: jax.Array) -> Nets:
+    def iteration(self, tree: Any, t: int, state: Nets, key: jax.Array) -> Nets:
         keep_key, average_key, *keys = jax.random.split(key, 2 + tree.num_players)
         state = state._replace(averages=regrets.remember(self, tree, t, state, keep_key))
         for player, own in enumerate(keys):
             walk_key, fit_key = jax.random.split(own)
-            traversals.external(self, tree, state.walks, player, float(t), walk_key)
+            regrets.external(self, tree, state, player, float(t), walk_key)
             state = state._replace(nets=regrets.refit(self, tree, t, state, player, fit_key))
         return state._replace(averages=regrets.refit_average(self, tree, state, average_key))
 
-    def tables(self, tree: Tree, state: Nets) -> dict[str, Any]:
+    def tables(self, tree: Any, state: Nets) -> dict[str, Any]:
         return regrets.network_first(regrets.answers(self, tree, state))

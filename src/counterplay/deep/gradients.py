@@ -33,6 +33,7 @@ from counterplay.deep.history import (
     signed,
 )
 from counterplay.deep.nets import Net, apply_net, new_nets, one_of, softmax, uniform
+from counterplay.deep.on_rules import OnEither
 from counterplay.errors import ConfigError
 from counterplay.tabular.ranges import FINITE, PART, Range, at_least, check
 
@@ -75,7 +76,7 @@ class Force(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gradients(Averaging):
+class Gradients(OnEither, Averaging):
     """The choices that all policy gradients share, and their iteration."""
 
     units: tuple[int, ...] = (128, 128)
@@ -135,15 +136,29 @@ class Gradients(Averaging):
             averages.no_averages(self, graph, rng, nets, self.reservoir_size),
         )
 
+    def speaking(self, state: State) -> Net:
+        return state.actor.params
+
+    def acting(self, graph: Graph, nets: Net) -> tuple[jax.Array, jax.Array]:
+        policy = softmax(logits_of(graph, nets), graph.legal)
+        return policy, policy
+
     def iteration(self, graph: Graph, t: jax.Array, state: State, key: jax.Array) -> State:
         sample_key, keep_key = jax.random.split(key)
+        policy, _ = self.acting(graph, state.actor.params)
+        seen = sample(graph, playing(policy), sample_key, self.episodes)
+        return self.learned(graph, t, state, seen, keep_key)
+
+    def learned(
+        self, graph: Graph, t: jax.Array, state: State, seen: Episodes, key: jax.Array
+    ) -> State:
+        """The state after an iteration with these episodes."""
         logits, back = jax.vjp(lambda nets: logits_of(graph, nets), state.actor.params)
         policy, tau = softmax(logits, graph.legal), self.tau_at(t)
         nets = state.actor.params
-        kept = averages.remember(self, state.averages, graph, t, nets, lambda: policy, keep_key)
+        kept = averages.remember(self, state.averages, graph, t, nets, lambda: policy, key)
         magnet = self.magnet_at(graph, t, state)
         reward = self.reward(policy, magnet, tau)
-        seen = sample(graph, playing(policy), sample_key, self.episodes)
         found, critic = self.judged(graph, state.critic, seen, policy, reward)
         advantage, share = grouped(graph, seen, found.advantage, self.counterfactual)
         if self.even and not self.counterfactual:
@@ -182,6 +197,18 @@ class Gradients(Averaging):
         if not self.correct:
             found = values.corrected(seen, guess, earned, sampled=False)
         return found, memory
+
+    def networks(self, state: State) -> dict[str, Any]:
+        found: dict[str, Any] = averages.past_of(state.averages, self.average_power)
+        found["current"] = [state.actor.params], [1.0]
+        if self.smoothing:
+            found["smoothed"] = [state.smoothed], [1.0]
+        return {name: (*answer, "softmax") for name, answer in found.items()}
+
+    def check_rules(self) -> None:
+        if self.critic != "network":
+            problem = f"critic is {self.critic}, which needs the tree"
+            raise ConfigError(f"{self.name}: {problem}; on rules take critic=network")
 
     def tables(self, graph: Graph, state: State) -> dict[str, jax.Array]:
         found = averages.average_tables(self, state.averages, graph)

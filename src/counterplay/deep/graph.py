@@ -54,6 +54,11 @@ class Graph:
     in_turn: bool  # the t-th decision of every episode is the same player's
 
     @property
+    def is_batch(self) -> bool:
+        """Whether these are the decisions of some episodes, met by chance: see `batches`."""
+        return self.succ_offset.shape[0] == 0
+
+    @property
     def num_decisions(self) -> int:
         return self.player.shape[0]
 

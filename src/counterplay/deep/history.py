@@ -17,7 +17,7 @@ import optax
 from counterplay.deep.episodes import Episodes
 from counterplay.deep.fitting import Trained, descend
 from counterplay.deep.graph import Graph
-from counterplay.deep.nets import new_net
+from counterplay.deep.nets import apply_net, new_net
 from counterplay.deep.unique import error_gradient, outputs_at, unique_views
 
 
@@ -100,14 +100,16 @@ class Network(NamedTuple):
         return Trained(net, jax.jit(self.optimiser.init)(net))
 
     def values(self, graph: Graph, memory: Trained, episodes: Episodes) -> jax.Array:
-        met = unique_views(episodes.decision, episodes.live)
-        outputs = outputs_at(memory.params, everything_seen(graph), met)
+        if graph.is_batch:  # all its decisions were met, each once
+            outputs = apply_net(memory.params, everything_seen(graph))[episodes.decision]
+        else:
+            met = unique_views(episodes.decision, episodes.live)
+            outputs = outputs_at(memory.params, everything_seen(graph), met)
         outputs = outputs.reshape(*episodes.action.shape, graph.max_actions, graph.num_players)
         real = episodes.legal & episodes.live[..., None]
         return jnp.where(real[..., None], outputs, 0.0)
 
     def learned(self, graph: Graph, memory: Trained, episodes: Episodes, target: Any) -> Any:
-        met = unique_views(episodes.decision, episodes.live)
         shape = (*episodes.action.shape, graph.max_actions, graph.num_players)
         taken = jax.nn.one_hot(episodes.action, graph.max_actions) * episodes.live[..., None]
         scale = 2.0 / jnp.maximum(episodes.live.sum(), 1)
@@ -116,7 +118,14 @@ class Network(NamedTuple):
             wrong = taken[..., None] * (outputs.reshape(shape) - target[..., None, :])
             return scale * wrong.reshape(outputs.shape)
 
-        slope = error_gradient(memory.params, everything_seen(graph), met, error)
+        if graph.is_batch:
+            seen = everything_seen(graph)
+            outputs, back = jax.vjp(lambda net: apply_net(net, seen), memory.params)
+            wrong = error(outputs[episodes.decision])
+            slope = back(jnp.zeros_like(outputs).at[episodes.decision].add(wrong))[0]
+        else:
+            met = unique_views(episodes.decision, episodes.live)
+            slope = error_gradient(memory.params, everything_seen(graph), met, error)
         return descend(self.optimiser, memory, slope)
 
 

@@ -16,9 +16,10 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from counterplay.deep import averages
+from counterplay.deep import averages, rule_regrets, rule_walks, traversals
 from counterplay.deep.averages import Averages
-from counterplay.deep.device import OnHost, compiled
+from counterplay.deep.batches import no_graph
+from counterplay.deep.device import compiled
 from counterplay.deep.fitting import Trained, annealed, in_training, squared_error
 from counterplay.deep.graph import Graph, graph_of
 from counterplay.deep.nets import (
@@ -31,6 +32,7 @@ from counterplay.deep.nets import (
     softmax,
     with_one,
 )
+from counterplay.deep.on_rules import OnEitherHost, rules_on
 from counterplay.deep.traversals import (
     Walks,
     dense,
@@ -61,12 +63,12 @@ RANGES: dict[str, Range] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class RegretNetworks(OnHost):
+class RegretNetworks(OnEitherHost):
     """The choices that all of these algorithms share."""
 
     regret_units: tuple[int, ...] = (64, 64, 64)
     traversals: int = 100  # walks per player and iteration
-    even: bool = True  # chance spread evenly over these; False: drawn for each on its own
+    even: bool = True  # on a tree, chance spread evenly over these; False, and on rules: drawn
     steps: int = 100  # of Adam per fit
     growth: float = 0.0  # iteration t takes steps * t**growth of them, as the memory grows
     lr: float = 1e-3  # at the start of every fit, from where it falls to zero
@@ -76,7 +78,11 @@ class RegretNetworks(OnHost):
 
     average_every: ClassVar[int] = 1
     average_units: ClassVar[tuple[int, ...]] = ()
+    runs_on: ClassVar[tuple[str, ...]] = ("tree",)
     watched: ClassVar[tuple[str, ...]] = ("state.nets",)
+
+    def networks(self, state: Any) -> dict[str, Any]:
+        return rule_regrets.networks(self, state)
 
     def __post_init__(self) -> None:
         own = {field.name for field in fields(self)}
@@ -107,7 +113,7 @@ class Nets(NamedTuple):
 
 def new_regret_nets(choices: Any, tree: Tree, rng: np.random.Generator) -> Trained:
     """A network per player that says nothing yet."""
-    graph = graph_of(tree)
+    graph = shape_of(tree)
     sizes = (graph.num_features, *choices.regret_units, graph.max_actions)
     nets = new_nets(rng, graph.num_players, sizes, zero_head=True)
     return jax.device_put(in_training(direction(choices), nets))
@@ -115,7 +121,7 @@ def new_regret_nets(choices: Any, tree: Tree, rng: np.random.Generator) -> Train
 
 def new_averages(choices: Any, tree: Tree, rng: np.random.Generator, nets: Trained) -> Averages:
     """No policies averaged yet; the average network, if there is one, plays uniformly."""
-    graph = graph_of(tree)
+    graph = shape_of(tree)
     kept = averages.no_averages(choices, graph, rng, nets.params, 1)
     if choices.average_units:
         *deep, last = kept.network.params
@@ -128,9 +134,22 @@ def new_nets_and_walks(
     choices: Any, tree: Tree, rng: np.random.Generator, visits: bool = False
 ) -> Nets:
     """Before the first iteration."""
-    walks = no_walks(tree, choices.reservoir_size, visits)
+    walks: Any
+    if isinstance(tree, Tree):
+        walks = no_walks(tree, choices.reservoir_size, visits)
+    else:
+        policies = bool(choices.average_units)
+        if policies and tree.num_players > 2:
+            problem = "a third player's reach would bias the average network on rules"
+            raise ConfigError(f"{choices.name}: {problem}; take sd_cfr")
+        walks = rule_walks.no_walks(rules_on(tree), choices.reservoir_size, policies)
     nets = new_regret_nets(choices, tree, rng)
     return Nets(nets, walks, new_averages(choices, tree, rng, nets))
+
+
+def shape_of(arena: Any) -> Graph:
+    """The graph of a tree; of rules an empty one, which knows sizes alone."""
+    return graph_of(arena) if isinstance(arena, Tree) else no_graph(rules_on(arena))
 
 
 def direction(choices: Any) -> optax.GradientTransformation:
@@ -145,6 +164,10 @@ def steps_at(choices: Any, t: int) -> int:
 
 def remember(choices: Any, tree: Tree, t: int, state: Any, key: jax.Array) -> Averages:
     """The averages with the policies of iteration t."""
+    if not isinstance(tree, Tree):
+        nothing = np.zeros((0, 0), np.float32)
+        given = t, state.nets.params, nothing, key
+        return _remember()(choices, state.averages, shape_of(tree), *given)
     table = dense(tree, state.walks.policy[: tree.num_sequences])
     return _remember()(choices, state.averages, graph_of(tree), t, state.nets.params, table, key)
 
@@ -166,9 +189,24 @@ def _remember() -> Callable[..., Averages]:
     return add
 
 
+def external(
+    choices: Any, arena: Any, state: Any, player: int, weight: float, key: jax.Array
+) -> None:
+    """Walks in which the player tries everything; regrets and policies count `weight`."""
+    if isinstance(arena, Tree):
+        traversals.external(choices, arena, state.walks, player, weight, key)
+    else:
+        rule_regrets.external(choices, arena, state, player, weight, key)
+
+
 def refit(choices: Any, tree: Tree, t: int, state: Any, player: int, key: jax.Array) -> Trained:
     """All networks, the player's fitted to what its walks remember; sets the player's policy."""
     replay = state.walks.replay[player]
+    if not isinstance(tree, Tree):
+        graph, samples, filled = rule_regrets.reservoir(replay)
+        row = np.zeros(1, np.int32)  # no table: nobody asks
+        given = state.nets, player, row, samples, filled, steps_at(choices, t), key
+        return _refit()(choices, graph, *given)[0]
     row, exists = (part[player] for part in rows_of(tree))
     if choices.reservoir_size:
         filled = min(int(replay.seen[0]), choices.reservoir_size)
@@ -214,7 +252,7 @@ def _refit() -> Callable[..., tuple[Trained, jax.Array]]:
             if not choices.reservoir_size:
                 return data
             chosen = jax.random.randint(key, (choices.batch,), 0, filled)
-            if row.size >= choices.batch:
+            if graph.is_batch or row.size >= choices.batch:
                 return jax.tree.map(lambda part: part[chosen], data)
             place = infoset[chosen] - row[0]
             mean, total = per_infoset(place, data[1][chosen], weight[chosen], row.size)
@@ -246,6 +284,8 @@ def per_infoset(
 
 def refit_average(choices: Any, tree: Tree, state: Any, key: jax.Array) -> Averages:
     """The averages, with every player's network fitted further to the policies that were met."""
+    if not isinstance(tree, Tree):
+        return rule_regrets.refit_average(choices, state, key)
     given = dense(tree, state.walks.policy_sum), *rows_of(tree)
     network = _refit_average()(choices, graph_of(tree), state.averages.network, *given, key)
     return state.averages._replace(network=network)

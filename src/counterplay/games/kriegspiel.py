@@ -58,9 +58,8 @@ class Kriegspiel:
             raise ConfigError(f"kriegspiel: {problem}")
         if not 1 <= self.max_moves <= 1000:
             raise ConfigError(f"kriegspiel: max_moves is {self.max_moves}, must be from 1 to 1000")
-        if self.in_check(whole, 1) or not any(
-            self.legal(whole, 0, a) for a in self.tries(whole, 0)
-        ):
+        movable = any(self.legal(whole, 0, a) for a in self.tries(whole, 0))
+        if self.in_check(whole, 1) or not movable:
             raise ConfigError("kriegspiel: player 0 must have a move, and not give check already")
 
     @cached_property
@@ -74,6 +73,10 @@ class Kriegspiel:
     @cached_property
     def size(self) -> int:
         return len(self.start)
+
+    @property
+    def num_distinct_actions(self) -> int:
+        return self.size**2
 
     def initial_state(self) -> State:
         return State(self.start)

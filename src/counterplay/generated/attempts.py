@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from counterplay.arena import Ints, OwnTrees
 from counterplay.games.phantom_board import MARKS, PhantomBoard, attempts_key
 from counterplay.generated.own_trees import GeneratedArena
 from counterplay.generated.sizes import count_bits
+from counterplay.kernels import attempts
 
 
 class AttemptsArena(GeneratedArena):
@@ -41,6 +44,25 @@ class AttemptsArena(GeneratedArena):
         """The cells that may be tried."""
         tried = int(self.tried[infoset])
         return [cell for cell in range(self.rules.num_cells) if not tried >> cell & 1]
+
+    @cached_property
+    def last_attempts(self) -> tuple[Ints, Ints]:
+        """The infoset before each one [I], and the cell that was tried there."""
+        above, cell = np.empty(self.num_infosets, np.int32), np.empty(self.num_infosets, np.int8)
+        given = self.rules.num_cells, self.form.parent, self.offset, self.tried
+        attempts.last_attempts(*given, above, cell)
+        return above, cell
+
+    def observations(self, first: int, last: int) -> Any:
+        size = self.rules.num_cells
+        observation = np.empty((last - first, size * (3 + size)), np.float32)
+        seen = self.stones, self.tried, *self.last_attempts
+        attempts.watch_attempts(size, first, *seen, observation)
+        return observation
+
+    def legal(self, first: int, last: int) -> Any:
+        cells = np.arange(self.rules.num_cells)
+        return self.tried[first:last, None].astype(np.int64) >> cells & 1 == 0
 
     def player_of(self, infoset: int) -> int:
         return int(infoset >= self.form.player_infoset[1])

@@ -48,7 +48,8 @@ def build_arena(
         known = ", ".join(GENERATED)
         raise ConfigError(f"{spec_of(game)} has no generated arena; games that have: {known}")
     large = generator is not None and generator.num_infosets(game) >= LARGE
-    if generator and (kind == "generated" or (not kind and large and "sequences" in runs_on)):
+    fits = bool({"sequences", "episodes"} & set(runs_on))
+    if generator and (kind == "generated" or (not kind and large and fits)):
         return generator.build(game, memory_limit)
     return build_tree(game, memory_limit=memory_limit, progress=progress)
 

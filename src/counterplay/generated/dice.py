@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from itertools import combinations_with_replacement, pairwise
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from counterplay.games.liars_dice import LiarsDice
 from counterplay.generated.choosing import Generator
 from counterplay.generated.own_trees import GeneratedArena, check_memory
 from counterplay.generated.sizes import count_bits
-from counterplay.kernels import dice
+from counterplay.kernels import attempts, dice
 from counterplay.kernels.dice import Bids
 from counterplay.kernels.threads import even_parts, run_parts
 
@@ -91,6 +92,21 @@ class DiceArena(GeneratedArena):
         while place < end and order[place] & (order[place] - 1) == _before(order[place - 1]):
             place += 1
         return max(place * size, first)
+
+    def observations(self, first: int, last: int) -> Any:
+        game, hands = self.rules, np.array(self.hands)
+        size = 2 + game.numdice * game.dice_sides + game.liar + 1
+        observation = np.empty((last - first, size), np.float32)
+        player = int(first >= self.form.player_infoset[1])
+        bids = game.liar, game.dice_sides, self.order
+        attempts.watch_bids(first, player, *bids, hands, observation)
+        return observation
+
+    def legal(self, first: int, last: int) -> Any:
+        made = self.order[np.arange(first, last) // len(self.hands)]
+        higher = self.rules.liar - self.bids.lowest[made][:, None]
+        action = np.arange(self.rules.liar + 1)
+        return (action >= higher) & ((action < self.rules.liar) | (made > 0)[:, None])
 
     def key(self, infoset: int) -> str:
         place, hand = divmod(infoset, len(self.hands))

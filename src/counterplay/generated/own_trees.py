@@ -32,7 +32,7 @@ class GeneratedArena:
     `first_of_level` has the first infoset of every level, by player, and the end.
     """
 
-    offers: ClassVar[tuple[str, ...]] = ("sequences",)
+    offers: ClassVar[tuple[str, ...]] = ("sequences", "episodes")
     perfect_recall: ClassVar[bool] = True
     numbered: ClassVar[bool] = True  # by the game alone: files of policies need no keys
     num_players: ClassVar[int] = 2
@@ -99,6 +99,14 @@ class GeneratedArena:
         raise NotImplementedError
 
     def find(self, key: str, player: int | None = None) -> int:
+        raise NotImplementedError
+
+    def observations(self, first: int, last: int) -> Any:
+        """What their player observes at some infosets [N, X], all of them one player's."""
+        raise NotImplementedError
+
+    def legal(self, first: int, last: int) -> Any:
+        """Which actions exist there [N, A], by the numbers that the rules give them."""
         raise NotImplementedError
 
     def no_infoset(self, key: str) -> ConfigError:

@@ -96,3 +96,18 @@ def see(rules, states, player, key):
         for d in range(player[n] * own, (player[n] + 1) * own):
             hand = hand * (rules[1] + 1) + states[n, d]
         key[n] = hand << 32 | int(states[n, 2 * own])
+
+
+@kernel
+def watch(rules, states, viewer, observation):
+    own, sides = rules[0], rules[1]
+    observation[:] = 0.0
+    for n in range(states.shape[0]):
+        observation[n, viewer[n]] = 1.0
+        for d in range(own):
+            face = states[n, viewer[n] * own + d]
+            if face:
+                observation[n, 2 + d * sides + face - 1] = 1.0
+        for bid in range(2 * own * sides):
+            observation[n, 2 + own * sides + bid] = states[n, 2 * own] >> bid & 1
+        observation[n, 2 + 3 * own * sides] = states[n, 2 * own + 2]

@@ -157,3 +157,33 @@ def see(rules, states, player, key):
         if state[SHOWN] > state[COMPLETE]:
             known += state[PRIZES + state[COMPLETE]] + 1
         key[n] = known * (cards + 1) + state[COMPLETE]
+
+
+@kernel
+def watch(rules, states, viewer, observation):
+    winners, bids, points, hands = places(rules)
+    cards, players = rules[0], rules[1]
+    slots = cards * (cards + 1) // 2 + 1
+    observation[:] = 0.0
+    for n in range(states.shape[0]):
+        state, p = states[n], viewer[n]
+        for k in range(players):
+            observation[n, k * slots + state[points + (p + k) % players]] = 1.0
+        first = players * slots
+        prizes = first + cards + cards * players if rules[4] else first
+        for r in range(state[SHOWN]):
+            observation[n, prizes + r * cards + state[PRIZES + r]] = 1.0
+        if not rules[4]:
+            first += cards * cards
+            for k in range(players):
+                for card in range(cards):
+                    left = state[hands + (p + k) % players] >> card & 1
+                    observation[n, first + k * cards + card] = left
+            continue
+        for card in range(cards):
+            observation[n, first + card] = state[hands + p] >> card & 1
+        for r in range(state[COMPLETE]):
+            if state[winners + r] >= 0:
+                observation[n, first + cards + r * players + state[winners + r]] = 1.0
+            bid = state[bids + r * players + p]
+            observation[n, prizes + cards * cards + r * cards + bid] = 1.0

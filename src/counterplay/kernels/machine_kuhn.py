@@ -89,3 +89,17 @@ def see(rules, states, player, key):
     for n in range(states.shape[0]):
         card, turns, bets = states[n, player[n]], states[n, players], states[n, players + 1]
         key[n] = (int(card) * 32 + turns) << 32 | bets
+
+
+@kernel
+def watch(rules, states, viewer, observation):
+    players, cards = rules[0], rules[1]
+    observation[:] = 0.0
+    for n in range(states.shape[0]):
+        p = viewer[n]
+        observation[n, p] = 1.0
+        if states[n, p] >= 0:
+            observation[n, players + states[n, p]] = 1.0
+        for turn in range(states[n, players]):
+            bet = states[n, players + 1] >> turn & 1
+            observation[n, players + cards + 2 * turn + bet] = 1.0

@@ -159,3 +159,29 @@ def see(rules, states, player, key):
     for n in range(states.shape[0]):
         own, public = states[n, cards + player[n]], states[n, cards + rules[0]]
         key[n] = (int(own) * 64 + public + 1) << 32 | states[n, record]
+
+
+@kernel
+def watch(rules, states, viewer, observation):
+    cards, _, _, _, _, record = places(rules)
+    players, deck = rules[0], rules[1] * rules[2]
+    turns = 3 * players - 2
+    observation[:] = 0.0
+    for n in range(states.shape[0]):
+        own, public = states[n, cards + viewer[n]], states[n, cards + players]
+        observation[n, viewer[n]] = 1.0
+        if own >= 0:
+            observation[n, players + own] = 1.0
+        if public >= 0:
+            observation[n, players + deck + public] = 1.0
+        said, first = 0, players + 2 * deck
+        while states[n, record] >> 2 * said > 1:
+            said += 1
+        for k in range(said - 1, -1, -1):
+            word = states[n, record] >> 2 * k & 3
+            if word == PUBLIC:
+                first = players + 2 * deck + 2 * turns
+                continue
+            if word != FOLD:
+                observation[n, first + (word == RAISE)] = 1.0
+            first += 2

@@ -80,3 +80,19 @@ def see(rules, states, player, key):
             failed = not state[STONES + p] >> cell & 1
             known = known * (2 * size + 1) + 1 + 2 * cell + failed
         key[n] = known
+
+
+@kernel
+def watch(rules, states, viewer, observation):
+    size = rules[0]
+    observation[:] = 0.0
+    for n in range(states.shape[0]):
+        state, p = states[n], viewer[n]
+        for cell in range(size):
+            observation[n, cell] = 1.0
+        for k in range(state[TRIED + p]):
+            cell = state[CELLS + p * size + k]
+            own = state[STONES + p] >> cell & 1
+            observation[n, cell] = 0.0
+            observation[n, size * (1 + own) + cell] = 1.0
+            observation[n, size * (3 + k) + cell] = 1.0

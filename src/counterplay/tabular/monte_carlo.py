@@ -1,7 +1,7 @@
 """What the Monte Carlo CFR family shares: the memory, workers, averages and local learners.
 
 Every member walks the tree once per player and iteration and sees only part of it. On a tree the
-walks are compiled. On a `SampledGame` the same source runs as plain Python on the rules.
+walks are compiled, and so they are on compiled rules; on others the same source is plain Python.
 
 Reproducible: the draws of a walk depend on the seed, the worker, the iteration and the player, and
 on nothing else. Same seed and same number of workers: same bits, however the run is cut into steps.
@@ -12,7 +12,6 @@ How several workers share a game is told in `workers`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -23,31 +22,17 @@ from counterplay.policy import Policies, Policy, normalised_policy, uniform_poli
 from counterplay.sampled import SampledGame, SampledPolicy
 from counterplay.tabular import powers, ranges
 from counterplay.tabular import workers as crew
+from counterplay.tabular.compiled_memory import CompiledMemory
+from counterplay.tabular.on_machines import compiled_memory, sample_machine
 from counterplay.tabular.on_rules import sample_rules
+from counterplay.tabular.sample_memory import SampleMemory as SampleMemory
 from counterplay.tabular.sampled_crew import SampledCrew, what_was_met
 from counterplay.tabular.sampled_memory import SampledMemory
-from counterplay.tree import Floats, Ints, Tree
+from counterplay.tree import Tree
 from counterplay.tree.replaying import augmented
 from counterplay.tree.walking import chance_policy
 
 DECAY = 0.5  # usual step of guesses that are decaying averages
-
-
-@dataclass
-class SampleMemory:
-    """What the family keeps on a tree; every one of W workers has a row of its own."""
-
-    iteration: int
-    seed: Ints  # [W]
-    touched: Ints  # [W] nodes, counted as often as they were visited
-    regret: Floats  # [W, S]
-    policy: Floats  # [W, S + C] the current one, with the probabilities of chance behind it
-    policy_sum: Floats  # [W, S]
-    visits: Floats  # [W, S] the last iteration counted by the lazy average; [W, 0] if unused
-    baseline: Floats  # [W, B] guesses at values; [W, 0] if unused
-    largest: Floats  # [W, S] values met at an infoset, kept at its first action
-    finished: ClassVar[bool] = False
-    merges: ClassVar[bool] = True
 
 
 class Rows(SampleMemory):
@@ -97,8 +82,9 @@ def new_memory(
     if isinstance(tree, SampledGame):
         if workers > 1:
             return SampledCrew.new(seed, workers, guesses)
-        state = np.random.SeedSequence(seed).generate_state(1, np.uint64)
-        return SampledMemory(0, int(state[0]), guesses)
+        state = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
+        compiled = None if guesses else compiled_memory(tree.game, state)
+        return compiled or SampledMemory(0, state, guesses)
     policy = np.append(uniform_policy(tree).probabilities, chance_policy(tree))
     baseline = np.zeros(0)
     if guesses == "augmented":
@@ -145,7 +131,9 @@ def iterate(
         return memory
     for count, raised in powers.faded(memory, iterations, power):
         given = raised, local_learner(algorithm), *settings
-        if isinstance(tree, SampledGame):
+        if isinstance(memory, CompiledMemory):
+            sample_machine(memory, count, kernel, *given)
+        elif isinstance(tree, SampledGame):
             sample_rules(tree, memory, count, kernel, *given)
         else:
             crew.walk(tree, memory, count, kernel, given, guesses)

@@ -142,6 +142,7 @@ class Union:
 def what_was_met(memory: Any) -> tuple[Any, Any, Any]:
     """What knows the infosets that one worker or several have met, the average, and the policy."""
     if not isinstance(memory, SampledCrew):
-        return memory, memory.policy_sum, memory.policy
+        size = memory.size.num_entries  # a compiled memory has room for more
+        return memory, memory.policy_sum[:size], memory.policy[:size]
     union = Union.of(memory.members)
     return union, union.stacked("policy_sum").sum(axis=0), union.policy

@@ -23,7 +23,7 @@ MOST_CELLS = 12  # of a board whose winning sets are worth listing
 
 
 def _machine(kernels: object, rules: list[int], start: list[int]) -> Machine:
-    functions = [getattr(kernels, name) for name in ("look", "spread", "pay", "see")]
+    functions = [getattr(kernels, name) for name in ("look", "spread", "pay", "see", "watch")]
     return Machine(np.array(rules), np.array(start, np.int32), *functions)
 
 

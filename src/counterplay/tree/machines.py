@@ -13,12 +13,20 @@ import numpy as np
 
 from counterplay.arena import Floats, Ints
 from counterplay.errors import GameError
-from counterplay.game import CHANCE, TERMINAL, Game, State, describe_history, title
+from counterplay.game import (
+    CHANCE,
+    TERMINAL,
+    Game,
+    ObservedGame,
+    State,
+    describe_history,
+    title,
+)
 from counterplay.registry import MACHINES, find_class, spec_of
 
 
 class Machine(NamedTuple):
-    """Four compiled functions, which treat many states [N, W] at once; P players.
+    """Four compiled functions or five, which treat many states [N, W] at once; P players.
 
     They write their last arguments. `rules` are the game's parameters, as integers.
     """
@@ -31,6 +39,9 @@ class Machine(NamedTuple):
     spread: Callable[..., Any]
     pay: Callable[..., Any]  # (rules, terminal states, utility [N, P])
     see: Callable[..., Any]  # (rules, states, player, key [N]): what the one to act knows, int64
+    # (rules, states, viewer [N], observation [N, X] float32): the game's `observation`; None:
+    # networks ask the readable rules
+    watch: Callable[..., Any] | None = None
 
     def looked_at(self, states: Ints) -> tuple[Ints, Ints]:
         """Who acts in each state, and how many actions or outcomes there are."""
@@ -57,6 +68,13 @@ class Machine(NamedTuple):
         key = np.empty(len(states), np.int64)
         self.see(self.rules, states, player, key)
         return key
+
+    def watched(self, states: Ints, viewer: Ints, size: int) -> Any:
+        """What players see [N, size]; only where the machine can say."""
+        assert self.watch is not None
+        observation = np.empty((len(states), size), np.float32)
+        self.watch(self.rules, states, viewer, observation)
+        return observation
 
 
 def machine_of(game: Game) -> Machine | None:
@@ -121,6 +139,7 @@ class _SideBySide:
         else:
             self.same(history, "the actions", list(game.actions(state)), actions.tolist())
             self.same_infoset(history, player, game.infoset_key(state, player), row, found)
+            self.same_observations(history, state, row)
         return [
             (game.next_state(state, action), children[k : k + 1], (*history, action))
             for k, action in enumerate(actions.tolist())
@@ -134,6 +153,14 @@ class _SideBySide:
         self.same(history, f"what is seen at infoset {key!r}", before, number)
         other = self.numbers.setdefault((player, number), key)
         self.same(history, f"the infoset of what is seen, {number},", key, other)
+
+    def same_observations(self, history: tuple[int, ...], state: State, row: Ints) -> None:
+        if self.machine.watch is None or not isinstance(self.game, ObservedGame):
+            return
+        for player in range(self.game.num_players):
+            seen = np.array(self.game.observation(state, player), np.float32)
+            found = self.machine.watched(row, np.array([player]), seen.size)[0]
+            self.same(history, f"what player {player} observes", seen.tolist(), found.tolist())
 
     def same(self, history: tuple[int, ...], what: str, readable: object, compiled: object) -> None:
         if readable != compiled:

@@ -1,0 +1,123 @@
+"""Networks as policies where there is no table: asked state by state, or tabulated in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from typing import Any
+
+import jax
+import numpy as np
+
+from counterplay.arena import Floats
+from counterplay.deep.device import compiled
+from counterplay.deep.graph import arrays_of
+from counterplay.deep.nets import Net, apply_net, one_of, regret_matching, softmax
+from counterplay.errors import ConfigError
+from counterplay.game import Game, State
+from counterplay.policy import Policy
+from counterplay.registry import spec_of
+from counterplay.tree import Tree
+
+ROWS = 8192  # infosets that are tabulated at a time
+HEADS: dict[str, Any] = {"softmax": softmax, "regret_matching": regret_matching}
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkPolicy:
+    """What networks play, one per player: `odds(state, player)`, as `playing` asks for them.
+
+    Every output is an action of the game by its number; actions that do not exist are left out.
+    With several `nets` one of them is drawn, by weight, for a whole episode (`fresh`).
+    """
+
+    game: Game
+    nets: tuple[Net, ...]  # every array [P, ...]
+    head: str = "softmax"
+    weights: tuple[float, ...] = (1.0,)
+
+    def __repr__(self) -> str:
+        several = f", one of {len(self.nets)}" if len(self.nets) > 1 else ""
+        return f"NetworkPolicy({spec_of(self.game)}{several})"
+
+    def fresh(self, seed: int) -> NetworkPolicy:
+        """The policy for one episode."""
+        if len(self.nets) == 1:
+            return self
+        share = np.cumsum(self.weights) / sum(self.weights)
+        draw = np.random.default_rng(seed).random()
+        number = min(int(np.searchsorted(share, draw, side="right")), len(share) - 1)
+        return replace(self, nets=(self.nets[number],), weights=(1.0,))
+
+    def odds(self, state: State, player: int) -> list[float]:
+        """The probabilities of the player's actions; of several networks those of the first."""
+        game: Any = self.game
+        actions = list(game.actions(state))
+        x = np.array(game.observation(state, player), np.float32)[None]
+        legal = np.zeros((1, self.nets[0][-1][1].shape[-1]), bool)
+        legal[0, actions] = True
+        row = np.asarray(_said()(self.head, self.nets[0], x, legal, player), np.float64)[0, actions]
+        return (row / row.sum()).tolist()
+
+    def on(self, arena: Any) -> Policy:
+        """The same policy as a table of an arena, for exact judgement; several are averaged."""
+        tables = [self._table(arena, net) for net in self.nets]
+        if len(tables) == 1:
+            return Policy(arena, tables[0])
+        from counterplay.deep.mixing import mixed
+
+        return mixed(arena, tables, self.weights)
+
+    def _table(self, arena: Any, net: Net) -> Floats:
+        values = np.empty(arena.num_sequences)
+        for player, first, last, x, legal, action in _infosets(arena, net):
+            count = len(x)
+            x = np.pad(x, ((0, ROWS - count), (0, 0)))
+            there = np.pad(legal, ((0, ROWS - count), (0, 0)), constant_values=True)
+            rows = np.asarray(_said()(self.head, net, x, there, player), np.float64)[:count]
+            row = np.where(legal, rows, 0.0)
+            row /= row.sum(axis=1, keepdims=True)
+            start, end = int(arena.offset[first]), int(arena.offset[last])
+            values[start:end] = row[legal] if action is None else row[action]
+        return values
+
+
+def _infosets(arena: Any, net: Net) -> Iterator[tuple[Any, ...]]:
+    """Some infosets of one player at a time: observations, actions that exist, and their order."""
+    is_tree = isinstance(arena, Tree)
+    if not is_tree and not hasattr(arena, "observations"):
+        raise ConfigError(f"networks cannot be tabulated on {arena.spec}")
+    ends = arena.player_infoset if is_tree else arena.form.player_infoset
+    for player in range(arena.num_players):
+        for first in range(int(ends[player]), int(ends[player + 1]), ROWS):
+            last = min(first + ROWS, int(ends[player + 1]))
+            if not is_tree:
+                yield (
+                    player,
+                    first,
+                    last,
+                    arena.observations(first, last),
+                    *(
+                        arena.legal(first, last),
+                        None,
+                    ),
+                )
+                continue
+            graph = arrays_of(arena)
+            x = np.asarray(graph.observation)[np.asarray(graph.own_view)[first:last]]
+            begin, end = int(arena.offset[first]), int(arena.offset[last])
+            row = np.repeat(np.arange(last - first), arena.num_actions[first:last])
+            action = row, arena.sequence_action[begin:end]
+            legal = np.zeros((last - first, net[-1][1].shape[-1]), bool)
+            legal[action] = True
+            yield player, first, last, x, legal, action
+
+
+@lru_cache
+def _said() -> Callable[..., jax.Array]:
+    @partial(compiled, static_argnums=0)
+    def say(head: str, nets: Net, x: jax.Array, legal: jax.Array, player: jax.Array) -> jax.Array:
+        return HEADS[head](apply_net(one_of(nets, player), x), legal)
+
+    return say

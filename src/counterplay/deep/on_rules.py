@@ -1,0 +1,189 @@
+"""What lets an algorithm with networks run where there is no tree.
+
+Such an algorithm says, beside `start`, `iteration` and `tables` of `device`:
+
+    speaking(state)                     the networks that act
+    acting(graph, nets)                 their policies [I, A], and what to sample from [I, A]
+    learned(graph, t, state, episodes, key)   the state after an iteration, given its episodes
+    networks(state)                     its answers by name: networks, their weights, and the head
+
+On a tree an iteration is `acting` at all infosets, `episodes.sample` and `learned`, in one program.
+Here episodes are played on the host (`batches`), one call of `acting` a turn, and `learned` sees
+the graph of what was met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any, ClassVar
+
+import jax
+import numpy as np
+
+from counterplay.arena import is_exact
+from counterplay.deep import batches
+from counterplay.deep.device import DeviceMemory, OnDevice, OnHost, compiled
+from counterplay.deep.network_policy import NetworkPolicy
+from counterplay.deep.stepping import Rules, rules_of
+from counterplay.game import Game
+from counterplay.registry import spec_of
+from counterplay.tree import Tree
+
+
+@dataclass
+class RulesMemory(DeviceMemory):
+    """The same, and how many decisions there were."""
+
+    touched: int = 0
+
+    @property
+    def size(self) -> Learned:
+        leaves = jax.tree.leaves(self.state)
+        return Learned(self.touched, sum(leaf.size * leaf.dtype.itemsize for leaf in leaves))
+
+
+@dataclass(frozen=True)
+class Learned:
+    """How far a run on the rules has come."""
+
+    touched: int  # decisions
+    num_bytes: int  # of all that is kept
+
+    def measured(self) -> dict[str, float]:
+        return {"touched": self.touched, "bytes": self.num_bytes}
+
+
+class OnEither(OnDevice):
+    """The adapter of algorithms that run on a tree, and on rules: no update rule of its own."""
+
+    runs_on: ClassVar[tuple[str, ...]] = ("tree", "episodes", "rules")
+    episodes: int
+
+    def speaking(self, state: Any) -> Any:
+        raise NotImplementedError
+
+    def acting(self, graph: Any, nets: Any) -> tuple[jax.Array, jax.Array]:
+        raise NotImplementedError
+
+    def learned(self, graph: Any, t: Any, state: Any, seen: Any, key: jax.Array) -> Any:
+        raise NotImplementedError
+
+    def networks(self, state: Any) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def check_rules(self) -> None:
+        """Refuse choices that only a tree allows."""
+
+    def init(self, arena: Any, seed: int = 0) -> DeviceMemory:
+        if isinstance(arena, Tree):
+            return super().init(arena, seed)
+        self.check_rules()
+        graph = batches.no_graph(rules_on(arena))
+        state = self.start(graph, np.random.default_rng(seed))
+        return RulesMemory(0, jax.random.PRNGKey(seed), jax.device_put(state))
+
+    def step(self, arena: Any, memory: Any, iterations: int = 1) -> Any:
+        if isinstance(arena, Tree):
+            return super().step(arena, memory, iterations)
+        rules, state, touched = rules_on(arena), memory.state, memory.touched
+        for n in range(memory.iteration, memory.iteration + iterations):
+            play_key, learn_key = jax.random.split(jax.random.fold_in(memory.key, n))
+            ask = partial(_act(), self, rules.num_players, self.speaking(state))
+            met, count = batches.play(rules, ask, batches.rng_of(play_key), self.episodes)
+            state = _learn()(self, rules.num_players, n + 1, state, met, learn_key)
+            touched += count
+        return RulesMemory(memory.iteration + iterations, memory.key, state, touched)
+
+    def policies(self, arena: Any, memory: Any) -> Any:
+        if isinstance(arena, Tree):
+            return super().policies(arena, memory)
+        state = jax.tree.map(np.asarray, memory.state)
+        return answers(arena, self.networks(state))
+
+
+class OnEitherHost(OnHost):
+    """The same for algorithms that walk on the host: their functions know both arenas."""
+
+    runs_on: ClassVar[tuple[str, ...]] = ("tree", "episodes", "rules")
+
+    def networks(self, state: Any) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def step(self, arena: Any, memory: Any, iterations: int = 1) -> Any:
+        done = super().step(arena, memory, iterations)
+        if isinstance(arena, Tree):
+            return done
+        return RulesMemory(done.iteration, done.key, done.state, int(done.state.walks.touched))
+
+    def init(self, arena: Any, seed: int = 0) -> Any:
+        made = super().init(arena, seed)
+        return made if isinstance(arena, Tree) else RulesMemory(0, made.key, made.state)
+
+    def policies(self, arena: Any, memory: Any) -> Any:
+        if isinstance(arena, Tree):
+            return super().policies(arena, memory)
+        return answers(arena, self.networks(jax.tree.map(np.asarray, memory.state)))
+
+
+def answers(arena: Any, networks: Mapping[str, Any]) -> dict[str, Any]:
+    """Networks as policies; tables of the arena where it is exact, since such are judged there."""
+    found: dict[str, Any] = {}
+    for name, (nets, weights, head) in networks.items():
+        policy = NetworkPolicy(game_of(arena), tuple(nets), head, tuple(weights))
+        found[name] = policy.on(arena) if is_exact(arena) else policy
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Responding:
+    """One player's game as an arena: the others are part of the rules."""
+
+    game: Game
+    stepping: Rules
+    offers: ClassVar[tuple[str, ...]] = ("rules",)
+
+    @property
+    def spec(self) -> str:
+        return spec_of(self.game)
+
+    @property
+    def num_players(self) -> int:
+        return self.game.num_players
+
+
+def game_of(arena: Any) -> Game:
+    """The rules of an arena that offers them."""
+    game: Game = arena.game if hasattr(arena, "game") else arena.rules
+    return game
+
+
+def rules_on(arena: Any) -> Rules:
+    """The rules of an arena, ready for many states at once."""
+    if isinstance(arena, Responding):
+        return arena.stepping
+    return _rules(game_of(arena))
+
+
+@lru_cache(maxsize=8)
+def _rules(game: Any) -> Rules:
+    return rules_of(game)
+
+
+@lru_cache
+def _act() -> Callable[..., Any]:
+    @partial(compiled, static_argnums=(0, 1))
+    def act(algorithm: Any, players: int, nets: Any, seen: Any, legal: Any) -> Any:
+        return algorithm.acting(batches.graph_of_rows(seen[None], legal, players), nets)
+
+    return act
+
+
+@lru_cache
+def _learn() -> Callable[..., Any]:
+    @partial(compiled, static_argnums=(0, 1), donate_argnums=3)
+    def learn(algorithm: Any, players: int, t: Any, state: Any, met: Any, key: Any) -> Any:
+        return algorithm.learned(met.graph(players), t, state, met.episodes, key)
+
+    return learn

@@ -1,0 +1,226 @@
+"""Nodes of compiled rules, made when a walk looks at them: to kernels they look like a tree's rows.
+
+`Lazy` is indexed as the rows of a tree are. What is made is forgotten after the iteration; infosets
+keep their place in the tables. There is room for so many nodes in an iteration, and no walk goes
+beyond: past it, all is over at once, and `counts[PROBLEM]` says so.
+"""
+
+from __future__ import annotations
+
+import operator
+from functools import partial
+from typing import Any, NamedTuple
+
+from numba import carray, float64, int32, int64, types  # type: ignore[attr-defined]
+from numba.extending import intrinsic, overload
+
+from counterplay.kernels.compiling import CHANCE, TERMINAL, kernel
+from counterplay.kernels.numbering import slot_of
+
+PLAYER, FIRST, CHILD, COUNT, PARENT = range(5)  # columns of `rows`
+UNKNOWN = -3  # player of a node that nobody has looked at
+NODES, ENDS, INFOSETS, ENTRIES, LOTTERIES, WORDS, PROBLEM = range(7)  # places in `counts`
+
+
+class Node(NamedTuple):
+    """What a walk sees of a node: see `bundles.Arena`."""
+
+    player: Any
+    first: Any
+    child: Any
+    count: Any
+
+
+class Lazy(NamedTuple):
+    """A machine, its functions as pointers, and room: N nodes, I infosets, S entries.
+
+    Arrays that only `make` needs are known by their addresses, so that nothing is counted or copied
+    on the way there; whoever calls a kernel keeps them alive.
+    """
+
+    rules: Any
+    look: Any
+    spread: Any
+    pay: Any
+    see: Any
+    rows: Any  # [N, 5] as in `Node`, and the parent
+    counts: Any  # [7] how much is in use
+    address: Any  # of the arrays of `Room`, in their order
+    size: Any  # their lengths, then columns of states and utilities
+
+
+class Room(NamedTuple):
+    """What `make` writes to."""
+
+    states: Any  # [N, W]
+    action: Any  # [N] that led there
+    chance: Any  # [N] its probability
+    utility: Any  # [N, P]
+    one: Any  # [4] a player, a count, a key, nothing
+    ends: Any  # [2]
+    table: Any  # of hashes
+    known: Any  # [I, 3] key, nothing, player
+    place: Any  # [I, 2] first entry, and how many
+    words: Any  # [.] the actions that lead to the first node of every infoset, one after another
+    last_word: Any  # [I + 1]
+    lotteries: Any  # [., 2] first entry, and how many
+    policy: Any  # [S] as in `bundles.Table`
+
+
+@intrinsic
+def pointer_to(context, address):
+    """The address as a pointer."""
+
+    def generate(context, builder, signature, given):
+        return builder.inttoptr(given[0], context.get_value_type(types.voidptr))
+
+    return types.voidptr(types.int64), generate
+
+
+@kernel
+def room_of(address, size):
+    """The arrays at these addresses."""
+    return Room(
+        carray(pointer_to(address[0]), (size[0], size[13]), int32),
+        carray(pointer_to(address[1]), (size[1],), int64),
+        carray(pointer_to(address[2]), (size[2],), float64),
+        carray(pointer_to(address[3]), (size[3], size[14]), float64),
+        carray(pointer_to(address[4]), (size[4],), int64),
+        carray(pointer_to(address[5]), (size[5],), int64),
+        carray(pointer_to(address[6]), (size[6],), int32),
+        carray(pointer_to(address[7]), (size[7], 3), int64),
+        carray(pointer_to(address[8]), (size[8], 2), int64),
+        carray(pointer_to(address[9]), (size[9],), int32),
+        carray(pointer_to(address[10]), (size[10],), int64),
+        carray(pointer_to(address[11]), (size[11], 2), int64),
+        carray(pointer_to(address[12]), (size[12],), float64),
+    )
+
+
+@kernel
+def infoset_of(nodes, room, n, player, count):
+    """Where the infoset of a node stands in the tables; a new one gets its place."""
+    counts, rows, one = nodes.counts, nodes.rows, room.one
+    one[0] = player
+    nodes.see(nodes.rules, room.states[n : n + 1], one[0:1], one[2:3])
+    key = one[2]
+    slot = slot_of(key, 0, player, room.table, room.known)
+    if room.table[slot] >= 0:
+        return room.place[room.table[slot], 0]
+    number, first, depth, above = counts[INFOSETS], counts[ENTRIES], 0, n
+    while rows[above, PARENT] >= 0:
+        above = rows[above, PARENT]
+        depth += 1
+    full = first + count > room.policy.size or number >= room.place.shape[0]
+    full |= 10 * number > 9 * room.table.size
+    if full or counts[WORDS] + depth > room.words.size:
+        counts[PROBLEM] = 1
+        return 0
+    room.table[slot] = number
+    room.known[number, 0], room.known[number, 1], room.known[number, 2] = key, 0, player
+    room.place[number, 0], room.place[number, 1] = first, count
+    word, above = counts[WORDS] + depth, n
+    while rows[above, PARENT] >= 0:
+        word -= 1
+        room.words[word] = room.action[above]
+        above = rows[above, PARENT]
+    counts[INFOSETS] += 1
+    counts[ENTRIES] += count
+    counts[WORDS] += depth
+    room.last_word[number + 1] = counts[WORDS]
+    for s in range(first, first + count):
+        room.policy[s] = 1.0 / count
+    return first
+
+
+@kernel
+def lottery_of(nodes, room, child, count):
+    """Where the probabilities of chance stand in the policy; equal lotteries once."""
+    counts, policy = nodes.counts, room.policy
+    for k in range(counts[LOTTERIES]):
+        first, same = room.lotteries[k, 0], room.lotteries[k, 1] == count
+        for c in range(count if same else 0):
+            same &= policy[first + c] == room.chance[child + c]
+        if same:
+            return first
+    first = counts[ENTRIES]
+    if first + count > policy.size or counts[LOTTERIES] >= room.lotteries.shape[0]:
+        counts[PROBLEM] = 1
+        return 0
+    room.lotteries[counts[LOTTERIES], 0] = first
+    room.lotteries[counts[LOTTERIES], 1] = count
+    for c in range(count):
+        policy[first + c] = room.chance[child + c]
+    counts[LOTTERIES] += 1
+    counts[ENTRIES] += count
+    return first
+
+
+@partial(kernel, inline=False)  # walks look at nodes in many places
+def make(nodes, n):
+    """Look at a node for the first time."""
+    room = room_of(nodes.address, nodes.size)
+    counts, one, rows = nodes.counts, room.one, nodes.rows
+    state = room.states[n : n + 1]
+    nodes.look(nodes.rules, state, one[0:1], one[1:2])
+    player, count = one[0], one[1]
+    child = counts[NODES]
+    last = child + count
+    if last > rows.shape[0]:
+        counts[PROBLEM] = 1
+    if counts[PROBLEM]:
+        rows[n, PLAYER], rows[n, FIRST] = TERMINAL, 0
+        return
+    first = 0
+    if player == TERMINAL:
+        first = counts[ENDS]
+        counts[ENDS] += 1
+        nodes.pay(nodes.rules, state, room.utility[first : first + 1])
+    else:
+        room.ends[0], room.ends[1] = 0, count
+        below, action = room.states[child:last], room.action[child:last]
+        chance = room.chance[child:last]
+        nodes.spread(nodes.rules, state, one[0:1], room.ends, below, action, chance)
+        counts[NODES] = last
+        for c in range(child, last):
+            rows[c, PLAYER], rows[c, PARENT] = UNKNOWN, n
+        if player == CHANCE:
+            first = lottery_of(nodes, room, child, count)
+        else:
+            first = infoset_of(nodes, room, n, player, count)
+    rows[n, PLAYER], rows[n, FIRST], rows[n, CHILD], rows[n, COUNT] = player, first, child, count
+
+
+@kernel
+def look_at(nodes, n):
+    """The node as walks see it."""
+    rows = nodes.rows
+    if rows[n, PLAYER] == UNKNOWN:
+        make(nodes, n)
+    return Node(rows[n, PLAYER], rows[n, FIRST], rows[n, CHILD], rows[n, COUNT])
+
+
+@kernel
+def forget(nodes):
+    """Leave nothing but the root."""
+    nodes.counts[NODES], nodes.counts[ENDS] = 1, 0
+    nodes.rows[0, PLAYER], nodes.rows[0, PARENT] = UNKNOWN, -1
+
+
+@overload(operator.getitem)
+def _of_lazy(nodes, n):
+    if isinstance(nodes, types.NamedTuple) and nodes.instance_class is Lazy:
+        return lambda nodes, n: look_at(nodes, n)
+    return None
+
+
+@kernel
+def has_room(nodes, most):
+    """Whether tables can take what an iteration may meet, at most `most` infosets or entries."""
+    counts, size = nodes.counts, nodes.size
+    return (
+        counts[ENTRIES] + most <= size[12]
+        and counts[INFOSETS] + most <= size[8]
+        and 2 * counts[INFOSETS] <= size[6]
+        and counts[WORDS] + most <= size[9]
+    )

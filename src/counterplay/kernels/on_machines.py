@@ -1,0 +1,100 @@
+"""The iterations of the Monte Carlo family on compiled rules: a kernel of the same name each.
+
+Every one returns the iteration it did not begin: the end, or earlier where tables lack room.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from counterplay.kernels import episodes, walks
+from counterplay.kernels.compiling import kernel
+from counterplay.kernels.lazy_nodes import PROBLEM, forget, has_room
+
+whole_kernel = partial(kernel, inline=False)
+
+
+@whole_kernel
+def chance_sampling(begin, end, room, seed, power, learner, game, table, scratch):
+    for t in range(begin, end):
+        if not has_room(game.nodes, room):
+            return t
+        forget(game.nodes)
+        walks.chance_sampling(t, t + 1, seed, power, learner, game, table, scratch)
+        if game.nodes.counts[PROBLEM]:
+            return t
+    return end
+
+
+@whole_kernel
+def external_sampling(begin, end, room, seed, power, learner, game, table, scratch):
+    for t in range(begin, end):
+        if not has_room(game.nodes, room):
+            return t
+        forget(game.nodes)
+        walks.external_sampling(t, t + 1, seed, power, learner, game, table, scratch)
+        if game.nodes.counts[PROBLEM]:
+            return t
+    return end
+
+
+@whole_kernel
+def average_sampling(begin, end, room, seed, power, learner, scheme, game, table, scratch):
+    for t in range(begin, end):
+        if not has_room(game.nodes, room):
+            return t
+        forget(game.nodes)
+        walks.average_sampling(t, t + 1, seed, power, learner, scheme, game, table, scratch)
+        if game.nodes.counts[PROBLEM]:
+            return t
+    return end
+
+
+@whole_kernel
+def outcome_sampling(begin, end, room, seed, power, learner, epsilon, game, table, scratch):
+    for t in range(begin, end):
+        if not has_room(game.nodes, room):
+            return t
+        forget(game.nodes)
+        episodes.outcome_sampling(t, t + 1, seed, power, learner, epsilon, game, table, scratch)
+        if game.nodes.counts[PROBLEM]:
+            return t
+    return end
+
+
+@whole_kernel
+def lazy_outcome_sampling(begin, end, room, seed, power, learner, epsilon, game, table, scratch):
+    for t in range(begin, end):
+        if not has_room(game.nodes, room):
+            return t
+        forget(game.nodes)
+        given = epsilon, game, table, scratch
+        episodes.lazy_outcome_sampling(t, t + 1, seed, power, learner, *given)
+        if game.nodes.counts[PROBLEM]:
+            return t
+    return end
+
+
+@whole_kernel
+def probing(begin, end, room, seed, power, learner, epsilon, game, table, scratch):
+    for t in range(begin, end):
+        if not has_room(game.nodes, room):
+            return t
+        forget(game.nodes)
+        episodes.probing(t, t + 1, seed, power, learner, epsilon, game, table, scratch)
+        if game.nodes.counts[PROBLEM]:
+            return t
+    return end
+
+
+@whole_kernel
+def online_sampling(begin, end, room, seed, power, learner, epsilon, p, game, table, scratch):
+    for t in range(begin, end):
+        if not has_room(game.nodes, room):
+            return t
+        forget(game.nodes)
+        given = epsilon, p, game, table, scratch
+        episodes.online_sampling(t, t + 1, seed, power, learner, *given)
+        if game.nodes.counts[PROBLEM]:
+            return t
+    return end

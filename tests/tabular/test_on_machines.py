@@ -1,0 +1,68 @@
+"""Sampling on compiled rules: bit by bit what the readable rules give."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import counterplay as cp
+from counterplay.errors import RunError
+from counterplay.memory import flatten, restore
+from counterplay.registry import load_algorithm
+from counterplay.tabular import compiled_memory, on_machines
+from counterplay.tabular.compiled_memory import TABLES, CompiledMemory
+from counterplay.tabular.sampled_memory import SampledMemory
+
+CASES = [
+    ("leduc_poker", "external_sampling", 20),
+    ("kuhn_poker(players=3)", "external_sampling(gamma=1)", 50),
+    ("liars_dice(dice_sides=3)", "outcome_sampling(lazy=true)", 100),
+    ("phantom_tic_tac_toe", "outcome_sampling", 30),
+]
+
+
+@pytest.mark.parametrize(("spec", "method", "count"), CASES)
+def test_the_same_bits_as_on_readable_rules(spec, method, count):
+    arena, algorithm = cp.SampledGame(cp.load_game(spec)), load_algorithm(method)
+    ours = algorithm.init(arena, 3)
+    assert isinstance(ours, CompiledMemory)
+    ours = algorithm.step(arena, ours, count)
+    plain = algorithm.step(arena, SampledMemory(0, ours.seed, ""), count)
+    size = ours.size.num_entries
+    for name in TABLES:
+        assert np.array_equal(getattr(ours, name)[:size], np.array(getattr(plain, name))), name
+    assert ours.infosets == plain.infosets
+    assert ours.touched == plain.touched
+    assert ours.size.num_infosets == plain.size.num_infosets == len(plain.infosets)
+
+
+def test_resumed_equals_uninterrupted():
+    arena, algorithm = cp.SampledGame(cp.load_game("leduc_poker")), load_algorithm(CASES[0][1])
+    whole = algorithm.step(arena, algorithm.init(arena, 1), 30)
+    half = algorithm.step(arena, algorithm.init(arena, 1), 12)
+    again = restore(algorithm.init(arena, 1), flatten(half))
+    again = algorithm.step(arena, again, 18)
+    for path, leaf in flatten(whole).arrays.items():
+        assert np.array_equal(leaf, flatten(again).arrays[path]), path
+    first, second = (algorithm.policies(arena, m)["average"] for m in (whole, again))
+    assert dict(first.rows) == dict(second.rows)
+
+
+def test_old_checkpoints_go_on_with_readable_rules():
+    arena, algorithm = cp.SampledGame(cp.KuhnPoker()), load_algorithm("external_sampling")
+    old = algorithm.step(arena, SampledMemory(0, 7, ""), 5)
+    found = restore(algorithm.init(arena), flatten(old))
+    assert isinstance(found, SampledMemory)
+    assert algorithm.step(arena, found, 5).iteration == 10
+
+
+def test_an_iteration_without_end_is_refused(monkeypatch):
+    for module in (compiled_memory, on_machines):
+        monkeypatch.setattr(module, "ROOM", 64)
+    on_machines._room.cache_clear()
+    arena, algorithm = cp.SampledGame(cp.load_game("leduc_poker")), load_algorithm(CASES[0][1])
+    try:
+        with pytest.raises(RunError, match=r"one iteration met more than 64 nodes; take an"):
+            algorithm.step(arena, algorithm.init(arena), 50)
+    finally:
+        on_machines._room.cache_clear()
