@@ -2,13 +2,17 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test browser test-lowest lint bench docs notebooks clean
+.PHONY: demo test cluster browser test-lowest lint bench docs notebooks clean
 
 demo: .venv/installed
 	$(BIN)/python examples/demo.py
 
 test: .venv/installed-test lint
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
+
+# A cluster of two nodes in a network of its own: the same bits as here, whatever is killed.
+cluster: .venv/installed-test
+	$(BIN)/python -m pytest -m slow tests/scale/test_cluster.py
 
 # Chromium for the tests of the studio's pages, on Debian and its like; without it they are skipped.
 browser:

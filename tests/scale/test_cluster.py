@@ -20,6 +20,7 @@ from tests.scale.test_sweeping import TINY, everything
 from tests.scale.toys import Here
 
 pytestmark = pytest.mark.xdist_group("cluster")
+in_two_nodes = pytest.mark.slow  # a minute or two; `make cluster` runs them
 ALONE = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
 
 
@@ -64,6 +65,7 @@ def here(tmp_path_factory):
     return cp.sweep(TINY, Here(), runs=tmp_path_factory.mktemp("here"))
 
 
+@in_two_nodes
 def test_same_bits_here_on_one_node_and_on_two(scene, here):
     folder, found = scene
     expected = everything(here.folder)
@@ -73,16 +75,19 @@ def test_same_bits_here_on_one_node_and_on_two(scene, here):
         assert cp.standings(folder / place / "tiny").table == here.table
 
 
+@in_two_nodes
 def test_a_killed_worker_and_a_killed_node_cost_nothing(scene, here):
     folder, found = scene
     assert found["killed"] == ["worker", "node"]
     assert everything(folder / "killed" / "tiny") == everything(here.folder)
 
 
+@in_two_nodes
 def test_walks_have_the_same_bits(scene):
     assert scene[1]["walks"] == [True] * 4  # regret, policy, policy_sum, touched
 
 
+@in_two_nodes
 def test_a_wrong_token_is_refused(scene):
     code, text = scene[1]["refused"]
     assert code == 2 and text.count("\n") == 1
