@@ -37,7 +37,7 @@ def bounds(
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """Print lower bounds of a policy's NashConv, each with its 95% interval.
+    """Print lower bounds of a policy's NashConv, with intervals.
 
     A local response looks one action ahead; a learned one is a network that has played against the
     policy (--learn). Neither is exploitability: a better response may exist. A match against

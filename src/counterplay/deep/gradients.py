@@ -94,7 +94,7 @@ class Gradients(OnEither, Averaging):
     critic_rate: float = 0.1  # of a table
     critic_units: tuple[int, ...] = (64, 64)
     critic_lr: float = 1e-3
-    even: float = 0.01  # share of visits from which on more of them hardly count more; 0: they do
+    even: float = 10.0  # equal shares of visits from which on more hardly count more; 0: they do
     counterfactual: bool = False  # divide by the player's own reach
     smoothing: float = 0.999  # of the weights; 0: not kept
     average_every: int = 10
@@ -162,7 +162,7 @@ class Gradients(OnEither, Averaging):
         found, critic = self.judged(graph, state.critic, seen, policy, reward)
         advantage, share = grouped(graph, seen, found.advantage, self.counterfactual)
         if self.even and not self.counterfactual:
-            share = share / (share + self.even)
+            share = share / (share + self.even / graph.num_infosets)
         actor = state.actor
         for epoch in range(self.epochs):
             if epoch:
