@@ -371,7 +371,7 @@ def test_deep_and_long_files_do_not_hang():
 
 def test_the_example_in_the_docs():
     text = (Path(__file__).parents[2] / "docs" / "interop.md").read_text()
-    game = read_json(re.search(r"```json\n(.*?)```", text, re.DOTALL)[1])
+    game = read_json(re.search(r":caption: guess.json\n(.*?)```", text, re.DOTALL)[1])
     tree = cp.build_tree(game)
     assert (tree.num_nodes, tree.num_infosets) == (7, 1)
     assert cp.best_response(tree, cp.uniform_policy(tree), 0).value == pytest.approx(1 / 6)
