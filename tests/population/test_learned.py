@@ -16,6 +16,8 @@ from counterplay.population.pools import plan_policy
 from counterplay.population.restricted import RestrictedGame
 from tests.conftest import answer
 
+pytestmark = pytest.mark.xdist_group("learned")  # compiled once, by one worker
+
 SMALL = "dqn(units=(16,), episodes=128, batch=256, ring_size=5000)"
 PART = 1_024  # episodes: one program, compiled once for each player, serves all tests
 METHODS = {

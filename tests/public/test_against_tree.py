@@ -16,6 +16,8 @@ from counterplay.public.spot import Spot
 from counterplay.public.tree import PublicPolicy, PublicTree
 from tests.public.spots import all_but, both
 
+pytestmark = pytest.mark.xdist_group("public")  # compiled once, by one worker
+
 DECK = "2c3c4c2d3d4d2h3h4h2s3s4s"
 ALGORITHMS = [
     cp.CFR(),

@@ -13,6 +13,8 @@ from counterplay.games.poker_table import strength
 from counterplay.public.betting import DEAL, FOLD
 from counterplay.public.flop_tree import FlopTree, load_flop_policy
 
+pytestmark = pytest.mark.xdist_group("public")  # compiled once, by one worker
+
 FLOPS = [(0, 4, 8), (0, 5, 25), (3, 7, 50)]
 
 

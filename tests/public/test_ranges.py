@@ -15,6 +15,8 @@ from counterplay.kernels import hands
 from counterplay.public.ranges import Range, describe
 from tests.public.spots import IP, OOP
 
+pytestmark = pytest.mark.xdist_group("public")  # compiled once, by one worker
+
 
 def test_cards():
     assert parse_cards("Td9d6h") == parse_cards("10d, 9D 6h") == (33, 29, 18)

@@ -15,6 +15,8 @@ from counterplay.public.sparring import Sparring
 from counterplay.public.spot import Sizes, Spot
 from tests.public.spots import all_but, both
 
+pytestmark = pytest.mark.xdist_group("public")  # compiled once, by one worker
+
 RIVER = Spot("2s3h4d6c7c", ("AsAh,QsQh", "KsKh,5s5h"), 20, (10, 10), (both(), both(), both("a")))
 
 

@@ -10,6 +10,8 @@ from counterplay.public.spot import Spot
 from counterplay.public.tree import PublicPolicy, PublicTree
 from tests.public.spots import all_but, both, tree_of
 
+pytestmark = pytest.mark.xdist_group("public")  # compiled once, by one worker
+
 FULL = ("random", "random")
 NONE = (both(), both(), both())
 

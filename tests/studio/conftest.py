@@ -26,17 +26,16 @@ PATIENCE = 120.0  # seconds; machines may be busy
 class Studio:
     """`counterplay studio` on a folder of runs."""
 
-    def __init__(self, root, state, *options, before=None):
+    def __init__(self, root, state, *options, within=()):
         command = [sys.executable, "-m", "counterplay", "studio", str(root), "--no-browser"]
         options = options if "--port" in options else ("--port", "0", *options)
         self.root, self.state = root, state
         self.process = subprocess.Popen(
-            [*command, *options],
+            [*within, *command, *options],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             env=os.environ | {"XDG_STATE_HOME": str(state)},
-            preexec_fn=before,
         )
         line = self.process.stdout.readline()
         found = re.search(r"http://(\S+)/#token=(\w+)", line)

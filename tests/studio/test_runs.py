@@ -7,7 +7,6 @@ import http.client
 import json
 import os
 import random
-import resource
 import shutil
 import signal
 import socket
@@ -288,7 +287,7 @@ def test_a_full_disk(fresh):
     made = fresh()  # writes the token
     run(config(max_steps=10) | {"name": "a"}, made.root / "a" / "1")
     made.end()
-    made = fresh(before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)))
+    made = fresh(within=["sh", "-c", 'ulimit -f 0; exec "$@"', "sh"])
     assert made.runs()["a/1"]["state"] == "finished"
     code, found = made.ask("POST", "/api/runs", {"config": config(max_steps=10)})
     assert code == 507 and "cannot write" in found["error"]["message"]

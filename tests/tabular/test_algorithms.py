@@ -85,7 +85,7 @@ def limits(algorithm):
         **dict.fromkeys(("double_oracle", "psro", "p2sro", "sp_psro"), ((100, 1e-9), None)),
         **dict.fromkeys(("anytime_psro", "jpsro"), ((100, 1e-9), (100, 1e-9))),
         "xdo": ((20, 2e-3), None),
-        "nxdo": ((12, 0.15), None),  # its solver cools no further here
+        "nxdo": ((12, 0.25), None),  # its solver cools no further here
     }
     if name in SAMPLED - special.keys():
         return (300_000, 1e-2), (500_000, 0.15)
