@@ -7,6 +7,8 @@ from itertools import pairwise
 
 import pytest
 
+from tests.cli.test_friendly import OWN
+
 KUHN = {
     "game": "kuhn_poker",
     "players": 2,
@@ -129,8 +131,9 @@ def test_observations_that_are_not_zeros_and_ones(run, monkeypatch):
     )
 
 
-def test_games_without_observations(run, monkeypatch):
-    monkeypatch.delattr("counterplay.games.kuhn_poker.KuhnPoker.observation")
-    answer = run("inspect", "kuhn_poker", "--episode")
+def test_games_without_observations(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text(OWN)
+    answer = run("inspect", "own.py:Pennies", "--episode")
     assert answer.code == 0
     assert "observation" not in answer.out

