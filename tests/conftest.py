@@ -45,6 +45,16 @@ def answer(algorithm, arena, memory):
     return next(iter(algorithm.policies(arena, memory).values()))
 
 
+@pytest.fixture(autouse=True)
+def forget_own_modules():
+    """What a test has imported from its own folder is not there for the next one."""
+    before = set(sys.modules)
+    yield
+    for name in sys.modules.keys() - before:
+        if "pytest-of-" in (getattr(sys.modules[name], "__file__", None) or ""):
+            del sys.modules[name]
+
+
 @pytest.fixture
 def kuhn() -> cp.Tree:
     return built("kuhn_poker")
