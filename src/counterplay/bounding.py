@@ -125,22 +125,24 @@ def local_best_response(
         seed: the same seed gives the same result.
         confidence: how often the intervals are to cover the true gain of these responses.
     """
-    for name, value in (
-        ("episodes", episodes),
-        ("playouts", playouts),
-        ("most_states", most_states),
-    ):
+    counts = {"episodes": episodes, "playouts": playouts, "most_states": most_states}
+    check_bound(game, policy, confidence, counts)
+    responders = [
+        LocalResponder(game, policy, player, playouts, most_states, seed)
+        for player in range(game.num_players)
+    ]
+    return bound_of(game, policy, responders, episodes, seed + 1, confidence)
+
+
+def check_bound(game: Game, policy: Contestant, confidence: float, counts: dict[str, int]) -> None:
+    """Refuse what no bound can be made of, before anything is played."""
+    for name, value in counts.items():
         if value < 1:
             raise ConfigError(f"{name} is {value}, must be at least 1")
     if not 0.0 < confidence < 1.0:
         raise ConfigError(f"confidence is {confidence}, must be between 0 and 1")
     if not hasattr(policy, "odds"):
         raise ConfigError(f"{type(policy).__name__} cannot play {spec_of(game)}: it has no odds")
-    responders = [
-        LocalResponder(game, policy, player, playouts, most_states, seed)
-        for player in range(game.num_players)
-    ]
-    return bound_of(game, policy, responders, episodes, seed + 1, confidence)
 
 
 def bound_of(

@@ -7,13 +7,12 @@ rules. What it has learned then plays fresh episodes, so that the gain is an hon
 from __future__ import annotations
 
 from counterplay.arena import check_runs_on
-from counterplay.bounding import LowerBound, bound_of
+from counterplay.bounding import LowerBound, bound_of, check_bound
 from counterplay.deep.on_rules import Responding
 from counterplay.deep.stepping import AgainstPolicy
-from counterplay.errors import ConfigError
 from counterplay.game import Game
 from counterplay.playing import Contestant
-from counterplay.registry import load_algorithm, spec_of
+from counterplay.registry import load_algorithm
 
 LEARNER = (
     "ppo(critic=network,episodes=128,units=(64,64),lr=0.005,tau=0.02,tau_end=0.002,smoothing=0)"
@@ -40,13 +39,8 @@ def learned_best_response(
         seed: the same seed gives the same result.
         confidence: how often the intervals are to cover the true gain of these responses.
     """
-    for name, value in (("iterations", iterations), ("episodes", episodes)):
-        if value < 1:
-            raise ConfigError(f"{name} is {value}, must be at least 1")
-    if not 0.0 < confidence < 1.0:
-        raise ConfigError(f"confidence is {confidence}, must be between 0 and 1")
-    if not hasattr(policy, "odds"):
-        raise ConfigError(f"{type(policy).__name__} cannot play {spec_of(game)}: it has no odds")
+    counts = {"iterations": iterations, "episodes": episodes}
+    check_bound(game, policy, confidence, counts)
     algorithm = load_algorithm(learner, horizon=iterations)
     responders = []
     for player in range(game.num_players):
