@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
@@ -49,11 +49,13 @@ class VRDeepDCFRPlus(Criticised, RegretNetworks):
     average_steps: int = 50  # of Adam per iteration
     average_lr: float = 1e-3
 
+    predicts: ClassVar[bool] = False
+
     def start(self, tree: Tree, rng: np.random.Generator) -> State:
         return cumulative.start(self, tree, rng)
 
     def iteration(self, tree: Tree, t: int, state: State, key: jax.Array) -> State:
-        return cumulative.iteration(self, tree, t, state, key, predict=False)
+        return cumulative.iteration(self, tree, t, state, key, predict=self.predicts)
 
     def tables(self, tree: Tree, state: State) -> dict[str, Any]:
         return regrets.answers(self, tree, state)
