@@ -3,7 +3,9 @@
     python -m benchmarks.population.learned leduc_poker psro 0 4200000
 
 writes `<game>.<method>.<seed>.jsonl` beside this file; without arguments it prints the table of all
-such files. A decision is any player's; episodes of Leduc have some 4.7 of them.
+such files. Stopped and started again, it goes on from the last record: the memory is kept in the
+folder for temporary files. A decision is any player's; episodes of Leduc have some 4.7 of them,
+those of liar's dice some 4.
 """
 
 from __future__ import annotations
@@ -11,13 +13,16 @@ from __future__ import annotations
 import json
 import statistics
 import sys
+import tempfile
 import time
 from collections import defaultdict
 from pathlib import Path
 
 import counterplay as cp
+from counterplay.files import read_arrays, write_arrays
 
 HERE = Path(__file__).parent
+FORMAT = "counterplay benchmark of populations 1"
 METHODS = {
     "psro": "psro(oracle=dqn, training=10000, start=uniform)",
     "anytime_psro": "anytime_psro(oracle=dqn, training=20000, turns=5, start=uniform)",
@@ -29,20 +34,33 @@ METHODS = {
 def run(game: str, name: str, seed: int, most: int) -> None:
     """Iterate until learners have played so many episodes."""
     tree, method = cp.build_tree(game), cp.load_algorithm(METHODS[name])
-    memory, began = method.init(tree, seed), time.process_time()
     file = HERE / f"{tree.spec}.{name}.{seed}.jsonl"
-    with open(file, "w") as output:
-        while memory.episodes < most:
-            memory = method.step(tree, memory)
-            if memory.iteration % 5 == 0 or memory.episodes >= most:
-                policy = next(iter(method.policies(tree, memory).values()))
-                record = {
-                    "iteration": memory.iteration,
-                    "episodes": memory.episodes,
-                    "exploitability": round(cp.exploitability(tree, policy), 6),
-                    "seconds": round(time.process_time() - began, 1),
-                }
-                print(json.dumps(record), file=output, flush=True)
+    kept = Path(tempfile.gettempdir()) / file.with_suffix(".npz").name
+    memory, before = method.init(tree, seed), 0.0
+    if kept.exists():
+        found = read_arrays(kept, FORMAT)
+        before = found.pop("seconds")
+        memory = type(memory).from_arrays(found)
+    else:
+        file.unlink(missing_ok=True)
+    began = time.process_time()
+    while memory.episodes < most:
+        memory = method.step(tree, memory)
+        if memory.iteration % 5 and memory.episodes < most:
+            continue
+        policy = next(iter(method.policies(tree, memory).values()))
+        seconds = before + time.process_time() - began
+        record = {
+            "iteration": memory.iteration,
+            "episodes": memory.episodes,
+            "exploitability": round(cp.exploitability(tree, policy), 6),
+            "seconds": round(seconds, 1),
+        }
+        arrays = memory.to_arrays()
+        write_arrays(kept, FORMAT, arrays | {"seconds": seconds}, compress=False)
+        with open(file, "a") as output:
+            print(json.dumps(record), file=output)
+    kept.unlink(missing_ok=True)
 
 
 def table() -> None:

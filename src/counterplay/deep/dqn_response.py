@@ -78,8 +78,9 @@ class DQNResponse(Responder):
         self, graph: Graph, players: Players, t: Any, state: State, seen: Experience, key: Any
     ) -> State:
         ring = with_transitions(graph, state.ring, seen, self.unit(graph))
-        q, later = state.q, state.later
-        for number, draw_key in enumerate(jax.random.split(key, self.updates)):
+
+        def update(given: tuple[Trained, jax.Array], now: tuple[jax.Array, jax.Array]) -> Any:
+            (q, later), (number, draw_key) = given, now
             infoset, action, payoff, after = buffers.draw_latest(
                 ring, draw_key, self.batch, self.window
             )
@@ -87,20 +88,21 @@ class DQNResponse(Responder):
             count = added_up(graph, place, jnp.ones(self.batch))
             weight = 1.0 / (count + self.even)
             total = weight * added_up(graph, place, payoff + later[after])
-            q = improved(
-                self.optimiser,
-                graph,
-                players,
-                q,
-                lambda says, n=weight * count, y=total: n * says - y,
-            )
+            error = lambda says: weight * count * says - total  # noqa: E731
+            visits = count.sum(-1)
+            q = improved(self.optimiser, graph, players, q, error, visits, self.batch)
             done = (t - 1) * self.updates + number + 1
             later = jax.lax.cond(
                 done % self.target_every == 0,
                 lambda q: best_values(graph, said(graph, q, players)),
-                lambda q, kept=later: kept,
+                lambda q: later,
                 q.params,
             )
+            return (q, later), None
+
+        draws = jnp.arange(self.updates), jax.random.split(key, self.updates)
+        start = state.q, state.later
+        (q, later), _ = jax.lax.scan(update, start, draws, unroll=self.updates <= 2)
         return State(q, later, ring)
 
     @property

@@ -121,10 +121,8 @@ def arrays_of(tree: Tree) -> Graph:
     infoset = tree.infoset[decisions]
     counts = tree.num_actions[infoset]
 
-    beyond = _beyond_chance(tree, place)
     after = np.concatenate([np.zeros(1, np.int64), children(tree, decisions)])
-    succ = [beyond.get(int(child)) or [(int(place[child]), 1.0)] for child in after]
-    lengths = [len(edges) for edges in succ]
+    lengths, succ_node, succ_cdf = _successors(tree, place, after)
 
     view, observation = _views(tree, decisions)
     own_view = np.zeros(tree.num_infosets, np.int32)
@@ -134,9 +132,9 @@ def arrays_of(tree: Tree) -> Graph:
         player=tree.player[decisions].astype(np.int32),
         infoset=infoset.astype(np.int32),
         first_edge=(1 + np.cumsum(counts) - counts).astype(np.int32),
-        succ_offset=np.cumsum([0, *lengths]).astype(np.int32),
-        succ_node=np.array([node for edges in succ for node, _ in edges], np.int32),
-        succ_cdf=np.concatenate([np.cumsum([p for _, p in edges]) for edges in succ], dtype="f4"),
+        succ_offset=np.append(0, np.cumsum(lengths)).astype(np.int32),
+        succ_node=succ_node,
+        succ_cdf=succ_cdf,
         view=view,
         utility=tree.utility.astype(np.float32),
         largest_utility=np.abs(tree.utility).max().astype(np.float32),
@@ -149,8 +147,8 @@ def arrays_of(tree: Tree) -> Graph:
         histories=np.where(tree.perfect_recall, 1, tree.histories).astype(np.float32),
         acting=np.maximum(acting, 0),
         num_players=tree.num_players,
-        max_starts=lengths[0],
-        max_successors=max(lengths[1:], default=1),
+        max_starts=int(lengths[0]),
+        max_successors=int(lengths[1:].max(initial=1)),
         most_own=max(
             int(tree.count_above(tree.player == player).max()) for player in range(tree.num_players)
         ),
@@ -165,6 +163,22 @@ def children(tree: Tree, nodes: Ints) -> Ints:
     counts = last - first
     inside = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     return np.repeat(first, counts) + inside
+
+
+def _successors(tree: Tree, place: Ints, after: Ints) -> tuple[Ints, Ints, Any]:
+    """How many successors the edges to some nodes have, where they lead, and how likely so far."""
+    beyond = _beyond_chance(tree, place)
+    at_chance = np.flatnonzero(tree.player[after] == CHANCE)
+    through = [beyond[node] for node in after[at_chance].tolist()]
+    lengths = np.ones(after.size, np.int64)
+    lengths[at_chance] = [len(edges) for edges in through]
+    node = np.repeat(place[after], lengths).astype(np.int32)
+    cdf = np.ones(node.size, np.float32)
+    first = (np.cumsum(lengths) - lengths)[at_chance].tolist()
+    for start, edges in zip(first, through, strict=True):
+        node[start : start + len(edges)] = [to for to, _ in edges]
+        cdf[start : start + len(edges)] = np.cumsum([p for _, p in edges])
+    return lengths, node, cdf
 
 
 def _beyond_chance(tree: Tree, place: Ints) -> dict[int, list[tuple[int, float]]]:

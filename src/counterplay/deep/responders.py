@@ -34,7 +34,7 @@ from counterplay.errors import ConfigError
 from counterplay.evaluate import expected_values
 from counterplay.policy import Policy
 from counterplay.tabular.ranges import FINITE, PART, Range, at_least, check
-from counterplay.tree import Tree
+from counterplay.tree import Tree, row_lengths
 
 Players = tuple[int, ...]
 
@@ -229,11 +229,55 @@ def improved(
     players: Players,
     trained: Trained,
     slope: Callable[[jax.Array], jax.Array],
+    visits: jax.Array | None = None,
+    most: int = 0,
 ) -> Trained:
-    """Networks one step down a loss, given its gradient [I, A] by what they say [I, A]."""
-    outputs, back = jax.vjp(lambda nets: said(graph, nets, players), trained.params)
-    gradient = back(slope(outputs))[0]
+    """Networks one step down a loss, given its gradient [I, A] by what they say [I, A].
+
+    That gradient is zero where there are no `visits` [I], if they are given; `most` in all.
+    """
+    if visits is None or most >= max(row_lengths(np.array(graph.first_infoset))):
+        outputs, back = jax.vjp(lambda nets: said(graph, nets, players), trained.params)
+        gradient = back(slope(outputs))[0]
+    else:
+        gradient = _gradient_at(graph, players, trained.params, slope, visits, most)
     return jax.vmap(lambda one, down: descend(optimiser, one, down))(trained, gradient)
+
+
+def _gradient_at(
+    graph: Graph,
+    players: Players,
+    nets: Net,
+    slope: Callable[[jax.Array], jax.Array],
+    visits: jax.Array,
+    most: int,
+) -> Net:
+    """The gradient by the networks, which are asked only where there are visits."""
+    nowhere = graph.num_infosets
+    wanted = visits > 0.0
+    own = [wanted[slice(*graph.first_infoset[player : player + 2])] for player in players]
+
+    def run(rows: int) -> Net:
+        places = [
+            jnp.nonzero(part, size=rows, fill_value=nowhere)[0] + graph.first_infoset[player]
+            for player, part in zip(players, own, strict=True)
+        ]
+        place = jnp.concatenate(places)
+
+        def ask(nets: Net) -> jax.Array:
+            seen = [graph.own_view[jnp.minimum(rows, nowhere - 1)] for rows in places]
+            parts = [
+                apply_net(one_of(nets, k), graph.observation[view]) for k, view in enumerate(seen)
+            ]
+            return jnp.concatenate(parts)
+
+        outputs, back = jax.vjp(ask, nets)
+        table = jnp.zeros((nowhere, outputs.shape[-1])).at[place].set(outputs, mode="drop")
+        return back(slope(table).at[place].get(mode="fill", fill_value=0.0))[0]
+
+    differ = jnp.stack([part.sum() for part in own]).max()
+    few = most // 4  # as a rule that suffices
+    return jax.lax.cond(differ <= few, lambda: run(few), lambda: run(most))
 
 
 def added_up(graph: Graph, place: Any, amount: jax.Array) -> jax.Array:

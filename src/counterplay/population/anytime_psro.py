@@ -117,7 +117,7 @@ def learn(tree: Tree, memory: Opposed, method: Any, alone: bool) -> None:
         race(
             tree,
             player,
-            memory.plans,
+            memory,
             oracle,
             method.turns,
             memory.seed + (2 * memory.iteration + player) * method.turns,

@@ -91,7 +91,7 @@ class Race(NamedTuple):
 
 
 def race(
-    tree: Tree, player: int, pools: Sequence[Floats], oracle: Any, turns: int, seed: int, start: Any
+    tree: Tree, player: int, memory: Any, oracle: Any, turns: int, seed: int, start: Any
 ) -> Race:
     """A mixture of one player's pool and a learner of the other, each against the other. A turn:
 
@@ -103,15 +103,15 @@ def race(
     is worth against a plan is exact, by one pass over the tree.
 
     Args:
-        pools: plans [n_i, S_i] by player.
+        memory: the pools, and the payoffs between them.
         oracle: a learner; it has its episodes in equal parts.
         seed: of all randomness; as many as there are turns are used, from this one on.
         start: what the learner goes on from, or None.
     """
     other = 1 - player
-    plans, known, learner = pools[player], pools[other], start
+    plans, known, learner = memory.plans[player], memory.plans[other], start
+    worth = memory.payoffs[player].T if player else memory.payoffs[player]
     part = replace(oracle, iterations=max(oracle.iterations // turns, 1))
-    worth = np.array([plans @ gradient(tree, player, plan) for plan in known]).T
     idle = np.zeros(known.shape[1])
     for turn in range(turns):
         mixture, _ = _equilibrium(worth)
@@ -122,7 +122,8 @@ def race(
         learner = part.respond(tree, other, met, seed + turn, learner).policy
         plan = plan_of(tree, learner, other)
         known = np.vstack([known, plan])
-        worth = np.column_stack([worth, plans @ gradient(tree, player, plan)])
+        earned = gradient(tree, player, plan)
+        worth = np.column_stack([worth, plans @ earned[:-1] + earned[-1]])
     mixture, opponent = _equilibrium(worth)
     return Race(mixture, learner, plan, opponent @ known)
 
@@ -138,9 +139,12 @@ def plan_of(tree: Tree, policy: Any, player: int) -> Floats:
 
 
 def gradient(tree: Tree, player: int, plan: Floats) -> Floats:
-    """What each of the player's sequences [S_i] earns against a plan of the other."""
+    """What each of the player's sequences earns against a plan of the other [S_i + 1].
+
+    The last entry is what it earns without having acted.
+    """
     mine = np.zeros(row(tree, player).stop - row(tree, player).start)
     reach = reach_of_plans(tree, [plan, mine] if player else [mine, plan])
     cf_value = np.zeros(reach.size)
     tree.gradient(player, reach, cf_value)
-    return cf_value[row(tree, player)]
+    return np.append(cf_value[row(tree, player)], cf_value[-1])
