@@ -60,6 +60,23 @@ def test_payoffs_and_mixtures_of_every_iteration(whole):
     assert value == approx(-1 / 18)
 
 
+def test_pools_of_xdo_are_best_responses(tmp_path, kuhn):
+    """And its meta-strategies policies, with all the actions of the pool."""
+    done = run(config("xdo", max_steps=4, evaluate_every=1), tmp_path / "run")
+    first = cp.load_policy(done.folder / POOL / "000.policy", kuhn)
+    uniform, best = cp.uniform_policy(kuhn), cp.judge(kuhn, cp.uniform_policy(kuhn)).best_values
+    for player in range(2):
+        own = np.repeat(kuhn.infoset_player == player, kuhn.num_actions)
+        mixed = cp.Policy(kuhn, np.where(own, first.probabilities, uniform.probabilities))
+        assert cp.expected_values(kuhn, mixed)[player] == approx(best[player])
+    table, memory = load_population(done.folder), done.memory
+    assert len(table.mixtures(0)) == len(table.sizes) == 4
+    last = np.concatenate([table.mixtures(player)[-1] for player in range(2)])
+    assert np.array_equal(last, memory.policy) and not last[~memory.allowed].any()
+    assert table.payoffs.shape == (2, *memory.shape)
+    assert "action" in plot_pools([done.folder], tmp_path / "payoffs.svg").read_text()
+
+
 @pytest.mark.parametrize(("name", "game"), [("double_oracle", "kuhn_poker"), ("jpsro", "chicken")])
 def test_pictures(tmp_path, name, game):
     spec = config(name, max_steps=4, game=game, evaluate_every=1)

@@ -9,18 +9,23 @@ import pytest
 from pytest import approx
 
 import counterplay as cp
+from counterplay.calls import carried
+from counterplay.memory import leaves
 from counterplay.population.learned import gradient, load_oracle, plan_of, race
 from counterplay.population.least_exploitable import least_exploitable
 from counterplay.population.oracles import Weighted
-from counterplay.population.pools import plan_policy
+from counterplay.population.pools import add_plans, new_population, plan_policy
 from counterplay.population.restricted import RestrictedGame
+from counterplay.scale.carrying import carrier
 from tests.conftest import answer
+from tests.scale.toys import Here
 
 pytestmark = pytest.mark.xdist_group("learned")  # compiled once, by one worker
 
 SMALL = "dqn(units=(16,), episodes=128, batch=256, ring_size=5000)"
 PART = 1_024  # episodes: one program, compiled once for each player, serves all tests
 METHODS = {
+    "p2sro": {"oracle": SMALL, "training": PART, "levels": 2, "plateau": 0.02},
     "psro": {"oracle": SMALL, "training": PART},
     "anytime_psro": {"oracle": SMALL, "training": 6 * PART, "turns": 6, "start": "uniform"},
     "sp_psro": {"oracle": SMALL, "training": 6 * PART, "turns": 6, "start": "uniform"},
@@ -34,7 +39,7 @@ def method(request):
 
 def test_solves_kuhn_and_resumes(method, kuhn):
     memory, error = method.init(kuhn, 1), []
-    count = 40 if isinstance(method, cp.PSRO) else 14
+    count = 40 if isinstance(method, cp.PSRO | cp.P2SRO) else 14
     for iteration in range(1, count + 1):
         memory = method.step(kuhn, memory)
         error.append(cp.exploitability(kuhn, answer(method, kuhn, memory)))
@@ -53,6 +58,25 @@ def test_solves_kuhn_and_resumes(method, kuhn):
             assert np.array_equal(mine, theirs), part.name
 
 
+def test_one_level_is_psro(kuhn):
+    """If it is fixed after every lesson: the same bits, those of the learners too."""
+    psro = cp.load_algorithm("psro", **METHODS["psro"])
+    p2sro = cp.load_algorithm("p2sro", **METHODS["p2sro"] | {"levels": 1, "plateau": 0.99})
+    one, other = (method.step(kuhn, method.init(kuhn, 4), 6) for method in (psro, p2sro))
+    for name in ("plans", "payoffs", "learned", "metas"):
+        assert all(map(np.array_equal, getattr(one, name), getattr(other, name))), name
+    assert one.episodes == other.episodes > 0
+
+
+def test_levels_with_learners_are_units(kuhn):
+    method = cp.load_algorithm("p2sro", **METHODS["p2sro"])
+    alone = leaves(method.step(kuhn, method.init(kuhn), 4))
+    with carried(carrier(Here())):
+        away = leaves(method.step(kuhn, method.init(kuhn), 4))
+    assert alone.keys() == away.keys() and alone["learned.size"] > 0
+    assert all(np.array_equal(alone[name], away[name]) for name in alone)
+
+
 def test_a_race_finds_a_mixture_that_loses_little(kuhn):
     """Among three policies, by a race and by linear programming."""
     rng = np.random.default_rng(0)
@@ -60,7 +84,9 @@ def test_a_race_finds_a_mixture_that_loses_little(kuhn):
         np.array([plan_of(kuhn, cp.Policy(kuhn, _pure(kuhn, rng)), player) for _ in range(3)])
         for player in range(2)
     ]
-    found = race(kuhn, 0, pools, load_oracle("x", SMALL, 6 * PART), 6, 5, None)
+    memory = new_population(kuhn, 0)
+    add_plans(kuhn, memory, pools)
+    found = race(kuhn, 0, memory, load_oracle("x", SMALL, 6 * PART), 6, 5, None)
     assert found.mixture.sum() == approx(1.0)
     least = least_exploitable(kuhn, 0, pools[0])
 
@@ -70,8 +96,8 @@ def test_a_race_finds_a_mixture_that_loses_little(kuhn):
 
     assert loss(least.mixture) == approx(least.value)
     assert loss(found.mixture) < least.value + 0.05
-    earned = max(pools[0] @ gradient(kuhn, 0, found.opponent))  # and the opponent holds the pool
-    assert earned <= max(pools[0] @ gradient(kuhn, 0, least.opponent)) + 0.05
+    earned = max(pools[0] @ gradient(kuhn, 0, found.opponent)[:-1])  # the opponent holds the pool
+    assert earned <= max(pools[0] @ gradient(kuhn, 0, least.opponent)[:-1]) + 0.05
 
 
 def _pure(tree, rng):
@@ -91,7 +117,7 @@ def test_what_a_pool_is_worth_in_a_race(kuhn):
             worth.append(cp.expected_values(kuhn, cp.Policy(kuhn, mixed))[player])
         slope = gradient(kuhn, player, plan_of(kuhn, first, 1 - player))
         plans = [plan_of(kuhn, policy, player) for policy in (first, second)]
-        assert slope @ plans[1] - slope @ plans[0] == approx(worth[1] - worth[0])
+        assert [slope[:-1] @ plan + slope[-1] for plan in plans] == approx(worth)
 
 
 def test_learners_go_on(kuhn):
@@ -113,6 +139,9 @@ def test_learners_go_on(kuhn):
         ("psro(oracle=guess)", "psro: oracle is 'guess', must be one of exact, dqn, ppo, sac"),
         ("anytime_psro(oracle=dqn, turns=0)", "anytime_psro: turns is 0, must be at least 1"),
         ("sp_psro(training=0)", "sp_psro: training is 0, must be at least 1"),
+        ("p2sro(oracle=dqn, rate=0.5)", "p2sro: rate is 0.5, must be 1 where dqn learns"),
+        ("p2sro(oracle=dqn, training=0)", "p2sro: training is 0, must be at least 1"),
+        ("p2sro(oracle=guess)", "p2sro: oracle is 'guess', must be one of exact, dqn, ppo, sac"),
         ("nxdo(oracle=exact)", "nxdo: oracle is exact, must be learned"),
         ("nxdo(solver=cfr)", "nxdo: solver is cfr, must learn on the device"),
         ("nxdo(inner=0)", "nxdo: inner is 0, must be at least 1"),
@@ -139,3 +168,5 @@ def test_nxdo_allows_what_is_learned(kuhn):
     assert (policy[~before] == 0.0).all() and policy[before].max() > 0.0
     memory = nxdo.step(kuhn, memory, 2)
     assert (memory.allowed >= before).all() and memory.episodes > 0
+    assert 1 <= min(memory.shape) and max(memory.shape) <= 3  # the responses are its pool
+    assert memory.metas.size == 3 * kuhn.num_sequences

@@ -2,7 +2,8 @@
 
 - `pool/000.policy`, `pool/001.policy`, ...: everybody's first policy, second, ...; a player with
   fewer has its last. They are policy files like any other: `counterplay play` takes them.
-- `population.npz`: what the policies are worth to each other, and how every iteration mixed them.
+- `population.npz`: what the policies are worth to each other, and how every iteration mixed them;
+  of XDO and NXDO, how it played with all of their actions.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from counterplay.experiment.drawing import STYLE
 from counterplay.files import read_arrays, write_arrays, write_file, write_text
 from counterplay.population.meta_solvers import marginals
 from counterplay.population.on_rules import SampledPopulation, pool_policy
-from counterplay.population.pools import Population, plan_policy
+from counterplay.population.pools import Population, plan_policy, row
+from counterplay.population.restricted import UnitedPools
 
 FORMAT = "counterplay population 1"
 POOL, TABLE = "pool", "population.npz"
@@ -37,12 +39,22 @@ class Table:
     metas: Floats  # all meta-strategies in a row
     joint: bool  # whether a meta-strategy is one table
     ending: str
+    sequences: tuple[int, ...] = ()  # [P + 1] of each player, where a meta-strategy is a policy
+
+    @property
+    def lengths(self) -> list[int]:
+        """The sizes of meta-strategies [T]."""
+        if self.sequences:
+            return [self.sequences[-1]] * len(self.sizes)
+        return [int(size.prod() if self.joint else size.sum()) for size in self.sizes]
 
     def mixtures(self, player: int) -> list[Floats]:
-        """How each iteration mixed the player's pool."""
+        """How each iteration mixed the player's pool, or how often it played each action there."""
         found, first = [], 0
-        for sizes in self.sizes.tolist():
-            length = int(np.prod(sizes)) if self.joint else sum(sizes)
+        if self.sequences:
+            own = slice(*self.sequences[player : player + 2])
+            return [policy[own] for policy in self.metas.reshape(len(self.sizes), -1)]
+        for sizes, length in zip(self.sizes.tolist(), self.lengths, strict=True):
             part = self.metas[first : first + length]
             first += length
             if self.joint:
@@ -78,6 +90,9 @@ def write_population(folder: Path, arena: Any, memory: Any) -> None:
         "joint": len(memory.meta) == 1 != arena.num_players,
         "ending": memory.ending,
     }
+    if isinstance(memory, UnitedPools):
+        ends = [row(arena, player).stop for player in range(arena.num_players)]
+        content |= {"sequences": (0, *ends), "joint": False}
     write_arrays(folder / TABLE, FORMAT, content)
 
 
@@ -88,9 +103,10 @@ def load_population(folder: str | Path) -> Table:
         raise ConfigError(f"{folder} has no population; psro, double_oracle and others leave one")
     found = read_arrays(path, FORMAT)
     try:
+        found.setdefault("sequences", ())
         table = Table(**{name: found[name] for name in Table.__dataclass_fields__})
-        each = [size.prod() if table.joint else size.sum() for size in table.sizes]
-        fits = sum(each) == table.metas.size and table.payoffs.shape[1:] == tuple(table.sizes[-1])
+        fits = table.payoffs.shape[1:] == tuple(table.sizes[-1])
+        fits = fits and sum(table.lengths) == table.metas.size
     except (KeyError, IndexError, AttributeError, TypeError) as error:
         raise RunError(f"{path}: not a whole population file ({error})") from error
     if not fits:
@@ -144,5 +160,6 @@ def _figure(table: Table, title: str) -> Any:
         axes.imshow(
             shown.T, cmap="Greens", vmin=0.0, vmax=1.0, aspect="auto", interpolation="nearest"
         )
-        axes.set(title=f"player {player}", xlabel="meta-strategy", ylabel="policy")
+        what = "action" if table.sequences else "policy"
+        axes.set(title=f"player {player}", xlabel="meta-strategy", ylabel=what)
     return figure

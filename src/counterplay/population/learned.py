@@ -72,12 +72,19 @@ def learners(arena: Any, memory: Any, oracle: Any, seats: Sequence[int]) -> list
     return list(learners_of_arrays(arena, oracle, seats, memory.learned))
 
 
+def arrays_of(oracle: Any, responses: Sequence[Any]) -> list[Any]:
+    """What the learners of the responses know; nothing where nobody learns."""
+    if not is_learned(oracle):
+        return []
+    from counterplay.deep.keeping import arrays_of_learners
+
+    return arrays_of_learners(responses)
+
+
 def keep(memory: Any, oracle: Any, responses: Sequence[Any], count: float) -> None:
     """Note what the learners of the responses know, and that they played `count` times."""
     if is_learned(oracle):
-        from counterplay.deep.keeping import arrays_of_learners
-
-        memory.learned = arrays_of_learners(responses)
+        memory.learned = arrays_of(oracle, responses)
         memory.episodes += round(count * oracle.iterations * oracle.episodes)
 
 

@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from counterplay.arena import Floats
 from counterplay.deep.device import OnDevice, OnHost, advanced, begun, policy_of, tables_of
 from counterplay.deep.graph import restricted
 from counterplay.errors import ConfigError
-from counterplay.policy import Policy, normalised_policy, uniform_policy
+from counterplay.policy import Policy, normalised_policy
 from counterplay.population.learned import check_oracle, keep, learners, load_oracle
 from counterplay.population.oracles import Weighted
-from counterplay.population.pools import Growing, check_zero_sum
+from counterplay.population.restricted import UnitedPools, new_united_pools
 from counterplay.registry import load_algorithm
 from counterplay.tree import Tree
-
-
-@dataclass
-class NXDOMemory(Growing):
-    """The actions that are allowed so far, and what was learned among them."""
-
-    iteration: int
-    seed: int
-    allowed: Any  # [S]
-    policy: Floats  # [S]
-    learned: list[Any] = field(default_factory=list)  # what responders go on from
-    episodes: int = 0  # that responders played
-    finished: ClassVar[bool] = False
 
 
 @dataclass(frozen=True)
@@ -62,14 +48,11 @@ class NXDO:
         if not isinstance(solver, OnDevice) or isinstance(solver, OnHost):
             raise ConfigError(f"nxdo: solver is {self.solver}, must learn on the device, as nfsp")
 
-    def init(self, tree: Tree, seed: int = 0) -> NXDOMemory:
-        check_zero_sum("nxdo", tree)
-        if not tree.perfect_recall:
-            raise ConfigError(f"nxdo needs perfect recall; {tree.spec} forgets")
-        policy = uniform_policy(tree).probabilities.copy()
-        return NXDOMemory(0, seed, np.zeros(tree.num_sequences, bool), policy)
+    def init(self, tree: Tree, seed: int = 0) -> UnitedPools:
+        memory: UnitedPools = new_united_pools("nxdo", tree, seed, UnitedPools)
+        return memory
 
-    def step(self, tree: Tree, memory: NXDOMemory, iterations: int = 1) -> NXDOMemory:
+    def step(self, tree: Tree, memory: UnitedPools, iterations: int = 1) -> UnitedPools:
         oracle, solver = (
             load_oracle("nxdo", self.oracle, self.training),
             load_algorithm(self.solver),
@@ -84,15 +67,17 @@ class NXDO:
                 for player in range(2)
             ]
             keep(memory, oracle, responses, 2)
+            wanted = np.zeros(tree.num_sequences, bool)
             for player, response in enumerate(responses):
                 own = np.repeat(tree.infoset_player == player, tree.num_actions)
-                memory.allowed |= own & (response.probabilities >= 0.5 / tree.max_actions)
+                wanted |= own & (response.probabilities >= 0.5 / tree.max_actions)
+            memory.join(tree, [response.probabilities for response in responses], wanted)
             graph = restricted(tree, memory.allowed)
             inside = advanced(solver, graph, begun(solver, graph, seed + 2), self.inner)
             table = next(iter(tables_of(solver, graph, inside).values()))
             found = policy_of(tree, table).probabilities  # uniform where it never came
-            memory.policy = normalised_policy(tree, found * memory.allowed).probabilities
+            memory.play(normalised_policy(tree, found * memory.allowed).probabilities)
         return memory
 
-    def policies(self, tree: Tree, memory: NXDOMemory) -> dict[str, Policy]:
+    def policies(self, tree: Tree, memory: UnitedPools) -> dict[str, Policy]:
         return {"restricted": Policy(tree, memory.policy)}

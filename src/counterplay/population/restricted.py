@@ -1,15 +1,65 @@
-"""A tree in which players have only some of their actions: the same sequence form, smaller."""
+"""A tree in which players have only some of their actions: the same sequence form, smaller.
+
+And pools of policies whose actions those are.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
 from counterplay.arena import Floats, Ints
+from counterplay.errors import ConfigError
 from counterplay.kernels import sweeps
+from counterplay.policy import uniform_policy
+from counterplay.population.pools import (
+    Population,
+    add_plans,
+    check_zero_sum,
+    new_population,
+    reach_of,
+    row,
+)
 from counterplay.tree import SequenceForm, Tree, row_lengths
+
+
+@dataclass
+class UnitedPools(Population):
+    """Pools of responses, in whose actions a policy is found: that is the meta-strategy here."""
+
+    allowed: Any = field(default_factory=lambda: np.zeros(0, bool))  # [S]
+    policy: Floats = field(default_factory=lambda: np.zeros(0))  # [S]
+
+    def problem(self, arena: Any) -> str:
+        sizes = {self.allowed.shape, self.policy.shape}
+        fits = sizes == {(arena.num_sequences,)}
+        return super().problem(arena) or ("" if fits else "its actions are those of another game")
+
+    def join(self, tree: Tree, responses: Sequence[Floats], wanted: Any) -> None:
+        """Put everybody's response, as probabilities [S], into its pool; allow what is wanted."""
+        plans = [reach_of(tree, one)[None, row(tree, p)] for p, one in enumerate(responses)]
+        add_plans(tree, self, plans)
+        self.allowed = self.allowed | wanted
+
+    def play(self, policy: Floats) -> None:
+        """Make this the policy, and keep it with those before."""
+        self.policy = policy
+        self.note([policy])
+
+
+def new_united_pools(name: str, tree: Tree, seed: int, kind: type[UnitedPools]) -> Any:
+    """Pools without policies; nothing is allowed, and play is uniform."""
+    check_zero_sum(name, tree)
+    if not tree.perfect_recall:
+        raise ConfigError(f"{name} needs perfect recall; {tree.spec} forgets")
+    memory = new_population(tree, seed, kind)
+    memory.allowed = np.zeros(tree.num_sequences, bool)
+    memory.policy = uniform_policy(tree).probabilities.copy()
+    return memory
 
 
 class RestrictedGame:

@@ -7,27 +7,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from counterplay.arena import Floats
 from counterplay.errors import ConfigError
 from counterplay.evaluate import Responses, infoset_values, judge, respond
-from counterplay.policy import Policy, uniform_policy
-from counterplay.population.pools import check_zero_sum
-from counterplay.population.restricted import RestrictedGame
+from counterplay.policy import Policy
+from counterplay.population.restricted import RestrictedGame, UnitedPools, new_united_pools
 from counterplay.registry import load_algorithm
 from counterplay.tree import Tree
 
 
 @dataclass
-class XDOMemory:
-    """The actions that are allowed so far, and an equilibrium among them, nearly."""
+class XDOMemory(UnitedPools):
+    """Best responses, and among their actions an equilibrium, nearly."""
 
-    iteration: int
-    allowed: Any  # [S]
-    policy: Floats  # [S]
-    threshold: float  # exploitability in the restricted game at which its solver stops
+    threshold: float = 0.0  # exploitability in the restricted game at which its solver stops
     inner: int = 0  # iterations of the solver in all
-    finished: bool = False
-    ending: str = ""
 
 
 @dataclass(frozen=True)
@@ -66,11 +59,9 @@ class XDO:
             raise ConfigError(f"xdo: solver is {self.solver}, must be full-width, such as cfr_plus")
 
     def init(self, tree: Tree, seed: int = 0) -> XDOMemory:
-        check_zero_sum("xdo", tree)
-        if not tree.perfect_recall:
-            raise ConfigError(f"xdo needs perfect recall; {tree.spec} forgets")
-        policy = uniform_policy(tree).probabilities.copy()
-        return XDOMemory(0, np.zeros(tree.num_sequences, bool), policy, float(self.threshold))
+        memory: XDOMemory = new_united_pools("xdo", tree, seed, XDOMemory)
+        memory.threshold = float(self.threshold)
+        return memory
 
     def step(self, tree: Tree, memory: XDOMemory, iterations: int = 1) -> XDOMemory:
         for _ in range(iterations):
@@ -89,10 +80,10 @@ class XDO:
             if gap < memory.threshold:
                 memory.threshold /= 2.0
             if gap <= self.target * float(np.abs(tree.utility).max()):
-                memory.finished = True
-                memory.ending = f"ended at iteration {memory.iteration}: no player gains"
+                memory.end("no player gains")
                 return
-        memory.allowed = memory.allowed | self._wanted(tree, memory, found)
+        both = [found.response[:-1]] * tree.num_players
+        memory.join(tree, both, self._wanted(tree, memory, found))
         game = RestrictedGame(tree, memory.allowed)
         solver = load_algorithm(self.solver)
         inside = solver.step(game, solver.init(game), 1)
@@ -103,7 +94,7 @@ class XDO:
                 break
             inside = solver.step(game, inside, self.every)
         memory.inner += inside.iteration
-        memory.policy = game.lifted(policy.probabilities)
+        memory.play(game.lifted(policy.probabilities))
 
     def _wanted(self, tree: Tree, memory: XDOMemory, found: Responses) -> Any:
         """The sequences [S] of both best responses."""

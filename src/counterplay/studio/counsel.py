@@ -24,6 +24,7 @@ from counterplay.registry import load_game, load_learner, spec_of
 from counterplay.tree.estimating import available_memory, estimate_size
 
 MOST_CELLS = 40_000  # of a matrix that is shown and solved
+MOST_ACTIONS = 40  # of each player, whose play in a united pool is shown
 TRIAL = 0.5  # seconds for which a run is tried out
 LEARNED, SHOWN = 1_000, 120  # iterations of learners, and how many of them are shown
 
@@ -130,10 +131,12 @@ def _form(call: dict[str, Any]) -> tuple[str, NormalForm]:
 def population(folder: str) -> dict[str, Any]:
     """What the policies of a run's pools are worth to each other, and how they were mixed."""
     table = load_population(folder)
+    shown = MOST_ACTIONS if table.sequences else None
     return {
         "payoffs": table.two_player_payoffs().tolist(),
         "sizes": table.sizes.tolist(),
-        "mixtures": [[m.tolist() for m in table.mixtures(p)] for p in range(2)],
+        "mixtures": [[m[:shown].tolist() for m in table.mixtures(p)] for p in range(2)],
         "players": int(table.sizes.shape[1]),
+        "united": bool(table.sequences),
         "ending": table.ending,
     }
