@@ -35,7 +35,6 @@ from counterplay.population.pools import (
     start_plans,
 )
 
-
 APART = 1_000_003  # seeds of levels
 
 
