@@ -11,16 +11,23 @@ from pytest import approx
 jax = pytest.importorskip("jax")
 
 import jax.numpy as jnp  # noqa: E402
+import optax  # noqa: E402
 
 import counterplay as cp  # noqa: E402
 from counterplay.deep import values  # noqa: E402
 from counterplay.deep.dqn_response import DQNResponse  # noqa: E402
 from counterplay.deep.episodes import sample  # noqa: E402
+from counterplay.deep.fitting import in_training  # noqa: E402
 from counterplay.deep.gradients import log_of, playing  # noqa: E402
 from counterplay.deep.graph import graph_of  # noqa: E402
-from counterplay.deep.nets import softmax  # noqa: E402
+from counterplay.deep.nets import new_nets, softmax  # noqa: E402
 from counterplay.deep.ppo_response import PPOResponse, clipped  # noqa: E402
-from counterplay.deep.responders import infosets_of, next_infosets, own_utility  # noqa: E402
+from counterplay.deep.responders import (  # noqa: E402
+    improved,
+    infosets_of,
+    next_infosets,
+    own_utility,
+)
 from counterplay.deep.sac_response import SACResponse  # noqa: E402
 from counterplay.population.oracles import ExactResponse, Weighted  # noqa: E402
 from tests.conftest import built  # noqa: E402
@@ -78,6 +85,30 @@ def test_seeds_and_going_on(responder):
         responder.respond(tree, 2, opponents, start=cp.uniform_policy(tree))
     with pytest.raises(cp.ConfigError, match="player is 3, must be from 0 to 2"):
         responder.respond(tree, 3, opponents)
+
+
+def test_networks_are_asked_where_there_are_visits(kuhn):
+    """And learn what they would if asked everywhere: at one infoset of each player, and at five."""
+    graph, rng, optimiser = graph_of(kuhn), np.random.default_rng(0), optax.adam(0.1)
+    nets = new_nets(rng, 2, (graph.num_features, 8, graph.max_actions))
+    trained = in_training(optimiser, nets)
+
+    @jax.jit
+    def both(weight, visits):
+        def slope(says):
+            return weight * visits[:, None] * (says - 1.0)
+
+        here = improved(optimiser, graph, (0, 1), trained, slope, visits, 5)
+        return here.params, improved(optimiser, graph, (0, 1), trained, slope).params
+
+    for count in (1, 5):
+        visits = np.zeros(graph.num_infosets, np.float32)
+        for first in graph.first_infoset[:-1]:
+            visits[first + rng.choice(6, count, replace=False)] = 1.0
+        here, everywhere = map(jax.tree.leaves, both(rng.normal(size=graph.legal.shape), visits))
+        for mine, theirs, old in zip(here, everywhere, jax.tree.leaves(nets), strict=True):
+            assert np.asarray(mine) == approx(np.asarray(theirs), abs=1e-4)
+            assert not np.allclose(mine, old)
 
 
 def test_what_follows_a_decision(leduc):
