@@ -86,6 +86,7 @@ def test_a_race_finds_a_mixture_that_loses_little(kuhn):
     ]
     memory = new_population(kuhn, 0)
     add_plans(kuhn, memory, pools)
+    pools = memory.plans
     found = race(kuhn, 0, memory, load_oracle("x", SMALL, 6 * PART), 6, 5, None)
     assert found.mixture.sum() == approx(1.0)
     least = least_exploitable(kuhn, 0, pools[0])

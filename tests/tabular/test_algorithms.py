@@ -38,9 +38,9 @@ SMALL = dict.fromkeys(GRADIENTS, COOL) | {  # what differs from the defaults, he
     **{name: {"units": (32,), "horizon": 1_500} for name in FICTITIOUS},
     "league": {"units": (16,), "horizon": 800, "stage": 100, "lr": 1e-2},
     "nxdo": {
-        "solver": "deep_mmd(units=(16,), horizon=500, tau=0.3, tau_end=0.02)",
+        "solver": "neurd(units=(16,))",
         "inner": 500,
-        "oracle": "dqn(units=(16,), episodes=128, batch=256, ring_size=5000)",
+        "oracle": "dqn(units=(16,), episodes=128, batch=256)",
         "training": 1024,
     },
 }
@@ -85,7 +85,7 @@ def limits(algorithm):
         **dict.fromkeys(("double_oracle", "psro", "p2sro", "sp_psro"), ((100, 1e-9), None)),
         **dict.fromkeys(("anytime_psro", "jpsro"), ((100, 1e-9), (100, 1e-9))),
         "xdo": ((20, 2e-3), None),
-        "nxdo": ((12, 0.25), None),  # its solver cools no further here
+        "nxdo": ((14, 0.06), None),
     }
     if name in SAMPLED - special.keys():
         return (300_000, 1e-2), (500_000, 0.15)

@@ -23,20 +23,22 @@ LEARNED = {
     "sac": "counterplay.deep.sac_response:SACResponse",
 }
 SETTINGS: dict[str, dict[str, Any]] = {  # for responses of tens of thousands of episodes
-    "dqn": {"updates": 8, "lr": 3e-3, "ring_size": 50_000, "target_every": 8},
-    "sac": {"updates": 8, "lr": 3e-3, "ring_size": 50_000},
+    "dqn": {"updates": 8, "lr": 3e-3, "target_every": 8},
+    "sac": {"updates": 8, "lr": 3e-3},
 }
 
 
-def load_oracle(method: str, spec: str, episodes: int) -> Any:
+def load_oracle(method: str, spec: str, episodes: int, remembered: int = 50_000) -> Any:
     """The oracle of that name, such as `exact`, `dqn` or `dqn(lr=0.002)`; a learner's `episodes`.
 
-    A learner keeps its rate: what it meets changes from one response to the next.
+    A learner keeps its rate: what it meets changes from one response to the next. One with a ring
+    has room for as many decisions as are to be `remembered`, unless it says how many.
     """
     if spec == "exact":
         return ExactResponse()
     name, given = check_oracle(method, spec)
-    oracle = make(name, find_class(LEARNED, name), SETTINGS.get(name, {}) | given)
+    settings = SETTINGS[name] | {"ring_size": remembered} if name in SETTINGS else {}
+    oracle = make(name, find_class(LEARNED, name), settings | given)
     if "lr_end" not in given:
         oracle = replace(oracle, lr_end=oracle.lr)
     return replace(oracle, iterations=max(-(-episodes // oracle.episodes), 1))

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
-from counterplay.deep.device import OnDevice, OnHost, advanced, begun, policy_of, tables_of
+from counterplay.deep.device import (
+    OnDevice,
+    OnHost,
+    advanced,
+    begun,
+    policy_of,
+    tables_of,
+)
 from counterplay.deep.graph import restricted
 from counterplay.errors import ConfigError
 from counterplay.policy import Policy, normalised_policy
 from counterplay.population.learned import check_oracle, keep, learners, load_oracle
 from counterplay.population.oracles import Weighted
 from counterplay.population.restricted import UnitedPools, new_united_pools
-from counterplay.registry import load_algorithm
+from counterplay.registry import load_algorithm, parse
 from counterplay.tree import Tree
 
 
@@ -27,11 +34,13 @@ class NXDO:
         policy    = what a solver with networks learns in the game of allowed actions, afresh
 
     `xdo` with learners in both places: the union of actions takes the place of a pool of policies.
-    The solver is any algorithm with networks that learns on the device; it gets `inner` iterations.
+    The solver is any algorithm with networks that learns on the device; it gets `inner` iterations,
+    over which its rates fall. Responders go on from what they learned before, but remember only as
+    many decisions as they play episodes: the policy changes too much for older ones to be true.
     """
 
-    solver: str = "nfsp"  # or another that learns on the device, such as deep_mmd or neurd
-    inner: int = 2_000
+    solver: str = "neurd"  # or another that learns on the device, such as deep_mmd or nfsp
+    inner: int = 4_000
     oracle: str = "dqn"  # or ppo or sac
     training: int = 20_000  # episodes of a response
     runs_on: ClassVar[tuple[str, ...]] = ("tree",)
@@ -44,7 +53,7 @@ class NXDO:
         check_oracle("nxdo", self.oracle)
         if self.oracle == "exact":
             raise ConfigError("nxdo: oracle is exact, must be learned; xdo has exact responses")
-        solver = load_algorithm(self.solver)
+        solver = self.inside
         if not isinstance(solver, OnDevice) or isinstance(solver, OnHost):
             raise ConfigError(f"nxdo: solver is {self.solver}, must learn on the device, as nfsp")
 
@@ -53,10 +62,8 @@ class NXDO:
         return memory
 
     def step(self, tree: Tree, memory: UnitedPools, iterations: int = 1) -> UnitedPools:
-        oracle, solver = (
-            load_oracle("nxdo", self.oracle, self.training),
-            load_algorithm(self.solver),
-        )
+        oracle = load_oracle("nxdo", self.oracle, self.training, self.training)
+        solver = self.inside
         for _ in range(iterations):
             memory.iteration += 1
             seed = memory.seed + 3 * memory.iteration
@@ -78,6 +85,14 @@ class NXDO:
             found = policy_of(tree, table).probabilities  # uniform where it never came
             memory.play(normalised_policy(tree, found * memory.allowed).probabilities)
         return memory
+
+    @property
+    def inside(self) -> Any:
+        """The solver, whose rates fall over its iterations, unless it says otherwise."""
+        solver = load_algorithm(self.solver)
+        if hasattr(solver, "horizon") and "horizon" not in parse("solver", self.solver)[1]:
+            return replace(solver, horizon=self.inner)
+        return solver
 
     def policies(self, tree: Tree, memory: UnitedPools) -> dict[str, Policy]:
         return {"restricted": Policy(tree, memory.policy)}
