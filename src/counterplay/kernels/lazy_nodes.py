@@ -16,10 +16,12 @@ from numba.extending import intrinsic, overload
 
 from counterplay.kernels.compiling import CHANCE, TERMINAL, kernel
 from counterplay.kernels.numbering import slot_of
+from counterplay.kernels.pointers import call
 
 PLAYER, FIRST, CHILD, COUNT, PARENT = range(5)  # columns of `rows`
 UNKNOWN = -3  # player of a node that nobody has looked at
 NODES, ENDS, INFOSETS, ENTRIES, LOTTERIES, WORDS, PROBLEM = range(7)  # places in `counts`
+FULL, BROKEN = 1, 2  # problems: more nodes than there is room for; a function of the machine failed
 
 
 class Node(NamedTuple):
@@ -32,7 +34,7 @@ class Node(NamedTuple):
 
 
 class Lazy(NamedTuple):
-    """A machine's functions as pointers, and where arrays stand: N nodes, I infosets, S entries.
+    """Where a machine's functions and arrays stand: N nodes, I infosets, S entries.
 
     There is no array in it, so that walks count no references; whoever calls a kernel keeps the
     arrays alive.
@@ -43,7 +45,9 @@ class Lazy(NamedTuple):
     step: Any
     pay: Any
     see: Any
-    room: Any  # address of the addresses of all arrays of `Room`, their lengths and their widths
+    # address of the addresses of all arrays of `Room`, their lengths and their widths; unsigned,
+    # since what numba sees of tuples of one type it indexes by itself
+    room: Any
 
 
 class Room(NamedTuple):
@@ -95,7 +99,7 @@ def rows_of(at, k, kind):
 @kernel
 def room_of(nodes):
     """The arrays."""
-    at = carray(pointer_to(nodes.room), (3 * ARRAYS,), int64)
+    at = carray(pointer_to(int64(nodes.room)), (3 * ARRAYS,), int64)
     return Room(
         row_of(at, 0, int64),
         rows_of(at, 1, int64),
@@ -121,7 +125,8 @@ def infoset_of(nodes, room, n, player, count):
     """Where the infoset of a node stands in the tables; a new one gets its place."""
     counts, rows, one = room.counts, room.rows, room.one
     one[0] = player
-    nodes.see(room.rules, room.states[n : n + 1], one[0:1], one[2:3])
+    if call(nodes.see, (room.rules, room.states[n : n + 1], one[0:1], one[2:3])):
+        counts[PROBLEM] = BROKEN
     key = one[2]
     slot = slot_of(key, 0, player, room.table, room.known)
     if room.table[slot] >= 0:
@@ -133,7 +138,7 @@ def infoset_of(nodes, room, n, player, count):
     full = first + count > room.policy.size or number >= room.place.shape[0]
     full |= 10 * number > 9 * room.table.size
     if full or counts[WORDS] + depth > room.words.size:
-        counts[PROBLEM] = 1
+        counts[PROBLEM] = FULL
         return 0
     room.table[slot] = number
     room.known[number, 0], room.known[number, 1], room.known[number, 2] = key, 0, player
@@ -164,7 +169,7 @@ def lottery_of(room, child, count):
             return first
     first = counts[ENTRIES]
     if first + count > policy.size or counts[LOTTERIES] >= room.lotteries.shape[0]:
-        counts[PROBLEM] = 1
+        counts[PROBLEM] = FULL
         return 0
     room.lotteries[counts[LOTTERIES], 0] = first
     room.lotteries[counts[LOTTERIES], 1] = count
@@ -185,13 +190,15 @@ def make(nodes, n):
         for w in range(state.shape[1]):
             state[0, w] = room.states[above, w]
         one[0] = rows[above, PLAYER]
-        nodes.step(rules, state, one[0:1], room.action[n : n + 1])
-    nodes.look(rules, state, one[0:1], one[1:2])
+        if call(nodes.step, (rules, state, one[0:1], room.action[n : n + 1])):
+            counts[PROBLEM] = BROKEN
+    if call(nodes.look, (rules, state, one[0:1], one[1:2])):
+        counts[PROBLEM] = BROKEN
     player, count = one[0], one[1]
     child = counts[NODES]
     last = child + count
     if last > rows.shape[0]:
-        counts[PROBLEM] = 1
+        counts[PROBLEM] = FULL
     if counts[PROBLEM]:
         rows[n, PLAYER], rows[n, FIRST] = TERMINAL, 0
         return
@@ -199,11 +206,13 @@ def make(nodes, n):
     if player == TERMINAL:
         first = counts[ENDS]
         counts[ENDS] += 1
-        nodes.pay(rules, state, room.utility[first : first + 1])
+        if call(nodes.pay, (rules, state, room.utility[first : first + 1])):
+            counts[PROBLEM] = BROKEN
     else:
         room.ends[0], room.ends[1] = 0, count
         action, chance = room.action[child:last], room.chance[child:last]
-        nodes.offer(rules, state, one[0:1], room.ends, action, chance)
+        if call(nodes.offer, (rules, state, one[0:1], room.ends, action, chance)):
+            counts[PROBLEM] = BROKEN
         counts[NODES] = last
         for c in range(child, last):
             rows[c, PLAYER], rows[c, PARENT] = UNKNOWN, n

@@ -11,7 +11,7 @@ from numba import types
 from counterplay.errors import RunError
 from counterplay.kernels import on_machines
 from counterplay.kernels.bundles import Arena, Scratch, Table
-from counterplay.kernels.lazy_nodes import PROBLEM, Lazy, Room
+from counterplay.kernels.lazy_nodes import BROKEN, PROBLEM, Lazy, Room
 from counterplay.kernels.pointers import Pointer
 from counterplay.registry import spec_of
 from counterplay.tabular.compiled_memory import ROOM, CompiledMemory
@@ -45,7 +45,8 @@ def sample_machine(
         kept = {name: getattr(memory, name) for name in KEPT}
         room = Room(rules=machine.rules.astype(np.int64), **made, **kept)
         addresses = _addresses(room)
-        nodes = Lazy(*_pointers(machine), addresses.ctypes.data)
+        functions = (pointer.address for pointer in _pointers(machine))
+        nodes = Lazy(*functions, np.uint64(addresses.ctypes.data))
         arena = Arena(nodes, room.utility, np.zeros((0, 1), np.int32), memory.game.num_players)
         nothing = np.zeros(0)
         table = Table(
@@ -61,6 +62,11 @@ def sample_machine(
         begin = walk(begin, end, ROOM, np.uint64(memory.seed), *settings, arena, table, scratch)
         memory.iteration = begin - 1
         memory.touched += int(scratch.tally[0])
+        if memory.counts[PROBLEM] == BROKEN:
+            raise RunError(
+                f"{spec_of(memory.game)}: a function of its machine failed; `check_machine` finds "
+                "the history"
+            )
         if memory.counts[PROBLEM]:
             raise RunError(
                 f"{spec_of(memory.game)}: one iteration met more than {ROOM:,} nodes; take an "
