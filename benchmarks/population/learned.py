@@ -27,7 +27,7 @@ METHODS = {
     "psro": "psro(oracle=dqn, training=10000, start=uniform)",
     "anytime_psro": "anytime_psro(oracle=dqn, training=20000, turns=5, start=uniform)",
     "sp_psro": "sp_psro(oracle=dqn, training=20000, turns=5, start=uniform)",
-    "p2sro": "p2sro(oracle=dqn, levels=3, start=uniform)",
+    "p2sro": "p2sro(oracle=dqn, training=3000, start=uniform)",
     "nxdo": "nxdo",
 }
 

@@ -65,7 +65,7 @@ class DQNResponse(OffPolicy):
         def update(given: tuple[Trained, jax.Array], now: tuple[jax.Array, jax.Array]) -> Any:
             (q, later), (number, draw_key) = given, now
             drawn = self.drawn(graph, ring, draw_key, later)
-            visits = drawn.count.sum(-1)
+            visits = drawn.visits.sum(-1)
             q = improved(self.optimiser, graph, players, q, drawn.error, visits, self.batch)
             done = (t - 1) * self.updates + number + 1
             later = jax.lax.cond(

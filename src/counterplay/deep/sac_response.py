@@ -74,7 +74,7 @@ class SACResponse(OffPolicy):
             logits = said(graph, policy.params, players)
             soft = soft_values(graph.legal, lower, tau, logits)
             wanted = softmax(lower / jnp.maximum(tau, COLDEST), graph.legal)
-            visits = drawn.count.sum(-1, keepdims=True)
+            visits = drawn.visits.sum(-1, keepdims=True)
             share = visits / (visits + self.even)
             down = lambda logits, w=share, p=wanted: w * (softmax(logits, graph.legal) - p)  # noqa: E731
             policy = improved(self.optimiser, graph, players, policy, down)

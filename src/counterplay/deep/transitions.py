@@ -29,7 +29,7 @@ from counterplay.deep.responders import (
 class Minibatch(NamedTuple):
     """Transitions added up by infoset and action [I, A]."""
 
-    count: jax.Array  # how many there are
+    visits: jax.Array  # how many there are
     share: jax.Array  # what they count, n / (n + even)
     target: jax.Array  # their mean target, times that
 
