@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -32,6 +33,9 @@ from tests.conftest import built  # noqa: E402
 from tests.random_games import RandomGame  # noqa: E402
 
 SMALL = cp.DeepHedge(player_units=(8, 8), baseline_units=(8,))
+
+
+to_numpy = partial(jax.tree.map, np.asarray)
 
 
 def all_episodes(tree, table, traverser, epsilon):
@@ -81,6 +85,17 @@ def test_regrets_are_unbiased_for_any_networks(spec, augmented):
     """The expectation over all episodes is the exact counterfactual regret."""
     tree = built(spec)
     graph = graph_of(tree)
+
+    @partial(jax.jit, static_argnums=0)
+    def regrets(traverser, episodes, baseline):
+        if not augmented:
+            episodes = decisions_of(episodes, traverser, graph.most_own[traverser])
+        met = unique_views(graph.view[traverser, episodes.decision], episodes.live)
+        guess = outputs_at(one_of(baseline, traverser), graph.observation, met)
+        guess = where_legal(episodes, guess)
+        utility = episodes.utility[:, traverser]
+        return episodes, values.baseline_regrets(episodes, traverser, utility, guess).regret
+
     for seed in range(2):
         state = SMALL.init(tree, seed).state
         baseline = jax.tree.map(lambda w: 3.0 * w, state.baseline.params)  # deliberately wrong
@@ -88,18 +103,11 @@ def test_regrets_are_unbiased_for_any_networks(spec, augmented):
         for traverser in range(tree.num_players):
             probability, episodes = all_episodes(tree, state.table, traverser, 0.3)
             assert probability.sum() == approx(1.0)
-            if not augmented:
-                episodes = decisions_of(episodes, traverser, graph.most_own)
-            met = unique_views(graph.view[traverser, episodes.decision], episodes.live)
-            guess = outputs_at(one_of(baseline, traverser), graph.observation, met)
-            guess = where_legal(episodes, guess)
-            utility = episodes.utility[:, traverser]
-            regret = values.baseline_regrets(episodes, traverser, utility, guess).regret
+            episodes, regret = map(to_numpy, regrets(traverser, episodes, baseline))
             expected = np.zeros(graph.legal.shape)
-            infoset = np.asarray(graph.infoset)[np.asarray(episodes.decision)]
-            own = np.asarray(episodes.player) == traverser
-            for t, b in zip(*np.nonzero(own), strict=True):
-                expected[infoset[t, b]] += probability[b] * np.asarray(regret)[t, b]
+            infoset = np.asarray(graph.infoset)[episodes.decision]
+            for t, b in zip(*np.nonzero(episodes.player == traverser), strict=True):
+                expected[infoset[t, b]] += probability[b] * regret[t, b]
             mine = tree.infoset_player == traverser
             legal = np.asarray(graph.legal)
             exact_rows = np.zeros(legal.shape)
@@ -161,6 +169,15 @@ def test_equal_to_the_plain_recursion_on_leduc(table, monkeypatch):
     monkeypatch.setattr(cp.DeepHedge, "keeps_table", lambda self, graph: table)
     algorithm = replace(SMALL, augmented_baseline=table, player_traversals=16)
     test_equal_to_the_plain_recursion(algorithm, "leduc_poker(suit_isomorphism=true)")
+
+
+def test_equal_to_the_plain_recursion_turn_by_turn(monkeypatch):
+    """Networks asked at all infosets of the opening, and at those visited of the next turn."""
+    monkeypatch.setattr(cp.DeepHedge, "keeps_table", lambda self, graph: False)
+    algorithm = replace(SMALL, player_traversals=2, baseline_traversals=2)
+    assert algorithm.by_turn(arrays_of(built("kuhn_poker")))
+    assert [turn.last - turn.first for turn in arrays_of(built("kuhn_poker")).turns] == [3, 6, 3]
+    test_equal_to_the_plain_recursion(algorithm, "kuhn_poker")
 
 
 def test_the_two_plain_recursions_agree(kuhn):
