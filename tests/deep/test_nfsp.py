@@ -33,7 +33,7 @@ def test_the_reservoir_holds_responses_only(leduc, epsilon):
     response = state.response._replace(q=state.response.q._replace(params=q))
     state = state._replace(response=response)
     policy = algorithm.responder.plays(graph, (0, 1), 1, response).policy
-    after = algorithm.iteration(graph, jnp.int32(1), state, jax.random.PRNGKey(0))
+    after = jax.jit(algorithm.iteration)(graph, jnp.int32(1), state, jax.random.PRNGKey(0))
     seen = int(after.reservoir.seen)
     infoset, action = (np.asarray(items)[:seen] for items in after.reservoir.items)
     assert seen > 20 and np.unique(action).size > 1
