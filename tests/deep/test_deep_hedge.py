@@ -29,6 +29,8 @@ from counterplay.deep.fitting import Trained  # noqa: E402
 from counterplay.deep.graph import arrays_of, graph_of  # noqa: E402
 from counterplay.deep.nets import one_of  # noqa: E402
 from counterplay.deep.unique import outputs_at, unique_views  # noqa: E402
+from counterplay.kernels import sweeps  # noqa: E402
+from counterplay.policy import normalised_policy  # noqa: E402
 from tests.conftest import built  # noqa: E402
 from tests.random_games import RandomGame  # noqa: E402
 
@@ -278,10 +280,18 @@ def test_gradients_against_finite_differences(kuhn):
         assert slope[where] == approx((sides[0] - sides[1]) / 2e-2, rel=0.05, abs=1e-4)
 
 
+EVERYTHING = replace(  # compiled once for the tests that use it
+    SMALL,
+    average_units=(8,),
+    average_power=1.0,
+    past_networks=4,
+    reservoir_size=64,
+    past_cost=0.1,
+)
+
+
 def test_same_seed_same_bits_however_it_is_split(kuhn):
-    algorithm = replace(
-        SMALL, average_units=(8,), past_networks=4, reservoir_size=64, past_cost=0.1
-    )
+    algorithm = EVERYTHING
     whole = algorithm.step(kuhn, algorithm.init(kuhn, seed=5), 7)
     parts = algorithm.init(kuhn, seed=5)
     for count in (1, 2, 4):
@@ -308,8 +318,7 @@ def test_the_three_averages_agree(kuhn):
 
 def test_without_a_table_another_average_stands_in(kuhn):
     """The same training, nothing as large as the game, and a policy all the same."""
-    table = replace(SMALL, past_networks=3)
-    none = replace(table, average_every=0)
+    table, none = EVERYTHING, replace(EVERYTHING, average_every=0, average_units=())
     first = table.step(kuhn, table.init(kuhn), 5)
     second = none.step(kuhn, none.init(kuhn), 5)
     assert second.state.averages.total.size == 0
@@ -319,18 +328,16 @@ def test_without_a_table_another_average_stands_in(kuhn):
 
 
 def test_the_table_is_the_sum_of_what_was_played(kuhn):
-    algorithm = replace(SMALL, average_power=1.0)
+    algorithm = EVERYTHING
     memory, total = algorithm.init(kuhn), np.zeros(kuhn.num_sequences)
     for t in range(1, 6):
         policy = algorithm.policies(kuhn, memory)["current"]
         reach = np.ones(kuhn.num_sequences + 1)
-        cp.evaluate.sweeps.forward(
-            kuhn.form, 0, kuhn.num_infosets, np.append(policy.probabilities, 1.0), reach
-        )
+        sweeps.forward(kuhn.form, 0, kuhn.num_infosets, np.append(policy.probabilities, 1.0), reach)
         total += t * reach[:-1]
         memory = algorithm.step(kuhn, memory)
     assert algorithm.policies(kuhn, memory)["average"].probabilities == approx(
-        cp.policy.normalised_policy(kuhn, total).probabilities, abs=1e-5
+        normalised_policy(kuhn, total).probabilities, abs=1e-5
     )
 
 
