@@ -14,7 +14,7 @@ import counterplay as cp  # noqa: E402
 from counterplay.deep import values  # noqa: E402
 from counterplay.deep.device import policy_of  # noqa: E402
 from counterplay.deep.episodes import sample  # noqa: E402
-from counterplay.deep.gradients import Force, log_of, playing  # noqa: E402
+from counterplay.deep.gradients import Force, grouped, log_of, playing  # noqa: E402
 from counterplay.deep.graph import graph_of  # noqa: E402
 from counterplay.deep.history import ValueTable, exact_values, signed  # noqa: E402
 from counterplay.deep.nets import softmax, uniform  # noqa: E402
@@ -40,7 +40,9 @@ def told(graph, seed=0, tau=0.3):
     advantage = advantage - (policy * advantage).sum(-1, keepdims=True)
     advantage = jnp.where(graph.legal, advantage, 0.0)
     magnet = log_of(uniform(graph.legal))
-    return Force(logits, policy, policy, magnet, graph.legal, advantage, jnp.float32(tau))
+    halves, better = jnp.stack([0.5 * advantage] * 2), jnp.stack([1.0 * (advantage > 0.0)] * 2)
+    found = (advantage, halves, better)
+    return Force(logits, policy, policy, magnet, graph.legal, *found, jnp.float32(tau))
 
 
 @pytest.mark.parametrize("spec", ["kuhn_poker", "kuhn_poker(players=3)"])
@@ -81,6 +83,26 @@ def test_advantages_are_unbiased_for_any_guess(spec, counterfactual):
     if not counterfactual:
         regret = regret * np.repeat(exact.reach, tree.num_actions)
     assert total[np.asarray(graph.legal)] == approx(regret, abs=1e-6)
+
+
+def test_signs_are_those_of_the_other_half(kuhn):
+    """Halves add up to the mean over visits; each is told by the other which actions are better."""
+    graph = graph_of(kuhn)
+    seen = sample(graph, playing(a_policy(graph)), jax.random.PRNGKey(4), 6)
+    drawn = np.random.default_rng(3).normal(size=(*seen.action.shape, 2))
+    met = grouped(graph, seen, jnp.asarray(drawn, jnp.float32), False)
+    live, infoset = np.asarray(seen.live), np.asarray(graph.infoset)[np.asarray(seen.decision)]
+    even = np.arange(6) % 2 == 0
+    alone = 0
+    for row in range(graph.num_infosets):
+        here = live & (infoset == row)
+        if here.any():
+            assert np.asarray(met.advantage)[row] == approx(drawn[here].mean(axis=0), abs=1e-6)
+        for half, other in ((0, ~even), (1, even)):
+            wanted = 0.5 + 0.5 * np.sign(drawn[here & other].sum(axis=0))  # nobody there: 1/2
+            assert np.asarray(met.better)[half, row] == approx(wanted)
+            alone += bool(here.any() and not (here & other).any())
+    assert alone and np.asarray(met.halves).sum(0) == approx(np.asarray(met.advantage), abs=1e-6)
 
 
 @pytest.mark.parametrize("most", [1.0, np.inf])
