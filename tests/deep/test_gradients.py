@@ -150,28 +150,52 @@ def test_a_short_trace_believes_the_critic(kuhn):
     assert target == approx(wanted, abs=1e-5)
 
 
+def entropy(p):
+    return -(p * np.log(p)).sum()
+
+
+def clipped(p, a, old):
+    ratio = p / old
+    return (old * np.minimum(ratio * a, np.clip(ratio, 0.8, 1.2) * a)).sum()
+
+
 @pytest.mark.parametrize(
-    ("name", "objective"),
+    ("spec", "objective"),  # of policy p, logits y, advantage a, old policy and magnet
     [
-        ("qpg", lambda p, a, tau: (p * a).sum() + tau * -(p * np.log(p)).sum()),
-        ("rmpg", lambda p, a, tau: (p * np.maximum(a, 0)).sum() + tau * -(p * np.log(p)).sum()),
+        ("qpg", lambda p, y, a, old, m: (p * a).sum() + 0.3 * entropy(p)),
+        ("rmpg", lambda p, y, a, old, m: (p * np.maximum(a, 0)).sum() + 0.3 * entropy(p)),
         (
             "rpg",
-            lambda p, a, tau: -np.maximum(a - (p * a).sum(), 0).sum() - tau * (p * np.log(p)).sum(),
+            lambda p, y, a, old, m: -np.maximum(a - (p * a).sum(), 0).sum() + 0.3 * entropy(p),
+        ),
+        ("ppo", lambda p, y, a, old, m: clipped(p, a, old) - 0.3 * (p * np.log(p / m)).sum()),
+        (
+            "deep_mmd(kl_cost=0.7)",
+            lambda p, y, a, old, m: (p * (a - 0.3 * np.log(p / m) - 0.7 * np.log(p / old))).sum(),
+        ),
+        (
+            "ach(pull=false, threshold=1e9, clip=1e9)",
+            lambda p, y, a, old, m: (a * (y - y.mean())).sum() + 0.3 * entropy(p),
         ),
     ],
 )
-def test_forces_against_finite_differences(name, objective):
+def test_forces_against_finite_differences(spec, objective):
     graph = graph_of(built("king_ace_poker(type_level=true)"))
-    now = told(graph)
-    force = np.asarray(cp.load_algorithm(name).force(now), np.float64)
+    now, other = told(graph), told(graph, 1)
+    if spec.startswith(("ppo", "deep_mmd")):  # on the way from the policy that was sampled with
+        near = softmax(now.logits + 0.2 * other.logits, graph.legal)
+        now = now._replace(old=near, magnet=log_of(other.policy))
+    force = np.asarray(cp.load_algorithm(spec).force(now), np.float64)
     for row in range(0, graph.num_infosets, 3):
         legal = np.asarray(graph.legal)[row]
-        y, a = (np.asarray(x, np.float64)[row][legal] for x in (now.logits, now.advantage))
+        y, a, old, m = (
+            np.asarray(x, np.float64)[row][legal]
+            for x in (now.logits, now.advantage, now.old, now.magnet)
+        )
 
-        def at(y, a=a):
+        def at(y, a=a, old=old, m=m):
             p = np.exp(y - y.max())
-            return objective(p / p.sum(), a, 0.3)
+            return objective(p / p.sum(), y, a, old, np.exp(m))
 
         slopes = [(at(y + d) - at(y - d)) / 2e-5 for d in 1e-5 * np.eye(y.size)]
         assert force[row][legal] == approx(slopes, abs=1e-4)

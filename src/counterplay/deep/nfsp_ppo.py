@@ -25,7 +25,7 @@ class NFSPPPO(Fictitious):
     epochs: int = 2
     clip: float = 0.2
     trace: float = 0.95
-    tau: float = 0.5
+    tau: float = 0.05
 
     @property
     def responder(self) -> PPOResponse:
