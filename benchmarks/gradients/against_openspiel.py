@@ -5,9 +5,9 @@
 
 OpenSpiel's agents run with the settings of its own Leduc example (NFSP) or its defaults but for
 faster rates and more entropy (QPG, of which the last policy is all there is), for so many seconds
-of one processor each, and are judged ten times on the way. Ours, with its defaults, then runs until the same policy of it is at most as
-exploitable as theirs was at its best. Seconds are those of the process; judging counts in neither,
-compilation in ours, and again without it.
+of one processor each, and are judged ten times on the way. Ours, with its defaults, then runs until
+the same policy of it is at most as exploitable as theirs was at its best. Seconds are those of the
+process; judging counts in neither, compilation in ours, and again without it.
 """
 
 from __future__ import annotations
