@@ -293,7 +293,10 @@ def test_magnets_move(kuhn, magnet):
     [
         ("neurd(critic='magic')", "critic is magic, must be table, network"),
         ("qpg(tau_end=0)", "tau_end is 0"),
+        ("qpg(lr_power=-1)", "lr_power is -1, must be at least 0"),
         ("ppo(epochs=0)", "epochs is 0, must be at least 1"),
+        ("r_nad(drop=1)", "drop is 1.*below 1"),
+        ("r_nad(grid=0)", "grid is 0, must be at least 1"),
         ("deep_mmd(magnet='cold')", "magnet is cold"),
         ("nfsp(eta=2)", "eta is 2, must be above 0"),
         ("nfsp_ppo(trace=0)", "trace is 0, must be above 0"),

@@ -41,13 +41,12 @@ CRITICS = ("table", "network", "infoset", "value", "oracle")
 MAGNETS = ("uniform", "copy", "average")
 SIZES: Range = (lambda units: bool(units) and min(units) >= 1, "one size or more")
 RANGES: dict[str, Range] = {
-    **dict.fromkeys(("episodes", "horizon", "epochs", "stage"), at_least(1)),
-    **dict.fromkeys(
-        ("lr", "lr_end", "critic_lr", "tau", "threshold", "clip", "kl_cost", "even"), FINITE
-    ),
+    **dict.fromkeys(("episodes", "horizon", "epochs", "stage", "grid"), at_least(1)),
+    **dict.fromkeys(("lr", "lr_end", "lr_power", "critic_lr", "tau", "even"), FINITE),
+    **dict.fromkeys(("threshold", "clip", "kl_cost"), FINITE),
     **dict.fromkeys(("units", "critic_units"), SIZES),
     **dict.fromkeys(("critic_rate", "follow", "trace"), PART),
-    "smoothing": (lambda x: 0.0 <= x < 1.0, "at least 0 and below 1"),
+    **dict.fromkeys(("smoothing", "drop"), (lambda x: 0.0 <= x < 1.0, "at least 0 and below 1")),
     "critic": (lambda x: x in CRITICS, "table, network, infoset, value or oracle"),
     "magnet": (lambda x: x in MAGNETS, "uniform, copy or average"),
 }
@@ -281,9 +280,7 @@ def playing(policy: jax.Array) -> Callable[[Decisions], tuple[jax.Array, jax.Arr
     return behave
 
 
-def grouped(
-    graph: Graph, seen: Episodes, advantage: jax.Array, counterfactual: bool
-) -> Grouped:
+def grouped(graph: Graph, seen: Episodes, advantage: jax.Array, counterfactual: bool) -> Grouped:
     """The advantages added up per infoset.
 
     With `counterfactual` each visit counts as often as the player, by its own play, was unlikely to
