@@ -41,7 +41,8 @@ def curves(game: str) -> dict[str, list[list[dict]]]:
     found = defaultdict(list)
     for path in sorted(places):
         head, *records = [json.loads(line) for line in path.read_text().splitlines()]
-        method, spec = head["config"]["algorithm"], head["config"]["spec"]
+        config = head.get("config", head)  # the oldest curves name the algorithm alone
+        method, spec = config["algorithm"].split("(")[0], config.get("spec", {"episodes": 500})
         policy = judged_by(method, game)
         found[method].append(
             [
@@ -103,7 +104,7 @@ def draw(game: str) -> None:
         axis.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
         axis.yaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
         axis.yaxis.set_minor_formatter(ticker.NullFormatter())
-    axes[0].set_ylabel("exploitability")
+    axes[0].set(ylabel="exploitability", xlim=(1e4, None))
     shown = axes[0].get_legend_handles_labels()
     figure.legend(*shown, loc="outside lower center", ncols=5, fontsize=8, frameon=False)
     figure.suptitle(f"{GAMES[game]}: medians; in brackets the policy and the number of seeds")

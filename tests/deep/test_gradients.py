@@ -168,7 +168,10 @@ def clipped(p, a, old):
             "rpg",
             lambda p, y, a, old, m: -np.maximum(a - (p * a).sum(), 0).sum() + 0.3 * entropy(p),
         ),
-        ("ppo", lambda p, y, a, old, m: clipped(p, a, old) - 0.3 * (p * np.log(p / m)).sum()),
+        (
+            "ppo(clip=0.2)",
+            lambda p, y, a, old, m: clipped(p, a, old) - 0.3 * (p * np.log(p / m)).sum(),
+        ),
         (
             "deep_mmd(kl_cost=0.7)",
             lambda p, y, a, old, m: (p * (a - 0.3 * np.log(p / m) - 0.7 * np.log(p / old))).sum(),

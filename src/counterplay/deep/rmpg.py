@@ -23,6 +23,9 @@ class RMPG(Gradients):
     too, and any temperature costs it more, of the order of tau instead of exp(-A / tau).
     """
 
+    tau: float = 0.1
+    tau_end: float = 0.01
+
     def force(self, now: Force) -> jax.Array:
         gain = (now.halves * now.better).sum(0)
         return slope_of(lambda policy: (policy * gain).sum(-1) + now.tau * entropy(policy), now)
