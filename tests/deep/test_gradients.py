@@ -276,7 +276,7 @@ def test_play_is_rounded():
     [("network", 0.1), ("value", 0.2), ("oracle", 0.1)],
 )
 def test_every_critic_learns_kuhn(kuhn, critic, error):
-    choices = {"units": (16,), "critic_units": (16,), "horizon": 1500, "tau": 0.3}
+    choices = {"units": (16,), "critic_units": (16,), "horizon": 1500, "episodes": 500, "tau": 0.3}
     algorithm = cp.NeuRD(critic=critic, tau_end=0.02, **choices)
     result = cp.solve(kuhn, algorithm, iterations=1500)
     assert result.exploitability < error  # uniform play: 11/24

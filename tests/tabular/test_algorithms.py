@@ -39,7 +39,7 @@ SMALL = dict.fromkeys(GRADIENTS, COOL) | {  # what differs from the defaults, he
     **{name: {"units": (32,), "horizon": 1_500} for name in FICTITIOUS},
     "league": {"units": (16,), "horizon": 800, "stage": 100, "lr": 1e-2},
     "nxdo": {
-        "solver": "deep_mmd(units=(16,), horizon=500, tau=0.3, tau_end=0.02)",
+        "solver": "deep_mmd(units=(16,), episodes=500, horizon=500, tau=0.3, tau_end=0.02)",
         "inner": 500,
         "oracle": "dqn(units=(16,), episodes=128, batch=256, ring_size=5000)",
         "training": 1024,

@@ -28,7 +28,7 @@ class PPO(Magnetic):
     """
 
     epochs: int = 2
-    lr: float = 1.5e-3
+    lr: float = 1e-3
     clip: float = 0.05
 
     def force(self, now: Force) -> jax.Array:
