@@ -80,7 +80,7 @@ class League(Averaging):
     epochs: int = 2
     clip: float = 0.2
     trace: float = 0.95
-    tau: float = 0.05  # in a fifth of the largest utility
+    tau: float = 0.5  # in a fifth of the largest utility
     average_power: float = 1.0
 
     watched: ClassVar[tuple[str, ...]] = ("state.agents",)

@@ -18,14 +18,14 @@ class NFSPPPO(Fictitious):
         reservoir: decisions of responses
         Pi = Pi - lr_t * grad mean of -log Pi(I, a)
 
-    The response is stochastic; tau, which keeps its options open, falls to zero. Pi carries the
-    guarantee, the other policies are those of `nfsp`.
+    The response is stochastic; its entropy's weight tau falls to zero. Pi carries the guarantee,
+    the other policies are those of `nfsp`.
     """
 
     epochs: int = 2
     clip: float = 0.2
     trace: float = 0.95
-    tau: float = 0.05
+    tau: float = 0.5
 
     @property
     def responder(self) -> PPOResponse:

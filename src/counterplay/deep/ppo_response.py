@@ -11,7 +11,7 @@ import numpy as np
 import optax
 
 from counterplay.deep.fitting import Trained, in_training
-from counterplay.deep.gradients import log_of
+from counterplay.deep.gradients import entropy, log_of
 from counterplay.deep.graph import Graph
 from counterplay.deep.nets import new_nets, softmax
 from counterplay.deep.responders import (
@@ -40,19 +40,17 @@ class PPOResponse(Responder):
         d = V(I') - V(I), or payoff - V(I) at the last decision of an episode
         A = d + trace * A at the player's next decision
         W = W + lr_t * grad mean of [min(r * A, r within 1 - clip and 1 + clip, times A)
-                    + tau_t * mean over legal b of log policy(b)],  r = policy(a) / old policy(a)
+                                     + tau_t * entropy],  r = policy(a) / old policy(a)
         V = V - value_lr * grad mean of (V(I) - V before - A)^2
 
-    the first `epochs` times. The usual entropy fades where an action is hardly played, and the
-    response could not turn when the others do; the mean logarithm (Agarwal and others, 2021) keeps
-    every probability at some tau / loss. tau falls linearly to zero, so that the response gets as
-    pure as the game lets it. No momentum: the others may move.
+    the first `epochs` times. tau falls linearly to zero, so that the response gets as pure as the
+    game lets it. No momentum: the others may move.
     """
 
     epochs: int = 2
     clip: float = 0.2
     trace: float = 0.95
-    tau: float = 0.05
+    tau: float = 0.5
     value_lr: float = 1e-3
 
     def start(self, graph: Graph, rng: np.random.Generator, players: Players) -> State:
@@ -94,7 +92,7 @@ class PPOResponse(Responder):
             def objective(logits: jax.Array) -> jax.Array:
                 policy = softmax(logits, graph.legal)
                 proximal = clipped(policy, old, graph.legal, gain, loss, self.clip)
-                return -(proximal + tau * visits * barrier(policy, graph.legal)).sum()
+                return -(proximal + tau * visits * entropy(policy)).sum()
 
             return jax.grad(objective)(logits)
 
@@ -110,11 +108,6 @@ class PPOResponse(Responder):
     @property
     def value_optimiser(self) -> optax.GradientTransformation:
         return optax.adam(self.value_lr)
-
-
-def barrier(policy: jax.Array, legal: jax.Array) -> jax.Array:
-    """The mean logarithm of the probabilities of legal actions, at every infoset [I]."""
-    return jnp.where(legal, log_of(policy), 0.0).sum(-1) / legal.sum(-1)
 
 
 def clipped(
