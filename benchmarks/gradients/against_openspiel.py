@@ -1,7 +1,7 @@
 """OpenSpiel's NFSP and QPG in PyTorch beside ours, in one process, on Leduc poker.
 
     pip install open_spiel torch
-    python benchmarks/gradients/against_openspiel.py --seconds 150
+    python benchmarks/gradients/against_openspiel.py --seconds 60
 
 OpenSpiel's agents run with the settings of its own Leduc example (NFSP) or its defaults but for
 faster rates and more entropy (QPG, of which the last policy is all there is), for so many seconds
@@ -127,7 +127,7 @@ def ours(name: str, wanted: float) -> tuple[float, float, float, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=150.0)
+    parser.add_argument("--seconds", type=float, default=60.0)
     given = parser.parse_args()
     for name in ("nfsp", "qpg"):
         first, long, pace = theirs(name, given.seconds)

@@ -23,8 +23,8 @@ class PPO(Magnetic):
     usual PPO sees the sampled action only; here the critic speaks for all of them, and the sample
     corrects it; `critic="value"` with a `trace` below 1 is the usual GAE. Every player has values
     of its own, so that no sign has to change with the seat. With one epoch the clip never binds,
-    and with a uniform magnet this is `qpg`. A wider clip lets the second epoch act like momentum,
-    and the last iterate swings.
+    and with a uniform magnet this is `qpg`. On Leduc a clip of 0.2 with twice the rate made the
+    last iterate swing.
     """
 
     epochs: int = 2
