@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
+
 import numpy as np
 import pytest
 from pytest import approx
@@ -61,6 +63,17 @@ def test_only_one_player_tries_things(kuhn):
     seen = int(memory.state.reservoir.seen)
     assert (action[:seen] == 0).all()  # a network that says nothing likes the first action
     assert int(memory.state.response.ring.seen) < 3 * 64
+
+
+@pytest.mark.parametrize("name", ["nfsp", "nfsp_ppo", "nfsp_sac"])
+def test_every_choice_reaches_the_responder(name):
+    plain = cp.load_algorithm(name)
+    shared = {field.name for field in fields(plain)} & {f.name for f in fields(plain.responder)}
+    assert len(shared) > 8
+    for choice in shared - {"units"}:
+        value = getattr(plain, choice)
+        other = value / 2 if isinstance(value, float) and value else value + 1
+        assert getattr(replace(plain, **{choice: other}).responder, choice) == other
 
 
 def test_gains_of_a_best_response_are_all_there_is(kuhn):
