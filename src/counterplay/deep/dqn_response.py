@@ -14,7 +14,7 @@ from counterplay.deep.fitting import Trained, in_training
 from counterplay.deep.graph import Graph
 from counterplay.deep.nets import new_nets
 from counterplay.deep.responders import Experience, Players, Plays, improved, said
-from counterplay.deep.transitions import OffPolicy, new_ring, with_transitions
+from counterplay.deep.ring_responses import RingResponder
 
 
 class State(NamedTuple):
@@ -24,7 +24,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DQNResponse(OffPolicy):
+class DQNResponse(RingResponder):
     """Deep Q-learning (Mnih and others, 2015). At t = 1, 2, ...:
 
         ring: the decisions of players that learn, what they were paid, their next infosets
@@ -48,7 +48,7 @@ class DQNResponse(OffPolicy):
         return State(
             in_training(self.optimiser, nets),
             np.zeros(graph.num_infosets + 1, np.float32),
-            new_ring(self.ring_size),
+            self.new_ring(),
         )
 
     def plays(self, graph: Graph, players: Players, t: jax.Array, state: State) -> Plays:
@@ -60,13 +60,14 @@ class DQNResponse(OffPolicy):
     def learned(
         self, graph: Graph, players: Players, t: Any, state: State, seen: Experience, key: Any
     ) -> State:
-        ring = with_transitions(graph, state.ring, seen, self.unit(graph))
+        ring = self.with_transitions(graph, state.ring, seen)
 
         def update(given: tuple[Trained, jax.Array], now: tuple[jax.Array, jax.Array]) -> Any:
             (q, later), (number, draw_key) = given, now
-            drawn = self.drawn(graph, ring, draw_key, later)
-            visits = drawn.visits.sum(-1)
-            q = improved(self.optimiser, graph, players, q, drawn.error, visits, self.batch)
+            count, weight, total = self.drawn(graph, ring, later, draw_key)
+            error = lambda says: weight * count * says - total  # noqa: E731
+            visits = count.sum(-1)
+            q = improved(self.optimiser, graph, players, q, error, visits, self.batch)
             done = (t - 1) * self.updates + number + 1
             later = jax.lax.cond(
                 done % self.target_every == 0,

@@ -15,7 +15,7 @@ from counterplay.deep.gradients import log_of
 from counterplay.deep.graph import Graph
 from counterplay.deep.nets import new_nets, softmax
 from counterplay.deep.responders import Experience, Players, Plays, improved, said
-from counterplay.deep.transitions import OffPolicy, new_ring, with_transitions
+from counterplay.deep.ring_responses import RingResponder
 
 COLDEST = 1e-3  # a lower temperature changes nothing
 
@@ -28,7 +28,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SACResponse(OffPolicy):
+class SACResponse(RingResponder):
     """Discrete SAC (Christodoulou, 2019). At t = 1, 2, ..., `updates` times, on minibatches of the
     ring, in which are the decisions of players that learn:
 
@@ -56,7 +56,7 @@ class SACResponse(OffPolicy):
         )
         critics = in_training(self.optimiser, first), in_training(self.optimiser, second)
         later = np.zeros(graph.num_infosets + 1, np.float32)
-        return State(in_training(self.optimiser, policy), critics, later, new_ring(self.ring_size))
+        return State(in_training(self.optimiser, policy), critics, later, self.new_ring())
 
     def plays(self, graph: Graph, players: Players, t: jax.Array, state: State) -> Plays:
         policy = softmax(said(graph, state.policy.params, players), graph.legal)
@@ -65,20 +65,21 @@ class SACResponse(OffPolicy):
     def learned(
         self, graph: Graph, players: Players, t: Any, state: State, seen: Experience, key: Any
     ) -> State:
-        ring = with_transitions(graph, state.ring, seen, self.unit(graph))
+        ring = self.with_transitions(graph, state.ring, seen)
         tau = self.tau * (1.0 - self.passed(t))
         policy, critics, later = state.policy, state.critics, state.later
         for draw_key in jax.random.split(key, self.updates):
-            drawn = self.drawn(graph, ring, draw_key, later)
+            count, weight, total = self.drawn(graph, ring, later, draw_key)
             lower = jnp.minimum(*(said(graph, one.params, players) for one in critics))
             logits = said(graph, policy.params, players)
             soft = soft_values(graph.legal, lower, tau, logits)
             wanted = softmax(lower / jnp.maximum(tau, COLDEST), graph.legal)
-            visits = drawn.visits.sum(-1, keepdims=True)
+            visits = count.sum(-1, keepdims=True)
             share = visits / (visits + self.even)
             down = lambda logits, w=share, p=wanted: w * (softmax(logits, graph.legal) - p)  # noqa: E731
             policy = improved(self.optimiser, graph, players, policy, down)
-            one, two = (improved(self.optimiser, graph, players, q, drawn.error) for q in critics)
+            error = lambda says, n=weight * count, y=total: n * says - y  # noqa: E731
+            one, two = (improved(self.optimiser, graph, players, q, error) for q in critics)
             critics, later = (one, two), later + self.follow * (jnp.append(soft, 0.0) - later)
         return State(policy, critics, later, ring)
 
