@@ -16,13 +16,14 @@ import argparse
 import json
 import time
 from collections import defaultdict
+from math import inf
 from pathlib import Path
 from statistics import mean, median
 
 HERE = Path(__file__).parent
 
 
-def run(path: Path, seed: int) -> None:
+def run(path: Path, seed: int, most: float) -> None:
     from counterplay.evaluate import exploitability
     from counterplay.experiment.config import load_config
     from counterplay.tree.unrolling import build_tree
@@ -41,6 +42,8 @@ def run(path: Path, seed: int) -> None:
         record["seconds"] = round(time.process_time() - began, 1)
         lines.append(json.dumps(record))
         (HERE / f"{config.name}.{seed}.jsonl").write_text("\n".join(lines) + "\n")
+        if record["seconds"] > most:
+            break
 
 
 def runs_here() -> dict[str, list[list[dict]]]:
@@ -126,10 +129,11 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("configs", nargs="*", type=Path)
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
+    parser.add_argument("--seconds", type=float, default=inf, help="stop a run after so many")
     given = parser.parse_args()
     for seed in given.seeds:
         for path in given.configs:
-            run(path, seed)
+            run(path, seed, given.seconds)
     here = runs_here()
     plot(here)
     print(table(here))
