@@ -212,8 +212,12 @@ def test_a_linear_network_is_tabular_dcfr_plus(predict):
         )
 
 
-def test_the_critic_learns_the_exact_values(kuhn):
-    algorithm = cp.DREAM(critic_rounds=20, critic_steps=50, critic_lr=3e-3)
+@pytest.mark.parametrize(("rounds", "depth"), [(20, 1), (1, 4)])
+def test_the_critic_learns_the_exact_values(kuhn, rounds, depth):
+    steps = 1000 // rounds
+    algorithm = cp.DREAM(
+        critic_depth=depth, critic_rounds=rounds, critic_steps=steps, critic_lr=3e-3
+    )
     walks = traversals.no_walks(kuhn, visits=True)
     policy = cp.random_policy(kuhn, seed=4).probabilities
     walks.policy[: kuhn.num_sequences] = policy

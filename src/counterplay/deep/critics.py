@@ -33,6 +33,7 @@ class Criticised:
     """The choices of algorithms that have a critic."""
 
     critic_units: tuple[int, ...] = (64, 64, 64)
+    critic_depth: int = 1  # actions that a target looks ahead
     critic_rounds: int = 10  # times per fit that targets are made anew
     critic_steps: int = 20  # of Adam in each
     critic_batch: int = 512  # histories per step
@@ -114,10 +115,9 @@ def _fit() -> Callable[..., tuple[Trained, jax.Array]]:
         passed = jnp.cumsum(count.sum(-1))
         share = count / count.sum(-1, keepdims=True).clip(1e-30)
 
-        def targets(net: Net) -> jax.Array:
-            """What the policies expect after every action [D, A, P], in the largest utility."""
-            guess = said_at(net, graph, graph.view)
-            value = (table[graph.infoset][..., None] * guess).sum(1)
+        def after(values: jax.Array) -> jax.Array:
+            """What the policies expect after every action [D, A, P], of such values [D, A, P]."""
+            value = (table[graph.infoset][..., None] * values).sum(1)
             value = jnp.append(value, graph.utility / graph.largest_utility, axis=0)
             total = (
                 jnp.zeros((taken.size, graph.num_players))
@@ -125,6 +125,15 @@ def _fit() -> Callable[..., tuple[Trained, jax.Array]]:
                 .add(seen[:, None] * value[graph.succ_node])
             )
             return (total / taken.clip(1e-30)[:, None])[number]
+
+        def targets(net: Net) -> jax.Array:
+            """The values of every action [D, A, P], in the largest utility, as far as met."""
+            guess = said_at(net, graph, graph.view)
+
+            def deeper(_: jax.Array, values: jax.Array) -> jax.Array:
+                return jnp.where(count[..., None] > 0.0, after(values), guess)
+
+            return jax.lax.fori_loop(0, choices.critic_depth, deeper, guess)
 
         def draw(target: jax.Array, key: jax.Array) -> Any:
             if passed.size <= choices.critic_batch:
