@@ -21,7 +21,7 @@ browser:
 # The quick tests with the lowest versions that pyproject.toml allows; packages that old warn of
 # packages that are newer, which is not our business.
 QUICK := tests/test_*.py tests/games tests/matrix tests/search tests/cli tests/kernels tests/interop \
-	tests/studio/test_curves.py tests/studio/test_guard.py tests/studio/test_runs.py \
+	tests/studio/test_curves.py tests/studio/test_guard.py \
 	tests/experiment/test_config.py tests/experiment/test_memory.py tests/experiment/test_plotting.py
 
 test-lowest: .venv-lowest/installed

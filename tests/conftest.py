@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import faulthandler
 import json
+import os
 import subprocess
 import sys
 from functools import cache
@@ -63,6 +65,25 @@ def kuhn() -> cp.Tree:
 @pytest.fixture
 def leduc() -> cp.Tree:
     return built("leduc_poker")
+
+
+LONGEST = 600  # seconds that a test may take, on the busiest of machines
+STDERR = pytest.StashKey[int]()
+
+
+def pytest_configure(config):
+    config.stash[STDERR] = os.dup(2)  # that of the process, which tests do not capture
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """A test that hangs says where, and takes its process with it; the others go on."""
+    if not item.get_closest_marker("slow"):
+        faulthandler.dump_traceback_later(LONGEST, exit=True, file=item.config.stash[STDERR])
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 NO_BROWSER = "no Chromium"  # what browser tests say when they are skipped

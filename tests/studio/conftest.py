@@ -100,7 +100,7 @@ class Studio:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(PATIENCE)
         self.process.kill()
-        out, error = self.process.communicate()
+        out, error = self.process.communicate(timeout=PATIENCE)
         return self.process.returncode, out, error
 
 

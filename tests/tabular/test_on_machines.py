@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numba import njit
 
 import counterplay as cp
 from counterplay.errors import RunError
@@ -18,6 +19,10 @@ CASES = [
     ("kuhn_poker(players=3)", "external_sampling(gamma=1)", 50),
     ("liars_dice(dice_sides=3)", "outcome_sampling(lazy=true)", 100),
     ("phantom_tic_tac_toe", "outcome_sampling", 30),
+    ("kuhn_poker", "chance_sampling", 30),
+    ("leduc_poker", "average_strategy_sampling", 20),
+    ("leduc_poker", "probing", 40),
+    ("leduc_poker", "online_outcome_sampling", 30),
 ]
 
 
@@ -66,3 +71,17 @@ def test_an_iteration_without_end_is_refused(monkeypatch):
             algorithm.step(arena, algorithm.init(arena), 50)
     finally:
         on_machines._room.cache_clear()
+
+
+def test_a_machine_that_fails_is_no_answer(monkeypatch):
+    @njit
+    def look(rules, states, player, count):
+        if rules[0] == 2:
+            raise ValueError
+        player[:], count[:] = -2, 0
+
+    whole = on_machines._machine(cp.KuhnPoker())._replace(look=look)
+    monkeypatch.setattr(on_machines, "_machine", lambda game: whole)
+    arena, algorithm = cp.SampledGame(cp.KuhnPoker()), load_algorithm("external_sampling")
+    with pytest.raises(RunError, match="a function of its machine failed"):
+        algorithm.step(arena, algorithm.init(arena), 1)

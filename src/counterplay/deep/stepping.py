@@ -29,7 +29,6 @@ class Turn(NamedTuple):
     first: Ints  # [N + 1]
     action: Ints  # [C] that leads there
     chance: Floats  # [C] its probability, where chance acts
-    after: Any  # [C] the states that follow, or what makes them
 
 
 class Rules:
@@ -142,11 +141,11 @@ class CompiledRules(Rules):
         player, count = self.machine.looked_at(states)
         first = np.zeros(count.size + 1, np.int64)
         np.cumsum(count, out=first[1:])
-        children, action, chance = self.machine.spread_out(states, player, first)
-        return Turn(player, first, action, chance, children)
+        action, chance = self.machine.offered(states, player, first)
+        return Turn(player, first, action, chance)
 
     def taken(self, states: Any, turn: Turn, which: Ints, chosen: Ints) -> Any:
-        return turn.after[chosen]
+        return self.machine.stepped(states, which, turn.player, turn.action[chosen])
 
     def some(self, states: Any, which: Ints) -> Any:
         return states[which]
@@ -186,7 +185,7 @@ class ReadableRules(Rules):
             counts.append(len(action) - before)
         first = np.cumsum([0, *counts])
         numbers = np.array(action, np.int64)
-        return Turn(np.array(player, np.int64), first, numbers, np.array(chance), None)
+        return Turn(np.array(player, np.int64), first, numbers, np.array(chance))
 
     def taken(self, states: Any, turn: Turn, which: Ints, chosen: Ints) -> Any:
         pairs = zip(which.tolist(), turn.action[chosen].tolist(), strict=True)

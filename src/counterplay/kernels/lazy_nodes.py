@@ -16,10 +16,12 @@ from numba.extending import intrinsic, overload
 
 from counterplay.kernels.compiling import CHANCE, TERMINAL, kernel
 from counterplay.kernels.numbering import slot_of
+from counterplay.kernels.pointers import call
 
 PLAYER, FIRST, CHILD, COUNT, PARENT = range(5)  # columns of `rows`
 UNKNOWN = -3  # player of a node that nobody has looked at
 NODES, ENDS, INFOSETS, ENTRIES, LOTTERIES, WORDS, PROBLEM = range(7)  # places in `counts`
+FULL, BROKEN = 1, 2  # problems: more nodes than there is room for; a function of the machine failed
 
 
 class Node(NamedTuple):
@@ -32,28 +34,30 @@ class Node(NamedTuple):
 
 
 class Lazy(NamedTuple):
-    """A machine, its functions as pointers, and room: N nodes, I infosets, S entries.
+    """Where a machine's functions and arrays stand: N nodes, I infosets, S entries.
 
-    Arrays that only `make` needs are known by their addresses, so that nothing is counted or copied
-    on the way there; whoever calls a kernel keeps them alive.
+    There is no array in it, so that walks count no references; whoever calls a kernel keeps the
+    arrays alive.
     """
 
-    rules: Any
     look: Any
-    spread: Any
+    offer: Any
+    step: Any
     pay: Any
     see: Any
-    rows: Any  # [N, 5] as in `Node`, and the parent
-    counts: Any  # [7] how much is in use
-    address: Any  # of the arrays of `Room`, in their order
-    size: Any  # their lengths, then columns of states and utilities
+    # address of the addresses of all arrays of `Room`, their lengths and their widths; unsigned,
+    # since what numba sees of tuples of one type it indexes by itself
+    room: Any
 
 
 class Room(NamedTuple):
-    """What `make` writes to."""
+    """A machine's parameters, and what is made of them."""
 
-    states: Any  # [N, W]
-    action: Any  # [N] that led there
+    rules: Any
+    rows: Any  # [N, 5] as in `Node`, and the parent
+    counts: Any  # [7] how much is in use
+    states: Any  # [N, W] once somebody has looked at the node
+    action: Any  # [N] that leads there
     chance: Any  # [N] its probability
     utility: Any  # [N, P]
     one: Any  # [4] a player, a count, a key, nothing
@@ -67,6 +71,9 @@ class Room(NamedTuple):
     policy: Any  # [S] as in `bundles.Table`
 
 
+ARRAYS = len(Room._fields)
+
+
 @intrinsic
 def pointer_to(context, address):
     """The address as a pointer."""
@@ -78,31 +85,48 @@ def pointer_to(context, address):
 
 
 @kernel
-def room_of(address, size):
-    """The arrays at these addresses."""
+def row_of(at, k, kind):
+    """Array `k` of those whose addresses stand at `at`, which has one dimension."""
+    return carray(pointer_to(at[k]), (at[ARRAYS + k],), kind)
+
+
+@kernel
+def rows_of(at, k, kind):
+    """The same for two dimensions."""
+    return carray(pointer_to(at[k]), (at[ARRAYS + k], at[2 * ARRAYS + k]), kind)
+
+
+@kernel
+def room_of(nodes):
+    """The arrays."""
+    at = carray(pointer_to(int64(nodes.room)), (3 * ARRAYS,), int64)
     return Room(
-        carray(pointer_to(address[0]), (size[0], size[13]), int32),
-        carray(pointer_to(address[1]), (size[1],), int64),
-        carray(pointer_to(address[2]), (size[2],), float64),
-        carray(pointer_to(address[3]), (size[3], size[14]), float64),
-        carray(pointer_to(address[4]), (size[4],), int64),
-        carray(pointer_to(address[5]), (size[5],), int64),
-        carray(pointer_to(address[6]), (size[6],), int32),
-        carray(pointer_to(address[7]), (size[7], 3), int64),
-        carray(pointer_to(address[8]), (size[8], 2), int64),
-        carray(pointer_to(address[9]), (size[9],), int32),
-        carray(pointer_to(address[10]), (size[10],), int64),
-        carray(pointer_to(address[11]), (size[11], 2), int64),
-        carray(pointer_to(address[12]), (size[12],), float64),
+        row_of(at, 0, int64),
+        rows_of(at, 1, int64),
+        row_of(at, 2, int64),
+        rows_of(at, 3, int32),
+        row_of(at, 4, int64),
+        row_of(at, 5, float64),
+        rows_of(at, 6, float64),
+        row_of(at, 7, int64),
+        row_of(at, 8, int64),
+        row_of(at, 9, int32),
+        rows_of(at, 10, int64),
+        rows_of(at, 11, int64),
+        row_of(at, 12, int32),
+        row_of(at, 13, int64),
+        rows_of(at, 14, int64),
+        row_of(at, 15, float64),
     )
 
 
 @kernel
 def infoset_of(nodes, room, n, player, count):
     """Where the infoset of a node stands in the tables; a new one gets its place."""
-    counts, rows, one = nodes.counts, nodes.rows, room.one
+    counts, rows, one = room.counts, room.rows, room.one
     one[0] = player
-    nodes.see(nodes.rules, room.states[n : n + 1], one[0:1], one[2:3])
+    if call(nodes.see, (room.rules, room.states[n : n + 1], one[0:1], one[2:3])):
+        counts[PROBLEM] = BROKEN
     key = one[2]
     slot = slot_of(key, 0, player, room.table, room.known)
     if room.table[slot] >= 0:
@@ -114,7 +138,7 @@ def infoset_of(nodes, room, n, player, count):
     full = first + count > room.policy.size or number >= room.place.shape[0]
     full |= 10 * number > 9 * room.table.size
     if full or counts[WORDS] + depth > room.words.size:
-        counts[PROBLEM] = 1
+        counts[PROBLEM] = FULL
         return 0
     room.table[slot] = number
     room.known[number, 0], room.known[number, 1], room.known[number, 2] = key, 0, player
@@ -134,9 +158,9 @@ def infoset_of(nodes, room, n, player, count):
 
 
 @kernel
-def lottery_of(nodes, room, child, count):
+def lottery_of(room, child, count):
     """Where the probabilities of chance stand in the policy; equal lotteries once."""
-    counts, policy = nodes.counts, room.policy
+    counts, policy = room.counts, room.policy
     for k in range(counts[LOTTERIES]):
         first, same = room.lotteries[k, 0], room.lotteries[k, 1] == count
         for c in range(count if same else 0):
@@ -145,7 +169,7 @@ def lottery_of(nodes, room, child, count):
             return first
     first = counts[ENTRIES]
     if first + count > policy.size or counts[LOTTERIES] >= room.lotteries.shape[0]:
-        counts[PROBLEM] = 1
+        counts[PROBLEM] = FULL
         return 0
     room.lotteries[counts[LOTTERIES], 0] = first
     room.lotteries[counts[LOTTERIES], 1] = count
@@ -159,15 +183,22 @@ def lottery_of(nodes, room, child, count):
 @partial(kernel, inline=False)  # walks look at nodes in many places
 def make(nodes, n):
     """Look at a node for the first time."""
-    room = room_of(nodes.address, nodes.size)
-    counts, one, rows = nodes.counts, room.one, nodes.rows
-    state = room.states[n : n + 1]
-    nodes.look(nodes.rules, state, one[0:1], one[1:2])
+    room = room_of(nodes)
+    rules, counts, one, rows = room.rules, room.counts, room.one, room.rows
+    state, above = room.states[n : n + 1], rows[n, PARENT]
+    if above >= 0:
+        for w in range(state.shape[1]):
+            state[0, w] = room.states[above, w]
+        one[0] = rows[above, PLAYER]
+        if call(nodes.step, (rules, state, one[0:1], room.action[n : n + 1])):
+            counts[PROBLEM] = BROKEN
+    if call(nodes.look, (rules, state, one[0:1], one[1:2])):
+        counts[PROBLEM] = BROKEN
     player, count = one[0], one[1]
     child = counts[NODES]
     last = child + count
     if last > rows.shape[0]:
-        counts[PROBLEM] = 1
+        counts[PROBLEM] = FULL
     if counts[PROBLEM]:
         rows[n, PLAYER], rows[n, FIRST] = TERMINAL, 0
         return
@@ -175,17 +206,18 @@ def make(nodes, n):
     if player == TERMINAL:
         first = counts[ENDS]
         counts[ENDS] += 1
-        nodes.pay(nodes.rules, state, room.utility[first : first + 1])
+        if call(nodes.pay, (rules, state, room.utility[first : first + 1])):
+            counts[PROBLEM] = BROKEN
     else:
         room.ends[0], room.ends[1] = 0, count
-        below, action = room.states[child:last], room.action[child:last]
-        chance = room.chance[child:last]
-        nodes.spread(nodes.rules, state, one[0:1], room.ends, below, action, chance)
+        action, chance = room.action[child:last], room.chance[child:last]
+        if call(nodes.offer, (rules, state, one[0:1], room.ends, action, chance)):
+            counts[PROBLEM] = BROKEN
         counts[NODES] = last
         for c in range(child, last):
             rows[c, PLAYER], rows[c, PARENT] = UNKNOWN, n
         if player == CHANCE:
-            first = lottery_of(nodes, room, child, count)
+            first = lottery_of(room, child, count)
         else:
             first = infoset_of(nodes, room, n, player, count)
     rows[n, PLAYER], rows[n, FIRST], rows[n, CHILD], rows[n, COUNT] = player, first, child, count
@@ -194,7 +226,7 @@ def make(nodes, n):
 @kernel
 def look_at(nodes, n):
     """The node as walks see it."""
-    rows = nodes.rows
+    rows = room_of(nodes).rows
     if rows[n, PLAYER] == UNKNOWN:
         make(nodes, n)
     return Node(rows[n, PLAYER], rows[n, FIRST], rows[n, CHILD], rows[n, COUNT])
@@ -203,8 +235,9 @@ def look_at(nodes, n):
 @kernel
 def forget(nodes):
     """Leave nothing but the root."""
-    nodes.counts[NODES], nodes.counts[ENDS] = 1, 0
-    nodes.rows[0, PLAYER], nodes.rows[0, PARENT] = UNKNOWN, -1
+    room = room_of(nodes)
+    room.counts[NODES], room.counts[ENDS] = 1, 0
+    room.rows[0, PLAYER], room.rows[0, PARENT] = UNKNOWN, -1
 
 
 @overload(operator.getitem)
@@ -217,10 +250,17 @@ def _of_lazy(nodes, n):
 @kernel
 def has_room(nodes, most):
     """Whether tables can take what an iteration may meet, at most `most` infosets or entries."""
-    counts, size = nodes.counts, nodes.size
+    room = room_of(nodes)
+    counts = room.counts
     return (
-        counts[ENTRIES] + most <= size[12]
-        and counts[INFOSETS] + most <= size[8]
-        and 2 * counts[INFOSETS] <= size[6]
-        and counts[WORDS] + most <= size[9]
+        counts[ENTRIES] + most <= room.policy.size
+        and counts[INFOSETS] + most <= room.place.shape[0]
+        and 2 * counts[INFOSETS] <= room.table.size
+        and counts[WORDS] + most <= room.words.size
     )
+
+
+@kernel
+def has_failed(nodes):
+    """Whether there was not enough room for an iteration."""
+    return room_of(nodes).counts[PROBLEM] != 0

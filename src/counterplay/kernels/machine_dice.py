@@ -1,4 +1,4 @@
-"""Liar's dice on integers: see `counterplay.tree.machines` for what the four functions do.
+"""Liar's dice on integers: see `counterplay.tree.machines` for what the functions do.
 
 Rules: dice of each player, sides. State: dice (0: not rolled yet), player 0's first, sorted when
 all are there; bids made, one bit each; their number; whether somebody has said "liar".
@@ -34,6 +34,16 @@ def look(rules, states, player, count):
 
 
 @kernel
+def offer(rules, states, player, first, action, chance):
+    dice, sides = 2 * rules[0], rules[1]
+    for n in range(states.shape[0]):
+        lowest = 0 if player[n] == CHANCE else highest(states[n, dice]) + 1
+        for c in range(first[n], first[n + 1]):
+            action[c] = lowest + c - first[n]
+            chance[c] = 1.0 / sides if player[n] == CHANCE else 1.0
+
+
+@kernel
 def order(dice, first, last):
     """Sort a few dice."""
     for i in range(first + 1, last):
@@ -44,35 +54,23 @@ def order(dice, first, last):
 
 
 @kernel
-def spread(rules, states, player, first, children, action, chance):
-    own, sides = rules[0], rules[1]
-    dice = 2 * own
-    liar = dice * sides
+def step(rules, states, player, action):
+    own, dice = rules[0], 2 * rules[0]
+    liar = dice * rules[1]
     for n in range(states.shape[0]):
-        c = first[n]
         if player[n] == CHANCE:
             place = 0
             while states[n, place]:
                 place += 1
-            for side in range(sides):
-                children[c] = states[n]
-                children[c, place] = side + 1
-                if place == dice - 1:
-                    order(children[c], 0, own)
-                    order(children[c], own, dice)
-                action[c], chance[c] = side, 1.0 / sides
-                c += 1
-        elif player[n] >= 0:
-            last = highest(states[n, dice])
-            for bid in range(last + 1, liar + (last >= 0)):
-                children[c] = states[n]
-                if bid == liar:
-                    children[c, dice + 2] = 1
-                else:
-                    children[c, dice] |= 1 << bid
-                    children[c, dice + 1] += 1
-                action[c], chance[c] = bid, 1.0
-                c += 1
+            states[n, place] = action[n] + 1
+            if place == dice - 1:
+                order(states[n], 0, own)
+                order(states[n], own, dice)
+        elif action[n] == liar:
+            states[n, dice + 2] = 1
+        else:
+            states[n, dice] |= 1 << action[n]
+            states[n, dice + 1] += 1
 
 
 @kernel

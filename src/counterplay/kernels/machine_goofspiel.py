@@ -1,4 +1,4 @@
-"""Goofspiel on integers: see `counterplay.tree.machines` for what the four functions do.
+"""Goofspiel on integers: see `counterplay.tree.machines` for what the functions do.
 
 Rules: cards, players, first prize and step of a fixed order (0: random), whether bids stay hidden,
 kind of returns. State: prizes turned up, rounds complete, bids pending; then prizes by round,
@@ -98,7 +98,7 @@ def bid(rules, state, card):
 
 
 @kernel
-def spread(rules, states, player, first, children, action, chance):
+def offer(rules, states, player, first, action, chance):
     cards, hands = rules[0], places(rules)[3]
     for n in range(states.shape[0]):
         c, p = first[n], player[n]
@@ -107,14 +107,18 @@ def spread(rules, states, player, first, children, action, chance):
                 continue
             if p == CHANCE and is_turned_up(states[n], card):
                 continue
-            children[c] = states[n]
-            if p == CHANCE:
-                turn_up(rules, children[c], card)
-            else:
-                bid(rules, children[c], card)
             action[c] = card
             chance[c] = 1.0 / (cards - states[n, SHOWN]) if p == CHANCE else 1.0
             c += 1
+
+
+@kernel
+def step(rules, states, player, action):
+    for n in range(states.shape[0]):
+        if player[n] == CHANCE:
+            turn_up(rules, states[n], action[n])
+        else:
+            bid(rules, states[n], action[n])
 
 
 @kernel

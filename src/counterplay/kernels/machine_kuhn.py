@@ -1,4 +1,4 @@
-"""Kuhn poker on integers: see `counterplay.tree.machines` for what the four functions do.
+"""Kuhn poker on integers: see `counterplay.tree.machines` for what the functions do.
 
 Rules: players, cards. State: a card for each player (-1: none yet), turns taken, turns with a bet.
 """
@@ -43,27 +43,27 @@ def look(rules, states, player, count):
 
 
 @kernel
-def spread(rules, states, player, first, children, action, chance):
+def offer(rules, states, player, first, action, chance):
+    for n in range(states.shape[0]):
+        c, left = first[n], first[n + 1] - first[n]
+        for a in range(rules[1] if player[n] == CHANCE else left):
+            if player[n] >= 0 or not is_dealt(rules, states[n], a):
+                action[c], chance[c] = a, 1.0 if player[n] >= 0 else 1.0 / left
+                c += 1
+
+
+@kernel
+def step(rules, states, player, action):
     players = rules[0]
     for n in range(states.shape[0]):
-        c = first[n]
         if player[n] == CHANCE:
-            left, place = first[n + 1] - c, 0
+            place = 0
             while states[n, place] >= 0:
                 place += 1
-            for card in range(rules[1]):
-                if not is_dealt(rules, states[n], card):
-                    children[c] = states[n]
-                    children[c, place] = card
-                    action[c], chance[c] = card, 1.0 / left
-                    c += 1
-        elif player[n] >= 0:
-            for bet in range(2):
-                children[c] = states[n]
-                children[c, players] += 1
-                children[c, players + 1] |= bet << states[n, players]
-                action[c], chance[c] = bet, 1.0
-                c += 1
+            states[n, place] = action[n]
+        else:
+            states[n, players + 1] |= action[n] << states[n, players]
+            states[n, players] += 1
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Leduc poker on integers: see `counterplay.tree.machines` for what the four functions do.
+"""Leduc poker on integers: see `counterplay.tree.machines` for what the functions do.
 
 Rules: players, ranks, suits. State: who acts; cards, the public one last (-1: none yet); chips paid
 by player; players left, as bits; how many the round waits for; raises in it; what everybody saw,
@@ -102,7 +102,7 @@ def deal(rules, state, card):
 
 
 @kernel
-def spread(rules, states, player, first, children, action, chance):
+def offer(rules, states, player, first, action, chance):
     for n in range(states.shape[0]):
         c = first[n]
         if player[n] == CHANCE:
@@ -112,17 +112,22 @@ def spread(rules, states, player, first, children, action, chance):
             for card in range(rules[1] * rules[2]):
                 copies = left(rules, states[n], card)
                 if copies:
-                    children[c] = states[n]
-                    deal(rules, children[c], card)
                     action[c], chance[c] = card, copies / total
                     c += 1
         elif player[n] >= 0:
             raises = states[n, places(rules)[4]]
             for choice in range(CALL if raises == 0 else FOLD, 3 if raises < MOST_RAISES else 2):
-                children[c] = states[n]
-                act(rules, children[c], choice)
                 action[c], chance[c] = choice, 1.0
                 c += 1
+
+
+@kernel
+def step(rules, states, player, action):
+    for n in range(states.shape[0]):
+        if player[n] == CHANCE:
+            deal(rules, states[n], action[n])
+        else:
+            act(rules, states[n], action[n])
 
 
 @kernel

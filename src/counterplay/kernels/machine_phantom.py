@@ -1,4 +1,4 @@
-"""Phantom games on integers: see `counterplay.tree.machines` for what the four functions do.
+"""Phantom games on integers: see `counterplay.tree.machines` for what the functions do.
 
 Rules: cells, whether abrupt, then for each player and each set of stones whether it has won. State:
 whose turn, stones of each player as bits, whether somebody has won, attempts of each player, then
@@ -38,26 +38,27 @@ def was_tried(rules, state, player, cell):
 
 
 @kernel
-def spread(rules, states, player, first, children, action, chance):
+def offer(rules, states, player, first, action, chance):
     for n in range(states.shape[0]):
-        c, p = first[n], player[n]
-        if p < 0:
-            continue
-        for cell in range(rules[0]):
-            if was_tried(rules, states[n], p, cell):
-                continue
-            children[c] = states[n]
-            state = children[c]
-            state[CELLS + p * rules[0] + state[TRIED + p]] = cell
-            state[TRIED + p] += 1
-            free = not state[STONES + 1 - p] >> cell & 1
-            if free:
-                state[STONES + p] |= 1 << cell
-                state[WON] = has_won(rules, p, state[STONES + p])
-            if free or rules[1]:
-                state[TURN] = 1 - p
-            action[c], chance[c] = cell, 1.0
-            c += 1
+        c = first[n]
+        for cell in range(rules[0] if player[n] >= 0 else 0):
+            if not was_tried(rules, states[n], player[n], cell):
+                action[c], chance[c] = cell, 1.0
+                c += 1
+
+
+@kernel
+def step(rules, states, player, action):
+    for n in range(states.shape[0]):
+        state, p, cell = states[n], player[n], action[n]
+        state[CELLS + p * rules[0] + state[TRIED + p]] = cell
+        state[TRIED + p] += 1
+        free = not state[STONES + 1 - p] >> cell & 1
+        if free:
+            state[STONES + p] |= 1 << cell
+            state[WON] = has_won(rules, p, state[STONES + p])
+        if free or rules[1]:
+            state[TURN] = 1 - p
 
 
 @kernel

@@ -9,7 +9,7 @@ from functools import partial
 
 from counterplay.kernels import episodes, walks
 from counterplay.kernels.compiling import kernel
-from counterplay.kernels.lazy_nodes import PROBLEM, forget, has_room
+from counterplay.kernels.lazy_nodes import forget, has_failed, has_room
 
 whole_kernel = partial(kernel, inline=False)
 
@@ -21,7 +21,7 @@ def chance_sampling(begin, end, room, seed, power, learner, game, table, scratch
             return t
         forget(game.nodes)
         walks.chance_sampling(t, t + 1, seed, power, learner, game, table, scratch)
-        if game.nodes.counts[PROBLEM]:
+        if has_failed(game.nodes):
             return t
     return end
 
@@ -33,7 +33,7 @@ def external_sampling(begin, end, room, seed, power, learner, game, table, scrat
             return t
         forget(game.nodes)
         walks.external_sampling(t, t + 1, seed, power, learner, game, table, scratch)
-        if game.nodes.counts[PROBLEM]:
+        if has_failed(game.nodes):
             return t
     return end
 
@@ -45,7 +45,7 @@ def average_sampling(begin, end, room, seed, power, learner, scheme, game, table
             return t
         forget(game.nodes)
         walks.average_sampling(t, t + 1, seed, power, learner, scheme, game, table, scratch)
-        if game.nodes.counts[PROBLEM]:
+        if has_failed(game.nodes):
             return t
     return end
 
@@ -57,7 +57,7 @@ def outcome_sampling(begin, end, room, seed, power, learner, epsilon, game, tabl
             return t
         forget(game.nodes)
         episodes.outcome_sampling(t, t + 1, seed, power, learner, epsilon, game, table, scratch)
-        if game.nodes.counts[PROBLEM]:
+        if has_failed(game.nodes):
             return t
     return end
 
@@ -70,7 +70,7 @@ def lazy_outcome_sampling(begin, end, room, seed, power, learner, epsilon, game,
         forget(game.nodes)
         given = epsilon, game, table, scratch
         episodes.lazy_outcome_sampling(t, t + 1, seed, power, learner, *given)
-        if game.nodes.counts[PROBLEM]:
+        if has_failed(game.nodes):
             return t
     return end
 
@@ -82,7 +82,7 @@ def probing(begin, end, room, seed, power, learner, epsilon, game, table, scratc
             return t
         forget(game.nodes)
         episodes.probing(t, t + 1, seed, power, learner, epsilon, game, table, scratch)
-        if game.nodes.counts[PROBLEM]:
+        if has_failed(game.nodes):
             return t
     return end
 
@@ -95,6 +95,6 @@ def online_sampling(begin, end, room, seed, power, learner, epsilon, p, game, ta
         forget(game.nodes)
         given = epsilon, p, game, table, scratch
         episodes.online_sampling(t, t + 1, seed, power, learner, *given)
-        if game.nodes.counts[PROBLEM]:
+        if has_failed(game.nodes):
             return t
     return end

@@ -1,22 +1,42 @@
-"""Compiled functions as values, so that kernels that call them are compiled once for all."""
+"""Compiled functions as numbers, so that kernels that call them are compiled once for all."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from numba.core.types import WrapperAddressProtocol
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 
-class Pointer(WrapperAddressProtocol):
-    """A function compiled for one signature; kernels see a pointer to it."""
+class Pointer:
+    """A function that returns nothing, compiled for one signature."""
 
     def __init__(self, function: Any, signature: Any):
-        self.function, self.types = function, signature
         self.compiled = function.get_compile_result(signature)
 
-    def __wrapper_address__(self) -> int:
-        name = self.compiled.fndesc.llvm_cfunc_wrapper_name
+    @property
+    def address(self) -> int:
+        """Where `call` finds it, as long as this object is there."""
+        name = self.compiled.fndesc.llvm_func_name
         return int(self.compiled.library.get_pointer_to_function(name))
 
-    def signature(self) -> Any:
-        return self.types
+
+@intrinsic
+def call(context, address, arguments):
+    """Call what is at the address; whether it failed.
+
+    Its errors are numbers here, so that callers have no error of their own, and no references to
+    count on the way to one.
+    """
+
+    def generate(context, builder, signature, given):
+        convention, kinds = context.call_conv, signature.args[1].types
+        kind = convention.get_function_type(types.none, kinds)
+        function = builder.inttoptr(given[0], ir.PointerType(kind))
+        values = cgutils.unpack_tuple(builder, given[1])
+        status, _ = convention.call_function(builder, function, types.none, kinds, values)
+        return status.is_error
+
+    return types.boolean(types.int64, arguments), generate

@@ -11,13 +11,14 @@ from numba import types
 from counterplay.errors import RunError
 from counterplay.kernels import on_machines
 from counterplay.kernels.bundles import Arena, Scratch, Table
-from counterplay.kernels.lazy_nodes import PROBLEM, Lazy, Room
+from counterplay.kernels.lazy_nodes import BROKEN, PROBLEM, Lazy, Room
 from counterplay.kernels.pointers import Pointer
 from counterplay.registry import spec_of
 from counterplay.tabular.compiled_memory import ROOM, CompiledMemory
 from counterplay.tree.machines import Machine, machine_of
 
 DEEPEST = 10_000  # actions of a history, at most
+KEPT = "counts", "table", "known", "place", "words", "last_word", "lotteries", "policy"
 
 
 def compiled_memory(game: Any, seed: int) -> CompiledMemory | None:
@@ -37,27 +38,16 @@ def sample_machine(
     assert machine is not None
     walk = getattr(on_machines, kernel.__name__)
     begin, end = memory.iteration + 1, memory.iteration + iterations + 1
-    rows, states, action, chance, utility = _room(len(machine.start), memory.game.num_players)
-    states[0] = machine.start
-    one, ends = np.zeros(4, np.int64), np.zeros(2, np.int64)
+    made = _room(len(machine.start), memory.game.num_players)
+    made["states"][0] = machine.start
     while begin < end:
         memory.make_room()
-        room = Room(
-            *(states, action, chance, utility, one, ends, memory.table),
-            *(memory.known, memory.place, memory.words, memory.last_word, memory.lotteries),
-            memory.policy,
-        )
-        columns = states.shape[1], utility.shape[1]
-        look, spread, pay, see = _pointers(machine)
-        nodes = Lazy(
-            machine.rules.astype(np.int64),
-            *(look, spread, pay, see),
-            rows,
-            memory.counts,
-            np.array([array.ctypes.data for array in room]),
-            np.array([*map(len, room), *columns]),
-        )
-        arena = Arena(nodes, utility, np.zeros((0, 1), np.int32), memory.game.num_players)
+        kept = {name: getattr(memory, name) for name in KEPT}
+        room = Room(rules=machine.rules.astype(np.int64), **made, **kept)
+        addresses = _addresses(room)
+        functions = [pointer.address for pointer in _pointers(machine)]
+        nodes = Lazy._make([*functions, np.uint64(addresses.ctypes.data)])
+        arena = Arena(nodes, room.utility, np.zeros((0, 1), np.int32), memory.game.num_players)
         nothing = np.zeros(0)
         table = Table(
             memory.regret,
@@ -72,6 +62,11 @@ def sample_machine(
         begin = walk(begin, end, ROOM, np.uint64(memory.seed), *settings, arena, table, scratch)
         memory.iteration = begin - 1
         memory.touched += int(scratch.tally[0])
+        if memory.counts[PROBLEM] == BROKEN:
+            raise RunError(
+                f"{spec_of(memory.game)}: a function of its machine failed; `check_machine` finds "
+                "the history"
+            )
         if memory.counts[PROBLEM]:
             raise RunError(
                 f"{spec_of(memory.game)}: one iteration met more than {ROOM:,} nodes; take an "
@@ -81,15 +76,24 @@ def sample_machine(
 
 
 @lru_cache(maxsize=2)
-def _room(width: int, num_players: int) -> tuple[Any, ...]:
+def _room(width: int, num_players: int) -> dict[str, Any]:
     """Room for the nodes of an iteration; pages that nobody writes to cost nothing."""
-    return (
-        np.empty((ROOM, 5), np.int64),
-        np.empty((ROOM, width), np.int32),
-        np.empty(ROOM, np.int64),
-        np.empty(ROOM),
-        np.empty((ROOM, num_players)),
-    )
+    return {
+        "rows": np.empty((ROOM, 5), np.int64),
+        "states": np.empty((ROOM, width), np.int32),
+        "action": np.empty(ROOM, np.int64),
+        "chance": np.empty(ROOM),
+        "utility": np.empty((ROOM, num_players)),
+        "one": np.zeros(4, np.int64),
+        "ends": np.zeros(2, np.int64),
+    }
+
+
+def _addresses(room: Room) -> Any:
+    """What `Lazy.room` points to."""
+    assert all(array.flags.c_contiguous for array in room)
+    widths = [array.shape[1] if array.ndim == 2 else 1 for array in room]
+    return np.array([array.ctypes.data for array in room] + [*map(len, room), *widths])
 
 
 @lru_cache(maxsize=1)
@@ -109,8 +113,8 @@ _POINTERS: dict[tuple[int, ...], Any] = {}
 
 
 def _pointers(machine: Machine) -> Any:
-    """The four functions as pointers, compiled once; None if they are no compiled functions."""
-    functions = machine.look, machine.spread, machine.pay, machine.see
+    """The functions as pointers, compiled once; None if they are no compiled functions."""
+    functions = machine.look, machine.offer, machine.step, machine.pay, machine.see
     if not all(hasattr(function, "get_compile_result") for function in functions):
         return None
     found = tuple(map(id, functions))
@@ -119,7 +123,8 @@ def _pointers(machine: Machine) -> Any:
         floats, rows = types.float64[::1], types.float64[:, ::1]
         signatures = (
             types.void(ints, states, ints, ints),
-            types.void(ints, states, ints, ints, states, ints, floats),
+            types.void(ints, states, ints, ints, ints, floats),
+            types.void(ints, states, ints, ints),
             types.void(ints, states, rows),
             types.void(ints, states, ints, ints),
         )

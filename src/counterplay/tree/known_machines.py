@@ -23,7 +23,8 @@ MOST_CELLS = 12  # of a board whose winning sets are worth listing
 
 
 def _machine(kernels: object, rules: list[int], start: list[int]) -> Machine:
-    functions = [getattr(kernels, name) for name in ("look", "spread", "pay", "see", "watch")]
+    names = "look", "offer", "step", "pay", "see", "watch"
+    functions = [getattr(kernels, name) for name in names]
     return Machine(np.array(rules), np.array(start, np.int32), *functions)
 
 

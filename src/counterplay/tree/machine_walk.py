@@ -64,8 +64,9 @@ class MachineWalk:
             self.levels.append(level)
             first = np.append(0, np.cumsum(count))
             check(met + int(first[-1]), self.count)
-            states, action, chance = machine.spread_out(states, player, first)
+            action, chance = machine.offered(states, player, first)
             parent = np.repeat(np.arange(len(player)), count)
+            states = machine.stepped(states, parent, player, action)
             reach, last = reach[parent] * chance, last[parent]
             own = np.flatnonzero(player[parent] >= 0)
             above = parent[own]

@@ -26,17 +26,19 @@ from counterplay.registry import MACHINES, find_class, spec_of
 
 
 class Machine(NamedTuple):
-    """Four compiled functions or five, which treat many states [N, W] at once; P players.
+    """Five compiled functions or six, which treat many states [N, W] at once; P players.
 
-    They write their last arguments. `rules` are the game's parameters, as integers.
+    They write their last arguments, and `step` the states. `rules` are the game's parameters, as
+    integers.
     """
 
     rules: Ints  # int64
     start: Ints  # [W] int32, the state before anything has happened
     look: Callable[..., Any]  # (rules, states, player [N], count [N]): who acts, how many actions
-    # (rules, states, player, first [N + 1], children [C, W], action [C], chance [C]): the states
-    # that follow, those of state n from first[n] on; chance is 1 for a player's actions
-    spread: Callable[..., Any]
+    # (rules, states, player, first [N + 1], action [C], chance [C]): the actions or outcomes, those
+    # of state n from first[n] on; chance is 1 for a player's actions
+    offer: Callable[..., Any]
+    step: Callable[..., Any]  # (rules, states, player, action [N]): every state becomes the next
     pay: Callable[..., Any]  # (rules, terminal states, utility [N, P])
     see: Callable[..., Any]  # (rules, states, player, key [N]): what the one to act knows, int64
     # (rules, states, viewer [N], observation [N, X] float32): the game's `observation`; None:
@@ -49,13 +51,17 @@ class Machine(NamedTuple):
         self.look(self.rules, states, player, count)
         return player, count
 
-    def spread_out(self, states: Ints, player: Ints, first: Ints) -> tuple[Ints, Ints, Floats]:
-        """The states that follow, the actions that lead there, and chance's probabilities."""
-        size = int(first[-1])
-        children = np.empty((size, states.shape[1]), np.int32)
-        action, chance = np.empty(size, np.int64), np.empty(size)
-        self.spread(self.rules, states, player, first, children, action, chance)
-        return children, action, chance
+    def offered(self, states: Ints, player: Ints, first: Ints) -> tuple[Ints, Floats]:
+        """All actions or outcomes, those of state n from first[n] on; chance's probabilities."""
+        action, chance = np.empty(first[-1], np.int64), np.empty(first[-1])
+        self.offer(self.rules, states, player, first, action, chance)
+        return action, chance
+
+    def stepped(self, states: Ints, which: Ints, player: Ints, action: Ints) -> Ints:
+        """What follows each of the states `which` when its `action` is taken."""
+        following = states[which]
+        self.step(self.rules, following, player[which], action)
+        return following
 
     def paid(self, states: Ints, num_players: int) -> Floats:
         """The utilities at terminal states."""
@@ -131,7 +137,8 @@ class _SideBySide:
             self.same(history, "the utilities", list(map(float, game.utilities(state))), paid)
             return []
         first = np.array([0, count[0]])
-        children, actions, chance = machine.spread_out(row, found, first)
+        actions, chance = machine.offered(row, found, first)
+        children = machine.stepped(row, np.zeros(len(actions), np.int64), found, actions)
         if player == CHANCE:
             outcomes = [(int(a), float(p)) for a, p in game.chance_outcomes(state)]
             listed = list(zip(actions.tolist(), chance.tolist(), strict=True))
