@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import time
 from collections import defaultdict
 from math import inf
@@ -84,18 +85,23 @@ def answer_of(name: str) -> str:
     return "network" if name.startswith(("deep_cfr", "vr_")) else "average"
 
 
+def game_of(name: str) -> str:
+    """What follows the method in the name of a run."""
+    return re.sub("^(deep_cfr|sd_cfr|dream|escher|vr_deep_p?dcfr_plus)_", "", name)
+
+
 def plot(groups: dict[str, list[list[dict]]]) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot, ticker
 
-    games = sorted({name.rpartition("_")[2] for name in groups})
+    games = sorted({game_of(name) for name in groups})
     for game in games:
         figure, axes = pyplot.subplots(1, 2, figsize=(11, 4.5), sharey=True, layout="constrained")
         for x, (axis, label) in enumerate(zip(axes, ("nodes touched", "seconds"), strict=True)):
             along = ("touched", "seconds")[x]
-            chosen = {name: runs for name, runs in groups.items() if name.endswith(f"_{game}")}
+            chosen = {name: runs for name, runs in groups.items() if game_of(name) == game}
             for colour, (name, runs) in enumerate(chosen.items()):
                 policy, style = answer_of(name), {"color": f"C{colour}"}
                 for records in runs:

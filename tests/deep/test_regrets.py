@@ -232,6 +232,13 @@ def test_the_critic_learns_the_exact_values(kuhn, rounds, depth):
     assert np.abs(exact[after]).max() > 1.5
 
 
+def test_a_critic_knows_bids_that_nobody_sees():
+    tree = built("goofspiel(num_cards=3,points_order=descending,imp_info=true)")
+    known = critics.histories(tree)
+    second = np.flatnonzero(tree.parent[known.decisions] == 0)  # one bid is on the table
+    assert len(second) == len(np.unique(known.seen[second], axis=0)) == 3
+
+
 def test_reservoirs_include_every_item_alike(kuhn):
     node = rows(kuhn)[np.flatnonzero(kuhn.player == 0)[0]]
     offered, room, repeats = 24, 6, 3000
