@@ -116,6 +116,19 @@ def read_arrays(path: str | Path, format_name: str, skip: Container[str] = ()) -
     return arrays
 
 
+def format_of(path: str | Path) -> str:
+    """The format name of what `write_arrays` wrote; empty for any other file, or none."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            entry = archive.getinfo("header.npy")
+            if entry.file_size > _most(os.path.getsize(path)):
+                return ""
+            header = _array(archive, entry)
+        return str(json.loads(header.tobytes())["format"])
+    except Exception:  # as above; whoever reads it all says what is wrong
+        return ""
+
+
 def _check_digests(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
     """Refuse contents other than those that were written."""
     stored, parts = header.get("sha256"), header.get("arrays")

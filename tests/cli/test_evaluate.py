@@ -8,6 +8,10 @@ import numpy as np
 import pytest
 
 import counterplay as cp
+from counterplay.experiment import stored
+from counterplay.files import format_of, write_arrays
+from counterplay.public.flop_tree import FORMAT
+from counterplay.public.vectors import PublicPolicy
 
 
 @pytest.fixture
@@ -90,3 +94,18 @@ def test_damaged_file(run, uniform, damage):
 
 def test_bad_export_name(run, uniform):
     assert run("evaluate", uniform, "--export", "x.xml").code == 2
+
+
+def test_policies_of_public_trees(run, tmp_path, monkeypatch):
+    """Flop hold'em's files are known by their format; only judging takes all hands at once."""
+    path = tmp_path / "flop.policy"
+    write_arrays(path, FORMAT, {"policy": np.zeros(3, np.uint16)})
+    assert format_of(path) == FORMAT and format_of(tmp_path / "none") == ""
+    code, _, error = run("evaluate", path)
+    assert code == 1 and "not a whole policy" in error
+    whole = PublicPolicy(None, None, None)
+    monkeypatch.setattr(stored, "load_flop_policy", lambda path: whole)
+    assert stored.load_policies(path, vectors=True) == {"policy": whole}
+    for command in ("show", "export"):
+        code, _, error = run(command, path, *([tmp_path / "x.json"] if command == "export" else []))
+        assert code == 2 and "all hands at once" in error

@@ -36,7 +36,8 @@ def evaluate(
     from counterplay.experiment.stored import load_policies
 
     check_outputs(None, export, force)
-    found = {name: as_exact(one) for name, one in load_policies(policy, game, build=build).items()}
+    kept = load_policies(policy, game, build=build, vectors=not export)
+    found = {name: as_exact(one) for name, one in kept.items()}
     judged = {name: judge(one.tree, one) for name, one in found.items()}
     first = next(iter(found))
     spec = found[first].tree.spec

@@ -10,8 +10,12 @@ from typing import Any
 from counterplay.errors import ConfigError, suggestion
 from counterplay.experiment.folder import find_runs, read_config
 from counterplay.experiment.running import Build, load_run
+from counterplay.files import format_of
 from counterplay.generated.choosing import build_arena
 from counterplay.policy import load_policy, policy_arena, policy_spec
+from counterplay.public.flop_tree import FORMAT as FLOP_POLICY
+from counterplay.public.flop_tree import load_flop_policy
+from counterplay.public.vectors import PublicPolicy
 from counterplay.registry import load_game, spec_of
 from counterplay.tree.unrolling import build_tree
 
@@ -19,7 +23,7 @@ CHOICE = "@"  # before the name of one of a run's policies
 
 
 def load_policies(
-    source: str | Path, game: str | None = None, *, build: Build = build_tree
+    source: str | Path, game: str | None = None, *, build: Build = build_tree, vectors: bool = False
 ) -> Mapping[str, Any]:
     """The policies that a source keeps, by name; the first carries the guarantee.
 
@@ -27,8 +31,24 @@ def load_policies(
         source: a file that `solve --save`, `Policy.save` or an export wrote; the folder of a run,
             with all its policies; or one of these, as in `runs/kuhn/20261116T051500Z@current`.
         game: the game of a file that does not name one, or names another way to load the same.
+        vectors: whether policies of public trees are welcome, which answer for all hands at once.
+
+    Raises:
+        ConfigError: they are not, and it is one.
     """
+    found = _load(source, game, build)
+    if not vectors and any(isinstance(one, PublicPolicy) for one in found.values()):
+        raise ConfigError(
+            f"{source} is a policy for all hands at once; such ones can be judged "
+            "(`counterplay evaluate`), and asked from Python (`policy.at`)"
+        )
+    return found
+
+
+def _load(source: str | Path, game: str | None, build: Build) -> Mapping[str, Any]:
     place, chosen = split_source(source)
+    if format_of(place) == FLOP_POLICY:
+        return {"policy": load_flop_policy(place)}
     if not place.is_dir():
         rules, kind = load_game(game or policy_spec(place)), policy_arena(place)
         arena = build_arena(rules, kind) if kind else build(rules)

@@ -52,6 +52,12 @@ class PublicPolicy:
     weights: Any = field(repr=False)
     otherwise: Any = field(repr=False)
 
+    @property
+    def tree(self) -> VectorTree:
+        """Its arena, by the name that other policies have for theirs."""
+        tree: VectorTree = self.arena
+        return tree
+
     def judged(self, arena: VectorTree) -> Judgement:
         """How good it is, as `judge` says it."""
         return Judgement(*arena.judge(self))
