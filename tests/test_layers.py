@@ -61,6 +61,14 @@ def test_layers(path):
             assert parts[0] == "interop"
 
 
+def test_the_map_of_the_house_is_complete():
+    text = (Path(__file__).parent.parent / "CONTRIBUTING.md").read_text()
+    first, last = text.index("## A map of the house"), text.index("*From rules to judgement.*")
+    rows = [line[4:54] for line in text[first:last].splitlines() if line.startswith("    ")]
+    named = [name.strip("/") for row in rows for name in row.split()]
+    assert sorted(named) == sorted(name for names in LAYERS for name in names)
+
+
 def test_import_is_light():
     heavy = [
         "numba",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -28,10 +29,15 @@ from counterplay.deep.fitting import Trained  # noqa: E402
 from counterplay.deep.graph import arrays_of, graph_of  # noqa: E402
 from counterplay.deep.nets import one_of  # noqa: E402
 from counterplay.deep.unique import outputs_at, unique_views  # noqa: E402
+from counterplay.kernels import sweeps  # noqa: E402
+from counterplay.policy import normalised_policy  # noqa: E402
 from tests.conftest import built  # noqa: E402
 from tests.random_games import RandomGame  # noqa: E402
 
 SMALL = cp.DeepHedge(player_units=(8, 8), baseline_units=(8,))
+
+
+to_numpy = partial(jax.tree.map, np.asarray)
 
 
 def all_episodes(tree, table, traverser, epsilon):
@@ -81,6 +87,17 @@ def test_regrets_are_unbiased_for_any_networks(spec, augmented):
     """The expectation over all episodes is the exact counterfactual regret."""
     tree = built(spec)
     graph = graph_of(tree)
+
+    @partial(jax.jit, static_argnums=0)
+    def regrets(traverser, episodes, baseline):
+        if not augmented:
+            episodes = decisions_of(episodes, traverser, graph.most_own[traverser])
+        met = unique_views(graph.view[traverser, episodes.decision], episodes.live)
+        guess = outputs_at(one_of(baseline, traverser), graph.observation, met)
+        guess = where_legal(episodes, guess)
+        utility = episodes.utility[:, traverser]
+        return episodes, values.baseline_regrets(episodes, traverser, utility, guess).regret
+
     for seed in range(2):
         state = SMALL.init(tree, seed).state
         baseline = jax.tree.map(lambda w: 3.0 * w, state.baseline.params)  # deliberately wrong
@@ -88,18 +105,11 @@ def test_regrets_are_unbiased_for_any_networks(spec, augmented):
         for traverser in range(tree.num_players):
             probability, episodes = all_episodes(tree, state.table, traverser, 0.3)
             assert probability.sum() == approx(1.0)
-            if not augmented:
-                episodes = decisions_of(episodes, traverser, graph.most_own)
-            met = unique_views(graph.view[traverser, episodes.decision], episodes.live)
-            guess = outputs_at(one_of(baseline, traverser), graph.observation, met)
-            guess = where_legal(episodes, guess)
-            utility = episodes.utility[:, traverser]
-            regret = values.baseline_regrets(episodes, traverser, utility, guess).regret
+            episodes, regret = map(to_numpy, regrets(traverser, episodes, baseline))
             expected = np.zeros(graph.legal.shape)
-            infoset = np.asarray(graph.infoset)[np.asarray(episodes.decision)]
-            own = np.asarray(episodes.player) == traverser
-            for t, b in zip(*np.nonzero(own), strict=True):
-                expected[infoset[t, b]] += probability[b] * np.asarray(regret)[t, b]
+            infoset = np.asarray(graph.infoset)[episodes.decision]
+            for t, b in zip(*np.nonzero(episodes.player == traverser), strict=True):
+                expected[infoset[t, b]] += probability[b] * regret[t, b]
             mine = tree.infoset_player == traverser
             legal = np.asarray(graph.legal)
             exact_rows = np.zeros(legal.shape)
@@ -161,6 +171,15 @@ def test_equal_to_the_plain_recursion_on_leduc(table, monkeypatch):
     monkeypatch.setattr(cp.DeepHedge, "keeps_table", lambda self, graph: table)
     algorithm = replace(SMALL, augmented_baseline=table, player_traversals=16)
     test_equal_to_the_plain_recursion(algorithm, "leduc_poker(suit_isomorphism=true)")
+
+
+def test_equal_to_the_plain_recursion_turn_by_turn(monkeypatch):
+    """Networks asked at all infosets of the opening, and at those visited of the next turn."""
+    monkeypatch.setattr(cp.DeepHedge, "keeps_table", lambda self, graph: False)
+    algorithm = replace(SMALL, player_traversals=2, baseline_traversals=2)
+    assert algorithm.by_turn(arrays_of(built("kuhn_poker")))
+    assert [turn.last - turn.first for turn in arrays_of(built("kuhn_poker")).turns] == [3, 6, 3]
+    test_equal_to_the_plain_recursion(algorithm, "kuhn_poker")
 
 
 def test_the_two_plain_recursions_agree(kuhn):
@@ -261,10 +280,18 @@ def test_gradients_against_finite_differences(kuhn):
         assert slope[where] == approx((sides[0] - sides[1]) / 2e-2, rel=0.05, abs=1e-4)
 
 
+EVERYTHING = replace(  # compiled once for the tests that use it
+    SMALL,
+    average_units=(8,),
+    average_power=1.0,
+    past_networks=4,
+    reservoir_size=64,
+    past_cost=0.1,
+)
+
+
 def test_same_seed_same_bits_however_it_is_split(kuhn):
-    algorithm = replace(
-        SMALL, average_units=(8,), past_networks=4, reservoir_size=64, past_cost=0.1
-    )
+    algorithm = EVERYTHING
     whole = algorithm.step(kuhn, algorithm.init(kuhn, seed=5), 7)
     parts = algorithm.init(kuhn, seed=5)
     for count in (1, 2, 4):
@@ -291,8 +318,7 @@ def test_the_three_averages_agree(kuhn):
 
 def test_without_a_table_another_average_stands_in(kuhn):
     """The same training, nothing as large as the game, and a policy all the same."""
-    table = replace(SMALL, past_networks=3)
-    none = replace(table, average_every=0)
+    table, none = EVERYTHING, replace(EVERYTHING, average_every=0, average_units=())
     first = table.step(kuhn, table.init(kuhn), 5)
     second = none.step(kuhn, none.init(kuhn), 5)
     assert second.state.averages.total.size == 0
@@ -302,18 +328,16 @@ def test_without_a_table_another_average_stands_in(kuhn):
 
 
 def test_the_table_is_the_sum_of_what_was_played(kuhn):
-    algorithm = replace(SMALL, average_power=1.0)
+    algorithm = EVERYTHING
     memory, total = algorithm.init(kuhn), np.zeros(kuhn.num_sequences)
     for t in range(1, 6):
         policy = algorithm.policies(kuhn, memory)["current"]
         reach = np.ones(kuhn.num_sequences + 1)
-        cp.evaluate.sweeps.forward(
-            kuhn.form, 0, kuhn.num_infosets, np.append(policy.probabilities, 1.0), reach
-        )
+        sweeps.forward(kuhn.form, 0, kuhn.num_infosets, np.append(policy.probabilities, 1.0), reach)
         total += t * reach[:-1]
         memory = algorithm.step(kuhn, memory)
     assert algorithm.policies(kuhn, memory)["average"].probabilities == approx(
-        cp.policy.normalised_policy(kuhn, total).probabilities, abs=1e-5
+        normalised_policy(kuhn, total).probabilities, abs=1e-5
     )
 
 

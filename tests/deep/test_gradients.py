@@ -14,7 +14,7 @@ import counterplay as cp  # noqa: E402
 from counterplay.deep import values  # noqa: E402
 from counterplay.deep.device import policy_of  # noqa: E402
 from counterplay.deep.episodes import sample  # noqa: E402
-from counterplay.deep.gradients import Force, log_of, playing  # noqa: E402
+from counterplay.deep.gradients import Force, grouped, log_of, playing  # noqa: E402
 from counterplay.deep.graph import graph_of  # noqa: E402
 from counterplay.deep.history import ValueTable, exact_values, signed  # noqa: E402
 from counterplay.deep.nets import softmax, uniform  # noqa: E402
@@ -40,7 +40,9 @@ def told(graph, seed=0, tau=0.3):
     advantage = advantage - (policy * advantage).sum(-1, keepdims=True)
     advantage = jnp.where(graph.legal, advantage, 0.0)
     magnet = log_of(uniform(graph.legal))
-    return Force(logits, policy, policy, magnet, graph.legal, advantage, jnp.float32(tau))
+    halves, better = jnp.stack([0.5 * advantage] * 2), jnp.stack([1.0 * (advantage > 0.0)] * 2)
+    found = (advantage, halves, better)
+    return Force(logits, policy, policy, magnet, graph.legal, *found, jnp.float32(tau))
 
 
 @pytest.mark.parametrize("spec", ["kuhn_poker", "kuhn_poker(players=3)"])
@@ -81,6 +83,26 @@ def test_advantages_are_unbiased_for_any_guess(spec, counterfactual):
     if not counterfactual:
         regret = regret * np.repeat(exact.reach, tree.num_actions)
     assert total[np.asarray(graph.legal)] == approx(regret, abs=1e-6)
+
+
+def test_signs_are_those_of_the_other_half(kuhn):
+    """Halves add up to the mean over visits; each is told by the other which actions are better."""
+    graph = graph_of(kuhn)
+    seen = sample(graph, playing(a_policy(graph)), jax.random.PRNGKey(4), 6)
+    drawn = np.random.default_rng(3).normal(size=(*seen.action.shape, 2))
+    met = grouped(graph, seen, jnp.asarray(drawn, jnp.float32), False)
+    live, infoset = np.asarray(seen.live), np.asarray(graph.infoset)[np.asarray(seen.decision)]
+    even = np.arange(6) % 2 == 0
+    alone = 0
+    for row in range(graph.num_infosets):
+        here = live & (infoset == row)
+        if here.any():
+            assert np.asarray(met.advantage)[row] == approx(drawn[here].mean(axis=0), abs=1e-6)
+        for half, other in ((0, ~even), (1, even)):
+            wanted = 0.5 + 0.5 * np.sign(drawn[here & other].sum(axis=0))  # nobody there: 1/2
+            assert np.asarray(met.better)[half, row] == approx(wanted)
+            alone += bool(here.any() and not (here & other).any())
+    assert alone and np.asarray(met.halves).sum(0) == approx(np.asarray(met.advantage), abs=1e-6)
 
 
 @pytest.mark.parametrize("most", [1.0, np.inf])
@@ -128,28 +150,55 @@ def test_a_short_trace_believes_the_critic(kuhn):
     assert target == approx(wanted, abs=1e-5)
 
 
+def entropy(p):
+    return -(p * np.log(p)).sum()
+
+
+def clipped(p, a, old):
+    ratio = p / old
+    return (old * np.minimum(ratio * a, np.clip(ratio, 0.8, 1.2) * a)).sum()
+
+
 @pytest.mark.parametrize(
-    ("name", "objective"),
+    ("spec", "objective"),  # of policy p, logits y, advantage a, old policy and magnet
     [
-        ("qpg", lambda p, a, tau: (p * a).sum() + tau * -(p * np.log(p)).sum()),
-        ("rmpg", lambda p, a, tau: (p * np.maximum(a, 0)).sum() + tau * -(p * np.log(p)).sum()),
+        ("qpg", lambda p, y, a, old, m: (p * a).sum() + 0.3 * entropy(p)),
+        ("rmpg", lambda p, y, a, old, m: (p * np.maximum(a, 0)).sum() + 0.3 * entropy(p)),
         (
             "rpg",
-            lambda p, a, tau: -np.maximum(a - (p * a).sum(), 0).sum() - tau * (p * np.log(p)).sum(),
+            lambda p, y, a, old, m: -np.maximum(a - (p * a).sum(), 0).sum() + 0.3 * entropy(p),
+        ),
+        (
+            "ppo(clip=0.2)",
+            lambda p, y, a, old, m: clipped(p, a, old) - 0.3 * (p * np.log(p / m)).sum(),
+        ),
+        (
+            "deep_mmd(kl_cost=0.7)",
+            lambda p, y, a, old, m: (p * (a - 0.3 * np.log(p / m) - 0.7 * np.log(p / old))).sum(),
+        ),
+        (
+            "ach(pull=false, threshold=1e9, clip=1e9)",
+            lambda p, y, a, old, m: (a * (y - y.mean())).sum() + 0.3 * entropy(p),
         ),
     ],
 )
-def test_forces_against_finite_differences(name, objective):
+def test_forces_against_finite_differences(spec, objective):
     graph = graph_of(built("king_ace_poker(type_level=true)"))
-    now = told(graph)
-    force = np.asarray(cp.load_algorithm(name).force(now), np.float64)
+    now, other = told(graph), told(graph, 1)
+    if spec.startswith(("ppo", "deep_mmd")):  # on the way from the policy that was sampled with
+        near = softmax(now.logits + 0.2 * other.logits, graph.legal)
+        now = now._replace(old=near, magnet=log_of(other.policy))
+    force = np.asarray(cp.load_algorithm(spec).force(now), np.float64)
     for row in range(0, graph.num_infosets, 3):
         legal = np.asarray(graph.legal)[row]
-        y, a = (np.asarray(x, np.float64)[row][legal] for x in (now.logits, now.advantage))
+        y, a, old, m = (
+            np.asarray(x, np.float64)[row][legal]
+            for x in (now.logits, now.advantage, now.old, now.magnet)
+        )
 
-        def at(y, a=a):
+        def at(y, a=a, old=old, m=m):
             p = np.exp(y - y.max())
-            return objective(p / p.sum(), a, 0.3)
+            return objective(p / p.sum(), y, a, old, np.exp(m))
 
         slopes = [(at(y + d) - at(y - d)) / 2e-5 for d in 1e-5 * np.eye(y.size)]
         assert force[row][legal] == approx(slopes, abs=1e-4)
@@ -227,7 +276,7 @@ def test_play_is_rounded():
     [("network", 0.1), ("value", 0.2), ("oracle", 0.1)],
 )
 def test_every_critic_learns_kuhn(kuhn, critic, error):
-    choices = {"units": (16,), "critic_units": (16,), "horizon": 1500, "tau": 0.3}
+    choices = {"units": (16,), "critic_units": (16,), "horizon": 1500, "episodes": 500, "tau": 0.3}
     algorithm = cp.NeuRD(critic=critic, tau_end=0.02, **choices)
     result = cp.solve(kuhn, algorithm, iterations=1500)
     assert result.exploitability < error  # uniform play: 11/24
@@ -247,7 +296,10 @@ def test_magnets_move(kuhn, magnet):
     [
         ("neurd(critic='magic')", "critic is magic, must be table, network"),
         ("qpg(tau_end=0)", "tau_end is 0"),
+        ("qpg(lr_power=-1)", "lr_power is -1, must be at least 0"),
         ("ppo(epochs=0)", "epochs is 0, must be at least 1"),
+        ("r_nad(drop=1)", "drop is 1.*below 1"),
+        ("r_nad(grid=0)", "grid is 0, must be at least 1"),
         ("deep_mmd(magnet='cold')", "magnet is cold"),
         ("nfsp(eta=2)", "eta is 2, must be above 0"),
         ("nfsp_ppo(trace=0)", "trace is 0, must be above 0"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
+
 import numpy as np
 import pytest
 from pytest import approx
@@ -33,7 +35,7 @@ def test_the_reservoir_holds_responses_only(leduc, epsilon):
     response = state.response._replace(q=state.response.q._replace(params=q))
     state = state._replace(response=response)
     policy = algorithm.responder.plays(graph, (0, 1), 1, response).policy
-    after = algorithm.iteration(graph, jnp.int32(1), state, jax.random.PRNGKey(0))
+    after = jax.jit(algorithm.iteration)(graph, jnp.int32(1), state, jax.random.PRNGKey(0))
     seen = int(after.reservoir.seen)
     infoset, action = (np.asarray(items)[:seen] for items in after.reservoir.items)
     assert seen > 20 and np.unique(action).size > 1
@@ -61,6 +63,17 @@ def test_only_one_player_tries_things(kuhn):
     seen = int(memory.state.reservoir.seen)
     assert (action[:seen] == 0).all()  # a network that says nothing likes the first action
     assert int(memory.state.response.ring.seen) < 3 * 64
+
+
+@pytest.mark.parametrize("name", ["nfsp", "nfsp_ppo", "nfsp_sac"])
+def test_every_choice_reaches_the_responder(name):
+    plain = cp.load_algorithm(name)
+    shared = {field.name for field in fields(plain)} & {f.name for f in fields(plain.responder)}
+    assert len(shared) > 8
+    for choice in shared - {"units"}:
+        value = getattr(plain, choice)
+        other = value / 2 if isinstance(value, float) and value else value + 1
+        assert getattr(replace(plain, **{choice: other}).responder, choice) == other
 
 
 def test_gains_of_a_best_response_are_all_there_is(kuhn):

@@ -130,7 +130,7 @@ def test_learners_need_a_tree(kuhn):
 
 
 def test_nxdo_allows_what_is_learned(kuhn):
-    solver = "deep_mmd(units=(16,), horizon=100)"
+    solver = "deep_mmd(units=(16,), episodes=500, horizon=100)"
     nxdo = cp.load_algorithm("nxdo", solver=solver, inner=20, oracle=SMALL, training=PART)
     memory = nxdo.step(kuhn, nxdo.init(kuhn), 1)
     before = memory.allowed.copy()

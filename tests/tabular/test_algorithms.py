@@ -32,13 +32,14 @@ REFUSALS = {  # by algorithm: what it says of players who are many, and of those
 }
 GRADIENTS = ("ach", "deep_mmd", "neurd", "ppo", "qpg", "r_nad", "rmpg", "rpg")
 FICTITIOUS = ("nfsp", "nfsp_ppo", "nfsp_sac")
-COOL = {"units": (16,), "horizon": 2000, "tau": 0.3, "tau_end": 0.02}  # for the stakes of Kuhn
+FEW = {"units": (16,), "horizon": 2000, "episodes": 500}
+COOL = FEW | {"tau": 0.3, "tau_end": 0.02}  # for the stakes of Kuhn
 SMALL = dict.fromkeys(GRADIENTS, COOL) | {  # what differs from the defaults, here
-    "r_nad": {"units": (16,), "horizon": 2000, "stage": 200},
+    "r_nad": FEW | {"stage": 200},
     **{name: {"units": (32,), "horizon": 1_500} for name in FICTITIOUS},
     "league": {"units": (16,), "horizon": 800, "stage": 100, "lr": 1e-2},
     "nxdo": {
-        "solver": "deep_mmd(units=(16,), horizon=500, tau=0.3, tau_end=0.02)",
+        "solver": "deep_mmd(units=(16,), episodes=500, horizon=500, tau=0.3, tau_end=0.02)",
         "inner": 500,
         "oracle": "dqn(units=(16,), episodes=128, batch=256, ring_size=5000)",
         "training": 1024,

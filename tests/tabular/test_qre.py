@@ -19,13 +19,16 @@ def solved(tree, algorithm):
     return algorithm.policies(tree, memory)["current"]
 
 
-@pytest.mark.parametrize(("temperature", "rest"), [(0.5, 0.22482), (0.2, 0.08715), (0.1, 0.03779)])
+@pytest.mark.parametrize(  # all four found by Newton's method too: benchmarks/gradients/quantal.py
+    ("temperature", "rest"), [(0.5, 0.22482), (0.2, 0.08715), (0.1, 0.03779), (0.05, 0.014402)]
+)
 def test_agent_form(kuhn, temperature, rest):
-    policy = solved(kuhn, cp.QRE(temperature=temperature, precision=1e-8))
+    path = {"hottest": max(0.2, temperature), "fall": 0.5}
+    policy = solved(kuhn, cp.QRE(temperature=temperature, precision=1e-7, **path))
     assert cp.nash_conv(kuhn, policy) == approx(rest, abs=1e-5)
     q = cp.infoset_values(kuhn, policy).action_value.reshape(-1, 2)
     odds = np.exp((q[:, 1] - q[:, 0]) / temperature)
-    assert policy.probabilities[1::2] == approx(odds / (1.0 + odds), abs=1e-7)
+    assert policy.probabilities[1::2] == approx(odds / (1.0 + odds), abs=2e-7)
 
 
 def test_reduced_normal_form(kuhn):

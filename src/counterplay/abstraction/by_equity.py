@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -40,6 +40,8 @@ class ByEquity:
     rollout: str = ""  # name of the action that everyone takes, such as "call"
     recall: bool = True
     seed: int = 0  # of the first centres
+
+    runs_on: ClassVar[tuple[str, ...]] = ("tree", "rules")
 
     def __post_init__(self) -> None:
         for name, least in (("buckets", 1), ("bins", 2), ("seed", 0)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from counterplay.errors import ConfigError
 from counterplay.tree import Tree
@@ -27,6 +28,8 @@ class ByRank:
 
     groups: tuple[str, ...] = ()
     pairs: bool = True
+
+    runs_on: ClassVar[tuple[str, ...]] = ("tree",)
 
     def __post_init__(self) -> None:
         ranks = "".join(self.groups)

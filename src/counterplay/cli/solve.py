@@ -86,7 +86,7 @@ def solve(
     check_outputs(save, export, force)
     set_num_threads(threads)
     if sampled and buckets:
-        if not hasattr(buckets, "rules"):
+        if "rules" not in buckets.runs_on:
             raise ConfigError(f"{abstraction} needs a tree, which --sampled never builds")
         rules, buckets = buckets.rules(rules), None
         if not rules.buckets.path.exists():

@@ -17,7 +17,7 @@ import numpy as np
 
 from counterplay.arena import Floats, Ints
 from counterplay.deep.episodes import SHY, Episodes
-from counterplay.deep.graph import Graph
+from counterplay.deep.graph import Graph, Turn
 from counterplay.deep.stepping import LONGEST, Rules
 from counterplay.errors import GameError
 from counterplay.game import TERMINAL
@@ -87,13 +87,12 @@ def graph_of_rows(seen: Any, legal: Any, players: int, longest: int = 1) -> Grap
         sequence=np.zeros((0, 2), np.int32),
         path=np.zeros((0, 1), np.int32),
         histories=nothing,
-        acting=np.zeros(longest, np.int32),
         num_players=players,
         max_starts=1,
         max_successors=1,
-        most_own=longest,
+        most_own=(longest,) * players,
         first_infoset=tuple(count // players * p for p in range(players + 1)),
-        in_turn=False,
+        turns=(Turn(-1, 0, 0),) * longest,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -26,7 +26,17 @@ from counterplay.deep.episodes import (
 )
 from counterplay.deep.fitting import Trained, descend, in_training
 from counterplay.deep.graph import Graph
-from counterplay.deep.nets import Net, apply_net, centre, new_nets, one_of, softmax, with_one
+from counterplay.deep.nets import (
+    Net,
+    apart,
+    apply_net,
+    centre,
+    new_nets,
+    one_of,
+    softmax,
+    together,
+    with_one,
+)
 from counterplay.deep.unique import Unique, error_gradient, gradient_at, outputs_at, unique_views
 from counterplay.errors import ConfigError
 from counterplay.tabular.ranges import FINITE, PART, Range, at_least, check
@@ -127,13 +137,19 @@ class DeepHedge(Averaging):
         state = state._replace(averages=kept)
         batch = self.player_update_freq * self.baseline_traversals + self.player_traversals
         draws = jax.random.uniform(key, (graph.num_players, *draws_of(graph, batch)))
-        return jax.lax.fori_loop(
-            0,
-            graph.num_players,
-            lambda p, state: self.turn(graph, t, p, state, draws[p], key),
-            state,
-            unroll=graph.longest_episode <= 4,
-        )
+
+        def turn(player: Any, state: State) -> State:
+            return self.turn(graph, t, player, state, draws[player], key)
+
+        players = graph.num_players
+        if not ((graph.is_short and self.keeps_table(graph)) or self.by_turn(graph)):
+            return jax.lax.fori_loop(0, players, turn, state)
+        strategy, baseline = apart(state.strategy, players), apart(state.baseline, players)
+        state = state._replace(strategy=strategy, baseline=baseline)
+        for player in range(players):
+            state = turn(player, state)
+        strategy, baseline = together(state.strategy), together(state.baseline)
+        return state._replace(strategy=strategy, baseline=baseline)
 
     def tables(self, graph: Graph, state: State) -> dict[str, jax.Array]:
         kept = averages.average_tables(self, state.averages, graph)
@@ -143,7 +159,7 @@ class DeepHedge(Averaging):
         self,
         graph: Graph,
         t: jax.Array,
-        player: jax.Array,
+        player: Any,
         state: State,
         draws: jax.Array,
         key: jax.Array,
@@ -151,12 +167,13 @@ class DeepHedge(Averaging):
         """One player's part of an iteration."""
         fitted, size = self.player_update_freq, self.baseline_traversals
         behaviour = self.behaviour(graph, state, player)
-        walked = walk(graph, behaviour, draws)
+        walked = walk(graph, behaviour, draws, self.by_turn(graph))
         if self.normalize_returns:
             walked = walked._replace(utility=walked.utility / graph.largest_utility)
         seen = walked
         if not self.augmented_baseline:
-            seen = decisions_of(walked, player, graph.most_own)
+            most = graph.most_own[player] if isinstance(player, int) else max(graph.most_own)
+            seen = decisions_of(walked, player, most)
         baseline = jax.lax.fori_loop(
             0,
             fitted,
@@ -195,11 +212,21 @@ class DeepHedge(Averaging):
         """The policies [B, A] at some decisions."""
         if self.keeps_table(graph):
             return state.table[now.infoset]
-        nets, x = state.strategy.params, graph.observation[now.view]
-        if graph.in_turn:
-            return softmax(apply_net(one_of(nets, graph.acting[now.turn]), x), now.legal)
-        every = jax.vmap(apply_net, (0, None))(nets, x)  # [P, B, A]
-        return softmax(every[now.player, jnp.arange(now.player.size)], now.legal)
+        x = graph.observation[now.view]
+        if not self.by_turn(graph):
+            every = jax.vmap(apply_net, (0, None))(state.strategy.params, x)  # [P, B, A]
+            return softmax(every[now.player, jnp.arange(now.player.size)], now.legal)
+        player, first, last = graph.turns[now.turn]
+        net = one_of(state.strategy, player).params
+        if last - first >= len(x):
+            return softmax(apply_net(net, x), now.legal)
+        rows = slice(first, last)  # fewer infosets than episodes
+        outputs = apply_net(net, graph.observation[graph.own_view[rows]])
+        return softmax(outputs, graph.legal[rows])[now.infoset - first]
+
+    def by_turn(self, graph: Graph) -> bool:
+        """Whether networks are asked while episodes are walked, and it is known whose."""
+        return graph.in_turn and not self.keeps_table(graph)
 
     def keeps_table(self, graph: Graph) -> bool:
         """Whether all infosets are fewer than those that the episodes of a step would visit."""

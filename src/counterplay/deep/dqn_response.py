@@ -8,25 +8,13 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
-from counterplay.deep import buffers
 from counterplay.deep.buffers import Buffer
 from counterplay.deep.fitting import Trained, in_training
 from counterplay.deep.graph import Graph
 from counterplay.deep.nets import new_nets
-from counterplay.deep.responders import (
-    Experience,
-    Players,
-    Plays,
-    Responder,
-    added_up,
-    improved,
-    infosets_of,
-    next_infosets,
-    own_utility,
-    said,
-)
+from counterplay.deep.responders import Experience, Players, Plays, improved, said
+from counterplay.deep.ring_responses import RingResponder
 
 
 class State(NamedTuple):
@@ -36,7 +24,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DQNResponse(Responder):
+class DQNResponse(RingResponder):
     """Deep Q-learning (Mnih and others, 2015). At t = 1, 2, ...:
 
         ring: the decisions of players that learn, what they were paid, their next infosets
@@ -50,11 +38,6 @@ class DQNResponse(Responder):
     are rarely played would be fitted last, and those are what a best response turns on.
     """
 
-    updates: int = 2  # an iteration
-    batch: int = 4_096
-    ring_size: int = 500_000
-    even: float = 10.0  # visits in a minibatch from which on more of them hardly count more
-    window: float = 1.0  # the latest part of all decisions, from which minibatches are drawn
     target_every: int = 50
     epsilon: float = 0.2
     epsilon_end: float = 0.2
@@ -65,7 +48,7 @@ class DQNResponse(Responder):
         return State(
             in_training(self.optimiser, nets),
             np.zeros(graph.num_infosets + 1, np.float32),
-            new_ring(self.ring_size),
+            self.new_ring(),
         )
 
     def plays(self, graph: Graph, players: Players, t: jax.Array, state: State) -> Plays:
@@ -77,16 +60,10 @@ class DQNResponse(Responder):
     def learned(
         self, graph: Graph, players: Players, t: Any, state: State, seen: Experience, key: Any
     ) -> State:
-        ring = with_transitions(graph, state.ring, seen, self.unit(graph))
+        ring = self.with_transitions(graph, state.ring, seen)
         q, later = state.q, state.later
         for number, draw_key in enumerate(jax.random.split(key, self.updates)):
-            infoset, action, payoff, after = buffers.draw_latest(
-                ring, draw_key, self.batch, self.window
-            )
-            place = (infoset, action)
-            count = added_up(graph, place, jnp.ones(self.batch))
-            weight = 1.0 / (count + self.even)
-            total = weight * added_up(graph, place, payoff + later[after])
+            count, weight, total = self.drawn(graph, ring, later, draw_key)
             q = improved(
                 self.optimiser,
                 graph,
@@ -102,25 +79,6 @@ class DQNResponse(Responder):
                 q.params,
             )
         return State(q, later, ring)
-
-    @property
-    def optimiser(self) -> optax.GradientTransformation:
-        return optax.adam(self.rate(self.updates))
-
-
-def new_ring(size: int) -> Buffer:
-    """Room for transitions."""
-    return buffers.empty(size, (np.int32(0), np.int32(0), np.float32(0), np.int32(0)))
-
-
-def with_transitions(graph: Graph, ring: Buffer, seen: Experience, unit: Any) -> Buffer:
-    """The ring with the decisions of those who learn, their payoffs and what followed."""
-    episodes = seen.episodes
-    infoset, after = infosets_of(graph, episodes, seen.own), next_infosets(graph, episodes)
-    payoff = jnp.where(after < graph.num_infosets, 0.0, own_utility(episodes) / unit)
-    items = (infoset, episodes.action, payoff, after)
-    flat = tuple(array.reshape(-1) for array in items)
-    return buffers.into_ring(ring, flat, seen.own.reshape(-1))
 
 
 def best_values(graph: Graph, values: jax.Array) -> jax.Array:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from counterplay.deep.graph import Graph
 from counterplay.deep.nets import uniform
@@ -17,7 +18,7 @@ SHY = 1.0 - 2.0**-22  # of the way: a draw never passes the last action that has
 class Decisions(NamedTuple):
     """Where B episodes stand, one decision each."""
 
-    turn: jax.Array  # [] how many decisions there were before
+    turn: Any  # [] how many decisions there were before
     infoset: jax.Array  # [B]
     player: jax.Array  # [B] who acts
     view: jax.Array  # [B] what that player sees, a row of the graph's observations
@@ -58,11 +59,12 @@ def draws_of(graph: Graph, batch: int) -> tuple[int, int]:
     return 2 * graph.longest_episode + 1, batch
 
 
-def walk(graph: Graph, behaviour: Behaviour, draws: jax.Array) -> Episodes:
+def walk(graph: Graph, behaviour: Behaviour, draws: jax.Array, by_turn: bool = False) -> Episodes:
     """The episodes that uniform random numbers decide, as many as `draws_of` says.
 
     Of each episode one for the opening chance, then one for an action and one for the chance after
-    it, and so on.
+    it, and so on. With `by_turn` each turn has a program of its own, and a behaviour is told a turn
+    that it can look up in `graph.turns`.
     """
     start = _follow(graph, jnp.zeros(draws.shape[1], jnp.int32), draws[0], graph.max_starts)
 
@@ -81,10 +83,15 @@ def walk(graph: Graph, behaviour: Behaviour, draws: jax.Array) -> Episodes:
         step = (here, live, jnp.where(live, player, -1), action, legal, policy, played)
         return jnp.where(live, after, node), step
 
-    turns = jnp.arange(graph.longest_episode)
-    end, steps = jax.lax.scan(
-        step, start, (turns, draws[1::2], draws[2::2]), unroll=turns.size <= 4
-    )
+    given = np.arange(graph.longest_episode), draws[1::2], draws[2::2]
+    if by_turn:
+        end, each = start, []
+        for turn in zip(*given, strict=True):
+            end, one = step(end, turn)
+            each.append(one)
+        steps = [jnp.stack(every) for every in zip(*each, strict=True)]
+    else:
+        end, steps = jax.lax.scan(step, start, given, unroll=graph.is_short)
     return Episodes(*steps, graph.utility[end - graph.num_decisions])
 
 

@@ -41,13 +41,12 @@ CRITICS = ("table", "network", "infoset", "value", "oracle")
 MAGNETS = ("uniform", "copy", "average")
 SIZES: Range = (lambda units: bool(units) and min(units) >= 1, "one size or more")
 RANGES: dict[str, Range] = {
-    **dict.fromkeys(("episodes", "horizon", "epochs", "stage"), at_least(1)),
-    **dict.fromkeys(
-        ("lr", "lr_end", "critic_lr", "tau", "threshold", "clip", "kl_cost", "even"), FINITE
-    ),
+    **dict.fromkeys(("episodes", "horizon", "epochs", "stage", "grid"), at_least(1)),
+    **dict.fromkeys(("lr", "lr_end", "lr_power", "critic_lr", "tau", "even"), FINITE),
+    **dict.fromkeys(("threshold", "clip", "kl_cost"), FINITE),
     **dict.fromkeys(("units", "critic_units"), SIZES),
     **dict.fromkeys(("critic_rate", "follow", "trace"), PART),
-    "smoothing": (lambda x: 0.0 <= x < 1.0, "at least 0 and below 1"),
+    **dict.fromkeys(("smoothing", "drop"), (lambda x: 0.0 <= x < 1.0, "at least 0 and below 1")),
     "critic": (lambda x: x in CRITICS, "table, network, infoset, value or oracle"),
     "magnet": (lambda x: x in MAGNETS, "uniform, copy or average"),
 }
@@ -72,7 +71,18 @@ class Force(NamedTuple):
     magnet: jax.Array  # [I, A] log-probabilities of the magnet
     legal: jax.Array  # [I, A]
     advantage: jax.Array  # [I, A] mean over the visits of the batch
+    halves: jax.Array  # [2, I, A] what each half of the batch adds to it
+    better: jax.Array  # [2, I, A] 1: by the other half, an action beats the policy; 0: not; 1/2: ?
     tau: jax.Array  # [] temperature
+
+
+class Grouped(NamedTuple):
+    """What a batch says at every infoset: see `Force`."""
+
+    advantage: jax.Array  # [I, A]
+    halves: jax.Array  # [2, I, A]
+    better: jax.Array  # [2, I, A]
+    share: jax.Array  # [I] of its player's visits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,7 +170,8 @@ class Gradients(OnEither, Averaging):
         magnet = self.magnet_at(graph, t, state)
         reward = self.reward(policy, magnet, tau)
         found, critic = self.judged(graph, state.critic, seen, policy, reward)
-        advantage, share = grouped(graph, seen, found.advantage, self.counterfactual)
+        met = grouped(graph, seen, found.advantage, self.counterfactual)
+        share = met.share
         if self.even and not self.counterfactual:
             share = share / (share + self.even / graph.num_infosets)
         actor = state.actor
@@ -168,7 +179,7 @@ class Gradients(OnEither, Averaging):
             if epoch:
                 logits, back = jax.vjp(lambda nets: logits_of(graph, nets), actor.params)
             now = softmax(logits, graph.legal)
-            told = Force(logits, now, policy, magnet, graph.legal, advantage, tau)
+            told = Force(logits, now, policy, magnet, graph.legal, *met[:3], tau)
             slope = jnp.where(graph.legal, share[:, None] * self.force(told), 0.0)
             step = jax.vmap(lambda one, slope: descend(self.optimiser, one, slope))
             actor = step(actor, back(-slope)[0])
@@ -269,10 +280,8 @@ def playing(policy: jax.Array) -> Callable[[Decisions], tuple[jax.Array, jax.Arr
     return behave
 
 
-def grouped(
-    graph: Graph, seen: Episodes, advantage: jax.Array, counterfactual: bool
-) -> tuple[jax.Array, jax.Array]:
-    """The mean advantages [I, A] of each infoset, and its share [I] of its player's visits.
+def grouped(graph: Graph, seen: Episodes, advantage: jax.Array, counterfactual: bool) -> Grouped:
+    """The advantages added up per infoset.
 
     With `counterfactual` each visit counts as often as the player, by its own play, was unlikely to
     come there, and an episode as one: the mean times the share is the sampled instant regret.
@@ -281,15 +290,18 @@ def grouped(
     if counterfactual:
         weight = weight / values.own_reach(seen, graph.num_players)
     infoset = jnp.where(seen.live, graph.infoset[seen.decision], graph.num_infosets)
+    half = jnp.arange(infoset.shape[1]) % 2
     rows = jnp.concatenate([advantage, jnp.ones_like(advantage[..., :1])], axis=-1)
-    nothing = jnp.zeros((graph.num_infosets, graph.max_actions + 1))
-    total = nothing.at[infoset].add(weight[..., None] * rows, mode="drop")
-    visits = total[:, -1]
+    nothing = jnp.zeros((2, graph.num_infosets, graph.max_actions + 1))
+    total = nothing.at[half, infoset].add(weight[..., None] * rows, mode="drop")
+    visits = total[..., -1].sum(0)
     whole = jnp.full(graph.num_players, 1.0 * seen.utility.shape[0])
     if not counterfactual:
         whole = jnp.zeros(graph.num_players).at[graph.owner].add(visits)
-    mean = total[:, :-1] / jnp.where(visits > 0.0, visits, 1.0)[:, None]
-    return mean, visits / jnp.maximum(whole, 1.0)[graph.owner]
+    halves = total[..., :-1] / jnp.where(visits > 0.0, visits, 1.0)[:, None]
+    better = 0.5 + 0.5 * jnp.sign(halves[::-1])
+    share = visits / jnp.maximum(whole, 1.0)[graph.owner]
+    return Grouped(halves.sum(0), halves, better, share)
 
 
 def slope_of(objective: Callable[[jax.Array], jax.Array], now: Force) -> jax.Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +15,17 @@ from counterplay.observing import observations
 from counterplay.tree import Ints, Tree, once_per_tree, row_lengths
 from counterplay.tree.replaying import states
 
-STATIC = ("num_players", "max_starts", "max_successors", "most_own", "first_infoset", "in_turn")
+STATIC = ("num_players", "max_starts", "max_successors", "most_own", "first_infoset", "turns")
+SHORT = 4  # turns up to which programs are written out, turn by turn and player by player
+REGULAR = 8  # the same, if each turn is always the same player's
+
+
+class Turn(NamedTuple):
+    """The t-th decision of an episode."""
+
+    player: int  # -1 where that varies
+    first: int  # infosets that can be met, if they are the player's
+    last: int
 
 
 @dataclass(frozen=True)
@@ -44,14 +54,13 @@ class Graph:
     sequence: jax.Array  # [F, 2] infoset and action
     path: jax.Array  # [F, M] the sequence and those before it, then F
     histories: jax.Array  # [F] of its infoset in the form, where that is merged with others; else 1
-    acting: jax.Array  # [T] who makes the t-th decision of an episode, where `in_turn`
     # facts that decide how programs are compiled
     num_players: int
     max_starts: int  # ways chance can open the game
     max_successors: int
-    most_own: int  # decisions that one player makes in an episode, at most
+    most_own: tuple[int, ...]  # [P] decisions of each player in an episode, at most
     first_infoset: tuple[int, ...]  # [P + 1] of each player
-    in_turn: bool  # the t-th decision of every episode is the same player's
+    turns: tuple[Turn, ...]  # [T] of the longest episode
 
     @property
     def is_batch(self) -> bool:
@@ -72,7 +81,17 @@ class Graph:
 
     @property
     def longest_episode(self) -> int:
-        return self.acting.shape[0]
+        return len(self.turns)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether a program for each player pays."""
+        return self.longest_episode <= SHORT
+
+    @property
+    def in_turn(self) -> bool:
+        """Whether a program for each turn pays, since it is the same player's in all episodes."""
+        return self.longest_episode <= REGULAR and all(turn.player >= 0 for turn in self.turns)
 
     @property
     def num_features(self) -> int:
@@ -129,7 +148,6 @@ def arrays_of(tree: Tree) -> Graph:
     view, observation = _views(tree, decisions)
     own_view = np.zeros(tree.num_infosets, np.int32)
     own_view[infoset] = view[tree.player[decisions], np.arange(decisions.size)]
-    acting = _acting(tree, decisions)
     return Graph(
         player=tree.player[decisions].astype(np.int32),
         infoset=infoset.astype(np.int32),
@@ -147,15 +165,14 @@ def arrays_of(tree: Tree) -> Graph:
         sequence=_sequences(tree),
         path=_paths(tree),
         histories=np.where(tree.perfect_recall, 1, tree.histories).astype(np.float32),
-        acting=np.maximum(acting, 0),
         num_players=tree.num_players,
         max_starts=lengths[0],
         max_successors=max(lengths[1:], default=1),
-        most_own=max(
+        most_own=tuple(
             int(tree.count_above(tree.player == player).max()) for player in range(tree.num_players)
         ),
         first_infoset=tuple(tree.player_infoset.tolist()),
-        in_turn=bool((acting >= 0).all()),
+        turns=_turns(tree, decisions),
     )
 
 
@@ -178,14 +195,15 @@ def _beyond_chance(tree: Tree, place: Ints) -> dict[int, list[tuple[int, float]]
     return beyond
 
 
-def _acting(tree: Tree, decisions: Ints) -> Ints:
-    """Who makes the t-th decision of an episode [T]; -1 where that varies."""
+def _turns(tree: Tree, decisions: Ints) -> tuple[Turn, ...]:
     before = tree.count_above(tree.player >= 0)[decisions]
-    acting = np.full(tree.longest_episode, -1, np.int32)
-    for turn in range(acting.size):
-        players = np.unique(tree.player[decisions[before == turn]])
-        acting[turn] = players[0] if players.size == 1 else -1
-    return acting
+    turns = []
+    for turn in range(tree.longest_episode):
+        infosets = tree.infoset[decisions[before == turn]]
+        players = np.unique(tree.infoset_player[infosets])
+        player = int(players[0]) if players.size == 1 else -1
+        turns.append(Turn(player, int(infosets.min()), int(infosets.max()) + 1))
+    return tuple(turns)
 
 
 def _views(tree: Tree, decisions: Ints) -> tuple[Ints, Any]:

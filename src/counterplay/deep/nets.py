@@ -56,16 +56,30 @@ def redrawn(net: Net, key: jax.Array) -> Net:
     return [*new, jax.tree.map(jnp.zeros_like, last)]
 
 
-def one_of(players: Any, which: int | jax.Array) -> Any:
-    """One player's part of a pytree whose arrays have a leading axis of players."""
+def one_of(players: Any, which: Any) -> Any:
+    """One player's part of a pytree whose arrays have a leading axis of players, or is `apart`."""
+    if type(players) is tuple:
+        return players[which]
     cut = partial(jax.lax.dynamic_index_in_dim, index=which, keepdims=False)
     return jax.tree.map(lambda every: cut(every), players)
 
 
-def with_one(players: Any, which: int | jax.Array, new: Any) -> Any:
+def with_one(players: Any, which: Any, new: Any) -> Any:
     """The same pytree with another part for one player."""
+    if type(players) is tuple:
+        return (*players[:which], new, *players[which + 1 :])
     put = partial(jax.lax.dynamic_update_index_in_dim, index=which, axis=0)
     return jax.tree.map(lambda every, one: put(every, one), players, new)
+
+
+def apart(players: Any, count: int) -> tuple[Any, ...]:
+    """The players' parts by themselves: where each has a program of its own, nothing is sliced."""
+    return tuple(one_of(players, player) for player in range(count))
+
+
+def together(parts: tuple[Any, ...]) -> Any:
+    """The same as one pytree again."""
+    return jax.tree.map(lambda *each: jnp.stack(each), *parts)
 
 
 def apply_net(net: Net, x: jax.Array) -> jax.Array:

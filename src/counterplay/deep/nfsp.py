@@ -46,6 +46,7 @@ class NFSP(Fictitious):
         names = (
             "target_every",
             "updates",
+            "even",
             "batch",
             "epsilon",
             "epsilon_end",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import jax
-import jax.numpy as jnp
 
 from counterplay.deep.gradients import Force, Gradients, entropy, slope_of
 
@@ -17,11 +16,16 @@ class RMPG(Gradients):
         A(I, a) = mean, over visits of I, of q(h, a) - sum over b of policy(b) * q(h, b)
         W = W + lr_t * mean over visits of grad [sum over a of policy(a) * A(a)+ + tau_t * entropy]
 
-    As `qpg` but for the positive part, taken of the mean over visits. Losing actions are pushed
-    down only by the others' rise, so that little moves where one action is slightly best, and noise
-    in A does not cancel: the weakest of the three in the paper too.
+    As `qpg` but for the positive part. That of a noisy mean is too large wherever its noise is, and
+    pulls to uniform play; so which A are positive is asked of one half of the episodes and their
+    sizes of the other, each half in turn. Losing actions are pushed down only by the others' rise,
+    so that little moves where one action is slightly best: the weakest of the three in the paper
+    too, and any temperature costs it more, of the order of tau instead of exp(-A / tau).
     """
 
+    tau: float = 0.1
+    tau_end: float = 0.01
+
     def force(self, now: Force) -> jax.Array:
-        gain = jnp.maximum(now.advantage, 0.0)
+        gain = (now.halves * now.better).sum(0)
         return slope_of(lambda policy: (policy * gain).sum(-1) + now.tau * entropy(policy), now)

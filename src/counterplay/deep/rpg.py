@@ -18,15 +18,14 @@ class RPG(Gradients):
         W = W - lr_t * mean over visits of grad [sum over a of (q(a) - baseline)+ - tau_t * entropy]
 
     with baseline = sum over b of policy(b) * q(b), the only thing that depends on W. An action
-    that is better than the policy thus pulls the baseline up: with two actions this is QPG. Critic,
-    entropy and optimiser are as for `qpg`; positive parts are taken of means over visits, since
-    those of single samples would be biased.
+    that is better than the policy thus pulls the baseline up: this is QPG times the number of such
+    actions, the same with two. Critic, entropy and optimiser are as for `qpg`. The number of
+    positive parts depends on the noise that is multiplied with it, which would favour actions
+    without any, such as folding; so it is counted in one half of the episodes for the regrets of
+    the other, each half in turn.
     """
 
     def force(self, now: Force) -> jax.Array:
-        def objective(policy: jax.Array) -> jax.Array:
-            baseline = (policy * now.advantage).sum(-1, keepdims=True)
-            regret = jnp.where(now.legal, jnp.maximum(now.advantage - baseline, 0.0), 0.0)
-            return now.tau * entropy(policy) - regret.sum(-1)
-
-        return slope_of(objective, now)
+        number = jnp.where(now.legal, now.better, 0.0).sum(-1, keepdims=True)  # [2, I, 1]
+        gain = (number * now.halves).sum(0)
+        return slope_of(lambda policy: (policy * gain).sum(-1) + now.tau * entropy(policy), now)

@@ -8,24 +8,14 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
-from counterplay.deep import buffers
 from counterplay.deep.buffers import Buffer
-from counterplay.deep.dqn_response import new_ring, with_transitions
 from counterplay.deep.fitting import Trained, in_training
 from counterplay.deep.gradients import log_of
 from counterplay.deep.graph import Graph
 from counterplay.deep.nets import new_nets, softmax
-from counterplay.deep.responders import (
-    Experience,
-    Players,
-    Plays,
-    Responder,
-    added_up,
-    improved,
-    said,
-)
+from counterplay.deep.responders import Experience, Players, Plays, improved, said
+from counterplay.deep.ring_responses import RingResponder
 
 COLDEST = 1e-3  # a lower temperature changes nothing
 
@@ -38,7 +28,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SACResponse(Responder):
+class SACResponse(RingResponder):
     """Discrete SAC (Christodoulou, 2019). At t = 1, 2, ..., `updates` times, on minibatches of the
     ring, in which are the decisions of players that learn:
 
@@ -55,11 +45,6 @@ class SACResponse(Responder):
     something at random with probability epsilon.
     """
 
-    updates: int = 2  # an iteration
-    batch: int = 4_096
-    ring_size: int = 500_000
-    even: float = 10.0  # visits in a minibatch from which on more of them hardly count more
-    window: float = 1.0  # the latest part of all decisions, from which minibatches are drawn
     follow: float = 0.05
     tau: float = 0.2
     epsilon: float = 0.2
@@ -71,7 +56,7 @@ class SACResponse(Responder):
         )
         critics = in_training(self.optimiser, first), in_training(self.optimiser, second)
         later = np.zeros(graph.num_infosets + 1, np.float32)
-        return State(in_training(self.optimiser, policy), critics, later, new_ring(self.ring_size))
+        return State(in_training(self.optimiser, policy), critics, later, self.new_ring())
 
     def plays(self, graph: Graph, players: Players, t: jax.Array, state: State) -> Plays:
         policy = softmax(said(graph, state.policy.params, players), graph.legal)
@@ -80,17 +65,11 @@ class SACResponse(Responder):
     def learned(
         self, graph: Graph, players: Players, t: Any, state: State, seen: Experience, key: Any
     ) -> State:
-        ring = with_transitions(graph, state.ring, seen, self.unit(graph))
+        ring = self.with_transitions(graph, state.ring, seen)
         tau = self.tau * (1.0 - self.passed(t))
         policy, critics, later = state.policy, state.critics, state.later
         for draw_key in jax.random.split(key, self.updates):
-            infoset, action, payoff, after = buffers.draw_latest(
-                ring, draw_key, self.batch, self.window
-            )
-            place = (infoset, action)
-            count = added_up(graph, place, jnp.ones(self.batch))
-            weight = 1.0 / (count + self.even)
-            total = weight * added_up(graph, place, payoff + later[after])
+            count, weight, total = self.drawn(graph, ring, later, draw_key)
             lower = jnp.minimum(*(said(graph, one.params, players) for one in critics))
             logits = said(graph, policy.params, players)
             soft = soft_values(graph.legal, lower, tau, logits)
@@ -103,10 +82,6 @@ class SACResponse(Responder):
             one, two = (improved(self.optimiser, graph, players, q, error) for q in critics)
             critics, later = (one, two), later + self.follow * (jnp.append(soft, 0.0) - later)
         return State(policy, critics, later, ring)
-
-    @property
-    def optimiser(self) -> optax.GradientTransformation:
-        return optax.adam(self.rate(self.updates))
 
 
 def soft_values(legal: jax.Array, values: jax.Array, tau: jax.Array, logits: jax.Array) -> Any:

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 
 from counterplay.deep.nets import Net, apply_net
 
-ROWS = 32  # that a network is asked at a time
+ROWS = 32  # that a network is asked at a time, at most
 FEW = 40  # decisions up to which sorting them costs more than it saves
 
 
@@ -38,10 +38,16 @@ def unique_views(view: jax.Array, live: jax.Array) -> Unique:
     fresh = jnp.append(True, ordered[1:] != ordered[:-1])
     rank = jnp.cumsum(fresh, dtype=jnp.int32) - 1
     count = (fresh & (ordered < last)).sum(dtype=jnp.int32)
-    room = jnp.zeros(-(-view.size // ROWS) * ROWS, jnp.int32)
+    rows = rows_at_a_time(view.size)
+    room = jnp.zeros(-(-view.size // rows) * rows, jnp.int32)
     different = room.at[rank].set(jnp.where(ordered < last, ordered, 0))
     place = jnp.zeros_like(number).at[whence].set(jnp.minimum(rank, jnp.maximum(count - 1, 0)))
     return Unique(different, place.reshape(view.shape), count)
+
+
+def rows_at_a_time(size: int) -> int:
+    """A quarter of so many decisions: most batches differ in less than three."""
+    return min(ROWS, -(-size // 4))
 
 
 def outputs_at(net: Net, observation: jax.Array, met: Unique) -> jax.Array:
@@ -50,13 +56,15 @@ def outputs_at(net: Net, observation: jax.Array, met: Unique) -> jax.Array:
         outputs = apply_net(net, observation[met.view.reshape(-1)])
         return outputs.reshape(*met.view.shape, -1)
 
+    rows = rows_at_a_time(met.view.size)
+
     def ask(n: jax.Array, outputs: jax.Array) -> jax.Array:
-        view = jax.lax.dynamic_slice_in_dim(met.view, n * ROWS, ROWS)
+        view = jax.lax.dynamic_slice_in_dim(met.view, n * rows, rows)
         said = apply_net(net, observation[view])
-        return jax.lax.dynamic_update_slice_in_dim(outputs, said, n * ROWS, 0)
+        return jax.lax.dynamic_update_slice_in_dim(outputs, said, n * rows, 0)
 
     room = jnp.zeros((met.view.size, net[-1][1].shape[-1]))
-    return jax.lax.fori_loop(0, -(-met.differ // ROWS), ask, room)[met.place]
+    return jax.lax.fori_loop(0, -(-met.differ // rows), ask, room)[met.place]
 
 
 def error_gradient(
@@ -64,7 +72,7 @@ def error_gradient(
 ) -> Net:
     """The gradient of outputs times their own error [..., A], which counts as constant.
 
-    One pass does both, over a quarter or half of the rows if that holds all that differ.
+    One pass does both, over half or three quarters of the rows if that holds all that differ.
     """
     if met.place is None:
         everywhere = met.view.reshape(-1)
@@ -77,7 +85,7 @@ def error_gradient(
         slope = error(outputs[met.place]).reshape(-1, outputs.shape[-1])
         return back(jnp.zeros_like(outputs).at[met.place.reshape(-1)].add(slope))[0]
 
-    sizes = [met.view.size // 4, met.view.size // 2, met.view.size]
+    sizes = [met.view.size // 2, met.view.size * 3 // 4, met.view.size]
     which = (met.differ > jnp.array(sizes[:-1])).sum()
     return jax.lax.switch(which, [partial(run, rows) for rows in sizes])
 
@@ -90,11 +98,12 @@ def gradient_at(net: Net, observation: jax.Array, met: Unique, cotangent: jax.Ar
         return jax.vjp(lambda net: apply_net(net, observation[view]), net)[1](slope)[0]
     room = jnp.zeros((met.view.size, slope.shape[1]))
     slopes = room.at[met.place.reshape(-1)].add(slope)
+    rows = rows_at_a_time(met.view.size)
 
     def add(n: jax.Array, gradient: Net) -> Net:
-        view = jax.lax.dynamic_slice_in_dim(met.view, n * ROWS, ROWS)
-        slope = jax.lax.dynamic_slice_in_dim(slopes, n * ROWS, ROWS)
+        view = jax.lax.dynamic_slice_in_dim(met.view, n * rows, rows)
+        slope = jax.lax.dynamic_slice_in_dim(slopes, n * rows, rows)
         _, back = jax.vjp(lambda net: apply_net(net, observation[view]), net)
         return jax.tree.map(jnp.add, gradient, back(slope)[0])
 
-    return jax.lax.fori_loop(0, -(-met.differ // ROWS), add, jax.tree.map(jnp.zeros_like, net))
+    return jax.lax.fori_loop(0, -(-met.differ // rows), add, jax.tree.map(jnp.zeros_like, net))

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from counterplay.deep.episodes import Episodes
+from counterplay.deep.graph import SHORT
 
 
 class Values(NamedTuple):
@@ -46,7 +47,7 @@ def baseline_regrets(
 
     given = (episodes.live, episodes.policy, episodes.played, baseline, guessed, taken)
     _, (advantage, target) = jax.lax.scan(
-        step, utility, given, reverse=True, unroll=len(taken) <= 4
+        step, utility, given, reverse=True, unroll=len(taken) <= SHORT
     )
     keep = own[..., None] & episodes.legal
     return Values(jnp.where(keep, advantage / reach[..., None], 0.0), target)
@@ -112,7 +113,7 @@ def corrected(
         known_to,
     )
     _, (advantage, target) = jax.lax.scan(
-        step, episodes.utility, given, reverse=True, unroll=len(taken) <= 4
+        step, episodes.utility, given, reverse=True, unroll=len(taken) <= SHORT
     )
     actor = jnp.arange(guess.shape[3]) == episodes.player[..., None]  # [T, B, P]
     own = jnp.where(actor[:, :, None], advantage, 0.0).sum(-1)
