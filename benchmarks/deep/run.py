@@ -14,15 +14,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import time
 from collections import defaultdict
+from math import inf
 from pathlib import Path
 from statistics import mean, median
 
 HERE = Path(__file__).parent
 
 
-def run(path: Path, seed: int) -> None:
+def run(path: Path, seed: int, most: float) -> None:
     from counterplay.evaluate import exploitability
     from counterplay.experiment.config import load_config
     from counterplay.tree.unrolling import build_tree
@@ -41,6 +43,8 @@ def run(path: Path, seed: int) -> None:
         record["seconds"] = round(time.process_time() - began, 1)
         lines.append(json.dumps(record))
         (HERE / f"{config.name}.{seed}.jsonl").write_text("\n".join(lines) + "\n")
+        if record["seconds"] > most:
+            break
 
 
 def runs_here() -> dict[str, list[list[dict]]]:
@@ -81,18 +85,23 @@ def answer_of(name: str) -> str:
     return "network" if name.startswith(("deep_cfr", "vr_")) else "average"
 
 
+def game_of(name: str) -> str:
+    """What follows the method in the name of a run."""
+    return re.sub("^(deep_cfr|sd_cfr|dream|escher|vr_deep_p?dcfr_plus)_", "", name)
+
+
 def plot(groups: dict[str, list[list[dict]]]) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot, ticker
 
-    games = sorted({name.rpartition("_")[2] for name in groups})
+    games = sorted({game_of(name) for name in groups})
     for game in games:
         figure, axes = pyplot.subplots(1, 2, figsize=(11, 4.5), sharey=True, layout="constrained")
         for x, (axis, label) in enumerate(zip(axes, ("nodes touched", "seconds"), strict=True)):
             along = ("touched", "seconds")[x]
-            chosen = {name: runs for name, runs in groups.items() if name.endswith(f"_{game}")}
+            chosen = {name: runs for name, runs in groups.items() if game_of(name) == game}
             for colour, (name, runs) in enumerate(chosen.items()):
                 policy, style = answer_of(name), {"color": f"C{colour}"}
                 for records in runs:
@@ -126,10 +135,11 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("configs", nargs="*", type=Path)
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
+    parser.add_argument("--seconds", type=float, default=inf, help="stop a run after so many")
     given = parser.parse_args()
     for seed in given.seeds:
         for path in given.configs:
-            run(path, seed)
+            run(path, seed, given.seconds)
     here = runs_here()
     plot(here)
     print(table(here))

@@ -35,8 +35,8 @@ def learned(arena, algorithm, seconds):
 def main(spec, method, seconds, episodes=4000):
     game = cp.load_game(spec)
     arena = cp.SampledGame(game)
-    network = learned(arena, cp.load_algorithm(method), float(seconds))
     table = learned(arena, cp.ExternalSampling(), float(seconds))
+    network = learned(arena, cp.load_algorithm(method), float(seconds))
     result = cp.head_to_head(game, network, table, episodes=int(episodes))
     score = result.scores[0]
     print(f"the networks win {score.mean:+.4f} a game, 95% {score.low:+.4f} to {score.high:+.4f}")

@@ -212,8 +212,12 @@ def test_a_linear_network_is_tabular_dcfr_plus(predict):
         )
 
 
-def test_the_critic_learns_the_exact_values(kuhn):
-    algorithm = cp.DREAM(critic_rounds=20, critic_steps=50, critic_lr=3e-3)
+@pytest.mark.parametrize(("rounds", "depth"), [(20, 1), (1, 4)])
+def test_the_critic_learns_the_exact_values(kuhn, rounds, depth):
+    steps = 1000 // rounds
+    algorithm = cp.DREAM(
+        critic_depth=depth, critic_rounds=rounds, critic_steps=steps, critic_lr=3e-3
+    )
     walks = traversals.no_walks(kuhn, visits=True)
     policy = cp.random_policy(kuhn, seed=4).probabilities
     walks.policy[: kuhn.num_sequences] = policy
@@ -226,6 +230,13 @@ def test_the_critic_learns_the_exact_values(kuhn):
     exact = critics.exact_values(kuhn, policy)
     assert said[after] == approx(exact[after], abs=0.1)
     assert np.abs(exact[after]).max() > 1.5
+
+
+def test_a_critic_knows_bids_that_nobody_sees():
+    tree = built("goofspiel(num_cards=3,points_order=descending,imp_info=true)")
+    known = critics.histories(tree)
+    second = np.flatnonzero(tree.parent[known.decisions] == 0)  # one bid is on the table
+    assert len(second) == len(np.unique(known.seen[second], axis=0)) == 3
 
 
 def test_reservoirs_include_every_item_alike(kuhn):

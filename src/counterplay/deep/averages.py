@@ -73,9 +73,14 @@ def optimiser(choices: Any) -> optax.GradientTransformation:
 
 
 def no_averages(
-    choices: Any, graph: Graph, rng: np.random.Generator, nets: Net, reservoir_size: int
+    choices: Any,
+    graph: Graph,
+    rng: np.random.Generator,
+    nets: Net,
+    reservoir_size: int,
+    how: optax.GradientTransformation | None = None,
 ) -> Averages:
-    """Before the first iteration, of players with such networks."""
+    """Before the first iteration, of players with such networks; `how` trains the average's."""
     size = graph.path.shape[0] if choices.average_every else 0
     room = choices.past_networks
     item = (np.int32(0), np.zeros(graph.max_actions, np.float32), np.float32(0))
@@ -87,7 +92,7 @@ def no_averages(
         steps=np.zeros(room, np.int32),
         past=jax.tree.map(lambda w: np.zeros((room, *w.shape), w.dtype), nets if room else []),
         buffer=buffers.empty(reservoir_size if network else 1, item),
-        network=in_training(optimiser(choices), network) if network else Trained([], []),
+        network=in_training(how or optimiser(choices), network) if network else Trained([], []),
     )
 
 

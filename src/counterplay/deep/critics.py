@@ -33,6 +33,7 @@ class Criticised:
     """The choices of algorithms that have a critic."""
 
     critic_units: tuple[int, ...] = (64, 64, 64)
+    critic_depth: int = 1  # actions that a target looks ahead
     critic_rounds: int = 10  # times per fit that targets are made anew
     critic_steps: int = 20  # of Adam in each
     critic_batch: int = 512  # histories per step
@@ -48,6 +49,7 @@ class Histories(NamedTuple):
     child: Ints  # [E - 1] node after each action
     edge: Ints  # [F] which edge a successor belongs to
     node: Ints  # [D + Z] node of each decision and terminal
+    seen: Any  # [D, X] what all players together know there
 
 
 @once_per_tree
@@ -57,7 +59,27 @@ def histories(tree: Tree) -> Histories:
     lengths = np.diff(graph.succ_offset)
     edge = np.repeat(np.arange(lengths.size), lengths)
     node = np.append(decisions, tree.terminals)
-    return Histories(decisions, children(tree, decisions), edge.astype(np.int32), node)
+    after = children(tree, decisions)
+    return Histories(decisions, after, edge.astype(np.int32), node, _seen(tree, decisions))
+
+
+def _seen(tree: Tree, decisions: Ints) -> Any:
+    """What all players observe; if that does not tell decisions apart, their last actions too.
+
+    A bid that is still face down, for example, is no part of anybody's observation.
+    """
+    graph = arrays_of(tree)
+    seen = np.concatenate([np.asarray(graph.observation)[view] for view in graph.view], axis=1)
+    if len(np.unique(np.asarray(graph.view), axis=1).T) == decisions.size:
+        return seen
+    last = np.full((tree.num_nodes, tree.num_players), -1)
+    for node in range(1, tree.num_nodes):
+        above = tree.parent[node]
+        last[node] = last[above]
+        if tree.player[above] >= 0:
+            last[node, tree.player[above]] = node - tree.child_offset[above]
+    taken = last[decisions][..., None] == np.arange(tree.max_actions)
+    return np.append(seen, taken.reshape(decisions.size, -1), axis=1).astype(np.float32)
 
 
 def new_critic(choices: Any, tree: Tree, rng: np.random.Generator) -> Trained:
@@ -65,7 +87,7 @@ def new_critic(choices: Any, tree: Tree, rng: np.random.Generator) -> Trained:
     if choices.oracle:
         return Trained([], [])
     graph = graph_of(tree)
-    inputs, outputs = (graph.num_players * size for size in (graph.num_features, graph.max_actions))
+    inputs, outputs = histories(tree).seen.shape[1], graph.num_players * graph.max_actions
     net = new_nets(rng, 1, (inputs, *choices.critic_units, outputs), zero_head=True)
     return jax.device_put(in_training(optax.scale_by_adam(), net))
 
@@ -87,7 +109,7 @@ def criticise(
         return critic, exact_values(tree, policy)
     known = histories(tree)
     table, met = dense(tree, policy), walks.visits[known.node].astype(np.float32)
-    critic, said = _fit()(choices, graph_of(tree), critic, table, met, known.edge, key)
+    critic, said = _fit()(choices, graph_of(tree), critic, known.seen, table, met, known.edge, key)
     legal = arrays_of(tree).legal[tree.infoset[known.decisions]]
     value = np.zeros((tree.num_nodes, tree.num_players))
     value[known.child] = np.asarray(said, np.float64)[legal]
@@ -101,6 +123,7 @@ def _fit() -> Callable[..., tuple[Trained, jax.Array]]:
         choices: Any,
         graph: Graph,
         critic: Trained,
+        everything: jax.Array,
         table: jax.Array,
         met: jax.Array,
         edge: jax.Array,
@@ -114,10 +137,9 @@ def _fit() -> Callable[..., tuple[Trained, jax.Array]]:
         passed = jnp.cumsum(count.sum(-1))
         share = count / count.sum(-1, keepdims=True).clip(1e-30)
 
-        def targets(net: Net) -> jax.Array:
-            """What the policies expect after every action [D, A, P], in the largest utility."""
-            guess = said_at(net, graph, graph.view)
-            value = (table[graph.infoset][..., None] * guess).sum(1)
+        def after(values: jax.Array) -> jax.Array:
+            """What the policies expect after every action [D, A, P], of such values [D, A, P]."""
+            value = (table[graph.infoset][..., None] * values).sum(1)
             value = jnp.append(value, graph.utility / graph.largest_utility, axis=0)
             total = (
                 jnp.zeros((taken.size, graph.num_players))
@@ -126,16 +148,25 @@ def _fit() -> Callable[..., tuple[Trained, jax.Array]]:
             )
             return (total / taken.clip(1e-30)[:, None])[number]
 
+        def targets(net: Net) -> jax.Array:
+            """The values of every action [D, A, P], in the largest utility, as far as met."""
+            guess = said_at(net, graph, everything)
+
+            def deeper(_: jax.Array, values: jax.Array) -> jax.Array:
+                return jnp.where(count[..., None] > 0.0, after(values), guess)
+
+            return jax.lax.fori_loop(0, choices.critic_depth, deeper, guess)
+
         def draw(target: jax.Array, key: jax.Array) -> Any:
             if passed.size <= choices.critic_batch:
-                return graph.view, target, count
+                return everything, target, count
             place = jax.random.uniform(key, (choices.critic_batch,)) * passed[-1]
             chosen = jnp.searchsorted(passed, place).clip(0, passed.size - 1)
-            return graph.view[:, chosen], target[chosen], share[chosen]
+            return everything[chosen], target[chosen], share[chosen]
 
         def loss(net: Net, some: Any) -> jax.Array:
-            view, target, share = some
-            error = (said_at(net, graph, view) - target) ** 2
+            x, target, share = some
+            error = (said_at(net, graph, x) - target) ** 2
             return (share * error.sum(-1)).sum() / share.sum().clip(1e-30)
 
         def again(trained: Trained, key: jax.Array) -> tuple[Trained, None]:
@@ -146,13 +177,12 @@ def _fit() -> Callable[..., tuple[Trained, jax.Array]]:
 
         keys = jax.random.split(key, choices.critic_rounds)
         trained = jax.lax.scan(again, one_of(critic, 0), keys)[0]
-        said = graph.largest_utility * said_at(trained.params, graph, graph.view)
+        said = graph.largest_utility * said_at(trained.params, graph, everything)
         return with_one(critic, 0, trained), said
 
     return fit
 
 
-def said_at(net: Net, graph: Graph, view: jax.Array) -> jax.Array:
-    """Values [B, A, P] of every action to each player, of those who see `view` [P, B]."""
-    x = jnp.concatenate([graph.observation[one] for one in view], axis=-1)
+def said_at(net: Net, graph: Graph, x: jax.Array) -> jax.Array:
+    """Values [B, A, P] of every action to each player, where they know x [B, X] together."""
     return apply_net(net, x).reshape(-1, graph.max_actions, graph.num_players)

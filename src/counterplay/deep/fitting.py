@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -19,7 +20,13 @@ class Trained(NamedTuple):
 
 def in_training(optimiser: optax.GradientTransformation, params: Any) -> Trained:
     """Networks of several players, each to be trained alone."""
-    return Trained(params, jax.jit(jax.vmap(optimiser.init))(params))
+    return Trained(params, _begin(optimiser, params))
+
+
+@partial(jax.jit, static_argnums=0)
+def _begin(optimiser: optax.GradientTransformation, params: Any) -> Any:
+    """What the optimiser remembers before its first step; compiled once for equal networks."""
+    return jax.vmap(optimiser.init)(params)
 
 
 def descend(optimiser: optax.GradientTransformation, trained: Trained, gradient: Any) -> Trained:

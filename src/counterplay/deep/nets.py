@@ -39,15 +39,21 @@ def new_nets(
 
 
 def redrawn(net: Net, key: jax.Array) -> Net:
-    """Another network of the same sizes, as `new_net` draws them, with a last layer of zeros."""
-    new = []
-    for (weights, biases), one in zip(net[:-1], jax.random.split(key, len(net)), strict=False):
-        first, second = jax.random.split(one)
-        limit = weights.shape[0] ** -0.5
-        spread = (2.0 / sum(weights.shape)) ** 0.5
-        drawn = jax.random.uniform(second, biases.shape, minval=-limit, maxval=limit)
-        new.append((spread * jax.random.normal(first, weights.shape), drawn))
-    return [*new, jax.tree.map(jnp.zeros_like, net[-1])]
+    """Another network of the same sizes, as `new_net` draws them, with a last layer of zeros.
+
+    One draw serves all layers: a program with one for each takes longer to compile than to run.
+    """
+    deep, last = net[:-1], net[-1]
+    normal_key, uniform_key = jax.random.split(key)
+    normal = jax.random.normal(normal_key, (sum(weights.size for weights, _ in deep),))
+    even = jax.random.uniform(uniform_key, (sum(b.size for _, b in deep),), minval=-1.0, maxval=1.0)
+    new, first, second = [], 0, 0
+    for weights, biases in deep:
+        spread, limit = (2.0 / sum(weights.shape)) ** 0.5, weights.shape[0] ** -0.5
+        drawn = normal[first : first + weights.size].reshape(weights.shape)
+        new.append((spread * drawn, limit * even[second : second + biases.size]))
+        first, second = first + weights.size, second + biases.size
+    return [*new, jax.tree.map(jnp.zeros_like, last)]
 
 
 def one_of(players: Any, which: Any) -> Any:

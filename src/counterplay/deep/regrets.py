@@ -50,7 +50,8 @@ BATCH = 2048
 
 RANGES: dict[str, Range] = {
     **dict.fromkeys(("traversals", "steps", "batch", "average_steps"), at_least(1)),
-    **dict.fromkeys(("critic_steps", "critic_rounds", "critic_batch"), at_least(1)),
+    **dict.fromkeys(("critic_depth", "critic_rounds", "critic_steps"), at_least(1)),
+    "critic_batch": at_least(1),
     **dict.fromkeys(("reservoir_size", "past_networks"), at_least(0)),
     **dict.fromkeys(("average_power", "lr", "average_lr", "critic_lr", "alpha", "growth"), FINITE),
     **dict.fromkeys(("epsilon", "critic_decay"), PART),
@@ -122,11 +123,11 @@ def new_regret_nets(choices: Any, tree: Tree, rng: np.random.Generator) -> Train
 def new_averages(choices: Any, tree: Tree, rng: np.random.Generator, nets: Trained) -> Averages:
     """No policies averaged yet; the average network, if there is one, plays uniformly."""
     graph = shape_of(tree)
-    kept = averages.no_averages(choices, graph, rng, nets.params, 1)
+    kept = averages.no_averages(choices, graph, rng, nets.params, 1, direction(choices))
     if choices.average_units:
         *deep, last = kept.network.params
         params = [*deep, jax.tree.map(np.zeros_like, last)]
-        kept = kept._replace(network=in_training(direction(choices), params))
+        kept = kept._replace(network=kept.network._replace(params=params))
     return jax.device_put(kept)
 
 
@@ -152,6 +153,7 @@ def shape_of(arena: Any) -> Graph:
     return graph_of(arena) if isinstance(arena, Tree) else no_graph(rules_on(arena))
 
 
+@lru_cache
 def direction(choices: Any) -> optax.GradientTransformation:
     """Where a step goes."""
     return optax.chain(optax.clip_by_global_norm(choices.clip), optax.scale_by_adam())
@@ -251,7 +253,8 @@ def _refit() -> Callable[..., tuple[Trained, jax.Array]]:
         def draw(key: jax.Array) -> Any:
             if not choices.reservoir_size:
                 return data
-            chosen = jax.random.randint(key, (choices.batch,), 0, filled)
+            bits = jax.random.bits(key, (choices.batch,))  # `randint` would draw twice as many
+            chosen = (bits % filled.astype(bits.dtype)).astype(jnp.int32)
             if graph.is_batch or row.size >= choices.batch:
                 return jax.tree.map(lambda part: part[chosen], data)
             place = infoset[chosen] - row[0]
