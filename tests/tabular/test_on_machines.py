@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numba import njit
+from numba import njit, typeof
 
 import counterplay as cp
 from counterplay.errors import RunError
+from counterplay.kernels.lazy_nodes import Lazy, node_at
 from counterplay.memory import flatten, restore
 from counterplay.registry import load_algorithm
 from counterplay.tabular import compiled_memory, on_machines
@@ -85,3 +86,14 @@ def test_a_machine_that_fails_is_no_answer(monkeypatch):
     arena, algorithm = cp.SampledGame(cp.KuhnPoker()), load_algorithm("external_sampling")
     with pytest.raises(RunError, match="a function of its machine failed"):
         algorithm.step(arena, algorithm.init(arena), 1)
+
+
+def test_nodes_are_not_taken_for_the_parts_of_a_tuple():
+    """Numba reads a part where the number is known when it compiles, as that of the root is."""
+
+    @njit
+    def root(nodes):
+        return node_at(nodes, 0).player
+
+    root.compile((typeof(Lazy(1, 2, 3, 4, 5, 6)),))
+    assert root.signatures

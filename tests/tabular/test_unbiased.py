@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import counterplay as cp
-from counterplay.kernels import baselines, draws, episodes, walks
+from counterplay.kernels import baselines, episodes, walks
 from counterplay.tree.replaying import augmented
 from tests.conftest import built
 from tests.random_games import RandomGame
@@ -142,7 +142,7 @@ def test_visits_keep_the_average_of_any_number_of_players(game):
 
         def run(pick, p=p):
             kept = table(tree, policy)
-            kernels(draws, pick).visit_for(p, 1.0, world, kept, scratch())
+            kernels(walks, pick).visit_for(p, 1.0, world, kept, scratch())
             return kept.policy_sum
 
         policy_sum = policy_sum + sum(weight * found for weight, found in every_block(run))

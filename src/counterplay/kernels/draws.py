@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy import uint64
 
-from counterplay.kernels.compiling import CHANCE, TERMINAL, kernel
+from counterplay.kernels.compiling import kernel
 
 GOLDEN, FIRST, SECOND = (
     uint64(0x9E3779B97F4A7C15),
@@ -142,30 +142,3 @@ def add_average(first, last, weight, policy, policy_sum):
     """Count the policy of one infoset `weight` times in its average."""
     for s in range(first, last):
         policy_sum[s] += weight * policy[s]
-
-
-@kernel
-def visit_for(p, weight, game, table, scratch):
-    """One episode that adds to the average of `p`: it follows its policy, others do not.
-
-    The others play uniformly, so that how often an infoset is met changes with the player's own
-    reach alone. Between two players the walks for the regrets keep the averages, with less noise.
-    """
-    n = 0
-    while game.nodes[n].player != TERMINAL:
-        node = game.nodes[n]
-        scratch.tally[0] += 1
-        if node.player == p:
-            last = node.first + node.count
-            add_average(node.first, last, weight, table.policy, table.policy_sum)
-        epsilon = 0.0 if node.player == p or node.player == CHANCE else 1.0
-        n = node.child + choose(table.policy, node.first, node.count, epsilon, scratch.rng)
-    scratch.tally[0] += 1
-
-
-@kernel
-def visit(seed, t, weight, game, table, scratch):
-    """An episode for the average of each player."""
-    for p in range(game.num_players):
-        start(seed, t, game.num_players + p, scratch.rng)
-        visit_for(p, weight, game, table, scratch)

@@ -7,7 +7,9 @@
 from __future__ import annotations
 
 from counterplay.kernels.compiling import CHANCE, TERMINAL, kernel
-from counterplay.kernels.draws import add_average, choose, learn, raised, start, visit
+from counterplay.kernels.draws import add_average, choose, learn, raised, start
+from counterplay.kernels.lazy_nodes import node_at
+from counterplay.kernels.walks import visit
 
 
 @kernel
@@ -20,7 +22,7 @@ def sample(p, epsilon, game, table, scratch):
     nodes, policy, rng = game.nodes, table.policy, scratch.rng
     at, action, sampled = scratch.node, scratch.action, scratch.sampled
     n, d, q = 0, 0, 1.0
-    node = nodes[n]
+    node = node_at(nodes, n)
     while node.player != TERMINAL:
         explored = epsilon if node.player == p else 0.0
         k = choose(policy, node.first, node.count, explored, rng)
@@ -28,7 +30,7 @@ def sample(p, epsilon, game, table, scratch):
         if node.player == p:
             q *= explored / node.count + (1.0 - explored) * policy[node.first + k]
         n = node.child + k
-        node = nodes[n]
+        node = node_at(nodes, n)
         d += 1
     at[d] = n
     scratch.tally[0] += d + 1
@@ -43,9 +45,9 @@ def outcome_regrets(p, epsilon, length, game, table, scratch):
     regret = regret + (v(.) - v) / own sampling reach;  u = v for the node above
     """
     nodes, policy, regret = game.nodes, table.policy, table.regret
-    u = game.utility[nodes[scratch.node[length]].first, p]
+    u = game.utility[node_at(nodes, scratch.node[length]).first, p]
     for d in range(length - 1, -1, -1):
-        node = nodes[scratch.node[d]]
+        node = node_at(nodes, scratch.node[d])
         if node.player == p:
             first = node.first
             taken = first + scratch.action[d]
@@ -64,7 +66,7 @@ def outcome_regrets(p, epsilon, length, game, table, scratch):
 def settle(p, learner, length, game, table, scratch):
     """Let the infosets of `p` on the path learn."""
     for d in range(length):
-        node = game.nodes[scratch.node[d]]
+        node = node_at(game.nodes, scratch.node[d])
         if node.player == p:
             last = node.first + node.count
             learn(learner, node.first, last, table.largest, table.regret, table.policy)
@@ -75,7 +77,7 @@ def stochastic_average(p, weight, length, game, table, scratch):
     """policy_sum = policy_sum + weight * own reach / sampling reach * policy, where `p` acted."""
     policy, own, others = table.policy, 1.0, 1.0
     for d in range(length):
-        node = game.nodes[scratch.node[d]]
+        node = node_at(game.nodes, scratch.node[d])
         first, taken = node.first, node.first + scratch.action[d]
         if node.player == p:
             scale = weight * own / (others * scratch.sampled[d])
@@ -96,7 +98,7 @@ def lazy_average(t, p, power, length, game, table, scratch):
     for j in range(game.num_players):
         own = 1.0
         for d in range(length):
-            node = game.nodes[scratch.node[d]]
+            node = node_at(game.nodes, scratch.node[d])
             if node.player == j:
                 first = node.first
                 if j != p:
@@ -114,7 +116,7 @@ def others_average(p, weight, length, game, table, scratch):
     Right for two players only: a third one's reach would be part of the weight.
     """
     for d in range(length):
-        node = game.nodes[scratch.node[d]]
+        node = node_at(game.nodes, scratch.node[d])
         if node.player != p and node.player != CHANCE:
             first, scale = node.first, weight / scratch.sampled[d]
             add_average(first, first + node.count, scale, table.policy, table.policy_sum)
@@ -125,7 +127,7 @@ def online_average(p, weight, length, game, table, scratch):
     """policy_sum = policy_sum + weight * own reach / own sampling reach * policy."""
     own = 1.0
     for d in range(length):
-        node = game.nodes[scratch.node[d]]
+        node = node_at(game.nodes, scratch.node[d])
         if node.player == p:
             first, scale = node.first, weight * own / scratch.sampled[d]
             add_average(first, first + node.count, scale, table.policy, table.policy_sum)
@@ -135,11 +137,11 @@ def online_average(p, weight, length, game, table, scratch):
 @kernel
 def roll_out(n, p, game, policy, scratch):
     """The utility to `p` of one episode from node `n`, all on policy."""
-    node = game.nodes[n]
+    node = node_at(game.nodes, n)
     scratch.tally[0] += 1
     while node.player != TERMINAL:
         n = node.child + choose(policy, node.first, node.count, 0.0, scratch.rng)
-        node = game.nodes[n]
+        node = node_at(game.nodes, n)
         scratch.tally[0] += 1
     return game.utility[node.first, p]
 
@@ -153,10 +155,10 @@ def probe(p, epsilon, weight, game, table, scratch):
     """
     nodes, policy, regret, largest = game.nodes, table.policy, table.regret, table.largest
     length = sample(p, epsilon, game, table, scratch)
-    u = game.utility[nodes[scratch.node[length]].first, p]
+    u = game.utility[node_at(nodes, scratch.node[length]).first, p]
     below = abs(u)
     for d in range(length - 1, -1, -1):
-        node, q = nodes[scratch.node[d]], scratch.sampled[d]
+        node, q = node_at(nodes, scratch.node[d]), scratch.sampled[d]
         first, last = node.first, node.first + node.count
         if node.player == p:
             mean = 0.0

@@ -1,13 +1,12 @@
 """Nodes of compiled rules, made when a walk looks at them: to kernels they look like a tree's rows.
 
-`Lazy` is indexed as the rows of a tree are. What is made is forgotten after the iteration; infosets
-keep their place in the tables. There is room for so many nodes in an iteration, and no walk goes
-beyond: past it, all is over at once, and `counts[PROBLEM]` says so.
+`node_at` asks either. What is made is forgotten after the iteration; infosets keep their place in
+the tables. There is room for so many nodes in an iteration, and no walk goes beyond: past it, all
+is over at once, and `counts[PROBLEM]` says so.
 """
 
 from __future__ import annotations
 
-import operator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -45,9 +44,7 @@ class Lazy(NamedTuple):
     step: Any
     pay: Any
     see: Any
-    # address of the addresses of all arrays of `Room`, their lengths and their widths; unsigned,
-    # since what numba sees of tuples of one type it indexes by itself
-    room: Any
+    room: Any  # address of the addresses of all arrays of `Room`, their lengths and their widths
 
 
 class Room(NamedTuple):
@@ -99,7 +96,7 @@ def rows_of(at, k, kind):
 @kernel
 def room_of(nodes):
     """The arrays."""
-    at = carray(pointer_to(int64(nodes.room)), (3 * ARRAYS,), int64)
+    at = carray(pointer_to(nodes.room), (3 * ARRAYS,), int64)
     return Room(
         row_of(at, 0, int64),
         rows_of(at, 1, int64),
@@ -240,11 +237,16 @@ def forget(nodes):
     room.rows[0, PLAYER], room.rows[0, PARENT] = UNKNOWN, -1
 
 
-@overload(operator.getitem)
-def _of_lazy(nodes, n):
-    if isinstance(nodes, types.NamedTuple) and nodes.instance_class is Lazy:
+def node_at(nodes, n):
+    """Node `n` of a tree's rows, or of compiled rules."""
+    return nodes[n]
+
+
+@overload(node_at, jit_options={"error_model": "numpy", "forceinline": True})
+def _node_at(nodes, n):
+    if isinstance(nodes, types.BaseNamedTuple) and nodes.instance_class is Lazy:
         return lambda nodes, n: look_at(nodes, n)
-    return None
+    return lambda nodes, n: nodes[n]
 
 
 @kernel

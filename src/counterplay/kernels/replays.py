@@ -17,7 +17,8 @@ from __future__ import annotations
 import numpy as np
 
 from counterplay.kernels.compiling import CHANCE, TERMINAL, kernel
-from counterplay.kernels.draws import add_average, choose, draw, fall, start, visit_for
+from counterplay.kernels.draws import add_average, choose, draw, fall, start
+from counterplay.kernels.walks import visit_for
 
 UNLIKELY = 2.0**-24  # from where a number of 53 bits is not divided further
 

@@ -11,14 +11,42 @@ learn. `scratch.tally` counts the nodes touched and the nodes listed.
 from __future__ import annotations
 
 from counterplay.kernels.compiling import CHANCE, TERMINAL, kernel
-from counterplay.kernels.draws import add_average, choose, include, learn, raised, start, visit
+from counterplay.kernels.draws import add_average, choose, include, learn, raised, start
+from counterplay.kernels.lazy_nodes import node_at
+
+
+@kernel
+def visit_for(p, weight, game, table, scratch):
+    """One episode that adds to the average of `p`: it follows its policy, others do not.
+
+    The others play uniformly, so that how often an infoset is met changes with the player's own
+    reach alone. Between two players the walks for the regrets keep the averages, with less noise.
+    """
+    n = 0
+    while node_at(game.nodes, n).player != TERMINAL:
+        node = node_at(game.nodes, n)
+        scratch.tally[0] += 1
+        if node.player == p:
+            last = node.first + node.count
+            add_average(node.first, last, weight, table.policy, table.policy_sum)
+        epsilon = 0.0 if node.player == p or node.player == CHANCE else 1.0
+        n = node.child + choose(table.policy, node.first, node.count, epsilon, scratch.rng)
+    scratch.tally[0] += 1
+
+
+@kernel
+def visit(seed, t, weight, game, table, scratch):
+    """An episode for the average of each player."""
+    for p in range(game.num_players):
+        start(seed, t, game.num_players + p, scratch.rng)
+        visit_for(p, weight, game, table, scratch)
 
 
 @kernel
 def settle(learner, game, table, scratch):
     """Let the infosets of all nodes met learn."""
     for m in range(scratch.tally[1]):
-        node = game.nodes[scratch.met[m]]
+        node = node_at(game.nodes, scratch.met[m])
         last = node.first + node.count
         learn(learner, node.first, last, table.largest, table.regret, table.policy)
     scratch.tally[1] = 0
@@ -37,7 +65,7 @@ def chance_walk(p, weight, game, table, scratch):
     reach, cf_reach, size, largest = scratch.reach, scratch.sampled, scratch.size, table.largest
     n, depth, own, cf, below = 0, 0, 1.0, 1.0, 0.0
     while True:
-        node = nodes[n]
+        node = node_at(nodes, n)
         tally[0] += 1
         u = 0.0
         if node.player == CHANCE:
@@ -54,7 +82,7 @@ def chance_walk(p, weight, game, table, scratch):
             depth += 1
         while depth > 0:  # take `u` back to the node above, until one has an action left to try
             d = depth - 1
-            node = nodes[at[d]]
+            node = node_at(nodes, at[d])
             first, k = node.first, action[d]
             if k >= 0:
                 value[d] += policy[first + k] * u
@@ -96,7 +124,7 @@ def external_walk(p, weight, game, table, scratch):
     at, action, value, largest = scratch.node, scratch.action, scratch.value, table.largest
     n, depth = 0, 0
     while True:
-        node = nodes[n]
+        node = node_at(nodes, n)
         tally[0] += 1
         first = node.first
         if node.player == p:
@@ -113,7 +141,7 @@ def external_walk(p, weight, game, table, scratch):
         below = abs(u)
         while depth > 0:
             d = depth - 1
-            node = nodes[at[d]]
+            node = node_at(nodes, at[d])
             first, k = node.first, action[d]
             regret[first + k] += u
             value[d] += policy[first + k] * u
@@ -159,7 +187,7 @@ def average_walk(p, weight, scheme, game, table, scratch):
     reach, rho, largest = scratch.reach, scratch.sampled, table.largest
     n, depth, q = 0, 0, 1.0
     while True:
-        node = nodes[n]
+        node = node_at(nodes, n)
         tally[0] += 1
         first, u, below = node.first, 0.0, 0.0
         if node.player == p:
@@ -175,7 +203,7 @@ def average_walk(p, weight, scheme, game, table, scratch):
             continue
         while depth > 0:
             d = depth - 1
-            node = nodes[at[d]]
+            node = node_at(nodes, at[d])
             first, last, k = node.first, node.first + node.count, action[d]
             if k >= 0:
                 u /= rho[d]

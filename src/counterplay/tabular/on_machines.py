@@ -46,7 +46,7 @@ def sample_machine(
         room = Room(rules=machine.rules.astype(np.int64), **made, **kept)
         addresses = _addresses(room)
         functions = [pointer.address for pointer in _pointers(machine)]
-        nodes = Lazy._make([*functions, np.uint64(addresses.ctypes.data)])
+        nodes = Lazy._make([*functions, addresses.ctypes.data])
         arena = Arena(nodes, room.utility, np.zeros((0, 1), np.int32), memory.game.num_players)
         nothing = np.zeros(0)
         table = Table(
