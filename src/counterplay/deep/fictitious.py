@@ -49,8 +49,8 @@ class State(NamedTuple):
 
     response: Any  # of the responder
     average: Trained  # Pi of each player
-    reservoir: Buffer  # of (infoset, action) of responses, everybody's
-    counts: jax.Array  # [I, A] of responses, all of them
+    reservoir: Buffer  # of (infoset, action, weight) of responses, everybody's
+    counts: jax.Array  # [I, A] of responses, all of them, as much as they weigh
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +72,7 @@ class Fictitious(OnDevice):
     average_lr: float = 1e-3
     average_lr_end: float = 1e-4
     average_batch: int = 4_096
+    average_power: float = 0.0  # responses of iteration t weigh t to this power in the average
     reservoir_size: int = 2_000_000
     scale: float = 0.0  # of utilities; 0: a fifth of the largest
 
@@ -96,8 +97,8 @@ class Fictitious(OnDevice):
         return State(
             self.responder.start(graph, rng, everybody(graph)),
             in_training(self.optimiser, average),
-            buffers.empty(self.reservoir_size, (np.int32(0), np.int32(0))),
-            np.zeros(graph.legal.shape, np.int32),
+            buffers.empty(self.reservoir_size, (np.int32(0), np.int32(0), np.float32(0))),
+            np.zeros(graph.legal.shape, np.float32),
         )
 
     def iteration(self, graph: Graph, t: jax.Array, state: State, key: jax.Array) -> State:
@@ -117,16 +118,18 @@ class Fictitious(OnDevice):
             mixed = jnp.where(mine, response, average[now.infoset])
             return mixed, mixed
 
-        seen = sample(graph, behave, keys[1], self.episodes)
+        seen = sample(graph, behave, keys[1], self.episodes, even=True)
         acts = jnp.maximum(seen.player, 0)
         own, responding = (seen.live & flags[acts, column] for flags in (learns, responds))
         told = Experience(seen, own, own & responding)
         response = responder.learned(graph, players, t, state.response, told, keys[2])
         kept = responding & ~tried(graph, seen, coins & own)
         infoset = infosets_of(graph, seen, kept)
-        pair = infoset.reshape(-1), seen.action.reshape(-1)
-        reservoir = buffers.into_reservoir(state.reservoir, keys[3], pair, kept.reshape(-1))
-        counts = jnp.asarray(state.counts).at[pair].add(1, mode="drop")
+        place = infoset.reshape(-1), seen.action.reshape(-1)
+        weight = (t / self.horizon) ** self.average_power
+        items = (*place, jnp.full(place[0].shape, weight))
+        reservoir = buffers.into_reservoir(state.reservoir, keys[3], items, kept.reshape(-1))
+        counts = state.counts + weight * added_up(graph, place, jnp.ones(place[0].shape))
         trained = self.averaged(graph, state.average, reservoir, keys[4])
         return State(response, trained, reservoir, counts)
 
@@ -134,9 +137,9 @@ class Fictitious(OnDevice):
         self, graph: Graph, average: Trained, reservoir: Buffer, key: jax.Array
     ) -> Trained:
         """The average networks one step nearer to what is in the reservoir."""
-        place = buffers.draw(reservoir, key, self.average_batch)
-        some = jnp.where(reservoir.seen > 0, 1.0 / self.average_batch, 0.0)
-        count = added_up(graph, place, jnp.full(self.average_batch, some))
+        infoset, action, weight = buffers.draw(reservoir, key, self.average_batch)
+        share = weight / jnp.maximum(weight.sum(), 1e-30)
+        count = added_up(graph, (infoset, action), share)
 
         def down(logits: jax.Array) -> jax.Array:
             policy = softmax(logits, graph.legal)
@@ -149,7 +152,7 @@ class Fictitious(OnDevice):
         response = self.responder.plays(graph, players, jnp.float32(self.horizon), state.response)
         return {
             "network": softmax(said(graph, state.average.params, players), graph.legal),
-            "counts": state.counts.astype(jnp.float32),
+            "counts": state.counts,
             "response": response.policy,
         }
 

@@ -25,9 +25,11 @@ class NFSPPPO(Fictitious):
     epochs: int = 2
     clip: float = 0.2
     trace: float = 0.95
-    tau: float = 0.5
+    tau: float = 0.5  # weight of entropy, in units of `scale`; falls geometrically
+    tau_end: float = 0.02
+    even: float = 0.0  # visits from which on more of them hardly count more; 0: they do
 
     @property
     def responder(self) -> PPOResponse:
-        names = ("epochs", "clip", "trace", "tau")
+        names = ("epochs", "clip", "trace", "tau", "tau_end", "even")
         return PPOResponse(**self.common, **{name: getattr(self, name) for name in names})

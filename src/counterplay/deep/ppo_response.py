@@ -51,6 +51,8 @@ class PPOResponse(Responder):
     clip: float = 0.2
     trace: float = 0.95
     tau: float = 0.5
+    tau_end: float = 0.02
+    even: float = 0.0  # visits from which on more of them hardly count more; 0: they do
     value_lr: float = 1e-3
 
     def start(self, graph: Graph, rng: np.random.Generator, players: Players) -> State:
@@ -77,6 +79,9 @@ class PPOResponse(Responder):
         gain = added_up(graph, place, jnp.maximum(advantage, 0.0)) / count
         loss = added_up(graph, place, jnp.minimum(advantage, 0.0)) / count
         visits = added_up(graph, place, which.astype(jnp.float32)).sum(-1) / count
+        if self.even:
+            less = 1.0 / (1.0 + count * visits / self.even)
+            gain, loss, visits = gain * less[:, None], loss * less[:, None], visits * less
         error = (gain + loss).sum(-1)
         value = improved(
             self.value_optimiser,
@@ -85,7 +90,7 @@ class PPOResponse(Responder):
             state.value,
             lambda says: visits[:, None] * (says - values[:, None]) - error[:, None],
         )
-        tau = self.tau * (1.0 - self.passed(t))
+        tau = self.tau * (self.tau_end / self.tau) ** self.passed(t) if self.tau else 0.0
         old = softmax(said(graph, state.policy.params, players), graph.legal)
 
         def down(logits: jax.Array) -> jax.Array:
