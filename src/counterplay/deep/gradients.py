@@ -94,7 +94,7 @@ class Gradients(OnEither, Averaging):
     spread: bool = True  # evenly over all that can happen, on a tree; rules are always drawn
     epochs: int = 1  # steps of the actor on them
     horizon: int = 10_000  # iterations over which lr falls, and tau, geometrically
-    lr: float = 4e-3
+    lr: float = 8e-3
     lr_end: float = 1e-5
     lr_power: float = 2.0  # 1: lr falls linearly, 2: faster at first
     tau: float = 0.5  # temperature, in the game's units
