@@ -13,7 +13,7 @@ import optax
 from counterplay.deep.fitting import Trained, in_training
 from counterplay.deep.gradients import entropy, log_of
 from counterplay.deep.graph import Graph
-from counterplay.deep.nets import new_nets, softmax
+from counterplay.deep.nets import Net, new_nets, softmax
 from counterplay.deep.responders import (
     Experience,
     Players,
@@ -61,7 +61,10 @@ class PPOResponse(Responder):
 
     def plays(self, graph: Graph, players: Players, t: jax.Array, state: State) -> Plays:
         policy = softmax(said(graph, state.policy.params, players), graph.legal)
-        return Plays(policy, 0.0)
+        return Plays(policy, self.epsilon_at(t))
+
+    def networks(self, state: State) -> tuple[Net, str]:
+        return state.policy.params, "softmax"
 
     def learned(
         self, graph: Graph, players: Players, t: Any, state: State, seen: Experience, key: Any

@@ -6,6 +6,7 @@ which learns from its own decisions:
     start(graph, rng, players) -> state
     plays(graph, players, t, state) -> Plays      what it plays, and how often it tries things
     learned(graph, players, t, state, seen, key) -> state
+    networks(state) -> networks, head             that play its response
 
 Fictitious self-play (`deep.fictitious`) has one for everybody, against averages that move;
 `respond` is the case of one player against opponents who stay as they are. All samples of an
@@ -37,6 +38,8 @@ from counterplay.tabular.ranges import FINITE, PART, Range, at_least, check
 from counterplay.tree import Tree, row_lengths
 
 Players = tuple[int, ...]
+
+FEW = 4  # as a rule that part of a minibatch has room for all infosets that differ
 
 SIZES: Range = (lambda units: bool(units) and min(units) >= 1, "one size or more")
 RANGES: dict[str, Range] = {
@@ -105,6 +108,13 @@ class Responder:
     def learned(
         self, graph: Graph, players: Players, t: Any, state: Any, seen: Experience, key: Any
     ) -> Any:
+        raise NotImplementedError
+
+    def epsilon_at(self, t: jax.Array) -> Any:
+        """How likely it tries something at random, at each of its decisions."""
+        return 0.0
+
+    def networks(self, state: Any) -> tuple[Net, str]:
         raise NotImplementedError
 
     def respond(
@@ -236,11 +246,12 @@ def improved(
 
     That gradient is zero where there are no `visits` [I], if they are given; `most` in all.
     """
-    if visits is None or most >= max(row_lengths(np.array(graph.first_infoset))):
+    rows = max(row_lengths(np.array(graph.first_infoset)))
+    if visits is None or most // FEW >= rows:
         outputs, back = jax.vjp(lambda nets: said(graph, nets, players), trained.params)
         gradient = back(slope(outputs))[0]
     else:
-        gradient = _gradient_at(graph, players, trained.params, slope, visits, most)
+        gradient = _gradient_at(graph, players, trained.params, slope, visits, min(most, rows))
     return jax.vmap(lambda one, down: descend(optimiser, one, down))(trained, gradient)
 
 
@@ -276,7 +287,7 @@ def _gradient_at(
         return back(slope(table).at[place].get(mode="fill", fill_value=0.0))[0]
 
     differ = jnp.stack([part.sum() for part in own]).max()
-    few = most // 4  # as a rule that suffices
+    few = most // FEW
     return jax.lax.cond(differ <= few, lambda: run(few), lambda: run(most))
 
 
