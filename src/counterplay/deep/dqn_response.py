@@ -13,7 +13,7 @@ from counterplay.deep.buffers import Buffer
 from counterplay.deep.fitting import Trained, in_training
 from counterplay.deep.graph import Graph
 from counterplay.deep.nets import Net, greedy, new_nets
-from counterplay.deep.responders import Experience, Players, Plays, improved, said
+from counterplay.deep.responders import Players, Plays, improved, said
 from counterplay.deep.ring_responses import RingResponder
 
 
@@ -60,10 +60,7 @@ class DQNResponse(RingResponder):
     def networks(self, state: State) -> tuple[Net, str]:
         return state.q.params, "greedy"
 
-    def learned(
-        self, graph: Graph, players: Players, t: Any, state: State, seen: Experience, key: Any
-    ) -> State:
-        ring = self.with_transitions(graph, state.ring, seen)
+    def fitted(self, graph: Graph, players: Players, t: Any, state: State, key: Any) -> State:
 
         def best_later(later: Any) -> Any:
             if not graph.is_batch:
@@ -72,7 +69,7 @@ class DQNResponse(RingResponder):
 
         def update(given: tuple[Trained, Any], now: tuple[jax.Array, jax.Array]) -> Any:
             (q, later), (number, draw_key) = given, now
-            some = self.drawn(graph, ring, best_later(later), draw_key)
+            some = self.drawn(graph, state.ring, best_later(later), draw_key)
             error = lambda says: some.weight * some.visits * says - some.total  # noqa: E731
             visits = some.visits.sum(-1)
             q = improved(self.optimiser, some.graph, players, q, error, visits, self.batch)
@@ -88,7 +85,7 @@ class DQNResponse(RingResponder):
         draws = jnp.arange(self.updates), jax.random.split(key, self.updates)
         start = state.q, state.later
         (q, later), _ = jax.lax.scan(update, start, draws, unroll=self.updates <= 2)
-        return State(q, later, ring)
+        return State(q, later, state.ring)
 
 
 def best_values(graph: Graph, values: jax.Array) -> jax.Array:

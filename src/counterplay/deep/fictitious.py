@@ -14,7 +14,7 @@ import optax
 
 from counterplay.arena import Ints, is_exact
 from counterplay.deep import places
-from counterplay.deep.batches import Met, graph_of_rows, play, rng_of
+from counterplay.deep.batches import Met, graph_of_rows, no_graph, play, rng_of
 from counterplay.deep.buffers import Buffer
 from counterplay.deep.device import DeviceMemory, compiled
 from counterplay.deep.episodes import Decisions, Episodes, sample
@@ -130,33 +130,41 @@ class Fictitious(OnEither):
 
         seen = sample(graph, behave, keys[1], self.episodes)
         responding = seen.live & responds[jnp.maximum(seen.player, 0), column]
-        return self.taught(graph, t, state, seen, keys[2:5], (responding, coins))
+        state = self.told(graph, t, state, seen, keys[3], (responding, coins))
+        return self.fitted(graph, t, state, keys[2], keys[4])
 
     def turns(self, players: int) -> Any:
         """Whose turn to learn it is [P, B]."""
         return np.arange(players)[:, None] == np.arange(self.episodes) % players
 
-    def taught(
-        self, graph: Graph, t: jax.Array, state: State, seen: Episodes, keys: Any, how: Any
+    def told(
+        self, graph: Graph, t: jax.Array, state: State, seen: Episodes, key: jax.Array, how: Any
     ) -> State:
-        """The state after an iteration with these episodes.
+        """The state after some episodes, of which responder and reservoir keep their part.
 
         `how` they were played: which decisions [T, B] were responses, and in which of these, if it
         was the player's turn to learn, something was tried.
         """
-        players, (responding, coins) = everybody(graph), how
+        responding, coins = how
         acts, column = jnp.maximum(seen.player, 0), jnp.arange(self.episodes)
         own = seen.live & jnp.asarray(self.turns(graph.num_players))[acts, column]
-        told = Experience(seen, own, own & responding)
-        response = self.responder.learned(graph, players, t, state.response, told, keys[0])
+        new = Experience(seen, own, own & responding)
+        response = self.responder.told(graph, everybody(graph), t, state.response, new)
         kept = responding & ~tried(graph, seen, coins & own)
-        new, valid = places.items(graph, seen, kept, seen.action)
-        reservoir = places.into_reservoir(graph, state.reservoir, keys[1], new, valid)
+        items, valid = places.items(graph, seen, kept, seen.action)
+        reservoir = places.into_reservoir(graph, state.reservoir, key, items, valid)
         counts = state.counts
         if not graph.is_batch:
-            counts = jnp.asarray(counts).at[new].add(1, mode="drop")
-        trained = self.averaged(graph, state.average, reservoir, keys[2])
-        return State(response, trained, reservoir, counts)
+            counts = jnp.asarray(counts).at[items].add(1, mode="drop")
+        return State(response, state.average, reservoir, counts)
+
+    def fitted(
+        self, graph: Graph, t: jax.Array, state: State, key: jax.Array, average_key: jax.Array
+    ) -> State:
+        """The state after all networks have learned from what is kept."""
+        response = self.responder.fitted(graph, everybody(graph), t, state.response, key)
+        average = self.averaged(graph, state.average, state.reservoir, average_key)
+        return state._replace(response=response, average=average)
 
     def averaged(
         self, graph: Graph, average: Trained, reservoir: Buffer, key: jax.Array
@@ -179,7 +187,7 @@ class Fictitious(OnEither):
         )
 
     def played(self, rules: Rules, t: int, state: State, key: jax.Array) -> tuple[State, int]:
-        play_key, learn_key = jax.random.split(key)
+        play_key, *keys = jax.random.split(key, 4)
         rng, learns = rng_of(play_key), self.turns(rules.num_players)
         responds = rng.random(learns.shape) < np.where(learns, self.chance_to_respond, self.eta)
         epsilon = float(self.responder.epsilon_at(jnp.float32(t)))
@@ -191,8 +199,9 @@ class Fictitious(OnEither):
 
         ask = partial(_act(), self, rules.num_players, t, state.response, state.average.params)
         met, count = play(rules, ask, rng, self.episodes, cast)
-        largest = rules.largest_utility
-        return _learn()(self, rules.num_players, largest, t, state, met, learn_key), count
+        largest, graph = rules.largest_utility, no_graph(rules)
+        state = _tell()(self, rules.num_players, largest, t, state, met, keys[0])
+        return _fit()(self, graph, t, state, *keys[1:]), count
 
     def networks(self, state: State) -> dict[str, Any]:
         response, head = self.responder.networks(state.response)
@@ -256,9 +265,9 @@ def _act() -> Callable[..., Any]:
 
 
 @lru_cache
-def _learn() -> Callable[..., State]:
+def _tell() -> Callable[..., State]:
     @partial(compiled, static_argnums=(0, 1), donate_argnums=4)
-    def learn(
+    def tell(
         algorithm: Fictitious,
         players: int,
         largest: jax.Array,
@@ -269,9 +278,20 @@ def _learn() -> Callable[..., State]:
     ) -> State:
         graph = replace(met.graph(players), largest_utility=largest)
         how = met.plays_as != AVERAGE, met.plays_as == ATTEMPT
-        return algorithm.taught(graph, t, state, met.episodes, jax.random.split(key, 3), how)
+        return algorithm.told(graph, t, state, met.episodes, key, how)
 
-    return learn
+    return tell
+
+
+@lru_cache
+def _fit() -> Callable[..., State]:
+    """Apart, since it is the same program for batches of all sizes."""
+
+    @partial(compiled, static_argnums=0, donate_argnums=3)
+    def fit(algorithm: Fictitious, graph: Graph, t: Any, state: State, *keys: Any) -> State:
+        return algorithm.fitted(graph, t, state, *keys)
+
+    return fit
 
 
 def everybody(graph: Graph) -> Players:

@@ -66,9 +66,7 @@ class PPOResponse(Responder):
     def networks(self, state: State) -> tuple[Net, str]:
         return state.policy.params, "softmax"
 
-    def learned(
-        self, graph: Graph, players: Players, t: Any, state: State, seen: Experience, key: Any
-    ) -> State:
+    def told(self, graph: Graph, players: Players, t: Any, state: State, seen: Experience) -> State:
         episodes, which = seen.episodes, seen.responds
         infoset, count = infosets_of(graph, episodes, which), jnp.maximum(which.sum(), 1)
         values = said(graph, state.value.params, players)[:, 0]

@@ -5,7 +5,8 @@ which learns from its own decisions:
 
     start(graph, rng, players) -> state
     plays(graph, players, t, state) -> Plays      what it plays, and how often it tries things
-    learned(graph, players, t, state, seen, key) -> state
+    told(graph, players, t, state, seen) -> state         what it makes of new episodes
+    fitted(graph, players, t, state, key) -> state        and then of all that it remembers
     networks(state) -> networks, head             that play its response
 
 Fictitious self-play (`deep.fictitious`) has one for everybody, against averages that move;
@@ -105,10 +106,17 @@ class Responder:
     def plays(self, graph: Graph, players: Players, t: jax.Array, state: Any) -> Plays:
         raise NotImplementedError
 
+    def told(self, graph: Graph, players: Players, t: Any, state: Any, seen: Experience) -> Any:
+        raise NotImplementedError
+
+    def fitted(self, graph: Graph, players: Players, t: Any, state: Any, key: Any) -> Any:
+        return state
+
     def learned(
         self, graph: Graph, players: Players, t: Any, state: Any, seen: Experience, key: Any
     ) -> Any:
-        raise NotImplementedError
+        """The state after an iteration with these episodes."""
+        return self.fitted(graph, players, t, self.told(graph, players, t, state, seen), key)
 
     def epsilon_at(self, t: jax.Array) -> Any:
         """How likely it tries something at random, at each of its decisions."""

@@ -16,6 +16,7 @@ from counterplay.deep.buffers import Buffer
 from counterplay.deep.graph import Graph
 from counterplay.deep.responders import (
     Experience,
+    Players,
     Responder,
     added_up,
     next_infosets,
@@ -50,9 +51,9 @@ class RingResponder(Responder):
         """Room for transitions: where, action, payoff, where next."""
         return places.room(graph, self.ring_size, np.int32(0), np.float32(0), np.int32(0))
 
-    def with_transitions(self, graph: Graph, ring: Buffer, seen: Experience) -> Buffer:
+    def told(self, graph: Graph, players: Players, t: Any, state: Any, seen: Experience) -> Any:
         """The ring with the decisions of those who learn, their payoffs and what followed."""
-        episodes = seen.episodes
+        episodes, ring = seen.episodes, state.ring
         after = next_infosets(graph, episodes)
         paid = own_utility(episodes) / self.unit(graph)
         payoff = jnp.where(after < graph.num_infosets, 0.0, paid)
@@ -60,7 +61,7 @@ class RingResponder(Responder):
             _, valid = places.items(graph, episodes, seen.own)
             after = places.slots(graph, ring, valid, after)
         new, valid = places.items(graph, episodes, seen.own, episodes.action, payoff, after)
-        return places.into_ring(graph, ring, new, valid)
+        return state._replace(ring=places.into_ring(graph, ring, new, valid))
 
     def drawn(self, graph: Graph, ring: Buffer, later: Later, key: Any) -> Drawn:
         """A minibatch, in which a target is what was paid plus what is expected `later`."""

@@ -15,7 +15,7 @@ from counterplay.deep.fitting import Trained, in_training
 from counterplay.deep.gradients import blend, log_of
 from counterplay.deep.graph import Graph
 from counterplay.deep.nets import Net, new_nets, softmax
-from counterplay.deep.responders import Experience, Players, Plays, improved, said
+from counterplay.deep.responders import Players, Plays, improved, said
 from counterplay.deep.ring_responses import RingResponder
 
 COLDEST = 1e-3  # a lower temperature changes nothing
@@ -71,10 +71,7 @@ class SACResponse(RingResponder):
     def networks(self, state: State) -> tuple[Net, str]:
         return state.policy.params, "softmax"
 
-    def learned(
-        self, graph: Graph, players: Players, t: Any, state: State, seen: Experience, key: Any
-    ) -> State:
-        ring = self.with_transitions(graph, state.ring, seen)
+    def fitted(self, graph: Graph, players: Players, t: Any, state: State, key: Any) -> State:
         tau = self.tau * (1.0 - self.passed(t))
         policy, critics, later = state.policy, state.critics, state.later
 
@@ -85,7 +82,7 @@ class SACResponse(RingResponder):
         for draw_key in jax.random.split(key, self.updates):
             old, both = policy.params, (critics[0].params, critics[1].params)
             worth = partial(soft, policy=old, critics=later) if graph.is_batch else later
-            some = self.drawn(graph, ring, worth, draw_key)
+            some = self.drawn(graph, state.ring, worth, draw_key)
             visits = some.visits.sum(-1)
             step = partial(improved, self.optimiser, some.graph, players)
             lower = jnp.minimum(*(said(some.graph, one, players) for one in both))
@@ -101,7 +98,7 @@ class SACResponse(RingResponder):
                 later = blend(later, both, self.follow)
             else:
                 later = later + self.follow * (jnp.append(soft(graph, old, both), 0.0) - later)
-        return State(policy, critics, later, ring)
+        return State(policy, critics, later, state.ring)
 
 
 def soft_values(legal: jax.Array, values: jax.Array, tau: jax.Array, logits: jax.Array) -> Any:
