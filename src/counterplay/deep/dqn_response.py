@@ -83,8 +83,8 @@ class DQNResponse(RingResponder):
             return (q, later), None
 
         draws = jnp.arange(self.updates), jax.random.split(key, self.updates)
-        start = state.q, state.later
-        (q, later), _ = jax.lax.scan(update, start, draws, unroll=self.updates <= 2)
+        start, few = (state.q, state.later), self.updates <= 2 and not graph.is_batch
+        (q, later), _ = jax.lax.scan(update, start, draws, unroll=few)
         return State(q, later, state.ring)
 
 
