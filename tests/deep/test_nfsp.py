@@ -119,9 +119,9 @@ def test_a_league_meets_its_past(kuhn):
         algorithm.init(built("kuhn_poker(players=3)"))
 
 
-TINY = "units=(8,),horizon=40,episodes=32,average_batch=64,reservoir_size=600"
+TINY = "units=(8,),horizon=40,episodes=16,average_batch=64,reservoir_size=600"
 ON_RULES = {
-    "nfsp": f"nfsp({TINY},batch=64,ring_size=400,updates=1,target_every=3,epsilon=0.4)",
+    "nfsp": f"nfsp({TINY},batch=64,ring_size=400,updates=1,target_every=3,practice=1,eta=0.5)",
     "nfsp_ppo": f"nfsp_ppo({TINY},epochs=1)",
     "nfsp_sac": f"nfsp_sac({TINY},batch=64,ring_size=400,updates=1)",
 }
@@ -135,7 +135,7 @@ def test_on_rules_the_same_bits_however_it_is_cut(name, kuhn):
     for count in (1, 3):
         again = algorithm.step(arena, again, count)
     same = jax.tree.map(np.array_equal, memory.state, again.state)
-    assert all(jax.tree.leaves(same)) and memory.touched == again.touched > 4 * 64
+    assert all(jax.tree.leaves(same)) and memory.touched == again.touched >= 4 * 32
     assert memory.state.counts.size == 0
     found = algorithm.policies(arena, memory)
     assert list(found) == ["network", "response"]
@@ -157,7 +157,7 @@ def test_on_rules_the_reservoir_holds_responses_only():
     memory.state = memory.state._replace(response=response)
     after = algorithm.step(arena, memory, 1).state.reservoir
     place, action = jax.tree.map(np.asarray, after.items)
-    assert np.asarray(after.seen).sum() > 20 and np.unique(action[:, :8]).size > 1
+    assert np.asarray(after.seen).sum() > 8 and action[:, :4].any()
     for player, count in enumerate(np.asarray(after.seen).tolist()):
         net = jax.tree.map(lambda w, p=player: w[p], before)
         says = np.asarray(apply_net(net, jnp.asarray(place.observation[player, :count])))

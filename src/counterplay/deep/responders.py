@@ -40,6 +40,7 @@ from counterplay.tree import Tree, row_lengths
 
 Players = tuple[int, ...]
 
+LITTLE = 64  # rows that networks are asked sooner than which of them are needed
 FEW = 4  # as a rule that part of a minibatch has room for all infosets that differ
 
 SIZES: Range = (lambda units: bool(units) and min(units) >= 1, "one size or more")
@@ -255,7 +256,7 @@ def improved(
     That gradient is zero where there are no `visits` [I], if they are given; `most` in all.
     """
     rows = max(row_lengths(np.array(graph.first_infoset)))
-    if visits is None or most // FEW >= rows:
+    if visits is None or rows <= max(most // FEW, LITTLE):
         outputs, back = jax.vjp(lambda nets: said(graph, nets, players), trained.params)
         gradient = back(slope(outputs))[0]
     else:
