@@ -37,10 +37,24 @@ def test_the_reservoir_holds_responses_only(leduc, epsilon):
     policy = algorithm.responder.plays(graph, (0, 1), 1, response).policy
     after = jax.jit(algorithm.iteration)(graph, jnp.int32(1), state, jax.random.PRNGKey(0))
     seen = int(after.reservoir.seen)
-    infoset, action = (np.asarray(items)[:seen] for items in after.reservoir.items)
+    infoset, action, _ = (np.asarray(items)[:seen] for items in after.reservoir.items)
     assert seen > 20 and np.unique(action).size > 1
     assert (np.asarray(policy)[infoset, action] == 1.0).all()
     assert seen == int(np.asarray(after.counts).sum())
+
+
+def test_later_responses_weigh_more(kuhn):
+    """With a power of 2 the second iteration counts four times as much as the first."""
+    algorithm = cp.NFSP(**SMALL, average_power=2.0)
+    memory, found = algorithm.init(kuhn, 0), [0.0]
+    for _ in range(2):
+        memory = algorithm.step(kuhn, memory)
+        found.append(float(np.asarray(memory.state.counts).sum()) * 50.0**2)
+    number = int(memory.state.reservoir.seen)
+    first, second = np.diff(found)
+    assert first + second / 4.0 == approx(number)
+    weights = np.unique(np.asarray(memory.state.reservoir.items[-1])[:number])
+    assert weights * 50.0**2 == approx([1.0, 4.0])
 
 
 def test_nothing_is_kept_after_something_tried(leduc):
@@ -156,7 +170,7 @@ def test_on_rules_the_reservoir_holds_responses_only():
     before = jax.tree.map(np.array, q)
     memory.state = memory.state._replace(response=response)
     after = algorithm.step(arena, memory, 1).state.reservoir
-    place, action = jax.tree.map(np.asarray, after.items)
+    place, action, _ = jax.tree.map(np.asarray, after.items)
     assert np.asarray(after.seen).sum() > 8 and action[:, :4].any()
     for player, count in enumerate(np.asarray(after.seen).tolist()):
         net = jax.tree.map(lambda w, p=player: w[p], before)
