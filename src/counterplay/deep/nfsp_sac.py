@@ -22,7 +22,7 @@ class NFSPSAC(Fictitious):
     to zero. Pi carries the guarantee, the other policies are those of `nfsp`.
     """
 
-    horizon: int = 12_000
+    horizon: int = 30_000
     average_power: float = 1.0
     practice: float = 0.5
     updates: int = 2
