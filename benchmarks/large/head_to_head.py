@@ -4,7 +4,8 @@
 
 such as `"liars_dice(numdice=2,dice_sides=4)" "sd_cfr(reservoir_size=200000)" 300`. Both learn on
 the rules, which are never unrolled, for so many seconds of processor time, the second one by
-`external_sampling`. Then they play, duplicate: both seats, the same dice. Where the game has a
+`external_sampling`. Then the networks play uniform play and the table, duplicate: both seats, the
+same dice. Where the game has a
 generated arena both are also judged exactly there.
 """
 
@@ -37,10 +38,12 @@ def main(spec, method, seconds, episodes=4000):
     arena = cp.SampledGame(game)
     table = learned(arena, cp.ExternalSampling(), float(seconds))
     network = learned(arena, cp.load_algorithm(method), float(seconds))
-    result = cp.head_to_head(game, network, table, episodes=int(episodes))
-    score = result.scores[0]
-    print(f"the networks win {score.mean:+.4f} a game, 95% {score.low:+.4f} to {score.high:+.4f}")
-    print(f"in {result.episodes:,} episodes, both seats", flush=True)
+    for name, other in (("uniform play", cp.SampledPolicy(game)), ("the table", table)):
+        result = cp.head_to_head(game, network, other, episodes=int(episodes))
+        score = result.scores[0]
+        interval = f"95% {score.low:+.4f} to {score.high:+.4f}"
+        print(f"against {name} the networks win {score.mean:+.4f} a game, {interval}")
+        print(f"in {result.episodes:,} episodes, both seats", flush=True)
     if spec.partition("(")[0] in GENERATED:
         exact = cp.build_arena(game, "generated")
         for name, policy in (("networks", network), ("table", table)):

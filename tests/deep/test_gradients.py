@@ -85,6 +85,30 @@ def test_advantages_are_unbiased_for_any_guess(spec, counterfactual):
     assert total[np.asarray(graph.legal)] == approx(regret, abs=1e-6)
 
 
+@pytest.mark.parametrize("spec", ["kuhn_poker", "leduc_poker"])
+def test_even_batches_meet_everything_as_often_as_it_is_likely(spec):
+    """Each half has every history p times its number, up to one; and which, is not biased."""
+    tree = built(spec)
+    graph = graph_of(tree)
+    policy = a_policy(graph)
+    draw = jax.jit(lambda key, even: sample(graph, playing(policy), key, 500, even), static_argnums=1)
+    exact = np.zeros((2, graph.num_decisions))
+    for even, rounds in ((True, 40), (False, 40)):
+        for key in jax.random.split(jax.random.PRNGKey(5), rounds):
+            seen = draw(key, even)
+            live = np.asarray(seen.live)
+            count = np.zeros((2, graph.num_decisions))
+            half = np.broadcast_to(np.arange(500) % 2, live.shape)
+            np.add.at(count, (half[live], np.asarray(seen.decision)[live]), 1.0)
+            exact[int(even)] += count.sum(0) / rounds
+            if even:
+                assert np.abs(count[0] - count[1]).max() <= 2.0 + 1e-9
+    met = exact[0] > 5.0
+    assert met.sum() > 10
+    error = np.abs(exact[1] - exact[0])[met] / np.sqrt(exact[0][met] / 40)
+    assert error.max() < 5.0
+
+
 def test_signs_are_those_of_the_other_half(kuhn):
     """Halves add up to the mean over visits; each is told by the other which actions are better."""
     graph = graph_of(kuhn)

@@ -17,7 +17,7 @@ from counterplay.deep.episodes import sample  # noqa: E402
 from counterplay.deep.fictitious import gains, tried  # noqa: E402
 from counterplay.deep.gradients import playing  # noqa: E402
 from counterplay.deep.graph import graph_of  # noqa: E402
-from counterplay.deep.nets import uniform  # noqa: E402
+from counterplay.deep.nets import apply_net, uniform  # noqa: E402
 from tests.conftest import built  # noqa: E402
 
 SMALL = {"units": (8,), "horizon": 50, "episodes": 64, "reservoir_size": 500}
@@ -37,10 +37,24 @@ def test_the_reservoir_holds_responses_only(leduc, epsilon):
     policy = algorithm.responder.plays(graph, (0, 1), 1, response).policy
     after = jax.jit(algorithm.iteration)(graph, jnp.int32(1), state, jax.random.PRNGKey(0))
     seen = int(after.reservoir.seen)
-    infoset, action = (np.asarray(items)[:seen] for items in after.reservoir.items)
+    infoset, action, _ = (np.asarray(items)[:seen] for items in after.reservoir.items)
     assert seen > 20 and np.unique(action).size > 1
     assert (np.asarray(policy)[infoset, action] == 1.0).all()
     assert seen == int(np.asarray(after.counts).sum())
+
+
+def test_later_responses_weigh_more(kuhn):
+    """With a power of 2 the second iteration counts four times as much as the first."""
+    algorithm = cp.NFSP(**SMALL, average_power=2.0)
+    memory, found = algorithm.init(kuhn, 0), [0.0]
+    for _ in range(2):
+        memory = algorithm.step(kuhn, memory)
+        found.append(float(np.asarray(memory.state.counts).sum()) * 50.0**2)
+    number = int(memory.state.reservoir.seen)
+    first, second = np.diff(found)
+    assert first + second / 4.0 == approx(number)
+    weights = np.unique(np.asarray(memory.state.reservoir.items[-1])[:number])
+    assert weights * 50.0**2 == approx([1.0, 4.0])
 
 
 def test_nothing_is_kept_after_something_tried(leduc):
@@ -117,3 +131,49 @@ def test_a_league_meets_its_past(kuhn):
     )  # who wins is met ((1 + 1) / 2)^2 / (1 / 2)^2 as often
     with pytest.raises(cp.ConfigError, match="needs a two-player zero-sum game"):
         algorithm.init(built("kuhn_poker(players=3)"))
+
+
+TINY = "units=(8,),horizon=40,episodes=16,average_batch=64,reservoir_size=600"
+ON_RULES = {
+    "nfsp": f"nfsp({TINY},batch=64,ring_size=400,updates=1,target_every=3,practice=1,eta=0.5)",
+    "nfsp_ppo": f"nfsp_ppo({TINY},epochs=1)",
+    "nfsp_sac": f"nfsp_sac({TINY},batch=64,ring_size=400,updates=1)",
+}
+
+
+@pytest.mark.parametrize("name", ON_RULES)
+def test_on_rules_the_same_bits_however_it_is_cut(name, kuhn):
+    arena, algorithm = cp.SampledGame(cp.KuhnPoker()), cp.load_algorithm(ON_RULES[name])
+    memory = algorithm.step(arena, algorithm.init(arena, 3), 4)
+    again = algorithm.init(arena, 3)
+    for count in (1, 3):
+        again = algorithm.step(arena, again, count)
+    same = jax.tree.map(np.array_equal, memory.state, again.state)
+    assert all(jax.tree.leaves(same)) and memory.touched == again.touched >= 4 * 32
+    assert memory.state.counts.size == 0
+    found = algorithm.policies(arena, memory)
+    assert list(found) == ["network", "response"]
+    assert gains(kuhn, *(policy.on(kuhn) for policy in found.values()))[0] > 0.0
+    with pytest.raises(cp.ConfigError, match="gains are exact, which needs a tree"):
+        algorithm.gains(arena, memory)
+
+
+def test_on_rules_the_reservoir_holds_responses_only():
+    """As on the tree: what Q likes best where the decision was made, also where it tries things."""
+    algorithm, arena = cp.load_algorithm(ON_RULES["nfsp"]), cp.SampledGame(cp.KuhnPoker())
+    memory = algorithm.init(arena, 1)
+    response = memory.state.response
+    *layers, (weights, biases) = response.q.params
+    head = jax.random.normal(jax.random.PRNGKey(5), weights.shape)
+    q = [*layers, (head, biases)]
+    response = response._replace(q=response.q._replace(params=q))
+    before = jax.tree.map(np.array, q)
+    memory.state = memory.state._replace(response=response)
+    after = algorithm.step(arena, memory, 1).state.reservoir
+    place, action, _ = jax.tree.map(np.asarray, after.items)
+    assert np.asarray(after.seen).sum() > 8 and action[:, :4].any()
+    for player, count in enumerate(np.asarray(after.seen).tolist()):
+        net = jax.tree.map(lambda w, p=player: w[p], before)
+        says = np.asarray(apply_net(net, jnp.asarray(place.observation[player, :count])))
+        assert (says.argmax(-1) == action[player, :count]).all()
+        assert place.legal[player, :count].all()

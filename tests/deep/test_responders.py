@@ -14,7 +14,7 @@ import jax.numpy as jnp  # noqa: E402
 import optax  # noqa: E402
 
 import counterplay as cp  # noqa: E402
-from counterplay.deep import values  # noqa: E402
+from counterplay.deep import responders, values  # noqa: E402
 from counterplay.deep.dqn_response import DQNResponse  # noqa: E402
 from counterplay.deep.episodes import sample  # noqa: E402
 from counterplay.deep.fitting import in_training  # noqa: E402
@@ -87,8 +87,9 @@ def test_seeds_and_going_on(responder):
         responder.respond(tree, 3, opponents)
 
 
-def test_networks_are_asked_where_there_are_visits(kuhn):
+def test_networks_are_asked_where_there_are_visits(kuhn, monkeypatch):
     """And learn what they would if asked everywhere: at one infoset of each player, and at five."""
+    monkeypatch.setattr(responders, "LITTLE", 0)
     graph, rng, optimiser = graph_of(kuhn), np.random.default_rng(0), optax.adam(0.1)
     nets = new_nets(rng, 2, (graph.num_features, 8, graph.max_actions))
     trained = in_training(optimiser, nets)

@@ -27,6 +27,7 @@ class ACH(Gradients):
     a force on the logits instead, -tau_t * log policy(a), as `neurd` has it.
     """
 
+    lr: float = 4e-3
     threshold: float = 3.0
     clip: float = 0.5
     pull: bool = True

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from counterplay.deep import buffers
+from counterplay.deep import places
 from counterplay.deep.buffers import Buffer
 from counterplay.deep.device import OnDevice
 from counterplay.deep.episodes import Episodes
@@ -64,7 +64,7 @@ class Averages(NamedTuple):
     lost: jax.Array  # [F] what rounding has lost of it (Kahan, 1965)
     steps: jax.Array  # [M] when the networks of the ensemble were taken; 0: not yet
     past: Net  # every array [M, P, ...]
-    buffer: Buffer  # of (infoset, policy, weight)
+    buffer: Buffer  # of (where, policy, weight)
     network: Trained  # [P] trained on it
 
 
@@ -83,7 +83,7 @@ def no_averages(
     """Before the first iteration, of players with such networks; `how` trains the average's."""
     size = graph.path.shape[0] if choices.average_every else 0
     room = choices.past_networks
-    item = (np.int32(0), np.zeros(graph.max_actions, np.float32), np.float32(0))
+    item = np.zeros(graph.max_actions, np.float32), np.float32(0)
     sizes = (graph.num_features, *choices.average_units, graph.max_actions)
     network = new_nets(rng, graph.num_players, sizes) if choices.average_units else []
     return Averages(
@@ -91,7 +91,7 @@ def no_averages(
         lost=np.zeros(size, np.float32),
         steps=np.zeros(room, np.int32),
         past=jax.tree.map(lambda w: np.zeros((room, *w.shape), w.dtype), nets if room else []),
-        buffer=buffers.empty(reservoir_size if network else 1, item),
+        buffer=places.room(graph, reservoir_size if network else 1, *item),
         network=in_training(how or optimiser(choices), network) if network else Trained([], []),
     )
 
@@ -159,20 +159,17 @@ def train_network(
     """Offer the others' policies to the reservoir, and train the average networks on a draw."""
     insert_key, draw_key = jax.random.split(key)
     weight, valid = offered(episodes, traverser, graph.num_players)
-    items = (
-        graph.infoset[episodes.decision],
-        episodes.policy,
-        (t / SCALE) ** choices.average_power * weight,
-    )
-    items = jax.tree.map(lambda x: x.reshape(valid.size, *x.shape[2:]), items)
-    buffer = buffers.into_reservoir(averages.buffer, insert_key, items, valid.reshape(-1))
-    infoset, policy, weight = buffers.draw(buffer, draw_key, choices.average_batch)
-    legal, owner = graph.legal[infoset], graph.owner[infoset]
+    counts = (t / SCALE) ** choices.average_power * weight
+    items, valid = places.items(graph, episodes, valid, episodes.policy, counts)
+    buffer = places.into_reservoir(graph, averages.buffer, insert_key, items, valid)
+    some = places.draw(graph, buffer, draw_key, choices.average_batch)
+    here, infoset, (policy, weight) = some
+    legal, owner = here.legal[infoset], here.owner[infoset]
 
     def loss(nets: Net) -> jax.Array:
         total = jnp.zeros(())
         for player in range(graph.num_players):
-            logits = apply_net(one_of(nets, player), graph.observation[graph.own_view[infoset]])
+            logits = apply_net(one_of(nets, player), here.observation[here.own_view[infoset]])
             log = jnp.log(jnp.maximum(softmax(logits, legal), 1e-30))
             mine = jnp.where(owner == player, weight, 0.0)
             total -= (mine[:, None] * policy * log).sum() / mine.sum().clip(1e-30)

@@ -30,6 +30,9 @@ Ask = Callable[[Any, Any], tuple[Any, Any]]
 """Given observations [P * R, X] and which actions exist [P * R, A]: the policies, and the
 distributions to sample from [P * R, A]. Rows of a player stand side by side."""
 
+Cast = Callable[[Ints, Ints], Ints]
+"""Given who acts [N], in which episode [N]: what each plays as [N], which those asked are told."""
+
 
 def room_for(count: int) -> int:
     """The size, at least `count`, that arrays are padded to: in steps of about a quarter."""
@@ -109,6 +112,7 @@ class Met(NamedTuple):
     seen: Any  # [P, I, X] what every player sees at each
     legal: Any  # [I, A]
     episodes: Episodes
+    plays_as: Any  # [T, B] what was told of each decision; 0: nothing
 
     def graph(self, players: int) -> Graph:
         return graph_of_rows(self.seen, self.legal, players, self.episodes.live.shape[0])
@@ -119,11 +123,19 @@ def rng_of(key: jax.Array) -> np.random.Generator:
     return np.random.default_rng(np.asarray(key, np.uint32).tolist())
 
 
-def asked(rules: Rules, ask: Ask, player: Ints, observation: Any, legal: Any) -> tuple[Any, Any]:
-    """The policies [N, A] of those who act, and the distributions to sample from."""
+def asked(
+    rules: Rules, ask: Any, player: Ints, observation: Any, legal: Any, *told: Ints
+) -> tuple[Any, Any]:
+    """The policies [N, A] of those who act, and the distributions to sample from.
+
+    Whatever else there is to be `told` [N] is given to them in their rows.
+    """
     row, size = rows_of_players(player, rules.num_players)
     seen, exists = laid_out(rules, row, size, observation[None], legal)
-    policy, mixed = ask(seen[0], exists)
+    more = [np.zeros(len(exists), one.dtype) for one in told]
+    for room, one in zip(more, told, strict=True):
+        room[row] = one
+    policy, mixed = ask(seen[0], exists, *more)
     return np.asarray(policy)[row], np.asarray(mixed)[row]
 
 
@@ -133,8 +145,13 @@ def choose(mixed: Any, draws: Floats) -> Ints:
     return (passed <= (SHY * passed[:, -1] * draws)[:, None]).sum(axis=1)
 
 
-def play(rules: Rules, ask: Ask, rng: np.random.Generator, batch: int) -> tuple[Met, int]:
-    """A batch of episodes, and how many decisions they have."""
+def play(
+    rules: Rules, ask: Any, rng: np.random.Generator, batch: int, cast: Cast | None = None
+) -> tuple[Met, int]:
+    """A batch of episodes, and how many decisions they have.
+
+    With a `cast` those asked are told [P * R] what each decision is played as.
+    """
     states, place = rules.start(batch), np.arange(batch)
     utility = np.zeros((batch, rules.num_players))
     turns: list[tuple[Any, ...]] = []
@@ -155,16 +172,19 @@ def play(rules: Rules, ask: Ask, rng: np.random.Generator, batch: int) -> tuple[
         ]
         observation = np.stack(seen)
         own = observation[player, np.arange(here.size)]
-        policy, mixed = asked(rules, ask, player, own, legal)
+        told = () if cast is None else (cast(player, place),)
+        policy, mixed = asked(rules, ask, player, own, legal, *told)
         action = choose(mixed, rng.random(here.size))
         each = np.arange(here.size)
-        turns.append((place, player, observation, legal, policy, mixed[each, action], action))
+        (plays_as,) = told or (np.zeros(here.size, np.int32),)
+        decided = policy, mixed[each, action], action, plays_as
+        turns.append((place, player, observation, legal, *decided))
         states = rules.taken(states, turn, here, number[each, action])
     return _gathered(rules, turns, utility)
 
 
 def _gathered(rules: Rules, turns: list[tuple[Any, ...]], utility: Floats) -> tuple[Met, int]:
-    place, player, observation, legal, policy, played, action = (
+    place, player, observation, legal, policy, played, action, plays_as = (
         np.concatenate(parts, axis=1 if parts[0].ndim == 3 else 0)
         for parts in zip(*turns, strict=True)
     )
@@ -189,4 +209,4 @@ def _gathered(rules: Rules, turns: list[tuple[Any, ...]], utility: Floats) -> tu
         played=in_turns(played, 1.0, np.float32),
         utility=utility.astype(np.float32),
     )
-    return Met(seen, exists, episodes), row.size
+    return Met(seen, exists, episodes, in_turns(plays_as, 0, np.int32)), row.size

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from counterplay.deep import averages, values
+from counterplay.deep import averages, rule_hedge, values
 from counterplay.deep.averages import Averages, Averaging
 from counterplay.deep.episodes import (
     Behaviour,
@@ -37,6 +37,8 @@ from counterplay.deep.nets import (
     together,
     with_one,
 )
+from counterplay.deep.on_rules import OnEither
+from counterplay.deep.stepping import Rules
 from counterplay.deep.unique import Unique, error_gradient, gradient_at, outputs_at, unique_views
 from counterplay.errors import ConfigError
 from counterplay.tabular.ranges import FINITE, PART, Range, at_least, check
@@ -63,7 +65,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DeepHedge(Averaging):
+class DeepHedge(OnEither, Averaging):
     """Deep-Hedge MCCFR (the thesis of that name). At t = 1, 2, ..., for each player in turn:
 
         L times H + K episodes, outcome sampling, epsilon of uniform play by that player only
@@ -84,6 +86,9 @@ class DeepHedge(Averaging):
     weights, clip the gradient entry by entry, and follow
 
         lr = max(lr_init * decay_rate**(t / decay_steps), lr_end)
+
+    On rules that are never unrolled there is no table to average policies in: the answer is the
+    average network or the ensemble.
     """
 
     player_units: tuple[int, ...] = (48, 48, 32)
@@ -135,8 +140,7 @@ class DeepHedge(Averaging):
         keep_key = jax.random.fold_in(key, graph.num_players)
         kept = averages.remember(self, state.averages, graph, t, nets, table, keep_key)
         state = state._replace(averages=kept)
-        batch = self.player_update_freq * self.baseline_traversals + self.player_traversals
-        draws = jax.random.uniform(key, (graph.num_players, *draws_of(graph, batch)))
+        draws = jax.random.uniform(key, (graph.num_players, *draws_of(graph, self.episodes)))
 
         def turn(player: Any, state: State) -> State:
             return self.turn(graph, t, player, state, draws[player], key)
@@ -150,6 +154,27 @@ class DeepHedge(Averaging):
             state = turn(player, state)
         strategy, baseline = together(state.strategy), together(state.baseline)
         return state._replace(strategy=strategy, baseline=baseline)
+
+    @property
+    def episodes(self) -> int:  # type: ignore[override]
+        """Of a player's part of an iteration."""
+        return self.player_update_freq * self.baseline_traversals + self.player_traversals
+
+    def check_rules(self) -> None:
+        if not (self.average_units or self.past_networks):
+            problem = "on rules there is no table of the average"
+            raise ConfigError(f"{self.name}: {problem}; set past_networks or average_units")
+
+    def played(self, rules: Rules, t: int, state: State, key: jax.Array) -> tuple[State, int]:
+        return rule_hedge.played(self, rules, t, state, key)
+
+    def networks(self, state: State) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        if self.average_units:
+            found["network"] = [state.averages.network.params], [1.0]
+        found |= averages.past_of(state.averages, self.average_power)
+        found["current"] = [state.strategy.params], [1.0]
+        return {name: (*answer, "softmax") for name, answer in found.items()}
 
     def tables(self, graph: Graph, state: State) -> dict[str, jax.Array]:
         kept = averages.average_tables(self, state.averages, graph)
@@ -165,9 +190,15 @@ class DeepHedge(Averaging):
         key: jax.Array,
     ) -> State:
         """One player's part of an iteration."""
-        fitted, size = self.player_update_freq, self.baseline_traversals
         behaviour = self.behaviour(graph, state, player)
         walked = walk(graph, behaviour, draws, self.by_turn(graph))
+        return self.learned_turn(graph, t, player, state, walked, key)
+
+    def learned_turn(
+        self, graph: Graph, t: jax.Array, player: Any, state: State, walked: Episodes, key: Any
+    ) -> State:
+        """What a player learns from the episodes of its part."""
+        fitted, size = self.player_update_freq, self.baseline_traversals
         if self.normalize_returns:
             walked = walked._replace(utility=walked.utility / graph.largest_utility)
         seen = walked
@@ -230,8 +261,8 @@ class DeepHedge(Averaging):
 
     def keeps_table(self, graph: Graph) -> bool:
         """Whether all infosets are fewer than those that the episodes of a step would visit."""
-        episodes = self.player_traversals + self.player_update_freq * self.baseline_traversals
-        return graph.num_infosets <= episodes * graph.longest_episode * graph.num_players
+        met = self.episodes * graph.longest_episode * graph.num_players
+        return not graph.is_batch and graph.num_infosets <= met
 
     def table(self, graph: Graph, state: State) -> jax.Array:
         """All policies [I, A]."""

@@ -49,9 +49,30 @@ class Episodes(NamedTuple):
     utility: jax.Array  # [B, P]
 
 
-def sample(graph: Graph, behaviour: Behaviour, key: jax.Array, batch: int) -> Episodes:
-    """A batch of episodes."""
-    return walk(graph, behaviour, jax.random.uniform(key, draws_of(graph, batch)))
+class Luck(NamedTuple):
+    """What decides B episodes from here on: numbers that are uniform, and how finely."""
+
+    number: jax.Array  # [B]
+    grain: jax.Array  # [B] the distance between two such numbers
+
+
+def sample(
+    graph: Graph, behaviour: Behaviour, key: jax.Array, batch: int, even: bool = False
+) -> Episodes:
+    """A batch of episodes; if `even`, each half of them spread over all that can happen.
+
+    An even batch reads whole episodes, chance and actions, off one number each, as arithmetic
+    coding does: number (w + x) / W for the w-th of W, x being drawn once. Each episode alone is as
+    likely as ever, and of W one that has probability p comes p * W times, rounded up or down.
+    Even and odd columns are two such batches, independent of each other.
+    """
+    draws = jax.random.uniform(key, draws_of(graph, batch))
+    if not even:
+        return walk(graph, behaviour, draws)
+    place = jnp.arange(batch)
+    count = (batch + 1 - place % 2) // 2
+    numbers = (place // 2 + draws[0, place % 2]) / count
+    return walk(graph, behaviour, draws.at[0].set(numbers), even=True)
 
 
 def draws_of(graph: Graph, batch: int) -> tuple[int, int]:
@@ -59,17 +80,32 @@ def draws_of(graph: Graph, batch: int) -> tuple[int, int]:
     return 2 * graph.longest_episode + 1, batch
 
 
-def walk(graph: Graph, behaviour: Behaviour, draws: jax.Array, by_turn: bool = False) -> Episodes:
+def walk(
+    graph: Graph,
+    behaviour: Behaviour,
+    draws: jax.Array,
+    by_turn: bool = False,
+    even: bool = False,
+) -> Episodes:
     """The episodes that uniform random numbers decide, as many as `draws_of` says.
 
     Of each episode one for the opening chance, then one for an action and one for the chance after
-    it, and so on. With `by_turn` each turn has a program of its own, and a behaviour is told a turn
-    that it can look up in `graph.turns`.
+    it, and so on; if `even` the first decides, and the others only fill in the digits that it does
+    not have. With `by_turn` each turn has a program of its own, and a behaviour is told a turn that
+    it can look up in `graph.turns`.
     """
-    start = _follow(graph, jnp.zeros(draws.shape[1], jnp.int32), draws[0], graph.max_starts)
 
-    def step(node: jax.Array, given: tuple[jax.Array, ...]) -> tuple[jax.Array, tuple]:
-        turn, draw, chance = given
+    def next_luck(luck: Luck, low: jax.Array, high: jax.Array, draw: jax.Array) -> Luck:
+        return narrowed(luck, low, high, draw) if even else Luck(draw, luck.grain)
+
+    luck = Luck(draws[0], jnp.full(draws.shape[1], 2.0**-23))
+    edge = jnp.zeros(draws.shape[1], jnp.int32)
+    start, low, high = _follow(graph, edge, luck.number, graph.max_starts)
+    luck = next_luck(luck, low, high, draws[1])
+
+    def step(at: tuple[jax.Array, Luck], given: tuple[jax.Array, ...]) -> tuple[Any, tuple]:
+        node, luck = at
+        turn, chance, fresh = given
         live = node < graph.num_decisions
         here = jnp.where(live, node, 0)
         player, infoset = graph.player[here], graph.infoset[here]
@@ -77,33 +113,58 @@ def walk(graph: Graph, behaviour: Behaviour, draws: jax.Array, by_turn: bool = F
         now = Decisions(turn, infoset, player, graph.view[player, here], legal)
         policy, mixed = behaviour(now)
         passed = jnp.cumsum(mixed, axis=1)
-        action = (passed <= (SHY * passed[:, -1] * draw)[:, None]).sum(axis=1, dtype=jnp.int32)
+        drawn = SHY * passed[:, -1] * luck.number
+        action = (passed <= drawn[:, None]).sum(axis=1, dtype=jnp.int32)
         played = jnp.take_along_axis(mixed, action[:, None], axis=1)[:, 0]
-        after = _follow(graph, graph.first_edge[here] + action, chance, graph.max_successors)
+        high = jnp.take_along_axis(passed, action[:, None], axis=1)[:, 0] / passed[:, -1]
+        luck = next_luck(luck, high - played / passed[:, -1], high, chance)
+        edge = graph.first_edge[here] + action
+        after, low, high = _follow(graph, edge, luck.number, graph.max_successors)
+        luck = next_luck(luck, low, high, fresh)
         step = (here, live, jnp.where(live, player, -1), action, legal, policy, played)
-        return jnp.where(live, after, node), step
+        return (jnp.where(live, after, node), luck), step
 
-    given = np.arange(graph.longest_episode), draws[1::2], draws[2::2]
+    last = jnp.zeros_like(draws[:1])  # after the last chance nothing is decided any more
+    given = np.arange(graph.longest_episode), draws[2::2], jnp.concatenate([draws[3::2], last])
     if by_turn:
-        end, each = start, []
+        end, each = (start, luck), []
         for turn in zip(*given, strict=True):
             end, one = step(end, turn)
             each.append(one)
         steps = [jnp.stack(every) for every in zip(*each, strict=True)]
     else:
-        end, steps = jax.lax.scan(step, start, given, unroll=graph.is_short)
-    return Episodes(*steps, graph.utility[end - graph.num_decisions])
+        end, steps = jax.lax.scan(step, (start, luck), given, unroll=graph.is_short)
+    return Episodes(*steps, graph.utility[end[0] - graph.num_decisions])
 
 
-def _follow(graph: Graph, edge: jax.Array, draw: jax.Array, most: int) -> jax.Array:
-    """The node after each edge, chance decided by `draw`; an edge has `most` successors at most."""
+def narrowed(luck: Luck, low: jax.Array, high: jax.Array, fresh: jax.Array) -> Luck:
+    """Where in its interval, from low to high, a number was: as uniform as before.
+
+    It has lost the digits that told the interval; a fresh number brings as many.
+    """
+    width = jnp.maximum(high - low, 1e-12)
+    grain = jnp.minimum(luck.grain / width, 1.0)
+    inside = jnp.clip((luck.number - low) / width, 0.0, 1.0)
+    number = jnp.minimum((1.0 - grain) * inside + grain * fresh, SHY)
+    return Luck(number, grain)
+
+
+def _follow(
+    graph: Graph, edge: jax.Array, draw: jax.Array, most: int
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """The node after each edge, chance decided by `draw`, and the numbers that lead there.
+
+    An edge has `most` successors at most.
+    """
     first = graph.succ_offset[edge]
     if most == 1:
-        return graph.succ_node[first]
+        return graph.succ_node[first], jnp.zeros_like(draw), jnp.ones_like(draw)
     last = graph.succ_offset[edge + 1] - 1
     each = first[:, None] + jnp.arange(most)
     passed = (each < last[:, None]) & (graph.succ_cdf[each] <= draw[:, None])
-    return graph.succ_node[first + passed.sum(axis=1, dtype=jnp.int32)]
+    chosen = first + passed.sum(axis=1, dtype=jnp.int32)
+    low = jnp.where(chosen > first, graph.succ_cdf[chosen - 1], 0.0)
+    return graph.succ_node[chosen], low, graph.succ_cdf[chosen]
 
 
 def exploring(policy: jax.Array, now: Decisions, who: jax.Array, epsilon: float) -> jax.Array:

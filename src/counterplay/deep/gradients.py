@@ -90,12 +90,13 @@ class Gradients(OnEither, Averaging):
     """The choices that all policy gradients share, and their iteration."""
 
     units: tuple[int, ...] = (128, 128)
-    episodes: int = 500  # an iteration
+    episodes: int = 1000  # an iteration
+    spread: bool = True  # evenly over all that can happen, on a tree; rules are always drawn
     epochs: int = 1  # steps of the actor on them
-    horizon: int = 20_000  # iterations over which lr falls, and tau, geometrically
-    lr: float = 2e-3
+    horizon: int = 10_000  # iterations over which lr falls, and tau, geometrically
+    lr: float = 8e-3
     lr_end: float = 1e-5
-    lr_power: float = 1.0  # 1: lr falls linearly, 2: faster at first
+    lr_power: float = 2.0  # 1: lr falls linearly, 2: faster at first
     tau: float = 0.5  # temperature, in the game's units
     tau_end: float = 0.1
     critic: str = "table"  # over histories; or network (the same), infoset, value, oracle
@@ -106,7 +107,7 @@ class Gradients(OnEither, Averaging):
     critic_lr: float = 1e-3
     even: float = 10.0  # equal shares of visits from which on more hardly count more; 0: they do
     counterfactual: bool = False  # divide by the player's own reach
-    smoothing: float = 0.999  # of the weights; 0: not kept
+    smoothing: float = 0.998  # of the weights; 0: not kept
     average_every: int = 10
     average_power: float = 3.0
 
@@ -156,7 +157,7 @@ class Gradients(OnEither, Averaging):
     def iteration(self, graph: Graph, t: jax.Array, state: State, key: jax.Array) -> State:
         sample_key, keep_key = jax.random.split(key)
         policy, _ = self.acting(graph, state.actor.params)
-        seen = sample(graph, playing(policy), sample_key, self.episodes)
+        seen = sample(graph, playing(policy), sample_key, self.episodes, self.spread)
         return self.learned(graph, t, state, seen, keep_key)
 
     def learned(

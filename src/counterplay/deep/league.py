@@ -64,7 +64,8 @@ class League(Averaging):
     Every `stage` iterations the policies of all three roles join the pool of `pool` past ones, in
     place of the oldest, and the exploiters start anew. `average` is the average of the main agents,
     weighed by t ** average_power; `current` is what they play now. AlphaStar's exploiters return
-    to what people play; here that is uniform play.
+    to what people play; here that is uniform play. It runs on a tree: the pool holds policies as
+    tables.
     """
 
     units: tuple[int, ...] = (64,)

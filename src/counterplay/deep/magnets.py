@@ -19,7 +19,7 @@ class Magnetic(Gradients):
     """The choices of those whose temperature pulls towards a magnet."""
 
     magnet: str = "uniform"  # or copy (of the policy, every stage), average (of its weights)
-    stage: int = 10_000  # iterations between two copies
+    stage: int = 5_000  # iterations between two copies
     follow: float = 0.001  # how far an average follows
 
     @property

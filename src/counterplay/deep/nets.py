@@ -140,6 +140,11 @@ def regret_matching(regret: jax.Array, legal: jax.Array) -> jax.Array:
     return jnp.where(total > 0.0, positive / jnp.where(total > 0.0, total, 1.0), fallback)
 
 
+def greedy(values: jax.Array, legal: jax.Array) -> jax.Array:
+    """All on the legal action of the largest value, the first of equals."""
+    return jax.nn.one_hot(jnp.where(legal, values, -jnp.inf).argmax(-1), legal.shape[-1])
+
+
 def uniform(legal: jax.Array) -> jax.Array:
     """Equal probabilities for the legal actions."""
     return legal / legal.sum(-1, keepdims=True)

@@ -13,7 +13,7 @@ import numpy as np
 from counterplay.arena import Floats
 from counterplay.deep.device import compiled
 from counterplay.deep.graph import arrays_of
-from counterplay.deep.nets import Net, apply_net, one_of, regret_matching, softmax
+from counterplay.deep.nets import Net, apply_net, greedy, one_of, regret_matching, softmax
 from counterplay.errors import ConfigError
 from counterplay.game import Game, State
 from counterplay.policy import Policy
@@ -21,7 +21,11 @@ from counterplay.registry import spec_of
 from counterplay.tree import Tree
 
 ROWS = 8192  # infosets that are tabulated at a time
-HEADS: dict[str, Any] = {"softmax": softmax, "regret_matching": regret_matching}
+HEADS: dict[str, Any] = {
+    "softmax": softmax,
+    "regret_matching": regret_matching,
+    "greedy": greedy,
+}
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,9 +22,10 @@ class NFSP(Fictitious):
     on minibatches of the ring and of the reservoir, with Q' as Q was. Departures: only the player
     whose turn it is tries things (epsilon), so that nobody learns against errors, and what follows
     something tried is no response and stays out of the reservoir; minibatches are large, since all
-    samples of an infoset are one input. Rates fall linearly. Pi carries the guarantee; `counts` is
-    what a perfect memory and a perfect fit would make of the same responses, `response` is Q's
-    greedy policy, and `gains` says how much of the best responses' gain it finds.
+    samples of an infoset are one input. Rates fall linearly. Pi carries the guarantee; `counts` (on
+    a tree) is what a perfect memory and a perfect fit would make of the same responses, `response`
+    is Q's greedy policy, and `gains` says how much of the best responses' gain it finds. On rules
+    that are never unrolled ring and reservoir hold observations, an equal part for each player.
     """
 
     practice: float = 0.5

@@ -18,16 +18,27 @@ class NFSPPPO(Fictitious):
         reservoir: decisions of responses
         Pi = Pi - lr_t * grad mean of -log Pi(I, a)
 
-    The response is stochastic; its entropy's weight tau falls to zero. Pi carries the guarantee,
-    the other policies are those of `nfsp`.
+    with responses of iteration t weighed by t. They are stochastic: the weight tau of their entropy
+    falls geometrically, to where PPO can still turn. While it is high, Pi goes to the equilibrium
+    of such soft responses and no further, however long one waits. Pi carries the guarantee, the
+    other policies are those of `nfsp`.
     """
 
+    episodes: int = 2_048
+    horizon: int = 12_000
+    average_power: float = 1.0
     epochs: int = 2
     clip: float = 0.2
     trace: float = 0.95
-    tau: float = 0.5
+    tau: float = 0.3
+    tau_end: float = 0.04
+    even: float = 5.0  # visits from which on more of them hardly count more; 0: they do
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.responder  # which checks its own
 
     @property
     def responder(self) -> PPOResponse:
-        names = ("epochs", "clip", "trace", "tau")
+        names = ("epochs", "clip", "trace", "tau", "tau_end", "even")
         return PPOResponse(**self.common, **{name: getattr(self, name) for name in names})

@@ -18,10 +18,12 @@ class NFSPSAC(Fictitious):
         reservoir: decisions of responses
         Pi = Pi - lr_t * grad mean of -log Pi(I, a)
 
-    At a constant temperature the average would go to a regularised equilibrium, so that tau falls
+    with responses of iteration t weighed by t. At a constant temperature the average would go to a regularised equilibrium, so that tau falls
     to zero. Pi carries the guarantee, the other policies are those of `nfsp`.
     """
 
+    horizon: int = 30_000
+    average_power: float = 1.0
     practice: float = 0.5
     updates: int = 2
     batch: int = 4_096

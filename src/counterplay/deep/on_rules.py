@@ -9,7 +9,7 @@ Such an algorithm says, beside `start`, `iteration` and `tables` of `device`:
 
 On a tree an iteration is `acting` at all infosets, `episodes.sample` and `learned`, in one program.
 Here episodes are played on the host (`batches`), one call of `acting` a turn, and `learned` sees
-the graph of what was met.
+the graph of what was met. Where an iteration is more than that, `played` says what it is.
 """
 
 from __future__ import annotations
@@ -89,12 +89,16 @@ class OnEither(OnDevice):
             return super().step(arena, memory, iterations)
         rules, state, touched = rules_on(arena), memory.state, memory.touched
         for n in range(memory.iteration, memory.iteration + iterations):
-            play_key, learn_key = jax.random.split(jax.random.fold_in(memory.key, n))
-            ask = partial(_act(), self, rules.num_players, self.speaking(state))
-            met, count = batches.play(rules, ask, batches.rng_of(play_key), self.episodes)
-            state = _learn()(self, rules.num_players, n + 1, state, met, learn_key)
+            state, count = self.played(rules, n + 1, state, jax.random.fold_in(memory.key, n))
             touched += count
         return RulesMemory(memory.iteration + iterations, memory.key, state, touched)
+
+    def played(self, rules: Rules, t: int, state: Any, key: jax.Array) -> tuple[Any, int]:
+        """The state after an iteration on rules, and how many decisions that had."""
+        play_key, learn_key = jax.random.split(key)
+        ask = partial(_act(), self, rules.num_players, self.speaking(state))
+        met, count = batches.play(rules, ask, batches.rng_of(play_key), self.episodes)
+        return _learn()(self, rules.num_players, t, state, met, learn_key), count
 
     def policies(self, arena: Any, memory: Any) -> Any:
         if isinstance(arena, Tree):

@@ -23,12 +23,11 @@ class PPO(Magnetic):
     usual PPO sees the sampled action only; here the critic speaks for all of them, and the sample
     corrects it; `critic="value"` with a `trace` below 1 is the usual GAE. Every player has values
     of its own, so that no sign has to change with the seat. With one epoch the clip never binds,
-    and with a uniform magnet this is `qpg`. On Leduc a clip of 0.2 with twice the rate made the
-    last iterate swing.
+    and with a uniform magnet this is `qpg`. On Leduc a clip of 0.2 made the last iterate swing.
     """
 
     epochs: int = 2
-    lr: float = 1e-3
+    lr: float = 2e-3
     clip: float = 0.05
 
     def force(self, now: Force) -> jax.Array:

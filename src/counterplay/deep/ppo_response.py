@@ -13,7 +13,7 @@ import optax
 from counterplay.deep.fitting import Trained, in_training
 from counterplay.deep.gradients import entropy, log_of
 from counterplay.deep.graph import Graph
-from counterplay.deep.nets import new_nets, softmax
+from counterplay.deep.nets import Net, new_nets, softmax
 from counterplay.deep.responders import (
     Experience,
     Players,
@@ -26,6 +26,7 @@ from counterplay.deep.responders import (
     said,
 )
 from counterplay.deep.values import own_traces
+from counterplay.errors import ConfigError
 
 
 class State(NamedTuple):
@@ -44,14 +45,22 @@ class PPOResponse(Responder):
         V = V - value_lr * grad mean of (V(I) - V before - A)^2
 
     the first `epochs` times. tau falls linearly to zero, so that the response gets as pure as the
-    game lets it. No momentum: the others may move.
+    game lets it, or geometrically to `tau_end`. No momentum: the others may move.
     """
 
     epochs: int = 2
     clip: float = 0.2
     trace: float = 0.95
     tau: float = 0.5
+    tau_end: float = 0.0
+    even: float = 0.0  # visits from which on more of them hardly count more; 0: they do
     value_lr: float = 1e-3
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.tau_end > self.tau:
+            problem = f"tau_end is {self.tau_end}, must be at most tau ({self.tau})"
+            raise ConfigError(f"{type(self).__name__}: {problem}")
 
     def start(self, graph: Graph, rng: np.random.Generator, players: Players) -> State:
         sizes = (graph.num_features, *self.units)
@@ -61,11 +70,12 @@ class PPOResponse(Responder):
 
     def plays(self, graph: Graph, players: Players, t: jax.Array, state: State) -> Plays:
         policy = softmax(said(graph, state.policy.params, players), graph.legal)
-        return Plays(policy, 0.0)
+        return Plays(policy, self.epsilon_at(t))
 
-    def learned(
-        self, graph: Graph, players: Players, t: Any, state: State, seen: Experience, key: Any
-    ) -> State:
+    def networks(self, state: State) -> tuple[Net, str]:
+        return state.policy.params, "softmax"
+
+    def told(self, graph: Graph, players: Players, t: Any, state: State, seen: Experience) -> State:
         episodes, which = seen.episodes, seen.responds
         infoset, count = infosets_of(graph, episodes, which), jnp.maximum(which.sum(), 1)
         values = said(graph, state.value.params, players)[:, 0]
@@ -77,6 +87,9 @@ class PPOResponse(Responder):
         gain = added_up(graph, place, jnp.maximum(advantage, 0.0)) / count
         loss = added_up(graph, place, jnp.minimum(advantage, 0.0)) / count
         visits = added_up(graph, place, which.astype(jnp.float32)).sum(-1) / count
+        if self.even:
+            less = 1.0 / (1.0 + count * visits / self.even)
+            gain, loss, visits = gain * less[:, None], loss * less[:, None], visits * less
         error = (gain + loss).sum(-1)
         value = improved(
             self.value_optimiser,
@@ -85,7 +98,7 @@ class PPOResponse(Responder):
             state.value,
             lambda says: visits[:, None] * (says - values[:, None]) - error[:, None],
         )
-        tau = self.tau * (1.0 - self.passed(t))
+        tau = self.tau_at(t)
         old = softmax(said(graph, state.policy.params, players), graph.legal)
 
         def down(logits: jax.Array) -> jax.Array:
@@ -100,6 +113,11 @@ class PPOResponse(Responder):
         for _ in range(self.epochs):
             policy = improved(self.optimiser, graph, players, policy, down)
         return State(policy, value)
+
+    def tau_at(self, t: jax.Array) -> jax.Array:
+        if self.tau_end:
+            return self.tau * (self.tau_end / self.tau) ** self.passed(t)
+        return self.tau * (1.0 - self.passed(t))
 
     @property
     def optimiser(self) -> optax.GradientTransformation:

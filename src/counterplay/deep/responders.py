@@ -5,7 +5,9 @@ which learns from its own decisions:
 
     start(graph, rng, players) -> state
     plays(graph, players, t, state) -> Plays      what it plays, and how often it tries things
-    learned(graph, players, t, state, seen, key) -> state
+    told(graph, players, t, state, seen) -> state         what it makes of new episodes
+    fitted(graph, players, t, state, key) -> state        and then of all that it remembers
+    networks(state) -> networks, head             that play its response
 
 Fictitious self-play (`deep.fictitious`) has one for everybody, against averages that move;
 `respond` is the case of one player against opponents who stay as they are. All samples of an
@@ -38,11 +40,14 @@ from counterplay.tree import Tree, row_lengths
 
 Players = tuple[int, ...]
 
+LITTLE = 64  # rows that networks are asked sooner than which of them are needed
+FEW = 4  # as a rule that part of a minibatch has room for all infosets that differ
+
 SIZES: Range = (lambda units: bool(units) and min(units) >= 1, "one size or more")
 RANGES: dict[str, Range] = {
     **dict.fromkeys(("iterations", "episodes", "updates", "batch", "epochs"), at_least(1)),
     **dict.fromkeys(("ring_size", "target_every"), at_least(1)),
-    **dict.fromkeys(("lr", "lr_end", "scale", "tau", "clip", "even"), FINITE),
+    **dict.fromkeys(("lr", "lr_end", "scale", "tau", "tau_end", "clip", "even"), FINITE),
     **dict.fromkeys(("epsilon", "epsilon_end"), (lambda x: 0.0 <= x <= 1.0, "from 0 to 1")),
     **dict.fromkeys(("trace", "follow", "window"), PART),
     "units": SIZES,
@@ -102,9 +107,23 @@ class Responder:
     def plays(self, graph: Graph, players: Players, t: jax.Array, state: Any) -> Plays:
         raise NotImplementedError
 
+    def told(self, graph: Graph, players: Players, t: Any, state: Any, seen: Experience) -> Any:
+        raise NotImplementedError
+
+    def fitted(self, graph: Graph, players: Players, t: Any, state: Any, key: Any) -> Any:
+        return state
+
     def learned(
         self, graph: Graph, players: Players, t: Any, state: Any, seen: Experience, key: Any
     ) -> Any:
+        """The state after an iteration with these episodes."""
+        return self.fitted(graph, players, t, self.told(graph, players, t, state, seen), key)
+
+    def epsilon_at(self, t: jax.Array) -> Any:
+        """How likely it tries something at random, at each of its decisions."""
+        return 0.0
+
+    def networks(self, state: Any) -> tuple[Net, str]:
         raise NotImplementedError
 
     def respond(
@@ -236,11 +255,12 @@ def improved(
 
     That gradient is zero where there are no `visits` [I], if they are given; `most` in all.
     """
-    if visits is None or most >= max(row_lengths(np.array(graph.first_infoset))):
+    rows = max(row_lengths(np.array(graph.first_infoset)))
+    if visits is None or rows <= max(most // FEW, LITTLE):
         outputs, back = jax.vjp(lambda nets: said(graph, nets, players), trained.params)
         gradient = back(slope(outputs))[0]
     else:
-        gradient = _gradient_at(graph, players, trained.params, slope, visits, most)
+        gradient = _gradient_at(graph, players, trained.params, slope, visits, min(most, rows))
     return jax.vmap(lambda one, down: descend(optimiser, one, down))(trained, gradient)
 
 
@@ -276,7 +296,7 @@ def _gradient_at(
         return back(slope(table).at[place].get(mode="fill", fill_value=0.0))[0]
 
     differ = jnp.stack([part.sum() for part in own]).max()
-    few = most // 4  # as a rule that suffices
+    few = most // FEW
     return jax.lax.cond(differ <= few, lambda: run(few), lambda: run(most))
 
 

@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 
-from counterplay.deep import buffers
+from counterplay.deep import places
 from counterplay.deep.buffers import Buffer
 from counterplay.deep.graph import Graph
 from counterplay.deep.responders import (
     Experience,
+    Players,
     Responder,
     added_up,
-    infosets_of,
     next_infosets,
     own_utility,
 )
+
+Later = jax.Array | Callable[[Graph], jax.Array]
+"""What is expected of each infoset [I + 1] of a tree, zero past the last one; on rules a function
+that says so [I] of the rows of a graph."""
+
+
+class Drawn(NamedTuple):
+    """A minibatch, added up at the infosets of a graph."""
+
+    graph: Graph
+    visits: jax.Array  # [I, A] how often each action is there
+    weight: jax.Array  # [I, A] of each time
+    total: jax.Array  # [I, A] targets, weighed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,31 +47,38 @@ class RingResponder(Responder):
     even: float = 10.0  # visits in a minibatch from which on more of them hardly count more
     window: float = 1.0  # the latest part of all decisions, from which minibatches are drawn
 
-    def new_ring(self) -> Buffer:
-        """Room for transitions: infoset, action, payoff, next infoset or I."""
-        return buffers.empty(self.ring_size, (np.int32(0), np.int32(0), np.float32(0), np.int32(0)))
+    def new_ring(self, graph: Graph) -> Buffer:
+        """Room for transitions: where, action, payoff, where next."""
+        return places.room(graph, self.ring_size, np.int32(0), np.float32(0), np.int32(0))
 
-    def with_transitions(self, graph: Graph, ring: Buffer, seen: Experience) -> Buffer:
+    def told(self, graph: Graph, players: Players, t: Any, state: Any, seen: Experience) -> Any:
         """The ring with the decisions of those who learn, their payoffs and what followed."""
-        episodes = seen.episodes
-        infoset, after = infosets_of(graph, episodes, seen.own), next_infosets(graph, episodes)
+        episodes, ring = seen.episodes, state.ring
+        after = next_infosets(graph, episodes)
         paid = own_utility(episodes) / self.unit(graph)
         payoff = jnp.where(after < graph.num_infosets, 0.0, paid)
-        items = (infoset, episodes.action, payoff, after)
-        flat = tuple(array.reshape(-1) for array in items)
-        return buffers.into_ring(ring, flat, seen.own.reshape(-1))
+        if graph.is_batch:
+            _, valid = places.items(graph, episodes, seen.own)
+            after = places.slots(graph, ring, valid, after)
+        new, valid = places.items(graph, episodes, seen.own, episodes.action, payoff, after)
+        return state._replace(ring=places.into_ring(graph, ring, new, valid))
 
-    def drawn(
-        self, graph: Graph, ring: Buffer, later: jax.Array, key: Any
-    ) -> tuple[jax.Array, jax.Array, jax.Array]:
-        """How often each action [I, A] is in a minibatch, its weight, and its weighted targets.
-
-        A target is what was paid plus `later` [I + 1] of the next infoset.
-        """
-        infoset, action, payoff, after = buffers.draw_latest(ring, key, self.batch, self.window)
-        count = added_up(graph, (infoset, action), jnp.ones(self.batch))
-        weight = 1.0 / (count + self.even)
-        return count, weight, weight * added_up(graph, (infoset, action), payoff + later[after])
+    def drawn(self, graph: Graph, ring: Buffer, later: Later, key: Any) -> Drawn:
+        """A minibatch, in which a target is what was paid plus what is expected `later`."""
+        some = places.draw_latest(graph, ring, key, self.batch, self.window)
+        action, payoff, after = some.more
+        if callable(later):
+            worth = later(places.followers(ring, after))
+            target = payoff + jnp.where(after == places.LAST, 0.0, worth)
+        else:
+            target = payoff + later[after]
+        place = some.infoset, action
+        if graph.is_batch:  # who has never acted has nothing to learn from
+            acted = (jnp.asarray(ring.seen) > 0)[some.graph.owner]
+            place = jnp.where(acted, some.infoset, some.graph.num_infosets), action
+        count = added_up(some.graph, place, jnp.ones(target.size))
+        weight = 1.0 / (jnp.maximum(count, 1.0) + self.even)
+        return Drawn(some.graph, count, weight, weight * added_up(some.graph, place, target))
 
     @property
     def optimiser(self) -> optax.GradientTransformation:

@@ -25,6 +25,13 @@ class RPG(Gradients):
     the other, each half in turn.
     """
 
+    episodes: int = 500
+    spread: bool = False
+    horizon: int = 20_000
+    lr: float = 2e-3
+    lr_power: float = 1.0
+    smoothing: float = 0.999
+
     def force(self, now: Force) -> jax.Array:
         number = jnp.where(now.legal, now.better, 0.0).sum(-1, keepdims=True)  # [2, I, 1]
         gain = (number * now.halves).sum(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -11,10 +12,10 @@ import numpy as np
 
 from counterplay.deep.buffers import Buffer
 from counterplay.deep.fitting import Trained, in_training
-from counterplay.deep.gradients import log_of
+from counterplay.deep.gradients import blend, log_of
 from counterplay.deep.graph import Graph
-from counterplay.deep.nets import new_nets, softmax
-from counterplay.deep.responders import Experience, Players, Plays, improved, said
+from counterplay.deep.nets import Net, new_nets, softmax
+from counterplay.deep.responders import Players, Plays, improved, said
 from counterplay.deep.ring_responses import RingResponder
 
 COLDEST = 1e-3  # a lower temperature changes nothing
@@ -23,8 +24,8 @@ COLDEST = 1e-3  # a lower temperature changes nothing
 class State(NamedTuple):
     policy: Trained  # of each player
     critics: tuple[Trained, Trained]
-    later: jax.Array  # [I + 1] soft value of every infoset, following; zero after the last decision
-    ring: Buffer  # of (infoset, action, payoff, next infoset or I)
+    later: Any  # [I + 1] soft value of every infoset, following, zero past the last; or Q'
+    ring: Buffer  # of (where, action, payoff, where next)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,8 +42,9 @@ class SACResponse(RingResponder):
     with min Q the smaller of the two critics. The loss of SAC is the divergence between policy and
     wanted the other way round, whose gradient fades where an action is hardly played, so that a
     response could not turn when the others do. tau falls linearly to zero: at a constant one this
-    is a quantal response. V' is kept as values, not as networks, and follows these. It tries
-    something at random with probability epsilon.
+    is a quantal response. On a tree V' is kept as values, not as networks, and follows these; on
+    rules critics Q' follow Q in the same way, and V' is what soft makes of them. It tries something
+    at random with probability epsilon.
     """
 
     follow: float = 0.05
@@ -55,33 +57,48 @@ class SACResponse(RingResponder):
             new_nets(rng, len(players), sizes, zero_head=True) for _ in range(3)
         )
         critics = in_training(self.optimiser, first), in_training(self.optimiser, second)
-        later = np.zeros(graph.num_infosets + 1, np.float32)
-        return State(in_training(self.optimiser, policy), critics, later, self.new_ring())
+        values = np.zeros(graph.num_infosets + 1, np.float32)
+        later = jax.tree.map(np.copy, (first, second)) if graph.is_batch else values
+        return State(in_training(self.optimiser, policy), critics, later, self.new_ring(graph))
 
     def plays(self, graph: Graph, players: Players, t: jax.Array, state: State) -> Plays:
         policy = softmax(said(graph, state.policy.params, players), graph.legal)
-        return Plays(policy, self.epsilon)
+        return Plays(policy, self.epsilon_at(t))
 
-    def learned(
-        self, graph: Graph, players: Players, t: Any, state: State, seen: Experience, key: Any
-    ) -> State:
-        ring = self.with_transitions(graph, state.ring, seen)
+    def epsilon_at(self, t: jax.Array) -> float:
+        return self.epsilon
+
+    def networks(self, state: State) -> tuple[Net, str]:
+        return state.policy.params, "softmax"
+
+    def fitted(self, graph: Graph, players: Players, t: Any, state: State, key: Any) -> State:
         tau = self.tau * (1.0 - self.passed(t))
         policy, critics, later = state.policy, state.critics, state.later
+
+        def soft(there: Graph, policy: Net, critics: tuple[Net, Net]) -> jax.Array:
+            lower = jnp.minimum(*(said(there, one, players) for one in critics))
+            return soft_values(there.legal, lower, tau, said(there, policy, players))
+
         for draw_key in jax.random.split(key, self.updates):
-            count, weight, total = self.drawn(graph, ring, later, draw_key)
-            lower = jnp.minimum(*(said(graph, one.params, players) for one in critics))
-            logits = said(graph, policy.params, players)
-            soft = soft_values(graph.legal, lower, tau, logits)
-            wanted = softmax(lower / jnp.maximum(tau, COLDEST), graph.legal)
-            visits = count.sum(-1, keepdims=True)
-            share = visits / (visits + self.even)
-            down = lambda logits, w=share, p=wanted: w * (softmax(logits, graph.legal) - p)  # noqa: E731
-            policy = improved(self.optimiser, graph, players, policy, down)
-            error = lambda says, n=weight * count, y=total: n * says - y  # noqa: E731
-            one, two = (improved(self.optimiser, graph, players, q, error) for q in critics)
-            critics, later = (one, two), later + self.follow * (jnp.append(soft, 0.0) - later)
-        return State(policy, critics, later, ring)
+            old, both = policy.params, (critics[0].params, critics[1].params)
+            worth = partial(soft, policy=old, critics=later) if graph.is_batch else later
+            some = self.drawn(graph, state.ring, worth, draw_key)
+            visits = some.visits.sum(-1)
+            step = partial(improved, self.optimiser, some.graph, players)
+            lower = jnp.minimum(*(said(some.graph, one, players) for one in both))
+            wanted = softmax(lower / jnp.maximum(tau, COLDEST), some.graph.legal)
+            share = (visits / (jnp.maximum(visits, 1.0) + self.even))[:, None]
+            legal = some.graph.legal
+            down = lambda logits, w=share, p=wanted, e=legal: w * (softmax(logits, e) - p)  # noqa: E731
+            policy = step(policy, down, visits, self.batch)
+            error = lambda says, n=some.weight * some.visits, y=some.total: n * says - y  # noqa: E731
+            one, two = (step(q, error, visits, self.batch) for q in critics)
+            critics = one, two
+            if graph.is_batch:
+                later = blend(later, both, self.follow)
+            else:
+                later = later + self.follow * (jnp.append(soft(graph, old, both), 0.0) - later)
+        return State(policy, critics, later, state.ring)
 
 
 def soft_values(legal: jax.Array, values: jax.Array, tau: jax.Array, logits: jax.Array) -> Any:

@@ -55,17 +55,30 @@ class Rules:
         """One more than the largest action: the game's own word, or what random episodes met."""
         if hasattr(self.game, "num_distinct_actions"):
             return int(self.game.num_distinct_actions)
-        rng, most = np.random.default_rng(0), 1
+        return self.looked_at[0]
+
+    @property
+    def largest_utility(self) -> float:
+        """Of what random episodes met; 1 where that is nothing."""
+        return self.looked_at[1] or 1.0
+
+    @cached_property
+    def looked_at(self) -> tuple[int, float]:
+        """One more than the largest action, and the largest utility, in random episodes."""
+        rng, most, largest = np.random.default_rng(0), 1, 0.0
         states = self.start(LOOKED_AT)
         while len(states):
             states, turn = self.past_chance(states, rng)
             acting = np.flatnonzero(turn.player >= 0)
+            over = np.flatnonzero(turn.player == TERMINAL)
+            paid = self.paid(self.some(states, over)) if over.size else np.zeros(1)
+            largest = max(largest, float(np.abs(paid).max()))
             of_players = np.repeat(turn.player >= 0, np.diff(turn.first))
             most = max(most, int(turn.action[of_players].max(initial=-1)) + 1)
             count = np.diff(turn.first)[acting]
             chosen = turn.first[acting] + (rng.random(acting.size) * count).astype(np.int64)
             states = self.taken(states, turn, acting, chosen)
-        return most
+        return most, largest
 
     def start(self, count: int) -> Any:
         raise NotImplementedError

@@ -1,0 +1,84 @@
+"""Deep-Hedge on rules that are never unrolled: episodes teach what they teach on the tree."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from pytest import approx
+
+jax = pytest.importorskip("jax")
+
+import counterplay as cp  # noqa: E402
+from counterplay.deep import averages, batches, rule_hedge  # noqa: E402
+from counterplay.deep.graph import arrays_of, graph_of  # noqa: E402
+from counterplay.deep.history import everything_seen  # noqa: E402
+from counterplay.deep.stepping import rules_of  # noqa: E402
+
+TINY = cp.DeepHedge(player_units=(8,), baseline_units=(8,), past_networks=3, average_units=(4,))
+
+
+@pytest.fixture(scope="module")
+def arena():
+    return cp.SampledGame(cp.KuhnPoker())
+
+
+def test_episodes_teach_what_they_teach_on_the_tree(kuhn, arena):
+    """The same episodes, seen on the rules and as decisions of the tree, move networks alike.
+
+    There, regrets and targets are unbiased; here, episodes are sampled as the tree's are.
+    """
+    algorithm = replace(TINY, normalize_returns=True, average_units=())
+    state = algorithm.init(arena, 2).state
+    rules, who = rules_of(cp.KuhnPoker()), 1
+    ask = partial(rule_hedge._act(), algorithm, 2, who, state.strategy.params)
+    met, _ = batches.play(rules, ask, np.random.default_rng(0), algorithm.episodes)
+    seen, graph = met.episodes, graph_of(kuhn)
+    table = np.asarray(averages.policies_of(state.strategy.params, graph))
+    everything = np.asarray(everything_seen(arrays_of(kuhn)))
+    decision = np.zeros_like(seen.decision)
+    for turn, column in zip(*np.nonzero(seen.live), strict=True):
+        views = np.concatenate([view[seen.decision[turn, column]] for view in met.seen])
+        (here,) = np.flatnonzero((everything == views).all(axis=1))
+        decision[turn, column] = here
+        policy = table[np.asarray(graph.infoset)[here]]
+        assert seen.policy[turn, column] == approx(policy, abs=1e-6)
+        mine = seen.player[turn, column] == who
+        mixed = 0.1 / 2 + 0.9 * policy if mine else policy
+        action = seen.action[turn, column]
+        assert seen.played[turn, column] == approx(mixed[action], abs=1e-6)
+    own = algorithm.init(kuhn, 2).state._replace(strategy=state.strategy, baseline=state.baseline)
+    there = jax.jit(algorithm.learned_turn)(
+        graph, 1, who, own, seen._replace(decision=decision), jax.random.PRNGKey(0)
+    )
+    before = jax.tree.map(np.array, (state.strategy.params, state.baseline.params))
+    here = rule_hedge._learn()(algorithm, 2, 2.0, 1, who, state, met, jax.random.PRNGKey(0))
+    for part, old in zip(("strategy", "baseline"), before, strict=True):
+        ours, theirs = (jax.tree.leaves(getattr(one, part).params) for one in (here, there))
+        for mine, other, begin in zip(ours, theirs, jax.tree.leaves(old), strict=True):
+            assert np.asarray(mine) == approx(np.asarray(other), abs=1e-6)
+            assert np.abs(np.asarray(mine)[who] - begin[who]).max() > 1e-5
+            assert np.array_equal(np.asarray(mine)[0], begin[0])
+
+
+def test_the_same_bits_however_it_is_cut(kuhn, arena):
+    memory = TINY.step(arena, TINY.init(arena, 1), 5)
+    again = TINY.init(arena, 1)
+    for count in (2, 3):
+        again = TINY.step(arena, again, count)
+    same = jax.tree.map(np.array_equal, memory.state, again.state)
+    assert all(jax.tree.leaves(same)) and memory.touched == again.touched >= 5 * 2 * 16
+    found = TINY.policies(arena, memory)
+    assert list(found) == ["network", "ensemble", "current"]
+    assert all(cp.exploitability(kuhn, policy.on(kuhn)) < 1.0 for policy in found.values())
+    kept = np.asarray(memory.state.averages.buffer.seen)
+    assert (kept >= 5 * TINY.player_traversals).all()  # what each played as the other explored
+
+
+def test_refusals(arena):
+    with pytest.raises(cp.ConfigError, match="set past_networks or average_units"):
+        cp.DeepHedge().init(arena)
+    with pytest.raises(cp.ConfigError, match="league runs on tree; kuhn_poker is given as rules"):
+        cp.solve(arena, cp.League(), iterations=1)
