@@ -19,7 +19,7 @@ def run(method: str, spec: str, iterations: int, seed: int) -> None:
 
     game = cp.load_game(spec)
     tree = cp.build_tree(game)
-    for name, arena in (("tree", tree), ("rules", cp.SampledGame(game))):
+    for name, arena in (("rules", cp.SampledGame(game)), ("tree", tree)):
         for row in course(cp.load_algorithm(method), arena, tree, iterations, seed):
             print(json.dumps({"arena": name} | row), flush=True)
 

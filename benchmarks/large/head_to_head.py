@@ -5,8 +5,7 @@
 such as `"liars_dice(numdice=2,dice_sides=4)" "sd_cfr(reservoir_size=200000)" 300`. Both learn on
 the rules, which are never unrolled, for so many seconds of processor time, the second one by
 `external_sampling`. Then the networks play uniform play and the table, duplicate: both seats, the
-same dice. Where the game has a
-generated arena both are also judged exactly there.
+same dice. Where the game has a generated arena both are also judged exactly there.
 """
 
 from __future__ import annotations

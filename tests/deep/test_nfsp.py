@@ -141,7 +141,9 @@ ON_RULES = {
 }
 
 
-@pytest.mark.parametrize("name", ON_RULES)
+@pytest.mark.parametrize(
+    "name", ["nfsp", *(pytest.param(name, marks=pytest.mark.slow) for name in list(ON_RULES)[1:])]
+)
 def test_on_rules_the_same_bits_however_it_is_cut(name, kuhn):
     arena, algorithm = cp.SampledGame(cp.KuhnPoker()), cp.load_algorithm(ON_RULES[name])
     memory = algorithm.step(arena, algorithm.init(arena, 3), 4)
