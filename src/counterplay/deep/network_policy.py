@@ -13,7 +13,7 @@ import numpy as np
 from counterplay.arena import Floats
 from counterplay.deep.device import compiled
 from counterplay.deep.graph import arrays_of
-from counterplay.deep.nets import Net, apply_net, one_of, regret_matching, softmax
+from counterplay.deep.nets import Net, apply_net, num_outputs, one_of, regret_matching, softmax
 from counterplay.errors import ConfigError
 from counterplay.game import Game, State
 from counterplay.policy import Policy
@@ -55,7 +55,7 @@ class NetworkPolicy:
         game: Any = self.game
         actions = list(game.actions(state))
         x = np.array(game.observation(state, player), np.float32)[None]
-        legal = np.zeros((1, self.nets[0][-1][1].shape[-1]), bool)
+        legal = np.zeros((1, num_outputs(self.nets[0])), bool)
         legal[0, actions] = True
         row = np.asarray(_said()(self.head, self.nets[0], x, legal, player), np.float64)[0, actions]
         return (row / row.sum()).tolist()
@@ -109,7 +109,7 @@ def _infosets(arena: Any, net: Net) -> Iterator[tuple[Any, ...]]:
             begin, end = int(arena.offset[first]), int(arena.offset[last])
             row = np.repeat(np.arange(last - first), arena.num_actions[first:last])
             action = row, arena.sequence_action[begin:end]
-            legal = np.zeros((last - first, net[-1][1].shape[-1]), bool)
+            legal = np.zeros((last - first, num_outputs(net)), bool)
             legal[action] = True
             yield player, first, last, x, legal, action
 

@@ -12,7 +12,6 @@ from counterplay.deep import cumulative, regrets
 from counterplay.deep.critics import Criticised
 from counterplay.deep.cumulative import State
 from counterplay.deep.regrets import RegretNetworks
-from counterplay.tree import Tree
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,11 +50,16 @@ class VRDeepDCFRPlus(Criticised, RegretNetworks):
 
     predicts: ClassVar[bool] = False
 
-    def start(self, tree: Tree, rng: np.random.Generator) -> State:
+    def speaking(self, state: State) -> Any:
+        if not self.predicts:
+            return state.nets.params
+        return cumulative.predicting(state.nets, state.kept * state.scale, state.latest)
+
+    def start(self, tree: Any, rng: np.random.Generator) -> State:
         return cumulative.start(self, tree, rng)
 
-    def iteration(self, tree: Tree, t: int, state: State, key: jax.Array) -> State:
+    def iteration(self, tree: Any, t: int, state: State, key: jax.Array) -> State:
         return cumulative.iteration(self, tree, t, state, key, predict=self.predicts)
 
-    def tables(self, tree: Tree, state: State) -> dict[str, Any]:
+    def tables(self, tree: Any, state: State) -> dict[str, Any]:
         return regrets.answers(self, tree, state)
