@@ -42,7 +42,9 @@ class DREAM(Criticised, Replaying):
     The mean of r with weights w is right whatever Q says. Q sees what all players see and gives a
     value to each of them, also for more than two. `average`, exact, and `ensemble` are those of
     `sd_cfr`, as is the way V is fitted. Q goes on from the last iteration's; transitions are kept
-    as counts that fade, and all are bootstrapped anew, in rounds, with the present policies.
+    as counts that fade, and all are bootstrapped anew, in rounds, with the present policies. On
+    rules the latest `critic_memory` are kept, fade alike, and those drawn are bootstrapped; V is
+    fitted to a reservoir, and there is no `average`.
     """
 
     traversals: int = 900

@@ -31,7 +31,8 @@ class ESCHER(Criticised, Replaying):
     counts that fade. The paper regresses on returns of separate episodes instead. With `oracle` the
     only noise left is whose turn it was to be dealt what.
 
-    `average` is exact and comes first; `network` is Pi; the rest is as in `sd_cfr`.
+    `average` is exact and comes first; `network` is Pi; the rest is as in `sd_cfr`, and on rules as
+    in `dream`, with a reservoir of policies for Pi, which then comes first.
     """
 
     traversals: int = 900

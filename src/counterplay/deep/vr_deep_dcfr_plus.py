@@ -36,9 +36,14 @@ class VRDeepDCFRPlus(Criticised, RegretNetworks):
     units of its own size, which regret matching does not see, so that the network's outputs stay
     near one while regrets grow. The authors' program has c = 1.5; their paper 1. `average`, exact,
     comes first; `network` is Pi. For two players and a sum of zero.
+
+    On rules R is fitted to minibatches of single samples, Pi to a reservoir of policies, and Q as
+    in `dream`; there is no `average`.
     """
 
     traversals: int = 2_000
+    reservoir_size: int = 0  # policies kept of each player for Pi, on rules; a tree has exact sums
+    batch: int = regrets.BATCH  # samples per step, on rules
     steps: int = 200
     epsilon: float = 0.6
     alpha: float = 2.0
