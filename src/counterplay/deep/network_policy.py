@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from counterplay.arena import Floats
+from counterplay.deep.batches import room_for
 from counterplay.deep.device import compiled
 from counterplay.deep.graph import arrays_of
 from counterplay.deep.nets import Net, apply_net, num_outputs, one_of, regret_matching, softmax
@@ -73,8 +74,9 @@ class NetworkPolicy:
         values = np.empty(arena.num_sequences)
         for player, first, last, x, legal, action in _infosets(arena, net):
             count = len(x)
-            x = np.pad(x, ((0, ROWS - count), (0, 0)))
-            there = np.pad(legal, ((0, ROWS - count), (0, 0)), constant_values=True)
+            more = min(ROWS, room_for(count)) - count  # every size is compiled for
+            x = np.pad(x, ((0, more), (0, 0)))
+            there = np.pad(legal, ((0, more), (0, 0)), constant_values=True)
             rows = np.asarray(_said()(self.head, net, x, there, player), np.float64)[:count]
             row = np.where(legal, rows, 0.0)
             row /= row.sum(axis=1, keepdims=True)

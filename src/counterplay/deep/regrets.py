@@ -81,6 +81,7 @@ class RegretNetworks(OnEitherHost):
 
     average_every: ClassVar[int] = 1
     average_units: ClassVar[tuple[int, ...]] = ()
+    critic_memory: ClassVar[int] = 0
     watched: ClassVar[tuple[str, ...]] = ("state.nets",)
 
     def speaking(self, state: Any) -> Any:
@@ -150,7 +151,7 @@ def walks_on_rules(choices: Any, arena: Any, regrets: bool = True) -> rule_walks
     if policies and arena.num_players > 2:
         problem = "a third player's reach would bias the average network on rules"
         raise ConfigError(f"{choices.name}: {problem}; take sd_cfr or dream")
-    room = choices.reservoir_size, policies, regrets, getattr(choices, "critic_memory", 0)
+    room = choices.reservoir_size, policies, regrets, choices.critic_memory
     return rule_walks.no_walks(rules_on(arena), *room)
 
 
