@@ -19,8 +19,6 @@ from counterplay.deep.nets import Net, apply_net, one_of, regret_matching, softm
 from counterplay.deep.on_rules import rules_on
 from counterplay.deep.rule_walks import Samples
 
-BATCH = 2048  # policies per step of the average network
-
 
 def external(choices: Any, arena: Any, state: Any, player: int, weight: float, key: Any) -> None:
     """The walks of an iteration, all playing what the networks say now."""
@@ -77,7 +75,7 @@ def _fit_average() -> Callable[..., Trained]:
         from counterplay.deep.regrets import direction
 
         def draw(key: jax.Array) -> Any:
-            chosen = jax.random.randint(key, (BATCH,), 0, filled)
+            chosen = jax.random.randint(key, (choices.batch,), 0, filled)
             return jax.tree.map(lambda part: part[chosen], data)
 
         def loss(net: Net, some: Any) -> jax.Array:
