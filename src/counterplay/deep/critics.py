@@ -111,6 +111,7 @@ def refitted(choices: Any, arena: Any, state: Any, key: jax.Array) -> tuple[Any,
 
     On a tree this is a table of every step [N, P]; on rules it is the network, to be asked.
     """
+    guess: Any
     if isinstance(arena, Tree):
         critic, guess = criticise(choices, arena, state.walks, state.critic, key)
     else:

@@ -56,17 +56,15 @@ def put(ring: Transitions, met: Met, last: Ints) -> None:
     episodes, size = met.episodes, ring.weight.size
     if not size:
         return
-    live = episodes.live.T  # episode by episode
-    episode, turn = np.nonzero(live)
-    row = episodes.decision[turn, episode]
-    over = np.append(live[:, 1:], np.zeros((len(live), 1), bool), axis=1)[episode, turn] == 0
+    episode, turn = np.nonzero(np.asarray(episodes.live).T)  # episode by episode
+    row = np.asarray(episodes.decision)[turn, episode]
     rows = (
         met.seen[:, row].swapaxes(0, 1),
         last[turn, episode],
         episodes.player[turn, episode],
         met.legal[row],
         episodes.action[turn, episode],
-        over,
+        np.append(episode[1:] != episode[:-1], True),
         episodes.utility[episode],
         np.ones(row.size, np.float32),
     )
