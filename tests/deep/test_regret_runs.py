@@ -52,3 +52,24 @@ def test_configs_name_their_method_and_game(name):
     missing = {"kuhn3"} if name.startswith("vr_") else set()  # they are for two players
     assert set(found) == {f"{name}_{game}" for game in games - missing}
     assert all((c.name, c.algorithm_name) == (stem, name) for stem, c in found.items())
+
+
+def test_resumed_runs_on_rules_are_the_same_bits(tmp_path):
+    """On a game whose tree the builder refuses: what critics learn from, and reservoirs, too."""
+    name, game = "escher", "liars_dice(numdice=2,dice_sides=4)"
+    chosen = SMALL | METHODS[name] | {"critic_memory": 90}
+    units = {key: chosen.pop(key) for key in list(chosen) if key.endswith("_units")}
+    every = {"max_steps": 4, "evaluate_every": 4, "checkpoint_every": 2}
+    whole = config(name, game="liars_dice", params={"numdice": 2, "dice_sides": 4}, **every)
+    whole["spec"] |= chosen
+    whole |= {"networks": units, "arena": "rules"}
+    run(whole, tmp_path / "whole")
+    answers = iter([False, True])
+    folder = run(whole, tmp_path / "run", stop=lambda: next(answers, True)).folder
+    assert 0 < final(folder, game)[0] < 4
+    while resume(folder, stop=lambda: True).stopped:
+        pass
+    assert final(folder, game) == final(tmp_path / "whole", game)
+    assert untimed(folder) == untimed(tmp_path / "whole")
+    assert untimed(folder)[-1]["touched"] > 4 * 2 * 3 * 2
+    assert any("ring.observation" in path for path in final(folder, game)[2])

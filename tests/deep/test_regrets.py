@@ -332,7 +332,7 @@ def test_a_network_answers_as_the_exact_average_does(kuhn):
         ("escher(batch=4)", "batch is for a reservoir"),
         ("sd_cfr(growth=-1)", "growth is -1, must be at least 0"),
         ("vr_deep_dcfr_plus(alpha=-1)", "alpha is -1, must be at least 0"),
-        ("vr_deep_pdcfr_plus(reservoir_size=3)", "has no parameter 'reservoir_size'"),
+        ("vr_deep_pdcfr_plus(batch=3)", "batch is for a reservoir"),
     ],
 )
 def test_bad_parameters(spec, message):

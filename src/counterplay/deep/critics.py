@@ -4,7 +4,8 @@ They serve in training only. A network looks at what all players see, and is fit
 SARSA: the value of an action is what the policies now expect of the actions that follow it. On a
 tree the transitions met so far are known by how often each node was met, so that targets are made
 anew for all of them at once, with the policies of the moment. The oracle, one pass over the tree,
-is never wrong: what goes wrong with it is not the critic's fault.
+is never wrong: what goes wrong with it is not the critic's fault. On rules the latest transitions
+are kept, and targets made for those that are drawn (`rule_critics`).
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
+from counterplay.deep import rule_critics
 from counterplay.deep.device import compiled
 from counterplay.deep.fitting import Trained, annealed, in_training
 from counterplay.deep.graph import Graph, arrays_of, children, graph_of
 from counterplay.deep.nets import Net, apply_net, new_nets, one_of, with_one
+from counterplay.deep.on_rules import rules_on
 from counterplay.deep.traversals import Walks, dense
 from counterplay.kernels import nodes
 from counterplay.tree import Floats, Ints, Tree, once_per_tree
@@ -37,6 +40,7 @@ class Criticised:
     critic_rounds: int = 10  # times per fit that targets are made anew
     critic_steps: int = 20  # of Adam in each
     critic_batch: int = 512  # histories per step
+    critic_memory: int = 200_000  # the latest histories, on rules; a tree counts all
     critic_lr: float = 1e-3
     critic_decay: float = 0.95  # of what was met, per iteration
     oracle: bool = False  # exact values instead of a network
@@ -84,6 +88,8 @@ def _seen(tree: Tree, decisions: Ints) -> Any:
 
 def new_critic(choices: Any, tree: Tree, rng: np.random.Generator) -> Trained:
     """A network that says nothing yet; one with no layers for the oracle."""
+    if not isinstance(tree, Tree):
+        return rule_critics.new_critic(choices, rules_on(tree), rng)
     if choices.oracle:
         return Trained([], [])
     graph = graph_of(tree)
@@ -98,6 +104,20 @@ def exact_values(tree: Tree, policy: Floats) -> Floats:
     given = tree.player, tree.child_offset, tree.chance, tree.infoset, tree.offset
     nodes.node_values(*given, tree.utility, policy, value)
     return value
+
+
+def refitted(choices: Any, arena: Any, state: Any, key: jax.Array) -> tuple[Any, Any]:
+    """The state with the critic fitted to the present policies, and what that says.
+
+    On a tree this is a table of every step [N, P]; on rules it is the network, to be asked.
+    """
+    guess: Any
+    if isinstance(arena, Tree):
+        critic, guess = criticise(choices, arena, state.walks, state.critic, key)
+    else:
+        given = state.walks.ring, state.critic, choices.speaking(state), key
+        critic, guess = rule_critics.criticise(choices, rules_on(arena), *given)
+    return state._replace(critic=critic), guess
 
 
 def criticise(

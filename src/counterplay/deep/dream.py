@@ -8,13 +8,11 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from counterplay.deep import critics, regrets, traversals
+from counterplay.deep import critics, regrets
 from counterplay.deep.averages import Averages
 from counterplay.deep.critics import Criticised
 from counterplay.deep.fitting import Trained
 from counterplay.deep.regrets import Replaying
-from counterplay.deep.traversals import Walks
-from counterplay.tree import Tree
 
 
 class State(NamedTuple):
@@ -22,7 +20,7 @@ class State(NamedTuple):
 
     nets: Trained  # V of each player
     critic: Trained  # Q
-    walks: Walks
+    walks: Any  # `traversals.Walks`, or on rules `rule_walks.RuleWalks`
     averages: Averages
 
 
@@ -44,30 +42,31 @@ class DREAM(Criticised, Replaying):
     The mean of r with weights w is right whatever Q says. Q sees what all players see and gives a
     value to each of them, also for more than two. `average`, exact, and `ensemble` are those of
     `sd_cfr`, as is the way V is fitted. Q goes on from the last iteration's; transitions are kept
-    as counts that fade, and all are bootstrapped anew, in rounds, with the present policies.
+    as counts that fade, and all are bootstrapped anew, in rounds, with the present policies. On
+    rules the latest `critic_memory` are kept, fade alike, and those drawn are bootstrapped; V is
+    fitted to a reservoir, and there is no `average`.
     """
 
     traversals: int = 900
     epsilon: float = 0.5
 
-    def start(self, tree: Tree, rng: np.random.Generator) -> State:
+    def start(self, tree: Any, rng: np.random.Generator) -> State:
         nets, walks, averages = regrets.new_nets_and_walks(self, tree, rng, visits=True)
         return State(nets, critics.new_critic(self, tree, rng), walks, averages)
 
-    def iteration(self, tree: Tree, t: int, state: State, key: jax.Array) -> State:
+    def iteration(self, tree: Any, t: int, state: State, key: jax.Array) -> State:
         keep_key, critic_key, *keys = jax.random.split(key, 2 + tree.num_players)
         state = state._replace(averages=regrets.remember(self, tree, t, state, keep_key))
-        critic, guess = critics.criticise(self, tree, state.walks, state.critic, critic_key)
-        state = state._replace(critic=critic)
+        state, guess = critics.refitted(self, tree, state, critic_key)
         state.walks.visits[:] *= self.critic_decay
         for player, own in enumerate(keys):
             walk_key, fit_key = jax.random.split(own)
             if self.oracle:  # the others' policies have changed since
                 guess = critics.exact_values(tree, state.walks.policy[: tree.num_sequences])
             scheme, weights = (self.epsilon, 1.0), (float(t), 0.0)
-            traversals.outcomes(self, tree, state.walks, player, scheme, weights, guess, walk_key)
+            regrets.outcomes(self, tree, state, player, scheme, weights, guess, walk_key)
             state = state._replace(nets=regrets.refit(self, tree, t, state, player, fit_key))
         return state
 
-    def tables(self, tree: Tree, state: State) -> dict[str, Any]:
+    def tables(self, tree: Any, state: State) -> dict[str, Any]:
         return regrets.answers(self, tree, state)

@@ -173,6 +173,18 @@ def exploring(policy: jax.Array, now: Decisions, who: jax.Array, epsilon: float)
     return jnp.where((now.player == who)[:, None], mixed, policy)
 
 
+def last_actions(episodes: Episodes, num_players: int) -> jax.Array:
+    """Every player's last action before each decision [T, B, P]; -1: none yet."""
+
+    def step(last: jax.Array, at: tuple[jax.Array, ...]) -> tuple[jax.Array, jax.Array]:
+        player, action = at
+        acts = jnp.arange(num_players) == player[:, None]
+        return jnp.where(acts, action[:, None], last), last
+
+    nothing = jnp.full((episodes.player.shape[1], num_players), -1, jnp.int32)
+    return jax.lax.scan(step, nothing, (episodes.player, episodes.action))[1]
+
+
 def part(episodes: Episodes, first: int | jax.Array, count: int) -> Episodes:
     """`count` of the episodes from the given one on."""
 

@@ -8,11 +8,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from counterplay.deep import critics, regrets, traversals
+from counterplay.deep import critics, regrets
 from counterplay.deep.critics import Criticised
 from counterplay.deep.dream import State
 from counterplay.deep.regrets import Replaying
-from counterplay.tree import Tree
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +31,8 @@ class ESCHER(Criticised, Replaying):
     counts that fade. The paper regresses on returns of separate episodes instead. With `oracle` the
     only noise left is whose turn it was to be dealt what.
 
-    `average` is exact and comes first; `network` is Pi; the rest is as in `sd_cfr`.
+    `average` is exact and comes first; `network` is Pi; the rest is as in `sd_cfr`, and on rules as
+    in `dream`, with a reservoir of policies for Pi, which then comes first.
     """
 
     traversals: int = 900
@@ -40,21 +40,20 @@ class ESCHER(Criticised, Replaying):
     average_steps: int = 50  # of Adam per iteration
     average_lr: float = 1e-3
 
-    def start(self, tree: Tree, rng: np.random.Generator) -> State:
+    def start(self, tree: Any, rng: np.random.Generator) -> State:
         nets, walks, averages = regrets.new_nets_and_walks(self, tree, rng, visits=True)
         return State(nets, critics.new_critic(self, tree, rng), walks, averages)
 
-    def iteration(self, tree: Tree, t: int, state: State, key: jax.Array) -> State:
+    def iteration(self, tree: Any, t: int, state: State, key: jax.Array) -> State:
         keep_key, average_key, *keys = jax.random.split(key, 2 + tree.num_players)
         state = state._replace(averages=regrets.remember(self, tree, t, state, keep_key))
         state.walks.visits[:] *= self.critic_decay
         for player, own in enumerate(keys):
             critic_key, walk_key, fit_key = jax.random.split(own, 3)
-            critic, guess = critics.criticise(self, tree, state.walks, state.critic, critic_key)
-            state = state._replace(critic=critic)
-            traversals.guesses(self, tree, state.walks, player, float(t), guess, walk_key)
+            state, guess = critics.refitted(self, tree, state, critic_key)
+            regrets.guesses(self, tree, state, player, float(t), guess, walk_key)
             state = state._replace(nets=regrets.refit(self, tree, t, state, player, fit_key))
         return state._replace(averages=regrets.refit_average(self, tree, state, average_key))
 
-    def tables(self, tree: Tree, state: State) -> dict[str, Any]:
+    def tables(self, tree: Any, state: State) -> dict[str, Any]:
         return regrets.answers(self, tree, state)

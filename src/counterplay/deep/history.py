@@ -14,10 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from counterplay.deep.episodes import Episodes
+from counterplay.deep.episodes import Episodes, last_actions
 from counterplay.deep.fitting import Trained, descend
 from counterplay.deep.graph import Graph
-from counterplay.deep.nets import apply_net, new_net
+from counterplay.deep.nets import Net, apply_net, new_net
 from counterplay.deep.unique import error_gradient, outputs_at, unique_views
 
 
@@ -82,7 +82,10 @@ class ValueTable(NamedTuple):
 
 
 class Network(NamedTuple):
-    """A network that sees what all players see at a history; one step of Adam an iteration."""
+    """A network that sees what all players see at a history; one step of Adam an iteration.
+
+    Where that does not tell histories apart, as far as is known, it sees their last actions too.
+    """
 
     units: tuple[int, ...]
     lr: float
@@ -95,16 +98,19 @@ class Network(NamedTuple):
 
     def start(self, graph: Graph, rng: np.random.Generator) -> Any:
         inputs = graph.num_players * graph.num_features
+        if not told_apart(graph):
+            inputs += graph.num_players * graph.max_actions
         outputs = graph.max_actions * graph.num_players
         net = new_net(rng, (inputs, *self.units, outputs), zero_head=True)
         return Trained(net, jax.jit(self.optimiser.init)(net))
 
     def values(self, graph: Graph, memory: Trained, episodes: Episodes) -> jax.Array:
+        seen = everything_seen(graph, episodes, memory.params)
         if graph.is_batch:  # all its decisions were met, each once
-            outputs = apply_net(memory.params, everything_seen(graph))[episodes.decision]
+            outputs = apply_net(memory.params, seen)[episodes.decision]
         else:
             met = unique_views(episodes.decision, episodes.live)
-            outputs = outputs_at(memory.params, everything_seen(graph), met)
+            outputs = outputs_at(memory.params, seen, met)
         outputs = outputs.reshape(*episodes.action.shape, graph.max_actions, graph.num_players)
         real = episodes.legal & episodes.live[..., None]
         return jnp.where(real[..., None], outputs, 0.0)
@@ -118,14 +124,14 @@ class Network(NamedTuple):
             wrong = taken[..., None] * (outputs.reshape(shape) - target[..., None, :])
             return scale * wrong.reshape(outputs.shape)
 
+        seen = everything_seen(graph, episodes, memory.params)
         if graph.is_batch:
-            seen = everything_seen(graph)
             outputs, back = jax.vjp(lambda net: apply_net(net, seen), memory.params)
             wrong = error(outputs[episodes.decision])
             slope = back(jnp.zeros_like(outputs).at[episodes.decision].add(wrong))[0]
         else:
             met = unique_views(episodes.decision, episodes.live)
-            slope = error_gradient(memory.params, everything_seen(graph), met, error)
+            slope = error_gradient(memory.params, seen, met, error)
         return descend(self.optimiser, memory, slope)
 
 
@@ -170,9 +176,32 @@ def towards(table: jax.Array, place: Any, target: jax.Array, rate: float) -> jax
     return table + step * (total / jnp.maximum(count, 1.0) - table)
 
 
-def everything_seen(graph: Graph) -> jax.Array:
-    """What all players together see at every decision [D, P * X]."""
-    return jnp.concatenate([graph.observation[view] for view in graph.view], axis=1)
+def told_apart(graph: Graph) -> bool:
+    """Whether what all players see together tells every decision from the others.
+
+    A bid that is still face down, for example, is no part of anybody's observation. Of episodes
+    that were met by chance nobody knows.
+    """
+    return not graph.is_batch and (
+        len(np.unique(np.asarray(graph.view), axis=1).T) == graph.num_decisions
+    )
+
+
+def everything_seen(graph: Graph, episodes: Episodes, net: Net) -> jax.Array:
+    """What the network is to see [D, Y] at the decisions of episodes; elsewhere it is not asked."""
+    seen = jnp.concatenate([graph.observation[view] for view in graph.view], axis=1)
+    if seen.shape[1] == net[0][0].shape[0]:
+        return seen
+    row = jnp.where(episodes.live, episodes.decision, graph.num_decisions)
+    nothing = jnp.full((graph.num_decisions, graph.num_players), -1, jnp.int32)
+    last = nothing.at[row].set(last_actions(episodes, graph.num_players), mode="drop")
+    return with_actions(seen, last, graph.max_actions)
+
+
+def with_actions(seen: jax.Array, last: jax.Array, num_actions: int) -> jax.Array:
+    """Observations [N, P * X] of all players, and their last actions [N, P]: [N, P * (X + A)]."""
+    taken = last[..., None] == jnp.arange(num_actions)
+    return jnp.append(seen, taken.reshape(len(seen), -1), axis=1)
 
 
 def exact_values(graph: Graph, policy: jax.Array, reward: jax.Array | None = None) -> jax.Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +13,19 @@ import numpy as np
 FEW_ROWS = 16  # up to which a sum of outer products is faster than a matrix product
 
 Net = list[tuple[Any, Any]]  # (weights [in, out], biases [out]) of each layer
+
+
+class Predicting(NamedTuple):
+    """Two networks that speak as one: what is positive of the sums, plus the latest."""
+
+    sums: Net
+    latest: Net
+
+
+def num_outputs(net: Net | Predicting) -> int:
+    """How many numbers a network says; also of several players' together."""
+    last = net.latest if isinstance(net, Predicting) else net
+    return int(last[-1][1].shape[-1])
 
 
 def new_net(rng: np.random.Generator, sizes: tuple[int, ...], zero_head: bool = False) -> Net:
@@ -82,11 +95,13 @@ def together(parts: tuple[Any, ...]) -> Any:
     return jax.tree.map(lambda *each: jnp.stack(each), *parts)
 
 
-def apply_net(net: Net, x: jax.Array) -> jax.Array:
+def apply_net(net: Net | Predicting, x: jax.Array) -> jax.Array:
     """Outputs [B, out] for inputs [B, in]: ReLU layers with skip connections, then a linear one.
 
     A skip connection adds the layer's input, cut or padded with zeros to the layer's width.
     """
+    if isinstance(net, Predicting):
+        return jax.nn.relu(apply_net(net.sums, x)) + apply_net(net.latest, x)
     for weights, biases in net[:-1]:
         x = jax.nn.relu(product(x, weights) + biases) + fitted(x, weights.shape[-1])
     weights, biases = net[-1]

@@ -11,9 +11,18 @@ import jax
 import numpy as np
 
 from counterplay.arena import Floats
+from counterplay.deep.batches import room_for
 from counterplay.deep.device import compiled
 from counterplay.deep.graph import arrays_of
-from counterplay.deep.nets import Net, apply_net, greedy, one_of, regret_matching, softmax
+from counterplay.deep.nets import (
+    Net,
+    apply_net,
+    greedy,
+    num_outputs,
+    one_of,
+    regret_matching,
+    softmax,
+)
 from counterplay.errors import ConfigError
 from counterplay.game import Game, State
 from counterplay.policy import Policy
@@ -59,7 +68,7 @@ class NetworkPolicy:
         game: Any = self.game
         actions = list(game.actions(state))
         x = np.array(game.observation(state, player), np.float32)[None]
-        legal = np.zeros((1, self.nets[0][-1][1].shape[-1]), bool)
+        legal = np.zeros((1, num_outputs(self.nets[0])), bool)
         legal[0, actions] = True
         row = np.asarray(_said()(self.head, self.nets[0], x, legal, player), np.float64)[0, actions]
         return (row / row.sum()).tolist()
@@ -77,8 +86,9 @@ class NetworkPolicy:
         values = np.empty(arena.num_sequences)
         for player, first, last, x, legal, action in _infosets(arena, net):
             count = len(x)
-            x = np.pad(x, ((0, ROWS - count), (0, 0)))
-            there = np.pad(legal, ((0, ROWS - count), (0, 0)), constant_values=True)
+            more = min(ROWS, room_for(count)) - count  # every size is compiled for
+            x = np.pad(x, ((0, more), (0, 0)))
+            there = np.pad(legal, ((0, more), (0, 0)), constant_values=True)
             rows = np.asarray(_said()(self.head, net, x, there, player), np.float64)[:count]
             row = np.where(legal, rows, 0.0)
             row /= row.sum(axis=1, keepdims=True)
@@ -113,7 +123,7 @@ def _infosets(arena: Any, net: Net) -> Iterator[tuple[Any, ...]]:
             begin, end = int(arena.offset[first]), int(arena.offset[last])
             row = np.repeat(np.arange(last - first), arena.num_actions[first:last])
             action = row, arena.sequence_action[begin:end]
-            legal = np.zeros((last - first, net[-1][1].shape[-1]), bool)
+            legal = np.zeros((last - first, num_outputs(net)), bool)
             legal[action] = True
             yield player, first, last, x, legal, action
 

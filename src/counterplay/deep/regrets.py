@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from counterplay.deep import averages, rule_regrets, rule_walks, traversals
+from counterplay.deep import averages, rule_episodes, rule_regrets, rule_walks, traversals
 from counterplay.deep.averages import Averages
 from counterplay.deep.batches import no_graph
 from counterplay.deep.device import compiled
@@ -51,7 +51,7 @@ BATCH = 2048
 RANGES: dict[str, Range] = {
     **dict.fromkeys(("traversals", "steps", "batch", "average_steps"), at_least(1)),
     **dict.fromkeys(("critic_depth", "critic_rounds", "critic_steps"), at_least(1)),
-    "critic_batch": at_least(1),
+    **dict.fromkeys(("critic_batch", "critic_memory"), at_least(1)),
     **dict.fromkeys(("reservoir_size", "past_networks"), at_least(0)),
     **dict.fromkeys(("average_power", "lr", "average_lr", "critic_lr", "alpha", "growth"), FINITE),
     **dict.fromkeys(("epsilon", "critic_decay"), PART),
@@ -76,11 +76,17 @@ class RegretNetworks(OnEitherHost):
     clip: float = 1.0  # of the gradient's norm
     average_power: float = 1.0  # iteration t counts t**average_power times in the average
     past_networks: int = 100  # in the ensemble
+    reservoir_size: int = 0  # samples kept of each player; 0: sums for every infoset instead
+    batch: int = BATCH  # samples per step, of a reservoir
 
     average_every: ClassVar[int] = 1
     average_units: ClassVar[tuple[int, ...]] = ()
-    runs_on: ClassVar[tuple[str, ...]] = ("tree",)
+    critic_memory: ClassVar[int] = 0
     watched: ClassVar[tuple[str, ...]] = ("state.nets",)
+
+    def speaking(self, state: Any) -> Any:
+        """The networks that act."""
+        return state.nets.params
 
     def networks(self, state: Any) -> dict[str, Any]:
         return rule_regrets.networks(self, state)
@@ -88,6 +94,8 @@ class RegretNetworks(OnEitherHost):
     def __post_init__(self) -> None:
         own = {field.name for field in fields(self)}
         check(self.name, self, {name: RANGES[name] for name in RANGES if name in own})
+        if self.batch != BATCH and not self.reservoir_size:
+            raise ConfigError(f"{self.name}: batch is for a reservoir; sums are fitted as a whole")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,13 +103,6 @@ class Replaying(RegretNetworks):
     """The choices of those whose networks are fitted to the samples of all iterations."""
 
     warm: bool = True  # fit the last network further; False: a new one, from scratch
-    reservoir_size: int = 0  # samples kept of each player; 0: sums for every infoset instead
-    batch: int = BATCH  # samples per step, of a reservoir
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.batch != BATCH and not self.reservoir_size:
-            raise ConfigError(f"{self.name}: batch is for a reservoir; sums are fitted as a whole")
 
 
 class Nets(NamedTuple):
@@ -120,10 +121,10 @@ def new_regret_nets(choices: Any, tree: Tree, rng: np.random.Generator) -> Train
     return jax.device_put(in_training(direction(choices), nets))
 
 
-def new_averages(choices: Any, tree: Tree, rng: np.random.Generator, nets: Trained) -> Averages:
+def new_averages(choices: Any, tree: Tree, rng: np.random.Generator, nets: Any) -> Averages:
     """No policies averaged yet; the average network, if there is one, plays uniformly."""
     graph = shape_of(tree)
-    kept = averages.no_averages(choices, graph, rng, nets.params, 1, direction(choices))
+    kept = averages.no_averages(choices, graph, rng, nets, 1, direction(choices))
     if choices.average_units:
         *deep, last = kept.network.params
         params = [*deep, jax.tree.map(np.zeros_like, last)]
@@ -139,13 +140,19 @@ def new_nets_and_walks(
     if isinstance(tree, Tree):
         walks = no_walks(tree, choices.reservoir_size, visits)
     else:
-        policies = bool(choices.average_units)
-        if policies and tree.num_players > 2:
-            problem = "a third player's reach would bias the average network on rules"
-            raise ConfigError(f"{choices.name}: {problem}; take sd_cfr")
-        walks = rule_walks.no_walks(rules_on(tree), choices.reservoir_size, policies)
+        walks = walks_on_rules(choices, tree)
     nets = new_regret_nets(choices, tree, rng)
-    return Nets(nets, walks, new_averages(choices, tree, rng, nets))
+    return Nets(nets, walks, new_averages(choices, tree, rng, nets.params))
+
+
+def walks_on_rules(choices: Any, arena: Any, regrets: bool = True) -> rule_walks.RuleWalks:
+    """Nothing remembered; with `regrets` they go to a reservoir."""
+    policies = bool(choices.average_units)
+    if policies and arena.num_players > 2:
+        problem = "a third player's reach would bias the average network on rules"
+        raise ConfigError(f"{choices.name}: {problem}; take sd_cfr or dream")
+    room = choices.reservoir_size, policies, regrets, choices.critic_memory
+    return rule_walks.no_walks(rules_on(arena), *room)
 
 
 def shape_of(arena: Any) -> Graph:
@@ -168,10 +175,12 @@ def remember(choices: Any, tree: Tree, t: int, state: Any, key: jax.Array) -> Av
     """The averages with the policies of iteration t."""
     if not isinstance(tree, Tree):
         nothing = np.zeros((0, 0), np.float32)
-        given = t, state.nets.params, nothing, key
+        given = t, choices.speaking(state), nothing, key
         return _remember()(choices, state.averages, shape_of(tree), *given)
     table = dense(tree, state.walks.policy[: tree.num_sequences])
-    return _remember()(choices, state.averages, graph_of(tree), t, state.nets.params, table, key)
+    return _remember()(
+        choices, state.averages, graph_of(tree), t, choices.speaking(state), table, key
+    )
 
 
 @lru_cache
@@ -199,6 +208,38 @@ def external(
         traversals.external(choices, arena, state.walks, player, weight, key)
     else:
         rule_regrets.external(choices, arena, state, player, weight, key)
+
+
+def outcomes(
+    choices: Any,
+    arena: Any,
+    state: Any,
+    player: int,
+    scheme: tuple[float, float],
+    weights: tuple[float, float],
+    guess: Any,
+    key: jax.Array,
+) -> None:
+    """Episodes in which the player explores, and what the critic got wrong is corrected.
+
+    What `scheme` and `weights` are: see `traversals.outcomes`.
+    """
+    if isinstance(arena, Tree):
+        given = player, scheme, weights, guess, key
+        traversals.outcomes(choices, arena, state.walks, *given)
+    else:
+        rule_episodes.remember(choices, arena, state, player, scheme, weights, guess, True, key)
+
+
+def guesses(
+    choices: Any, arena: Any, state: Any, player: int, weight: float, guess: Any, key: jax.Array
+) -> None:
+    """Episodes in which the player acts uniformly; the critic says what its regrets are."""
+    if isinstance(arena, Tree):
+        traversals.guesses(choices, arena, state.walks, player, weight, guess, key)
+    else:
+        scheme, weights = (1.0, 0.0), (weight, weight)
+        rule_episodes.remember(choices, arena, state, player, scheme, weights, guess, False, key)
 
 
 def refit(choices: Any, tree: Tree, t: int, state: Any, player: int, key: jax.Array) -> Trained:

@@ -15,30 +15,34 @@ from counterplay.deep.averages import past_of
 from counterplay.deep.batches import graph_of_rows
 from counterplay.deep.device import compiled
 from counterplay.deep.fitting import Trained, annealed
-from counterplay.deep.nets import Net, apply_net, one_of, regret_matching, softmax
+from counterplay.deep.nets import Net, apply_net, one_of, regret_matching, softmax, uniform
 from counterplay.deep.on_rules import rules_on
 from counterplay.deep.rule_walks import Samples
-
-BATCH = 2048  # policies per step of the average network
 
 
 def external(choices: Any, arena: Any, state: Any, player: int, weight: float, key: Any) -> None:
     """The walks of an iteration, all playing what the networks say now."""
     rules = rules_on(arena)
-    ask = partial(_act(), rules.num_players, state.nets.params)
+    ask = partial(acting(), rules.num_players, state.nets.params, -1, 0.0)
     count = choices.traversals
     rule_walks.external(rules, state.walks, ask, player, count, weight, key)
 
 
 @lru_cache
-def _act() -> Callable[..., Any]:
+def acting() -> Callable[..., Any]:
+    """Policies, and what to sample from: `explorer` mixes its own with `epsilon` uniform play."""
+
     @partial(compiled, static_argnums=0)
-    def act(players: int, nets: Net, seen: jax.Array, legal: jax.Array) -> Any:
+    def act(
+        players: int, nets: Net, explorer: Any, epsilon: Any, seen: jax.Array, legal: jax.Array
+    ) -> Any:
         size = len(seen) // players
         own = [slice(p * size, (p + 1) * size) for p in range(players)]
         said = [apply_net(one_of(nets, p), seen[rows]) for p, rows in enumerate(own)]
         policy = regret_matching(jnp.concatenate(said), legal)
-        return policy, policy
+        mixed = epsilon * uniform(legal) + (1.0 - epsilon) * policy
+        explores = jnp.repeat(jnp.arange(players), size) == explorer
+        return policy, jnp.where(explores[:, None], mixed, policy)
 
     return act
 
@@ -71,7 +75,7 @@ def _fit_average() -> Callable[..., Trained]:
         from counterplay.deep.regrets import direction
 
         def draw(key: jax.Array) -> Any:
-            chosen = jax.random.randint(key, (BATCH,), 0, filled)
+            chosen = jax.random.randint(key, (choices.batch,), 0, filled)
             return jax.tree.map(lambda part: part[chosen], data)
 
         def loss(net: Net, some: Any) -> jax.Array:
@@ -93,5 +97,5 @@ def networks(choices: Any, state: Any) -> dict[str, Any]:
         found["network"] = [state.averages.network.params], [1.0], "softmax"
     for name, (nets, weights) in past_of(state.averages, choices.average_power).items():
         found[name] = nets, weights, "regret_matching"
-    found["current"] = [state.nets.params], [1.0], "regret_matching"
+    found["current"] = [choices.speaking(state)], [1.0], "regret_matching"
     return found

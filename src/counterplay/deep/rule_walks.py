@@ -14,11 +14,12 @@ import numpy as np
 from counterplay.arena import Floats, Ints
 from counterplay.deep.batches import Ask, asked, choose, rng_of
 from counterplay.deep.stepping import LONGEST, Rules
+from counterplay.deep.transitions import Transitions, bytes_of, no_transitions
 from counterplay.errors import ConfigError, GameError
 from counterplay.game import TERMINAL
 from counterplay.registry import spec_of
 
-MOST_BYTES = 8 * 2**30  # of all reservoirs
+MOST_BYTES = 8 * 2**30  # of all that is remembered
 AT_ONCE = 64  # walks that go down together
 
 
@@ -37,22 +38,38 @@ class RuleWalks(NamedTuple):
 
     replay: tuple[Samples, ...]
     met: tuple[Samples, ...]  # the others' policies; without room if nobody asks for them
+    ring: Transitions  # for critics; without room if there is none
     touched: Ints  # [] nodes
 
+    @property
+    def visits(self) -> Any:
+        """How much every decision of the ring counts, as `traversals.Walks` has it of nodes."""
+        return self.ring.weight
 
-def no_walks(rules: Rules, reservoir_size: int, policies: bool) -> RuleWalks:
-    """Nothing remembered."""
+
+def no_walks(
+    rules: Rules,
+    reservoir_size: int,
+    policies: bool,
+    regrets: bool = True,
+    critic_memory: int = 0,
+) -> RuleWalks:
+    """Nothing remembered; with room for others' policies, regrets, and decisions for a critic."""
     if not reservoir_size:
         raise ConfigError(
             "on rules there are no infosets to keep sums for: set reservoir_size, such as 200000"
         )
     row = 4 * rules.num_features + 5 * rules.num_actions + 4
-    needed = row * reservoir_size * rules.num_players * (1 + policies)
-    if needed > MOST_BYTES:
-        raise ConfigError(
-            f"reservoir_size is {reservoir_size}: these take {needed / 2**30:,.1f} GiB on "
-            f"{spec_of(rules.game)}, more than {MOST_BYTES / 2**30:.0f}; use fewer"
-        )
+    sizes = {
+        "reservoir_size": (reservoir_size, row * rules.num_players * (regrets + policies)),
+        "critic_memory": (critic_memory, bytes_of(rules)),
+    }
+    for name, (count, each) in sizes.items():
+        if count * each > MOST_BYTES:
+            raise ConfigError(
+                f"{name} is {count}: these take {count * each / 2**30:,.1f} GiB on "
+                f"{spec_of(rules.game)}, more than {MOST_BYTES / 2**30:.0f}; use fewer"
+            )
 
     def empty(size: int) -> Samples:
         return Samples(
@@ -65,8 +82,9 @@ def no_walks(rules: Rules, reservoir_size: int, policies: bool) -> RuleWalks:
 
     players = range(rules.num_players)
     return RuleWalks(
-        tuple(empty(reservoir_size) for _ in players),
+        tuple(empty(reservoir_size if regrets else 0) for _ in players),
         tuple(empty(reservoir_size if policies else 0) for _ in players),
+        no_transitions(rules, critic_memory),
         np.zeros((), np.int64),
     )
 

@@ -12,7 +12,6 @@ from counterplay.deep import cumulative, regrets
 from counterplay.deep.critics import Criticised
 from counterplay.deep.cumulative import State
 from counterplay.deep.regrets import RegretNetworks
-from counterplay.tree import Tree
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,9 +36,14 @@ class VRDeepDCFRPlus(Criticised, RegretNetworks):
     units of its own size, which regret matching does not see, so that the network's outputs stay
     near one while regrets grow. The authors' program has c = 1.5; their paper 1. `average`, exact,
     comes first; `network` is Pi. For two players and a sum of zero.
+
+    On rules R is fitted to minibatches of single samples, Pi to a reservoir of policies, and Q as
+    in `dream`; there is no `average`.
     """
 
     traversals: int = 2_000
+    reservoir_size: int = 0  # policies kept of each player for Pi, on rules; a tree has exact sums
+    batch: int = regrets.BATCH  # samples per step, on rules
     steps: int = 200
     epsilon: float = 0.6
     alpha: float = 2.0
@@ -51,11 +55,16 @@ class VRDeepDCFRPlus(Criticised, RegretNetworks):
 
     predicts: ClassVar[bool] = False
 
-    def start(self, tree: Tree, rng: np.random.Generator) -> State:
+    def speaking(self, state: State) -> Any:
+        if not self.predicts:
+            return state.nets.params
+        return cumulative.predicting(state.nets, state.kept * state.scale, state.latest)
+
+    def start(self, tree: Any, rng: np.random.Generator) -> State:
         return cumulative.start(self, tree, rng)
 
-    def iteration(self, tree: Tree, t: int, state: State, key: jax.Array) -> State:
+    def iteration(self, tree: Any, t: int, state: State, key: jax.Array) -> State:
         return cumulative.iteration(self, tree, t, state, key, predict=self.predicts)
 
-    def tables(self, tree: Tree, state: State) -> dict[str, Any]:
+    def tables(self, tree: Any, state: State) -> dict[str, Any]:
         return regrets.answers(self, tree, state)

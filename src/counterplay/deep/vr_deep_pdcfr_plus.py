@@ -18,7 +18,7 @@ class VRDeepPDCFRPlus(VRDeepDCFRPlus):
     which counts the latest regrets once more, as a guess at the next. Where no sum is positive, all
     is on the largest: the authors' program clips first and then takes the first legal action. It
     also never refits the predicting network from scratch, although it means to; here both networks
-    go on from the last iteration's.
+    go on from the last iteration's. Past networks of the ensemble are kept with their predictions.
     """
 
     alpha: float = 2.3
