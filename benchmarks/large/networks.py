@@ -1,7 +1,8 @@
 """Networks on games that no tree holds: exact exploitability against decisions.
 
-    python -m benchmarks.large.networks                            all curves, one after the other
+    python -m benchmarks.large.networks                            all curves, and curves.svg
     python -m benchmarks.large.networks NAME [DECISIONS] [SEED]    one of them, as dark_hex.ppo
+    python -m benchmarks.large.networks --draw                     curves.svg of what there is
 
 Episodes are played on compiled rules; on the way the networks are tabulated and judged on the
 generated arena. Lines go to NAME.SEED.jsonl beside this file. Seconds are those spent learning,
@@ -21,6 +22,7 @@ import counterplay as cp
 from counterplay.registry import spec_of
 from counterplay.solving import Course
 
+HERE = Path(__file__).parent
 DECISIONS, SEED = 1e7, 0
 COMMON = "critic=network,tau=0.2,tau_end=0.02"
 METHODS = {"ppo": "ppo", "mmd": "deep_mmd"}
@@ -45,7 +47,7 @@ def run(name, decisions, seed):
     algorithm = cp.load_algorithm(f"{METHODS[method]}({COMMON},{options})")
     arena = cp.build_arena(cp.load_game(spec), "generated")
     course = Course(arena, algorithm, algorithm.init(arena, seed))
-    file = Path(__file__).parent / f"{name}.{seed}.jsonl"
+    file = HERE / f"{name}.{seed}.jsonl"
     head = {"game": spec, "algorithm": spec_of(algorithm), "seed": seed}
     file.write_text(json.dumps(head) + "\n")
     for part in range(1, times + 1):
@@ -70,11 +72,37 @@ def run(name, decisions, seed):
             out.write(json.dumps(row) + "\n")
 
 
+def draw():
+    """All curves that there are, in one picture; faint where they are of the last networks."""
+    import matplotlib as mpl
+    import matplotlib.pyplot as plt
+
+    mpl.rcParams["svg.hashsalt"] = "counterplay"  # the same picture, byte for byte
+    figure, axes = plt.subplots(figsize=(7.2, 4.0), layout="constrained")
+    colours = dict(zip(GAMES, plt.get_cmap("tab10").colors, strict=False))
+    for file in sorted(HERE.glob("*.*.*.jsonl")):
+        game, method, _, _ = file.name.split(".")
+        rows = [json.loads(line) for line in file.read_text().splitlines()[1:]]
+        x = [row["decisions"] for row in rows]
+        look = {"color": colours[game], "linestyle": "-" if method == "ppo" else "--"}
+        axes.semilogy(x, [row["current"] for row in rows], alpha=0.3, **look)
+        label = f"{game.replace('_', ' ')}, {method.upper()}"
+        axes.semilogy(x, [row["smoothed"] for row in rows], label=label, marker=".", **look)
+    axes.set(xlabel="decisions", ylabel="exploitability", xlim=(0, None))
+    axes.grid(alpha=0.25)
+    axes.legend(fontsize=8, frameon=False)
+    figure.savefig(HERE / "curves.svg", metadata={"Date": None})
+
+
 def main():
     match sys.argv[1:]:
         case []:
             for name in NAMES:
-                subprocess.run([sys.executable, "-m", "benchmarks.large.networks", name])
+                command = [sys.executable, "-m", "benchmarks.large.networks", name]
+                subprocess.run(command, check=True)
+            draw()
+        case ["--draw"]:
+            draw()
         case [name, *rest] if name in NAMES and len(rest) <= 2:
             decisions, seed = [*rest, *[DECISIONS, SEED][len(rest) :]]
             run(name, float(decisions), int(seed))
