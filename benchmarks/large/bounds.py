@@ -6,15 +6,12 @@
 Each policy is judged exactly and then bounded by local and by learned best responses, with every
 seed. A line gives how many of the lower ends of the 95 % intervals lie above the exact NashConv (by
 chance at most one in forty should), the largest such excess, and the mean, over seeds, of that end
-and of the estimate itself, as parts of the truth. Lines go to bounds.jsonl beside this file.
+and of the estimate itself. The table is in README.md beside this file.
 """
 
 from __future__ import annotations
 
-import json
 import sys
-import time
-from pathlib import Path
 
 import numpy as np
 
@@ -47,31 +44,23 @@ def measure(spec, seeds):
     """The lines of one game."""
     game = cp.load_game(spec)
     tree = cp.build_tree(game)
-    file = Path(__file__).parent / "bounds.jsonl"
     for name, policy in policies(tree):
-        truth, began = cp.judge(tree, policy).nash_conv, time.process_time()
+        truth = cp.judge(tree, policy).nash_conv
         found = [bounds(game, policy, seed) for seed in range(seeds)]
         for kind in found[0]:
             low = np.array([each[kind].low for each in found])
             mean = np.array([each[kind].mean for each in found])
-            row = {
-                "game": spec,
-                "policy": name,
-                "nash_conv": round(truth, 6),
-                "response": kind,
-                "seeds": seeds,
-                "above": int((low > truth).sum()),
-                "excess": round(max(0.0, float((low - truth).max())), 6),
-                "low": round(float(low.mean() / truth), 3),
-                "mean": round(float(mean.mean() / truth), 3),
-                "processor": round(time.process_time() - began, 1),
-            }
-            print(json.dumps(row), flush=True)
-            with file.open("a") as out:
-                out.write(json.dumps(row) + "\n")
+            excess = max(0.0, float((low - truth).max()))
+            print(
+                f"| `{spec}` | {name} | {truth:.4f} | {kind} | {(low > truth).sum()} of {seeds} "
+                f"| {excess:.4f} | {low.mean():.4f} | {mean.mean():.4f} |",
+                flush=True,
+            )
 
 
 def main():
+    print("| game | policy | NashConv | response | ends above it | by at most | end | estimate |")
+    print("|" + "---|" * 8, flush=True)
     match sys.argv[1:]:
         case []:
             for spec in GAMES:
