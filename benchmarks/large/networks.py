@@ -1,34 +1,57 @@
-"""Networks on games that no tree holds: exact exploitability against decisions, as one line each.
+"""Networks on games that no tree holds: exact exploitability against decisions.
 
-    python -m benchmarks.large.networks GAME ALGORITHM [DECISIONS] [SEED]
+    python -m benchmarks.large.networks                            all curves, and curves.svg
+    python -m benchmarks.large.networks NAME [DECISIONS] [SEED]    one of them, as dark_hex.ppo
+    python -m benchmarks.large.networks --draw                     curves.svg of what there is
 
-such as `phantom_tic_tac_toe "ppo(critic=network)" 1e7 0`. Episodes are played on compiled rules;
-every tenth of the way the networks are tabulated and judged on the generated arena. The lines go to
-a file beside this one too. Seconds are those spent learning, judging apart; processor is all of the
-process, judging and compilation too.
+Episodes are played on compiled rules; on the way the networks are tabulated and judged on the
+generated arena. Lines go to NAME.SEED.jsonl beside this file. Seconds are those spent learning,
+judging apart; processor is all of the process, judging and compilation too; GiB is its peak.
 """
 
 from __future__ import annotations
 
 import json
-import re
+import resource
+import subprocess
 import sys
 import time
 from pathlib import Path
 
 import counterplay as cp
+from counterplay.registry import spec_of
 from counterplay.solving import Course
 
+HERE = Path(__file__).parent
+DECISIONS, SEED = 1e7, 0
+COMMON = "critic=network,tau=0.2,tau_end=0.02"
+METHODS = {"ppo": "ppo", "mmd": "deep_mmd"}
+GAMES = {  # the game, what its networks learn with, how often they are judged
+    "phantom_tic_tac_toe": ("phantom_tic_tac_toe", "episodes=128,horizon=7500", 5),
+    "dark_hex": ("dark_hex", "episodes=128,horizon=7500", 5),
+    "liars_dice": ("liars_dice(numdice=2,dice_sides=5)", "episodes=256,horizon=7500", 5),
+    "abrupt_phantom_tic_tac_toe": (
+        "phantom_tic_tac_toe(gameversion=abrupt)",
+        "episodes=128,horizon=7500",
+        4,
+    ),
+    "abrupt_dark_hex": ("dark_hex(gameversion=adh)", "episodes=128,horizon=7500", 4),
+}
+NAMES = [f"{game}.{method}" for game in GAMES for method in METHODS]
 
-def run(spec, method, decisions, seed, parts=10):
+
+def run(name, decisions, seed):
+    """Learn, and write a line whenever the networks are judged."""
+    game, _, method = name.partition(".")
+    spec, options, times = GAMES[game]
+    algorithm = cp.load_algorithm(f"{METHODS[method]}({COMMON},{options})")
     arena = cp.build_arena(cp.load_game(spec), "generated")
-    algorithm = cp.load_algorithm(method)
     course = Course(arena, algorithm, algorithm.init(arena, seed))
-    name = re.sub(r"[^\w]+", "_", f"{spec}.{method}").strip("_")
-    file = Path(__file__).parent / f"{name[:90]}.{seed}.jsonl"
-    file.write_text(json.dumps({"game": spec, "algorithm": method, "seed": seed}) + "\n")
-    for part in range(1, parts + 1):
-        while course.memory.touched < decisions * part / parts:
+    file = HERE / f"{name}.{seed}.jsonl"
+    head = {"game": spec, "algorithm": spec_of(algorithm), "seed": seed}
+    file.write_text(json.dumps(head) + "\n")
+    for part in range(1, times + 1):
+        while course.memory.touched < decisions * part / times:
             course.advance(course.iteration + 10)
         began = time.perf_counter()
         judged = {
@@ -41,6 +64,7 @@ def run(spec, method, decisions, seed, parts=10):
             "seconds": round(course.seconds, 1),
             "judging": round(time.perf_counter() - began, 1),
             "processor": round(time.process_time(), 1),
+            "GiB": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2),
             **{policy: round(value, 6) for policy, value in judged.items()},
         }
         print(json.dumps(row), flush=True)
@@ -48,8 +72,43 @@ def run(spec, method, decisions, seed, parts=10):
             out.write(json.dumps(row) + "\n")
 
 
+def draw():
+    """All curves that there are, in one picture; faint where they are of the last networks."""
+    import matplotlib as mpl
+    import matplotlib.pyplot as plt
+
+    mpl.rcParams["svg.hashsalt"] = "counterplay"  # the same picture, byte for byte
+    figure, axes = plt.subplots(figsize=(7.2, 4.0), layout="constrained")
+    colours = dict(zip(GAMES, plt.get_cmap("tab10").colors, strict=False))
+    for file in sorted(HERE.glob("*.*.*.jsonl")):
+        game, method, _, _ = file.name.split(".")
+        rows = [json.loads(line) for line in file.read_text().splitlines()[1:]]
+        x = [row["decisions"] for row in rows]
+        look = {"color": colours[game], "linestyle": "-" if method == "ppo" else "--"}
+        axes.semilogy(x, [row["current"] for row in rows], alpha=0.3, **look)
+        label = f"{game.replace('_', ' ')}, {method.upper()}"
+        axes.semilogy(x, [row["smoothed"] for row in rows], label=label, marker=".", **look)
+    axes.set(xlabel="decisions", ylabel="exploitability", xlim=(0, None))
+    axes.grid(alpha=0.25)
+    axes.legend(fontsize=8, frameon=False)
+    figure.savefig(HERE / "curves.svg", metadata={"Date": None})
+
+
+def main():
+    match sys.argv[1:]:
+        case []:
+            for name in NAMES:
+                command = [sys.executable, "-m", "benchmarks.large.networks", name]
+                subprocess.run(command, check=True)
+            draw()
+        case ["--draw"]:
+            draw()
+        case [name, *rest] if name in NAMES and len(rest) <= 2:
+            decisions, seed = [*rest, *[DECISIONS, SEED][len(rest) :]]
+            run(name, float(decisions), int(seed))
+        case _:
+            sys.exit(f"{__doc__}\nNAME is one of {', '.join(NAMES)}")
+
+
 if __name__ == "__main__":
-    if len(sys.argv) < 3:
-        sys.exit(__doc__)
-    given = [*sys.argv[1:], *["1e7", "0"][len(sys.argv) - 3 :]]
-    run(given[0], given[1], float(given[2]), int(given[3]))
+    main()

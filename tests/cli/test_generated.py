@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -48,6 +49,11 @@ def test_too_large_for_anything(capsys):
     error = capsys.readouterr().err
     assert "infosets: its arena and an algorithm take at least" in error
     assert error.count("\n") == 1
+    walked = ["solve", "dark_hex(num_rows=4,num_cols=4)", "--algorithm", "external_sampling"]
+    assert main(walked) == 1
+    assert re.search(
+        r"nodes: its tree takes about .* GiB.*solve --sampled", capsys.readouterr().err
+    )
 
 
 def test_runs_resume(tmp_path):

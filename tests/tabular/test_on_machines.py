@@ -11,7 +11,7 @@ from counterplay.errors import RunError
 from counterplay.kernels.lazy_nodes import Lazy, node_at
 from counterplay.memory import flatten, restore
 from counterplay.registry import load_algorithm
-from counterplay.tabular import compiled_memory, on_machines
+from counterplay.tabular import compiled_memory, on_machines, sampled_nodes
 from counterplay.tabular.compiled_memory import TABLES, CompiledMemory
 from counterplay.tabular.sampled_memory import SampledMemory
 
@@ -70,6 +70,33 @@ def test_an_iteration_without_end_is_refused(monkeypatch):
     try:
         with pytest.raises(RunError, match=r"one iteration met more than 64 nodes; take an"):
             algorithm.step(arena, algorithm.init(arena), 50)
+    finally:
+        on_machines._room.cache_clear()
+
+
+def test_readable_rules_refuse_it_too(monkeypatch):
+    monkeypatch.setattr(sampled_nodes, "ROOM", 64)
+    arena, algorithm = cp.SampledGame(cp.load_game("leduc_poker")), load_algorithm(CASES[0][1])
+    with pytest.raises(RunError, match=r"one iteration met more than 64 nodes; take an"):
+        algorithm.step(arena, SampledMemory(0, 0, ""), 50)
+
+
+def test_a_failure_is_told_even_if_room_runs_out_after_it(monkeypatch):
+    @njit
+    def see(rules, states, player, key):
+        if rules[0] == 2:
+            raise ValueError
+        key[:] = 0
+
+    for module in (compiled_memory, on_machines):
+        monkeypatch.setattr(module, "ROOM", 8)  # two deals and the first decision
+    on_machines._room.cache_clear()
+    whole = on_machines._machine(cp.KuhnPoker())._replace(see=see)
+    monkeypatch.setattr(on_machines, "_machine", lambda game: whole)
+    arena, algorithm = cp.SampledGame(cp.KuhnPoker()), load_algorithm("external_sampling")
+    try:
+        with pytest.raises(RunError, match="a function of its machine failed"):
+            algorithm.step(arena, algorithm.init(arena), 1)
     finally:
         on_machines._room.cache_clear()
 

@@ -65,7 +65,7 @@ def test_games_that_do_not_fit_have_none():
 
 def test_a_difference_is_named_with_its_history():
     machine = cp.machine_of(cp.KuhnPoker(num_cards=4))
-    with pytest.raises(cp.GameError, match=r"the outcomes is .* by the machine; history: \(the"):
+    with pytest.raises(cp.GameError, match=r"outcomes is 3 .*, 4 by the machine; history: \(the"):
         cp.check_machine(cp.KuhnPoker(), machine)
     kuhn = cp.machine_of(cp.KuhnPoker())
 
@@ -75,6 +75,13 @@ def test_a_difference_is_named_with_its_history():
 
     with pytest.raises(cp.GameError, match=r"what is seen.*; history: deal"):
         cp.check_machine(cp.KuhnPoker(), kuhn._replace(see=blind))
+
+    def crowded(rules, states, player, count):
+        kuhn.look(rules, states, player, count)
+        count[player >= 0] = -7
+
+    with pytest.raises(cp.GameError, match=r"number of actions is 2 .*, -7 .*; history: deal"):
+        cp.check_machine(cp.KuhnPoker(), kuhn._replace(look=crowded))
 
     def generous(rules, states, utility):
         kuhn.pay(rules, states, utility)

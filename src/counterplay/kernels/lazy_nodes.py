@@ -20,7 +20,11 @@ from counterplay.kernels.pointers import call
 PLAYER, FIRST, CHILD, COUNT, PARENT = range(5)  # columns of `rows`
 UNKNOWN = -3  # player of a node that nobody has looked at
 NODES, ENDS, INFOSETS, ENTRIES, LOTTERIES, WORDS, PROBLEM = range(7)  # places in `counts`
-FULL, BROKEN = 1, 2  # problems: more nodes than there is room for; a function of the machine failed
+FULL, BROKEN = (
+    1,
+    2,
+)  # problems: more nodes than there is room for; a function of the machine failed,
+# which is told even where what it left behind then fills all room
 
 
 class Node(NamedTuple):
@@ -123,7 +127,7 @@ def infoset_of(nodes, room, n, player, count):
     counts, rows, one = room.counts, room.rows, room.one
     one[0] = player
     if call(nodes.see, (room.rules, room.states[n : n + 1], one[0:1], one[2:3])):
-        counts[PROBLEM] = BROKEN
+        counts[PROBLEM] = max(counts[PROBLEM], BROKEN)
     key = one[2]
     slot = slot_of(key, 0, player, room.table, room.known)
     if room.table[slot] >= 0:
@@ -135,7 +139,7 @@ def infoset_of(nodes, room, n, player, count):
     full = first + count > room.policy.size or number >= room.place.shape[0]
     full |= 10 * number > 9 * room.table.size
     if full or counts[WORDS] + depth > room.words.size:
-        counts[PROBLEM] = FULL
+        counts[PROBLEM] = max(counts[PROBLEM], FULL)
         return 0
     room.table[slot] = number
     room.known[number, 0], room.known[number, 1], room.known[number, 2] = key, 0, player
@@ -166,7 +170,7 @@ def lottery_of(room, child, count):
             return first
     first = counts[ENTRIES]
     if first + count > policy.size or counts[LOTTERIES] >= room.lotteries.shape[0]:
-        counts[PROBLEM] = FULL
+        counts[PROBLEM] = max(counts[PROBLEM], FULL)
         return 0
     room.lotteries[counts[LOTTERIES], 0] = first
     room.lotteries[counts[LOTTERIES], 1] = count
@@ -188,14 +192,14 @@ def make(nodes, n):
             state[0, w] = room.states[above, w]
         one[0] = rows[above, PLAYER]
         if call(nodes.step, (rules, state, one[0:1], room.action[n : n + 1])):
-            counts[PROBLEM] = BROKEN
+            counts[PROBLEM] = max(counts[PROBLEM], BROKEN)
     if call(nodes.look, (rules, state, one[0:1], one[1:2])):
-        counts[PROBLEM] = BROKEN
+        counts[PROBLEM] = max(counts[PROBLEM], BROKEN)
     player, count = one[0], one[1]
     child = counts[NODES]
     last = child + count
     if last > rows.shape[0]:
-        counts[PROBLEM] = FULL
+        counts[PROBLEM] = max(counts[PROBLEM], FULL)
     if counts[PROBLEM]:
         rows[n, PLAYER], rows[n, FIRST] = TERMINAL, 0
         return
@@ -204,12 +208,12 @@ def make(nodes, n):
         first = counts[ENDS]
         counts[ENDS] += 1
         if call(nodes.pay, (rules, state, room.utility[first : first + 1])):
-            counts[PROBLEM] = BROKEN
+            counts[PROBLEM] = max(counts[PROBLEM], BROKEN)
     else:
         room.ends[0], room.ends[1] = 0, count
         action, chance = room.action[child:last], room.chance[child:last]
         if call(nodes.offer, (rules, state, one[0:1], room.ends, action, chance)):
-            counts[PROBLEM] = BROKEN
+            counts[PROBLEM] = max(counts[PROBLEM], BROKEN)
         counts[NODES] = last
         for c in range(child, last):
             rows[c, PLAYER], rows[c, PARENT] = UNKNOWN, n
@@ -250,16 +254,22 @@ def _node_at(nodes, n):
 
 
 @kernel
-def has_room(nodes, most):
-    """Whether tables can take what an iteration may meet, at most `most` infosets or entries."""
+def is_ready(nodes, most):
+    """Forget the last iteration, if tables can take what the next may meet; whether they can.
+
+    That is at most `most` infosets or entries.
+    """
     room = room_of(nodes)
     counts = room.counts
-    return (
-        counts[ENTRIES] + most <= room.policy.size
-        and counts[INFOSETS] + most <= room.place.shape[0]
-        and 2 * counts[INFOSETS] <= room.table.size
-        and counts[WORDS] + most <= room.words.size
-    )
+    if (
+        counts[ENTRIES] + most > room.policy.size
+        or counts[INFOSETS] + most > room.place.shape[0]
+        or 2 * counts[INFOSETS] > room.table.size
+        or counts[WORDS] + most > room.words.size
+    ):
+        return False
+    forget(nodes)
+    return True
 
 
 @kernel

@@ -9,7 +9,7 @@ from functools import partial
 
 from counterplay.kernels import episodes, walks
 from counterplay.kernels.compiling import kernel
-from counterplay.kernels.lazy_nodes import forget, has_failed, has_room
+from counterplay.kernels.lazy_nodes import has_failed, is_ready
 
 whole_kernel = partial(kernel, inline=False)
 
@@ -17,9 +17,8 @@ whole_kernel = partial(kernel, inline=False)
 @whole_kernel
 def chance_sampling(begin, end, room, seed, power, learner, game, table, scratch):
     for t in range(begin, end):
-        if not has_room(game.nodes, room):
+        if not is_ready(game.nodes, room):
             return t
-        forget(game.nodes)
         walks.chance_sampling(t, t + 1, seed, power, learner, game, table, scratch)
         if has_failed(game.nodes):
             return t
@@ -29,9 +28,8 @@ def chance_sampling(begin, end, room, seed, power, learner, game, table, scratch
 @whole_kernel
 def external_sampling(begin, end, room, seed, power, learner, game, table, scratch):
     for t in range(begin, end):
-        if not has_room(game.nodes, room):
+        if not is_ready(game.nodes, room):
             return t
-        forget(game.nodes)
         walks.external_sampling(t, t + 1, seed, power, learner, game, table, scratch)
         if has_failed(game.nodes):
             return t
@@ -41,9 +39,8 @@ def external_sampling(begin, end, room, seed, power, learner, game, table, scrat
 @whole_kernel
 def average_sampling(begin, end, room, seed, power, learner, scheme, game, table, scratch):
     for t in range(begin, end):
-        if not has_room(game.nodes, room):
+        if not is_ready(game.nodes, room):
             return t
-        forget(game.nodes)
         walks.average_sampling(t, t + 1, seed, power, learner, scheme, game, table, scratch)
         if has_failed(game.nodes):
             return t
@@ -53,9 +50,8 @@ def average_sampling(begin, end, room, seed, power, learner, scheme, game, table
 @whole_kernel
 def outcome_sampling(begin, end, room, seed, power, learner, epsilon, game, table, scratch):
     for t in range(begin, end):
-        if not has_room(game.nodes, room):
+        if not is_ready(game.nodes, room):
             return t
-        forget(game.nodes)
         episodes.outcome_sampling(t, t + 1, seed, power, learner, epsilon, game, table, scratch)
         if has_failed(game.nodes):
             return t
@@ -65,9 +61,8 @@ def outcome_sampling(begin, end, room, seed, power, learner, epsilon, game, tabl
 @whole_kernel
 def lazy_outcome_sampling(begin, end, room, seed, power, learner, epsilon, game, table, scratch):
     for t in range(begin, end):
-        if not has_room(game.nodes, room):
+        if not is_ready(game.nodes, room):
             return t
-        forget(game.nodes)
         given = epsilon, game, table, scratch
         episodes.lazy_outcome_sampling(t, t + 1, seed, power, learner, *given)
         if has_failed(game.nodes):
@@ -78,9 +73,8 @@ def lazy_outcome_sampling(begin, end, room, seed, power, learner, epsilon, game,
 @whole_kernel
 def probing(begin, end, room, seed, power, learner, epsilon, game, table, scratch):
     for t in range(begin, end):
-        if not has_room(game.nodes, room):
+        if not is_ready(game.nodes, room):
             return t
-        forget(game.nodes)
         episodes.probing(t, t + 1, seed, power, learner, epsilon, game, table, scratch)
         if has_failed(game.nodes):
             return t
@@ -90,9 +84,8 @@ def probing(begin, end, room, seed, power, learner, epsilon, game, table, scratc
 @whole_kernel
 def online_sampling(begin, end, room, seed, power, learner, epsilon, p, game, table, scratch):
     for t in range(begin, end):
-        if not has_room(game.nodes, room):
+        if not is_ready(game.nodes, room):
             return t
-        forget(game.nodes)
         given = epsilon, p, game, table, scratch
         episodes.online_sampling(t, t + 1, seed, power, learner, *given)
         if has_failed(game.nodes):

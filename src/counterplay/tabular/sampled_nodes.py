@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from counterplay.errors import GameError
+from counterplay.errors import GameError, RunError
 from counterplay.game import CHANCE, TERMINAL, Game, State, describe_history
 from counterplay.registry import spec_of
+from counterplay.tabular.compiled_memory import ROOM
 from counterplay.tabular.sampled_memory import SampledMemory
 
 MAX_HISTORY = 10_000  # a longer one counts as a game that never ends
@@ -69,6 +70,11 @@ class SampledNodes:
         child, depth = len(self.states), self.depth[n] + 1
         if depth > MAX_HISTORY:
             self.fail(n, f"still not over after {MAX_HISTORY:,} actions")
+        if child + len(actions) > ROOM:
+            raise RunError(
+                f"{spec_of(game)}: one iteration met more than {ROOM:,} nodes; take an algorithm "
+                "that samples more, such as outcome_sampling"
+            )
         for action in actions:
             self.steps.append((n, action))
         self.states += [None] * len(actions)

@@ -136,15 +136,18 @@ class _SideBySide:
             paid = machine.paid(row, game.num_players)[0].tolist()
             self.same(history, "the utilities", list(map(float, game.utilities(state))), paid)
             return []
+        offered = game.chance_outcomes(state) if player == CHANCE else game.actions(state)
+        what = "the number of outcomes" if player == CHANCE else "the number of actions"
+        self.same(history, what, len(offered), int(count[0]))  # else `offer` writes past its end
         first = np.array([0, count[0]])
         actions, chance = machine.offered(row, found, first)
         children = machine.stepped(row, np.zeros(len(actions), np.int64), found, actions)
         if player == CHANCE:
-            outcomes = [(int(a), float(p)) for a, p in game.chance_outcomes(state)]
+            outcomes = [(int(a), float(p)) for a, p in offered]
             listed = list(zip(actions.tolist(), chance.tolist(), strict=True))
             self.same(history, "the outcomes", outcomes, listed)
         else:
-            self.same(history, "the actions", list(game.actions(state)), actions.tolist())
+            self.same(history, "the actions", list(offered), actions.tolist())
             self.same_infoset(history, player, game.infoset_key(state, player), row, found)
             self.same_observations(history, state, row)
         return [

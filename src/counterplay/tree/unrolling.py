@@ -283,12 +283,12 @@ class _Walk(Parts):
             count = f"about {readable_count(nodes)} nodes"
             if nodes >= MOST:
                 count = f"more than {MOST:.0e} nodes, if it ends at all"
+            known = spec_of(self.game).partition("(")[0] in GENERATED
+            other = 'its generated arena ("arena": "generated"), ' if known else ""
             advice = (
-                "choose smaller parameters, or do without the tree: inspect --estimate, "
+                f"choose smaller parameters, or do without the tree: {other}inspect --estimate, "
                 "solve --sampled (or, from Python, raise memory_limit)"
             )
-            if spec_of(self.game).partition("(")[0] in GENERATED:
-                advice = 'take its generated arena ("arena": "generated"), or raise memory_limit'
             raise RunError(
                 f"{spec_of(self.game)} has {count}: its tree takes about {gib(needed)}, "
                 f"and only {gib(self.memory_limit)} may be used; {advice}"
