@@ -38,6 +38,7 @@ class DeepCFR(Replaying):
     average_lr: float = 1e-3
 
     runs_on: ClassVar[tuple[str, ...]] = ("tree", "episodes", "rules")
+    spreads: ClassVar[tuple[str, ...]] = ("episodes", "rules")
 
     def start(self, tree: Any, rng: np.random.Generator) -> Nets:
         return regrets.new_nets_and_walks(self, tree, rng)

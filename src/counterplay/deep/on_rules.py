@@ -29,6 +29,7 @@ from counterplay.deep.network_policy import NetworkPolicy
 from counterplay.deep.stepping import Rules, rules_of
 from counterplay.game import Game
 from counterplay.registry import spec_of
+from counterplay.sampled import SampledGame
 from counterplay.tree import Tree
 
 
@@ -157,6 +158,11 @@ def game_of(arena: Any) -> Game:
     """The rules of an arena that offers them."""
     game: Game = arena.game if hasattr(arena, "game") else arena.rules
     return game
+
+
+def travelling(arena: Any) -> Any:
+    """The rules of an arena as an arena of their own, to be sent elsewhere."""
+    return arena if isinstance(arena, Responding) else SampledGame(game_of(arena))
 
 
 def rules_on(arena: Any) -> Rules:

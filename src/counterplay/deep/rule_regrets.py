@@ -10,24 +10,34 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from counterplay.calls import in_turn
 from counterplay.deep import rule_walks
 from counterplay.deep.averages import past_of
 from counterplay.deep.batches import graph_of_rows
 from counterplay.deep.device import compiled
 from counterplay.deep.fitting import Trained, annealed
 from counterplay.deep.nets import Net, apply_net, one_of, regret_matching, softmax
-from counterplay.deep.on_rules import rules_on
-from counterplay.deep.rule_walks import Samples
+from counterplay.deep.on_rules import rules_on, travelling
+from counterplay.deep.rule_walks import Found, Samples
 
 BATCH = 2048  # policies per step of the average network
 
 
 def external(choices: Any, arena: Any, state: Any, player: int, weight: float, key: Any) -> None:
-    """The walks of an iteration, all playing what the networks say now."""
+    """The walks of an iteration, all playing what the networks say now; done in units, anywhere."""
+    units, rng = rule_walks.cut(choices.traversals, key)
+    nets = jax.tree.map(np.asarray, state.nets.params)
+    policies = bool(choices.average_units)
+    frozen = travelling(arena), nets, player, policies
+    for found in in_turn(walked, [(*frozen, *unit) for unit in units]):
+        rule_walks.offer(state.walks, found, player, weight, rng)
+
+
+def walked(arena: Any, nets: Net, player: int, policies: bool, count: int, key: Any) -> Found:
+    """A unit of walks under these networks; changes nothing."""
     rules = rules_on(arena)
-    ask = partial(_act(), rules.num_players, state.nets.params)
-    count = choices.traversals
-    rule_walks.external(rules, state.walks, ask, player, count, weight, key)
+    ask = partial(_act(), rules.num_players, nets)
+    return rule_walks.walk(rules, ask, player, policies, count, key)
 
 
 @lru_cache

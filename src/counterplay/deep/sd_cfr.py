@@ -37,6 +37,7 @@ class SDCFR(Replaying):
     """
 
     runs_on: ClassVar[tuple[str, ...]] = ("tree", "episodes", "rules")
+    spreads: ClassVar[tuple[str, ...]] = ("episodes", "rules")
 
     def start(self, tree: Any, rng: np.random.Generator) -> Nets:
         return regrets.new_nets_and_walks(self, tree, rng)
