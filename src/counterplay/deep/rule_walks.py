@@ -45,7 +45,7 @@ class RuleWalks(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What a unit of walks has met: observations, which actions exist, and targets, all [M, ...]."""
+    """What a unit of walks has met: observations, which actions exist, targets, all [M, ...]."""
 
     regrets: tuple[Any, Any, Any]  # the player's
     policies: tuple[tuple[Any, Any, Any], ...]  # everybody else's, if somebody asks for them
