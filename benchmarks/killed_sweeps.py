@@ -233,7 +233,7 @@ def main(kills, steps, seed):
             row = {"seed": seed, "kill": killed, "who": who, "runs": len(had), "seconds": seconds}
             note(row | {"silence": silence.taken()})
             before = {}
-        wait_for("the end of the study", scene.keep_driving, 600.0)
+        wait_for("the end of the study", scene.keep_driving, 1800.0)
         here = cp.sweep(study(number, steps), Here(), runs=folder / "here")
         wanted, found = everything(here.folder, GAME), everything(scene.study, GAME)
         lost = len(wanted.keys() - found.keys())
