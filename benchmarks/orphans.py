@@ -19,12 +19,11 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from benchmarks.killed_runs import CONFIG, SPEC, outcome
 from counterplay.experiment import folder as files
 from counterplay.experiment import run
 from counterplay.experiment.folder import FencedError
 from counterplay.scale.running import advance
-
-from benchmarks.killed_runs import CONFIG, SPEC, outcome
 
 FENCED = 3  # the exit code of a process that was
 

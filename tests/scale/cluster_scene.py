@@ -3,8 +3,8 @@
     NEW="unshare --net --pid --fork --kill-child --mount-proc"
     $NEW python -m tests.scale.cluster_scene FOLDER quick|whole
 
-does what the tests of the cluster ask for, in one go, and writes FOLDER/found.json: a study here, on
-one node and on two; if `whole`, also walks, kills and a wrong token.
+does what the tests of the cluster ask for, in one go, and writes FOLDER/found.json: a study on one
+node and on two; if `whole`, also walks, kills and a wrong token.
 """
 
 from __future__ import annotations
