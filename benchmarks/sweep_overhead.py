@@ -59,9 +59,9 @@ def main(seconds, turns):
     cp.set_num_threads(1)
     algorithm, probe = cp.ExternalSampling(), 2_000_000
     memory = algorithm.step(tree, algorithm.init(tree), 1000)
-    began = time.perf_counter()
+    began = time.process_time()
     algorithm.step(tree, memory, probe)
-    steps = int(seconds / (time.perf_counter() - began) * probe)
+    steps = int(seconds / (time.process_time() - began) * probe)
     for turn in range(-1, turns):
         place, count = Path(tempfile.mkdtemp()), steps if turn >= 0 else 1000
         ways = {

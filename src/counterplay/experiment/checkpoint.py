@@ -9,7 +9,9 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import platform
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,10 +78,21 @@ class Checkpoint:
         return memory
 
 
-def write_checkpoint(folder: Path, config: Config, game: str, at: Progress, memory: Any) -> Path:
-    """Write a checkpoint; if that fails, the one before stays as it was."""
+def write_checkpoint(
+    folder: Path,
+    config: Config,
+    game: str,
+    at: Progress,
+    memory: Any,
+    check: Callable[[], None] = lambda: None,
+) -> Path:
+    """Write a checkpoint; if that fails, the one before stays as it was.
+
+    Args:
+        check: called when all is on the disk but the name; what it raises leaves all as it was.
+    """
     leaves = flatten(memory)
-    path = folder / NEXT
+    path = folder / f".{NEXT}.{platform.node()}.{os.getpid()}"  # another writer may live on
     write_arrays(
         path,
         FORMAT,
@@ -94,6 +107,11 @@ def write_checkpoint(folder: Path, config: Config, game: str, at: Progress, memo
         | {MEMORY + name: array for name, array in leaves.arrays.items()},
         compress=False,
     )
+    try:
+        check()
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
     try:
         _keep_previous(folder)
         os.replace(path, folder / CHECKPOINT)
