@@ -84,6 +84,7 @@ class Scene:
 
     def keep_driving(self):
         """Start the same command again whenever it has ended without success."""
+        self.nodes.keep()
         code = self.driver.poll()
         if code is not None and code != 0:
             self.exits.append(code)

@@ -43,6 +43,7 @@ class Nodes:
 
     def __init__(self, folder: Path):
         self.folder, self.nodes = folder, dict[str, subprocess.Popen[bytes]]()
+        self.own = dict[str, list[str]]()  # what each was started with
         self.ray = shutil.which("ray", path=Path(sys.executable).parent) or "ray"
 
     def start_head(self) -> None:
@@ -53,12 +54,18 @@ class Nodes:
             f"--temp-dir={self.folder}/r",
         ]
         self._start("head", [*own, "--node-ip-address=127.0.0.1"])
-        wait_for("the head", self._listens)
+        wait_for("the head", lambda: self.keep() or self._listens())
 
     def start_node(self, name: str) -> None:
         self._start(name, [f"--address={ADDRESS}"])
 
+    def keep(self) -> None:
+        """Start those again that have given up by themselves: Ray does where all is very slow."""
+        for name in [name for name, node in self.nodes.items() if node.poll() is not None]:
+            self._start(name, self.own[name])
+
     def _start(self, name: str, own: list[str]) -> None:
+        self.own[name] = own
         log = (self.folder / f"{name}.log").open("ab")
         command = [*APART, self.ray, "start", *own, *SMALL]
         self.nodes[name] = subprocess.Popen(
@@ -149,7 +156,7 @@ def studies(folder, nodes, executor, found, passed):
     cp.sweep(TINY, executor, runs=folder / "one")
     passed("one node")
     nodes.start_node("second")
-    wait_for("two nodes", lambda: executor.size == 2)
+    wait_for("two nodes", lambda: nodes.keep() or executor.size == 2)
     found["cores"] = executor.size
     passed("second node")
     cp.sweep(TINY, executor, runs=folder / "two")
