@@ -17,8 +17,9 @@ from counterplay.deep.batches import graph_of_rows
 from counterplay.deep.device import compiled
 from counterplay.deep.fitting import Trained, annealed
 from counterplay.deep.nets import Net, apply_net, one_of, regret_matching, softmax
-from counterplay.deep.on_rules import rules_on, travelling
+from counterplay.deep.on_rules import rules_on
 from counterplay.deep.rule_walks import Found, Samples
+from counterplay.deep.stepping import Rules
 
 BATCH = 2048  # policies per step of the average network
 
@@ -28,14 +29,13 @@ def external(choices: Any, arena: Any, state: Any, player: int, weight: float, k
     units, rng = rule_walks.cut(choices.traversals, key)
     nets = jax.tree.map(np.asarray, state.nets.params)
     policies = bool(choices.average_units)
-    frozen = travelling(arena), nets, player, policies
+    frozen = rules_on(arena), nets, player, policies
     for found in in_turn(walked, [(*frozen, *unit) for unit in units]):
         rule_walks.offer(state.walks, found, player, weight, rng)
 
 
-def walked(arena: Any, nets: Net, player: int, policies: bool, count: int, key: Any) -> Found:
+def walked(rules: Rules, nets: Net, player: int, policies: bool, count: int, key: Any) -> Found:
     """A unit of walks under these networks; changes nothing."""
-    rules = rules_on(arena)
     ask = partial(_act(), rules.num_players, nets)
     return rule_walks.walk(rules, ask, player, policies, count, key)
 
