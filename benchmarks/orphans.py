@@ -23,6 +23,7 @@ from pathlib import Path
 
 from benchmarks.killed_runs import CONFIG as SMALL
 from benchmarks.killed_runs import outcome
+from counterplay.errors import RunError
 from counterplay.experiment import folder as files
 from counterplay.experiment import resume, run
 from counterplay.experiment.folder import FencedError
@@ -57,8 +58,16 @@ def ended(process: int) -> int:
 def good(folder: Path, wanted: tuple) -> bool:
     try:
         return outcome(folder) == wanted
-    except AssertionError:  # its last checkpoint is of no use
+    except (AssertionError, RunError):  # its last checkpoint is of no use, or none is
         return False
+
+
+def mended(folder: Path, wanted: tuple) -> bool:
+    try:
+        resume(folder)
+    except RunError:
+        return False
+    return good(folder, wanted)
 
 
 def attack(count: int, seed: int) -> Counter[str]:
@@ -80,8 +89,7 @@ def attack(count: int, seed: int) -> Counter[str]:
             found[ENDS.get((ended(first), ended(second)), "FAILED")] += 1
             if not good(folder, wanted):
                 found["DIFFERENT"] += 1
-                resume(folder)
-                found["mended"] += good(folder, wanted)
+                found["mended"] += mended(folder, wanted)
     return found
 
 

@@ -19,7 +19,7 @@ from typing import Any
 from counterplay import __version__
 from counterplay.errors import ConfigError, RunError
 from counterplay.experiment.config import Config
-from counterplay.experiment.folder import CHECKPOINT, PREVIOUS, check_metrics
+from counterplay.experiment.folder import CHECKPOINT, METRICS, PREVIOUS, check_metrics
 from counterplay.files import DamageError, read_arrays, sync_folder, write_arrays
 from counterplay.memory import KINDS, Leaves, ailment, flatten, restore
 
@@ -148,7 +148,7 @@ def load_checkpoint(folder: Path, config: Config, game: str) -> Checkpoint | Non
 
 def remove_leftovers(folder: Path) -> None:
     """Remove what a process that was killed while writing has left behind."""
-    for pattern in (NEXT, SPARE, f".{NEXT}.*", ".*.json.*"):
+    for pattern in (NEXT, SPARE, f".{NEXT}.*", f".{METRICS}.*", ".*.json.*"):
         for path in folder.glob(pattern):
             with contextlib.suppress(OSError):
                 path.unlink()
