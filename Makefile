@@ -46,16 +46,16 @@ notebooks: .venv/installed-docs
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable .
 	touch $@
 
 .venv/installed-%: pyproject.toml .venv/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable ".[$*]"
 	touch $@
 
 .venv-lowest/installed: pyproject.toml
 	$(PYTHON) -m venv .venv-lowest
-	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check uv
+	.venv-lowest/bin/python -m pip install -qq --disable-pip-version-check uv
 	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python \
 		--resolution lowest-direct --editable ".[test]"
 	touch $@

@@ -142,7 +142,7 @@ SHERIFF = (
     "openspiel:sheriff(item_penalty=1.0,item_value=5.0,max_bribe=3,max_items=3,num_rounds=2,"
     "sheriff_penalty=1.0)"
 )
-LIMIT = 60.0  # seconds of one game and meta-solver
+LIMIT = 300.0  # seconds of one game and meta-solver
 
 SECTIONS = {"openspiel": openspiel, "leduc": leduc, "games": games, "joint": joint}
 
