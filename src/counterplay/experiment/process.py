@@ -79,7 +79,8 @@ class Pulse:
         if found is not None and found != self.facts:
             attempt = found.get("attempt")
             if isinstance(attempt, int) and attempt < self.facts["attempt"]:
-                write_json(self.folder / PROCESS, self.facts)  # a last word of one before us
+                with contextlib.suppress(RunError):  # a last word of one before us
+                    write_json(self.folder / PROCESS, self.facts)
                 return
             who = f"process {found.get('pid')} on {found.get('host')}"
             raise FencedError(f"{self.folder} has been taken over by {who}")
