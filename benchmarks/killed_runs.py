@@ -61,8 +61,8 @@ def noting(steps: Path) -> None:
     """Have every checkpoint of this process noted once it is reported."""
     real = running.write_checkpoint
 
-    def noted(folder: Path, config: Any, game: str, at: Any, memory: Any) -> Path:
-        path = real(folder, config, game, at, memory)
+    def noted(folder: Path, config: Any, game: str, at: Any, *rest: Any) -> Path:
+        path = real(folder, config, game, at, *rest)
         steps.write_text(str(at.step))
         return path
 

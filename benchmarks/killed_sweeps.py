@@ -1,12 +1,13 @@
 """kill -9 at random moments over worker, node, driver and head of a Ray cluster of two nodes.
 
     NEW="unshare --net --pid --fork --kill-child --mount-proc"
-    $NEW python -m benchmarks.killed_sweeps 100 4000000          kills, steps of a run
+    $NEW python -m benchmarks.killed_sweeps 20 3000000 0          kills, steps of a run, seed
 
 One study after another runs on the cluster until so many have been killed. Whatever dies is started
 again, the driver by the same command. Every study must come to the end, and every run of it to the
-bits that it has here, undisturbed. Each kill is a line of benchmarks/killed_sweeps.jsonl: who, and
-the seconds until the run that it had went on (driver and head: until any run did).
+bits that it has here, undisturbed. Each kill is a line of benchmarks/killed_sweeps.jsonl: who, the
+seconds until the run that it had went on (driver and head: until any run did), and the longest time
+until then in which no run got on and the driver said nothing.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -28,13 +30,14 @@ from tests.scale.toys import Here
 import counterplay as cp
 
 OUTPUT = Path(__file__).with_suffix(".jsonl")
-WHO, WEIGHTS = ("worker", "node", "driver", "head"), (40, 25, 20, 15)
+GAME = "leduc_poker"
+DECK = ["worker"] * 8 + ["node"] * 5 + ["driver"] * 4 + ["head"] * 3  # of twenty kills
 
 
 def study(number, steps):
     base = {
         "algorithm": "external_sampling",
-        "game": "leduc_poker",
+        "game": GAME,
         "spec": {
             "max_steps": steps,
             "checkpoint_every": steps // 20,
@@ -59,7 +62,7 @@ class Scene:
     """The cluster, the driver, and whom to kill."""
 
     def __init__(self, folder: Path):
-        self.folder, self.runs = folder, folder / "runs"
+        self.folder, self.runs, self.study = folder, folder / "runs", folder / "runs"
         self.nodes, self.driver = Nodes(folder), None
         self.command: list[str] = []
         self.exits: list[int] = []
@@ -69,6 +72,7 @@ class Scene:
         self.nodes.start_node("second")
 
     def drive(self, path: Path):
+        self.study = self.runs / path.stem
         self.command = [sys.executable, "-m", "counterplay", "sweep", str(path), "--on", ADDRESS]
         self.command += ["--runs", str(self.runs)]
         self.start_driver()
@@ -80,6 +84,7 @@ class Scene:
 
     def keep_driving(self):
         """Start the same command again whenever it has ended without success."""
+        self.nodes.keep()
         code = self.driver.poll()
         if code is not None and code != 0:
             self.exits.append(code)
@@ -89,7 +94,7 @@ class Scene:
     def attempts(self):
         """Who runs each run, and at which attempt."""
         found = {}
-        for path in self.runs.rglob("process.json"):
+        for path in self.study.rglob("process.json"):
             try:
                 found[path.parent] = json.loads(path.read_bytes())
             except (OSError, ValueError):
@@ -139,6 +144,39 @@ class Scene:
         return now != before
 
 
+class Silence:
+    """The longest time in which no run got on and the driver said nothing, between two looks."""
+
+    def __init__(self, scene):
+        self.scene, self.longest, self.since = scene, 0.0, time.monotonic()
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def _watch(self):
+        before = None
+        while True:
+            now = self._seen()
+            if now != before:
+                before, self.since = now, time.monotonic()
+            self.longest = max(self.longest, time.monotonic() - self.since)
+            time.sleep(0.25)
+
+    def _seen(self):
+        log = self.scene.folder / "driver.log"
+        found = [log.stat().st_size if log.exists() else 0]
+        for name in ("heartbeat.json", "process.json"):
+            for path in self.scene.study.rglob(name):
+                try:
+                    found.append(path.stat().st_mtime_ns)
+                except OSError:
+                    continue
+        return found
+
+    def taken(self):
+        """The longest since this was asked last."""
+        longest, self.longest = self.longest, 0.0
+        return round(longest, 1)
+
+
 def identity(pid):
     """A process as it knows itself: its number in its own space, and when it started."""
     try:
@@ -156,14 +194,15 @@ def note(row):
     print(row, flush=True)
 
 
-def main(kills, steps):
+def main(kills, steps, seed):
     os.environ.update(ENVIRONMENT)
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     folder = Path(tempfile.mkdtemp(prefix="k"))
     scene = Scene(folder)
     scene.start()
-    killed, number = 0, 0
-    random.seed(0)
+    killed, number = 0, 1000 * seed
+    random.seed(seed)
+    silence, deck = Silence(scene), []
     while killed < kills:
         path = folder / f"study-{number}.json"
         path.write_text(json.dumps(study(number, steps)))
@@ -178,26 +217,28 @@ def main(kills, steps):
                 time.sleep(0.02)
             if scene.keep_driving() or killed >= kills:
                 break
-            who = random.choices(WHO, WEIGHTS)[0]
-            began = time.monotonic()
+            deck = deck or random.sample(DECK, len(DECK))
+            began, who = time.monotonic(), deck[-1]
+            silence.taken()
             had, before = scene.kill(who)
             if had is None:
                 before = {}
                 continue
+            deck.pop()
             wait_for(
                 f"what {who} had",
                 lambda h=had, b=before: scene.keep_driving() or scene.went_on(h, b),
             )
             killed += 1
             seconds = round(time.monotonic() - began, 2)
-            note({"kill": killed, "who": who, "runs": len(had), "seconds": seconds})
+            row = {"seed": seed, "kill": killed, "who": who, "runs": len(had), "seconds": seconds}
+            note(row | {"silence": silence.taken()})
             before = {}
-        wait_for("the end of the study", scene.keep_driving, 600.0)
+        wait_for("the end of the study", scene.keep_driving, 1800.0)
         here = cp.sweep(study(number, steps), Here(), runs=folder / "here")
-        there = scene.runs / here.folder.name
-        lost = len(everything(here.folder).keys() - everything(there).keys())
-        equal = everything(here.folder) == everything(there)
-        note({"study": number, "runs": len(everything(there)), "lost": lost, "same bits": equal})
+        wanted, found = everything(here.folder, GAME), everything(scene.study, GAME)
+        lost = len(wanted.keys() - found.keys())
+        note({"study": number, "runs": len(found), "lost": lost, "same bits": found == wanted})
         number += 1
     note({"drivers that ended by an error": len(scene.exits)})
     for name in list(scene.nodes.nodes):
@@ -205,4 +246,4 @@ def main(kills, steps):
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))
+    main(*map(int, sys.argv[1:]))

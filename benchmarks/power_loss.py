@@ -154,8 +154,8 @@ def scenario(root: Path) -> Disk:
     tree = cp.build_tree(cp.load_game("kuhn_poker"))
     real = running.write_checkpoint
 
-    def noted(place: Path, config: Any, game: str, at: Any, memory: Any) -> Path:
-        path = real(place, config, game, at, memory)
+    def noted(place: Path, config: Any, game: str, at: Any, *rest: Any) -> Path:
+        path = real(place, config, game, at, *rest)
         disk.promises["step"] = at.step
         return path
 

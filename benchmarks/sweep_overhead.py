@@ -2,10 +2,11 @@
 
     python -m benchmarks.sweep_overhead 30 1      seconds that a run takes, about; turns
 
-The same two runs, at once: one way as a study without rungs, once by `counterplay.run` in a
-`ProcessPoolExecutor`. Both write the same folders. They take turns. Beside the
-clock stands processor time, of all processes, which others on the machine do not disturb: what a
-sweep adds to a run does not depend on how long the run is.
+The same two runs, at once: once as a study without rungs, once by `counterplay.run` in a
+`ProcessPoolExecutor`. Both write the same folders. They take turns, and the one that comes first
+changes; a short turn before warms the caches for both. Beside the clock stands processor time, of
+all processes, which others on the machine hardly disturb: what a sweep adds to a run does not
+depend on how long the run is.
 """
 
 from __future__ import annotations
@@ -58,14 +59,21 @@ def main(seconds, turns):
     cp.set_num_threads(1)
     algorithm, probe = cp.ExternalSampling(), 2_000_000
     memory = algorithm.step(tree, algorithm.init(tree), 1000)
-    began = time.perf_counter()
+    began = time.process_time()
     algorithm.step(tree, memory, probe)
-    steps = int(seconds / (time.perf_counter() - began) * probe)
-    for turn in range(turns):
-        place = Path(tempfile.mkdtemp())
-        bare, bare_used = taken(lambda p=place: pool(steps, p))
-        swept, used = taken(lambda p=place: cp.sweep(study(steps), runs=p, processes=PROCESSES))
-        row = {"turn": turn, "steps": steps, "pool": bare, "sweep": swept}
+    steps = int(seconds / (time.process_time() - began) * probe)
+    for turn in range(-1, turns):
+        place, count = Path(tempfile.mkdtemp()), steps if turn >= 0 else 1000
+        ways = {
+            "pool": lambda n=count, p=place: pool(n, p),
+            "sweep": lambda n=count, p=place: cp.sweep(study(n), runs=p, processes=PROCESSES),
+        }
+        found = {way: taken(ways[way]) for way in sorted(ways, reverse=turn % 2 == 1)}
+        (bare, bare_used), (swept, used) = found["pool"], found["sweep"]
+        if turn < 0:
+            continue
+        row = {"turn": turn, "first": next(iter(found)), "steps": steps}
+        row |= {"pool": bare, "sweep": swept}
         row |= {"overhead": swept / bare - 1.0, "pool's processor": bare_used}
         row |= {"sweep's processor": used, "added to a run": (used - bare_used) / 2}
         print(json.dumps(row), flush=True)

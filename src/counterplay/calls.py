@@ -23,6 +23,13 @@ def results(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) 
     return carrier(function, arguments)
 
 
+def in_turn(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+    """The same one after the other: done here, a call begins when its result is asked for."""
+    if _carrier.get() is None:
+        return (function(*one) for one in arguments)
+    return iter(results(function, arguments))
+
+
 @contextmanager
 def carried(carrier: Carrier) -> Iterator[None]:
     """Inside, calls are done by the carrier."""

@@ -64,7 +64,10 @@ def test_walks_find_the_exact_regrets(kuhn):
     """The mean over walks of what is added at an infoset is its counterfactual regret."""
     rules, count = rules_of(cp.KuhnPoker()), 3000
     walks = rule_walks.no_walks(rules, 50_000, policies=True)
-    rule_walks.external(rules, walks, uniform, 0, count, 2.0, jax.random.PRNGKey(0))
+    units, rng = rule_walks.cut(count, jax.random.PRNGKey(0))
+    for unit in units:
+        found = rule_walks.walk(rules, uniform, 0, True, *unit)
+        rule_walks.offer(walks, found, 0, 2.0, rng)
     samples = walks.replay[0]
     filled = int(samples.seen[0])
     policy = cp.uniform_policy(kuhn)

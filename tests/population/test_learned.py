@@ -68,8 +68,9 @@ def test_one_level_is_psro(kuhn):
     assert one.episodes == other.episodes > 0
 
 
-def test_levels_with_learners_are_units(kuhn):
-    method = cp.load_algorithm("p2sro", **METHODS["p2sro"])
+@pytest.mark.parametrize("name", ["p2sro", "psro"])
+def test_levels_and_oracles_that_learn_are_units(name, kuhn):
+    method = cp.load_algorithm(name, **METHODS[name])
     alone = leaves(method.step(kuhn, method.init(kuhn), 4))
     with carried(carrier(Here())):
         away = leaves(method.step(kuhn, method.init(kuhn), 4))

@@ -1,8 +1,10 @@
 """Two Ray nodes on this machine, each with processes of its own, on a network that is only `lo`.
 
-    unshare --net --pid --fork --kill-child --mount-proc python -m tests.scale.cluster_scene FOLDER
+    NEW="unshare --net --pid --fork --kill-child --mount-proc"
+    $NEW python -m tests.scale.cluster_scene FOLDER quick|whole
 
-does what the tests of the cluster ask for, in one go, and writes FOLDER/found.json.
+does what the tests of the cluster ask for, in one go, and writes FOLDER/found.json: a study on one
+node and on two; if `whole`, also walks, kills and a wrong token.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ ENVIRONMENT = {
     "RAY_health_check_timeout_ms": "20000",
     "RAY_health_check_failure_threshold": "5",
     "RAY_gcs_rpc_server_connect_timeout_s": "10",
+    "RAY_worker_register_timeout_seconds": "600",  # on a busy machine 60 is too short, for ever
     "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
 }
 APART = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
@@ -40,6 +43,7 @@ class Nodes:
 
     def __init__(self, folder: Path):
         self.folder, self.nodes = folder, dict[str, subprocess.Popen[bytes]]()
+        self.own = dict[str, list[str]]()  # what each was started with
         self.ray = shutil.which("ray", path=Path(sys.executable).parent) or "ray"
 
     def start_head(self) -> None:
@@ -50,12 +54,18 @@ class Nodes:
             f"--temp-dir={self.folder}/r",
         ]
         self._start("head", [*own, "--node-ip-address=127.0.0.1"])
-        wait_for("the head", self._listens)
+        wait_for("the head", lambda: self.keep() or self._listens())
 
     def start_node(self, name: str) -> None:
         self._start(name, [f"--address={ADDRESS}"])
 
+    def keep(self) -> None:
+        """Start those again that have given up by themselves: Ray does where all is very slow."""
+        for name in [name for name, node in self.nodes.items() if node.poll() is not None]:
+            self._start(name, self.own[name])
+
     def _start(self, name: str, own: list[str]) -> None:
+        self.own[name] = own
         log = (self.folder / f"{name}.log").open("ab")
         command = [*APART, self.ray, "start", *own, *SMALL]
         self.nodes[name] = subprocess.Popen(
@@ -76,7 +86,7 @@ class Nodes:
         return True
 
 
-def wait_for(what, condition, patience=300.0):
+def wait_for(what, condition, patience=900.0):
     """Return once the condition holds."""
     until = time.monotonic() + patience
     while not condition():
@@ -106,13 +116,10 @@ def workers_of(node):
     return found
 
 
-def main(folder: Path) -> None:
-    import counterplay as cp
+def main(folder: Path, whole: bool) -> None:
     from counterplay.scale.cluster import Cluster
-    from counterplay.scale.walking import Spread
-    from tests.scale.test_sweeping import TINY
 
-    os.environ.update(ENVIRONMENT)
+    os.environ.update(ENVIRONMENT | {"RAY_worker_niceness": "0"})  # no less than whoever waits
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     found: dict[str, object] = {}
     began, timeline = time.monotonic(), dict[str, float]()
@@ -124,49 +131,97 @@ def main(folder: Path) -> None:
     nodes.start_head()
     passed("head")
     with Cluster(ADDRESS) as executor:
-        wait_for("one node", lambda: executor.size == 1)
-        cp.sweep(TINY, executor, runs=folder / "one")
-        passed("one node")
-        nodes.start_node("second")
-        wait_for("two nodes", lambda: executor.size == 2)
-        found["cores"] = executor.size
-        passed("second node")
-        cp.sweep(TINY, executor, runs=folder / "two")
-
-        passed("two nodes")
-        tree = cp.build_tree("kuhn_poker")
-        algorithm = cp.ExternalSampling(workers=6)
-        away = Spread(algorithm, executor)
-        memory = away.step(tree, away.init(tree), 300_000)
-        here = algorithm.step(tree, algorithm.init(tree), 300_000)
-        names = ("regret", "policy", "policy_sum", "touched")
-        found["walks"] = [np.array_equal(getattr(memory, n), getattr(here, n)) for n in names]
-
-        passed("walks")
-        killed = []
-
-        def kill(progress):
-            """A worker once some runs have begun, a whole node a little later."""
-            runs = len(list((folder / "killed").rglob("metrics.jsonl")))
-            if runs >= 1 and not killed and (pids := workers_of(nodes.nodes["head"])):
-                os.kill(pids[0], signal.SIGKILL)
-                killed.append("worker")
-            if runs >= 3 and killed == ["worker"]:
-                nodes.kill("second")
-                killed.append("node")
-
-        def watch():
-            kill(None)
-            return False
-
-        cp.sweep(TINY, executor, runs=folder / "killed", report=kill, stop=watch)
-        found["killed"] = killed
-        passed("kills")
-    found["refused"] = refused(folder)
-    passed("refused")
-    nodes.kill("head")
+        studies(folder, nodes, executor, found, passed)
+        if whole:
+            found["walks"], found["deep walks"] = walks(executor), deep(executor)
+            passed("walks")
+            found["killed"] = kills(folder, nodes, executor)
+            passed("kills")
+    if whole:
+        found["refused"] = refused(folder)
+        passed("refused")
+    found["processor"] = processor()
+    for name in list(nodes.nodes):
+        nodes.kill(name)
     found["timeline"] = timeline
     (folder / "found.json").write_text(json.dumps(found))
+
+
+def studies(folder, nodes, executor, found, passed):
+    """A study on one node, then on two."""
+    import counterplay as cp
+    from tests.scale.test_sweeping import TINY
+
+    wait_for("one node", lambda: executor.size == 1)
+    cp.sweep(TINY, executor, runs=folder / "one")
+    passed("one node")
+    nodes.start_node("second")
+    wait_for("two nodes", lambda: nodes.keep() or executor.size == 2)
+    found["cores"] = executor.size
+    passed("second node")
+    cp.sweep(TINY, executor, runs=folder / "two")
+    passed("two nodes")
+
+
+def walks(executor):
+    """Which tables of a Monte Carlo run are the same here and there."""
+    import counterplay as cp
+    from counterplay.scale.walking import Spread
+
+    tree = cp.build_tree("kuhn_poker")
+    algorithm = cp.ExternalSampling(workers=6)
+    away = Spread(algorithm, executor)
+    memory = away.step(tree, away.init(tree), 300_000)
+    here = algorithm.step(tree, algorithm.init(tree), 300_000)
+    names = ("regret", "policy", "policy_sum", "touched")
+    return [np.array_equal(getattr(memory, n), getattr(here, n)) for n in names]
+
+
+def deep(executor):
+    """Whether walks under frozen networks find the same here and there."""
+    from counterplay.calls import carried
+    from counterplay.scale.carrying import carrier
+    from tests.scale.toys import deep_walks
+
+    with carried(carrier(executor)):
+        there = deep_walks("leduc_poker", 300)
+    return all(map(np.array_equal, there, deep_walks("leduc_poker", 300)))
+
+
+def kills(folder, nodes, executor):
+    """Who was killed while a study went on: a worker, then a whole node."""
+    import counterplay as cp
+    from tests.scale.test_sweeping import TINY
+
+    killed = []
+
+    def kill(progress):
+        runs = len(list((folder / "killed").rglob("metrics.jsonl")))
+        if runs >= 1 and not killed and (pids := workers_of(nodes.nodes["head"])):
+            os.kill(pids[0], signal.SIGKILL)
+            killed.append("worker")
+        if runs >= 3 and killed == ["worker"]:
+            nodes.kill("second")
+            killed.append("node")
+
+    def watch():
+        kill(None)
+        return False
+
+    cp.sweep(TINY, executor, runs=folder / "killed", report=kill, stop=watch)
+    return killed
+
+
+def processor():
+    """Seconds of the processor that all processes in here have used so far, the dead left out."""
+    ticks = 0
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (place / "stat").read_text().rpartition(")")[2].split()
+            ticks += int(fields[11]) + int(fields[12])
+        except OSError:
+            continue
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def refused(folder):
@@ -182,4 +237,4 @@ def refused(folder):
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2] == "whole")

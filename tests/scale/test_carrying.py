@@ -8,11 +8,12 @@ import pytest
 import counterplay as cp
 from counterplay.calls import carried, results
 from counterplay.memory import leaves
-from counterplay.registry import load_algorithm
+from counterplay.registry import load_algorithm, spec_of
 from counterplay.scale.carrying import carrier
+from counterplay.scale.local import Local
 from counterplay.scale.walking import spread
 from tests.conftest import built
-from tests.scale.toys import Here
+from tests.scale.toys import Here, deep_walks
 
 
 class Counting(Here):
@@ -28,6 +29,7 @@ class Counting(Here):
 CASES = [
     ("p2sro(levels=3,rate=0.5)", "leduc_poker", 12, 3 * 11),
     ("p2sro(levels=1)", "kuhn_poker", 6, 0),
+    ("psro", "kuhn_poker", 6, 2 * 5),
     ("psro(training=200,episodes=50)", "rules", 3, 2 * 2),
 ]
 
@@ -42,6 +44,33 @@ def test_same_bits(spec, game, count, units):
     assert found.keys() == expected.keys()
     assert all(np.array_equal(found[name], expected[name]) for name in expected)
     assert executor.done == units
+
+
+def test_walks_of_deep_cfr_on_rules():
+    """The reservoirs, bit for bit; processes of their own are in the scene of the cluster."""
+    pytest.importorskip("jax")
+    expected, executor = deep_walks("kuhn_poker", 130), Counting()
+    with carried(carrier(executor)):
+        found = deep_walks("kuhn_poker", 130)
+    assert all(map(np.array_equal, found, expected))
+    assert executor.done == 2 * 3  # 64, 64 and 2 walks
+    assert expected[-1] > 2 * 130 and expected[1].any()
+
+
+OWN = """
+from counterplay.games.kuhn_poker import KuhnPoker
+
+class Mine(KuhnPoker):
+    pass
+"""
+
+
+def test_games_from_files_are_named(tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    game = cp.load_game(f"{tmp_path / 'own.py'}:Mine(players=3)")
+    with Local(1) as process, carried(carrier(process)):
+        names = results(spec_of, [(game,), (game,)])
+    assert names == [spec_of(game)] * 2
 
 
 def test_results_come_in_order_and_trees_stay_here(kuhn):

@@ -20,7 +20,7 @@ from tests.scale.test_sweeping import TINY, everything
 from tests.scale.toys import Here
 
 pytestmark = pytest.mark.xdist_group("cluster")
-in_two_nodes = pytest.mark.slow  # a minute or two; `make cluster` runs them
+whole = pytest.mark.slow  # a minute or two; `make cluster` runs them
 ALONE = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
 
 
@@ -44,14 +44,13 @@ def listening():
     return found
 
 
-@pytest.fixture(scope="module")
-def scene(tmp_path_factory):
+def played(folder, how):
+    """What the scene has found, in a network of its own."""
     if problem := why_not():
         pytest.skip(problem)
-    folder = tmp_path_factory.mktemp("c")  # short: Ray's sockets have long names
     before = listening()
     env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [*sys.path, os.getcwd()]))}
-    command = [*ALONE, sys.executable, "-m", "tests.scale.cluster_scene", str(folder)]
+    command = [*ALONE, sys.executable, "-m", "tests.scale.cluster_scene", str(folder), how]
     done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=900)
     assert done.returncode == 0, done.stderr[-3000:]
     ours = {f"{6379:04X}"}
@@ -60,14 +59,23 @@ def scene(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def scene(tmp_path_factory):
+    return played(tmp_path_factory.mktemp("c"), "whole")  # short: Ray's sockets have long names
+
+
+@pytest.fixture(scope="module")
+def quick_scene(tmp_path_factory):
+    return played(tmp_path_factory.mktemp("q"), "quick")
+
+
+@pytest.fixture(scope="module")
 def here(tmp_path_factory):
     """The study in this process."""
     return cp.sweep(TINY, Here(), runs=tmp_path_factory.mktemp("here"))
 
 
-@in_two_nodes
-def test_same_bits_here_on_one_node_and_on_two(scene, here):
-    folder, found = scene
+def test_same_bits_here_on_one_node_and_on_two(quick_scene, here):
+    folder, found = quick_scene
     expected = everything(here.folder)
     assert found["cores"] == 2
     for place in ("one", "two"):
@@ -75,19 +83,20 @@ def test_same_bits_here_on_one_node_and_on_two(scene, here):
         assert cp.standings(folder / place / "tiny").table == here.table
 
 
-@in_two_nodes
+@whole
 def test_a_killed_worker_and_a_killed_node_cost_nothing(scene, here):
     folder, found = scene
     assert found["killed"] == ["worker", "node"]
     assert everything(folder / "killed" / "tiny") == everything(here.folder)
 
 
-@in_two_nodes
+@whole
 def test_walks_have_the_same_bits(scene):
     assert scene[1]["walks"] == [True] * 4  # regret, policy, policy_sum, touched
+    assert scene[1]["deep walks"]
 
 
-@in_two_nodes
+@whole
 def test_a_wrong_token_is_refused(scene):
     code, text = scene[1]["refused"]
     assert code == 2 and text.count("\n") == 1

@@ -32,6 +32,37 @@ def test_an_orphan_that_lives_on_is_fenced(tmp_path, monkeypatch, late):
     assert finished[0].step == 200
 
 
+def test_a_last_word_of_an_earlier_attempt_fences_nobody(tmp_path):
+    """It had looked before the run was taken over, and wrote afterwards."""
+    whole = cp.run(config(), tmp_path / "whole")
+    first = cp.new_run(config(), tmp_path / "run")
+    first.advance(stop=lambda: True)
+    before = (tmp_path / "run" / "process.json").read_bytes()
+    second = cp.open_run(tmp_path / "run")
+    second.advance(report=lambda _: (tmp_path / "run" / "process.json").write_bytes(before))
+    assert final(tmp_path / "run")[2:] == final(whole.folder)[2:]
+    found = status(tmp_path / "run")
+    assert found.state == "finished" and found.process["attempt"] == 2
+
+
+def test_what_an_orphan_writes_late_goes_nowhere(tmp_path, monkeypatch):
+    """It had looked at the size of the file before the run was taken over, and wrote afterwards."""
+    monkeypatch.setattr(files, "lock", lambda handle: None)
+    cp.run(config(max_steps=40), tmp_path / "run")
+    metrics = tmp_path / "run" / files.METRICS
+    content = metrics.read_bytes()
+    with files.Metrics(tmp_path / "run", len(content)) as orphan:
+        with files.Metrics(tmp_path / "run", 0) as taken:
+            taken.add({"step": 1, "seconds": 0.0})
+            orphan.file.write(b"late")
+            orphan.file.flush()
+            taken.add({"step": 2, "seconds": 0.0})
+        assert [record["step"] for record in files.load_metrics(tmp_path / "run")] == [1, 2]
+        with pytest.raises(cp.RunError, match="has removed or changed"):
+            orphan.add({"step": 3, "seconds": 0.0})
+    assert not list((tmp_path / "run").glob(f".{files.METRICS}.*"))
+
+
 def test_attempts_are_numbered(tmp_path):
     made = cp.new_run(config(), tmp_path / "run")
     made.advance(stop=lambda: True)

@@ -58,9 +58,10 @@ def done(tmp_path_factory):
     return result, seen
 
 
-def everything(folder):
+def everything(folder, game="kuhn_poker"):
     """The bits of all runs of a study."""
-    return {str(run.relative_to(folder)): (final(run), untimed(run)) for run in find_runs([folder])}
+    runs = find_runs([folder])
+    return {str(run.relative_to(folder)): (final(run, game), untimed(run)) for run in runs}
 
 
 def test_a_grid_through_its_rungs(done):

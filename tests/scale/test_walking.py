@@ -110,3 +110,6 @@ def test_what_cannot_be_spread(tmp_path, kuhn, capsys):
     file.write_text('{"algorithm": "cfr_plus", "game": "kuhn_poker", "spec": {"max_steps": 10}}')
     assert main(["run", str(file), "--on", "local", "--runs", str(tmp_path)]) == 2
     assert "only algorithms with several workers" in capsys.readouterr().err
+    file.write_text('{"algorithm": "sd_cfr", "game": "kuhn_poker", "spec": {"max_steps": 10}}')
+    assert main(["run", str(file), "--on", "local", "--runs", str(tmp_path)]) == 2
+    assert "deep_cfr and sd_cfr on rules" in capsys.readouterr().err  # not on a tree

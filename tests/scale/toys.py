@@ -58,3 +58,19 @@ class Here:
             if report:
                 report(number, results[number])
         return results
+
+
+def deep_walks(game, count):
+    """What the reservoirs of Deep CFR on rules hold after so many walks for each player."""
+    import jax
+
+    import counterplay as cp
+    from counterplay.deep import regrets
+
+    arena = cp.SampledGame(cp.load_game(game))
+    choices = f"reservoir_size=300,traversals={count},regret_units=(8,),average_units=(8,)"
+    algorithm = cp.load_algorithm(f"deep_cfr({choices})")
+    state = algorithm.init(arena, 5).state
+    for player in range(2):
+        regrets.external(algorithm, arena, state, player, 1.0, jax.random.PRNGKey(player))
+    return jax.tree.leaves(state.walks)

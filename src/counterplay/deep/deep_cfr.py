@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
@@ -36,6 +36,8 @@ class DeepCFR(Replaying):
     average_units: tuple[int, ...] = (64, 64, 64)
     average_steps: int = 50  # of Adam per iteration
     average_lr: float = 1e-3
+
+    spreads: ClassVar[tuple[str, ...]] = ("episodes", "rules")
 
     def start(self, tree: Any, rng: np.random.Generator) -> Nets:
         return regrets.new_nets_and_walks(self, tree, rng)

@@ -18,8 +18,9 @@ class NFSPSAC(Fictitious):
         reservoir: decisions of responses
         Pi = Pi - lr_t * grad mean of -log Pi(I, a)
 
-    with responses of iteration t weighed by t. At a constant temperature the average would go to a regularised equilibrium, so that tau falls
-    to zero. Pi carries the guarantee, the other policies are those of `nfsp`.
+    with responses of iteration t weighed by t. At a constant temperature the average would go to a
+    regularised equilibrium, so that tau falls to zero. Pi carries the guarantee, the other policies
+    are those of `nfsp`.
     """
 
     horizon: int = 30_000

@@ -26,7 +26,7 @@ from counterplay.arena import is_exact
 from counterplay.deep import batches
 from counterplay.deep.device import DeviceMemory, OnDevice, OnHost, compiled
 from counterplay.deep.network_policy import NetworkPolicy
-from counterplay.deep.stepping import Rules, rules_of
+from counterplay.deep.stepping import Rules, known_rules
 from counterplay.game import Game
 from counterplay.registry import spec_of
 from counterplay.tree import Tree
@@ -167,12 +167,7 @@ def rules_on(arena: Any) -> Rules:
     """The rules of an arena, ready for many states at once."""
     if isinstance(arena, Responding):
         return arena.stepping
-    return _rules(game_of(arena))
-
-
-@lru_cache(maxsize=8)
-def _rules(game: Any) -> Rules:
-    return rules_of(game)
+    return known_rules(game_of(arena))
 
 
 @lru_cache

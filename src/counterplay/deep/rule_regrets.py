@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from counterplay.calls import in_turn
 from counterplay.deep import rule_walks
 from counterplay.deep.averages import past_of
 from counterplay.deep.batches import graph_of_rows
@@ -17,15 +18,24 @@ from counterplay.deep.device import compiled
 from counterplay.deep.fitting import Trained, annealed
 from counterplay.deep.nets import Net, apply_net, one_of, regret_matching, softmax, uniform
 from counterplay.deep.on_rules import rules_on
-from counterplay.deep.rule_walks import Samples
+from counterplay.deep.rule_walks import Found, Samples
+from counterplay.deep.stepping import Rules
 
 
 def external(choices: Any, arena: Any, state: Any, player: int, weight: float, key: Any) -> None:
-    """The walks of an iteration, all playing what the networks say now."""
-    rules = rules_on(arena)
-    ask = partial(acting(), rules.num_players, state.nets.params, -1, 0.0)
-    count = choices.traversals
-    rule_walks.external(rules, state.walks, ask, player, count, weight, key)
+    """The walks of an iteration, all playing what the networks say now; done in units, anywhere."""
+    units, rng = rule_walks.cut(choices.traversals, key)
+    nets = jax.tree.map(np.asarray, state.nets.params)
+    policies = bool(choices.average_units)
+    frozen = rules_on(arena), nets, player, policies
+    for found in in_turn(walked, [(*frozen, *unit) for unit in units]):
+        rule_walks.offer(state.walks, found, player, weight, rng)
+
+
+def walked(rules: Rules, nets: Net, player: int, policies: bool, count: int, key: Any) -> Found:
+    """A unit of walks under these networks; changes nothing."""
+    ask = partial(acting(), rules.num_players, nets, -1, 0.0)
+    return rule_walks.walk(rules, ask, player, policies, count, key)
 
 
 @lru_cache

@@ -2,6 +2,10 @@
 
 One call of the networks a level; values come back up afterwards. What walks find goes to
 reservoirs, which hold observations: there are no infosets to number.
+
+The walks of an iteration are numbered units of a few each, with random numbers of their own, and
+what they find is offered to the reservoirs in the order of their numbers. So whoever walks them,
+and how many do at once, never changes a bit.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from counterplay.game import TERMINAL
 from counterplay.registry import spec_of
 
 MOST_BYTES = 8 * 2**30  # of all that is remembered
-AT_ONCE = 64  # walks that go down together
+AT_ONCE = 64  # walks of a unit, which go down together
 
 
 class Samples(NamedTuple):
@@ -45,6 +49,14 @@ class RuleWalks(NamedTuple):
     def visits(self) -> Any:
         """How much every decision of the ring counts, as `traversals.Walks` has it of nodes."""
         return self.ring.weight
+
+
+class Found(NamedTuple):
+    """What a unit of walks has met: observations, which actions exist, targets, all [M, ...]."""
+
+    regrets: tuple[Any, Any, Any]  # the player's
+    policies: tuple[tuple[Any, Any, Any], ...]  # everybody else's, if somebody asks for them
+    touched: int  # nodes
 
 
 def no_walks(
@@ -102,37 +114,33 @@ def keep(samples: Samples, rng: np.random.Generator, *rows: Any) -> None:
     samples.seen[0] += count
 
 
-def external(
-    rules: Rules,
-    walks: RuleWalks,
-    ask: Ask,
-    player: int,
-    count: int,
-    weight: float,
-    key: jax.Array,
+def cut(count: int, key: jax.Array) -> tuple[list[tuple[int, Any]], np.random.Generator]:
+    """So many walks as units, each a number of walks and a key, and what reservoirs draw from."""
+    sizes = [min(AT_ONCE, count - first) for first in range(0, count, AT_ONCE)]
+    keep_key, *keys = np.asarray(jax.random.split(key, 1 + len(sizes)))
+    return list(zip(sizes, keys, strict=True)), rng_of(keep_key)
+
+
+def offer(
+    walks: RuleWalks, found: Found, player: int, weight: float, rng: np.random.Generator
 ) -> None:
-    """`count` walks in which the player tries everything; regrets and policies count `weight`."""
+    """Offer what a unit has met to the reservoirs; regrets and policies count `weight`."""
+    walks.touched[...] += found.touched
+    both = (walks.replay[player], found.regrets), *zip(walks.met, found.policies, strict=False)
+    for samples, rows in both:
+        keep(samples, rng, *rows, np.full(len(rows[0]), weight, np.float32))
+
+
+def walk(rules: Rules, ask: Ask, player: int, policies: bool, count: int, key: Any) -> Found:
+    """A unit of walks in which the player tries everything."""
     rng = rng_of(key)
-    for first in range(0, count, AT_ONCE):
-        _descend(rules, walks, ask, player, min(AT_ONCE, count - first), weight, rng)
-
-
-def _descend(
-    rules: Rules,
-    walks: RuleWalks,
-    ask: Ask,
-    player: int,
-    count: int,
-    weight: float,
-    rng: np.random.Generator,
-) -> None:
-    states = rules.start(count)
+    states, touched = rules.start(count), 0
     levels: list[tuple[Any, ...]] = []
     while len(states):
         if len(levels) == LONGEST:
             raise GameError(f"{spec_of(rules.game)}: not over after {LONGEST:,} decisions")
         states, turn = rules.past_chance(states, rng)
-        walks.touched[...] += len(states)
+        touched += len(states)
         value = np.zeros(len(states))
         over = np.flatnonzero(turn.player == TERMINAL)
         if over.size:
@@ -145,34 +153,52 @@ def _descend(
         legal, number = rules.legal(turn, here)
         seen = rules.observed(rules.some(states, here), acts)
         policy, _ = asked(rules, ask, acts, seen, legal)
-        for other in range(rules.num_players):
-            mine = np.flatnonzero(acts == other)
-            if other != player and mine.size:
-                counts = np.full(mine.size, weight, np.float32)
-                keep(walks.met[other], rng, seen[mine], legal[mine], policy[mine], counts)
-        own = acts == player
         action = choose(policy, rng.random(here.size))
-        tried = np.where(own[:, None], legal, np.arange(legal.shape[1]) == action[:, None])
+        own = (acts == player)[:, None]
+        tried = np.where(own, legal, np.arange(legal.shape[1]) == action[:, None])
         row, which = np.nonzero(tried)
-        levels.append((value, here, (own, seen, legal, policy, row, which)))
+        levels.append((value, here, (acts, seen, legal, policy, row, which)))
         states = rules.taken(states, turn, here[row], number[row, which])
-    _ascend(walks.replay[player], levels, weight, rng)
+    players = range(rules.num_players) if policies else ()
+    others = tuple(_met(rules, levels, other if other != player else -1) for other in players)
+    return Found(_regrets(rules, levels, player), others, touched)
 
 
-def _ascend(
-    samples: Samples, levels: list[tuple[Any, ...]], weight: float, rng: np.random.Generator
-) -> None:
+def _met(rules: Rules, levels: list[tuple[Any, ...]], player: int) -> tuple[Any, Any, Any]:
+    """The policies that a player followed, from the start on."""
+    found = [_nothing(rules)]
+    for _, _, met in levels:
+        if met is not None:
+            acts, seen, legal, policy, _, _ = met
+            mine = np.flatnonzero(acts == player)
+            found.append((seen[mine], legal[mine], policy[mine]))
+    return _joined(found)
+
+
+def _regrets(rules: Rules, levels: list[tuple[Any, ...]], player: int) -> tuple[Any, Any, Any]:
     """Values from the ends up, and the player's regrets on the way."""
-    below = np.zeros(0)
+    found, below = [_nothing(rules)], np.zeros(0)
     for value, here, met in reversed(levels):
         if met is not None:
-            own, seen, legal, policy, row, which = met
+            acts, seen, legal, policy, row, which = met
+            own = acts == player
             worth = np.zeros(legal.shape)
             worth[row, which] = below
             expected = np.where(own, (policy * worth).sum(axis=1), worth.sum(axis=1))
             value[here] = expected
             mine = np.flatnonzero(own)
             regret = np.where(legal[mine], worth[mine] - expected[mine, None], 0.0)
-            counts = np.full(mine.size, weight, np.float32)
-            keep(samples, rng, seen[mine], legal[mine], regret, counts)
+            found.append((seen[mine], legal[mine], regret.astype(np.float32)))
         below = value
+    return _joined(found)
+
+
+def _nothing(rules: Rules) -> tuple[Any, Any, Any]:
+    shape = 0, rules.num_actions
+    seen = np.zeros((0, rules.num_features), np.float32)
+    return seen, np.zeros(shape, bool), np.zeros(shape, np.float32)
+
+
+def _joined(rows: list[tuple[Any, Any, Any]]) -> tuple[Any, Any, Any]:
+    seen, legal, target = (np.concatenate(part) for part in zip(*rows, strict=True))
+    return seen, legal, target

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
@@ -35,6 +35,8 @@ class SDCFR(Replaying):
     the rate falls to zero within each fit. The paper fits anew from random weights; `warm` goes on
     from the last network, with the samples of all iterations all the same.
     """
+
+    spreads: ClassVar[tuple[str, ...]] = ("episodes", "rules")
 
     def start(self, tree: Any, rng: np.random.Generator) -> Nets:
         return regrets.new_nets_and_walks(self, tree, rng)

@@ -6,7 +6,7 @@ say the same: who acts, what follows, what everybody observes.
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -147,6 +147,10 @@ class CompiledRules(Rules):
         super().__init__(game)
         self.machine = machine
 
+    def __reduce__(self) -> Any:
+        """Compiled code stays where it is; elsewhere it is made of the game again."""
+        return known_rules, (self.game,)
+
     def start(self, count: int) -> Any:
         return np.repeat(self.machine.start[None], count, axis=0)
 
@@ -245,3 +249,9 @@ def rules_of(game: Game) -> Rules:
     if machine is None or machine.watch is None:
         return ReadableRules(game)
     return CompiledRules(game, machine)
+
+
+@lru_cache(maxsize=8)
+def known_rules(game: Any) -> Rules:
+    """The same, made once for a game."""
+    return rules_of(game)

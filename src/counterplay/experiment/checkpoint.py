@@ -9,7 +9,9 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import platform
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ from typing import Any
 from counterplay import __version__
 from counterplay.errors import ConfigError, RunError
 from counterplay.experiment.config import Config
-from counterplay.experiment.folder import CHECKPOINT, PREVIOUS, check_metrics
+from counterplay.experiment.folder import CHECKPOINT, METRICS, PREVIOUS, check_metrics
 from counterplay.files import DamageError, read_arrays, sync_folder, write_arrays
 from counterplay.memory import KINDS, Leaves, ailment, flatten, restore
 
@@ -76,10 +78,21 @@ class Checkpoint:
         return memory
 
 
-def write_checkpoint(folder: Path, config: Config, game: str, at: Progress, memory: Any) -> Path:
-    """Write a checkpoint; if that fails, the one before stays as it was."""
+def write_checkpoint(
+    folder: Path,
+    config: Config,
+    game: str,
+    at: Progress,
+    memory: Any,
+    check: Callable[[], None] = lambda: None,
+) -> Path:
+    """Write a checkpoint; if that fails, the one before stays as it was.
+
+    Args:
+        check: called when all is on the disk but the name; what it raises leaves all as it was.
+    """
     leaves = flatten(memory)
-    path = folder / NEXT
+    path = folder / f".{NEXT}.{platform.node()}.{os.getpid()}"  # another writer may live on
     write_arrays(
         path,
         FORMAT,
@@ -94,6 +107,11 @@ def write_checkpoint(folder: Path, config: Config, game: str, at: Progress, memo
         | {MEMORY + name: array for name, array in leaves.arrays.items()},
         compress=False,
     )
+    try:
+        check()
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
     try:
         _keep_previous(folder)
         os.replace(path, folder / CHECKPOINT)
@@ -130,7 +148,7 @@ def load_checkpoint(folder: Path, config: Config, game: str) -> Checkpoint | Non
 
 def remove_leftovers(folder: Path) -> None:
     """Remove what a process that was killed while writing has left behind."""
-    for pattern in (NEXT, SPARE, f".{NEXT}.*", ".*.json.*"):
+    for pattern in (NEXT, SPARE, f".{NEXT}.*", f".{METRICS}.*", ".*.json.*"):
         for path in folder.glob(pattern):
             with contextlib.suppress(OSError):
                 path.unlink()

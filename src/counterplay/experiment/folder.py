@@ -179,12 +179,15 @@ class Metrics:
         try:
             self.file = open(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644), "r+b")  # noqa: SIM115
             try:
-                if lock(self.file.fileno()) is False:
+                held = lock(self.file.fileno())
+                if held is False:
                     raise BusyError(f"another process is running {folder} right now")
                 kept = self.file.read(length)
                 self.digest = hashlib.sha256(kept)
                 if len(kept) < length or sha256 not in ("", self.digest.hexdigest()):
                     raise BusyError(f"{self.path} has changed since it was read; resume again")
+                if held is None and os.name == "posix":
+                    self._take_over(kept)
                 self.file.truncate(length)
             except BaseException:
                 self.file.close()
@@ -203,6 +206,17 @@ class Metrics:
     ) -> None:
         with contextlib.suppress(OSError):  # a full disk was reported when the record was added
             self.file.close()
+
+    def _take_over(self, kept: bytes) -> None:
+        """Nobody can be locked out here: whoever still writes keeps the old file, without a name"""
+        handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{METRICS}.")
+        self.file.close()
+        self.file = open(handle, "r+b")  # noqa: SIM115
+        self.file.write(kept)
+        self.file.flush()
+        os.chmod(name, 0o644)
+        os.fsync(handle)
+        os.replace(name, self.path)
 
     def add(self, record: Mapping[str, Any]) -> None:
         """Append a record; readers see it at once."""

@@ -77,6 +77,11 @@ class Pulse:
         """
         found = _read(self.folder / PROCESS) if self.noted else None
         if found is not None and found != self.facts:
+            attempt = found.get("attempt")
+            if isinstance(attempt, int) and attempt < self.facts["attempt"]:
+                with contextlib.suppress(RunError):  # a last word of one before us
+                    write_json(self.folder / PROCESS, self.facts)
+                return
             who = f"process {found.get('pid')} on {found.get('host')}"
             raise FencedError(f"{self.folder} has been taken over by {who}")
 

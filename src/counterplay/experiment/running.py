@@ -28,7 +28,7 @@ from counterplay.experiment.checkpoint import (
     write_checkpoint,
 )
 from counterplay.experiment.config import Config, load_config
-from counterplay.experiment.folder import Metrics, Record, load_metrics
+from counterplay.experiment.folder import FencedError, Metrics, Record, load_metrics
 from counterplay.experiment.population import write_population
 from counterplay.experiment.process import CHECKPOINT, STOP, Pulse, noted, requests, withdraw
 from counterplay.game import Game
@@ -229,7 +229,8 @@ class Run:
         with self._naming_the_checkpoint():
             self.at = Progress(self.step, self.seconds, self.recorded, *metrics.sync())
             game, memory = self.course.arena.spec, self.course.memory
-            path = write_checkpoint(self.folder, self.config, game, self.at, memory)
+            whole = self.folder, self.config, game, self.at, memory
+            path = write_checkpoint(*whole, self.check_owner)
         self.last_checkpoint = f"{path} (step {self.step})"
 
     def _check_health(self) -> None:
@@ -246,6 +247,8 @@ class Run:
     def _naming_the_checkpoint(self) -> Any:
         try:
             yield
+        except FencedError:
+            raise
         except RunError as error:
             raise self._failure(str(error)) from error
 

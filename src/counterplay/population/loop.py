@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from counterplay.arena import Floats, SequenceArena
+from counterplay.calls import results
 from counterplay.errors import ConfigError
 from counterplay.policy import Policy
 from counterplay.population.learned import is_learned, keep, learners
@@ -95,12 +96,12 @@ def best_responses(arena: SequenceArena, memory: Population, oracle: Oracle) -> 
     values = memory.form.values(tuple(memory.meta))
     players = range(arena.num_players)
     starts = learners(arena, memory, oracle, players)
-    responses, gains = [], np.zeros(arena.num_players)
-    for player in players:
-        seed = memory.seed + memory.iteration * arena.num_players + player
-        found = oracle.respond(arena, player, [Weighted(1.0, policy)], seed, starts[player])
-        responses.append(found.policy)
-        gains[player] = found.value - values[player]
+    first = memory.seed + memory.iteration * arena.num_players
+    others = [Weighted(1.0, policy)]
+    each = [(arena, player, others, first + player, starts[player]) for player in players]
+    found = results(oracle.respond, each)
+    responses = [one.policy for one in found]
+    gains = np.array([one.value for one in found]) - values
     keep(memory, oracle, responses, len(players))
     plans = [
         reach_of(arena, response.probabilities)[None, row(arena, player)]

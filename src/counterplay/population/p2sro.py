@@ -90,7 +90,7 @@ class P2SRO:
     training: int = 10_000  # episodes of a learner, an iteration
     runs_on: ClassVar[tuple[str, ...]] = ("sequences",)
     needs: ClassVar[str] = ""
-    spreads: ClassVar[bool] = True
+    spreads: ClassVar[tuple[str, ...]] = ("sequences",)
 
     def __post_init__(self) -> None:
         check_common("p2sro", self)

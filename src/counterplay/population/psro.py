@@ -50,7 +50,7 @@ class PSRO:
     episodes: int = 1_000  # on rules: of every joint policy
     runs_on: ClassVar[tuple[str, ...]] = ("sequences", "rules")
     needs: ClassVar[str] = ""
-    spreads: ClassVar[bool] = True
+    spreads: ClassVar[tuple[str, ...]] = ("sequences", "rules")
 
     def __post_init__(self) -> None:
         check_solver("psro", self.meta_solver, SEPARATE)

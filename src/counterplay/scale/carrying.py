@@ -1,6 +1,7 @@
-"""Calls that know nothing of each other as units: levels of P2SRO, everybody's oracle in PSRO.
+"""Calls that know nothing of each other as units.
 
-Trees do not travel; they are named, and built once wherever they are needed.
+Levels of P2SRO, everybody's oracle in PSRO, walks of Deep CFR on rules. Trees do not travel; they
+are named, and built once wherever they are needed. So are games from somebody's own file.
 """
 
 from __future__ import annotations
@@ -12,10 +13,13 @@ from functools import lru_cache
 from typing import Any
 
 from counterplay.errors import ConfigError
-from counterplay.registry import load_game
+from counterplay.game import Game
+from counterplay.registry import OWN_GAMES, load_game, spec_of
 from counterplay.scale.units import Executor, Unit
 from counterplay.tree import Tree
 from counterplay.tree.unrolling import build_tree
+
+RULES = 0  # stands for the number of nodes of a game that is not unrolled
 
 
 def carrier(executor: Executor) -> Callable[[Callable[..., Any], Sequence[tuple[Any, ...]]], Any]:
@@ -42,6 +46,8 @@ class _Packer(pickle.Pickler):
         self.trees = trees
 
     def persistent_id(self, thing: Any) -> tuple[str, int] | None:
+        if type(thing) in OWN_GAMES:
+            return spec_of(thing), RULES
         if not isinstance(thing, Tree):
             return None
         self.trees[thing.spec] = thing
@@ -53,8 +59,10 @@ class _Unpacker(pickle.Unpickler):
         super().__init__(file)
         self.find = find
 
-    def persistent_load(self, name: tuple[str, int]) -> Tree:
+    def persistent_load(self, name: tuple[str, int]) -> Tree | Game:
         spec, num_nodes = name
+        if num_nodes == RULES:
+            return load_game(spec)
         tree = self.find(spec)
         if tree.num_nodes != num_nodes:
             text = f"{tree.num_nodes} nodes, not {num_nodes}"

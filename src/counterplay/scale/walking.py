@@ -43,7 +43,8 @@ class Spread:
         if not isinstance(self.algorithm, MonteCarlo) or getattr(self.algorithm, "workers", 1) < 2:
             raise ConfigError(
                 "only algorithms with several workers can be spread over machines, such as "
-                "external_sampling(workers=64); p2sro and psro can, too"
+                "external_sampling(workers=64); p2sro and psro can, too, and deep_cfr and sd_cfr "
+                "on rules"
             )
 
     def init(self, arena: Tree | SampledGame, seed: int = 0) -> Any:
@@ -108,8 +109,9 @@ def walk_rules(algorithm: Any, spec: str, stored: dict[str, Any], count: int) ->
 @contextmanager
 def spread(run: Any, on: str | Executor, say: Say | None = None) -> Iterator[None]:
     """Inside, the workers of a run, or its calls that know nothing of each other, are elsewhere."""
+    calls = set(getattr(run.config.algorithm, "spreads", ())) & set(run.course.arena.offers)
     with executor_on(on, say=say) as executor:
-        if getattr(run.config.algorithm, "spreads", False):
+        if calls:
             with carried(carrier(executor)):
                 yield
             return
