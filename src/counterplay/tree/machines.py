@@ -136,13 +136,14 @@ class _SideBySide:
             paid = machine.paid(row, game.num_players)[0].tolist()
             self.same(history, "the utilities", list(map(float, game.utilities(state))), paid)
             return []
-        offered = game.chance_outcomes(state) if player == CHANCE else game.actions(state)
-        what = "the number of outcomes" if player == CHANCE else "the number of actions"
+        by_chance = player == CHANCE
+        offered: Any = game.chance_outcomes(state) if by_chance else game.actions(state)
+        what = "the number of outcomes" if by_chance else "the number of actions"
         self.same(history, what, len(offered), int(count[0]))  # else `offer` writes past its end
         first = np.array([0, count[0]])
         actions, chance = machine.offered(row, found, first)
         children = machine.stepped(row, np.zeros(len(actions), np.int64), found, actions)
-        if player == CHANCE:
+        if by_chance:
             outcomes = [(int(a), float(p)) for a, p in offered]
             listed = list(zip(actions.tolist(), chance.tolist(), strict=True))
             self.same(history, "the outcomes", outcomes, listed)
