@@ -14,7 +14,6 @@ jax = pytest.importorskip("jax")
 import counterplay as cp  # noqa: E402
 from counterplay.deep import averages, batches, rule_hedge  # noqa: E402
 from counterplay.deep.graph import arrays_of, graph_of  # noqa: E402
-from counterplay.deep.history import everything_seen  # noqa: E402
 from counterplay.deep.stepping import rules_of  # noqa: E402
 
 TINY = cp.DeepHedge(player_units=(8,), baseline_units=(8,), past_networks=3, average_units=(4,))
@@ -37,7 +36,8 @@ def test_episodes_teach_what_they_teach_on_the_tree(kuhn, arena):
     met, _ = batches.play(rules, ask, np.random.default_rng(0), algorithm.episodes)
     seen, graph = met.episodes, graph_of(kuhn)
     table = np.asarray(averages.policies_of(state.strategy.params, graph))
-    everything = np.asarray(everything_seen(arrays_of(kuhn)))
+    places = arrays_of(kuhn)
+    everything = np.concatenate([places.observation[view] for view in places.view], axis=1)
     decision = np.zeros_like(seen.decision)
     for turn, column in zip(*np.nonzero(seen.live), strict=True):
         views = np.concatenate([view[seen.decision[turn, column]] for view in met.seen])

@@ -92,7 +92,7 @@ def write_checkpoint(
         check: called when all is on the disk but the name; what it raises leaves all as it was.
     """
     leaves = flatten(memory)
-    path = folder / f".{NEXT}.{platform.node()}.{os.getpid()}"  # another writer may live on
+    path = folder / f"{NEXT}.{platform.node()}.{os.getpid()}"  # another writer may live on
     write_arrays(
         path,
         FORMAT,
@@ -148,7 +148,7 @@ def load_checkpoint(folder: Path, config: Config, game: str) -> Checkpoint | Non
 
 def remove_leftovers(folder: Path) -> None:
     """Remove what a process that was killed while writing has left behind."""
-    for pattern in (NEXT, SPARE, f".{NEXT}.*", f".{METRICS}.*", ".*.json.*"):
+    for pattern in (f"{NEXT}*", SPARE, f".{NEXT}*", f".{METRICS}.*", ".*.json.*"):
         for path in folder.glob(pattern):
             with contextlib.suppress(OSError):
                 path.unlink()
