@@ -37,6 +37,8 @@ COOL = FEW | {"tau": 0.3, "tau_end": 0.02}  # for the stakes of Kuhn
 SMALL = dict.fromkeys(GRADIENTS, COOL) | {  # what differs from the defaults, here
     "r_nad": FEW | {"stage": 200},
     **{name: {"units": (32,), "horizon": 1_500} for name in FICTITIOUS},
+    "nfsp_ppo": {"units": (32,), "horizon": 1_500, "episodes": 512, "tau": 0.5, "tau_end": 0.0}
+    | {"even": 0.0, "average_power": 0.0},
     "league": {"units": (16,), "horizon": 800, "stage": 100, "lr": 1e-2},
     "nxdo": {
         "solver": "neurd(units=(16,), episodes=500)",
