@@ -120,6 +120,7 @@ class Run:
             tensorboard: also write the records as TensorBoard events.
         """
         if self.finished:
+            self._tidy()
             with on_device(self.config):
                 return self._result(stopped=False)
         writer: Any = _tensorboard(self.folder, self.step) if tensorboard else None
@@ -145,6 +146,12 @@ class Run:
             self._beat(pulse, force=True)
             pulse.end("stopped" if stopped else "finished", self.step)
             return result
+
+    def _tidy(self) -> None:
+        """Remove what a process killed in its last words has left behind, if none is running."""
+        whole = self.folder, self.at.metrics_bytes, self.at.metrics_sha256
+        with contextlib.suppress(RunError), Metrics(*whole):
+            remove_leftovers(self.folder)
 
     def _prepare(self) -> None:
         """Bring the folder in order, now that it is this process's alone."""
