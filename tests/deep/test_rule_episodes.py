@@ -68,7 +68,7 @@ def test_expected_targets_are_those_of_the_tree(kuhn, scheme):
     nets = new_nets(rng, 2, (rules.num_features, 8, 2))
     critic = one_of(new_nets(rng, 1, (2 * (rules.num_features + 2), 8, 4)), 0)
     policy = NetworkPolicy(cp.KuhnPoker(), (nets,), "regret_matching").on(kuhn)
-    graph, guess = arrays_of(kuhn), said_on(kuhn, critic, rule_critics.unit_of(rules))
+    graph, guess = arrays_of(kuhn), said_on(kuhn, critic, rules.largest_utility)
     choices, walks = cp.DREAM(traversals=12_000), rule_walks.no_walks(rules, 1, policies=False)
     precise = 0
     for player in range(2):
@@ -140,7 +140,7 @@ def test_a_critic_learns_the_exact_values_on_rules():
     critic, net = rule_critics.criticise(choices, rules, ring, critic, nets, jax.random.PRNGKey(0))
     exact = critics.exact_values(tree, cp.uniform_policy(tree).probabilities)
     after = critics.histories(tree).child
-    said = said_on(tree, net, rule_critics.unit_of(rules))
+    said = said_on(tree, net, rules.largest_utility)
     assert said[after] == approx(exact[after], abs=0.15)
     assert np.ptp(exact[after], axis=0).min() > 1.5
 

@@ -19,7 +19,6 @@ from counterplay.deep.graph import Graph, graph_of
 from counterplay.deep.nets import Net, Predicting, apply_net, one_of, regret_matching, with_one
 from counterplay.deep.on_rules import rules_on
 from counterplay.deep.regrets import direction
-from counterplay.deep.rule_critics import some_utilities, unit_of
 from counterplay.deep.rule_episodes import Found
 from counterplay.errors import ConfigError
 from counterplay.tree import Floats, Ints, Tree
@@ -59,7 +58,7 @@ def zero_sum(arena: Any) -> bool:
     """Whether utilities cancel: on rules, those of some episodes."""
     if isinstance(arena, Tree):
         return arena.zero_sum
-    utility = some_utilities(rules_on(arena))
+    utility = rules_on(arena).some_utilities
     return bool(np.abs(utility.sum(axis=1)).max() <= 1e-9 * np.abs(utility).max())
 
 
@@ -100,7 +99,7 @@ def turn(
         given = player, scheme, weights, guess, True, walk_key
         rules, nets = rules_on(tree), choices.speaking(state)
         found = rule_episodes.play(choices, rules, walks, nets, *given)
-        fresh = padded(found, unit_of(rules))
+        fresh = padded(found, rules.largest_utility)
         return learned(choices, t, state, player, fresh, fit_key, predict)[0]
     traversals.outcomes(choices, tree, walks, player, scheme, weights, guess, walk_key)
     mean, weight = traversals.means(tree, walks.replay[player])

@@ -15,32 +15,13 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from counterplay.arena import Floats
-from counterplay.deep import batches
 from counterplay.deep.device import compiled
 from counterplay.deep.fitting import Trained, annealed, in_training
 from counterplay.deep.history import with_actions
 from counterplay.deep.nets import Net, apply_net, new_nets, one_of, regret_matching, with_one
-from counterplay.deep.stepping import LOOKED_AT, Rules
+from counterplay.deep.stepping import Rules
 from counterplay.deep.transitions import Transitions
 from counterplay.errors import ConfigError
-
-
-@lru_cache(maxsize=8)
-def some_utilities(rules: Rules) -> Floats:
-    """What everybody earned [N, P] in episodes of uniform play, always the same ones."""
-
-    def uniform(seen: Any, legal: Any) -> tuple[Any, Any]:
-        policy = legal / legal.sum(axis=1, keepdims=True)
-        return policy, policy
-
-    met, _ = batches.play(rules, uniform, np.random.default_rng(0), LOOKED_AT)
-    return np.asarray(met.episodes.utility, np.float64)
-
-
-def unit_of(rules: Rules) -> float:
-    """The largest utility of these: what others are measured in; no bound on them."""
-    return float(np.abs(some_utilities(rules)).max()) or 1.0
 
 
 def new_critic(choices: Any, rules: Rules, rng: np.random.Generator) -> Trained:
@@ -60,7 +41,7 @@ def criticise(
 ) -> tuple[Trained, Net]:
     """The critic fitted to the present policies, those of `nets`, and its network."""
     if ring.seen[0]:
-        critic = _fit()(choices, critic, nets, ring[1:], unit_of(rules), key)
+        critic = _fit()(choices, critic, nets, ring[1:], rules.largest_utility, key)
     return critic, one_of(critic.params, 0)
 
 

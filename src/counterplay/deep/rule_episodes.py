@@ -21,7 +21,6 @@ from counterplay.deep.episodes import last_actions
 from counterplay.deep.history import everything_seen
 from counterplay.deep.nets import Net, apply_net
 from counterplay.deep.on_rules import rules_on
-from counterplay.deep.rule_critics import unit_of
 from counterplay.deep.rule_walks import RuleWalks, keep
 from counterplay.deep.stepping import Rules
 
@@ -75,7 +74,7 @@ def play(
     ask = partial(rule_regrets.acting(), rules.num_players, nets, player, epsilon)
     met, count = batches.play(rules, ask, rng, choices.traversals)
     walks.touched[...] += count + choices.traversals  # decisions and ends
-    given = rules.num_players, sampled, critic, unit_of(rules), met
+    given = rules.num_players, sampled, critic, rules.largest_utility, met
     regret, reach, last = (np.asarray(part) for part in _valued()(*given))
     transitions.put(walks.ring, met, last)
     episodes = met.episodes

@@ -58,27 +58,32 @@ class Rules:
         return self.looked_at[0]
 
     @property
+    def some_utilities(self) -> Floats:
+        """What everybody earned [N, P] in random episodes, always the same ones."""
+        return self.looked_at[1]
+
+    @property
     def largest_utility(self) -> float:
-        """Of what random episodes met; 1 where that is nothing."""
-        return self.looked_at[1] or 1.0
+        """Of these: what others are measured in, and no bound on them; 1 where that is nothing."""
+        return float(np.abs(self.some_utilities).max()) or 1.0
 
     @cached_property
-    def looked_at(self) -> tuple[int, float]:
-        """One more than the largest action, and the largest utility, in random episodes."""
-        rng, most, largest = np.random.default_rng(0), 1, 0.0
+    def looked_at(self) -> tuple[int, Floats]:
+        """One more than the largest action, and all utilities [N, P], in random episodes."""
+        rng, most, earned = np.random.default_rng(0), 1, []
         states = self.start(LOOKED_AT)
         while len(states):
             states, turn = self.past_chance(states, rng)
             acting = np.flatnonzero(turn.player >= 0)
             over = np.flatnonzero(turn.player == TERMINAL)
-            paid = self.paid(self.some(states, over)) if over.size else np.zeros(1)
-            largest = max(largest, float(np.abs(paid).max()))
+            if over.size:
+                earned.append(self.paid(self.some(states, over)))
             of_players = np.repeat(turn.player >= 0, np.diff(turn.first))
             most = max(most, int(turn.action[of_players].max(initial=-1)) + 1)
             count = np.diff(turn.first)[acting]
             chosen = turn.first[acting] + (rng.random(acting.size) * count).astype(np.int64)
             states = self.taken(states, turn, acting, chosen)
-        return most, largest
+        return most, np.concatenate(earned)
 
     def start(self, count: int) -> Any:
         raise NotImplementedError
