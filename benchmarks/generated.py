@@ -13,6 +13,7 @@ import resource
 import subprocess
 import sys
 import time
+from functools import partial
 
 import numpy as np
 from numba import njit
@@ -51,7 +52,7 @@ def measure(spec):
     warm = cp.load_game(small.get(spec[0], small["d"]) + version * (spec[0] != "l") + ")")
     cp.solve(cp.build_arena(warm, "generated"), cp.PCFRPlus(), iterations=2)  # compiles
     arena, build = timed(lambda: cp.build_arena(cp.load_game(spec), "generated"), 1)
-    judged, judge = timed(lambda: cp.judge(arena, cp.uniform_policy(arena)))
+    judged, judge = timed(partial(cp.judge, arena, cp.uniform_policy(arena)))
     judging = peak()
     algorithm = cp.PCFRPlus()
     memory = algorithm.init(arena)
@@ -158,7 +159,7 @@ def main():
             rate = count / seconds / 1e6
             print(f"{spec}: {count:,} histories walked in {seconds:.1f} s, {rate:.1f} million/s;")
             print(f"{size:,} sequences compared, greatest difference {error:.1e};")
-            _, judge = timed(lambda: cp.judge(arena, cp.uniform_policy(arena)))
+            _, judge = timed(partial(cp.judge, arena, cp.uniform_policy(arena)))
             print(f"all of the game judged in {judge} s; times of the walk are processor time")
         case [spec]:
             measure(spec)

@@ -4,16 +4,15 @@
 
 The same two runs, at once: once as a study without rungs, once by `counterplay.run` in a
 `ProcessPoolExecutor`. Both write the same folders. They take turns, and the one that comes first
-changes; a short turn before warms the caches for both. Beside the clock stands processor time, of
-all processes, which others on the machine hardly disturb: what a sweep adds to a run does not
-depend on how long the run is.
+changes; a short turn before warms the caches for both. How fast the same walks are walked changes
+by several percent from one minute to the next, so what is compared is the rest: the clock, less the
+seconds that the longer of the two runs has spent in the algorithm, as its own metrics say.
 """
 
 from __future__ import annotations
 
 import json
 import multiprocessing
-import os
 import sys
 import tempfile
 import time
@@ -46,12 +45,13 @@ def pool(steps, folder):
         return list(bare.map(one, configs, places))
 
 
-def taken(call):
-    """Seconds of the clock, and of the processor by this process and those that it started."""
-    began, before = time.perf_counter(), os.times()
+def taken(call, place):
+    """Seconds of the clock, and those of them beside the algorithm of the longer run."""
+    began = time.perf_counter()
     call()
-    clock, after = time.perf_counter() - began, os.times()
-    return clock, sum(after[:4]) - sum(before[:4])
+    clock = time.perf_counter() - began
+    last = [path.read_text().splitlines()[-1] for path in place.rglob("metrics.jsonl")]
+    return clock, clock - max(json.loads(line)["seconds"] for line in last)
 
 
 def main(seconds, turns):
@@ -65,18 +65,19 @@ def main(seconds, turns):
     for turn in range(-1, turns):
         place, count = Path(tempfile.mkdtemp()), steps if turn >= 0 else 1000
         ways = {
-            "pool": lambda n=count, p=place: pool(n, p),
-            "sweep": lambda n=count, p=place: cp.sweep(study(n), runs=p, processes=PROCESSES),
+            "pool": lambda n=count, p=place / "pool": pool(n, p),
+            "sweep": lambda n=count, p=place / "sweep": cp.sweep(
+                study(n), runs=p, processes=PROCESSES
+            ),
         }
-        found = {way: taken(ways[way]) for way in sorted(ways, reverse=turn % 2 == 1)}
-        (bare, bare_used), (swept, used) = found["pool"], found["sweep"]
+        order = sorted(ways, reverse=turn % 2 == 1)
+        found = {way: taken(ways[way], place / way) for way in order}
+        (bare, bare_beside), (swept, beside) = found["pool"], found["sweep"]
         if turn < 0:
             continue
-        row = {"turn": turn, "first": next(iter(found)), "steps": steps}
-        row |= {"pool": bare, "sweep": swept}
-        row |= {"overhead": swept / bare - 1.0, "pool's processor": bare_used}
-        row |= {"sweep's processor": used, "added to a run": (used - bare_used) / 2}
-        print(json.dumps(row), flush=True)
+        row = {"turn": turn, "first": order[0], "steps": steps, "pool": bare, "sweep": swept}
+        row |= {"beside the pool's walks": bare_beside, "beside the sweep's": beside}
+        print(json.dumps(row | {"overhead": (beside - bare_beside) / bare}), flush=True)
 
 
 if __name__ == "__main__":

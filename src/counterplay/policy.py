@@ -47,8 +47,19 @@ class Policy:
             key = self.tree.key(infoset)
             first, last = self.tree.offset[infoset : infoset + 2]
             raise ConfigError(f"not a probability distribution at {key!r}: {values[first:last]}")
+        self._keep(values)
+
+    def _keep(self, values: Floats) -> None:
         values.flags.writeable = False
         object.__setattr__(self, "probabilities", values)
+
+    @classmethod
+    def _made(cls, tree: SequenceArena, values: Floats) -> Policy:
+        """The policy of an array that is nobody else's and right by the way it was made."""
+        policy = cls.__new__(cls)
+        object.__setattr__(policy, "tree", tree)
+        policy._keep(values)
+        return policy
 
     def _infoset_at(self, sequence: int) -> int:
         return int(np.searchsorted(self.tree.offset, sequence, side="right")) - 1
@@ -170,7 +181,7 @@ def check_tree(tree: Any) -> None:
 def uniform_policy(tree: SequenceArena) -> Policy:
     """The policy that plays every action equally often."""
     check_tree(tree)
-    return Policy(tree, np.repeat(1.0 / tree.num_actions, tree.num_actions))
+    return Policy._made(tree, np.repeat(1.0 / tree.num_actions, tree.num_actions))
 
 
 def random_policy(tree: SequenceArena, seed: int = 0) -> Policy:
@@ -191,13 +202,15 @@ def normalised_policy(
         return Policy(tree, weights)
     counts = tree.num_actions
     sums = np.add.reduceat(weights, tree.offset[:-1])
+    if sums.min() > SMALLEST and sums.max() < np.inf:
+        values = np.repeat(1.0 / sums, counts)
+        values *= weights
+        return Policy._made(tree, values)
     kept = sums > SMALLEST
-    whole = kept.all()
-    values = np.repeat(1.0 / (sums if whole else np.where(kept, sums, 1.0)), counts)
+    values = np.repeat(1.0 / np.where(kept, sums, 1.0), counts)
     values *= weights
-    if not whole:
-        where = np.repeat(~kept, counts)
-        values[where] = (np.repeat(1.0 / counts, counts) if otherwise is None else otherwise)[where]
+    where = np.repeat(~kept, counts)
+    values[where] = (np.repeat(1.0 / counts, counts) if otherwise is None else otherwise)[where]
     return Policy(tree, values)
 
 

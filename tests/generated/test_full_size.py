@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from benchmarks.generated import opening
 from pytest import approx
 
 import counterplay as cp
+from counterplay.policy import normalised_policy
 
 pytestmark = pytest.mark.slow
 
@@ -50,7 +52,18 @@ def test_an_opening_walked_plainly():
 
 def test_a_value_between_its_bounds():
     arena = cp.build_arena(cp.load_game("dark_hex"))
-    result = cp.solve(arena, cp.PCFRPlus(), iterations=20)
-    first, second = cp.judge(arena, result.policy).best_values
+    algorithm = cp.PCFRPlus()
+    memory, newer = algorithm.init(arena), np.zeros(arena.num_sequences)
+    for t in range(1, 21):
+        memory = algorithm.step(arena, memory)
+        newer += t**2 * memory.reach[:-1]  # what everybody plays after iteration t
+    average = algorithm.policies(arena, memory)["average"]
+    judged = cp.judge(arena, average)
+    first, second = judged.best_values
     assert -second <= 1.0 <= first + 1e-9
-    assert result.exploitability < 1e-3  # 0.00079, as docs/generated.md has it
+    assert judged.exploitability == approx(0.00079, abs=1e-5)  # as docs/generated.md has it
+    # the same with the first player's policies that the second one has learned against
+    shifted = average.probabilities.copy()
+    end = int(arena.offset[arena.form.player_infoset[1]])
+    shifted[:end] = normalised_policy(arena, newer).probabilities[:end]
+    assert cp.exploitability(arena, cp.Policy(arena, shifted)) == approx(0.000118, abs=1e-6)

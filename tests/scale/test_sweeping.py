@@ -176,6 +176,15 @@ def test_proposals_depend_on_the_past_alone():
     assert 0.0 <= once["gamma"] <= 3.0 and 0.01 <= once["eta"] <= 1.0
 
 
+def test_the_first_proposal_is_the_base_where_that_may_be_proposed():
+    pytest.importorskip("optuna")
+    base = BASE | {"spec": BASE["spec"] | {"gamma": 1.5}}
+    study = load_study(SEARCH | {"base": base, "vary": {"gamma": {"low": 1.0, "high": 2.0}}})
+    assert propose(study, 0, []) == {"gamma": 1.5} != propose(study, 1, [])
+    beyond = load_study(SEARCH | {"base": base, "vary": {"gamma": {"low": 2.0, "high": 3.0}}})
+    assert 2.0 <= propose(beyond, 0, [])["gamma"] <= 3.0
+
+
 def test_search_restarted_at_every_batch_proposes_the_same(tmp_path):
     pytest.importorskip("optuna")
     whole = cp.sweep(SEARCH, Here(), runs=tmp_path / "whole")

@@ -1,7 +1,9 @@
 """The settings that a study tries: every combination of lists, or what Optuna proposes.
 
-A proposal depends on the study's seed, on its own number, and on what the batches before have come
-to, and on nothing else: whoever starts again gets the same ones. Optuna keeps nothing on disk.
+The first proposal is the base itself, where its settings may be proposed: a search that finds
+nothing better says so. A proposal depends on the study's seed, on its own number, and on what the
+batches before have come to, and on nothing else: whoever starts again gets the same ones. Optuna
+keeps nothing on disk.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ def propose(study: Study, number: int, before: Sequence[Told]) -> dict[str, Any]
     """The settings of proposal `number`, given what all of the batches before have come to."""
     if study.grid:
         return study.combinations()[number]
+    if number == 0 and (own := study.own_settings()):
+        return own
     optuna = _optuna()
     seed = study.seed * 1_000_003 + number
     sampler = optuna.samplers.TPESampler(seed=seed % 2**32, n_startup_trials=10)

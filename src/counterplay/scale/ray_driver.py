@@ -80,7 +80,8 @@ class Driver:
         closed, heard, looked = False, time.monotonic(), time.monotonic()
         while under_way or (waiting and not closed):
             closed = closed or stop()
-            while waiting and not closed and len(under_way) < 2 * self.size:
+            # one for each core: whatever waited there would be begun before a unit that is retried
+            while waiting and not closed and len(under_way) < self.size:
                 number = waiting.pop()
                 call = self.call.options(num_gpus=units[number].gpus)
                 under_way[call.remote(units[number], source_digest())] = number

@@ -53,6 +53,10 @@ class Varied:
     whole: bool = False  # only whole numbers
     values: tuple[Any, ...] = ()  # if it is a list
 
+    def admits(self, value: Any) -> bool:
+        """Whether it may have this value."""
+        return value in self.values if self.values else self.low <= value <= self.high
+
     def text(self, value: Any) -> str:
         """A value as people read it."""
         return f"{value:.4g}" if isinstance(value, float) else json.dumps(value)
@@ -94,6 +98,11 @@ class Study:
     def config(self, settings: Mapping[str, Any], seed: int) -> Config:
         """The run of a proposal with a seed; it ends at the last rung."""
         return load_config(self.base, dict(settings) | {"spec.seed": seed})
+
+    def own_settings(self) -> dict[str, Any] | None:
+        """What the base has where settings vary, if a proposal may have that."""
+        own = {one.key: value_of(self.base, one.key) for one in self.vary}
+        return own if all(one.admits(own[one.key]) for one in self.vary) else None
 
     def combinations(self) -> list[dict[str, Any]]:
         """Every combination of the lists, the last setting varying first."""
@@ -238,15 +247,20 @@ def _list_of(where: str, given: dict[str, Any]) -> dict[str, Any] | None:
     return given
 
 
-def _present(base: Config, key: str, where: str, low: Any) -> bool:
-    """Whether the setting is a whole number in the base; `ConfigError` if it is no number."""
-    load = _with(base, key, low).to_json()
+def value_of(config: Config, key: str) -> Any:
+    """A setting of a config, by its path or its own name; None if there is none."""
     path = key.split(".")
     if len(path) == 1:
         path = ["networks" if key.endswith("_units") else "spec", key]
-    value: Any = load
+    value: Any = config.to_json()
     for part in path:
         value = value.get(part) if isinstance(value, dict) else None
+    return value
+
+
+def _present(base: Config, key: str, where: str, low: Any) -> bool:
+    """Whether the setting is a whole number in the base; `ConfigError` if it is no number."""
+    value = value_of(_with(base, key, low), key)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ConfigError(f"{where}: not a number, so it has choices instead of low and high")
     return isinstance(value, int)

@@ -89,7 +89,6 @@ def _table(memory: Any, w: int) -> Table:
 def _scratch(tree: Tree) -> Scratch:
     """Room for one worker; no array so short that two workers would write to one cache line."""
     depth = max(tree.level.size, 16)
-    integers = [np.zeros(depth, np.int64) for _ in range(2)]
-    floats = [np.zeros(depth) for _ in range(4)]
+    integers, floats = np.zeros((2, depth), np.int64), np.zeros((4, depth))
     met = np.empty(tree.num_nodes, np.int64)
     return Scratch(np.zeros(16, np.uint64), np.zeros(16, np.int64), met, *integers, *floats)
