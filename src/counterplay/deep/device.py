@@ -13,6 +13,7 @@ is built into it.
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import jax
+import jax.monitoring
 import numpy as np
 
 from counterplay.deep.graph import Graph, graph_of
@@ -30,6 +32,7 @@ from counterplay.tree import Tree
 
 PLACE = 3  # digits before the name of a table
 CACHE_BYTES = 2**30  # of programs on disk; the ones used longest ago go first
+LONG = 1.0  # seconds of compiling that fill memory
 OPTIONS = {  # networks of a few hundred units are too small for what these would set up
     "xla_cpu_multi_thread_eigen": False,  # a product shared between threads
     "xla_cpu_experimental_ynn_fusion_type": "",  # a library called for every product
@@ -156,6 +159,7 @@ def _tables() -> Callable[..., Any]:
 def compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     """The function, compiled at its first call, and kept on disk for the next process."""
     keep_programs()
+    give_memory_back()
     return jax.jit(function, compiler_options=known_options(), **options)
 
 
@@ -170,6 +174,18 @@ def known_options() -> dict[str, Any]:
         except jax.errors.JaxRuntimeError:
             continue
     return known
+
+
+@lru_cache
+def give_memory_back() -> None:
+    """Let the system have what compiling leaves free: 300 MB for a large program, unused after."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
+
+    def compiled_one(event: str, seconds: float, **_: Any) -> None:
+        if trim and seconds > LONG and event.endswith("backend_compile_duration"):
+            trim(0)
+
+    jax.monitoring.register_event_duration_secs_listener(compiled_one)
 
 
 @lru_cache
