@@ -22,6 +22,7 @@ from counterplay.deep.episodes import (
     draws_of,
     exploring,
     part,
+    spread,
     walk,
 )
 from counterplay.deep.fitting import Trained, descend, in_training
@@ -103,6 +104,8 @@ class DeepHedge(OnEither, Averaging):
     decay_rate: float = 0.95
     decay_steps: float = 10_000.0
     epsilon: float = 0.1
+    per_episode: bool = False  # regrets by the number of episodes, not of decisions: no bias
+    spread: bool = False  # episodes of a step evenly over all that can happen, on a tree
     entropy_cost: float = 0.1
     entropy_decay: float = 0.0  # entropy_cost * t**-entropy_decay
     logits_threshold: float = 2.0
@@ -191,7 +194,10 @@ class DeepHedge(OnEither, Averaging):
     ) -> State:
         """One player's part of an iteration."""
         behaviour = self.behaviour(graph, state, player)
-        walked = walk(graph, behaviour, draws, self.by_turn(graph))
+        if self.spread:
+            sizes = [self.baseline_traversals] * self.player_update_freq
+            draws = draws.at[0].set(spread(draws[0], [*sizes, self.player_traversals]))
+        walked = walk(graph, behaviour, draws, self.by_turn(graph), self.spread)
         return self.learned_turn(graph, t, player, state, walked, key)
 
     def learned_turn(
@@ -322,7 +328,8 @@ class DeepHedge(OnEither, Averaging):
             past = self.past_logits(graph, player, met, kept)
             force += self.past_cost * (centre(past, seen.legal) - y)
         share = 1.0 / graph.max_actions if self.mean_over_actions else 1.0
-        scale = -share / jnp.maximum(own.sum(), 1)
+        count = own.shape[1] if self.per_episode else jnp.maximum(own.sum(), 1)
+        scale = -share / count
         force = jnp.where(own[..., None] & seen.legal, force * scale, 0.0)
         gradient = gradient_at(trained.params, graph.observation, met, force)
         return descend(self.player_optimiser, trained, gradient)

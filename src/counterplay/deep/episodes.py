@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -73,6 +73,13 @@ def sample(
     count = (batch + 1 - place % 2) // 2
     numbers = (place // 2 + draws[0, place % 2]) / count
     return walk(graph, behaviour, draws.at[0].set(numbers), even=True)
+
+
+def spread(draws: jax.Array, sizes: Sequence[int]) -> jax.Array:
+    """Numbers [B] of batches of so many episodes, each of them even: its first draw shifts them."""
+    parts = np.array(sizes)
+    count, first = np.repeat(parts, parts), np.repeat(np.cumsum(parts) - parts, parts)
+    return (np.arange(count.size) - first + draws[first]) / count
 
 
 def draws_of(graph: Graph, batch: int) -> tuple[int, int]:
