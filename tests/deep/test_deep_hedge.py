@@ -23,6 +23,8 @@ from counterplay.deep.episodes import (  # noqa: E402
     Episodes,
     decisions_of,
     draws_of,
+    exploring,
+    spread,
     walk,
 )
 from counterplay.deep.fitting import Trained  # noqa: E402
@@ -77,6 +79,37 @@ def all_episodes(tree, table, traverser, epsilon):
     utility = np.array([graph.utility[node - graph.num_decisions] for *_, node in found])
     episodes = Episodes(*(jnp.asarray(column) for column in columns), jnp.asarray(utility))
     return np.array([p for p, _, _ in found]), episodes
+
+
+def test_spread_episodes_have_unbiased_regrets_by_their_number(kuhn):
+    """By the number of decisions, which depends on what was sampled, they would not."""
+    graph, sizes, batches = graph_of(kuhn), (3, 4), 60_000
+    table = jnp.asarray(np.random.default_rng(1).dirichlet([1.0, 1.0], 12), jnp.float32)
+
+    @jax.jit
+    def regrets(key):
+        def behave(now):
+            policy = table[now.infoset]
+            return policy, exploring(policy, now, 0, 0.4)
+
+        draws = jax.random.uniform(key, draws_of(graph, sum(sizes)))
+        draws = draws.at[0].set(spread(draws[0], sizes))
+        seen = walk(graph, behave, draws, even=True)
+        found = values.baseline_regrets(seen, 0, seen.utility[:, 0], jnp.zeros(seen.legal.shape))
+        own = seen.player == 0
+        infoset = jnp.where(own, graph.infoset[seen.decision], graph.num_infosets)
+        total = jnp.zeros(graph.legal.shape).at[infoset].add(found.regret, mode="drop")
+        return total / sum(sizes), total / own.sum() * 7 / 6
+
+    keys = jax.random.split(jax.random.PRNGKey(0), batches)
+    by_episodes, by_decisions = to_numpy(jax.vmap(regrets)(keys))
+    exact = cp.infoset_values(kuhn, policy_of(kuhn, table)).regret[:12].reshape(6, 2)
+    error = by_episodes.std(0)[:6] / batches**0.5
+
+    def furthest(found):
+        return (np.abs(found.mean(0)[:6] - exact) / error).max()
+
+    assert furthest(by_episodes) < 4.0 < 6.0 < furthest(by_decisions)
 
 
 @pytest.mark.parametrize(
@@ -339,6 +372,20 @@ def test_the_table_is_the_sum_of_what_was_played(kuhn):
     assert algorithm.policies(kuhn, memory)["average"].probabilities == approx(
         normalised_policy(kuhn, total).probabilities, abs=1e-5
     )
+
+
+def test_spread_episodes_converge(kuhn):
+    algorithm = cp.DeepHedge(
+        player_lr_init=0.03,
+        epsilon=0.4,
+        entropy_cost=0.0,
+        logits_threshold=10.0,
+        weight_decay=0.0,
+        average_power=1.0,
+        per_episode=True,
+        spread=True,
+    )
+    assert cp.solve(kuhn, algorithm, iterations=30_000).exploitability < 0.016
 
 
 def test_converges_with_three_players():
