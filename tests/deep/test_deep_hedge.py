@@ -406,6 +406,7 @@ def test_converges_with_three_players():
         ("deep_hedge(player_units=())", "must be one size or more"),
         ("deep_hedge(baseline_units=(4,0))", "must be one size or more"),
         ("deep_hedge(past_cost=1)", "past_networks must be at least"),
+        ("deep_hedge(spread=true)", "spread wants per_episode"),
         ("deep_hedge(average_every=-1)", "average_every is -1, must be at least 0"),
         ("deep_hedge(average_every=0)", "no average is kept; set average_every"),
         ("deep_hedge(epsilonn=0.1)", "did you mean 'epsilon'"),

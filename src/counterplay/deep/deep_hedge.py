@@ -79,9 +79,12 @@ class DeepHedge(OnEither, Averaging):
         W = W + lr_w * mean over its decisions of (r . grad y + entropy_cost * grad entropy)
             with y = W(I) - mean over legal actions of W(I), and policy = softmax(W(I))
 
-    Regrets are unbiased whatever U says. The printed update takes the gradient of W, not of the
-    centred y: the common mode of the logits, which softmax ignores, then takes the full force of
-    importance-weighted regrets, and the policy collapses on Leduc. The listing fits U after the
+    Regrets are unbiased whatever U says; their mean over decisions is not quite, since how many
+    there are depends on what was sampled. With `per_episode` the step of W divides by K instead,
+    and is. `spread` lays the episodes of a step evenly over all that can happen (see
+    `episodes.sample`): less noise in as many. The printed update takes the gradient of W, not of
+    the centred y: the common mode of the logits, which softmax ignores, then takes the full force
+    of importance-weighted regrets, and the policy collapses on Leduc. The listing fits U after the
     step of W, not before it: with players in turn the same but for whose step lies between, and
     here one batch of episodes serves both. Both steps also subtract weight_decay times the
     weights, clip the gradient entry by entry, and follow
@@ -121,6 +124,8 @@ class DeepHedge(OnEither, Averaging):
     def __post_init__(self) -> None:
         check(self.name, self, RANGES)
         super().__post_init__()
+        if self.spread and not self.per_episode:
+            raise ConfigError(f"{self.name}: spread wants per_episode, without which it has a bias")
         if self.past_cost and not self.past_networks:
             raise ConfigError(f"{self.name}: past_networks must be at least 1 with a past_cost")
 
