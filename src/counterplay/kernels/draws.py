@@ -104,7 +104,6 @@ def learn(learner, first, last, largest, regret, policy):
     floor, rate = learner
     tiny, total, top = ROUNDING * largest[first], 0.0, regret[first]
     for s in range(first, last):
-        regret[s] = max(regret[s], floor)
         policy[s] = max(regret[s], 0.0)
         total += policy[s]
     if rate > 0.0:
@@ -121,6 +120,7 @@ def learn(learner, first, last, largest, regret, policy):
             if abs(regret[s]) <= tiny:
                 regret[s] = 0.0
     for s in range(first, last):
+        regret[s] = max(regret[s], floor)
         policy[s] /= total
 
 
