@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import counterplay as cp
-from counterplay.solving import one_two_five
+from counterplay.solving import often, one_two_five
 
 
 def test_evaluates_at_one_two_five(kuhn):
@@ -19,6 +19,14 @@ def test_evaluates_at_one_two_five(kuhn):
     assert seconds == sorted(seconds)
 
 
+def test_often():
+    points = [0]
+    while points[-1] < 150:
+        points.append(often(points[-1]))
+    small, tens = [1, 2, 3, 4, 5, 6, 8], [10, 12, 15, 20, 25, 30, 40, 50, 60, 80]
+    assert points == [0, *small, *tens, 100, 120, 150]
+
+
 def test_one_two_five():
     points = [0]
     while points[-1] < 5000:
@@ -29,7 +37,7 @@ def test_one_two_five():
 def test_target(kuhn):
     result = cp.solve(kuhn, cp.CFRPlus(), iterations=100_000, target=0.01)
     assert result.exploitability <= 0.01 < result.records[-2].exploitability
-    assert result.iterations == 50
+    assert result.iterations == 25
     assert not result.stopped
 
 

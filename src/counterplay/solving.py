@@ -192,6 +192,8 @@ def solve(
 ) -> Result:
     """Iterate, and judge the policy at 1, 2, 5, 10, 20, 50, ... iterations and at the end.
 
+    With a target it is judged more often, at 1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, ...
+
     Args:
         arena: a tree; a game or its name, whose tree is built; or the rules (`SampledGame`) for
             algorithms that sample: then nothing can be judged, and the records say how much has
@@ -222,7 +224,7 @@ def solve(
     if target is not None and not exact:
         raise ConfigError(f"a target needs exact exploitability, which {arena.spec} as rules lacks")
     course = Course(arena, algorithm, algorithm.init(arena, seed) if memory is None else memory)
-    next_evaluation = evaluate_at or one_two_five
+    next_evaluation = evaluate_at or (one_two_five if target is None else often)
     start = course.iteration
     end, records, stopped, least = start + iterations, [], False, math.inf
     count = (lambda now: tick(now - start)) if tick else None
@@ -272,5 +274,14 @@ def as_algorithm(given: Any) -> Any:
 
 def one_two_five(iteration: int) -> int:
     """The next of 1, 2, 5, 10, 20, 50, ... after `iteration`."""
+    return _next_of((1.0, 2.0, 5.0, 10.0), iteration)
+
+
+def often(iteration: int) -> int:
+    """The next of ten in a decade, so that a target is overshot by a quarter at most."""
+    return _next_of((1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0), iteration)
+
+
+def _next_of(steps: tuple[float, ...], iteration: int) -> int:
     power = 10 ** (len(str(iteration)) - 1)
-    return next(step * power for step in (1, 2, 5, 10) if step * power > iteration)
+    return next(round(step * power) for step in steps if step * power >= iteration + 1)
