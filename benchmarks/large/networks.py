@@ -3,6 +3,7 @@
     python -m benchmarks.large.networks                            all curves, and curves.svg
     python -m benchmarks.large.networks NAME [DECISIONS] [SEED]    one of them, as dark_hex.ppo
     python -m benchmarks.large.networks --draw                     curves.svg of what there is
+    python -m benchmarks.large.networks --table                    the same as a table
 
 Episodes are played on compiled rules; on the way the networks are tabulated and judged on the
 generated arena. Lines go to NAME.SEED.jsonl beside this file. Seconds are those spent learning,
@@ -72,6 +73,30 @@ def run(name, decisions, seed):
             out.write(json.dumps(row) + "\n")
 
 
+def curves():
+    """(game, method, its records) of all curves that there are."""
+    for file in sorted(HERE.glob("*.*.*.jsonl")):
+        game, method, _, _ = file.name.split(".")
+        yield game, method, [json.loads(line) for line in file.read_text().splitlines()[1:]]
+
+
+def table():
+    """A line for each curve."""
+    print(
+        "| game | method | exploitability on the way | at 1e7: last networks | smoothed weights |",
+        end="",
+    )
+    print(" seconds | processor | GiB |\n|" + "---|" * 8)
+    for game, method, rows in curves():
+        *way, last = rows
+        before = ", ".join(f"{row['smoothed']:.3f} ({row['decisions']:.1e})" for row in way)
+        cells = [game.replace("_", " "), method.upper(), before]
+        cells += [f"{last['current']:.4f}", f"{last['smoothed']:.4f}", f"{last['seconds']:.0f}"]
+        print(
+            "| " + " | ".join([*cells, f"{last['processor']:.0f}", f"{last.get('GiB', '-')}"]), "|"
+        )
+
+
 def draw():
     """All curves that there are, in one picture; faint where they are of the last networks."""
     import matplotlib as mpl
@@ -80,9 +105,7 @@ def draw():
     mpl.rcParams["svg.hashsalt"] = "counterplay"  # the same picture, byte for byte
     figure, axes = plt.subplots(figsize=(7.2, 4.0), layout="constrained")
     colours = dict(zip(GAMES, plt.get_cmap("tab10").colors, strict=False))
-    for file in sorted(HERE.glob("*.*.*.jsonl")):
-        game, method, _, _ = file.name.split(".")
-        rows = [json.loads(line) for line in file.read_text().splitlines()[1:]]
+    for game, method, rows in curves():
         x = [row["decisions"] for row in rows]
         look = {"color": colours[game], "linestyle": "-" if method == "ppo" else "--"}
         axes.semilogy(x, [row["current"] for row in rows], alpha=0.3, **look)
@@ -103,6 +126,8 @@ def main():
             draw()
         case ["--draw"]:
             draw()
+        case ["--table"]:
+            table()
         case [name, *rest] if name in NAMES and len(rest) <= 2:
             decisions, seed = [*rest, *[DECISIONS, SEED][len(rest) :]]
             run(name, float(decisions), int(seed))

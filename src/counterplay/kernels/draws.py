@@ -119,8 +119,10 @@ def learn(learner, first, last, largest, regret, policy):
             policy[s] = 1.0
             if abs(regret[s]) <= tiny:
                 regret[s] = 0.0
+    if floor > -np.inf:
+        for s in range(first, last):
+            regret[s] = max(regret[s], floor)
     for s in range(first, last):
-        regret[s] = max(regret[s], floor)
         policy[s] /= total
 
 
