@@ -382,7 +382,6 @@ def test_spread_episodes_converge(kuhn):
         logits_threshold=10.0,
         weight_decay=0.0,
         average_power=1.0,
-        per_episode=True,
         spread=True,
     )
     assert cp.solve(kuhn, algorithm, iterations=30_000).exploitability < 0.016
@@ -406,7 +405,6 @@ def test_converges_with_three_players():
         ("deep_hedge(player_units=())", "must be one size or more"),
         ("deep_hedge(baseline_units=(4,0))", "must be one size or more"),
         ("deep_hedge(past_cost=1)", "past_networks must be at least"),
-        ("deep_hedge(spread=true)", "spread wants per_episode"),
         ("deep_hedge(average_every=-1)", "average_every is -1, must be at least 0"),
         ("deep_hedge(average_every=0)", "no average is kept; set average_every"),
         ("deep_hedge(epsilonn=0.1)", "did you mean 'epsilon'"),

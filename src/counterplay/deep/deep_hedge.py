@@ -82,12 +82,12 @@ class DeepHedge(OnEither, Averaging):
     Regrets are unbiased whatever U says; their mean over decisions is not quite, since how many
     there are depends on what was sampled. With `per_episode` the step of W divides by K instead,
     and is. `spread` lays the episodes of a step evenly over all that can happen (see
-    `episodes.sample`): less noise in as many. The printed update takes the gradient of W, not of
-    the centred y: the common mode of the logits, which softmax ignores, then takes the full force
-    of importance-weighted regrets, and the policy collapses on Leduc. The listing fits U after the
-    step of W, not before it: with players in turn the same but for whose step lies between, and
-    here one batch of episodes serves both. Both steps also subtract weight_decay times the
-    weights, clip the gradient entry by entry, and follow
+    `episodes.sample`): less noise in as many; it divides by K too. The printed update takes the
+    gradient of W, not of the centred y: the common mode of the logits, which softmax ignores, then
+    takes the full force of importance-weighted regrets, and the policy collapses on Leduc. The
+    listing fits U after the step of W, not before it: with players in turn the same but for whose
+    step lies between, and here one batch of episodes serves both. Both steps also subtract
+    weight_decay times the weights, clip the gradient entry by entry, and follow
 
         lr = max(lr_init * decay_rate**(t / decay_steps), lr_end)
 
@@ -124,8 +124,6 @@ class DeepHedge(OnEither, Averaging):
     def __post_init__(self) -> None:
         check(self.name, self, RANGES)
         super().__post_init__()
-        if self.spread and not self.per_episode:
-            raise ConfigError(f"{self.name}: spread wants per_episode, without which it has a bias")
         if self.past_cost and not self.past_networks:
             raise ConfigError(f"{self.name}: past_networks must be at least 1 with a past_cost")
 
@@ -333,7 +331,8 @@ class DeepHedge(OnEither, Averaging):
             past = self.past_logits(graph, player, met, kept)
             force += self.past_cost * (centre(past, seen.legal) - y)
         share = 1.0 / graph.max_actions if self.mean_over_actions else 1.0
-        count = own.shape[1] if self.per_episode else jnp.maximum(own.sum(), 1)
+        each = self.per_episode or self.spread
+        count = own.shape[1] if each else jnp.maximum(own.sum(), 1)
         scale = -share / count
         force = jnp.where(own[..., None] & seen.legal, force * scale, 0.0)
         gradient = gradient_at(trained.params, graph.observation, met, force)
