@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from counterplay.arena import Floats, SequenceArena
+from counterplay.arena import Floats, Ints, SequenceArena
 from counterplay.errors import ConfigError, RunError, suggestion
 from counterplay.files import write_arrays
 from counterplay.game import State
@@ -181,7 +181,12 @@ def check_tree(tree: Any) -> None:
 def uniform_policy(tree: SequenceArena) -> Policy:
     """The policy that plays every action equally often."""
     check_tree(tree)
-    return Policy._made(tree, np.repeat(1.0 / tree.num_actions, tree.num_actions))
+    return Policy._made(tree, _evenly(tree.num_actions))
+
+
+def _evenly(counts: Ints) -> Floats:
+    """1 / n, n times, for every n: in full precision, however small the integers are."""
+    return np.repeat(np.divide(1.0, counts, dtype=np.float64), counts)
 
 
 def random_policy(tree: SequenceArena, seed: int = 0) -> Policy:
@@ -210,7 +215,7 @@ def normalised_policy(
     values = np.repeat(1.0 / np.where(kept, sums, 1.0), counts)
     values *= weights
     where = np.repeat(~kept, counts)
-    values[where] = (np.repeat(1.0 / counts, counts) if otherwise is None else otherwise)[where]
+    values[where] = (_evenly(counts) if otherwise is None else otherwise)[where]
     return Policy(tree, values)
 
 
