@@ -16,7 +16,7 @@ import jax
 import numpy as np
 
 import counterplay as cp
-from counterplay.deep.nets import apply_net, one_of
+from counterplay.deep.nets import apply_net
 from counterplay.game import CHANCE, TERMINAL
 
 
@@ -232,7 +232,7 @@ def main(specs):
         algorithm = cp.DeepHedge(augmented_baseline=False, **settings)
         memory = algorithm.step(tree, algorithm.init(tree), 5)
         networks = [
-            [jax.tree.map(np.array, one_of(part.params, p)) for p in range(tree.num_players)]
+            [jax.tree.map(np.array, one.params) for one in part]
             for part in (memory.state.strategy, memory.state.baseline)
         ]
         numpy_plain = PlainDeepHedge(game, algorithm, *networks)

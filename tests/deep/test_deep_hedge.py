@@ -27,9 +27,8 @@ from counterplay.deep.episodes import (  # noqa: E402
     spread,
     walk,
 )
-from counterplay.deep.fitting import Trained  # noqa: E402
+from counterplay.deep.fitting import Trained, params_of  # noqa: E402
 from counterplay.deep.graph import arrays_of, graph_of  # noqa: E402
-from counterplay.deep.nets import one_of  # noqa: E402
 from counterplay.deep.unique import outputs_at, unique_views  # noqa: E402
 from counterplay.kernels import sweeps  # noqa: E402
 from counterplay.policy import normalised_policy  # noqa: E402
@@ -126,14 +125,14 @@ def test_regrets_are_unbiased_for_any_networks(spec, augmented):
         if not augmented:
             episodes = decisions_of(episodes, traverser, graph.most_own[traverser])
         met = unique_views(graph.view[traverser, episodes.decision], episodes.live)
-        guess = outputs_at(one_of(baseline, traverser), graph.observation, met)
+        guess = outputs_at(baseline[traverser], graph.observation, met)
         guess = where_legal(episodes, guess)
         utility = episodes.utility[:, traverser]
         return episodes, values.baseline_regrets(episodes, traverser, utility, guess).regret
 
     for seed in range(2):
         state = SMALL.init(tree, seed).state
-        baseline = jax.tree.map(lambda w: 3.0 * w, state.baseline.params)  # deliberately wrong
+        baseline = jax.tree.map(lambda w: 3.0 * w, params_of(state.baseline))  # deliberately wrong
         exact = cp.infoset_values(tree, policy_of(tree, state.table)).regret
         for traverser in range(tree.num_players):
             probability, episodes = all_episodes(tree, state.table, traverser, 0.3)
@@ -167,9 +166,9 @@ def test_equal_to_the_plain_recursion(algorithm, spec):
     memory = algorithm.init(tree, seed=3)
     networks = jax.tree.map(
         lambda w: np.array(w, np.float64),
-        (memory.state.strategy.params, memory.state.baseline.params),
+        (params_of(memory.state.strategy), params_of(memory.state.baseline)),
     )
-    plain = PlainDeepHedge(tree.game, algorithm, *map(per_player, networks))
+    plain = PlainDeepHedge(tree.game, algorithm, *map(list, networks))
     episodes = (
         algorithm.player_update_freq * algorithm.baseline_traversals + algorithm.player_traversals
     )
@@ -180,19 +179,12 @@ def test_equal_to_the_plain_recursion(algorithm, spec):
         plain.iterate(t, lambda player, numbers=numbers: numbers[player])
     memory = algorithm.step(tree, memory, 3)
     for ours, theirs in (
-        (memory.state.strategy.params, plain.strategy),
-        (memory.state.baseline.params, plain.baseline),
+        (memory.state.strategy, plain.strategy),
+        (memory.state.baseline, plain.baseline),
     ):
-        for player, net in enumerate(theirs):
-            mine = jax.tree.leaves(one_of(ours, player))
-            for layer, other in zip(mine, jax.tree.leaves(net), strict=True):
+        for mine, net in zip(params_of(ours), theirs, strict=True):
+            for layer, other in zip(jax.tree.leaves(mine), jax.tree.leaves(net), strict=True):
                 assert np.asarray(layer) == approx(other, abs=2e-4)
-
-
-def per_player(nets):
-    """A list of networks, one per player, from arrays with a leading axis of players."""
-    count = jax.tree.leaves(nets)[0].shape[0]
-    return [jax.tree.map(lambda w, p=p: w[p], nets) for p in range(count)]
 
 
 @pytest.mark.parametrize("table", [True, False])
@@ -219,7 +211,7 @@ def test_the_two_plain_recursions_agree(kuhn):
     """Derivatives by JAX, node by node, and those written out in NumPy."""
     state = SMALL.init(kuhn, seed=1).state
     numbers = np.random.default_rng(1).random((2 * kuhn.longest_episode + 1, 8))
-    ends, nets = [], [per_player(part.params) for part in (state.strategy, state.baseline)]
+    ends, nets = [], [list(params_of(part)) for part in (state.strategy, state.baseline)]
     for kind, array in ((PlainDeepHedge, np.array), (PlainDeepHedgeInJax, jnp.array)):
         plain = kind(kuhn.game, SMALL, *jax.tree.map(array, nets))
         plain.iterate(1, lambda player: numbers)
@@ -258,7 +250,8 @@ def test_linear_network_on_one_hot_inputs_is_tabular_hedge():
         episodes = walk(graph, algorithm.behaviour(graph, state, 0), draws)
         guess = jnp.zeros(episodes.policy.shape)
         regret = values.baseline_regrets(episodes, 0, episodes.utility[:, 0], guess).regret
-        after = algorithm.hedge(graph, 1, 0, episodes, regret, trained, state.averages)
+        met = unique_views(graph.view[0, episodes.decision], episodes.player == 0)
+        after = algorithm.hedge(graph, 1, 0, episodes, met, regret, trained, state.averages)
         return episodes, regret, after
 
     episodes, regret, new = step(trained)
@@ -276,7 +269,7 @@ def test_gradients_against_finite_differences(kuhn):
     """The step of the baseline network goes down the squared error of its guesses."""
     algorithm = replace(SMALL, weight_decay=0.0, decay_rate=1.0, baseline_lr_init=1.0)
     graph, state = graph_of(kuhn), algorithm.init(kuhn, seed=1).state
-    trained = one_of(state.baseline, 0)
+    trained = state.baseline[0]
     draws = jax.random.uniform(jax.random.PRNGKey(1), draws_of(graph, 16))
 
     def guessed(net, episodes):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from functools import partial
 
@@ -13,6 +14,7 @@ jax = pytest.importorskip("jax")
 
 import counterplay as cp  # noqa: E402
 from counterplay.deep import averages, batches, rule_hedge  # noqa: E402
+from counterplay.deep.fitting import params_of  # noqa: E402
 from counterplay.deep.graph import arrays_of, graph_of  # noqa: E402
 from counterplay.deep.stepping import rules_of  # noqa: E402
 
@@ -32,10 +34,10 @@ def test_episodes_teach_what_they_teach_on_the_tree(kuhn, arena):
     algorithm = replace(TINY, normalize_returns=True, average_units=())
     state = algorithm.init(arena, 2).state
     rules, who = rules_of(cp.KuhnPoker()), 1
-    ask = partial(rule_hedge._act(), algorithm, 2, who, state.strategy.params)
+    ask = partial(rule_hedge._act(), algorithm, who, params_of(state.strategy))
     met, _ = batches.play(rules, ask, np.random.default_rng(0), algorithm.episodes)
     seen, graph = met.episodes, graph_of(kuhn)
-    table = np.asarray(averages.policies_of(state.strategy.params, graph))
+    table = np.asarray(averages.policies_of(params_of(state.strategy), graph))
     places = arrays_of(kuhn)
     everything = np.concatenate([places.observation[view] for view in places.view], axis=1)
     decision = np.zeros_like(seen.decision)
@@ -49,18 +51,23 @@ def test_episodes_teach_what_they_teach_on_the_tree(kuhn, arena):
         mixed = 0.1 / 2 + 0.9 * policy if mine else policy
         action = seen.action[turn, column]
         assert seen.played[turn, column] == approx(mixed[action], abs=1e-6)
-    own = algorithm.init(kuhn, 2).state._replace(strategy=state.strategy, baseline=state.baseline)
+    before = jax.tree.map(np.array, (state.strategy, state.baseline))
+    first = {"strategy": state.strategy[::-1], "baseline": state.baseline[::-1]}  # who learns next
+    own, state = algorithm.init(kuhn, 2).state._replace(**first), state._replace(**first)
     there = jax.jit(algorithm.learned_turn)(
         graph, 1, who, own, seen._replace(decision=decision), jax.random.PRNGKey(0)
     )
-    before = jax.tree.map(np.array, (state.strategy.params, state.baseline.params))
-    here = rule_hedge._learn()(algorithm, 2, 2.0, 1, who, state, met, jax.random.PRNGKey(0))
+    here = rule_hedge._learn()(algorithm, 2.0, 1, who, state, met, jax.random.PRNGKey(0))
     for part, old in zip(("strategy", "baseline"), before, strict=True):
-        ours, theirs = (jax.tree.leaves(getattr(one, part).params) for one in (here, there))
-        for mine, other, begin in zip(ours, theirs, jax.tree.leaves(old), strict=True):
+        ours, theirs, begin = (
+            list(map(jax.tree.leaves, params_of(each)))
+            for each in (getattr(here, part), getattr(there, part), old)
+        )
+        for mine, other in zip(itertools.chain(*ours), itertools.chain(*theirs), strict=True):
             assert np.asarray(mine) == approx(np.asarray(other), abs=1e-6)
-            assert np.abs(np.asarray(mine)[who] - begin[who]).max() > 1e-5
-            assert np.array_equal(np.asarray(mine)[0], begin[0])
+        for mine, other in zip(ours[who], begin[who], strict=True):
+            assert np.abs(np.asarray(mine) - other).max() > 1e-5
+        assert all(map(np.array_equal, ours[0], begin[0]))
 
 
 def test_the_same_bits_however_it_is_cut(kuhn, arena):

@@ -25,19 +25,9 @@ from counterplay.deep.episodes import (
     spread,
     walk,
 )
-from counterplay.deep.fitting import Trained, descend, in_training
+from counterplay.deep.fitting import Trained, descend, params_of
 from counterplay.deep.graph import Graph
-from counterplay.deep.nets import (
-    Net,
-    apart,
-    apply_net,
-    centre,
-    new_nets,
-    one_of,
-    softmax,
-    together,
-    with_one,
-)
+from counterplay.deep.nets import Net, apply_net, centre, new_net, softmax, together
 from counterplay.deep.on_rules import OnEither
 from counterplay.deep.stepping import Rules
 from counterplay.deep.unique import Unique, error_gradient, gradient_at, outputs_at, unique_views
@@ -59,8 +49,8 @@ RANGES: dict[str, Range] = {
 class State(NamedTuple):
     """What an iteration changes."""
 
-    strategy: Trained  # W of each player
-    baseline: Trained  # U of each player
+    strategy: tuple[Trained, ...]  # W of each player, the one who learns next first
+    baseline: tuple[Trained, ...]  # U of each player, likewise
     table: jax.Array  # [I, A] the policy at every infoset; empty where it is not kept
     averages: Averages
 
@@ -128,38 +118,37 @@ class DeepHedge(OnEither, Averaging):
             raise ConfigError(f"{self.name}: past_networks must be at least 1 with a past_cost")
 
     def start(self, graph: Graph, rng: np.random.Generator) -> State:
-        def new(units: tuple[int, ...]) -> Net:
+        def new(units: tuple[int, ...]) -> tuple[Net, ...]:
             sizes = (graph.num_features, *units, graph.max_actions)
-            return new_nets(rng, graph.num_players, sizes)
+            return tuple(new_net(rng, sizes) for _ in range(graph.num_players))
 
         strategy, baseline = new(self.player_units), new(self.baseline_units)
         keeps_table = self.keeps_table(graph)
         return State(
-            in_training(self.player_optimiser, strategy),
-            in_training(self.baseline_optimiser, baseline),
+            tuple(Trained(net, self.player_optimiser.init(net)) for net in strategy),
+            tuple(Trained(net, self.baseline_optimiser.init(net)) for net in baseline),
             tabulate(strategy, graph) if keeps_table else np.zeros((0, 0), np.float32),
-            averages.no_averages(self, graph, rng, strategy, self.reservoir_size),
+            averages.no_averages(self, graph, rng, together(strategy), self.reservoir_size),
         )
 
     def iteration(self, graph: Graph, t: jax.Array, state: State, key: jax.Array) -> State:
-        nets, table = state.strategy.params, partial(self.table, graph, state)
-        keep_key = jax.random.fold_in(key, graph.num_players)
-        kept = averages.remember(self, state.averages, graph, t, nets, table, keep_key)
-        state = state._replace(averages=kept)
+        state = self.remembered(graph, t, state, jax.random.fold_in(key, graph.num_players))
         draws = jax.random.uniform(key, (graph.num_players, *draws_of(graph, self.episodes)))
 
         def turn(player: Any, state: State) -> State:
             return self.turn(graph, t, player, state, draws[player], key)
 
-        players = graph.num_players
         if not ((graph.is_short and self.keeps_table(graph)) or self.by_turn(graph)):
-            return jax.lax.fori_loop(0, players, turn, state)
-        strategy, baseline = apart(state.strategy, players), apart(state.baseline, players)
-        state = state._replace(strategy=strategy, baseline=baseline)
-        for player in range(players):
+            return jax.lax.fori_loop(0, graph.num_players, turn, state)
+        for player in range(graph.num_players):
             state = turn(player, state)
-        strategy, baseline = together(state.strategy), together(state.baseline)
-        return state._replace(strategy=strategy, baseline=baseline)
+        return state
+
+    def remembered(self, graph: Graph, t: jax.Array, state: State, key: jax.Array) -> State:
+        """With the policies of iteration t in the averages."""
+        nets, table = together(params_of(state.strategy)), partial(self.table, graph, state)
+        kept = averages.remember(self, state.averages, graph, t, nets, table, key)
+        return state._replace(averages=kept)
 
     @property
     def episodes(self) -> int:  # type: ignore[override]
@@ -179,12 +168,12 @@ class DeepHedge(OnEither, Averaging):
         if self.average_units:
             found["network"] = [state.averages.network.params], [1.0]
         found |= averages.past_of(state.averages, self.average_power)
-        found["current"] = [state.strategy.params], [1.0]
+        found["current"] = [together(params_of(state.strategy))], [1.0]
         return {name: (*answer, "softmax") for name, answer in found.items()}
 
     def tables(self, graph: Graph, state: State) -> dict[str, jax.Array]:
         kept = averages.average_tables(self, state.averages, graph)
-        return kept | {"current": averages.policies_of(state.strategy.params, graph)}
+        return kept | {"current": averages.policies_of(params_of(state.strategy), graph)}
 
     def turn(
         self,
@@ -206,7 +195,8 @@ class DeepHedge(OnEither, Averaging):
     def learned_turn(
         self, graph: Graph, t: jax.Array, player: Any, state: State, walked: Episodes, key: Any
     ) -> State:
-        """What a player learns from the episodes of its part."""
+        """What a player, whose networks are the first, learns; then they are the last."""
+        (strategy, *others), (baseline, *rest) = state.strategy, state.baseline
         fitted, size = self.player_update_freq, self.baseline_traversals
         if self.normalize_returns:
             walked = walked._replace(utility=walked.utility / graph.largest_utility)
@@ -218,17 +208,18 @@ class DeepHedge(OnEither, Averaging):
             0,
             fitted,
             lambda n, trained: self.fit(graph, player, part(seen, n * size, size), trained),
-            one_of(state.baseline, player),
+            baseline,
         )
         seen = part(seen, fitted * size, self.player_traversals)
         met = unique_views(graph.view[player, seen.decision], seen.live)
         guess = where_legal(seen, outputs_at(baseline.params, graph.observation, met))
         regret = values.baseline_regrets(seen, player, seen.utility[:, player], guess).regret
-        strategy = one_of(state.strategy, player)
-        strategy = self.hedge(graph, t, player, seen, regret, strategy, state.averages)
+        if self.augmented_baseline:
+            met = unique_views(graph.view[player, seen.decision], seen.player == player)
+        strategy = self.hedge(graph, t, player, seen, met, regret, strategy, state.averages)
         state = state._replace(
-            strategy=with_one(state.strategy, player, strategy),
-            baseline=with_one(state.baseline, player, baseline),
+            strategy=(*others, strategy),
+            baseline=(*rest, baseline),
             table=self.refreshed(graph, state.table, strategy.params, player),
         )
         if not self.average_units:
@@ -239,30 +230,33 @@ class DeepHedge(OnEither, Averaging):
         )
         return state._replace(averages=kept)
 
-    def behaviour(self, graph: Graph, state: State, player: jax.Array) -> Behaviour:
-        """Everybody plays its network; the player whose turn it is explores."""
+    def behaviour(self, graph: Graph, state: State, player: Any) -> Behaviour:
+        """Everybody plays its network; the player whose turn it is, the first, explores."""
+        nets = params_of(state.strategy)
 
         def behave(now: Decisions) -> tuple[jax.Array, jax.Array]:
-            policy = self.policy_at(graph, state, now)
+            if self.keeps_table(graph):
+                policy = state.table[now.infoset]
+            else:
+                policy = self.policy_at(graph, nets, player, now)
             return policy, exploring(policy, now, player, self.epsilon)
 
         return behave
 
-    def policy_at(self, graph: Graph, state: State, now: Decisions) -> jax.Array:
-        """The policies [B, A] at some decisions."""
-        if self.keeps_table(graph):
-            return state.table[now.infoset]
+    def policy_at(self, graph: Graph, nets: tuple[Net, ...], first: Any, now: Decisions) -> Any:
+        """The policies [B, A] at some decisions, of networks that begin with one player's."""
         x = graph.observation[now.view]
         if not self.by_turn(graph):
-            every = jax.vmap(apply_net, (0, None))(state.strategy.params, x)  # [P, B, A]
-            return softmax(every[now.player, jnp.arange(now.player.size)], now.legal)
-        player, first, last = graph.turns[now.turn]
-        net = one_of(state.strategy, player).params
-        if last - first >= len(x):
+            every = jnp.stack([apply_net(net, x) for net in nets])  # [P, B, A]
+            whose = (now.player - first) % graph.num_players
+            return softmax(every[whose, jnp.arange(whose.size)], now.legal)
+        player, first_row, last_row = graph.turns[now.turn]
+        net = nets[(player - first) % graph.num_players]
+        if last_row - first_row >= len(x):
             return softmax(apply_net(net, x), now.legal)
-        rows = slice(first, last)  # fewer infosets than episodes
+        rows = slice(first_row, last_row)  # fewer infosets than episodes
         outputs = apply_net(net, graph.observation[graph.own_view[rows]])
-        return softmax(outputs, graph.legal[rows])[now.infoset - first]
+        return softmax(outputs, graph.legal[rows])[now.infoset - first_row]
 
     def by_turn(self, graph: Graph) -> bool:
         """Whether networks are asked while episodes are walked, and it is known whose."""
@@ -277,7 +271,7 @@ class DeepHedge(OnEither, Averaging):
         """All policies [I, A]."""
         if self.keeps_table(graph):
             return state.table
-        return averages.policies_of(state.strategy.params, graph)
+        return averages.policies_of(params_of(state.strategy), graph)
 
     def refreshed(self, graph: Graph, table: jax.Array, net: Net, player: jax.Array) -> jax.Array:
         """The table, if one is kept, with the rows of a player whose network has changed."""
@@ -311,13 +305,13 @@ class DeepHedge(OnEither, Averaging):
         t: jax.Array,
         player: jax.Array,
         seen: Episodes,
+        met: Unique,
         regret: jax.Array,
         trained: Trained,
         kept: Averages,
     ) -> Trained:
         """The strategy network after a step along the regrets at the player's decisions."""
         own = seen.player == player
-        met = unique_views(graph.view[player, seen.decision], own)
         log = jnp.log(jnp.maximum(seen.policy, 1e-30))
         y = centre(log, seen.legal)  # what the logits are up to a constant
         limit = self.logits_threshold

@@ -36,6 +36,7 @@ LONG = 1.0  # seconds of compiling that fill memory
 OPTIONS = {  # networks of a few hundred units are too small for what these would set up
     "xla_cpu_multi_thread_eigen": False,  # a product shared between threads
     "xla_cpu_experimental_ynn_fusion_type": "",  # a library called for every product
+    "xla_disable_hlo_passes": "cpu-parallel-task-assigner",  # a loop shared between threads
 }
 
 

@@ -18,6 +18,12 @@ class Trained(NamedTuple):
     memory: Any
 
 
+def params_of(each: tuple[Trained, ...], first: int = 0) -> tuple[Any, ...]:
+    """The parameters of players in order, whose parts begin with one player's."""
+    params = tuple(trained.params for trained in each)
+    return params[len(params) - first :] + params[: len(params) - first]
+
+
 def in_training(optimiser: optax.GradientTransformation, params: Any) -> Trained:
     """Networks of several players, each to be trained alone."""
     return Trained(params, _begin(optimiser, params))

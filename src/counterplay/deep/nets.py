@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -47,8 +48,7 @@ def new_nets(
     rng: np.random.Generator, count: int, sizes: tuple[int, ...], zero_head: bool = False
 ) -> Net:
     """As many networks, one per player: every array with a leading axis."""
-    nets = [new_net(rng, sizes, zero_head) for _ in range(count)]
-    return jax.tree.map(lambda *layers: np.stack(layers), *nets)
+    return together([new_net(rng, sizes, zero_head) for _ in range(count)])
 
 
 def redrawn(net: Net, key: jax.Array) -> Net:
@@ -70,7 +70,7 @@ def redrawn(net: Net, key: jax.Array) -> Net:
 
 
 def one_of(players: Any, which: Any) -> Any:
-    """One player's part of a pytree whose arrays have a leading axis of players, or is `apart`."""
+    """One player's part of a tuple of parts, or of a pytree with a leading axis of players."""
     if type(players) is tuple:
         return players[which]
     cut = partial(jax.lax.dynamic_index_in_dim, index=which, keepdims=False)
@@ -79,20 +79,17 @@ def one_of(players: Any, which: Any) -> Any:
 
 def with_one(players: Any, which: Any, new: Any) -> Any:
     """The same pytree with another part for one player."""
-    if type(players) is tuple:
-        return (*players[:which], new, *players[which + 1 :])
     put = partial(jax.lax.dynamic_update_index_in_dim, index=which, axis=0)
     return jax.tree.map(lambda every, one: put(every, one), players, new)
 
 
-def apart(players: Any, count: int) -> tuple[Any, ...]:
-    """The players' parts by themselves: where each has a program of its own, nothing is sliced."""
-    return tuple(one_of(players, player) for player in range(count))
+def together(parts: Sequence[Any]) -> Any:
+    """The players' parts as one pytree, whose arrays have a leading axis of players."""
 
+    def stacked(*each: Any) -> Any:
+        return np.stack(each) if isinstance(each[0], np.ndarray) else jnp.stack(each)
 
-def together(parts: tuple[Any, ...]) -> Any:
-    """The same as one pytree again."""
-    return jax.tree.map(lambda *each: jnp.stack(each), *parts)
+    return jax.tree.map(stacked, *parts)
 
 
 def apply_net(net: Net | Predicting, x: jax.Array) -> jax.Array:
@@ -103,32 +100,33 @@ def apply_net(net: Net | Predicting, x: jax.Array) -> jax.Array:
     if isinstance(net, Predicting):
         return jax.nn.relu(apply_net(net.sums, x)) + apply_net(net.latest, x)
     for weights, biases in net[:-1]:
-        x = jax.nn.relu(product(x, weights) + biases) + fitted(x, weights.shape[-1])
-    weights, biases = net[-1]
-    return product(x, weights) + biases
+        x = jax.nn.relu(affine(x, weights, biases)) + fitted(x, weights.shape[-1])
+    return affine(x, *net[-1])
 
 
 @jax.custom_vjp
-def product(x: jax.Array, weights: jax.Array) -> jax.Array:
-    """x @ weights, whose gradient for few rows is a sum of outer products.
+def affine(x: jax.Array, weights: jax.Array, biases: jax.Array) -> jax.Array:
+    """x @ weights + biases, whose gradient for few rows is a sum of outer products.
 
-    That goes into whatever is done with it: half the time of a step on Kuhn poker.
+    That goes into whatever is done with it: half the time of a step on Kuhn poker. For many rows
+    the gradient of biases is a product too: summing columns takes two programs for each layer.
     """
-    return x @ weights
+    return x @ weights + biases
 
 
-def _forward(x: jax.Array, weights: jax.Array) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
-    return x @ weights, (x, weights)
+def _forward(x: jax.Array, weights: jax.Array, biases: jax.Array) -> tuple[jax.Array, Any]:
+    return affine(x, weights, biases), (x, weights)
 
 
-def _backward(kept: tuple[jax.Array, jax.Array], slope: jax.Array) -> tuple[jax.Array, jax.Array]:
+def _backward(kept: tuple[jax.Array, jax.Array], slope: jax.Array) -> tuple[jax.Array, ...]:
     x, weights = kept
-    few = x.ndim == 2 and len(x) <= FEW_ROWS
-    outer = (x[:, :, None] * slope[:, None, :]).sum(axis=0) if few else x.T @ slope
-    return slope @ weights.T, outer
+    if len(x) <= FEW_ROWS:
+        outer = (x[:, :, None] * slope[:, None, :]).sum(axis=0)
+        return slope @ weights.T, outer, slope.sum(axis=0)
+    return slope @ weights.T, x.T @ slope, jnp.ones(len(slope), slope.dtype) @ slope
 
 
-product.defvjp(_forward, _backward)
+affine.defvjp(_forward, _backward)
 
 
 def fitted(x: jax.Array, width: int) -> jax.Array:

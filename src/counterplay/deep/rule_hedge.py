@@ -13,6 +13,7 @@ from counterplay.deep import averages
 from counterplay.deep.batches import Met, graph_of_rows, no_graph, play, rng_of
 from counterplay.deep.device import compiled
 from counterplay.deep.episodes import Decisions, exploring
+from counterplay.deep.fitting import params_of
 from counterplay.deep.graph import Graph
 from counterplay.deep.nets import Net
 from counterplay.deep.stepping import Rules
@@ -24,10 +25,10 @@ def played(choices: Any, rules: Rules, t: int, state: Any, key: jax.Array) -> tu
     state, touched = _remember()(choices, no_graph(rules), t, state, keep_key), 0
     for player, own in enumerate(keys):
         play_key, learn_key = jax.random.split(own)
-        ask = partial(_act(), choices, rules.num_players, player, state.strategy.params)
+        ask = partial(_act(), choices, player, params_of(state.strategy, player))
         met, count = play(rules, ask, rng_of(play_key), choices.episodes)
         given = rules.largest_utility, t, player, state, met, learn_key
-        state, touched = _learn()(choices, rules.num_players, *given), touched + count
+        state, touched = _learn()(choices, *given), touched + count
     return state, touched
 
 
@@ -35,20 +36,18 @@ def played(choices: Any, rules: Rules, t: int, state: Any, key: jax.Array) -> tu
 def _remember() -> Callable[..., Any]:
     @partial(compiled, static_argnums=0, donate_argnums=3)
     def remember(choices: Any, graph: Graph, t: jax.Array, state: Any, key: jax.Array) -> Any:
-        table, nets = partial(choices.table, graph, state), state.strategy.params
-        kept = averages.remember(choices, state.averages, graph, t, nets, table, key)
-        return state._replace(averages=kept)
+        return choices.remembered(graph, t, state, key)
 
     return remember
 
 
 @lru_cache
 def _act() -> Callable[..., Any]:
-    @partial(compiled, static_argnums=(0, 1))
+    @partial(compiled, static_argnums=0)
     def act(
-        choices: Any, players: int, who: Any, nets: Net, seen: jax.Array, legal: jax.Array
+        choices: Any, who: Any, nets: tuple[Net, ...], seen: jax.Array, legal: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
-        graph = graph_of_rows(seen[None], legal, players)
+        graph = graph_of_rows(seen[None], legal, len(nets))
         policy = averages.policies_of(nets, graph)
         now = Decisions(0, graph.infoset, graph.owner, graph.own_view, graph.legal)
         return policy, exploring(policy, now, who, choices.epsilon)
@@ -58,10 +57,9 @@ def _act() -> Callable[..., Any]:
 
 @lru_cache
 def _learn() -> Callable[..., Any]:
-    @partial(compiled, static_argnums=(0, 1), donate_argnums=5)
+    @partial(compiled, static_argnums=0, donate_argnums=4)
     def learn(
         choices: Any,
-        players: int,
         largest: jax.Array,
         t: jax.Array,
         player: jax.Array,
@@ -69,7 +67,7 @@ def _learn() -> Callable[..., Any]:
         met: Met,
         key: jax.Array,
     ) -> Any:
-        graph = replace(met.graph(players), largest_utility=largest)
+        graph = replace(met.graph(len(state.strategy)), largest_utility=largest)
         return choices.learned_turn(graph, t, player, state, met.episodes, key)
 
     return learn
