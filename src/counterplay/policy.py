@@ -207,16 +207,14 @@ def normalised_policy(
         return Policy(tree, weights)
     counts = tree.num_actions
     sums = np.add.reduceat(weights, tree.offset[:-1])
-    if sums.min() > SMALLEST and sums.max() < np.inf:
-        values = np.repeat(1.0 / sums, counts)
-        values *= weights
-        return Policy._made(tree, values)
     kept = sums > SMALLEST
-    values = np.repeat(1.0 / np.where(kept, sums, 1.0), counts)
+    whole = kept.all()
+    values = np.repeat(1.0 / (sums if whole else np.where(kept, sums, 1.0)), counts)
     values *= weights
-    where = np.repeat(~kept, counts)
-    values[where] = (_evenly(counts) if otherwise is None else otherwise)[where]
-    return Policy(tree, values)
+    if not whole:
+        where = np.repeat(~kept, counts)
+        values[where] = (_evenly(counts) if otherwise is None else otherwise)[where]
+    return Policy._made(tree, values) if sums.max() < np.inf else Policy(tree, values)
 
 
 class Policies(Mapping[str, Policy]):

@@ -267,8 +267,9 @@ def as_algorithm(given: Any) -> Any:
     if isinstance(given, type):
         raise ConfigError(f"{given.__name__} is a class: write {given.__name__}()")
     if is_dataclass(given):
+        name = spec_name(given)
         for one in fields(given):
-            check_type(f"{spec_name(given)}: {one.name}", getattr(given, one.name), one.default)
+            check_type(f"{name}: {one.name}", getattr(given, one.name), one.default)
     return given
 
 

@@ -88,7 +88,7 @@ def _stretches(
     Each is so many iterations, the bits taken out for each exponent, and what sums fade by before.
     """
     end = iteration + count
-    if count and not any(_bits(end, exponents)):  # as nearly always
+    if count and max(exponents) * math.log2(end) < STEP - 1.0:  # as nearly always
         yield count, (0.0,) * len(exponents), (1.0,) * len(exponents)
         return
     while iteration < end:

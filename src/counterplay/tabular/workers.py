@@ -20,6 +20,7 @@ from counterplay.kernels import draws
 from counterplay.kernels.bundles import Arena, Scratch, Table
 from counterplay.kernels.threads import even_parts, num_threads, run_parts
 from counterplay.tree import Ints, Tree
+from counterplay.tree.arrays import once_per_tree
 from counterplay.tree.replaying import augmented
 from counterplay.tree.walking import rows
 
@@ -41,7 +42,7 @@ def next_merge(t: int, workers: int) -> int:
 
 def walk(tree: Tree, memory: Any, iterations: int, kernel: Any, given: Any, guesses: str) -> None:
     workers = memory.seed.size
-    arena = Arena(rows(tree), tree.utility, _slots(tree, guesses), tree.num_players)
+    arena = Arena(rows(tree), tree.utility, SLOTS[guesses](tree), tree.num_players)
     rooms = [_scratch(tree) for _ in range(workers)]
     tables = [_table(memory, w) for w in range(workers)]
     parts = even_parts(0, workers, num_threads())
@@ -61,7 +62,8 @@ def walk(tree: Tree, memory: Any, iterations: int, kernel: Any, given: Any, gues
         memory.iteration = last
         if merging and last % round_at(last, workers) == 0:
             merge(tree, memory, given[1])
-    memory.touched += [room.tally[0] for room in rooms]
+    for w, room in enumerate(rooms):
+        memory.touched[w] += room.tally[0]
 
 
 def merge(tree: Tree, memory: Any, learner: tuple[float, float]) -> None:
@@ -72,13 +74,23 @@ def merge(tree: Tree, memory: Any, learner: tuple[float, float]) -> None:
     memory.policy[1:] = memory.policy[0]
 
 
-def _slots(tree: Tree, guesses: str) -> Ints:
-    if guesses == "augmented":
-        return augmented(tree)
-    size = tree.num_nodes if guesses else 0
-    slots = np.arange(size * tree.num_players, dtype=np.int32).reshape(size, tree.num_players)
+@once_per_tree
+def _no_slots(tree: Tree) -> Ints:
+    return _numbered(0, tree.num_players)
+
+
+@once_per_tree
+def _every_slot(tree: Tree) -> Ints:
+    return _numbered(tree.num_nodes, tree.num_players)
+
+
+def _numbered(size: int, players: int) -> Ints:
+    slots = np.arange(size * players, dtype=np.int32).reshape(size, players)
     slots.flags.writeable = False
     return slots
+
+
+SLOTS = {"": _no_slots, "history": _every_slot, "augmented": augmented}  # of guesses
 
 
 def _table(memory: Any, w: int) -> Table:
