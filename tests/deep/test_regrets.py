@@ -129,7 +129,8 @@ def test_chance_is_even_over_a_batch(kuhn):
         walks = traversals.no_walks(kuhn, visits=True)
         critic = np.zeros((kuhn.num_nodes, 2))
         choices = cp.ESCHER(traversals=count)
-        traversals.guesses(choices, kuhn, walks, 0, 1.0, critic, jax.random.PRNGKey(count))
+        scheme, key = traversals.believing(0, 1.0), jax.random.PRNGKey(count)
+        traversals.outcomes(choices, kuhn, walks, scheme, critic, key)
         dealt = walks.visits[kuhn.level[2] : kuhn.level[3]]
         assert dealt.sum() == count and np.abs(dealt - count / 6).max() < 1
         assert walks.touched[0] - walks.touched[1] == 2 * count

@@ -26,6 +26,7 @@ from counterplay.deep.graph import arrays_of, graph_of  # noqa: E402
 from counterplay.deep.nets import Predicting, apply_net, new_nets, one_of, uniform  # noqa: E402
 from counterplay.deep.network_policy import NetworkPolicy  # noqa: E402
 from counterplay.deep.on_rules import rules_on  # noqa: E402
+from counterplay.deep.traversals import Scheme  # noqa: E402
 from counterplay.registry import load_algorithm  # noqa: E402
 from tests.conftest import built  # noqa: E402
 from tests.deep.test_regrets import EPSILON, expected  # noqa: E402
@@ -73,9 +74,9 @@ def test_expected_targets_are_those_of_the_tree(kuhn, scheme):
     precise = 0
     for player in range(2):
         total, weight = expected(kuhn, policy, scheme, player, guess)
-        given = player, SCHEMES[scheme], (1.0, 1.0), critic, scheme != "escher"
+        how = Scheme(player, *SCHEMES[scheme], 1.0, 1.0, corrected=scheme != "escher")
         key = jax.random.PRNGKey(player)
-        found = rule_episodes.play(choices, rules, walks, nets, *given, key)
+        found = rule_episodes.play(choices, rules, walks, nets, how, critic, key)
         for infoset in np.flatnonzero(kuhn.infoset_player == player):
             first = kuhn.offset[infoset]
             own = graph.observation[graph.own_view[infoset]]

@@ -20,6 +20,7 @@ from counterplay.deep.nets import Net, Predicting, apply_net, one_of, regret_mat
 from counterplay.deep.on_rules import rules_on
 from counterplay.deep.regrets import direction
 from counterplay.deep.rule_episodes import Found
+from counterplay.deep.traversals import Scheme
 from counterplay.errors import ConfigError
 from counterplay.tree import Floats, Ints, Tree
 
@@ -94,14 +95,14 @@ def turn(
     state, guess = critics.refitted(choices, tree, state, critic_key)
     walks = state.walks
     walks.visits[:] *= choices.critic_decay ** (1.0 / tree.num_players)
-    scheme, weights = (choices.epsilon, 0.0), (1.0, float(t) ** choices.average_power)
+    average = float(t) ** choices.average_power
+    scheme = Scheme(player, choices.epsilon, power=0.0, weight=1.0, average=average)
     if not isinstance(tree, Tree):
-        given = player, scheme, weights, guess, True, walk_key
         rules, nets = rules_on(tree), choices.speaking(state)
-        found = rule_episodes.play(choices, rules, walks, nets, *given)
+        found = rule_episodes.play(choices, rules, walks, nets, scheme, guess, walk_key)
         fresh = padded(found, rules.largest_utility)
         return learned(choices, t, state, player, fresh, fit_key, predict)[0]
-    traversals.outcomes(choices, tree, walks, player, scheme, weights, guess, walk_key)
+    traversals.outcomes(choices, tree, walks, scheme, guess, walk_key)
     mean, weight = traversals.means(tree, walks.replay[player])
     traversals.forget(walks.replay[player])
     return fit(choices, tree, t, state, player, mean, weight, fit_key, predict)

@@ -13,6 +13,7 @@ from counterplay.deep.averages import Averages
 from counterplay.deep.critics import Criticised
 from counterplay.deep.fitting import Trained
 from counterplay.deep.regrets import Replaying
+from counterplay.deep.traversals import Scheme
 
 
 class State(NamedTuple):
@@ -63,8 +64,8 @@ class DREAM(Criticised, Replaying):
             walk_key, fit_key = jax.random.split(own)
             if self.oracle:  # the others' policies have changed since
                 guess = critics.exact_values(tree, state.walks.policy[: tree.num_sequences])
-            scheme, weights = (self.epsilon, 1.0), (float(t), 0.0)
-            regrets.outcomes(self, tree, state, player, scheme, weights, guess, walk_key)
+            scheme = Scheme(player, self.epsilon, power=1.0, weight=float(t), average=0.0)
+            regrets.outcomes(self, tree, state, scheme, guess, walk_key)
             state = state._replace(nets=regrets.refit(self, tree, t, state, player, fit_key))
         return state
 

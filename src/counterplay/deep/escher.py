@@ -12,6 +12,7 @@ from counterplay.deep import critics, regrets
 from counterplay.deep.critics import Criticised
 from counterplay.deep.dream import State
 from counterplay.deep.regrets import Replaying
+from counterplay.deep.traversals import believing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +52,8 @@ class ESCHER(Criticised, Replaying):
         for player, own in enumerate(keys):
             critic_key, walk_key, fit_key = jax.random.split(own, 3)
             state, guess = critics.refitted(self, tree, state, critic_key)
-            regrets.guesses(self, tree, state, player, float(t), guess, walk_key)
+            scheme = believing(player, float(t))
+            regrets.outcomes(self, tree, state, scheme, guess, walk_key)
             state = state._replace(nets=regrets.refit(self, tree, t, state, player, fit_key))
         return state._replace(averages=regrets.refit_average(self, tree, state, average_key))
 

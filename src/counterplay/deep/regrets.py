@@ -34,6 +34,7 @@ from counterplay.deep.nets import (
 )
 from counterplay.deep.on_rules import OnEitherHost, rules_on
 from counterplay.deep.traversals import (
+    Scheme,
     Walks,
     dense,
     infoset_at,
@@ -211,35 +212,13 @@ def external(
 
 
 def outcomes(
-    choices: Any,
-    arena: Any,
-    state: Any,
-    player: int,
-    scheme: tuple[float, float],
-    weights: tuple[float, float],
-    guess: Any,
-    key: jax.Array,
+    choices: Any, arena: Any, state: Any, scheme: Scheme, guess: Any, key: jax.Array
 ) -> None:
-    """Episodes in which the player explores, and what the critic got wrong is corrected.
-
-    What `scheme` and `weights` are: see `traversals.outcomes`.
-    """
+    """Episodes in which one player explores, and a critic knows what it did not try."""
     if isinstance(arena, Tree):
-        given = player, scheme, weights, guess, key
-        traversals.outcomes(choices, arena, state.walks, *given)
+        traversals.outcomes(choices, arena, state.walks, scheme, guess, key)
     else:
-        rule_episodes.remember(choices, arena, state, player, scheme, weights, guess, True, key)
-
-
-def guesses(
-    choices: Any, arena: Any, state: Any, player: int, weight: float, guess: Any, key: jax.Array
-) -> None:
-    """Episodes in which the player acts uniformly; the critic says what its regrets are."""
-    if isinstance(arena, Tree):
-        traversals.guesses(choices, arena, state.walks, player, weight, guess, key)
-    else:
-        scheme, weights = (1.0, 0.0), (weight, weight)
-        rule_episodes.remember(choices, arena, state, player, scheme, weights, guess, False, key)
+        rule_episodes.remember(choices, arena, state, scheme, guess, key)
 
 
 def refit(choices: Any, tree: Tree, t: int, state: Any, player: int, key: jax.Array) -> Trained:

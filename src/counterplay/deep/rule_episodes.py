@@ -23,6 +23,7 @@ from counterplay.deep.nets import Net, apply_net
 from counterplay.deep.on_rules import rules_on
 from counterplay.deep.rule_walks import RuleWalks, keep
 from counterplay.deep.stepping import Rules
+from counterplay.deep.traversals import Scheme
 
 
 class Found(NamedTuple):
@@ -35,22 +36,13 @@ class Found(NamedTuple):
 
 
 def remember(
-    choices: Any,
-    arena: Any,
-    state: Any,
-    player: int,
-    scheme: tuple[float, float],
-    weights: tuple[float, float],
-    critic: Net,
-    sampled: bool,
-    key: jax.Array,
+    choices: Any, arena: Any, state: Any, scheme: Scheme, critic: Net, key: jax.Array
 ) -> None:
     """What `play` finds, to the player's reservoir."""
     play_key, keep_key = jax.random.split(key)
     rules, walks, nets = rules_on(arena), state.walks, choices.speaking(state)
-    given = player, scheme, weights, critic, sampled, play_key
-    found = play(choices, rules, walks, nets, *given)
-    keep(walks.replay[player], batches.rng_of(keep_key), *found)
+    found = play(choices, rules, walks, nets, scheme, critic, play_key)
+    keep(walks.replay[scheme.player], batches.rng_of(keep_key), *found)
 
 
 def play(
@@ -58,23 +50,17 @@ def play(
     rules: Rules,
     walks: RuleWalks,
     nets: Net,
-    player: int,
-    scheme: tuple[float, float],
-    weights: tuple[float, float],
+    scheme: Scheme,
     critic: Net,
-    sampled: bool,
     key: jax.Array,
 ) -> Found:
-    """`traversals` episodes and the player's regrets in them; `sampled` corrects the critic.
-
-    `scheme` is epsilon, and the power of the own sampling reach by which the weight of regrets is
-    divided. `weights` are those of regrets and of the others' policies.
-    """
-    (epsilon, power), (weight, average), rng = scheme, weights, batches.rng_of(key)
+    """`traversals` episodes, and the regrets in them of the player that the scheme is for."""
+    player, epsilon, power, weight, average, corrected = scheme
+    rng = batches.rng_of(key)
     ask = partial(rule_regrets.acting(), rules.num_players, nets, player, epsilon)
     met, count = batches.play(rules, ask, rng, choices.traversals)
     walks.touched[...] += count + choices.traversals  # decisions and ends
-    given = rules.num_players, sampled, critic, rules.largest_utility, met
+    given = rules.num_players, corrected, critic, rules.largest_utility, met
     regret, reach, last = (np.asarray(part) for part in _valued()(*given))
     transitions.put(walks.ring, met, last)
     episodes = met.episodes

@@ -33,6 +33,22 @@ class Walks(NamedTuple):
     touched: Ints  # [2] nodes, counted as often as they were visited, and those not chance's
 
 
+class Scheme(NamedTuple):
+    """How episodes are sampled for one player, and what they count."""
+
+    player: int
+    epsilon: float  # of uniform play by that player
+    power: float  # of its own sampling reach, by which the weight of regrets is divided
+    weight: float  # of regrets
+    average: float  # of the others' policies
+    corrected: bool = True  # what the critic got wrong, by what was sampled; False: it is believed
+
+
+def believing(player: int, weight: float) -> Scheme:
+    """The player acts uniformly, and the critic says what its regrets are."""
+    return Scheme(player, 1.0, 0.0, weight, weight, corrected=False)
+
+
 def no_walks(tree: Tree, reservoir_size: int = 0, visits: bool = False) -> Walks:
     """Uniform policies, and nothing remembered."""
     size = tree.num_sequences
@@ -71,45 +87,16 @@ def external(
 
 
 def outcomes(
-    choices: Any,
-    tree: Tree,
-    walks: Walks,
-    player: int,
-    scheme: tuple[float, float],
-    weights: tuple[float, float],
-    critic: Floats,
-    key: jax.Array,
+    choices: Any, tree: Tree, walks: Walks, scheme: Scheme, critic: Floats, key: jax.Array
 ) -> None:
-    """Episodes in which the player explores, and what the critic got wrong is corrected.
-
-    `scheme` is epsilon, and the power of the own sampling reach by which the weight of regrets is
-    divided. `weights` are those of regrets and of the others' policies.
-    """
-    given = (
-        player,
-        choices.traversals,
-        seed_of(key),
-        choices.even,
-        scheme,
-        weights,
-        critic,
-        walks.visits,
-    )
-    _run(tree, walks, replays.outcomes, given, walks.replay[player])
-
-
-def guesses(
-    choices: Any,
-    tree: Tree,
-    walks: Walks,
-    player: int,
-    weight: float,
-    critic: Floats,
-    key: jax.Array,
-) -> None:
-    """Episodes in which the player acts uniformly; the critic says what its regrets are."""
-    given = player, choices.traversals, seed_of(key), choices.even, weight, critic, walks.visits
-    _run(tree, walks, replays.guesses, given, walks.replay[player])
+    """Episodes in which one player explores, and a critic knows what it did not try."""
+    player, epsilon, power, weight, average, corrected = scheme
+    kernel: Any = replays.guesses
+    counts: tuple[Any, ...] = (weight,)
+    if corrected:
+        kernel, counts = replays.outcomes, ((epsilon, power), (weight, average))
+    given = player, choices.traversals, seed_of(key), choices.even, *counts, critic, walks.visits
+    _run(tree, walks, kernel, given, walks.replay[player])
 
 
 def seed_of(key: jax.Array) -> np.uint64:
