@@ -16,7 +16,7 @@ import jax.numpy as jnp  # noqa: E402
 from benchmarks.plain_deep_hedge import PlainDeepHedge, PlainDeepHedgeInJax  # noqa: E402
 
 import counterplay as cp  # noqa: E402
-from counterplay.deep import values  # noqa: E402
+from counterplay.deep import asking, values  # noqa: E402
 from counterplay.deep.deep_hedge import where_legal  # noqa: E402
 from counterplay.deep.device import policy_of  # noqa: E402
 from counterplay.deep.episodes import (  # noqa: E402
@@ -193,16 +193,16 @@ def test_equal_to_the_plain_recursion_on_leduc(table, monkeypatch):
 
     Policies are looked up in a table of all infosets, or networks are asked at those visited.
     """
-    monkeypatch.setattr(cp.DeepHedge, "keeps_table", lambda self, graph: table)
+    monkeypatch.setattr(asking, "pays", lambda graph, episodes: table)
     algorithm = replace(SMALL, augmented_baseline=table, player_traversals=16)
     test_equal_to_the_plain_recursion(algorithm, "leduc_poker(suit_isomorphism=true)")
 
 
 def test_equal_to_the_plain_recursion_turn_by_turn(monkeypatch):
     """Networks asked at all infosets of the opening, and at those visited of the next turn."""
-    monkeypatch.setattr(cp.DeepHedge, "keeps_table", lambda self, graph: False)
+    monkeypatch.setattr(asking, "pays", lambda graph, episodes: False)
     algorithm = replace(SMALL, player_traversals=2, baseline_traversals=2)
-    assert algorithm.by_turn(arrays_of(built("kuhn_poker")))
+    assert asking.by_turn(arrays_of(built("kuhn_poker")), np.zeros(0))
     assert [turn.last - turn.first for turn in arrays_of(built("kuhn_poker")).turns] == [3, 6, 3]
     test_equal_to_the_plain_recursion(algorithm, "kuhn_poker")
 

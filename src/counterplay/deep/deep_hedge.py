@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -12,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from counterplay.deep import averages, rule_hedge, values
+from counterplay.deep import asking, averages, rule_hedge, values
 from counterplay.deep.averages import Averages, Averaging
 from counterplay.deep.episodes import (
     Behaviour,
@@ -27,7 +26,7 @@ from counterplay.deep.episodes import (
 )
 from counterplay.deep.fitting import Trained, descend, params_of
 from counterplay.deep.graph import Graph
-from counterplay.deep.nets import Net, apply_net, centre, new_net, softmax, together
+from counterplay.deep.nets import Net, centre, new_net, together
 from counterplay.deep.on_rules import OnEither
 from counterplay.deep.stepping import Rules
 from counterplay.deep.unique import Unique, error_gradient, gradient_at, outputs_at, unique_views
@@ -123,11 +122,10 @@ class DeepHedge(OnEither, Averaging):
             return tuple(new_net(rng, sizes) for _ in range(graph.num_players))
 
         strategy, baseline = new(self.player_units), new(self.baseline_units)
-        keeps_table = self.keeps_table(graph)
         return State(
             tuple(Trained(net, self.player_optimiser.init(net)) for net in strategy),
             tuple(Trained(net, self.baseline_optimiser.init(net)) for net in baseline),
-            tabulate(strategy, graph) if keeps_table else np.zeros((0, 0), np.float32),
+            asking.new_table(graph, strategy, self.episodes),
             averages.no_averages(self, graph, rng, together(strategy), self.reservoir_size),
         )
 
@@ -138,7 +136,7 @@ class DeepHedge(OnEither, Averaging):
         def turn(player: Any, state: State) -> State:
             return self.turn(graph, t, player, state, draws[player], key)
 
-        if not ((graph.is_short and self.keeps_table(graph)) or self.by_turn(graph)):
+        if not ((graph.is_short and state.table.size) or asking.by_turn(graph, state.table)):
             return jax.lax.fori_loop(0, graph.num_players, turn, state)
         for player in range(graph.num_players):
             state = turn(player, state)
@@ -189,7 +187,8 @@ class DeepHedge(OnEither, Averaging):
         if self.spread:
             sizes = [self.baseline_traversals] * self.player_update_freq
             draws = draws.at[0].set(spread(draws[0], [*sizes, self.player_traversals]))
-        walked = walk(graph, behaviour, draws, self.by_turn(graph), self.spread)
+        by_turn = asking.by_turn(graph, state.table)
+        walked = walk(graph, behaviour, draws, by_turn, self.spread)
         return self.learned_turn(graph, t, player, state, walked, key)
 
     def learned_turn(
@@ -220,7 +219,7 @@ class DeepHedge(OnEither, Averaging):
         state = state._replace(
             strategy=(*others, strategy),
             baseline=(*rest, baseline),
-            table=self.refreshed(graph, state.table, strategy.params, player),
+            table=asking.refreshed(graph, state.table, strategy.params, player),
         )
         if not self.average_units:
             return state
@@ -232,58 +231,19 @@ class DeepHedge(OnEither, Averaging):
 
     def behaviour(self, graph: Graph, state: State, player: Any) -> Behaviour:
         """Everybody plays its network; the player whose turn it is, the first, explores."""
-        nets = params_of(state.strategy)
+        play = asking.asked(graph, state.table, params_of(state.strategy), player)
 
         def behave(now: Decisions) -> tuple[jax.Array, jax.Array]:
-            if self.keeps_table(graph):
-                policy = state.table[now.infoset]
-            else:
-                policy = self.policy_at(graph, nets, player, now)
+            policy = play(now)
             return policy, exploring(policy, now, player, self.epsilon)
 
         return behave
 
-    def policy_at(self, graph: Graph, nets: tuple[Net, ...], first: Any, now: Decisions) -> Any:
-        """The policies [B, A] at some decisions, of networks that begin with one player's."""
-        x = graph.observation[now.view]
-        if not self.by_turn(graph):
-            every = jnp.stack([apply_net(net, x) for net in nets])  # [P, B, A]
-            whose = (now.player - first) % graph.num_players
-            return softmax(every[whose, jnp.arange(whose.size)], now.legal)
-        player, first_row, last_row = graph.turns[now.turn]
-        net = nets[(player - first) % graph.num_players]
-        if last_row - first_row >= len(x):
-            return softmax(apply_net(net, x), now.legal)
-        rows = slice(first_row, last_row)  # fewer infosets than episodes
-        outputs = apply_net(net, graph.observation[graph.own_view[rows]])
-        return softmax(outputs, graph.legal[rows])[now.infoset - first_row]
-
-    def by_turn(self, graph: Graph) -> bool:
-        """Whether networks are asked while episodes are walked, and it is known whose."""
-        return graph.in_turn and not self.keeps_table(graph)
-
-    def keeps_table(self, graph: Graph) -> bool:
-        """Whether all infosets are fewer than those that the episodes of a step would visit."""
-        met = self.episodes * graph.longest_episode * graph.num_players
-        return not graph.is_batch and graph.num_infosets <= met
-
     def table(self, graph: Graph, state: State) -> jax.Array:
         """All policies [I, A]."""
-        if self.keeps_table(graph):
+        if state.table.size:
             return state.table
         return averages.policies_of(params_of(state.strategy), graph)
-
-    def refreshed(self, graph: Graph, table: jax.Array, net: Net, player: jax.Array) -> jax.Array:
-        """The table, if one is kept, with the rows of a player whose network has changed."""
-        if not self.keeps_table(graph):
-            return table
-        firsts = graph.first_infoset
-        size = max(last - first for first, last in pairwise(firsts))
-        first = jnp.minimum(jnp.array(firsts)[player], graph.num_infosets - size)
-        cut = partial(jax.lax.dynamic_slice_in_dim, start_index=first, slice_size=size)
-        rows = softmax(apply_net(net, graph.observation[cut(graph.own_view)]), cut(graph.legal))
-        rows = jnp.where((cut(graph.owner) == player)[:, None], rows, cut(table))
-        return jax.lax.dynamic_update_slice_in_dim(table, rows, first, 0)
 
     def fit(self, graph: Graph, player: jax.Array, seen: Episodes, trained: Trained) -> Trained:
         """The baseline network after a step towards the values that the episodes found."""
@@ -361,9 +321,6 @@ class DeepHedge(OnEither, Averaging):
             optax.add_decayed_weights(self.weight_decay),
             optax.sgd(schedule),
         )
-
-
-tabulate = jax.jit(averages.policies_of)
 
 
 def where_legal(seen: Episodes, outputs: jax.Array) -> jax.Array:
