@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from counterplay.game import CHANCE, TERMINAL, Game, State
 from counterplay.search.searching import (
     Evaluation,
     Found,
     check_settings,
+    no_chance,
     nothing,
     recursive,
     start,
@@ -35,28 +37,39 @@ class Expectiminimax:
 
     @recursive
     def search(self, game: Game, state: State | None = None) -> Found:
-        root = start(game, state)
-        evaluate = self.evaluate or nothing
-        num_nodes, num_guesses = 1, 0
+        return looked_ahead(self, game, state)
 
-        def value(state: State, left: int) -> float:
-            nonlocal num_nodes, num_guesses
-            num_nodes += 1
-            player = game.player(state)
-            if player == TERMINAL:
-                return utility(game, state)
-            if left == 0:
-                num_guesses += 1
-                return evaluate(game, state)
-            return combined(player, state, left)[0]
 
-        def combined(player: int, state: State, left: int) -> tuple[float, dict[int, float]]:
-            if player == CHANCE:
-                outcomes = game.chance_outcomes(state)
-                return sum(p * value(game.next_state(state, a), left - 1) for a, p in outcomes), {}
-            values = {a: value(game.next_state(state, a), left - 1) for a in game.actions(state)}
-            return (min if player else max)(values.values()), values
+def looked_ahead(settings: Any, game: Game, state: State | None, chance: bool = True) -> Found:
+    """What either kind of minimax finds; without `chance` it is refused."""
+    root = start(game, state)
+    evaluate = settings.evaluate or nothing
+    num_nodes, num_guesses = 1, 0
 
-        found, values = combined(game.player(root), root, self.depth or 2**62)
-        best = next((action for action, worth in values.items() if worth == found), None)
-        return Found(best, found, num_guesses == 0, num_nodes, values, self.depth)
+    def mover(state: State) -> int:
+        player = game.player(state)
+        if player == CHANCE and not chance:
+            raise no_chance(game, "minimax")
+        return player
+
+    def value(state: State, left: int) -> float:
+        nonlocal num_nodes, num_guesses
+        num_nodes += 1
+        player = mover(state)
+        if player == TERMINAL:
+            return utility(game, state)
+        if left == 0:
+            num_guesses += 1
+            return evaluate(game, state)
+        return combined(player, state, left)[0]
+
+    def combined(player: int, state: State, left: int) -> tuple[float, dict[int, float]]:
+        if player == CHANCE:
+            outcomes = game.chance_outcomes(state)
+            return sum(p * value(game.next_state(state, a), left - 1) for a, p in outcomes), {}
+        values = {a: value(game.next_state(state, a), left - 1) for a in game.actions(state)}
+        return (min if player else max)(values.values()), values
+
+    found, values = combined(mover(root), root, settings.depth or 2**62)
+    best = next((action for action, worth in values.items() if worth == found), None)
+    return Found(best, found, num_guesses == 0, num_nodes, values, settings.depth)

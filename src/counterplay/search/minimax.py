@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from counterplay.game import CHANCE, TERMINAL, Game, State
-from counterplay.search.searching import (
-    Evaluation,
-    Found,
-    check_settings,
-    no_chance,
-    nothing,
-    recursive,
-    start,
-    utility,
-)
+from counterplay.game import Game, State
+from counterplay.search.expectiminimax import looked_ahead
+from counterplay.search.searching import Evaluation, Found, check_settings, recursive
 
 
 @dataclass(frozen=True)
@@ -35,28 +27,4 @@ class Minimax:
 
     @recursive
     def search(self, game: Game, state: State | None = None) -> Found:
-        root = start(game, state)
-        evaluate = self.evaluate or nothing
-        num_nodes, num_guesses = 1, 0
-
-        def value(state: State, left: int) -> float:
-            nonlocal num_nodes, num_guesses
-            num_nodes += 1
-            player = game.player(state)
-            if player == TERMINAL:
-                return utility(game, state)
-            if player == CHANCE:
-                raise no_chance(game, "minimax")
-            if left == 0:
-                num_guesses += 1
-                return evaluate(game, state)
-            values = [value(game.next_state(state, a), left - 1) for a in game.actions(state)]
-            return min(values) if player else max(values)
-
-        player = game.player(root)
-        if player == CHANCE:
-            raise no_chance(game, "minimax")
-        left = (self.depth or 2**62) - 1
-        values = {a: value(game.next_state(root, a), left) for a in game.actions(root)}
-        best = (min if player else max)(values, key=values.__getitem__)
-        return Found(best, values[best], num_guesses == 0, num_nodes, values, self.depth)
+        return looked_ahead(self, game, state, chance=False)
