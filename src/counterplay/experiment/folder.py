@@ -16,7 +16,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from glob import glob, has_magic
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from counterplay import __version__
@@ -198,12 +197,7 @@ class Metrics:
     def __enter__(self) -> Metrics:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *problem: Any) -> None:
         with contextlib.suppress(OSError):  # a full disk was reported when the record was added
             self.file.close()
 

@@ -28,6 +28,7 @@ from counterplay.population.pools import (
     same_plan,
     start_plans,
 )
+from counterplay.registry import spec_name
 from counterplay.tree import Tree
 
 
@@ -43,7 +44,45 @@ class Opposed(Population):
 
 
 @dataclass(frozen=True)
-class AnytimePSRO(Mixing):
+class Opposing(Mixing):
+    """The choices of both methods in which pools meet an opponent from outside."""
+
+    start: str = "first"  # the first policies: first, uniform, random, or response to uniform play
+    tolerance: float = 1e-9  # gains up to this part of the largest utility are none
+    oracle: str = "exact"  # or a learner: dqn, ppo or sac
+    training: int = 40_000  # episodes of a learner, an iteration
+    turns: int = 10  # of mixture and learners, an iteration
+    runs_on: ClassVar[tuple[str, ...]] = ("sequences",)
+    needs: ClassVar[str] = ""
+    alone: ClassVar[bool] = True  # the opponent's whole plan does not join
+
+    def __post_init__(self) -> None:
+        name = spec_name(self)
+        check_common(name, self)
+        check_oracle(name, self.oracle)
+        for one in ("training", "turns"):
+            if getattr(self, one) < 1:
+                raise ConfigError(f"{name}: {one} is {getattr(self, one)}, must be at least 1")
+
+    def init(self, arena: SequenceArena, seed: int = 0) -> Opposed:
+        check_zero_sum(spec_name(self), arena)
+        check_arena(spec_name(self), self.oracle, arena)
+        return new_population(arena, seed, Opposed)
+
+    def step(self, arena: SequenceArena, memory: Opposed, iterations: int = 1) -> Opposed:
+        for _ in range(iterations):
+            memory.iteration += 1
+            if memory.finished:
+                continue
+            if self.oracle == "exact":
+                advance(arena, memory, self.start, self.tolerance, self.alone)
+            elif isinstance(arena, Tree):
+                learn(arena, memory, self, self.alone)
+        return memory
+
+
+@dataclass(frozen=True)
+class AnytimePSRO(Opposing):
     """Anytime PSRO (McAleer et al., 2022), in the limit of exact play. At t = 2, 3, ...:
 
         mixture_i, opponent_i = both sides of the game in which player i mixes its pool and the
@@ -59,50 +98,6 @@ class AnytimePSRO(Mixing):
     With a learned oracle, such as `dqn`, a learner takes the other's place: see `learned.race`.
     Exploitability may rise then, by what it misses, and nothing ends by itself.
     """
-
-    start: str = "first"  # the first policies: first, uniform, random, or response to uniform play
-    tolerance: float = 1e-9  # gains up to this part of the largest utility are none
-    oracle: str = "exact"  # or a learner: dqn, ppo or sac
-    training: int = 40_000  # episodes of a learner, an iteration
-    turns: int = 10  # of mixture and learner, an iteration
-    runs_on: ClassVar[tuple[str, ...]] = ("sequences",)
-    needs: ClassVar[str] = ""
-
-    def __post_init__(self) -> None:
-        check_opposed("anytime_psro", self)
-
-    def init(self, arena: SequenceArena, seed: int = 0) -> Opposed:
-        check_zero_sum("anytime_psro", arena)
-        check_arena("anytime_psro", self.oracle, arena)
-        return new_population(arena, seed, Opposed)
-
-    def step(self, arena: SequenceArena, memory: Opposed, iterations: int = 1) -> Opposed:
-        return opposed(self, arena, memory, iterations, alone=True)
-
-
-def check_opposed(name: str, method: Any) -> None:
-    """Refuse what neither of both methods can do."""
-    check_common(name, method)
-    check_oracle(name, method.oracle)
-    for field_name in ("training", "turns"):
-        if getattr(method, field_name) < 1:
-            value = getattr(method, field_name)
-            raise ConfigError(f"{name}: {field_name} is {value}, must be at least 1")
-
-
-def opposed(
-    method: Any, arena: SequenceArena, memory: Opposed, iterations: int, alone: bool
-) -> Opposed:
-    """So many iterations of Anytime PSRO, or of Self-Play PSRO where the pool is not `alone`."""
-    for _ in range(iterations):
-        memory.iteration += 1
-        if memory.finished:
-            continue
-        if method.oracle == "exact":
-            advance(arena, memory, method.start, method.tolerance, alone)
-        elif isinstance(arena, Tree):
-            learn(arena, memory, method, alone)
-    return memory
 
 
 def learn(tree: Tree, memory: Opposed, method: Any, alone: bool) -> None:
