@@ -19,7 +19,7 @@ from counterplay.deep.graph import Graph, graph_of
 from counterplay.deep.nets import Net, Predicting, apply_net, one_of, regret_matching, with_one
 from counterplay.deep.on_rules import rules_on
 from counterplay.deep.regrets import direction
-from counterplay.deep.rule_episodes import Found
+from counterplay.deep.rule_episodes import OwnRegrets
 from counterplay.deep.traversals import Scheme
 from counterplay.errors import ConfigError
 from counterplay.tree import Floats, Ints, Tree
@@ -117,7 +117,7 @@ class Fresh(NamedTuple):
     weight: Any  # [N]
 
 
-def padded(found: Found, unit: float) -> Fresh:
+def padded(found: OwnRegrets, unit: float) -> Fresh:
     """The regrets of single decisions, with rows that count nothing: every size is compiled for."""
     count = len(found.weight)
     size = room_for(count)

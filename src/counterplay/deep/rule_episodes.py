@@ -26,7 +26,7 @@ from counterplay.deep.stepping import Rules
 from counterplay.deep.traversals import Scheme
 
 
-class Found(NamedTuple):
+class OwnRegrets(NamedTuple):
     """One player's regrets at N decisions."""
 
     observation: Any  # [N, X]
@@ -53,7 +53,7 @@ def play(
     scheme: Scheme,
     critic: Net,
     key: jax.Array,
-) -> Found:
+) -> OwnRegrets:
     """`traversals` episodes, and the regrets in them of the player that the scheme is for."""
     player, epsilon, power, weight, average, corrected = scheme
     rng = batches.rng_of(key)
@@ -74,7 +74,7 @@ def play(
     mine = np.nonzero(episodes.live & (episodes.player == player))
     row = episodes.decision[mine]
     seen = met.seen[player, row], met.legal[row]
-    return Found(*seen, regret[mine], (weight / reach[mine] ** power).astype(np.float32))
+    return OwnRegrets(*seen, regret[mine], (weight / reach[mine] ** power).astype(np.float32))
 
 
 @lru_cache

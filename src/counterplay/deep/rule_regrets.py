@@ -18,7 +18,7 @@ from counterplay.deep.device import compiled
 from counterplay.deep.fitting import Trained, annealed
 from counterplay.deep.nets import Net, apply_net, one_of, regret_matching, softmax, uniform
 from counterplay.deep.on_rules import rules_on
-from counterplay.deep.rule_walks import Found, Samples
+from counterplay.deep.rule_walks import Samples, Walked
 from counterplay.deep.stepping import Rules
 
 
@@ -32,7 +32,7 @@ def external(choices: Any, arena: Any, state: Any, player: int, weight: float, k
         rule_walks.offer(state.walks, found, player, weight, rng)
 
 
-def walked(rules: Rules, nets: Net, player: int, policies: bool, count: int, key: Any) -> Found:
+def walked(rules: Rules, nets: Net, player: int, policies: bool, count: int, key: Any) -> Walked:
     """A unit of walks under these networks; changes nothing."""
     ask = partial(acting(), rules.num_players, nets, -1, 0.0)
     return rule_walks.walk(rules, ask, player, policies, count, key)

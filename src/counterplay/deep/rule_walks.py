@@ -51,7 +51,7 @@ class RuleWalks(NamedTuple):
         return self.ring.weight
 
 
-class Found(NamedTuple):
+class Walked(NamedTuple):
     """What a unit of walks has met: observations, which actions exist, targets, all [M, ...]."""
 
     regrets: tuple[Any, Any, Any]  # the player's
@@ -122,7 +122,7 @@ def cut(count: int, key: jax.Array) -> tuple[list[tuple[int, Any]], np.random.Ge
 
 
 def offer(
-    walks: RuleWalks, found: Found, player: int, weight: float, rng: np.random.Generator
+    walks: RuleWalks, found: Walked, player: int, weight: float, rng: np.random.Generator
 ) -> None:
     """Offer what a unit has met to the reservoirs; regrets and policies count `weight`."""
     walks.touched[...] += found.touched
@@ -131,7 +131,7 @@ def offer(
         keep(samples, rng, *rows, np.full(len(rows[0]), weight, np.float32))
 
 
-def walk(rules: Rules, ask: Ask, player: int, policies: bool, count: int, key: Any) -> Found:
+def walk(rules: Rules, ask: Ask, player: int, policies: bool, count: int, key: Any) -> Walked:
     """A unit of walks in which the player tries everything."""
     rng = rng_of(key)
     states, touched = rules.start(count), 0
@@ -161,7 +161,7 @@ def walk(rules: Rules, ask: Ask, player: int, policies: bool, count: int, key: A
         states = rules.taken(states, turn, here[row], number[row, which])
     players = range(rules.num_players) if policies else ()
     others = tuple(_met(rules, levels, other if other != player else -1) for other in players)
-    return Found(_regrets(rules, levels, player), others, touched)
+    return Walked(_regrets(rules, levels, player), others, touched)
 
 
 def _met(rules: Rules, levels: list[tuple[Any, ...]], player: int) -> tuple[Any, Any, Any]:

@@ -12,7 +12,7 @@ from counterplay.arena import Floats
 from counterplay.errors import ConfigError
 from counterplay.matrix.pure_policies import pure_plans
 from counterplay.policy import Policy, uniform_policy
-from counterplay.population.loop import Found, check_common, iterate, joint_opponents
+from counterplay.population.loop import NewPlans, check_common, iterate, joint_opponents
 from counterplay.population.meta_solvers import by_alpha_rank, marginals
 from counterplay.population.oracles import ExactResponse
 from counterplay.population.pools import (
@@ -84,7 +84,7 @@ class AlphaPSRO:
         return {"mixture": mixed_policy(tree, memory, marginals(memory.meta[0]))}
 
 
-def best(tree: Tree, memory: Population) -> Found:
+def best(tree: Tree, memory: Population) -> NewPlans:
     """Everybody's best response to the others' part of the ranking."""
     joint, oracle = memory.meta[0], ExactResponse()
     plans, gains = [], np.zeros(tree.num_players)
@@ -93,10 +93,10 @@ def best(tree: Tree, memory: Population) -> Found:
         response = oracle.respond(tree, player, others)
         plans.append(reach_of(tree, response.policy.probabilities)[None, row(tree, player)])
         gains[player] = response.value - float((memory.payoffs[player] * joint).sum())
-    return Found(plans, gains)
+    return NewPlans(plans, gains)
 
 
-def preferred(tree: Tree, memory: Population) -> Found:
+def preferred(tree: Tree, memory: Population) -> NewPlans:
     """Everybody's preferred policy, and how much of the ranking it beats."""
     joint = memory.meta[0]
     plans, gains = [], np.zeros(tree.num_players)
@@ -109,7 +109,7 @@ def preferred(tree: Tree, memory: Population) -> Found:
         chosen = int(order[0])
         gains[player] = score[chosen] if joint.size and not known[chosen] else 0.0
         plans.append(tried[None, chosen])
-    return Found(plans, gains * float(np.abs(tree.utility).max()))
+    return NewPlans(plans, gains * float(np.abs(tree.utility).max()))
 
 
 def _scores(tree: Tree, memory: Population, player: int, tried: Floats) -> tuple[Floats, Floats]:

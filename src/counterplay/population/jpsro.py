@@ -9,7 +9,7 @@ import numpy as np
 
 from counterplay.arena import SequenceArena
 from counterplay.population.joint_policy import JointPolicy, recommended
-from counterplay.population.loop import Found, check_common, iterate, joint_opponents
+from counterplay.population.loop import NewPlans, check_common, iterate, joint_opponents
 from counterplay.population.meta_solvers import COARSE, CORRELATED, check_solver
 from counterplay.population.oracles import ExactResponse
 from counterplay.population.pools import Population, new_population, reach_of, row
@@ -56,7 +56,7 @@ class JPSRO:
         found = JointPolicy(arena, kept, joint, self.meta_solver in COARSE)
         return {"joint": found, "separate": found.separate}
 
-    def respond(self, arena: SequenceArena, memory: Population) -> Found:
+    def respond(self, arena: SequenceArena, memory: Population) -> NewPlans:
         """A response to everything a player may know of the device."""
         joint, oracle = memory.meta[0], ExactResponse()
         plans, gains = [], np.zeros(arena.num_players)
@@ -72,4 +72,4 @@ class JPSRO:
                 if gain > most:
                     most, found = gain, reach_of(arena, response.policy.probabilities)
             plans.append(found[None, row(arena, player)])
-        return Found(plans, gains)
+        return NewPlans(plans, gains)

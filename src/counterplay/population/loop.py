@@ -38,7 +38,7 @@ from counterplay.tree import Tree
 
 
 @dataclass(frozen=True)
-class Found:
+class NewPlans:
     """New plans [k_i, S_i] for every player, and what each gains by its best one [P]."""
 
     plans: list[Floats]
@@ -46,7 +46,7 @@ class Found:
     exact: bool = True  # whether there is nothing to gain where nothing was found
 
 
-Respond = Callable[[Any, Any], Found]
+Respond = Callable[[Any, Any], NewPlans]
 
 
 def iterate(
@@ -90,7 +90,7 @@ def largest_utility(arena: SequenceArena, memory: Population) -> float:
     return float(np.abs(values).max(initial=0.0))
 
 
-def best_responses(arena: SequenceArena, memory: Population, oracle: Oracle) -> Found:
+def best_responses(arena: SequenceArena, memory: Population, oracle: Oracle) -> NewPlans:
     """Everybody's response to the mixtures of the others."""
     policy = mixed_policy(arena, memory, memory.meta)
     values = memory.form.values(tuple(memory.meta))
@@ -107,7 +107,7 @@ def best_responses(arena: SequenceArena, memory: Population, oracle: Oracle) -> 
         reach_of(arena, response.probabilities)[None, row(arena, player)]
         for player, response in enumerate(responses)
     ]
-    return Found(plans, gains, not is_learned(oracle))
+    return NewPlans(plans, gains, not is_learned(oracle))
 
 
 def joint_opponents(

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from counterplay.arena import SequenceArena
-from counterplay.population.loop import Found, Mixing, check_common, iterate
+from counterplay.population.loop import Mixing, NewPlans, check_common, iterate
 from counterplay.population.meta_solvers import nash
 from counterplay.population.oracles import ExactResponse, Weighted
 from counterplay.population.pools import (
@@ -50,7 +50,7 @@ class RectifiedPSRO(Mixing):
     def step(self, arena: SequenceArena, memory: Population, iterations: int = 1) -> Population:
         return iterate(arena, memory, iterations, self.start, self.tolerance, self.respond, nash)
 
-    def respond(self, arena: SequenceArena, memory: Population) -> Found:
+    def respond(self, arena: SequenceArena, memory: Population) -> NewPlans:
         """A response for every policy that is played, to those it beats."""
         values = memory.form.values(tuple(memory.meta))
         room = 1e-9 * np.abs(memory.payoffs).max(initial=0.0)
@@ -69,4 +69,4 @@ class RectifiedPSRO(Mixing):
             best = oracle.respond(arena, player, [Weighted(1.0, policy)])
             gains[player] = best.value - values[player]
             plans.append(np.array(found))
-        return Found(plans, gains)
+        return NewPlans(plans, gains)

@@ -20,7 +20,7 @@ Rows = dict[tuple[int, str], dict[str, float]]
 
 
 @dataclass
-class Learner:
+class Trying:
     """A contestant that tries actions, and keeps what each was worth."""
 
     game: Game
@@ -89,7 +89,7 @@ class SampledResponse:
     ) -> Response:
         """The response; from `start`, an earlier one, what was learned is gone on with."""
         game, rng = arena.game, np.random.default_rng(seed)
-        learner = Learner(game, self.epsilon) if start is None else deepcopy(start.learner)
+        learner = Trying(game, self.epsilon) if start is None else deepcopy(start.learner)
         weights = [part.weight for part in opponents]
         total = 0.0
         for number in range(self.episodes + self.tests):
@@ -107,13 +107,13 @@ class SampledResponse:
 class LearnedTable(SampledPolicy):
     """A policy at the infosets met, and the own infoset and action, by place, before each."""
 
-    def __init__(self, game: Game, rows: Rows, learner: Learner, player: int):
+    def __init__(self, game: Game, rows: Rows, learner: Trying, player: int):
         super().__init__(game, rows)
         self.learner = learner
         self.before = {(player, key): above for key, above in learner.before.items()}
 
 
-def _policy(game: Game, learner: Learner, player: int) -> LearnedTable:
+def _policy(game: Game, learner: Trying, player: int) -> LearnedTable:
     """The best action at every infoset met."""
     rows: Rows = {}
     for key, values in learner.values.items():
