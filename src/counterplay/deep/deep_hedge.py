@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
@@ -109,6 +110,9 @@ class DeepHedge(OnEither, Averaging):
     past_cost: float = 0.0  # pull towards the past networks' mean logits (section 4.4.1)
 
     watched: ClassVar[tuple[str, ...]] = ("state.strategy", "state.baseline")
+    compiling: ClassVar[Mapping[str, Any]] = {  # what shares memory waits: fewer threads are woken
+        "xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"
+    }
 
     def __post_init__(self) -> None:
         check(self.name, self, RANGES)

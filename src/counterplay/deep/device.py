@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -32,7 +32,7 @@ from counterplay.tree import Tree
 
 PLACE = 3  # digits before the name of a table
 CACHE_BYTES = 2**30  # of programs on disk; the ones used longest ago go first
-LONG = 1.0  # seconds of compiling that fill memory
+LONG = 0.1  # seconds of compiling that fill memory
 OPTIONS = {  # networks of a few hundred units are too small for what these would set up
     "xla_cpu_multi_thread_eigen": False,  # a product shared between threads
     "xla_cpu_experimental_ynn_fusion_type": "",  # a library called for every product
@@ -55,6 +55,7 @@ class OnDevice:
 
     runs_on: ClassVar[tuple[str, ...]] = ("tree",)
     needs: ClassVar[str] = "deep"
+    compiling: ClassVar[Mapping[str, Any]] = {}  # options of the compiler, beside those of all
 
     @property
     def name(self) -> str:
@@ -114,7 +115,8 @@ def advanced(
 ) -> DeviceMemory:
     """After so many more iterations."""
     last = memory.iteration + iterations
-    state = _advance()(algorithm, graph, memory.key, memory.iteration, last, memory.state)
+    advance = _advance(type(algorithm))
+    state = advance(algorithm, graph, memory.key, memory.iteration, last, memory.state)
     return DeviceMemory(last, memory.key, state)
 
 
@@ -134,8 +136,8 @@ def policy_of(tree: Tree, table: Any) -> Policy:
 
 
 @lru_cache
-def _advance() -> Callable[..., Any]:
-    @partial(compiled, static_argnums=0, donate_argnums=5)
+def _advance(kind: type[OnDevice]) -> Callable[..., Any]:
+    @partial(compiled, more=kind.compiling, static_argnums=0, donate_argnums=5)
     def advance(
         algorithm: Any, graph: Graph, key: jax.Array, first: jax.Array, last: jax.Array, state: Any
     ) -> Any:
@@ -157,24 +159,28 @@ def _tables() -> Callable[..., Any]:
     return tables
 
 
-def compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    """The function, compiled at its first call, and kept on disk for the next process."""
+def compiled(
+    function: Callable[..., Any], more: Mapping[str, Any] | None = None, **given: Any
+) -> Callable[..., Any]:
+    """The function, compiled at its first call, and kept on disk for the next process.
+
+    `more` are options of the compiler; those that are not known here are left out.
+    """
     keep_programs()
     give_memory_back()
-    return jax.jit(function, compiler_options=known_options(), **options)
+    wanted = OPTIONS | dict(more or {})
+    options = {name: value for name, value in wanted.items() if is_known(name, value)}
+    return jax.jit(function, compiler_options=options, **given)
 
 
 @lru_cache
-def known_options() -> dict[str, Any]:
-    """The options that this version of JAX has, on this device."""
-    known = {}
-    for name, value in OPTIONS.items():
-        try:
-            jax.jit(abs, compiler_options={name: value}).lower(1.0).compile()
-            known[name] = value
-        except jax.errors.JaxRuntimeError:
-            continue
-    return known
+def is_known(name: str, value: Any) -> bool:
+    """Whether this version of JAX has an option, on this device."""
+    try:
+        jax.jit(abs, compiler_options={name: value}).lower(1.0).compile()
+    except jax.errors.JaxRuntimeError:
+        return False
+    return True
 
 
 @lru_cache
