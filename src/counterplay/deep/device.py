@@ -33,11 +33,12 @@ from counterplay.tree import Tree
 PLACE = 3  # digits before the name of a table
 CACHE_BYTES = 2**30  # of programs on disk; the ones used longest ago go first
 LONG = 0.1  # seconds of compiling that fill memory
-OPTIONS = {  # networks of a few hundred units are too small for what these would set up
+OPTIONS: dict[str, Any] = {  # small networks are done before these would be set up
     "xla_cpu_multi_thread_eigen": False,  # a product shared between threads
     "xla_cpu_experimental_ynn_fusion_type": "",  # a library called for every product
-    "xla_disable_hlo_passes": "cpu-parallel-task-assigner",  # a loop shared between threads
 }
+if jax.__version_info__ >= (0, 6):  # earlier ones complain about lists, and not in Python
+    OPTIONS["xla_disable_hlo_passes"] = "cpu-parallel-task-assigner"  # a loop shared likewise
 
 
 @dataclass
@@ -178,7 +179,7 @@ def is_known(name: str, value: Any) -> bool:
     """Whether this version of JAX has an option, on this device."""
     try:
         jax.jit(abs, compiler_options={name: value}).lower(1.0).compile()
-    except jax.errors.JaxRuntimeError:
+    except RuntimeError:
         return False
     return True
 
