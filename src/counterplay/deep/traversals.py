@@ -162,7 +162,7 @@ def _run(tree: Tree, walks: Walks, kernel: Any, given: tuple[Any, ...], replay: 
     regret, largest = np.zeros((2, size))
     table = Table(regret, walks.policy, walks.policy_sum, np.zeros(0), np.zeros(0), largest)
     scratch.tally[:] = 0
-    kernel(*given, game, table, scratch, replay)
+    kernel(*given, np.zeros(2), game, table, scratch, replay)
     walks.touched[:] += scratch.tally[0], scratch.tally[0] - scratch.tally[2]
 
 

@@ -7,12 +7,12 @@ nodes have guesses too. Whatever they are, the regrets are right on average.
 
 from __future__ import annotations
 
-from counterplay.kernels.compiling import kernel
+from counterplay.kernels.compiling import bare_kernel
 from counterplay.kernels.draws import raised, start
 from counterplay.kernels.episodes import others_average, sample, settle, stochastic_average
 
 
-@kernel
+@bare_kernel
 def baseline_regrets(p, epsilon, weight, length, game, table, scratch):
     """Add the sampled regrets of `p`, return its sampled value. Where q(a) led to action a:
 
@@ -48,7 +48,7 @@ def baseline_regrets(p, epsilon, weight, length, game, table, scratch):
     return u
 
 
-@kernel
+@bare_kernel
 def track(p, decay, length, game, table, scratch):
     """guess(a) = guess(a) + decay * (u - guess(a)) for the actions taken.
 
@@ -60,7 +60,7 @@ def track(p, decay, length, game, table, scratch):
         table.baseline[guess] += decay * (scratch.value[d] - table.baseline[guess])
 
 
-@kernel
+@bare_kernel
 def back_up(length, game, table, scratch):
     """Set the guess at every node of the path to what the policy now expects of its children."""
     nodes, slot, policy, baseline = game.nodes, game.slot, table.policy, table.baseline
@@ -74,7 +74,7 @@ def back_up(length, game, table, scratch):
             baseline[slot[n, p]] = mean
 
 
-@kernel
+@bare_kernel
 def add_averages(p, weight, length, game, table, scratch):
     """What the episode says about the average, with as little noise as is right."""
     if game.num_players == 2:
@@ -83,7 +83,7 @@ def add_averages(p, weight, length, game, table, scratch):
         stochastic_average(p, weight, length, game, table, scratch)
 
 
-@kernel
+@bare_kernel
 def learned_baseline(begin, end, seed, powers, learner, scheme, game, table, scratch):
     """Iterations `begin` to `end`, the last not included, with decaying averages as guesses.
 
@@ -101,7 +101,7 @@ def learned_baseline(begin, end, seed, powers, learner, scheme, game, table, scr
             settle(p, learner, length, game, table, scratch)
 
 
-@kernel
+@bare_kernel
 def expected_baseline(begin, end, seed, powers, learner, scheme, game, table, scratch):
     """`learned_baseline` with expected values as guesses: `back_up` alone changes them."""
     epsilon, _ = scheme

@@ -27,15 +27,24 @@ _SOURCES = sha256(b"".join(sha256(file.read_bytes()).digest() for file in _FILES
 FOLDER = f"sources-{_SOURCES.hexdigest()[:16]}"
 
 
-def kernel(function: Callable[..., Any], inline: bool = True, **options: Any) -> Any:
-    """The function compiled when it is first called; without Python's checks and its lock."""
-    compiled = njit(nogil=True, error_model="numpy", forceinline=inline, **options)(function)
+def kernel(
+    function: Callable[..., Any], inline: bool = True, bare: bool = False, **options: Any
+) -> Any:
+    """The function compiled when it is first called; without Python's checks and its lock.
+
+    A `bare` one makes no array and returns none, so that nobody need count references to arrays.
+    Numba counts them, and finds that it need not only where a function is simple enough: where it
+    does not, a walk can take three times as long.
+    """
+    options |= {"error_model": "numpy", "forceinline": inline, "_nrt": not bare}
+    compiled = njit(nogil=True, **options)(function)
     if compiled is not function:  # as it is with NUMBA_DISABLE_JIT=1
         with suppress(RuntimeError):  # no folder can be written to: every process compiles
             compiled._cache = _Cache(function)
     return compiled
 
 
+bare_kernel = partial(kernel, bare=True)
 fused_kernel = partial(kernel, fastmath={"contract"})  # may add a product without rounding it first
 large_kernel = partial(fused_kernel, inline=False)  # not copied to where it is called
 

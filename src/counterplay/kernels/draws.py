@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy import uint64
 
-from counterplay.kernels.compiling import kernel
+from counterplay.kernels.compiling import bare_kernel
 
 GOLDEN, FIRST, SECOND = (
     uint64(0x9E3779B97F4A7C15),
@@ -16,7 +16,7 @@ ROUNDING = 16.0 * 2.0**-52  # of the largest value met: up to here a regret is a
 B11, B27, B30, B31 = uint64(11), uint64(27), uint64(30), uint64(31)
 
 
-@kernel
+@bare_kernel
 def mix(bits):
     """The bits scrambled: the output function of SplitMix64 (Steele, Lea and Flood, 2014)."""
     bits = (bits ^ (bits >> B30)) * FIRST
@@ -24,26 +24,26 @@ def mix(bits):
     return bits ^ (bits >> B31)
 
 
-@kernel
+@bare_kernel
 def start(seed, t, stream, rng):
     """Let the coming draws depend on nothing but the seed, the iteration and the stream."""
     rng[0] = mix(mix(uint64(seed) + GOLDEN * uint64(t)) + GOLDEN * uint64(stream))
 
 
-@kernel
+@bare_kernel
 def draw(rng):
     """A number from 0 up to, not including, 1."""
     rng[0] += GOLDEN
     return (mix(rng[0]) >> B11) * 2.0**-53
 
 
-@kernel
+@bare_kernel
 def choose(policy, first, count, epsilon, rng):
     """Which action is drawn from the policy mixed with `epsilon` of uniform play."""
     return fall(policy, first, count, epsilon, draw(rng))
 
 
-@kernel
+@bare_kernel
 def fall(policy, first, count, epsilon, x):
     """Which action the number `x`, from 0 to 1, falls on; each has as much room as it is likely."""
     share, keep = epsilon / count, 1.0 - epsilon
@@ -57,7 +57,7 @@ def fall(policy, first, count, epsilon, x):
     return last
 
 
-@kernel
+@bare_kernel
 def raised(t, power):
     """t ** power[0] / 2 ** power[1]: of large powers, what is left when some bits are taken out."""
     exponent, bits = power
@@ -66,14 +66,14 @@ def raised(t, power):
     return 2.0 ** (exponent * np.log2(max(float(t), 1.0)) - bits)
 
 
-@kernel
+@bare_kernel
 def scale(total, first, last, policy):
     """Divide the policy of one infoset by its total; uniform where that is zero."""
     for s in range(first, last):
         policy[s] = policy[s] / total if total > 0.0 else 1.0 / (last - first)
 
 
-@kernel
+@bare_kernel
 def in_proportion(first, last, count, policy):
     """Set the policy of one infoset to its counts, scaled."""
     total = 0.0
@@ -83,7 +83,7 @@ def in_proportion(first, last, count, policy):
     scale(total, first, last, policy)
 
 
-@kernel
+@bare_kernel
 def softmax(rate, first, last, value, policy):
     """Set the policy of one infoset to softmax(rate * value)."""
     total, top = 0.0, value[first]
@@ -95,7 +95,7 @@ def softmax(rate, first, last, value, policy):
     scale(total, first, last, policy)
 
 
-@kernel
+@bare_kernel
 def learn(learner, first, last, largest, regret, policy):
     """Set the policy of one infoset: regret matching on regrets above `floor`, or Hedge.
 
@@ -126,20 +126,20 @@ def learn(learner, first, last, largest, regret, policy):
         policy[s] /= total
 
 
-@kernel
+@bare_kernel
 def learn_all(learner, offset, largest, regret, policy):
     """Let every infoset learn."""
     for i in range(offset.size - 1):
         learn(learner, offset[i], offset[i + 1], largest, regret, policy)
 
 
-@kernel
+@bare_kernel
 def include(probability, rng):
     """Whether something happens that has this probability; certain things cost no draw."""
     return probability >= 1.0 or draw(rng) < probability
 
 
-@kernel
+@bare_kernel
 def add_average(first, last, weight, policy, policy_sum):
     """Count the policy of one infoset `weight` times in its average."""
     for s in range(first, last):

@@ -6,13 +6,13 @@
 
 from __future__ import annotations
 
-from counterplay.kernels.compiling import CHANCE, TERMINAL, kernel
+from counterplay.kernels.compiling import CHANCE, TERMINAL, bare_kernel
 from counterplay.kernels.draws import add_average, choose, learn, raised, start
 from counterplay.kernels.lazy_nodes import node_at
 from counterplay.kernels.walks import visit
 
 
-@kernel
+@bare_kernel
 def sample(p, epsilon, game, table, scratch):
     """Play one episode, `p` exploring with `epsilon`; returns how many actions it took.
 
@@ -37,7 +37,7 @@ def sample(p, epsilon, game, table, scratch):
     return d
 
 
-@kernel
+@bare_kernel
 def outcome_regrets(p, epsilon, length, game, table, scratch):
     """Add the sampled regrets. Where `p` took action a with probability q(a):
 
@@ -62,7 +62,7 @@ def outcome_regrets(p, epsilon, length, game, table, scratch):
             u = mean
 
 
-@kernel
+@bare_kernel
 def settle(p, learner, length, game, table, scratch):
     """Let the infosets of `p` on the path learn."""
     for d in range(length):
@@ -72,7 +72,7 @@ def settle(p, learner, length, game, table, scratch):
             learn(learner, node.first, last, table.largest, table.regret, table.policy)
 
 
-@kernel
+@bare_kernel
 def stochastic_average(p, weight, length, game, table, scratch):
     """policy_sum = policy_sum + weight * own reach / sampling reach * policy, where `p` acted."""
     policy, own, others = table.policy, 1.0, 1.0
@@ -87,7 +87,7 @@ def stochastic_average(p, weight, length, game, table, scratch):
             others *= policy[taken]
 
 
-@kernel
+@bare_kernel
 def lazy_average(t, p, power, length, game, table, scratch):
     """policy_sum = policy_sum + (weight not yet counted) * own reach * policy, where others acted.
 
@@ -109,7 +109,7 @@ def lazy_average(t, p, power, length, game, table, scratch):
                 own *= policy[first + scratch.action[d]]
 
 
-@kernel
+@bare_kernel
 def others_average(p, weight, length, game, table, scratch):
     """policy_sum = policy_sum + weight / own sampling reach * policy, where the others acted.
 
@@ -122,7 +122,7 @@ def others_average(p, weight, length, game, table, scratch):
             add_average(first, first + node.count, scale, table.policy, table.policy_sum)
 
 
-@kernel
+@bare_kernel
 def online_average(p, weight, length, game, table, scratch):
     """policy_sum = policy_sum + weight * own reach / own sampling reach * policy."""
     own = 1.0
@@ -134,7 +134,7 @@ def online_average(p, weight, length, game, table, scratch):
             own *= table.policy[first + scratch.action[d]]
 
 
-@kernel
+@bare_kernel
 def roll_out(n, p, game, policy, scratch):
     """The utility to `p` of one episode from node `n`, all on policy."""
     node = node_at(game.nodes, n)
@@ -146,7 +146,7 @@ def roll_out(n, p, game, policy, scratch):
     return game.utility[node.first, p]
 
 
-@kernel
+@bare_kernel
 def probe(p, epsilon, weight, game, table, scratch):
     """Follow one path for `p` and probe what it leaves out; returns the length of the path.
 
@@ -181,7 +181,7 @@ def probe(p, epsilon, weight, game, table, scratch):
     return length
 
 
-@kernel
+@bare_kernel
 def outcome_sampling(begin, end, seed, power, learner, epsilon, game, table, scratch):
     """Iterations `begin` to `end`, the last not included; the average stochastically weighted."""
     for t in range(begin, end):
@@ -193,7 +193,7 @@ def outcome_sampling(begin, end, seed, power, learner, epsilon, game, table, scr
             settle(p, learner, length, game, table, scratch)
 
 
-@kernel
+@bare_kernel
 def lazy_outcome_sampling(begin, end, seed, power, learner, epsilon, game, table, scratch):
     """`outcome_sampling` with the lazy average."""
     for t in range(begin, end):
@@ -205,7 +205,7 @@ def lazy_outcome_sampling(begin, end, seed, power, learner, epsilon, game, table
             settle(p, learner, length, game, table, scratch)
 
 
-@kernel
+@bare_kernel
 def online_sampling(begin, end, seed, power, learner, epsilon, p, game, table, scratch):
     """Episodes `begin` to `end`, the last not included, in which `p` alone learns."""
     for t in range(begin, end):
@@ -216,7 +216,7 @@ def online_sampling(begin, end, seed, power, learner, epsilon, p, game, table, s
         settle(p, learner, length, game, table, scratch)
 
 
-@kernel
+@bare_kernel
 def probing(begin, end, seed, power, learner, epsilon, game, table, scratch):
     """Iterations `begin` to `end`, the last not included."""
     two = game.num_players == 2

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from numba import carray, float64, int32, int64, types  # type: ignore[attr-defined]
 from numba.extending import intrinsic, overload
 
-from counterplay.kernels.compiling import CHANCE, TERMINAL, kernel
+from counterplay.kernels.compiling import CHANCE, TERMINAL, bare_kernel, kernel
 from counterplay.kernels.numbering import slot_of
 from counterplay.kernels.pointers import call
 
@@ -121,7 +121,7 @@ def room_of(nodes):
     )
 
 
-@kernel
+@bare_kernel
 def infoset_of(nodes, room, n, player, count):
     """Where the infoset of a node stands in the tables; a new one gets its place."""
     counts, rows, one = room.counts, room.rows, room.one
@@ -158,7 +158,7 @@ def infoset_of(nodes, room, n, player, count):
     return first
 
 
-@kernel
+@bare_kernel
 def lottery_of(room, child, count):
     """Where the probabilities of chance stand in the policy; equal lotteries once."""
     counts, policy = room.counts, room.policy
@@ -181,7 +181,7 @@ def lottery_of(room, child, count):
     return first
 
 
-@partial(kernel, inline=False)  # walks look at nodes in many places
+@partial(bare_kernel, inline=False)  # walks look at nodes in many places
 def make(nodes, n):
     """Look at a node for the first time."""
     room = room_of(nodes)
@@ -224,7 +224,7 @@ def make(nodes, n):
     rows[n, PLAYER], rows[n, FIRST], rows[n, CHILD], rows[n, COUNT] = player, first, child, count
 
 
-@kernel
+@bare_kernel
 def look_at(nodes, n):
     """The node as walks see it."""
     rows = room_of(nodes).rows
@@ -233,7 +233,7 @@ def look_at(nodes, n):
     return Node(rows[n, PLAYER], rows[n, FIRST], rows[n, CHILD], rows[n, COUNT])
 
 
-@kernel
+@bare_kernel
 def forget(nodes):
     """Leave nothing but the root."""
     room = room_of(nodes)
@@ -253,7 +253,7 @@ def _node_at(nodes, n):
     return lambda nodes, n: nodes[n]
 
 
-@kernel
+@bare_kernel
 def is_ready(nodes, most):
     """Forget the last iteration, if tables can take what the next may meet; whether they can.
 
@@ -272,7 +272,7 @@ def is_ready(nodes, most):
     return True
 
 
-@kernel
+@bare_kernel
 def has_failed(nodes):
     """Whether there was not enough room for an iteration."""
     return room_of(nodes).counts[PROBLEM] != 0

@@ -6,10 +6,10 @@ all are there; bids made, one bit each; their number; whether somebody has said 
 
 from __future__ import annotations
 
-from counterplay.kernels.compiling import CHANCE, TERMINAL, kernel
+from counterplay.kernels.compiling import CHANCE, TERMINAL, bare_kernel
 
 
-@kernel
+@bare_kernel
 def highest(bids):
     """The last bid made; -1 if there is none."""
     found = -1
@@ -19,7 +19,7 @@ def highest(bids):
     return found
 
 
-@kernel
+@bare_kernel
 def look(rules, states, player, count):
     dice = 2 * rules[0]
     for n in range(states.shape[0]):
@@ -33,7 +33,7 @@ def look(rules, states, player, count):
             count[n] = dice * rules[1] - 1 - last + (last >= 0)
 
 
-@kernel
+@bare_kernel
 def offer(rules, states, player, first, action, chance):
     dice, sides = 2 * rules[0], rules[1]
     for n in range(states.shape[0]):
@@ -43,7 +43,7 @@ def offer(rules, states, player, first, action, chance):
             chance[c] = 1.0 / sides if player[n] == CHANCE else 1.0
 
 
-@kernel
+@bare_kernel
 def order(dice, first, last):
     """Sort a few dice."""
     for i in range(first + 1, last):
@@ -53,7 +53,7 @@ def order(dice, first, last):
             k -= 1
 
 
-@kernel
+@bare_kernel
 def step(rules, states, player, action):
     own, dice = rules[0], 2 * rules[0]
     liar = dice * rules[1]
@@ -73,7 +73,7 @@ def step(rules, states, player, action):
             states[n, dice + 1] += 1
 
 
-@kernel
+@bare_kernel
 def pay(rules, states, utility):
     dice, sides = 2 * rules[0], rules[1]
     for n in range(states.shape[0]):
@@ -86,7 +86,7 @@ def pay(rules, states, utility):
         utility[n, 0], utility[n, 1] = won, -won
 
 
-@kernel
+@bare_kernel
 def see(rules, states, player, key):
     own = rules[0]
     for n in range(states.shape[0]):
@@ -96,7 +96,7 @@ def see(rules, states, player, key):
         key[n] = hand << 32 | int(states[n, 2 * own])
 
 
-@kernel
+@bare_kernel
 def watch(rules, states, viewer, observation):
     own, sides = rules[0], rules[1]
     observation[:] = 0.0

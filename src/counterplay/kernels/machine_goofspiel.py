@@ -7,13 +7,13 @@ winners by round (-1: a tie), bids by round and player, points by player, cards 
 
 from __future__ import annotations
 
-from counterplay.kernels.compiling import CHANCE, TERMINAL, kernel
+from counterplay.kernels.compiling import CHANCE, TERMINAL, bare_kernel
 
 WIN_LOSS, DIFFERENCE, TOTAL = 0, 1, 2  # kinds of returns
 SHOWN, COMPLETE, PENDING, PRIZES = 0, 1, 2, 3  # where these stand
 
 
-@kernel
+@bare_kernel
 def places(rules):
     """Where winners, bids, points and hands stand."""
     cards, players = rules[0], rules[1]
@@ -22,7 +22,7 @@ def places(rules):
     return PRIZES + cards, bids, points, points + players
 
 
-@kernel
+@bare_kernel
 def look(rules, states, player, count):
     cards, hands = rules[0], places(rules)[3]
     for n in range(states.shape[0]):
@@ -38,7 +38,7 @@ def look(rules, states, player, count):
             player[n], count[n] = CHANCE, cards - state[SHOWN]
 
 
-@kernel
+@bare_kernel
 def award(rules, state):
     """Settle the round whose bids are all there."""
     winners, bids, points, hands = places(rules)
@@ -57,13 +57,13 @@ def award(rules, state):
     state[COMPLETE], state[PENDING] = now + 1, 0
 
 
-@kernel
+@bare_kernel
 def turn_up(rules, state, prize):
     state[PRIZES + state[SHOWN]] = prize
     state[SHOWN] += 1
 
 
-@kernel
+@bare_kernel
 def is_turned_up(state, prize):
     found = False
     for k in range(state[SHOWN]):
@@ -71,7 +71,7 @@ def is_turned_up(state, prize):
     return found
 
 
-@kernel
+@bare_kernel
 def bid(rules, state, card):
     """What a bid changes; the last round plays itself."""
     _, bids, _, hands = places(rules)
@@ -97,7 +97,7 @@ def bid(rules, state, card):
     award(rules, state)
 
 
-@kernel
+@bare_kernel
 def offer(rules, states, player, first, action, chance):
     cards, hands = rules[0], places(rules)[3]
     for n in range(states.shape[0]):
@@ -112,7 +112,7 @@ def offer(rules, states, player, first, action, chance):
             c += 1
 
 
-@kernel
+@bare_kernel
 def step(rules, states, player, action):
     for n in range(states.shape[0]):
         if player[n] == CHANCE:
@@ -121,7 +121,7 @@ def step(rules, states, player, action):
             bid(rules, states[n], action[n])
 
 
-@kernel
+@bare_kernel
 def pay(rules, states, utility):
     players, points = rules[1], places(rules)[2]
     for n in range(states.shape[0]):
@@ -144,7 +144,7 @@ def pay(rules, states, utility):
                 utility[n, p] = 1.0 / ahead if own == best else -1.0 / (players - ahead)
 
 
-@kernel
+@bare_kernel
 def see(rules, states, player, key):
     winners, bids, _, _ = places(rules)
     cards, players = rules[0], rules[1]
@@ -163,7 +163,7 @@ def see(rules, states, player, key):
         key[n] = known * (cards + 1) + state[COMPLETE]
 
 
-@kernel
+@bare_kernel
 def watch(rules, states, viewer, observation):
     winners, bids, points, hands = places(rules)
     cards, players = rules[0], rules[1]

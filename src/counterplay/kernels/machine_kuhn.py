@@ -5,10 +5,10 @@ Rules: players, cards. State: a card for each player (-1: none yet), turns taken
 
 from __future__ import annotations
 
-from counterplay.kernels.compiling import CHANCE, TERMINAL, kernel
+from counterplay.kernels.compiling import CHANCE, TERMINAL, bare_kernel
 
 
-@kernel
+@bare_kernel
 def to_act(rules, state):
     players = rules[0]
     for p in range(players):
@@ -23,7 +23,7 @@ def to_act(rules, state):
     return TERMINAL if turns == end else turns % players
 
 
-@kernel
+@bare_kernel
 def is_dealt(rules, state, card):
     found = False
     for p in range(rules[0]):
@@ -31,7 +31,7 @@ def is_dealt(rules, state, card):
     return found
 
 
-@kernel
+@bare_kernel
 def look(rules, states, player, count):
     for n in range(states.shape[0]):
         state = states[n]
@@ -42,7 +42,7 @@ def look(rules, states, player, count):
                 count[n] += not is_dealt(rules, state, card)
 
 
-@kernel
+@bare_kernel
 def offer(rules, states, player, first, action, chance):
     for n in range(states.shape[0]):
         c, left = first[n], first[n + 1] - first[n]
@@ -52,7 +52,7 @@ def offer(rules, states, player, first, action, chance):
                 c += 1
 
 
-@kernel
+@bare_kernel
 def step(rules, states, player, action):
     players = rules[0]
     for n in range(states.shape[0]):
@@ -66,7 +66,7 @@ def step(rules, states, player, action):
             states[n, players] += 1
 
 
-@kernel
+@bare_kernel
 def pay(rules, states, utility):
     players = rules[0]
     for n in range(states.shape[0]):
@@ -83,7 +83,7 @@ def pay(rules, states, utility):
             utility[n, p] = pot - paid if p == winner else -paid
 
 
-@kernel
+@bare_kernel
 def see(rules, states, player, key):
     players = rules[0]
     for n in range(states.shape[0]):
@@ -91,7 +91,7 @@ def see(rules, states, player, key):
         key[n] = (int(card) * 32 + turns) << 32 | bets
 
 
-@kernel
+@bare_kernel
 def watch(rules, states, viewer, observation):
     players, cards = rules[0], rules[1]
     observation[:] = 0.0

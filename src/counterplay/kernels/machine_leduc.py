@@ -7,13 +7,13 @@ two bits for each fold, call, raise or public card, behind a one.
 
 from __future__ import annotations
 
-from counterplay.kernels.compiling import CHANCE, TERMINAL, kernel
+from counterplay.kernels.compiling import CHANCE, TERMINAL, bare_kernel
 
 FOLD, CALL, RAISE, PUBLIC = 0, 1, 2, 3
 MOST_RAISES = 2
 
 
-@kernel
+@bare_kernel
 def places(rules):
     """Where cards, chips, players left, waiting, raises and the record stand."""
     players = rules[0]
@@ -21,7 +21,7 @@ def places(rules):
     return 1, chips, chips + players, chips + players + 1, chips + players + 2, chips + players + 3
 
 
-@kernel
+@bare_kernel
 def left(rules, state, card):
     """How many of a card are still in the deck."""
     found = 2 // rules[2]
@@ -30,7 +30,7 @@ def left(rules, state, card):
     return found
 
 
-@kernel
+@bare_kernel
 def look(rules, states, player, count):
     raises = places(rules)[4]
     for n in range(states.shape[0]):
@@ -42,7 +42,7 @@ def look(rules, states, player, count):
             count[n] = 3 if states[n, raises] == 1 else 2
 
 
-@kernel
+@bare_kernel
 def next_player(rules, alive, player):
     """The next of those left after a player, in turn."""
     found = (player + 1) % rules[0]
@@ -51,7 +51,7 @@ def next_player(rules, alive, player):
     return found
 
 
-@kernel
+@bare_kernel
 def num_alive(rules, alive):
     found = 0
     for p in range(rules[0]):
@@ -59,7 +59,7 @@ def num_alive(rules, alive):
     return found
 
 
-@kernel
+@bare_kernel
 def act(rules, state, action):
     """What a player's action changes."""
     cards, chips, alive, waiting, raises, record = places(rules)
@@ -86,7 +86,7 @@ def act(rules, state, action):
         state[0] = CHANCE
 
 
-@kernel
+@bare_kernel
 def deal(rules, state, card):
     """What a card changes: the next one to act, and a new round."""
     cards, _, alive, waiting, raises, record = places(rules)
@@ -101,7 +101,7 @@ def deal(rules, state, card):
     state[waiting], state[raises] = num_alive(rules, state[alive]), 0
 
 
-@kernel
+@bare_kernel
 def offer(rules, states, player, first, action, chance):
     for n in range(states.shape[0]):
         c = first[n]
@@ -121,7 +121,7 @@ def offer(rules, states, player, first, action, chance):
                 c += 1
 
 
-@kernel
+@bare_kernel
 def step(rules, states, player, action):
     for n in range(states.shape[0]):
         if player[n] == CHANCE:
@@ -130,14 +130,14 @@ def step(rules, states, player, action):
             act(rules, states[n], action[n])
 
 
-@kernel
+@bare_kernel
 def strength(rules, state, player):
     cards, players = 1, rules[0]
     own, public = state[cards + player] // rules[2], state[cards + players] // rules[2]
     return own + 100 * (own == public)
 
 
-@kernel
+@bare_kernel
 def pay(rules, states, utility):
     _, chips, alive, _, _, _ = places(rules)
     players = rules[0]
@@ -158,7 +158,7 @@ def pay(rules, states, utility):
             utility[n, p] = (share if wins else 0.0) - state[chips + p]
 
 
-@kernel
+@bare_kernel
 def see(rules, states, player, key):
     cards, _, _, _, _, record = places(rules)
     for n in range(states.shape[0]):
@@ -166,7 +166,7 @@ def see(rules, states, player, key):
         key[n] = (int(own) * 64 + public + 1) << 32 | states[n, record]
 
 
-@kernel
+@bare_kernel
 def watch(rules, states, viewer, observation):
     cards, _, _, _, _, record = places(rules)
     players, deck = rules[0], rules[1] * rules[2]

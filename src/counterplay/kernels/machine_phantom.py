@@ -7,17 +7,17 @@ the cells that player 0 tried, in order, then player 1's.
 
 from __future__ import annotations
 
-from counterplay.kernels.compiling import TERMINAL, kernel
+from counterplay.kernels.compiling import TERMINAL, bare_kernel
 
 TURN, STONES, WON, TRIED, CELLS = 0, 1, 3, 4, 6  # where these stand
 
 
-@kernel
+@bare_kernel
 def has_won(rules, player, stones):
     return rules[2 + (player << rules[0]) + stones]
 
 
-@kernel
+@bare_kernel
 def look(rules, states, player, count):
     full = (1 << rules[0]) - 1
     for n in range(states.shape[0]):
@@ -29,7 +29,7 @@ def look(rules, states, player, count):
             count[n] = rules[0] - state[TRIED + player[n]]
 
 
-@kernel
+@bare_kernel
 def was_tried(rules, state, player, cell):
     first, found = CELLS + player * rules[0], False
     for k in range(first, first + state[TRIED + player]):
@@ -37,7 +37,7 @@ def was_tried(rules, state, player, cell):
     return found
 
 
-@kernel
+@bare_kernel
 def offer(rules, states, player, first, action, chance):
     for n in range(states.shape[0]):
         c = first[n]
@@ -47,7 +47,7 @@ def offer(rules, states, player, first, action, chance):
                 c += 1
 
 
-@kernel
+@bare_kernel
 def step(rules, states, player, action):
     for n in range(states.shape[0]):
         state, p, cell = states[n], player[n], action[n]
@@ -61,7 +61,7 @@ def step(rules, states, player, action):
             state[TURN] = 1 - p
 
 
-@kernel
+@bare_kernel
 def pay(rules, states, utility):
     for n in range(states.shape[0]):
         won = 0.0
@@ -70,7 +70,7 @@ def pay(rules, states, utility):
         utility[n, 0], utility[n, 1] = won, -won if won else 0.0
 
 
-@kernel
+@bare_kernel
 def see(rules, states, player, key):
     size = rules[0]
     for n in range(states.shape[0]):
@@ -83,7 +83,7 @@ def see(rules, states, player, key):
         key[n] = known
 
 
-@kernel
+@bare_kernel
 def watch(rules, states, viewer, observation):
     size = rules[0]
     observation[:] = 0.0

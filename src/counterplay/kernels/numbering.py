@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from numpy import uint64
 
-from counterplay.kernels.compiling import kernel
+from counterplay.kernels.compiling import bare_kernel
 from counterplay.kernels.draws import mix
 
 
-@kernel
+@bare_kernel
 def slot_of(a, b, c, table, known):
     """Where a thing stands in the hash table, or would."""
     mask = table.size - 1
@@ -22,14 +22,14 @@ def slot_of(a, b, c, table, known):
     return slot
 
 
-@kernel
+@bare_kernel
 def place_again(count, table, known):
     """Fill an empty table [power of two] with the first `count` known things [., 3]."""
     for k in range(count):
         table[slot_of(known[k, 0], known[k, 1], known[k, 2], table, known)] = k
 
 
-@kernel
+@bare_kernel
 def number(a, b, c, count, table, known, numbers):
     """Set the `numbers` of things; those not known before get the next ones. Returns how many."""
     for n in range(a.size):

@@ -8,10 +8,10 @@ from __future__ import annotations
 from functools import partial
 
 from counterplay.kernels import episodes, walks
-from counterplay.kernels.compiling import kernel
+from counterplay.kernels.compiling import bare_kernel
 from counterplay.kernels.lazy_nodes import has_failed, is_ready
 
-whole_kernel = partial(kernel, inline=False)
+whole_kernel = partial(bare_kernel, inline=False)
 
 
 @whole_kernel

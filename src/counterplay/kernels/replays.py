@@ -14,30 +14,28 @@ once that is small, what is left of the number has too few digits, and another i
 
 from __future__ import annotations
 
-import numpy as np
-
-from counterplay.kernels.compiling import CHANCE, TERMINAL, kernel
+from counterplay.kernels.compiling import CHANCE, TERMINAL, bare_kernel
 from counterplay.kernels.draws import add_average, choose, draw, fall, start
 from counterplay.kernels.walks import visit_for
 
 UNLIKELY = 2.0**-24  # from where a number of 53 bits is not divided further
 
 
-@kernel
+@bare_kernel
 def first_luck(p, count, seed, even, rng):
     """The random x of a batch; where chance is not to be even, a negative number."""
     start(seed, count, p, rng)
     return draw(rng) if even else -1.0
 
 
-@kernel
+@bare_kernel
 def deal(w, count, x, luck):
     """Set the number of walk w of `count`; the likelihood 0 lets the walk draw one of its own."""
     luck[0] = (w + x) / count
     luck[1] = 1.0 if x >= 0.0 else 0.0
 
 
-@kernel
+@bare_kernel
 def happen(policy, first, count, luck, rng):
     """Which outcome the number falls on; leaves the next chance node's number in `luck`."""
     if luck[1] < UNLIKELY:
@@ -52,7 +50,7 @@ def happen(policy, first, count, luck, rng):
     return k
 
 
-@kernel
+@bare_kernel
 def external_walk(p, weight, luck, game, table, scratch):
     """Sample chance and the others. At the nodes of `p`: regret = regret + u(a) - u.
 
@@ -104,7 +102,7 @@ def external_walk(p, weight, luck, game, table, scratch):
             return
 
 
-@kernel
+@bare_kernel
 def sample(p, epsilon, luck, game, table, scratch):
     """Play one episode, `p` exploring with `epsilon`; returns how many actions it took.
 
@@ -134,7 +132,7 @@ def sample(p, epsilon, luck, game, table, scratch):
     return d
 
 
-@kernel
+@bare_kernel
 def keep(node, weight, regret, replay, rng):
     """Move the regrets of one infoset to the replay, where they count `weight` times.
 
@@ -159,10 +157,10 @@ def keep(node, weight, regret, replay, rng):
         regret[s] = 0.0
 
 
-@kernel
-def external(p, count, seed, even, weight, game, table, scratch, replay):
+@bare_kernel
+def external(p, count, seed, even, weight, luck, game, table, scratch, replay):
     """`count` walks of external sampling; the others' policies go to `policy_sum`, if two play."""
-    two, luck = game.num_players == 2, np.zeros(2)
+    two = game.num_players == 2
     x = first_luck(p, count, seed, even, scratch.rng)
     for w in range(count):
         start(seed, w, p, scratch.rng)
@@ -175,7 +173,7 @@ def external(p, count, seed, even, weight, game, table, scratch, replay):
         own_average(p, count, seed, weight, game, table, scratch)
 
 
-@kernel
+@bare_kernel
 def own_average(p, count, seed, weight, game, table, scratch):
     """Episodes for the player's own average: between three, walks for regrets would bias it."""
     for w in range(count):
@@ -183,7 +181,7 @@ def own_average(p, count, seed, weight, game, table, scratch):
         visit_for(p, weight, game, table, scratch)
 
 
-@kernel
+@bare_kernel
 def note(p, weight, length, game, table, scratch, visits):
     """Count the nodes of an episode, and the others' policies on it `weight` times."""
     for d in range(length + 1):
@@ -195,7 +193,7 @@ def note(p, weight, length, game, table, scratch, visits):
             add_average(node.first, last, weight, table.policy, table.policy_sum)
 
 
-@kernel
+@bare_kernel
 def corrected(p, epsilon, power, weight, length, critic, game, table, scratch, replay):
     """Remember the player's regrets along one episode, the critic corrected where it was wrong:
 
@@ -225,7 +223,7 @@ def corrected(p, epsilon, power, weight, length, critic, game, table, scratch, r
         u = mean
 
 
-@kernel
+@bare_kernel
 def uncorrected(p, weight, length, critic, game, table, scratch, replay):
     """Remember what the critic says are the player's regrets along one episode."""
     policy, regret = table.policy, table.regret
@@ -240,15 +238,17 @@ def uncorrected(p, weight, length, critic, game, table, scratch, replay):
             keep(node, weight, regret, replay, scratch.rng)
 
 
-@kernel
-def outcomes(p, count, seed, even, scheme, weights, critic, visits, game, table, scratch, replay):
+@bare_kernel
+def outcomes(
+    p, count, seed, even, scheme, weights, critic, visits, luck, game, table, scratch, replay
+):
     """`count` episodes; `scheme` is epsilon and the power of the own sampling reach.
 
     `weights` are those of regrets and of the others' policies.
     """
     epsilon, power = scheme
     weight, average = weights
-    two, luck = game.num_players == 2, np.zeros(2)
+    two = game.num_players == 2
     x = first_luck(p, count, seed, even, scratch.rng)
     for w in range(count):
         start(seed, w, p, scratch.rng)
@@ -260,10 +260,10 @@ def outcomes(p, count, seed, even, scheme, weights, critic, visits, game, table,
         own_average(p, count, seed, average, game, table, scratch)
 
 
-@kernel
-def guesses(p, count, seed, even, weight, critic, visits, game, table, scratch, replay):
+@bare_kernel
+def guesses(p, count, seed, even, weight, critic, visits, luck, game, table, scratch, replay):
     """`count` episodes in which the player acts uniformly, and the critic is believed."""
-    two, luck = game.num_players == 2, np.zeros(2)
+    two = game.num_players == 2
     x = first_luck(p, count, seed, even, scratch.rng)
     for w in range(count):
         start(seed, w, p, scratch.rng)

@@ -11,17 +11,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterplay.kernels.compiling import TERMINAL, kernel
+from counterplay.kernels.compiling import TERMINAL, bare_kernel, kernel
 from counterplay.kernels.draws import add_average, choose, draw, in_proportion, softmax, start
 
 
-@kernel
+@bare_kernel
 def respond(node, temperature, table):
     """Set the policy to softmax(q / temperature) at a node's infoset."""
     softmax(1.0 / temperature, node.first, node.first + node.count, table.q, table.policy)
 
 
-@kernel
+@bare_kernel
 def play(responds, temperature, game, table, rng):
     """Play one episode and return the number of its terminal.
 
@@ -37,14 +37,14 @@ def play(responds, temperature, game, table, rng):
     return node.first
 
 
-@kernel
+@bare_kernel
 def store(p, z, table):
     """Put terminal `z` into player `p`'s row of episodes; the oldest makes room."""
     table.episodes[p, table.stored[p] % table.episodes.shape[1]] = z
     table.stored[p] += 1
 
 
-@kernel
+@bare_kernel
 def add_behaviour(p, z, temperature, game, table):
     """Count the player's response at each of its decisions of the episode."""
     n = game.terminals[z]
@@ -56,7 +56,7 @@ def add_behaviour(p, z, temperature, game, table):
             add_average(node.first, node.first + node.count, 1.0, table.policy, table.counts)
 
 
-@kernel
+@bare_kernel
 def add_actions(p, z, game, table):
     """Count the player's actions of the episode."""
     n = game.terminals[z]
@@ -68,7 +68,7 @@ def add_actions(p, z, game, table):
         n = above
 
 
-@kernel
+@bare_kernel
 def q_learning(p, z, rate, game, table):
     """Q-learning from one episode, its last decision first."""
     n, q = game.terminals[z], table.q
@@ -85,7 +85,7 @@ def q_learning(p, z, rate, game, table):
         n = above
 
 
-@kernel
+@bare_kernel
 def replay(p, replays, rate, game, table, rng):
     """Q-learning from `replays` episodes drawn from the player's memory."""
     size = min(table.stored[p], table.episodes.shape[1])
@@ -149,7 +149,7 @@ def table_lookup(begin, seed, schedule, n, m, replays, game, table):
                 add_behaviour(p, own[p, e], temperature, game, table)
 
 
-@kernel
+@bare_kernel
 def tally(p, z, sign, offset, visits, gained, game):
     """Add (or, with sign -1, take away) an episode from the player's sequences [F] of the form."""
     n = game.terminals[z]
@@ -166,7 +166,7 @@ def tally(p, z, sign, offset, visits, gained, game):
         n = above
 
 
-@kernel
+@bare_kernel
 def exchange(p, z, offset, visits, gained, game, table):
     """`store`, with the tallies kept equal to what the memory holds."""
     capacity = table.episodes.shape[1]
@@ -177,7 +177,7 @@ def exchange(p, z, offset, visits, gained, game, table):
     store(p, z, table)
 
 
-@kernel
+@bare_kernel
 def fitted_q(form, merged, p, sweeps, visits, gained, target, weight, q):
     """Fitted Q iteration on the tallies: `q` where there are visits, untouched elsewhere.
 

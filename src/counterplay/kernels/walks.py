@@ -10,12 +10,12 @@ learn. `scratch.tally` counts the nodes touched and the nodes listed.
 
 from __future__ import annotations
 
-from counterplay.kernels.compiling import CHANCE, TERMINAL, kernel
+from counterplay.kernels.compiling import CHANCE, TERMINAL, bare_kernel
 from counterplay.kernels.draws import add_average, choose, include, learn, raised, start
 from counterplay.kernels.lazy_nodes import node_at
 
 
-@kernel
+@bare_kernel
 def visit_for(p, weight, game, table, scratch):
     """One episode that adds to the average of `p`: it follows its policy, others do not.
 
@@ -34,7 +34,7 @@ def visit_for(p, weight, game, table, scratch):
     scratch.tally[0] += 1
 
 
-@kernel
+@bare_kernel
 def visit(seed, t, weight, game, table, scratch):
     """An episode for the average of each player."""
     for p in range(game.num_players):
@@ -42,7 +42,7 @@ def visit(seed, t, weight, game, table, scratch):
         visit_for(p, weight, game, table, scratch)
 
 
-@kernel
+@bare_kernel
 def settle(learner, game, table, scratch):
     """Let the infosets of all nodes met learn."""
     for m in range(scratch.tally[1]):
@@ -52,7 +52,7 @@ def settle(learner, game, table, scratch):
     scratch.tally[1] = 0
 
 
-@kernel
+@bare_kernel
 def chance_walk(p, weight, game, table, scratch):
     """Sample chance alone. At the nodes of `p`, with the other players' reach cf:
 
@@ -113,7 +113,7 @@ def chance_walk(p, weight, game, table, scratch):
             return
 
 
-@kernel
+@bare_kernel
 def external_walk(p, weight, game, table, scratch):
     """Sample chance and the others. At the nodes of `p`: regret = regret + u(a) - u.
 
@@ -162,7 +162,7 @@ def external_walk(p, weight, game, table, scratch):
             return
 
 
-@kernel
+@bare_kernel
 def inclusion(scheme, first, last, k, policy_sum):
     """The probability of trying action `k` of an infoset in average strategy sampling."""
     epsilon, tau, beta = scheme
@@ -174,7 +174,7 @@ def inclusion(scheme, first, last, k, policy_sum):
     return min(1.0, max(epsilon, (beta + tau * policy_sum[first + k]) / total))
 
 
-@kernel
+@bare_kernel
 def average_walk(p, weight, scheme, game, table, scratch):
     """`external_walk`, but `p` tries each action only with probability rho = `inclusion`.
 
@@ -231,7 +231,7 @@ def average_walk(p, weight, scheme, game, table, scratch):
             return
 
 
-@kernel
+@bare_kernel
 def chance_sampling(begin, end, seed, power, learner, game, table, scratch):
     """Iterations `begin` to `end`, the last not included."""
     for t in range(begin, end):
@@ -241,7 +241,7 @@ def chance_sampling(begin, end, seed, power, learner, game, table, scratch):
             settle(learner, game, table, scratch)
 
 
-@kernel
+@bare_kernel
 def external_sampling(begin, end, seed, power, learner, game, table, scratch):
     """Iterations `begin` to `end`, the last not included."""
     two = game.num_players == 2
@@ -255,7 +255,7 @@ def external_sampling(begin, end, seed, power, learner, game, table, scratch):
             visit(seed, t, weight, game, table, scratch)
 
 
-@kernel
+@bare_kernel
 def average_sampling(begin, end, seed, power, learner, scheme, game, table, scratch):
     """Iterations `begin` to `end`, the last not included."""
     two = game.num_players == 2
