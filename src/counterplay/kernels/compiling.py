@@ -17,6 +17,7 @@ from typing import Any
 
 from numba import njit
 from numba.core.caching import CompileResultCacheImpl
+from numba.core.types import Array
 
 from counterplay.kernels.caching import SealedCache
 
@@ -40,7 +41,7 @@ def kernel(
     compiled = njit(nogil=True, **options)(function)
     if compiled is not function:  # as it is with NUMBA_DISABLE_JIT=1
         with suppress(RuntimeError):  # no folder can be written to: every process compiles
-            compiled._cache = _Cache(function)
+            compiled._cache = (_BareCache if bare else _Cache)(function)
     return compiled
 
 
@@ -79,3 +80,11 @@ class _Folders(CompileResultCacheImpl):
 
 class _Cache(SealedCache):
     _impl_class = _Folders  # type: ignore[assignment]
+
+
+class _BareCache(_Cache):
+    def save_overload(self, signature: Any, compiled: Any) -> None:
+        kind = compiled.signature.return_type
+        if any(isinstance(part, Array) for part in (kind, *getattr(kind, "types", ()))):
+            raise TypeError(f"{compiled.fndesc.qualname} is bare: it cannot return an array")
+        super().save_overload(signature, compiled)

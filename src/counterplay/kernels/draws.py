@@ -102,28 +102,23 @@ def learn(learner, first, last, largest, regret, policy):
     Actions that are tied stay so: as in `sweeps.match`, their last bit is no reason.
     """
     floor, rate = learner
-    tiny, total, top = ROUNDING * largest[first], 0.0, regret[first]
+    total = 0.0
     for s in range(first, last):
         policy[s] = max(regret[s], 0.0)
         total += policy[s]
     if rate > 0.0:
-        total = 0.0
+        softmax(rate, first, last, regret, policy)
+    elif total > ROUNDING * largest[first]:
         for s in range(first, last):
-            top = max(top, regret[s])
+            policy[s] /= total
+    else:
         for s in range(first, last):
-            policy[s] = np.exp(rate * (regret[s] - top))
-            total += policy[s]
-    elif total <= tiny:
-        total = float(last - first)
-        for s in range(first, last):
-            policy[s] = 1.0
-            if abs(regret[s]) <= tiny:
+            policy[s] = 1.0 / (last - first)
+            if abs(regret[s]) <= ROUNDING * largest[first]:
                 regret[s] = 0.0
     if floor > -np.inf:
         for s in range(first, last):
             regret[s] = max(regret[s], floor)
-    for s in range(first, last):
-        policy[s] /= total
 
 
 @bare_kernel
