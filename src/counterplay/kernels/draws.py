@@ -46,13 +46,21 @@ def choose(policy, first, count, epsilon, rng):
 @bare_kernel
 def fall(policy, first, count, epsilon, x):
     """Which action the number `x`, from 0 to 1, falls on; each has as much room as it is likely."""
-    share, keep = epsilon / count, 1.0 - epsilon
     last, total = 0, 0.0
-    for k in range(count - 1):  # to the end: a branch that cannot be predicted costs more
+    if epsilon == 0.0:  # as nearly always, and known where the kernel is copied to
+        for k in range(count - 1):  # to the end: a branch that cannot be predicted costs more
+            total += policy[first + k]
+            if x >= total:
+                last += 1
+        while last > 0 and policy[first + last] <= 0.0:  # probabilities sum to 1 - 1e-16
+            last -= 1
+        return last
+    share, keep = epsilon / count, 1.0 - epsilon
+    for k in range(count - 1):
         total += share + keep * policy[first + k]
         if x >= total:
             last += 1
-    while last > 0 and share + keep * policy[first + last] <= 0.0:  # probabilities sum to 1 - 1e-16
+    while last > 0 and share + keep * policy[first + last] <= 0.0:
         last -= 1
     return last
 
