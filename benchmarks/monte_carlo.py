@@ -295,7 +295,7 @@ def variance():
         memory = algorithm.init(tree)
         memory.policy[0, : tree.num_sequences] = solved.policy.probabilities
         mean, square = np.zeros(tree.num_sequences), np.zeros(tree.num_sequences)
-        slots = crew._slots(tree, algorithm._guesses)
+        slots = crew.SLOTS[algorithm._guesses](tree)
         arena = crew.Arena(crew.rows(tree), tree.utility, slots, 2)
         for p in range(2):
             table, room = crew._table(memory, 0), crew._scratch(tree)

@@ -37,7 +37,8 @@ def emulate(tree, kind, choices, budget, seed):
                 traversals.external(choices, tree, walks, p, float(t), key)
             else:
                 value = critics.exact_values(tree, walks.policy[:size])
-                traversals.guesses(choices, tree, walks, p, float(t), value, key)
+                scheme = traversals.believing(p, float(t))
+                traversals.outcomes(choices, tree, walks, scheme, value, key)
             table = traversals.dense(tree, walks.replay[p].total / t)
             legal = traversals.legal_of(tree)
             positive = np.where(legal, np.maximum(table, 0.0), 0.0)

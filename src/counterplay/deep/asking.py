@@ -21,10 +21,8 @@ from counterplay.deep.episodes import Decisions
 from counterplay.deep.graph import Graph
 from counterplay.deep.nets import Net, apply_net, softmax
 
-Nets = tuple[Net, ...]
 
-
-def new_table(graph: Graph, nets: Nets, episodes: int) -> Any:
+def new_table(graph: Graph, nets: tuple[Net, ...], episodes: int) -> Any:
     """The policies [I, A] of all networks, if a table pays with so many episodes; else nothing."""
     return tabulated(nets, graph) if pays(graph, episodes) else np.zeros((0, 0), np.float32)
 
@@ -44,7 +42,7 @@ def by_turn(graph: Graph, table: jax.Array) -> bool:
 
 
 def asked(
-    graph: Graph, table: jax.Array, nets: Nets, first: Any
+    graph: Graph, table: jax.Array, nets: tuple[Net, ...], first: Any
 ) -> Callable[[Decisions], jax.Array]:
     """What everybody plays [B, A] at some decisions; the networks begin with player `first`'s."""
 
