@@ -98,12 +98,11 @@ def main() -> None:
         print(f"{value}  {key}", flush=True)
         if before.get(key) != value:
             moved.append(key)
-    if args.write:
-        RESULT.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
-        return
-    for key in moved:
+        if args.write:
+            RESULT.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+    for key in moved if not args.write else ():
         print(f"differs: {key}")
-    sys.exit(1 if moved else 0)
+    sys.exit(1 if moved and not args.write else 0)
 
 
 if __name__ == "__main__":
