@@ -158,15 +158,29 @@ def trust(path: str | Path) -> None:
 def references(spec: str) -> list[Reference]:
     """The code and the files that loading a game by this spec needs. Imports and runs nothing."""
     spec = spec.strip()
+    code = required_code(spec)
+    if code is not None:
+        return [code]
     loader = SOURCES.get(source_pattern(spec), "")
-    if loader.endswith("own_game:load"):
-        return [_code(code_place(spec))]
     if loader.endswith("interop.files:load"):
         return [Reference(FILE, spec, _resolved(spec), "")]
     if loader.endswith("openspiel:load"):
         parsed = find_class({"": "counterplay.interop.openspiel:parse_parameters"}, "")(spec)
         return [Reference(FILE, name, _resolved(name), "") for name in _file_parameters(parsed)]
     return []
+
+
+def required_code(spec: str) -> Reference | None:
+    """The code that loading a game by this spec runs; None if it runs none."""
+    runs_code = SOURCES.get(source_pattern(spec), "").endswith("own_game:load")
+    return _code(code_place(spec.strip())) if runs_code else None
+
+
+def check_code(spec: str, source: str | Path) -> None:
+    """Raise `TrustError` if a spec from `source` needs code that is not allowed."""
+    reference = required_code(spec)
+    if reference is not None:
+        _check_code(reference, spec, source)
 
 
 def code_place(spec: str) -> str:
