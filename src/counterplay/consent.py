@@ -149,7 +149,7 @@ def trust(path: str | Path) -> None:
     if place.endswith(".py") or not Path(place).exists():
         reference = _code(place)
     else:
-        reference = Reference(FILE, place, _resolved(place), "")
+        reference = Reference(FILE, place, _resolved(place) if Path(place).is_file() else "", "")
     if not reference.path or (reference.kind == CODE and not reference.digest):
         raise ConfigError(f"cannot trust {place!r}: there is no such file or module")
     remember([reference])
