@@ -25,6 +25,8 @@ from counterplay.cli.main import app, main
 from counterplay.experiment.population import load_population
 from counterplay.files import format_of, read_arrays, write_arrays
 from counterplay.policy_files import FORMAT
+from counterplay.scale import walking
+from counterplay.scale.carrying import carrier
 from tests.conftest import built
 from tests.scale.toys import Here
 
@@ -467,6 +469,31 @@ def test_every_openspiel_parameter_that_names_a_file_is_known():
         if isinstance(value, str) and ("file" in key or "path" in key or "root" in key)
     }
     assert unknown <= named
+
+
+@pytest.mark.parametrize("attack", SPECS[:1], indirect=True)
+def test_proposals_in_a_folder_are_data(attack):
+    """The study is the user's own; what its folder proposes need not be."""
+    vary = {"game": {"choices": ["kuhn_poker", "kuhn_poker(players=2)"]}}
+    study = STUDY | {"name": "own", "base": BASE | {"spec": SPEC}, "vary": vary}
+    cp.sweep(study, Here(), runs="sweeps")
+    write("sweeps/own/proposals.json", [{"game": attack.spec}, {"game": attack.spec}])
+    shutil.rmtree("sweeps/own/search")
+    with pytest.raises(cp.TrustError, match="wants to run the code of"):
+        cp.sweep(study, Here(), runs="sweeps")
+    attack.check(None)
+
+
+@pytest.mark.parametrize("attack", SPECS[:1], indirect=True)
+def test_workers_are_sent_no_game_that_was_not_allowed(attack, monkeypatch):
+    monkeypatch.setattr(walking, "FEW", 0)
+    tree = cp.load_tree("evil.tree")
+    spread = walking.Spread(cp.ExternalSampling(workers=2), Here())
+    with pytest.raises(cp.TrustError):
+        spread.step(tree, spread.init(tree), 4)
+    with pytest.raises(cp.TrustError):
+        carrier(Here())(len, [(tree,)])
+    attack.check(None)
 
 
 def test_pools_need_no_rules(honest):

@@ -194,4 +194,5 @@ class Desks:
 
 def _refusal(found: dict[str, Any]) -> Refusal:
     kinds = {"ConfigError": (422, "config"), "GameError": (422, "game"), "RunError": (409, "run")}
+    kinds |= {"TrustError": (422, "trust")}
     return Refusal(*kinds.get(found.get("kind", ""), (500, "internal")), str(found["error"]))
