@@ -25,6 +25,7 @@ from counterplay.cli.main import app, main
 from counterplay.experiment.population import load_population
 from counterplay.files import format_of, read_arrays, write_arrays
 from counterplay.policy_files import FORMAT
+from counterplay.public.solution import FORMAT as SOLUTION_FORMAT
 from counterplay.scale import walking
 from counterplay.scale.carrying import carrier
 from tests.conftest import built
@@ -236,6 +237,23 @@ def test_no_command_runs_code(name, attack, capsys, monkeypatch):
         if code:
             assert error.startswith("error: ") and error.count("\n") == 1, (line, error)
         attack.check(None)
+
+
+@pytest.mark.parametrize("attack", SPECS[:1], indirect=True)
+def test_no_spot_and_no_solution_runs_code(attack, capsys):
+    """They name no game; a planted name is refused or ignored, wherever it stands."""
+    sizes = {"river": [{"bet": attack.spec, "raise": "a"}] * 2}
+    spot = {"board": "2s3h4d6c7c", "ranges": ["AsAh,QsQh", "KsKh"], "pot": 20, "stacks": [10, 10]}
+    solution = {"isomorphism": True, "exploitability": 0.0, "values": [0.0, 0.0], "iterations": 1}
+    for planted in ({"game": attack.spec}, {"sizes": sizes}, {"board": attack.spec}):
+        write("spot.json", spot | planted)
+        content = solution | {"spot": spot | planted, "locks": [], "game": attack.spec}
+        write_arrays("spot.solution", SOLUTION_FORMAT, content)
+        for command in ("estimate spot.json", "estimate spot.solution", "show spot.solution"):
+            code = main(["spot", *command.split()])
+            error = capsys.readouterr().err
+            assert not code or (error.startswith("error: ") and error.count("\n") == 1), error
+            attack.check(None)
 
 
 def test_every_public_loader_and_every_command_is_attacked():
