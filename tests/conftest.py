@@ -57,6 +57,18 @@ def forget_own_modules():
             del sys.modules[name]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_state_folder(tmp_path_factory):
+    """Consent, keys and tokens of tests are not those of the user who runs them."""
+    before = os.environ.get("XDG_STATE_HOME")
+    os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("user_state"))
+    yield
+    if before is None:
+        del os.environ["XDG_STATE_HOME"]
+    else:
+        os.environ["XDG_STATE_HOME"] = before
+
+
 @pytest.fixture
 def kuhn() -> cp.Tree:
     return built("kuhn_poker")

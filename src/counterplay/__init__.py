@@ -18,6 +18,7 @@ _EXPORTS = {
     "counterplay.abstraction.abstract": ["Abstraction", "abstract", "fix_policy"],
     "counterplay.abstraction.grafting": ["graft"],
     "counterplay.bounding": ["LowerBound", "local_best_response"],
+    "counterplay.consent": ["TrustError", "trust"],
     "counterplay.control_variates": ["corrected", "tree_values"],
     "counterplay.errors": ["ConfigError", "CounterplayError", "GameError", "RunError"],
     "counterplay.tree.estimating": ["estimate_size"],

@@ -11,6 +11,8 @@ from counterplay.abstraction.by_rank import ByRank as ByRank
 from counterplay.abstraction.grafting import graft as graft
 from counterplay.bounding import LowerBound as LowerBound
 from counterplay.bounding import local_best_response as local_best_response
+from counterplay.consent import TrustError as TrustError
+from counterplay.consent import trust as trust
 from counterplay.control_variates import corrected as corrected
 from counterplay.control_variates import tree_values as tree_values
 from counterplay.deep.ach import ACH as ACH
@@ -358,6 +360,7 @@ __all__ = [
     "TicTacToe",
     "Tree",
     "TreePicture",
+    "TrustError",
     "VRDeepDCFRPlus",
     "VRDeepPDCFRPlus",
     "VRMCCFR",
@@ -452,6 +455,7 @@ __all__ = [
     "to_pyspiel_policy",
     "to_python_policy",
     "tree_values",
+    "trust",
     "uniform_policy",
     "weighted_features",
     "zero_sum_lp",

@@ -165,22 +165,42 @@ def load_game(spec: str, **parameters: Any) -> Game:
 
     Also games from elsewhere: `openspiel:leduc_poker`; an `.efg`, `.nfg`, `.json` or `.csv` file; a
     class of one's own as `path/to/file.py:Class` or `package.module:Class`, with parameters as
-    above. The last runs the code of that file.
+    above. The last runs the code of that file, and remembers that this content of it is allowed:
+    policies and runs made from it can then be opened. Specs that come from a file of another
+    person do not belong here; `load_policies`, `load_run` and others check them (see `trust`).
 
     >>> import counterplay as cp
     >>> cp.load_game("kuhn_poker", players=3)
     KuhnPoker(players=3, num_cards=0)
     """
+    if not is_from_elsewhere(spec):
+        return load_game_unchecked(spec, **parameters)
+    from counterplay.consent import references, remember
+
+    named = references(spec)  # before its code runs, which could change the file
+    game = load_game_unchecked(spec, **parameters)
+    remember(named)
+    return game
+
+
+def load_game_unchecked(spec: str, **parameters: Any) -> Game:
+    """Load a game without asking for consent, or remembering it: for callers that have done so."""
     spec = spec.strip()
-    for pattern in SOURCES:
-        if re.fullmatch(pattern, spec, re.DOTALL):
-            return find_class(SOURCES, pattern)(spec, **parameters)
+    pattern = source_pattern(spec)
+    if pattern:
+        return find_class(SOURCES, pattern)(spec, **parameters)
     return _load("game", GAMES, spec, parameters)
 
 
+def source_pattern(spec: str) -> str:
+    """The first key of `SOURCES` that a game's spec matches; empty for a registered game."""
+    matches = (pattern for pattern in SOURCES if re.fullmatch(pattern, spec.strip(), re.DOTALL))
+    return next(matches, "")
+
+
 def is_from_elsewhere(spec: str) -> bool:
-    """Whether a game's spec names a file, another library or somebody's own class."""
-    return any(re.fullmatch(pattern, spec.strip(), re.DOTALL) for pattern in SOURCES)
+    """Return True if a game's spec names a file, another library or a class of the user."""
+    return bool(source_pattern(spec))
 
 
 def load_algorithm(spec: str, **parameters: Any) -> Any:

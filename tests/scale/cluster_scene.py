@@ -4,7 +4,7 @@
     $NEW python -m tests.scale.cluster_scene FOLDER quick|whole
 
 does what the tests of the cluster ask for, in one go, and writes FOLDER/found.json: a study on one
-node and on two; if `whole`, also walks, kills and a wrong token.
+node and on two; if `whole`, also walks, kills, a wrong token and a cluster that asks for none.
 """
 
 from __future__ import annotations
@@ -143,6 +143,9 @@ def main(folder: Path, whole: bool) -> None:
     found["processor"] = processor()
     for name in list(nodes.nodes):
         nodes.kill(name)
+    if whole:
+        found["open"] = open_cluster(folder)
+        passed("open")
     found["timeline"] = timeline
     (folder / "found.json").write_text(json.dumps(found))
 
@@ -224,6 +227,17 @@ def processor():
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
+def open_cluster(folder):
+    """Exit code and stderr of a driver with a token, at a cluster that asks for none."""
+    ENVIRONMENT.update({"RAY_AUTH_MODE": "disabled"})
+    nodes = Nodes(folder)
+    nodes.start_head()
+    try:
+        return refused(folder)
+    finally:
+        nodes.kill("head")
+
+
 def refused(folder):
     """Exit code and stderr of a driver with a wrong token."""
     from tests.scale.test_sweeping import TINY
@@ -231,7 +245,7 @@ def refused(folder):
     study = folder / "grid.json"
     study.write_text(json.dumps(TINY))
     command = [sys.executable, "-m", "counterplay", "sweep", str(study), "--on", ADDRESS]
-    wrong = os.environ | {"RAY_AUTH_TOKEN": "f" * 32}
+    wrong = os.environ | {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "f" * 32}
     done = subprocess.run(command, capture_output=True, text=True, env=wrong, timeout=300)
     return done.returncode, done.stderr
 

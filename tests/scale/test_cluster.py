@@ -16,6 +16,7 @@ import pytest
 import counterplay as cp
 from counterplay.cli.main import main
 from counterplay.scale.cluster import Cluster
+from counterplay.scale.ray_probe import check_protected
 from tests.scale.test_sweeping import TINY, everything
 from tests.scale.toys import Here
 
@@ -101,6 +102,52 @@ def test_a_wrong_token_is_refused(scene):
     code, text = scene[1]["refused"]
     assert code == 2 and text.count("\n") == 1
     assert text.startswith("error: the cluster at 127.0.0.1:6379 does not let us in")
+
+
+@whole
+def test_a_cluster_that_asks_for_no_token_is_not_joined(scene):
+    """The client's variables are as they should be; the cluster's are not."""
+    code, text = scene[1]["open"]
+    assert code == 2 and text.count("\n") == 1
+    assert text.startswith("error: the cluster at 127.0.0.1:6379 asks for no token")
+
+
+RAYLET = """
+class GcsClient:
+    def __init__(self, address):
+        import os
+        from ray.exceptions import AuthenticationError
+        assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
+        assert "RAY_AUTH_TOKEN" not in os.environ and os.environ["RAY_AUTH_MODE"] == "disabled"
+        {then}
+    def get_all_node_info(self, timeout):
+        return {{}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("then", "problem"),
+    [
+        ("raise AuthenticationError('InvalidAuthToken')", None),
+        ("pass", "asks for no token"),
+        ("raise RuntimeError('Timed out')", "cannot find out whether .* asks for a token: Timed"),
+    ],
+)
+def test_the_cluster_itself_is_asked_without_a_token(tmp_path, monkeypatch, then, problem):
+    package = tmp_path / "ray"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "exceptions.py").write_text("class AuthenticationError(Exception): pass")
+    (package / "_raylet.py").write_text(RAYLET.format(then=then))
+    paths = [str(tmp_path), *filter(None, sys.path)]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "0" * 32)
+    if problem is None:
+        check_protected("127.0.0.1:1")
+        return
+    with pytest.raises(cp.ConfigError, match=problem):
+        check_protected("127.0.0.1:1")
 
 
 def test_a_cluster_without_token_is_not_used(tmp_path, monkeypatch, capsys):

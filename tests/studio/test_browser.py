@@ -19,6 +19,7 @@ from counterplay.studio.server import opening_file
 from tests.experiment.conftest import config
 from tests.studio.browser import Browser, Keys
 from tests.studio.conftest import Studio, free_port, until
+from tests.test_consent import CODE
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
@@ -293,6 +294,23 @@ def test_opened_by_the_command(browser, fresh, monkeypatch):
     browser.driver.get(file.as_uri())
     browser.see("h1", "No runs yet")
     assert browser.driver.current_url == f"{made.url}/"
+
+
+def test_an_entry_of_another_person_names_its_code_and_waits(browser, fresh, tmp_path):
+    """Nothing starts until the button that stands beside the code's name is clicked."""
+    code = tmp_path / "theirs.py"
+    code.write_text(CODE.format(marker=str(tmp_path / "marker")))
+    queue = tmp_path / "runs" / ".studio" / "queue"
+    queue.mkdir(parents=True)
+    whole = config(max_steps=20, game=f"{code}:Game") | {"name": "planted"}
+    (queue / "00000000000000000001-abcdef.json").write_text(json.dumps(whole))
+    made = fresh()
+    browser.open(made, "/")
+    browser.see(".queue code", str(code))
+    assert not (tmp_path / "marker").exists()
+    browser.click(".queue button", "Trust this code and run")
+    until(lambda: [one for one in made.runs().values() if one["state"] == "finished"])
+    assert (tmp_path / "marker").exists()
 
 
 def test_eight_tabs(browser, studio):

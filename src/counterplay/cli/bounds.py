@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from counterplay.cli.common import GameArgument, JsonOption, SeedOption, print_json, print_table
+from counterplay.cli.common import (
+    GameArgument,
+    JsonOption,
+    SeedOption,
+    TrustOption,
+    print_json,
+    print_table,
+)
 from counterplay.cli.contestants import Contestants, searches
 from counterplay.cli.match import WHO, is_small, without_inf
 
@@ -36,6 +43,7 @@ def bounds(
     ] = False,
     seed: SeedOption = 0,
     json: JsonOption = False,
+    trust: TrustOption = None,
 ) -> None:
     """Print lower bounds of a policy's NashConv, with intervals.
 

@@ -128,6 +128,29 @@ SourceArgument = Annotated[
 OfGameOption = Annotated[
     str | None, typer.Option("--game", metavar="GAME", help="The game, if POLICY does not name it.")
 ]
+
+
+def _remember_trust(paths: list[str] | None) -> list[str] | None:
+    """Allow the code that the user names, before the command opens anything."""
+    if paths:
+        from counterplay.consent import trust
+
+        for path in paths:
+            trust(path)
+    return paths
+
+
+TrustOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--trust",
+        metavar="PATH",
+        help="Allow files to run the code of this Python file, and remember it until the code "
+        "changes; may be repeated.",
+        callback=_remember_trust,
+        show_default=False,
+    ),
+]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace files that exist already.")]
 
 

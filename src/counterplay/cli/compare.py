@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from counterplay.cli.common import JsonOption, print_json, print_table
+from counterplay.cli.common import JsonOption, TrustOption, print_json, print_table
 from counterplay.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ def compare(
         typer.Option(min=1, help="Judge at this step.", show_default="the last one"),
     ] = None,
     json: JsonOption = False,
+    trust: TrustOption = None,
     csv: Annotated[bool, typer.Option("--csv", help="Print CSV instead of text.")] = False,
 ) -> None:
     """Compare runs: exploitability and speed, medians over seeds.

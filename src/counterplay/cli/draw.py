@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from counterplay.cli.common import GameArgument, check_outputs
+from counterplay.cli.common import GameArgument, TrustOption, check_outputs
 
 
 def draw(
@@ -23,6 +23,7 @@ def draw(
     depth: Annotated[
         int | None, typer.Option(min=0, help="Levels to draw.", show_default="all")
     ] = None,
+    trust: TrustOption = None,
 ) -> None:
     """Draw the tree of a small game.
 

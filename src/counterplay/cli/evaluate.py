@@ -10,6 +10,7 @@ from counterplay.cli.common import (
     JsonOption,
     OfGameOption,
     SourceArgument,
+    TrustOption,
     check_outputs,
     print_json,
     print_table,
@@ -26,6 +27,7 @@ def evaluate(
     export: ExportOption = None,
     force: ForceOption = False,
     json: JsonOption = False,
+    trust: TrustOption = None,
 ) -> None:
     """Print how good saved policies are, exactly, for every player.
 

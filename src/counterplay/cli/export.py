@@ -8,7 +8,13 @@ from typing import Annotated
 
 import typer
 
-from counterplay.cli.common import ForceOption, OfGameOption, SourceArgument, check_outputs
+from counterplay.cli.common import (
+    ForceOption,
+    OfGameOption,
+    SourceArgument,
+    TrustOption,
+    check_outputs,
+)
 
 
 def export(
@@ -21,6 +27,7 @@ def export(
     ],
     game: OfGameOption = None,
     force: ForceOption = False,
+    trust: TrustOption = None,
 ) -> None:
     """Write a policy to a file of its own.
 

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from counterplay.cli.common import GameArgument, JsonOption, SeedOption, print_json, print_table
+from counterplay.cli.common import (
+    GameArgument,
+    JsonOption,
+    SeedOption,
+    TrustOption,
+    print_json,
+    print_table,
+)
 from counterplay.cli.contestants import Contestants, searches
 from counterplay.errors import ConfigError
 from counterplay.game import Game, title
@@ -44,6 +51,7 @@ def match(
     ] = False,
     seed: SeedOption = 0,
     json: JsonOption = False,
+    trust: TrustOption = None,
 ) -> None:
     """Print what two contestants earn against each other.
 

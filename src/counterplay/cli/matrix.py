@@ -103,18 +103,24 @@ def study(
     return facts
 
 
-def load_form(game: str) -> tuple[str, NormalForm]:
-    """The game's name and normal form, from a file, a matrix game or a tree."""
+def load_form(game: str, source: str | None = None) -> tuple[str, NormalForm]:
+    """The game's name and normal form, from a file, a matrix game or a tree.
+
+    `source` is the data file or folder that names the game, if the user has not typed it.
+    """
     from counterplay.cli.progress import build
+    from counterplay.consent import check_spec, load_game_from_file
     from counterplay.games.matrix_game import MatrixGame
     from counterplay.matrix.normal_form import normal_form
     from counterplay.matrix.pure_policies import pure_policies
     from counterplay.matrix.reading import SUFFIXES, read_normal_form
     from counterplay.registry import load_game, spec_of
 
+    if source is not None:
+        check_spec(game, source)
     if game.endswith(SUFFIXES) and not _is_game_file(game):
         return game, read_normal_form(game)
-    rules = load_game(game)
+    rules = load_game(game) if source is None else load_game_from_file(game, source)
     if isinstance(rules, MatrixGame):
         return spec_of(rules), normal_form(rules)
     return spec_of(rules), pure_policies(build(rules)).form

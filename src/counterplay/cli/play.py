@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from counterplay.cli.common import GameArgument
+from counterplay.cli.common import GameArgument, TrustOption
 from counterplay.cli.contestants import Contestants
 from counterplay.cli.person import QuitError, Sitting
 from counterplay.errors import ConfigError
@@ -52,6 +52,7 @@ def play(
     episodes: Annotated[
         int | None, typer.Option(min=1, help="Episodes to play.", show_default="until you quit")
     ] = None,
+    trust: TrustOption = None,
 ) -> None:
     """Play against a policy or a searcher. Inside, ? shows help and q quits."""
     from counterplay.registry import load_game, spec_of

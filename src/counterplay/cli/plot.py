@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from counterplay.cli.common import check_outputs
+from counterplay.cli.common import TrustOption, check_outputs
 from counterplay.cli.compare import STUDY, RunsArgument
 
 
@@ -32,6 +32,7 @@ def plot(
     payoffs: Annotated[
         bool, typer.Option("--payoffs", help="Of one run: the payoffs between its pools instead.")
     ] = False,
+    trust: TrustOption = None,
 ) -> None:
     """Plot exploitability over time, or the payoffs of a population.
 

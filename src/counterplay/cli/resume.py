@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from counterplay.cli.common import JsonOption, print_json_line
+from counterplay.cli.common import JsonOption, TrustOption, print_json_line
 from counterplay.cli.run import OnOption, TensorBoardOption, as_json, follow
 from counterplay.errors import ConfigError
 
@@ -25,6 +25,7 @@ def resume(
     ] = None,
     tensorboard: TensorBoardOption = False,
     json: JsonOption = False,
+    trust: TrustOption = None,
     on: OnOption = None,
 ) -> None:
     """Go on with runs from their latest checkpoints.

@@ -13,6 +13,7 @@ import typer
 
 from counterplay.cli.common import (
     JsonOption,
+    TrustOption,
     print_json_line,
     readable_seconds,
     say_what_networks_see,
@@ -64,6 +65,7 @@ def run(
     ] = None,
     tensorboard: TensorBoardOption = False,
     json: JsonOption = False,
+    trust: TrustOption = None,
     on: OnOption = None,
 ) -> None:
     """Run an experiment and keep all of it in a folder.

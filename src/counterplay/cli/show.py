@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from counterplay.cli.common import JsonOption, OfGameOption, SourceArgument, print_json
+from counterplay.cli.common import JsonOption, OfGameOption, SourceArgument, TrustOption, print_json
 from counterplay.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def show(
         typer.Option("--tree", min=0, metavar="DEPTH", help="The tree down to this depth instead."),
     ] = None,
     json: JsonOption = False,
+    trust: TrustOption = None,
 ) -> None:
     """Show what a policy does, and where it loses.
 

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from counterplay.cli.common import TrustOption
 from counterplay.errors import ConfigError
 
 
@@ -33,6 +34,7 @@ def studio(
         int | None,
         typer.Option(min=1, help="Runs at a time; others wait.", show_default="cores less one"),
     ] = None,
+    trust: TrustOption = None,
 ) -> None:
     """Open the studio in a browser. Ctrl-C ends it; runs go on."""
     try:

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from counterplay.cli.common import JsonOption, print_json, print_table, readable_seconds
+from counterplay.cli.common import (
+    JsonOption,
+    TrustOption,
+    print_json,
+    print_table,
+    readable_seconds,
+)
 from counterplay.cli.signals import first_signal
 
 if TYPE_CHECKING:
@@ -32,6 +38,7 @@ def sweep(
         Path, typer.Option(metavar="DIR", help="The study lives in DIR/<its name>.")
     ] = Path("runs"),
     json: JsonOption = False,
+    trust: TrustOption = None,
 ) -> None:
     """Search settings, ranked by the mean over seeds.
 

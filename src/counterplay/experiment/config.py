@@ -17,6 +17,7 @@ from typing import Any, Literal, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
+from counterplay.consent import TrustError, load_game_from_file
 from counterplay.errors import ConfigError, CounterplayError, suggestion
 from counterplay.game import Game
 from counterplay.registry import (
@@ -119,12 +120,25 @@ class Config:
 
 
 def load_config(
-    source: str | Path | Mapping[str, Any] | Config, overrides: Mapping[str, Any] | None = None
+    source: str | Path | Mapping[str, Any] | Config,
+    overrides: Mapping[str, Any] | None = None,
+    *,
+    origin: str | Path | None = None,
 ) -> Config:
     """Read and check a config: a JSON file, or what one would hold.
 
-    `overrides` maps keys to values: `epsilon`, or in full `spec.epsilon`, `game.params.players`.
+    Args:
+        source: The file or the values. A game that a file names runs code only if the user has
+            allowed it (see `trust`); values that are given in Python are taken as the user's own.
+        overrides: Keys and their values: `epsilon`, or in full `spec.epsilon`,
+            `game.params.players`. A game named here is the user's own too.
+        origin: The data file that `source` and `overrides` were read from, if they were: then
+            the game in them is treated as one that a file names.
     """
+    typed = {"game", "game.name"} & set(overrides or {}) or isinstance(source, (Mapping, Config))
+    if origin is None and not typed:
+        assert not isinstance(source, (Mapping, Config))
+        origin = source
     if isinstance(source, Config):
         source = source.to_json()
     where, raw = load_object(source, "config", "run", Outline.model_fields)
@@ -136,7 +150,7 @@ def load_config(
     game = None
     if not is_from_elsewhere(outline.game.name):
         game = _class(where, "game", GAMES, outline.game.name, "game.name")
-    return _complete(where, _validate(where, _model(algorithm, game), raw))
+    return _complete(where, _validate(where, _model(algorithm, game), raw), origin)
 
 
 def load_object(
@@ -335,7 +349,7 @@ def _hint(model: type[BaseModel], path: tuple[str, ...]) -> str:
     )
 
 
-def _complete(where: str, checked: Any) -> Config:
+def _complete(where: str, checked: Any, origin: str | Path | None) -> Config:
     """The config with its game and algorithm, whose classes check their ranges."""
     own = {name: getattr(checked.spec, name) for name in RunSection.model_fields}
     given = _values(checked.networks) | _values(checked.spec)
@@ -348,7 +362,13 @@ def _complete(where: str, checked: Any) -> Config:
     try:
         params = checked.game.params
         given = _tuples(params) if isinstance(params, dict) else _values(params)
-        game = load_game(checked.game.name, **given)
+        name = checked.game.name
+        if origin is None:
+            game = load_game(name, **given)
+        else:
+            game = load_game_from_file(name, origin, **given)
+    except TrustError:
+        raise
     except CounterplayError as error:
         raise ConfigError(f"{where}: game.params: {error}") from error
     name = spec_of(game).partition("(")[0]

@@ -7,6 +7,7 @@ from glob import has_magic
 from pathlib import Path
 from typing import Any
 
+from counterplay.consent import load_game_from_file
 from counterplay.errors import ConfigError, suggestion
 from counterplay.experiment.folder import find_runs, read_config
 from counterplay.experiment.running import Build, load_run
@@ -34,7 +35,8 @@ def load_policies(
         vectors: whether policies of public trees are welcome, which answer for all hands at once.
 
     Raises:
-        ConfigError: they are not, and it is one.
+        ConfigError: they are not, and it is one; or the source names code that the user has not
+            allowed (see `trust`).
     """
     found = _load(source, game, build)
     if not vectors and any(isinstance(one, PublicPolicy) for one in found.values()):
@@ -50,7 +52,8 @@ def _load(source: str | Path, game: str | None, build: Build) -> Mapping[str, An
     if format_of(place) == FLOP_POLICY:
         return {"policy": load_flop_policy(place)}
     if not place.is_dir():
-        rules, kind = load_game(game or policy_spec(place)), policy_arena(place)
+        rules = load_game(game) if game else load_game_from_file(policy_spec(place), place)
+        kind = policy_arena(place)
         arena = build_arena(rules, kind) if kind else build(rules)
         return {"policy": load_policy(place, arena)}
     run = _one_run(place)

@@ -43,6 +43,16 @@ def load(spec: str, **parameters: Any) -> OpenSpielGame:
     return families[needs_own_states(kind)][observed](name)
 
 
+def parse_parameters(spec: str) -> dict[str, Any]:
+    """The parameters of a spec by name, those of nested games as dicts."""
+    pyspiel = import_pyspiel()
+    try:
+        return dict(pyspiel.game_parameters_from_string(spec.removeprefix(PREFIX).strip()))
+    except (pyspiel.SpielError, RuntimeError, TypeError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise ConfigError(f"OpenSpiel cannot read {spec!r}: {reason}") from error
+
+
 def refuse(name: str, kind: Any) -> None:
     """Raise an error for games that no finite tree can hold."""
     pyspiel = import_pyspiel()

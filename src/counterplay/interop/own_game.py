@@ -9,6 +9,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+from counterplay.consent import check_code_permitted
 from counterplay.errors import ConfigError, suggestion
 from counterplay.game import Game
 from counterplay.registry import OWN_GAMES, make, parse
@@ -20,6 +21,7 @@ def load(spec: str, **parameters: Any) -> Game:
     if spec.endswith(".py"):
         raise ConfigError(f"{spec} is a file of games; name one of its classes: {spec}:Class")
     place, _, name = head.strip().rpartition(":")
+    check_code_permitted(spec)
     module = _module(place)
     found = getattr(module, name, None)
     if not (isinstance(found, type) and hasattr(found, "initial_state")):
@@ -45,12 +47,14 @@ def _run(path: Path) -> Any:
     version = f"{path.resolve()} {path.stat().st_mtime_ns}"
     name = f"counterplay_own_{zlib.crc32(version.encode()):08x}"
     if name not in sys.modules:
+        # compiled from the source: __pycache__ may hold other code than the file that was allowed
+        code = compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
         found = importlib.util.spec_from_file_location(name, path)
-        if found is None or found.loader is None:
+        if found is None:
             raise ImportError(f"{path} is no module")
         module = sys.modules[name] = importlib.util.module_from_spec(found)
         try:  # it stands there already because dataclasses look their module up
-            found.loader.exec_module(module)
+            exec(code, vars(module))
         except BaseException:
             del sys.modules[name]
             raise

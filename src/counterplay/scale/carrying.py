@@ -1,7 +1,9 @@
 """Calls that know nothing of each other as units.
 
 Levels of P2SRO, everybody's oracle in PSRO, walks of Deep CFR on rules. Trees do not travel; they
-are named, and built once wherever they are needed. So are games from somebody's own file.
+are named, and built once wherever they are needed. So are games from somebody's own file. The
+sending process has loaded the game itself, with the user's consent if a file names it; receivers
+do not ask again.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import Any
 
 from counterplay.errors import ConfigError
 from counterplay.game import Game
-from counterplay.registry import OWN_GAMES, load_game, spec_of
+from counterplay.registry import OWN_GAMES, load_game_unchecked, spec_of
 from counterplay.scale.units import Executor, Unit
 from counterplay.tree import Tree
 from counterplay.tree.unrolling import build_tree
@@ -50,6 +52,7 @@ class _Packer(pickle.Pickler):
             return spec_of(thing), RULES
         if not isinstance(thing, Tree):
             return None
+        thing.rules  # noqa: B018  raises here unless others may load the game by its spec
         self.trees[thing.spec] = thing
         return thing.spec, thing.num_nodes
 
@@ -62,7 +65,7 @@ class _Unpacker(pickle.Unpickler):
     def persistent_load(self, name: tuple[str, int]) -> Tree | Game:
         spec, num_nodes = name
         if num_nodes == RULES:
-            return load_game(spec)
+            return load_game_unchecked(spec)
         tree = self.find(spec)
         if tree.num_nodes != num_nodes:
             text = f"{tree.num_nodes} nodes, not {num_nodes}"
@@ -82,4 +85,4 @@ def _unpacked(content: bytes, find: Callable[[str], Tree]) -> Any:
 
 @lru_cache(maxsize=4)
 def _tree(spec: str) -> Tree:
-    return build_tree(load_game(spec))
+    return build_tree(load_game_unchecked(spec))

@@ -1,7 +1,8 @@
 """Units on a Ray cluster. Nothing lasting lives there: whatever dies, the same command goes on.
 
 Whoever reaches a port of Ray can run code on its machines, so a cluster must ask for a token
-(`RAY_AUTH_MODE=token`, everywhere the same `RAY_AUTH_TOKEN`), or it is not used.
+(`RAY_AUTH_MODE=token`, everywhere the same `RAY_AUTH_TOKEN`), or it is not used. The cluster itself
+is tested for that, by a call without a token (`ray_probe`), before it is joined.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from counterplay.errors import ConfigError, RunError
 from counterplay.scale.local import started
 from counterplay.scale.units import Failure, Report, Say, Unit, settled
 
+NO_USAGE_STATS = {"RAY_USAGE_STATS_ENABLED": "0"}  # before Ray starts
 MOMENT = 0.2  # seconds between two questions whether to stop
 GONE = "nothing is lost: start it again, then the same command"
 
@@ -33,7 +35,7 @@ class Cluster:
             advice = "pip install 'counterplay[scale]' on all its machines"
             raise ConfigError(f"a cluster needs the package ray: {advice}")
         quiet = subprocess.DEVNULL  # Ray's remarks; what matters comes as an answer
-        self.process = started("counterplay.scale.ray_driver", {}, stderr=quiet)
+        self.process = started("counterplay.scale.ray_driver", NO_USAGE_STATS, stderr=quiet)
         self.answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
         threading.Thread(target=self._listen, daemon=True).start()
         try:

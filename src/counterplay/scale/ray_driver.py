@@ -21,6 +21,7 @@ from functools import partial
 from typing import Any
 
 from counterplay.errors import ConfigError, CounterplayError, RunError
+from counterplay.scale.ray_probe import check_protected
 from counterplay.scale.units import (
     ONE_THREAD,
     Failure,
@@ -35,7 +36,8 @@ MOMENT = 0.2  # seconds between two questions whether to stop
 SILENCE = 30.0  # seconds without a result, after which it is said what is waited for
 TIMEOUT = 20.0  # seconds to reach the cluster
 GLANCE = 5.0  # seconds between two looks whether the head is still there
-QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_BACKEND_LOG_LEVEL": "fatal"}
+USAGE_STATS_OFF = {"RAY_USAGE_STATS_ENABLED": "0"}  # Ray sends statistics home by default
+QUIET = USAGE_STATS_OFF | {"RAY_BACKEND_LOG_LEVEL": "fatal"}
 
 
 class Driver:
@@ -50,16 +52,17 @@ class Driver:
         self.call = self.ray.remote(max_retries=-1, num_cpus=1)(_do)
 
     def _connect(self) -> None:
-        """Join the cluster, or say in one line why not."""
-        if self.address != "auto":
-            _check_reachable(self.address)
+        """Join the cluster if it asks for a token, or say in one line why not."""
+        address = _find_local_cluster() if self.address == "auto" else self.address
+        _check_reachable(address)
+        check_protected(address)
         try:
             self.ray.init(
-                address=self.address,
+                address=address,
                 log_to_driver=False,
                 logging_level="critical",
                 configure_logging=False,
-                runtime_env={"env_vars": ONE_THREAD},
+                runtime_env={"env_vars": ONE_THREAD | USAGE_STATS_OFF},
             )
         except Exception as error:  # Ray's own, of many kinds
             text = " ".join(str(error).split()).partition(". ")[0][:300]
@@ -125,6 +128,16 @@ class Driver:
 
 def _do(unit: Unit, source: str) -> Any:
     return do(unit, source)
+
+
+def _find_local_cluster() -> str:
+    """The address of the cluster that this machine belongs to."""
+    services = importlib.import_module("ray._private.services")
+    try:
+        return str(services.canonicalize_bootstrap_address_or_die("auto"))
+    except Exception as error:  # ConnectionError, or Ray's own
+        hint = "start Ray here, or give --on host:port"
+        raise ConfigError(f"there is no cluster on this machine; {hint}") from error
 
 
 def _check_reachable(address: str) -> None:

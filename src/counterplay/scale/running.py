@@ -56,9 +56,11 @@ def advance(folder: str, config: dict[str, Any], steps: int, root: str) -> dict[
 
 
 def _opened(place: Path, config: dict[str, Any], steps: int) -> Any:
+    # the driver has checked its game; this allows the same code in the run's own folder
+    checked = load_config(config)
     if not place.exists():
         try:
-            return new_run(load_config(config).with_steps(steps), place)
+            return new_run(checked.with_steps(steps), place)
         except ConfigError:
             if not place.exists():  # somebody else was quicker
                 raise

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from pydantic import Field, ValidationError
 
+from counterplay.consent import TrustError, check_file
 from counterplay.errors import ConfigError, suggestion
 from counterplay.experiment.config import NAME, TYPES, Config, Section, load_config, load_object
 
@@ -79,6 +80,7 @@ class Study:
     budget: int | None  # most steps of all runs together
     policy: str | None  # which to rank by; the one with the guarantee if None
     grid: bool  # every combination of lists, instead of proposals by what was found before
+    source: str = field(default="", compare=False)  # the file it was read from
 
     def to_json(self) -> dict[str, Any]:
         """The complete object; what a study's folder keeps."""
@@ -97,7 +99,8 @@ class Study:
 
     def config(self, settings: Mapping[str, Any], seed: int) -> Config:
         """The run of a proposal with a seed; it ends at the last rung."""
-        return load_config(self.base, dict(settings) | {"spec.seed": seed})
+        origin = self.source or f"the proposals of {self.name}"  # which are read from a file too
+        return load_config(self.base, dict(settings) | {"spec.seed": seed}, origin=origin)
 
     def own_settings(self) -> dict[str, Any] | None:
         """What the base has where settings vary, if a proposal may have that."""
@@ -135,7 +138,9 @@ class Study:
 def load_study(source: str | Path | Mapping[str, Any]) -> Study:
     """Read and check a study: a JSON file, or what one would hold.
 
-    A base that is a path is looked for from the folder of the study's file.
+    A base that is a path is looked for from the folder of the study's file. Games that the file
+    names, in its base or where settings vary, run code only if the user has allowed it (see
+    `trust`).
     """
     where, raw = load_object(source, "study", "study", Outline.model_fields)
     try:
@@ -143,13 +148,15 @@ def load_study(source: str | Path | Mapping[str, Any]) -> Study:
     except ValidationError as error:
         raise ConfigError(f"{where}: {_explain(error.errors(include_url=False))}") from None
     try:
-        return _checked(told, Path(".") if isinstance(source, Mapping) else Path(source).parent)
+        return _checked(told, "" if isinstance(source, Mapping) else str(source))
+    except TrustError:
+        raise
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from error
 
 
-def _checked(told: Outline, folder: Path) -> Study:
-    base = load_config(folder / told.base if isinstance(told.base, str) else told.base)
+def _checked(told: Outline, source: str) -> Study:
+    base = _base(told.base, source)
     if base.arena == "rules":
         raise ConfigError("base.arena is rules: a study ranks by exact exploitability, not there")
     rungs = tuple(told.rungs) or (base.max_steps,)
@@ -160,7 +167,7 @@ def _checked(told: Outline, folder: Path) -> Study:
     base = base.with_steps(rungs[-1])
     if not told.vary:
         raise ConfigError("vary is empty; name at least one setting")
-    vary = tuple(_varied(base, key, given) for key, given in told.vary.items())
+    vary = tuple(_varied(base, key, given, source) for key, given in told.vary.items())
     grid = told.proposals is None
     if grid and (endless := [one.key for one in vary if not one.values]):
         raise ConfigError(f"proposals: missing key, because {endless[0]} is a range without count")
@@ -181,6 +188,7 @@ def _checked(told: Outline, folder: Path) -> Study:
         budget=told.budget,
         policy=told.policy,
         grid=grid,
+        source=source,
     )
     if study.budget is not None and study.steps() > study.budget:
         raise ConfigError(
@@ -190,7 +198,18 @@ def _checked(told: Outline, folder: Path) -> Study:
     return study
 
 
-def _varied(base: Config, key: str, given: Any) -> Varied:
+def _base(base: str | dict[str, Any], source: str) -> Config:
+    """The config that settings are varied of; `source` is the study's file, if it has one."""
+    if isinstance(base, dict):
+        return load_config(base, origin=source or None)
+    path = Path(source).parent / base
+    harmless = not Path(base).is_absolute() and path.suffix == ".json" and path.is_file()
+    if source and path.exists() and not harmless:
+        check_file(path, source)
+    return load_config(path)
+
+
+def _varied(base: Config, key: str, given: Any, source: str) -> Varied:
     """A setting whose extremes, or all of whose values, the config takes."""
     where = f"vary.{key}"
     if key.split(".")[-1] in ("seed", "max_steps", "evaluate_every", "checkpoint_every", "name"):
@@ -202,20 +221,22 @@ def _varied(base: Config, key: str, given: Any) -> Varied:
     whole = False
     if "low" in found:
         low, high, log = found["low"], found["high"], found.get("log", False)
-        whole = _present(base, key, where, low)
+        whole = _present(base, key, where, low, source)
         if "count" in found:
             values = _points(where, low, high, log, whole, found["count"])
     else:
         low, high, log, values = 0.0, 0.0, False, tuple(found.get("choices", found.get("grid", ())))
     for value in values or (low, high):
-        _with(base, key, value)
+        _with(base, key, value, source)
     return Varied(key, low, high, log, whole, values)
 
 
-def _with(base: Config, key: str, value: Any) -> Config:
+def _with(base: Config, key: str, value: Any, source: str) -> Config:
     """The base with one setting changed."""
     try:
-        return load_config(base, {key: value})
+        return load_config(base, {key: value}, origin=source or None)
+    except TrustError:
+        raise
     except ConfigError as error:
         text = str(error).removeprefix("config: ")
         raise ConfigError(f"vary.{key}: {text}") from error
@@ -258,9 +279,9 @@ def value_of(config: Config, key: str) -> Any:
     return value
 
 
-def _present(base: Config, key: str, where: str, low: Any) -> bool:
+def _present(base: Config, key: str, where: str, low: Any, source: str) -> bool:
     """Whether the setting is a whole number in the base; `ConfigError` if it is no number."""
-    value = value_of(_with(base, key, low), key)
+    value = value_of(_with(base, key, low, source), key)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ConfigError(f"{where}: not a number, so it has choices instead of low and high")
     return isinstance(value, int)

@@ -12,6 +12,7 @@ import numpy as np
 
 from counterplay.arena import Floats
 from counterplay.cli.matrix import load_form, study
+from counterplay.consent import load_game_from_file
 from counterplay.errors import ConfigError, CounterplayError
 from counterplay.experiment.config import load_config
 from counterplay.experiment.population import load_population
@@ -20,7 +21,7 @@ from counterplay.interop.files import check_game_file
 from counterplay.matrix.checking import nash_deviation
 from counterplay.matrix.learning import learn as learned
 from counterplay.matrix.normal_form import NormalForm, Profile
-from counterplay.registry import load_game, load_learner, spec_of
+from counterplay.registry import load_learner, spec_of
 from counterplay.tree.estimating import available_memory, estimate_size
 
 MOST_CELLS = 40_000  # of a matrix that is shown and solved
@@ -29,19 +30,19 @@ TRIAL = 0.5  # seconds for which a run is tried out
 LEARNED, SHOWN = 1_000, 120  # iterations of learners, and how many of them are shown
 
 
-def check(config: dict[str, Any]) -> dict[str, Any]:
+def check(config: dict[str, Any], root: str = ".") -> dict[str, Any]:
     """The complete config, or what is wrong with it and at which key."""
     try:
-        return {"config": load_config(config).to_json()}
+        return {"config": load_config(config, origin=root).to_json()}
     except CounterplayError as error:
         text = str(error).removeprefix("config: ")
         match = re.match(r"(name|algorithm|arena|device|game|networks|spec)[.\w]*", text)
         return {"problem": text, "field": match[0] if match else ""}
 
 
-def estimate(spec: str) -> dict[str, Any]:
+def estimate(spec: str, root: str = ".") -> dict[str, Any]:
     """How large the tree would be, and whether there is room for it."""
-    game = load_game(spec)
+    game = load_game_from_file(spec, root)
     found = estimate_size(game, seconds=0.3)
     return {
         "spec": spec_of(game),
@@ -54,10 +55,10 @@ def estimate(spec: str) -> dict[str, Any]:
     }
 
 
-def duration(config: dict[str, Any]) -> dict[str, Any]:
+def duration(config: dict[str, Any], root: str = ".") -> dict[str, Any]:
     """How long a run will take: its first steps are tried out and timed."""
     with tempfile.TemporaryDirectory() as place:
-        run = new_run(config, Path(place) / "run")
+        run = new_run(load_config(config, origin=root), Path(place) / "run")
     whole, course = run.config, run.course
     with on_device(whole):
         course.advance(1)  # compiles
@@ -78,24 +79,24 @@ def duration(config: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def examine(path: str) -> dict[str, Any]:
+def examine(path: str, root: str = ".") -> dict[str, Any]:
     """What a game file holds; its faults are named by line."""
     check_game_file(path)
-    return estimate(path)
+    return estimate(path, root)
 
 
-def matrix(call: dict[str, Any]) -> dict[str, Any]:
+def matrix(call: dict[str, Any], root: str = ".") -> dict[str, Any]:
     """Dominance and equilibria of a game in normal form, and its utilities."""
-    name, form = _form(call)
+    name, form = _form(call, root)
     return study(name, form) | {"utility": form.utility.tolist()}
 
 
-def learn(call: dict[str, Any]) -> dict[str, Any]:
+def learn(call: dict[str, Any], root: str = ".") -> dict[str, Any]:
     """What every player of a normal form plays as it learns: at 1, 2, 3, ... iterations.
 
     Everybody starts a little off uniform play, from where learners that rest at it would not move.
     """
-    _, form = _form(call)
+    _, form = _form(call, root)
     learner = load_learner(str(call["learner"]))
     shown = set(np.geomspace(1, LEARNED, SHOWN).astype(int).tolist())
     path: list[dict[str, Any]] = []
@@ -116,12 +117,12 @@ def _off_centre(count: int, player: int) -> Floats:
     return weight / weight.sum()
 
 
-def _form(call: dict[str, Any]) -> tuple[str, NormalForm]:
+def _form(call: dict[str, Any], root: str) -> tuple[str, NormalForm]:
     if "utility" in call:
         names = tuple(tuple(map(str, row)) for row in call.get("names") or ())
         name, form = "matrix", NormalForm(call["utility"], names)
     else:
-        name, form = load_form(str(call["game"]))
+        name, form = load_form(str(call["game"]), root)
     if form.utility.size > MOST_CELLS:
         shape = " x ".join(map(str, form.shape))
         raise ConfigError(f"{name} has {shape} actions: too many to show as a table")

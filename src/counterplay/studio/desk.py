@@ -39,8 +39,9 @@ TELL_EVERY = 0.15  # seconds between two words about progress
 class Desk:
     """Answers calls about one game; without a game, about the library."""
 
-    def __init__(self, send: Callable[[dict[str, Any]], None]):
+    def __init__(self, send: Callable[[dict[str, Any]], None], root: str = "."):
         self.send = send
+        self.root = root  # the folder of runs: games below it may be opened, as data
         self.spec = ""
         self.told = 0.0
         self.solved: tuple[float, Any] | None = None  # a hold'em spot: to which target, and how
@@ -54,9 +55,9 @@ class Desk:
 
     @cached_property
     def game(self) -> Game:
-        from counterplay.registry import load_game
+        from counterplay.consent import load_game_from_file
 
-        return load_game(self.spec)
+        return load_game_from_file(self.spec, self.root)
 
     @cached_property
     def sources(self) -> Any:
@@ -101,20 +102,21 @@ class Desk:
 
     def _advise(self, counsel: Any, do: str, call: dict[str, Any]) -> Any:
         if do == "check":
-            return counsel.check(call["config"])
+            return counsel.check(call["config"], self.root)
         if do == "duration":
-            return counsel.duration(call["config"])
+            return counsel.duration(call["config"], self.root)
         if do == "estimate":
-            return counsel.estimate(str(call["spec"]))
+            return counsel.estimate(str(call["spec"]), self.root)
         if do == "examine":
-            return counsel.examine(str(call["path"]))
+            return counsel.examine(str(call["path"]), self.root)
         if do == "population":
             return counsel.population(str(call["folder"]))
         if do == "spot_size":
             from counterplay.studio import spots
 
             return spots.estimate(call["spot"])
-        return counsel.learn(call) if do == "learn" else counsel.matrix(call)
+        study = counsel.learn if do == "learn" else counsel.matrix
+        return study(call, self.root)
 
     def _spot(self, call: dict[str, Any]) -> Any:
         from counterplay.studio import spots
@@ -127,9 +129,11 @@ class Desk:
     def _play(self, call: dict[str, Any]) -> Any:
         text = str(call["policy"].get("text", ""))
         if text.startswith("search:"):
-            from counterplay.cli.contestants import Contestants
+            from counterplay.cli.contestants import Contestants, searches
 
             name = text.removeprefix("search:")
+            if not searches(name):  # any other name would be taken for a file
+                raise ConfigError(f"there is no searcher {name[:80]!r}")
             return self.table.look(call, Contestants(self.game).named(name)[0], None)
         analysis = self.sources.get(call["policy"])
         return self.table.look(call, analysis.policy, analysis)
@@ -219,7 +223,12 @@ def main() -> None:
         os._exit(0)
 
     threading.Thread(target=listen, daemon=True).start()
-    desk = Desk(send)
+    root, *options = sys.argv[1:] or ["."]
+    if "--read-only" in options:
+        from counterplay.consent import forbid_code
+
+        forbid_code("this studio was started with --read-only and runs no code of games")
+    desk = Desk(send, root)
     while True:
         call = json.loads(waiting.get())
         try:

@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 from counterplay.studio.answers import Refusal
@@ -43,11 +44,14 @@ class Desk:
         self.reader = asyncio.create_task(self._read())
 
     @classmethod
-    async def open(cls) -> Desk:
+    async def open(cls, root: Path | None = None, read_only: bool = False) -> Desk:
+        """Start a process that may open game files below `root`, and runs no code if read only."""
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
             "counterplay.studio.desk",
+            str(root or Path.cwd()),
+            *(["--read-only"] if read_only else []),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
@@ -120,7 +124,8 @@ class Desk:
 class Desks:
     """All desks, by the game they hold."""
 
-    def __init__(self) -> None:
+    def __init__(self, root: Path | None = None, read_only: bool = False) -> None:
+        self.root, self.read_only = root, read_only
         self.desks: dict[str, Desk] = {}
         self.opening: dict[str, asyncio.Lock] = {}
 
@@ -160,7 +165,7 @@ class Desks:
             desk = self.desks.get(game)
             if desk is None or not desk.alive:
                 self._make_room(game)
-                desk = self.desks[game] = await Desk.open()
+                desk = self.desks[game] = await Desk.open(self.root, self.read_only)
             return desk
 
     def _make_room(self, game: str) -> None:
@@ -189,4 +194,5 @@ class Desks:
 
 def _refusal(found: dict[str, Any]) -> Refusal:
     kinds = {"ConfigError": (422, "config"), "GameError": (422, "game"), "RunError": (409, "run")}
+    kinds |= {"TrustError": (422, "trust")}
     return Refusal(*kinds.get(found.get("kind", ""), (500, "internal")), str(found["error"]))

@@ -26,7 +26,7 @@ class Studio:
 
     def __init__(self, root: Path, *, read_only: bool = False, slots: int | None = None):
         self.root, self.read_only = root.resolve(), read_only
-        self.watch, self.hub, self.desks = Watch(self.root), Hub(), Desks()
+        self.watch, self.hub, self.desks = Watch(self.root), Hub(), Desks(self.root, read_only)
         self.launcher, self.games, self.rooms = (
             Launcher(self.root, slots),
             Games(self.root),

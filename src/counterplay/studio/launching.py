@@ -2,7 +2,8 @@
 
 A run is `python -m counterplay run` in a session of its own: it outlives the studio. Configs wait
 in `.studio/queue` below the folder of runs until a core is free, and are there after a restart.
-What a run prints goes to log.txt in its folder.
+Entries that this user has not queued wait until the user allows them (see `queue_entries`). What a
+run prints goes to log.txt in its folder.
 """
 
 from __future__ import annotations
@@ -18,18 +19,31 @@ import subprocess
 import sys
 import threading
 import time
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from counterplay import consent
 from counterplay.errors import RunError
+from counterplay.experiment.folder import CONFIG
 from counterplay.experiment.process import STOP, ask, identity, is_alive, status
 from counterplay.files import write_text
 from counterplay.studio.answers import Refusal, text_of
-from counterplay.studio.watching import Seen
+from counterplay.studio.queue_entries import (
+    TICKET,
+    entry_code,
+    entry_digest,
+    is_signed,
+    parse_entry,
+    read_entry,
+    sign,
+)
+from counterplay.studio.watching import Seen, game_spec
 
 LOG = "log.txt"
 STATE, TRASH = ".studio", ".trash"
 MOST_QUEUED = 200
+MOST_SHOWN = 500  # entries of each kind in the list
 RUNNING = re.compile(r"^running (.+)$", re.MULTILINE)
 
 
@@ -52,30 +66,87 @@ class Launcher:
             if len(self.queue()) >= MOST_QUEUED:
                 raise Refusal(409, "queue", f"{MOST_QUEUED} runs wait already")
             ticket = f"{time.time_ns():020d}-{secrets.token_hex(3)}"
-            self._write(self.state / "queue" / f"{ticket}.json", json.dumps(config, indent=2))
+            self._allow_upload(config)
+            text = json.dumps(config, indent=2)
+            self._sign(ticket, text.encode())
+            self._write(self.state / "queue" / f"{ticket}.json", text)
             return ticket
+
+    def approve(self, ticket: str, digest: str) -> None:
+        """Let an entry that this user has not queued start, with the code that it needs.
+
+        Args:
+            digest: What `waiting` said of the entry. Another one means that the entry, or the
+                code, is not what the user has seen.
+        """
+        with self.lock:
+            path = self.state / "queue" / f"{ticket}.json"
+            try:
+                content = read_entry(path) if TICKET.fullmatch(ticket) else b""
+            except OSError:
+                content = b""
+            if not content:
+                raise Refusal(404, "queue", "that does not wait any more")
+            code = entry_code(parse_entry(content))
+            if digest != entry_digest(content):
+                raise Refusal(409, "changed", "this entry has changed; look at it again")
+            if code is not None:
+                consent.remember([code])
+            self._sign(ticket, content)
+
+    def _sign(self, ticket: str, content: bytes) -> None:
+        try:
+            signature = sign(self.root, ticket, content)
+        except RunError as error:
+            raise Refusal(507, "disk", str(error)) from error
+        self._write(self.state / "queue" / f"{ticket}.hmac", signature)
+
+    def _allow_upload(self, config: dict[str, Any]) -> None:
+        """Let the run open the game file that was uploaded here, which is not in its folder."""
+        path = Path(game_spec(config))
+        if path.parent == self.state / "games" and path.is_file():
+            consent.trust(path)
 
     def queue(self) -> list[Path]:
         """The configs that wait, in their order."""
         with contextlib.suppress(OSError):
-            return sorted((self.state / "queue").glob("*.json"))
+            entries = sorted((self.state / "queue").glob("*.json"))
+            return [path for path in entries if TICKET.fullmatch(path.stem) and path.is_file()]
         return []
 
     def waiting(self) -> list[dict[str, Any]]:
         """What the list shows beside the runs: configs that wait, start, or could not start."""
         found = []
         for place, kind in (("queue", "queued"), ("starting", "starting"), ("failed", "failed")):
-            for path in sorted((self.state / place).glob("*.json")):
+            paths = (
+                self.queue() if kind == "queued" else sorted((self.state / place).glob("*.json"))
+            )
+            for path in paths[:MOST_SHOWN]:
                 config = _read(path)
                 entry = {"ticket": path.stem, "state": kind, "config": config}
+                if kind == "queued" and not is_signed(self.root, path):
+                    entry |= self._held(path)
                 if kind == "failed":
                     entry["problem"] = self._last_words(path.stem)
                 found.append(entry)
         return found
 
+    def _held(self, path: Path) -> dict[str, Any]:
+        """What the page shows of an entry that waits for the user's consent."""
+        try:
+            content = read_entry(path)
+        except OSError:
+            content = b""
+        code = entry_code(parse_entry(content))
+        return {
+            "state": "held",
+            "code": "" if code is None else code.path or code.name,
+            "digest": entry_digest(content),
+        }
+
     def forget(self, ticket: str) -> bool:
         """Take a config that waits, or could not start, off the list."""
-        if not re.fullmatch(r"\d{20}-[0-9a-f]{6}", ticket):
+        if not TICKET.fullmatch(ticket):
             return False
         removed = False
         for place in ("queue", "failed"):
@@ -83,6 +154,7 @@ class Launcher:
             if path.exists():
                 path.unlink()
                 removed = True
+        (self.state / "queue" / f"{ticket}.hmac").unlink(missing_ok=True)
         (self.state / "logs" / f"{ticket}.log").unlink(missing_ok=True)
         return removed
 
@@ -97,7 +169,8 @@ class Launcher:
             notes = map(_read, (self.state / "starting").glob("*.process"))
             ours = {process.pid for process in self.started.values() if process.poll() is None}
             busy = running | ours | {note["pid"] for note in notes if is_alive(note)}
-            for path in self.queue()[: max(self.slots - len(busy), 0)]:
+            signed = (path for path in self.queue() if is_signed(self.root, path))
+            for path in list(islice(signed, max(self.slots - len(busy), 0))):
                 self._start(path)
                 changed = True
             return changed
@@ -109,6 +182,7 @@ class Launcher:
         log = self.state / "logs" / f"{ticket}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
         os.replace(path, config)
+        path.with_suffix(".hmac").unlink(missing_ok=True)
         name = str(_read(config).get("name", "run"))
         command = ["run", str(config), "--name", name, "--runs", str(self.root)]
         started = self.started[ticket] = self._spawn(command, log)
@@ -140,7 +214,7 @@ class Launcher:
             ticket, log = config.stem, self.state / "logs" / f"{config.stem}.log"
             match = RUNNING.search(text_of(log))
             note = config.with_suffix(".process")
-            if match:
+            if match and self._is_own_folder(Path(match[1])):
                 with contextlib.suppress(OSError):
                     os.replace(log, Path(match[1]) / LOG)
                 config.unlink(missing_ok=True)
@@ -152,6 +226,13 @@ class Launcher:
             note.unlink(missing_ok=True)
             changed = True
         return changed
+
+    def _is_own_folder(self, folder: Path) -> bool:
+        """Return True if a folder that a log names lies below the folder of runs."""
+        try:
+            return folder.resolve().is_relative_to(self.root.resolve())
+        except (OSError, ValueError, RuntimeError):
+            return False
 
     def _lives(self, name: str) -> bool:
         """Whether a process that this studio started, for a ticket or a run, still runs."""
@@ -183,6 +264,10 @@ class Launcher:
         with self.lock:
             if status(run.folder).state == "running" or self._lives(run.id):
                 raise Refusal(409, "running", f"{run.id} is running already")
+            try:
+                consent.check_code(game_spec(run.config), run.folder / CONFIG)
+            except consent.TrustError as error:
+                raise Refusal(409, "trust", str(error)) from error
             more = [] if steps is None else ["--steps", str(steps)]
             self.started[run.id] = self._spawn(["resume", str(run.folder), *more], run.folder / LOG)
 

@@ -58,6 +58,7 @@ def make_app(studio: Studio) -> Starlette:
         asks(one, runs.one_run),
         asks("/api/restore", runs.restore, "POST"),
         asks("/api/queue/{ticket}", runs.unqueue, "DELETE"),
+        asks("/api/queue/{ticket}/approve", runs.approve, "POST"),
         asks("/api/compare", runs.compare),
         asks("/api/catalogue", games.catalogue),
         asks("/api/games/upload", games.upload, "POST"),

@@ -203,6 +203,15 @@ async def unqueue(studio: Studio, request: Request) -> Any:
     return {}
 
 
+async def approve(studio: Studio, request: Request) -> Any:
+    """Let a queued config start that this user has not queued; `digest` says what was shown."""
+    digest = str(parse_body(await request.body()).get("digest", ""))
+    await asyncio.to_thread(studio.launcher.approve, request.path_params["ticket"], digest)
+    await studio.look()
+    studio.hub.send("queue", queue=studio.queue())
+    return {}
+
+
 async def compare(studio: Studio, request: Request) -> Any:
     names = request.query_params.getlist("r")[:100]
     runs = [run for name in names if (run := studio.find(name))]

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import secrets
 import socket
-import stat
-import tempfile
 from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
@@ -15,6 +11,7 @@ from typing import Any
 
 import uvicorn
 
+from counterplay.consent import state_folder, stored_secret, write_private
 from counterplay.errors import ConfigError, RunError
 from counterplay.studio.guard import Guard
 from counterplay.studio.host import Studio
@@ -93,52 +90,19 @@ def bound(host: str, port: int | None) -> socket.socket:
     raise RunError(f"cannot listen at {host} port {port}: {problem}; choose another --port")
 
 
-def state_folder() -> Path:
-    """Where the studio keeps its token, for this user alone."""
-    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    folder = Path(base) / "counterplay"
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError as error:
-        raise RunError(f"cannot make {folder}: {error.strerror or error}") from error
-    return folder
-
-
 def kept_token() -> str:
     """The token of this user's studios, made once: pages that are open survive a restart."""
-    path = state_folder() / "studio-token"
-    try:
-        info = os.lstat(path)
-        if stat.S_ISREG(info.st_mode) and not info.st_mode & 0o077 and info.st_uid == os.getuid():
-            text = path.read_text().strip()
-            if len(text) == 64 and set(text) <= set("0123456789abcdef"):
-                return text
-    except (OSError, AttributeError):
-        pass
-    token = secrets.token_hex(32)
-    _write_secret(path, token + "\n")
-    return token
+    return stored_secret("studio-token")
 
 
 def opening_file(address: str, token: str) -> Path:
     """A file that leads a browser to the studio, so that the token is in no list of processes."""
     target = escape(f"{address}/#token={token}", quote=True)
     path = state_folder() / "studio-open.html"
-    _write_secret(
+    write_private(
         path,
         "<!doctype html><meta charset=utf-8><title>Counterplay Studio</title>"
         f'<meta http-equiv="refresh" content="0;url={target}">'
         f'<a href="{target}">Open the studio</a>\n',
     )
     return path
-
-
-def _write_secret(path: Path, text: str) -> None:
-    """Write a file that only its owner reads, also while it is being written."""
-    try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "w") as file:  # mkstemp makes it 0600
-            file.write(text)
-        os.replace(temporary, path)
-    except OSError as error:
-        raise RunError(f"cannot write {path}: {error.strerror or error}") from error

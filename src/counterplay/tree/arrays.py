@@ -21,12 +21,12 @@ import numpy as np
 from counterplay.arena import Floats as Floats
 from counterplay.arena import Ints as Ints
 from counterplay.arena import SequenceArena
+from counterplay.consent import load_game_from_file
 from counterplay.errors import ConfigError, suggestion
 from counterplay.files import write_arrays
 from counterplay.game import TERMINAL, ZERO, Game
 from counterplay.kernels import sweeps
 from counterplay.kernels.threads import even_parts, num_threads, run_parts
-from counterplay.registry import load_game
 
 FORMAT = "counterplay tree 1"
 Made = TypeVar("Made")
@@ -84,12 +84,17 @@ class Tree:
     num_histories: Ints  # [I of form]
     recall_infoset: Ints  # [N] infoset in the form; empty with perfect recall
     game: Game | None = None
+    source: str = ""  # the file it was read from, whose spec may run code only by consent
     offers: ClassVar[tuple[str, ...]] = ("tree", "sequences")
 
     @cached_property
     def rules(self) -> Game:
-        """The rules the tree was made from; loaded again if it comes from a file."""
-        return self.game or load_game(self.spec)
+        """The rules the tree was made from; loaded again if it comes from a file.
+
+        Raises:
+            ConfigError: The file names code that the user has not allowed (see `trust`).
+        """
+        return self.game or load_game_from_file(self.spec, self.source or "this tree")
 
     def __repr__(self) -> str:
         sizes = f"{self.num_nodes:,} nodes, {self.num_infosets:,} infosets"
@@ -341,7 +346,7 @@ class Tree:
         arrays: dict[str, Any] = {
             field.name: getattr(self, field.name)
             for field in fields(self)
-            if field.name not in ("form", "game")
+            if field.name not in ("form", "game", "source")
         }
         arrays |= {f"form.{name}": array for name, array in self.form._asdict().items()}
         write_arrays(path, FORMAT, arrays)

@@ -42,13 +42,13 @@ ARRAYS: dict[str, tuple[Any, int]] = {  # type and number of dimensions
 
 
 def load_tree(path: str | Path) -> Tree:
-    """Read a tree written by `Tree.save`."""
+    """Read a tree written by `Tree.save`. This runs no code; asking for its `rules` may need it."""
     found = read_arrays(path, FORMAT)
     try:
-        _require("game" not in found, "a file holds no rules")
+        _require("game" not in found and "source" not in found, "a file holds no rules")
         values = {name: _typed(name, found.pop(name), *ARRAYS[name]) for name in ARRAYS}
         form = SequenceForm(*(values.pop(f"form.{name}") for name in SequenceForm._fields))
-        tree = Tree(form=form, **values, **found)
+        tree = Tree(form=form, **values, **found, source=str(path))
         validate(tree)
     except (KeyError, TypeError, DamageError) as error:
         why = f"it has no {error}" if isinstance(error, KeyError) else error
@@ -89,7 +89,7 @@ def _require(condition: Any, problem: str) -> None:
 
 
 def _check_names(tree: Tree) -> None:
-    names = {field.name for field in fields(tree)} - {"form", "game"} - ARRAYS.keys()
+    names = {field.name for field in fields(tree)} - {"form", "game", "source"} - ARRAYS.keys()
     for name in names - {"num_players"}:
         value = getattr(tree, name)
         texts = (value,) if name == "spec" else value

@@ -126,9 +126,15 @@ function Row({ run, on, here, toggle }) {
 function Queue({ queue }) {
   const [error, setError] = useState(null);
   const forget = async ticket => { try { await remove(`/api/queue/${ticket}`); } catch (problem) { setError(problem); } };
+  const approve = async one => {
+    setError(null);
+    try { await post(`/api/queue/${one.ticket}/approve`, { digest: one.digest }); } catch (problem) { setError(problem); }
+  };
   return html`<section class="card queue" aria-label="Waiting"><h2>About to run</h2><${Problem} error=${error} />
     <ul>${queue.slice(0, 20).map(one => html`<li key=${one.ticket}><${State} state=${one.state} /> <b>${one.config.name}</b>
       <span class="muted">${one.config.algorithm}, seed ${one.config.spec?.seed ?? 0}</span> ${one.problem}
+      ${one.state === "held" && html`<span>was not queued by you. ${one.code ? html`It runs the code of <code>${one.code}</code>.` : "It runs no code of its own."}</span>
+        <button onClick=${() => approve(one)} aria-label="Run ${one.config.name}">${one.code ? "Trust this code and run" : "Run"}</button>`}
       ${one.state !== "starting" && html`<button class="quiet" onClick=${() => forget(one.ticket)} aria-label="Remove ${one.config.name}">Remove</button>`}</li>`)}</ul>
     ${queue.length > 20 && html`<p class="muted">and ${queue.length - 20} more</p>`}</section>`;
 }

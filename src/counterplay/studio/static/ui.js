@@ -172,7 +172,7 @@ const STATES = {
   killed: ["⊘", "ended without a word: killed, or the machine went down"],
   lost: ["?", "on another machine, and silent"], new: ["○", "not begun"],
   ended: ["–", "ended; nobody noted how"], damaged: ["!", "its folder cannot be read"],
-  queued: ["…", "waits for a free core"], starting: ["◔", "builds its tree"],
+  queued: ["…", "waits for a free core"], held: ["?", "was not queued by you: waits for your consent"], starting: ["◔", "builds its tree"],
 };
 export const State = ({ state }) => html`<span class="state ${state}" title=${STATES[state]?.[1]}>
   <i aria-hidden="true">${STATES[state]?.[0] || "·"}</i> ${state}</span>`;
