@@ -49,6 +49,7 @@ def estimate(spot: Any) -> dict[str, Any]:
         "free": free,
         "fits": size.num_bytes < SHARE * free,
         "seconds": size.seconds,
+        "notes": list(arena.spot.notes),
     }
 
 
@@ -98,6 +99,7 @@ def view(found: Solved, record: str, chosen: str) -> dict[str, Any]:
             "values": judged.values.tolist(),
             "iterations": found.iterations,
             "seconds": found.seconds,
+            "notes": list(arena.spot.notes),
         },
         "record": record,
         "pot": pot + 2 * here.street.before + sum(here.street.paid),
