@@ -73,12 +73,12 @@ def estimate(
     }
     if json:
         more = {"bytes": size.num_bytes, "bytes_free": free, "seconds_per_iteration": size.seconds}
-        print_json(facts | more | {"notes": list(arena.spot.notes)})
+        print_json(facts | more | {"notes": list(arena.notes)})
         return
     facts["memory"] = f"{readable_bytes(size.num_bytes)} of {readable_bytes(free)} free"
     facts["an_iteration"] = f"about {readable_seconds(size.seconds)} on one core"
     print_facts(facts)
-    _print_notes(arena.spot.notes)
+    _print_notes(arena.notes)
 
 
 def _print_notes(notes: Iterable[str]) -> None:
@@ -134,6 +134,7 @@ def solve(
     from counterplay.kernels.threads import set_num_threads
     from counterplay.public.locking import apply_locks
     from counterplay.public.solution import Solution
+    from counterplay.public.tree import compile_note
     from counterplay.registry import load_algorithm, spec_of
     from counterplay.solving import Record
     from counterplay.solving import solve as run
@@ -143,7 +144,7 @@ def solve(
     pot = arena.spot.pot
     chips = _chips(target, pot)
     locks = apply_locks(arena, lock or [], twins=lock_twins)
-    notes = [*arena.spot.notes, *(note for report in locks for note in report.notes)]
+    notes = [*arena.notes, *(note for report in locks for note in report.notes)]
     _print_notes(notes)
     set_num_threads(threads)
     size = arena.size
@@ -151,6 +152,8 @@ def solve(
         f"{arena.spec}: {size.num_sequences:,} sequences, {readable_bytes(size.num_bytes)}",
         file=sys.stderr,
     )
+    if compiling := compile_note():
+        print(compiling, file=sys.stderr)
     bar = Bar("solving", "it", total=iterations)
     pace = Pace(chips)
 
@@ -189,6 +192,7 @@ def solve(
                 "percent": 100.0 * found.exploitability / pot,
                 "values": list(values),
                 "stopped": result.stopped,
+                "notes": notes,
             }
         )
     print(

@@ -26,8 +26,8 @@ ZERO, ONE = np.uint64(0), np.uint64(1)
 def match(table, start, count, size, total, row, policy):
     """Set rows of `policy` to what is positive in a piece, scaled; returns hands without any.
 
-    Afterwards `total[1]` is not zero at these. A total so small that its inverse overflows, as after
-    hundreds of raises in 32 bits, counts as none.
+    Afterwards `total[1]` is not zero at these. A total so small that its inverse overflows counts
+    as none: in 32 bits that comes after some hundred raises.
     """
     real = policy.dtype.type
     zero, one = real(0), real(1)

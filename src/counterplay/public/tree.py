@@ -18,7 +18,8 @@ import numpy as np
 from counterplay.arena import Floats
 from counterplay.cards import card_name, swap_suits
 from counterplay.errors import ConfigError
-from counterplay.kernels import dealing
+from counterplay.kernels import dealing, streets
+from counterplay.kernels.compiling import is_compiled, keeps_compiled
 from counterplay.kernels.ranges import Room, Rows, Tables, Walk
 from counterplay.kernels.threads import num_threads, run_parts
 from counterplay.public.betting import FOLD, MAX_NODES, Betting, Node, betting_of
@@ -31,6 +32,7 @@ from counterplay.public.vectors import PublicPolicy as PublicPolicy
 
 SPEED = 1e-8  # seconds per sequence, iteration and core, about: benchmarks/holdem.md
 NOTHING = 1e-12  # of all pairs of hands: what is left when all of them share cards
+MAX_ROUNDING = 1e-3  # of the pot; where rounding errors may be larger, a note says so
 ROUNDING = 8.0  # units in the last place that a sum of values may be off
 
 
@@ -43,6 +45,15 @@ class SpotSize:
     num_sequences: int
     num_bytes: int  # with one average
     seconds: float  # per iteration on one core, a guess
+
+
+def compile_note() -> str:
+    """Say that the kernels of spots have to be compiled first; "" if the cache has them."""
+    if is_compiled(dealing.last_street, dealing.after_card, dealing.finish, streets.ascend):
+        return ""
+    if keeps_compiled(dealing.last_street):
+        return "compiling, the first time only: this takes about half a minute"
+    return "compiling, every time: no folder keeps what is compiled, set NUMBA_CACHE_DIR to one"
 
 
 class PublicTree(VectorTree):
@@ -148,6 +159,17 @@ class PublicTree(VectorTree):
     def rounding(self) -> float:
         """What values may be off by, per unit of the opponent's reach."""
         return ROUNDING * float(np.finfo(self.kind).eps) * (self.spot.pot + self.spot.stack)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences that a reader of the solution should know: bet sizes, precision."""
+        if self.rounding <= MAX_ROUNDING * self.spot.pot:
+            return self.spot.notes
+        note = (
+            f"stacks of {self.spot.stack:,} are so large for a pot of {self.spot.pot:,} that "
+            f"values in {self.precision} may be off by {self.rounding:.2g} chips; take float64"
+        )
+        return (*self.spot.notes, note)
 
     def rooms(self, player: int) -> tuple[Rows, list[Room]]:
         """Room for the first block, and scratch for every thread."""
