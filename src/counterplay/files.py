@@ -129,6 +129,12 @@ def format_of(path: str | Path) -> str:
         return ""
 
 
+def array_sizes(path: str | Path) -> dict[str, int]:
+    """Bytes that each array of a file takes unpacked, as the archive's directory says."""
+    with zipfile.ZipFile(path) as archive:
+        return {e.filename.removesuffix(".npy"): e.file_size for e in archive.infolist()}
+
+
 def _check_digests(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
     """Refuse contents other than those that were written."""
     stored, parts = header.get("sha256"), header.get("arrays")

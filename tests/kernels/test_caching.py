@@ -105,5 +105,6 @@ def test_files_that_cannot_be_read_or_written(source):
     for file in files(source):
         file.unlink()
         file.mkdir()
-    assert hits(source) == 0
-    assert hits(source) == 0
+    with pytest.warns(RuntimeWarning, match=r"cannot be kept in .*cache.*set NUMBA_CACHE_DIR"):
+        assert hits(source) == 0
+    assert hits(source) == 0  # and says so once

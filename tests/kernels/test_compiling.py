@@ -114,3 +114,17 @@ def test_walks_count_no_references(name):
     (code,) = again.inspect_llvm().values()
     assert "define " in code
     assert "call void @NRT_incref" not in code
+
+
+def test_kernels_that_cannot_be_kept_are_said_to_be_so_once(monkeypatch):
+    """As where neither the package, nor the user's cache, nor $NUMBA_CACHE_DIR can be written."""
+    monkeypatch.setattr(compiling._Folders, "_locator_classes", [])
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "/nowhere")
+    compiling.warn_uncached.cache_clear()
+    with pytest.warns(RuntimeWarning, match=r"kept in /nowhere .*set NUMBA_CACHE_DIR") as caught:
+        kernels = [compiling.kernel(lambda x: x), compiling.kernel(lambda x: x + 1)]
+    compiling.warn_uncached.cache_clear()
+    assert len(caught) == 1
+    assert not any(map(compiling.keeps_compiled, kernels))
+    assert not compiling.is_compiled(*kernels)
+    assert [kernel(1) for kernel in kernels] == [1, 2]

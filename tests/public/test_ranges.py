@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import combinations
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 import counterplay as cp
 from counterplay.cards import canonical_flops, cards_name, hand_index, parse_cards
 from counterplay.kernels import hands
-from counterplay.public.ranges import Range, describe
+from counterplay.public.ranges import Range, describe, read_entries
 from tests.public.spots import IP, OOP
 
 pytestmark = pytest.mark.xdist_group("public")  # compiled once, by one worker
@@ -39,7 +40,12 @@ def test_cards():
         ("AhKd", 1),
         ("92+", 112),
         ("random", 1326),
-        ("AA,AA:0.5", 3),
+        ("AA,AA:0.5", 6),  # the first entry counts
+        ("AA:0.5,QQ+", 15),
+        ("AA:50%", 3),
+        ("[50]AA,KK[/50],QQ", 12),
+        ("Axs", 48),
+        ("Kx", 176),
         (OOP, 247.4),
     ],
 )
@@ -62,15 +68,81 @@ def test_described_ranges_are_the_same(weights):
         ("88+,A5x", "position 5: cannot read 'A5x'"),
         ("AsAs", "position 1: 'AsAs' has the same card twice"),
         ("KK, AK:1.5", "position 5: the weight '1.5'"),
-        ("AKs-QJs", "does not run"),
+        ("AKs-QTs", "must keep the high card or the gap"),
+        ("AKs-QJo", "must keep the high card or the gap"),
+        ("[50]AA", "position 1: [50] is not closed"),
+        ("AA[/50]", "position 3: [/50] closes nothing"),
+        ("[50]AA:0.5[/50]", "position 5: 'AA:0.5' has a weight inside brackets"),
+        ("[150]AA[/150]", "the weight '150%'"),
+        ("2x", "no card is lower"),
+        ("AK+-AJ", "cannot read"),
         ("88s", "neither suited nor offsuit"),
         ("", "has no hands"),
         ("AA:nan", "not a number from 0 to 1"),
     ],
 )
 def test_bad_ranges(text, problem):
-    with pytest.raises(cp.ConfigError, match="(?s).*".join(problem.split("(")[:1])):
+    with pytest.raises(cp.ConfigError, match=re.escape(problem)):
         Range.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [  # as postflop-solver reads them
+        ("88+", "AA,KK,QQ,JJ,TT,99,88"),
+        ("98s+", "AKs,KQs,QJs,JTs,T9s,98s"),
+        ("T9s+", "T9s,JTs,QJs,KQs,AKs"),
+        ("T9o+", "T9o,JTo,QJo,KQo,AKo"),
+        ("54+", "54,65,76,87,98,T9,JT,QJ,KQ,AK"),
+        ("AKs+", "AKs"),
+        ("T8s+", "T8s,T9s"),
+        ("A8o+", "AKo,AQo,AJo,ATo,A9o,A8o"),
+        ("88-55", "88,77,66,55"),
+        ("98s-65s", "98s,87s,76s,65s"),
+        ("KQs-JTs", "KQs,QJs,JTs"),
+        ("AQo-86o", "AQo,KJo,QTo,J9o,T8o,97o,86o"),
+        ("K5-K2", "K5,K4,K3,K2"),
+        ("8s8h+", "AhAs,KhKs,QhQs,JhJs,ThTs,9h9s,8h8s"),
+        ("9d8d-6d5d", "9d8d,8d7d,7d6d,6d5d"),
+        ("AhAs-QhQs,JJ", "JJ,AhAs,KhKs,QhQs"),
+        (" 98s - 65s : 0.25 ", "98s:.25,87s:.25,76s:.25,65s:.25"),
+        # and forms that other programs write
+        ("Axs", "A2s+"),
+        ("Ax", "A2s+,A2o+"),
+        ("Kxo", "K2o+"),
+        ("22-55", "55-22"),
+        ("[33.5]AA,AKs[/33.5]", "AA:33.5%,AKs:33.5%"),
+    ],
+)
+def test_forms_of_entries(text, same):
+    np.testing.assert_array_equal(Range.parse(text).weights, Range.parse(same).weights)
+
+
+ENTRY = st.one_of(
+    st.sampled_from(["T9s+", "T8s+", "KQs-JTs", "Axs", "Qxo", "88+", "QQ-TT", "AhKd", "random"]),
+    st.tuples(st.sampled_from("23456789TJQKA"), st.sampled_from("23456789TJQKA")).map(
+        lambda ranks: "".join(ranks) + ("" if ranks[0] == ranks[1] else "s+")
+    ),
+)
+
+
+@given(st.lists(st.tuples(ENTRY, st.floats(0.001, 1.0)), min_size=1, max_size=8))
+def test_texts_of_ranges_are_read_as_the_same_range(entries):
+    text = ",".join(f"{entry}:{weight!r}" for entry, weight in entries)
+    found = Range.parse(text)
+    again = Range.parse(str(found))
+    np.testing.assert_array_equal(again.weights, found.weights)
+    assert str(again) == str(found)
+
+
+def test_entries_say_what_was_read():
+    entries = read_entries("T9s+:50%, [25]AA[/25];random")
+    assert [entry.meaning for entry in entries] == [
+        "T9s, JTs, QJs, KQs, AKs at 0.5",
+        "AA at 0.25",
+        "every hand",
+    ]
+    assert [len(entry.hands) for entry in entries] == [20, 6, 1326]
 
 
 def test_five_card_hands():

@@ -9,10 +9,14 @@ import pytest
 
 import counterplay as cp
 from counterplay.cli.main import main
-from counterplay.public.betting import Street, amounts_of, betting_of
+from counterplay.files import write_arrays
+from counterplay.public import betting
+from counterplay.public.betting import Node, Street, amounts_of, betting_of
 from counterplay.public.looking import difference, find
+from counterplay.public.solution import FORMAT
 from counterplay.public.sparring import Sparring
 from counterplay.public.spot import Sizes, Spot
+from counterplay.studio.desk import Desk
 from tests.public.spots import all_but, both
 
 pytestmark = pytest.mark.xdist_group("public")  # compiled once, by one worker
@@ -215,3 +219,119 @@ def _renamed(hand):
     cards = [card.translate(str.maketrans("hs", "sh")) for card in (hand[:2], hand[2:])]
     order = sorted(cards, key=lambda card: ("234".index(card[0]), "cdhs".index(card[1])))
     return order[1] + order[0]
+
+
+def test_saved_files_are_not_replaced_without_force(tmp_path, capsys):
+    path, solved = str(tmp_path / "spot.json"), str(tmp_path / "spot.cps")
+    RIVER.save(path)
+    command = ["spot", "solve", path, "--iterations", "2", "--target", "0", "--save", solved]
+    assert main(command) == 0
+    before = (tmp_path / "spot.cps").read_bytes()
+    assert main(command) == 2
+    assert f"{solved} exists already; --force replaces it" in capsys.readouterr().err
+    assert (tmp_path / "spot.cps").read_bytes() == before
+    assert main([*command, "--force"]) == 0
+    table = str(tmp_path / "t.csv")
+    assert main(["spot", "show", solved, "--export", table]) == 0
+    assert main(["spot", "show", solved, "--export", table]) == 2
+    assert main(["spot", "show", solved, "--export", table, "--force"]) == 0
+
+
+@pytest.mark.parametrize("stored", [0, 3, 300])
+def test_small_files_that_name_large_trees_are_refused_before_they_are_built(
+    stored, tmp_path, monkeypatch
+):
+    """The spot of the file would have 100,000 nodes of betting, or terabytes of tables."""
+    made: list[int] = []
+    monkeypatch.setattr(betting, "Node", lambda *a, **k: made.append(0) or Node(*a, **k))
+    sizes = (both("10% 20% 30% a", "30% 60% a"),) * 3
+    for spot in (
+        Spot("Td9d6h", ("random",) * 2, 20, (10**8,) * 2, sizes),
+        Spot("Td9d6h", ("random",) * 2, 10, (10_000,) * 2, (both("50% a", "60% a"),) * 3),
+    ):
+        path, zeros = tmp_path / "small.cps", np.zeros(stored, np.uint16)
+        content = {
+            "spot": spot.to_dict(),
+            "isomorphism": True,
+            "symmetries": [[0, 1, 2, 3]],
+            "exploitability": 0.0,
+            "values": [0.0, 0.0],
+            "iterations": 1,
+            "locks": [],
+            "policy_flop": zeros,
+            "policy_turn": zeros,
+            "policy_river": zeros,
+        }
+        write_arrays(path, FORMAT, content)
+        made.clear()
+        for streets in (1, 3):
+            with pytest.raises(cp.RunError, match=r"the file holds a policy of|does not fit"):
+                cp.load_solution(path, streets)
+        assert len(made) <= 2 * (6 * stored + 400)  # headers of arrays count as numbers
+
+
+def test_files_of_older_versions_say_what_to_do(tmp_path):
+    write_arrays(tmp_path / "old.cps", "counterplay spot 2", {"spot": {}})
+    with pytest.raises(cp.RunError, match=r"older version.*solve the spot again"):
+        cp.load_solution(tmp_path / "old.cps")
+
+
+def test_omitted_streets_have_default_sizes_and_empty_ones_none():
+    found = RIVER.to_dict() | {"board": "2s3h4d"}
+    for sizes, notes in (
+        ({}, ["the flop has the default", "the turn has the default", "the river has the default"]),
+        ({"flop": {}, "river": {"bet": "a"}}, ["neither player can bet on the flop", "the turn"]),
+        ({s: [{"bet": "a"}, {}] for s in ("flop", "turn", "river")}, ["player 1 cannot bet"] * 3),
+        ({s: {"bet": "a"} for s in ("flop", "turn", "river")}, []),
+    ):
+        spot = Spot.from_dict(found | {"sizes": sizes})
+        assert len(spot.notes) == len(notes)
+        assert all(note.startswith(start) for note, start in zip(spot.notes, notes, strict=True))
+        assert Spot.from_dict(json.loads(json.dumps(spot.to_dict()))) == spot
+    omitted = Spot.from_dict({k: v for k, v in found.items() if k != "sizes"})
+    actions = betting_of(omitted).nodes[0].actions
+    assert actions == ("check", "all-in 10")  # half of the pot is all there is
+    river = Spot.from_dict(found | {"board": "2s3h4d6c7c", "sizes": {"river": {"bet": "a"}}})
+    assert not river.notes  # streets before the spot's own do not matter
+
+
+def test_notes_are_in_the_results(tmp_path, capsys):
+    path = tmp_path / "spot.json"
+    path.write_text(json.dumps(RIVER.to_dict() | {"sizes": {"river": {}}}))
+    for command in (["spot", "estimate"], ["spot", "solve", "--iterations", "2"]):
+        assert main([*command, str(path), "--json"]) == 0
+        notes = json.loads(capsys.readouterr().out)["notes"]
+        assert notes == ["neither player can bet on the river: no bet sizes are given for it"]
+        assert main([*command, str(path)]) == 0
+        assert f"note: {notes[0]}" in capsys.readouterr().err
+    answer = Desk(lambda told: None).answer({"do": "spot_size", "spot": {**RIVER.to_dict()}})
+    assert answer["notes"] == []
+
+
+def test_donk_bets_that_are_forbidden_stay_forbidden(tmp_path):
+    spot = Spot("2s3h4d6c", ("AA", "KK"), 20, (10, 10), (both("a", "a", ""),) * 3)
+    spot.save(tmp_path / "spot.json")
+    assert Spot.load(tmp_path / "spot.json") == spot
+
+
+@pytest.mark.parametrize("precision", ["float32", "int16"])
+def test_hundreds_of_raises_give_finite_values(precision):
+    """Average policies so small that their inverse overflows in 32 bits."""
+    spot = Spot("2s3h4d6c7c", ("AA,QQ", "KK,55"), 100, (400, 400), (both("1c", "1c"),) * 3)
+    arena = cp.PublicTree(spot, precision)
+    assert len(arena.betting.nodes) > 2000
+    result = cp.solve(arena, cp.DCFR(gamma=3, restart=4), iterations=30)
+    judgement = cp.judge(arena, result.policy)
+    assert np.isfinite([*judgement.values, *judgement.best_values]).all()
+    assert 0.0 <= judgement.exploitability < 1.0
+    assert all(np.isfinite(record.exploitability) for record in result.records)
+    for node in (0, len(arena.betting.nodes) - 6):
+        if arena.betting.nodes[node].kind < 2:
+            assert np.isfinite(result.policy.at(node, 0)).all()
+
+
+def test_stacks_too_large_for_32_bits_are_noted():
+    spot = Spot("2s3h4d6c7c", ("AA", "KK"), 1, (10**6, 10**6), (both("a", "a"),) * 3)
+    assert "take float64" in cp.PublicTree(spot).notes[-1]
+    assert not cp.PublicTree(spot, "float64").notes
+    assert not cp.PublicTree(RIVER).notes

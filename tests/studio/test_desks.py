@@ -193,3 +193,17 @@ def test_questions_that_compute_for_too_long_are_ended():
 
     status, found = asyncio.run(asked())
     assert status == 408 and found["nodes"] > 1000
+
+
+def test_compiling_is_said_and_done_ahead(monkeypatch):
+    """A page is told that kernels are compiled; a studio that starts has them compiled."""
+    told = []
+    note = "compiling, the first time only: this takes about half a minute"
+    monkeypatch.setattr("counterplay.studio.spots.compile_note", lambda: note)
+    desk = Desk(told.append)
+    spot(desk)
+    assert told[0]["progress"]["doing"] == note
+    monkeypatch.setattr("os.nice", lambda more: None)
+    assert desk.answer({"do": "warm_up"}) is True
+    monkeypatch.setattr("counterplay.studio.spots.compile_note", lambda: "")
+    assert desk.answer({"do": "warm_up"}) is False

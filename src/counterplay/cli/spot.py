@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from zipfile import is_zipfile
@@ -10,6 +11,7 @@ from zipfile import is_zipfile
 import typer
 
 from counterplay.cli.common import (
+    ForceOption,
     JsonOption,
     check_outputs,
     print_facts,
@@ -35,8 +37,8 @@ PrecisionOption = Annotated[
 ]
 
 
-def _arena(path: Path, precision: str) -> PublicTree:
-    """The spot of a JSON file or of a solution, whose locks stay."""
+def _arena(path: Path, precision: str, locked: bool = True) -> PublicTree:
+    """The spot of a JSON file or of a solution, whose locks stay if `locked`."""
     from counterplay.public.solution import load_solution
     from counterplay.public.spot import Spot
     from counterplay.public.tree import PublicTree
@@ -44,7 +46,9 @@ def _arena(path: Path, precision: str) -> PublicTree:
     if not is_zipfile(path):
         return PublicTree(Spot.load(path), precision)
     solved = load_solution(path, streets=1).policy.arena
-    arena = PublicTree(solved.spot, precision, solved.isomorphism)
+    if not locked:
+        return PublicTree(solved.spot, precision, solved.isomorphism)
+    arena = PublicTree(solved.spot, precision, solved.isomorphism, symmetries=solved.symmetries)
     for (node, board), weights in solved.locks.items():
         arena.lock(node, board, weights)
     return arena
@@ -69,11 +73,17 @@ def estimate(
     }
     if json:
         more = {"bytes": size.num_bytes, "bytes_free": free, "seconds_per_iteration": size.seconds}
-        print_json(facts | more)
+        print_json(facts | more | {"notes": list(arena.notes)})
         return
     facts["memory"] = f"{readable_bytes(size.num_bytes)} of {readable_bytes(free)} free"
     facts["an_iteration"] = f"about {readable_seconds(size.seconds)} on one core"
     print_facts(facts)
+    _print_notes(arena.notes)
+
+
+def _print_notes(notes: Iterable[str]) -> None:
+    for note in notes:
+        print(f"note: {note}", file=sys.stderr)
 
 
 @spot.command()
@@ -99,12 +109,20 @@ def solve(
             "'RECORD @ AA,KQs = fold', or a .json file of such. May be repeated.",
         ),
     ] = None,
+    lock_twins: Annotated[
+        bool,
+        typer.Option(
+            "--lock-twins",
+            help="A lock after a card holds for cards that differ in the suit's name only, too.",
+        ),
+    ] = False,
     unlock: Annotated[
         bool, typer.Option("--unlock", help="Forget the locks of the solution given.")
     ] = False,
     threads: Annotated[
         int | None, typer.Option(min=1, help="Threads to use.", show_default="all cores")
     ] = None,
+    force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
     """Solve a spot, printing exact exploitability as it falls.
@@ -116,23 +134,26 @@ def solve(
     from counterplay.kernels.threads import set_num_threads
     from counterplay.public.locking import apply_locks
     from counterplay.public.solution import Solution
+    from counterplay.public.tree import compile_note
     from counterplay.registry import load_algorithm, spec_of
     from counterplay.solving import Record
     from counterplay.solving import solve as run
 
-    method, arena = load_algorithm(algorithm), _arena(spot, precision)
+    check_outputs(save, None, force)
+    method, arena = load_algorithm(algorithm), _arena(spot, precision, locked=not unlock)
     pot = arena.spot.pot
     chips = _chips(target, pot)
-    check_outputs(save, None)
-    if unlock:
-        arena.unlock()
-    apply_locks(arena, lock or [])
+    locks = apply_locks(arena, lock or [], twins=lock_twins)
+    notes = [*arena.notes, *(note for report in locks for note in report.notes)]
+    _print_notes(notes)
     set_num_threads(threads)
     size = arena.size
     print(
         f"{arena.spec}: {size.num_sequences:,} sequences, {readable_bytes(size.num_bytes)}",
         file=sys.stderr,
     )
+    if compiling := compile_note():
+        print(compiling, file=sys.stderr)
     bar = Bar("solving", "it", total=iterations)
     pace = Pace(chips)
 
@@ -171,6 +192,7 @@ def solve(
                 "percent": 100.0 * found.exploitability / pot,
                 "values": list(values),
                 "stopped": result.stopped,
+                "notes": notes,
             }
         )
     print(
@@ -221,8 +243,8 @@ def equity(
 def show_range(
     text: Annotated[str, typer.Argument(metavar="RANGE", help="Such as '88+,A5s-A2s:0.5,KQo'.")],
 ) -> None:
-    """Print a range as a grid, and as short a text as there is for it."""
-    from counterplay.public.ranges import Range, cell
+    """Print a range as a grid, as short a text as there is for it, and how each entry was read."""
+    from counterplay.public.ranges import Range, cell, read_entries
 
     found = Range.parse(text)
     print(f"{found.num_hands:g} hands, {100 * found.num_hands / 1326:.2f}%")
@@ -232,3 +254,9 @@ def show_range(
         line = [f"{name if p == 1 else f'{p:.2f}' if p else '.':>5}" for name, p in parts]
         print("".join(line))
     print(found)
+    seen: set[int] = set()
+    for entry in read_entries(text):
+        again = seen.intersection(entry.hands)
+        seen.update(entry.hands)
+        left_out = f"; {len(again)} of its hands are in an earlier entry, which counts"
+        print(f"{entry.text} reads {entry.meaning}{left_out if again else ''}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from counterplay.cli.common import JsonOption, check_outputs, print_json, print_table
+from counterplay.cli.common import ForceOption, JsonOption, check_outputs, print_json, print_table
 from counterplay.cli.spot import spot as spot
 from counterplay.errors import ConfigError
 
@@ -42,15 +42,19 @@ def show(
     streets: Annotated[
         int, typer.Option(min=1, max=3, help="Streets to load; values need all that there are.")
     ] = 3,
+    force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Show what a player does at a node: a 13 x 13 grid, frequencies, values."""
+    """Show what a player does at a node: a 13 x 13 grid, frequencies, EVs.
+
+    EVs are chips from this node on: a fold has EV 0.
+    """
     from counterplay.public.grids import draw_grid
     from counterplay.public.looking import look
     from counterplay.public.solution import export_view, load_solution
     from counterplay.showing.picture import check_picture_file
 
-    check_outputs(None, export)
+    check_outputs(None, export, force)
     if grid:
         check_picture_file(grid)
         check_outputs(grid, None)

@@ -8,13 +8,26 @@ function. Here whatever does not carry its seal is compiled anew and written ove
 from __future__ import annotations
 
 import pickle
-from contextlib import suppress
+import warnings
+from functools import cache
 from hashlib import sha256
 from typing import Any
 
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 SEAL = sha256().digest_size  # bytes, before the rest of a file
+
+
+@cache
+def warn_uncached(folder: str, problem: str) -> None:
+    """Say once that compiled kernels are not kept, and how to mend that."""
+    warnings.warn(
+        f"compiled kernels cannot be kept in {folder} ({problem}), so that every process compiles "
+        "them again, which takes up to half a minute; set NUMBA_CACHE_DIR to a folder that can be "
+        "written to",
+        RuntimeWarning,
+        stacklevel=2,
+    )
 
 
 class SealedCache(FunctionCache):
@@ -28,8 +41,14 @@ class SealedCache(FunctionCache):
         )
 
     def save_overload(self, *compiled: Any) -> None:
-        with suppress(OSError):  # the disk is full, or the folder is gone
+        try:
             super().save_overload(*compiled)
+        except OSError as error:  # the disk is full, or the folder is gone
+            warn_uncached(self.cache_path, str(error.strerror or error))
+
+    def has_overloads(self) -> bool:
+        """Return True if something compiled is kept for this function."""
+        return bool(self._cache_file._load_index())
 
 
 class _SealedFiles(IndexDataCacheFile):

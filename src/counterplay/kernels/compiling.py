@@ -7,8 +7,8 @@ beside it, which nobody will read again, are removed.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
@@ -19,7 +19,7 @@ from numba import njit
 from numba.core.caching import CompileResultCacheImpl
 from numba.core.types import Array
 
-from counterplay.kernels.caching import SealedCache
+from counterplay.kernels.caching import SealedCache, warn_uncached
 
 CHANCE, TERMINAL = -1, -2  # as in `counterplay.game`, but what is compiled in must stand here
 
@@ -40,9 +40,22 @@ def kernel(
     options |= {"error_model": "numpy", "forceinline": inline, "_nrt": not bare}
     compiled = njit(nogil=True, **options)(function)
     if compiled is not function:  # as it is with NUMBA_DISABLE_JIT=1
-        with suppress(RuntimeError):  # no folder can be written to: every process compiles
+        try:
             compiled._cache = (_BareCache if bare else _Cache)(function)
+        except RuntimeError:  # neither of the folders that numba tries can be written to
+            folder = os.environ.get("NUMBA_CACHE_DIR") or str(Path(__file__).parent / "__pycache__")
+            warn_uncached(folder, "no permission to write, nor in the user's own cache")
     return compiled
+
+
+def is_compiled(*kernels: Any) -> bool:
+    """Return True if the cache has something compiled for each of these kernels."""
+    return all(keeps_compiled(one) and one._cache.has_overloads() for one in kernels)
+
+
+def keeps_compiled(kernel: Any) -> bool:
+    """Return True if there is a folder that keeps this kernel once it is compiled."""
+    return isinstance(getattr(kernel, "_cache", None), SealedCache)
 
 
 bare_kernel = partial(kernel, bare=True)

@@ -26,7 +26,8 @@ ZERO, ONE = np.uint64(0), np.uint64(1)
 def match(table, start, count, size, total, row, policy):
     """Set rows of `policy` to what is positive in a piece, scaled; returns hands without any.
 
-    Afterwards `total[1]` is not zero at these.
+    Afterwards `total[1]` is not zero at these. A total so small that its inverse overflows counts
+    as none: in 32 bits that comes after some hundred raises.
     """
     real = policy.dtype.type
     zero, one = real(0), real(1)
@@ -38,11 +39,11 @@ def match(table, start, count, size, total, row, policy):
             x = max(real(table[at + h]), zero)
             policy[to, h] = x
             total[ZERO, h] += x
-    even, missing = one / real(count), 0
+    even, missing, infinity = one / real(count), 0, real(np.inf)
     for h in range(size):
-        x = total[ZERO, h]
-        some = x > zero
-        total[ZERO, h] = one / x if some else zero
+        inverse = one / total[ZERO, h]
+        some = inverse < infinity
+        total[ZERO, h] = inverse if some else zero
         total[ONE, h] = zero if some else even
         missing += 0 if some else 1
     for a in range(count):
@@ -75,8 +76,10 @@ def keep(values, length, table, start, scales, place):
     largest = real(0)
     for i in range(length):
         largest = max(largest, abs(values[i]))
+    factor = real(FULL) / largest
+    if not factor < real(np.inf):  # nothing, or too little to be scaled
+        factor = largest = real(0)
     scales[place] = largest / real(FULL)
-    factor = real(FULL) / largest if largest > real(0) else real(0)
     half = real(0.5)
     for i in range(length):
         x = values[i] * factor

@@ -14,10 +14,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from counterplay.errors import ConfigError
-from counterplay.public.spot import Size, Spot, parse_sizes
+from counterplay.public.spot import STREETS, Size, Spot, parse_sizes
 
 FOLD, SHOWDOWN, DEAL = 2, 3, 4  # kinds of nodes beside the players 0 and 1
 MAX_NODES = 100_000
+MERGE_TOLERANCE = 1e-12  # relative; sizes at the threshold itself are merged
+MAX_ROUNDED = 2.0**53  # chips; far beyond any stack
 
 
 class Street(NamedTuple):
@@ -70,8 +72,8 @@ class Betting:
         return found
 
 
-def betting_of(spot: Spot) -> Betting:
-    """The betting tree of a spot."""
+def betting_of(spot: Spot, max_nodes: int = MAX_NODES) -> Betting:
+    """The betting tree of a spot; one of more than `max_nodes` nodes is refused at once."""
     betting = Betting()
     waiting: deque[tuple[Street, int]] = deque([(Street(spot.street, 0), -1)])
     while waiting:
@@ -81,23 +83,22 @@ def betting_of(spot: Spot) -> Betting:
         betting.parents.append(parent)
         if parent >= 0:
             betting.nodes[parent].next_block = block
-        for number in _grow_block(spot, betting, street, block):
+        for number in _grow_block(spot, betting, street, block, max_nodes):
             node = betting.nodes[number]
             waiting.append((next_street(node.street), number))
-        if len(betting.nodes) > MAX_NODES:
-            raise ConfigError(
-                f"the betting of the spot has more than {MAX_NODES:,} nodes; offer fewer sizes or "
-                "set raise_cap"
-            )
     betting.starts.append(len(betting.nodes))
     return betting
 
 
-def _grow_block(spot: Spot, betting: Betting, street: Street, block: int) -> list[int]:
+def _grow_block(
+    spot: Spot, betting: Betting, street: Street, block: int, max_nodes: int
+) -> list[int]:
     """Add the nodes of one street; returns its deals."""
     nodes, number, deals = betting.nodes, len(betting.nodes), []
     nodes.append(Node(kind_of(spot, street), street, block))
     while number < len(nodes):
+        if len(nodes) > max_nodes:
+            raise ConfigError(_too_many_nodes(spot, street.number, max_nodes))
         node = nodes[number]
         if node.kind == DEAL:
             deals.append(number)
@@ -112,6 +113,21 @@ def _grow_block(spot: Spot, betting: Betting, street: Street, block: int) -> lis
                 nodes.append(child)
         number += 1
     return deals
+
+
+def _too_many_nodes(spot: Spot, street: int, max_nodes: int) -> str:
+    """Explain which street makes the betting tree too large, and what to cut there."""
+    sizes = spot.sizes[street]
+    counts = [
+        f"{len(parse_sizes(one.bet))} bet and {len(parse_sizes(one.raises))} raise sizes"
+        for one in sizes
+    ]
+    each = f"{counts[0]} each" if counts[0] == counts[1] else " against ".join(counts)
+    cap = "set raise_cap (2 or 3)" if not spot.raise_cap else f"lower raise_cap ({spot.raise_cap})"
+    return (
+        f"the betting tree has more than {max_nodes:,} nodes, reached on the {STREETS[street]} "
+        f"({each}): offer fewer sizes, {cap}, or raise force_all_in or merge"
+    )
 
 
 def kind_of(spot: Spot, street: Street) -> int:
@@ -151,7 +167,12 @@ def actions_of(spot: Spot, street: Street) -> list[tuple[str, Street | None]]:
 
 
 def amounts_of(spot: Spot, street: Street, most: int) -> list[int]:
-    """What may be bet or raised to on this street, rising."""
+    """Amounts that may be bet or raised to on this street, in rising order.
+
+    The rules are those of b-inary/postflop-solver: a size becomes chips, is clamped between the
+    minimum raise and all-in, becomes all-in where too little would be left behind, and is dropped
+    where it is too close to the next larger one. `commit_all_in` and `min_bet` are additions.
+    """
     theirs = street.paid[1 - street.player]
     pot = spot.pot + 2 * (street.before + theirs)  # after a call
     least = min(max(2 * theirs - street.paid[street.player], spot.min_bet), most)
@@ -159,50 +180,63 @@ def amounts_of(spot: Spot, street: Street, most: int) -> list[int]:
     text = sizes.raises if theirs else sizes.bet
     if street.donk and street.player == 0 and not theirs and sizes.donk is not None:
         text = sizes.donk
-    wanted = [_chips(size, spot, street, pot, most) for size in parse_sizes(text)]
-    if most <= theirs + round_half_up(pot * spot.add_all_in):
-        wanted.append(most)
-    amounts = {_or_all_in(spot, street, max(least, min(x, most)), pot, most) for x in wanted}
+    amounts = set()
+    for size in parse_sizes(text):
+        if size.unit == "a":
+            amounts.add(most)
+        elif size.unit != "c" or not size.raise_cap or street.bets <= size.raise_cap:
+            amount = _chips(size, street, pot, most)
+            amounts.add(_or_all_in(spot, street, max(least, min(amount, most)), pot, most))
+    if most <= theirs + round_chips(pot * spot.add_all_in):
+        amounts.add(most)
     return _merged(sorted(amounts), pot, theirs, spot.merge)
 
 
-def _chips(size: Size, spot: Spot, street: Street, pot: int, most: int) -> int:
-    unit, number = size
+def _chips(size: Size, street: Street, pot: int, most: int) -> int:
+    """Chips of a size other than all-in, before it is clamped."""
     theirs = street.paid[1 - street.player]
-    if unit == "a":
-        return most
-    if unit == "x":
-        return round_half_up(theirs * number)
-    if unit == "c":
-        return theirs + round_half_up(number)
-    part = number / 100.0
-    if unit == "e":
-        left = int(number) if number else 3 - street.number
+    if size.unit == "x":
+        return round_chips(theirs * size.number)
+    if size.unit == "c":
+        return theirs + int(size.number)
+    part = size.number / 100.0
+    if size.unit == "e":
+        streets = int(size.number) if size.number else 3 - street.number
+        raises = max(street.bets - 1, 0)  # the bet that opens the street is not counted
         behind = (most - theirs) / pot
-        part = ((2.0 * behind + 1.0) ** (1.0 / max(left - street.bets, 1)) - 1.0) / 2.0
-    return theirs + round_half_up(pot * part)
+        part = ((2.0 * behind + 1.0) ** (1.0 / max(streets - raises, 1)) - 1.0) / 2.0
+        part = min(part, size.max_pot)
+    return theirs + round_chips(pot * part)
 
 
 def _or_all_in(spot: Spot, street: Street, amount: int, pot: int, most: int) -> int:
+    """The amount, or all-in where it would leave too little behind."""
     theirs = street.paid[1 - street.player]
     after = pot + 2 * (amount - theirs)
     committed = (street.before + amount) / spot.stack
-    forced = most <= amount + round_half_up(after * spot.force_all_in)
+    forced = most <= amount + round_chips(after * spot.force_all_in)
     return most if forced or committed > spot.commit_all_in else amount
 
 
 def _merged(amounts: Iterable[int], pot: int, theirs: int, threshold: float) -> list[int]:
-    """From the largest on, leave out what is too close to the last one kept."""
+    """Drop amounts that are too close to the next larger one kept.
+
+    With X and Y the larger and the smaller bet as parts of the pot, Y goes where
+    (1 + X) / (1 + Y) <= 1 + threshold, up to `MERGE_TOLERANCE`.
+    """
     kept: list[int] = []
     for amount in reversed(list(amounts)):
-        if kept and threshold > 0.0:
-            part, last = ((x - theirs) / pot for x in (amount, kept[-1]))
-            if part >= (last - threshold) / (1.0 + threshold):
+        part = (amount - theirs) / pot
+        if kept:
+            limit = ((kept[-1] - theirs) / pot - threshold) / (1.0 + threshold)
+            if part >= limit * (1.0 - MERGE_TOLERANCE):
                 continue
         kept.append(amount)
     return kept[::-1]
 
 
-def round_half_up(number: float) -> int:
-    """The nearest whole number of chips; a half goes up."""
-    return math.floor(number + 0.5)
+def round_chips(number: float) -> int:
+    """The nearest whole number of chips, halves up; at most `MAX_ROUNDED`, also for infinity."""
+    number = min(number, MAX_ROUNDED)
+    whole = math.floor(number)
+    return whole + (number - whole >= 0.5)

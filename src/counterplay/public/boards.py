@@ -19,6 +19,7 @@ from counterplay.public.ranges import Range
 from counterplay.public.spot import Spot
 
 Renaming = tuple[int, ...]
+SAME: Renaming = (0, 1, 2, 3)  # no suit is renamed
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +72,27 @@ class Boards:
     renaming: Ints  # [.] what makes each of them this board
     renamings: list[Renaming]
 
+    def next_board(self, board: int, renaming: Renaming, card: int) -> tuple[int, Renaming]:
+        """Find the board after `board` and a card, which may be a twin of the one solved.
+
+        Args:
+            renaming: the renaming of suits that made the cards dealt so far those of `board`.
+
+        Returns:
+            The board, and the renaming that makes the cards dealt those of that board.
+        """
+        children = range(int(self.dealt[board]), int(self.dealt[board + 1]))
+        by_card = {self.cards[child][-1]: child for child in children}
+        renamed = swap_suits(card, renaming)
+        if renamed in by_card:
+            return by_card[renamed], renaming
+        for first, child in by_card.items():
+            for i in range(int(self.twin[child]), int(self.twin[child + 1])):
+                suits = self.renamings[int(self.renaming[i])]
+                if swap_suits(renamed, suits) == first:
+                    return child, tuple(suits[s] for s in renaming)
+        raise AssertionError(f"card {card} leads to no board")
+
     @property
     def counts(self) -> list[int]:
         """Boards of each level."""
@@ -81,10 +103,9 @@ class Boards:
         return self.counts[street]
 
 
-def boards_of(spot: Spot, isomorphism: bool = True) -> Boards:
-    """The boards that can come, without their twins if `isomorphism`."""
+def boards_of(spot: Spot, symmetries: list[Renaming]) -> Boards:
+    """The boards that can come; of those that the symmetries make alike, one."""
     used = (*spot.cards, *spot.dead_cards)
-    symmetries = _symmetries(spot) if isomorphism else [SUIT_SWAPS[0]]
     renamings: dict[Renaming, int] = {}
     boards, groups, twins = [spot.cards], [symmetries], [list[int]()]
     dealt, level, chance = [], [0, 1], [1.0]
@@ -120,8 +141,8 @@ def boards_of(spot: Spot, isomorphism: bool = True) -> Boards:
     )
 
 
-def _symmetries(spot: Spot) -> list[Renaming]:
-    """The renamings of suits that change nothing known."""
+def suit_symmetries(spot: Spot) -> list[Renaming]:
+    """The renamings of suits that change neither the cards known nor a range: a group."""
     weights = [Range.parse(text).weights for text in spot.ranges]
     cards = np.array(HANDS)
     found = []

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from counterplay.cards import hand_index, swap_suits
+from counterplay.cards import card_name, parse_card, swap_suits
 from counterplay.errors import ConfigError, RunError, suggestion
 from counterplay.public.betting import FOLD
 from counterplay.public.looking import find
@@ -23,14 +24,51 @@ from counterplay.public.ranges import Range
 from counterplay.public.tree import PublicTree
 
 
+@dataclass(frozen=True)
+class LockReport:
+    """Effect of one lock."""
+
+    record: str
+    num_hands: int  # hands that are locked
+    twins: tuple[str, ...] = ()  # records with twin cards after which the lock holds too
+    boards: tuple[int, int] = (0, 0)  # boards of the tree before and after; more if it was split
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences that a user should read."""
+        notes = []
+        if self.twins:
+            others = ", ".join(map(repr, self.twins))
+            notes.append(f"the lock after {self.record!r} holds after {others} too")
+        if self.boards[0] != self.boards[1]:
+            notes.append(
+                f"the lock after {self.record!r} holds for these cards only, so that suits which "
+                f"were alike are solved apart: {self.boards[0]:,} boards become {self.boards[1]:,}"
+            )
+        return tuple(notes)
+
+
 def lock_record(
-    arena: PublicTree, record: str, shares: Mapping[str, float], hands: str = "random"
-) -> None:
+    arena: PublicTree,
+    record: str,
+    shares: Mapping[str, float],
+    hands: str = "random",
+    *,
+    twins: bool = False,
+) -> LockReport:
     """Make the player who acts after a record take actions in these shares, with these hands.
 
-    Locks of other hands at the same node stay.
+    Locks of other hands at the same node stay. A lock after a card, or of hands of one suit, holds
+    for exactly these cards. Boards that were solved once because only the names of their suits
+    differ are solved apart where the lock tells them apart: the tree grows, and policies and
+    memories made before no longer fit it.
+
+    Args:
+        shares: how often each action is taken, in proportion.
+        hands: the range of hands that are locked; weights above 0 count as 1.
+        twins: lock after all cards that differ in the names of suits only; the tree stays small.
     """
-    node, board, renaming = find(arena, record)
+    node, board, _ = find(arena, record)
     here = arena.betting.nodes[node]
     if here.kind >= FOLD:
         raise ConfigError(f"nobody acts after {record!r}: there is nothing to lock")
@@ -43,14 +81,49 @@ def lock_record(
     if not (np.isfinite(given) & (given >= 0.0)).all() or given.sum() <= 0.0:
         raise ConfigError(f"the shares of the lock after {record!r} must not be below 0, nor all 0")
     own = arena.hands[here.kind]
-    wanted = Range.parse(hands).weights > 0.0
-    back = tuple(renaming.index(s) for s in range(4))
-    named = [[swap_suits(card, back) for card in pair] for pair in own.cards.tolist()]
-    chosen = wanted[[hand_index(*pair) for pair in named]]
-    if not chosen.any():
+    dealt = _dealt_cards(record)
+    wanted = Range.parse(hands).weights[own.index] > 0.0
+    wanted &= ~np.isin(own.cards, dealt).any(axis=1)
+    if not wanted.any():
         raise ConfigError(f"player {here.kind} has none of {hands[:40]!r} after {record!r}")
+    before = sum(arena.boards.counts)
+    if not twins:
+        kept = [
+            suits
+            for suits in arena.symmetries
+            if all(swap_suits(card, suits) == card for card in dealt)
+            and (wanted[own.renamed(suits)] == wanted).all()
+        ]
+        if len(kept) < len(arena.symmetries):
+            arena.restrict_symmetries(kept)
+    node, board, renaming = find(arena, record)
+    chosen = np.zeros(own.size, np.bool_)
+    chosen[own.renamed(renaming)[wanted]] = True
     old = arena.locks.get((node, board), np.zeros((len(here.actions), own.size)))
     arena.lock(node, board, np.where(chosen, given[:, None], old))
+    others = {tuple(swap_suits(c, suits) for c in dealt) for suits in arena.symmetries}
+    others.discard(tuple(dealt))
+    records = tuple(sorted(_with_cards(record, cards) for cards in others))
+    return LockReport(record, int(wanted.sum()), records, (before, sum(arena.boards.counts)))
+
+
+def _dealt_cards(record: str) -> list[int]:
+    """The cards that are dealt in a record."""
+    return [parse_card(_words(part)[0]) for part in record.split("|")[1:]]
+
+
+def _words(part: str) -> list[str]:
+    return [word.strip() for word in part.split(",") if word.strip()]
+
+
+def _with_cards(record: str, cards: Iterable[int]) -> str:
+    """The record with other cards."""
+    first, *parts = record.split("|")
+    later = [
+        ",".join([card_name(card), *_words(part)[1:]])
+        for part, card in zip(parts, cards, strict=True)
+    ]
+    return "|".join([first, *later])
 
 
 def read_lock(text: str) -> dict[str, Any]:
@@ -76,11 +149,17 @@ def read_lock(text: str) -> dict[str, Any]:
     return {"record": record.strip(), "hands": hands.strip() or "random", "shares": found}
 
 
-def apply_locks(arena: PublicTree, locks: Iterable[str]) -> None:
+def apply_locks(
+    arena: PublicTree, locks: Iterable[str], *, twins: bool = False
+) -> list[LockReport]:
     """Lock what texts say, each a lock or a JSON file with a list of `record, hands, shares`."""
-    for text in locks:
-        for entry in _file(Path(text)) if text.endswith(".json") else [read_lock(text)]:
-            lock_record(arena, entry["record"], entry["shares"], entry.get("hands", "random"))
+    return [
+        lock_record(
+            arena, entry["record"], entry["shares"], entry.get("hands", "random"), twins=twins
+        )
+        for text in locks
+        for entry in (_file(Path(text)) if text.endswith(".json") else [read_lock(text)])
+    ]
 
 
 def _file(path: Path) -> list[dict[str, Any]]:

@@ -12,12 +12,10 @@ from counterplay.cards import card_name, cards_name, parse_card, swap_suits
 from counterplay.errors import ConfigError, suggestion
 from counterplay.kernels import dealing, equities, streets
 from counterplay.public.betting import DEAL, FOLD, SHOWDOWN
-from counterplay.public.boards import Renaming
+from counterplay.public.boards import SAME, Renaming
 from counterplay.public.layout import new_room, new_rows
 from counterplay.public.tree import PublicPolicy, PublicTree
 from counterplay.public.views import View
-
-SAME: Renaming = (0, 1, 2, 3)
 
 
 class Place(NamedTuple):
@@ -41,7 +39,7 @@ def find(arena: PublicTree, record: str) -> Place:
             if card in known or card in arena.spot.dead_cards:
                 raise ConfigError(f"{record!r}: {card_name(card)} is already gone")
             known.append(card)
-            board, renaming = _deal(arena, board, renaming, card)
+            board, renaming = arena.boards.next_board(board, renaming, card)
             node = arena.betting.starts[arena.betting.nodes[node].next_block]
         for word in words:
             here = arena.betting.nodes[node]
@@ -53,24 +51,13 @@ def find(arena: PublicTree, record: str) -> Place:
     return Place(node, board, renaming)
 
 
-def _deal(arena: PublicTree, board: int, renaming: Renaming, card: int) -> tuple[int, Renaming]:
-    """The next board after a card, or its twin, and the renaming that made it that."""
-    boards = arena.boards
-    children = range(int(boards.dealt[board]), int(boards.dealt[board + 1]))
-    by_card = {boards.cards[child][-1]: child for child in children}
-    now = swap_suits(card, renaming)
-    if now in by_card:
-        return by_card[now], renaming
-    for first, child in by_card.items():
-        for i in range(int(boards.twin[child]), int(boards.twin[child + 1])):
-            suits = boards.renamings[int(boards.renaming[i])]
-            if swap_suits(now, suits) == first:
-                return child, tuple(suits[s] for s in renaming)
-    raise AssertionError(f"{card_name(card)} has no board")
-
-
 def look(policy: PublicPolicy, record: str = "") -> View:
-    """What the player to act does after a record."""
+    """Return what the player to act does after a record, hand by hand.
+
+    EVs are counted from this node on, as in other solvers: the share of the final pot, less the
+    chips that the player still puts in. Chips put in before are part of the pot, so that a fold
+    has EV 0 and the EVs of both players add up to the pot at this node, less the rake.
+    """
     arena = policy.arena
     node, board, renaming = find(arena, record)
     here = arena.betting.nodes[node]
@@ -90,7 +77,10 @@ def look(policy: PublicPolicy, record: str = "") -> View:
     back = tuple(renaming.index(s) for s in range(4))
     named = [_named(own.cards[h].tolist(), back) for h in live]
     first = here.first - arena.betting.starts[here.block]
-    action_values = values[first : first + len(here.actions)] * scale
+    spent = here.street.before + here.street.paid[player]
+    action_values = (values[first : first + len(here.actions)] * scale + spent) * (met > 0.0)
+    if here.actions[0] == "fold":
+        action_values[0] *= 0.0  # exactly 0, and still NaN where values are not known
     mean = (probabilities * action_values).sum(axis=0)
     equity = _equity(arena, player, cards, reach, facing)
     return View(

@@ -2,8 +2,16 @@
 
 88+            pairs from eights up            22-55, QQ-TT    pairs from one to the other
 AKs, AKo, AK   suited, offsuit, either         AhKd            one hand
-A8s+           A8s to AKs                      A5s-A2s         A5s, A4s, A3s, A2s
-...:0.5        half of the time                random          every hand
+A8s+           A8s to AKs: the high card stays where the ranks are two or more apart
+T9s+           T9s, JTs, QJs, KQs, AKs: both cards rise where the ranks are neighbours
+A5s-A2s        A5s, A4s, A3s, A2s              KQs-JTs         KQs, QJs, JTs: the same gap
+Axs, Axo, Ax   an ace and any lower card; Kx is a king and any lower card
+8h8s+, 9d8d-6d5d   the same with fixed suits
+...:0.5, ...:50%, [50]...[/50]     half of the time
+random         every hand
+
+This is what b-inary/postflop-solver reads, and a few more forms. As there, the first entry that
+holds a hand counts: `AA:0.5,QQ+` has half of the aces.
 """
 
 from __future__ import annotations
@@ -16,12 +24,36 @@ from functools import cached_property
 import numpy as np
 
 from counterplay.arena import Floats
-from counterplay.cards import HANDS, RANKS, hand_index, hand_name, parse_card
+from counterplay.cards import HANDS, RANKS, SUITS, hand_index, hand_name
 from counterplay.errors import ConfigError
 
 _GROUP = r"([2-9TJQKA])([2-9TJQKA])([so]?)"
-_HAND = r"[2-9TJQKA][cdhs][2-9TJQKA][cdhs]"
+_HAND = r"([2-9TJQKA])([cdhs])([2-9TJQKA])([cdhs])"
+_TOKEN = re.compile(r"\[(?P<close>/?)(?P<percent>[^\]]*)\]|(?P<end>[,;\n])|(?P<part>[^,;\n\[]+|\[)")
 WHOLE = {"random", "any", "full", "100%"}
+Group = tuple[int, int, str]  # high rank, low rank; "s", "o", "" for both, or two suits as "hd"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of a range text, such as `T9s+:0.5`, and what was read."""
+
+    text: str
+    groups: tuple[Group, ...]  # none for a word that means every hand
+    weight: float
+
+    @property
+    def hands(self) -> list[int]:
+        """The hands among the 1,326."""
+        if not self.groups:
+            return list(range(len(HANDS)))
+        return [hand for group in self.groups for hand in _group(*group)]
+
+    @property
+    def meaning(self) -> str:
+        """The groups of hands and the weight in full, such as `T9s, JTs, QJs, KQs, AKs at 0.5`."""
+        names = ", ".join(group_name(*group) for group in self.groups) or "every hand"
+        return names if self.weight == 1.0 else f"{names} at {self.weight!r}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,13 +64,10 @@ class Range:
 
     @classmethod
     def parse(cls, text: str) -> Range:
-        """The range of a text; later entries replace earlier ones of the same hand."""
-        weights, start = np.zeros(len(HANDS)), 0
-        for part in re.split(r"[,;\n]", text):
-            if part.strip():
-                entry, weight = _weight(part, text, start + len(part) - len(part.lstrip()))
-                weights[entry] = weight
-            start += len(part) + 1
+        """The range of a text; the first entry that holds a hand counts."""
+        weights = np.zeros(len(HANDS))
+        for entry in reversed(read_entries(text)):
+            weights[entry.hands] = entry.weight
         if not weights.any():
             raise ConfigError(f"the range {_short(text)!r} has no hands")
         return cls(weights)
@@ -57,56 +86,116 @@ class Range:
         return self.weights * np.array([not dead & set(hand) for hand in HANDS])
 
 
-def _weight(part: str, text: str, position: int) -> tuple[list[int], float]:
-    entry, colon, number = part.strip().partition(":")
+def read_entries(text: str) -> list[Entry]:
+    """Read the entries of a range text in their order.
+
+    Raises:
+        ConfigError: an entry cannot be read; the message says where it stands.
+    """
+    entries: list[Entry] = []
+    bracket: tuple[str, float, int] | None = None  # text, weight and position of an open [50]
+    for token in _TOKEN.finditer(text):
+        position = token.start()
+        if token["percent"] is not None:
+            percent = token["percent"].strip()
+            if not token["close"]:
+                if bracket:
+                    raise _error(text, position, f"[{bracket[0]}] is not closed before [{percent}]")
+                bracket = percent, _read_weight(f"{percent}%", text, position), position
+            elif bracket is None or bracket[0] != percent:
+                raise _error(text, position, f"[/{percent}] closes nothing")
+            else:
+                bracket = None
+        elif token["part"] and token["part"].strip():
+            part = token["part"]
+            position += len(part) - len(part.lstrip())
+            entries.append(_read_entry(part.strip(), bracket and bracket[1], text, position))
+    if bracket:
+        raise _error(text, bracket[2], f"[{bracket[0]}] is not closed; write [/{bracket[0]}]")
+    return entries
+
+
+def _read_entry(part: str, bracket: float | None, text: str, position: int) -> Entry:
+    body, colon, number = re.sub(r"\s*([-:+])\s*", r"\1", part).partition(":")
+    if colon and bracket is not None:
+        raise _error(text, position, f"{part!r} has a weight inside brackets that give one too")
+    weight = _read_weight(number, text, position) if colon else 1.0 if bracket is None else bracket
+    groups = () if body.lower() in WHOLE else tuple(_read_groups(body, text, position))
+    return Entry(part, groups, weight)
+
+
+def _read_weight(number: str, text: str, position: int) -> float:
     try:
-        weight = float(number) if colon else 1.0
+        percent = number.endswith("%")
+        weight = float(number.removesuffix("%")) / (100.0 if percent else 1.0)
     except ValueError:
         weight = -1.0
     if not 0.0 <= weight <= 1.0:
-        raise _error(text, position, f"the weight {number!r} is not a number from 0 to 1")
-    return list(_hands(entry.strip(), text, position)), weight
-
-
-def _hands(entry: str, text: str, position: int) -> Iterator[int]:
-    """The hands of one entry."""
-    if entry.lower() in WHOLE:
-        yield from range(len(HANDS))
-        return
-    entry = entry.replace("10", "T")
-    if re.fullmatch(_HAND, entry, re.IGNORECASE):
-        one, other = parse_card(entry[:2]), parse_card(entry[2:])
-        if one == other:
-            raise _error(text, position, f"{entry!r} has the same card twice")
-        yield hand_index(one, other)
-        return
-    match = re.fullmatch(rf"{_GROUP}(?:(\+)|-{_GROUP})?", entry, re.IGNORECASE)
-    if not match:
         raise _error(
-            text, position, f"cannot read {entry!r}; write hands such as 88+, A5s-A2s, KQo, AhKd"
+            text, position, f"the weight {number!r} is not a number from 0 to 1, or from 0% to 100%"
         )
-    top, bottom, kind, plus, three, four, last_kind = match.groups()
-    high, low = sorted((_rank(top), _rank(bottom)), reverse=True)
-    kind = kind.lower()
-    if high == low and kind:
-        raise _error(text, position, f"a pair such as {entry!r} is neither suited nor offsuit")
-    tops = [(high, low)]
-    if plus:
-        tops = (
-            [(r, r) for r in range(high, 13)]
-            if high == low
-            else [(high, r) for r in range(low, high)]
-        )
-    elif three:
-        end_high, end_low = sorted((_rank(three), _rank(four)), reverse=True)
-        pairs = high == low and end_high == end_low
-        if last_kind.lower() != kind or not (pairs or (end_high == high != low and end_low < high)):
-            raise _error(text, position, f"{entry!r} does not run from one hand to a like one")
-        tops = [
-            (r, r) if pairs else (high, r) for r in range(min(low, end_low), max(low, end_low) + 1)
-        ]
-    for high, low in tops:
-        yield from _group(high, low, kind)
+    return weight
+
+
+def _read_groups(body: str, text: str, position: int) -> list[Group]:
+    """The groups of hands of an entry without its weight."""
+    body = body.replace("10", "T")
+    if match := re.fullmatch(r"([2-9TJQKA])x([so]?)", body, re.IGNORECASE):
+        high = _rank(match[1])
+        if not high:
+            raise _error(text, position, f"{body!r} has no hands: no card is lower than a two")
+        return [(high, low, match[2].lower()) for low in range(high)]
+    first, dash, last = body.removesuffix("+").partition("-")
+    start, end = _read_group(first), _read_group(last) if dash else None
+    if start is None or (dash and end is None) or (dash and body.endswith("+")):
+        problem = f"cannot read {body!r}; write hands such as 88+, T9s+, A5s-A2s, KQo, AhKd"
+        raise _error(text, position, problem)
+    for high, low, kind in (start, end or start):
+        if high == low and (kind in ("s", "o")):
+            raise _error(text, position, f"a pair such as {body!r} is neither suited nor offsuit")
+        if high == low and len(kind) == 2 and kind[0] == kind[1]:
+            raise _error(text, position, f"{body!r} has the same card twice")
+    if end is not None:
+        groups = _dash_groups(start, end)
+        if not groups:
+            problem = f"{body!r} must keep the high card or the gap, and the suits"
+            raise _error(text, position, problem)
+        return groups
+    high, low, kind = start
+    if not body.endswith("+"):
+        return [start]
+    if high - low <= 1:  # pairs and connectors: both cards rise
+        return [(rank, rank - (high - low), kind) for rank in range(high, 13)]
+    return [(high, rank, kind) for rank in range(low, high)]
+
+
+def _read_group(text: str) -> Group | None:
+    """Read `AKs`, `77` or `AhKd`, the higher card first; None if it is something else."""
+    if match := re.fullmatch(_GROUP, text, re.IGNORECASE):
+        high, low = sorted((_rank(match[1]), _rank(match[2])), reverse=True)
+        return high, low, match[3].lower()
+    if match := re.fullmatch(_HAND, text, re.IGNORECASE):
+        one, other = (_rank(match[1]), match[2].lower()), (_rank(match[3]), match[4].lower())
+        (high, suit), (low, low_suit) = sorted((one, other), key=_card_order, reverse=True)
+        return high, low, suit + low_suit
+    return None
+
+
+def _card_order(card: tuple[int, str]) -> tuple[int, int]:
+    return card[0], SUITS.index(card[1])
+
+
+def _dash_groups(start: Group, end: Group) -> list[Group]:
+    """The groups from one to another of the same gap or the same high card; else none."""
+    (high, low, kind), (last_high, last_low, last_kind) = start, end
+    if kind != last_kind:
+        return []
+    gap = high - low
+    if gap == last_high - last_low:
+        return [(r, r - gap, kind) for r in range(min(high, last_high), max(high, last_high) + 1)]
+    if high == last_high and gap and last_low < last_high:
+        return [(high, r, kind) for r in range(min(low, last_low), max(low, last_low) + 1)]
+    return []
 
 
 def _rank(letter: str) -> int:
@@ -114,7 +203,10 @@ def _rank(letter: str) -> int:
 
 
 def _group(high: int, low: int, kind: str) -> Iterator[int]:
-    """The 4, 6, 12 or 16 hands of two ranks."""
+    """The hands of two ranks: 4, 6, 12 or 16 of them, or one if both suits are given."""
+    if len(kind) == 2:
+        yield hand_index(4 * high + SUITS.index(kind[0]), 4 * low + SUITS.index(kind[1]))
+        return
     for a in range(4):
         for b in range(4):
             if (high == low and a <= b) or (kind == "s" and a != b) or (kind == "o" and a == b):
@@ -131,7 +223,9 @@ def _short(text: str) -> str:
 
 
 def group_name(high: int, low: int, kind: str) -> str:
-    """Such as `AKs`, `AKo` or `77`."""
+    """Such as `AKs`, `AKo`, `77` or `AhKd`."""
+    if len(kind) == 2:
+        return RANKS[high] + kind[0] + RANKS[low] + kind[1]
     return RANKS[high] + RANKS[low] + (kind if high != low else "")
 
 
@@ -143,7 +237,7 @@ def cell(row: int, column: int) -> tuple[str, list[int]]:
 
 
 def describe(weights: Floats) -> str:
-    """A short text that `Range.parse` reads as these weights (six digits are kept)."""
+    """A short text that `Range.parse` reads as exactly these weights."""
     parts: list[str] = []
     lines = [[(r, r, "")] for r in range(12, -1, -1)]
     grouped = [[entry for line in lines for entry in line]]
@@ -180,4 +274,4 @@ def _run_name(run: list[tuple[int, int, str]], top: tuple[int, int, str], weight
 
 
 def _named(name: str, weight: float) -> str:
-    return name if weight == 1.0 else f"{name}:{weight:.6g}"
+    return name if weight == 1.0 else f"{name}:{float(weight)!r}"

@@ -13,15 +13,16 @@ import numpy as np
 
 from counterplay.cards import parse_cards
 from counterplay.errors import ConfigError, RunError
-from counterplay.files import read_arrays, write_arrays, write_text
+from counterplay.files import array_sizes, format_of, read_arrays, write_arrays, write_text
 from counterplay.kernels import pieces
-from counterplay.public.betting import FOLD
+from counterplay.public.betting import FOLD, MAX_NODES
 from counterplay.public.layout import new_room
 from counterplay.public.spot import BOARD_CARDS, STREETS, Spot
 from counterplay.public.tree import PublicPolicy, PublicTree
 from counterplay.public.views import View
 
-FORMAT = "counterplay spot 2"
+FORMAT = "counterplay spot 3"
+OLD_FORMATS = ("counterplay spot 1", "counterplay spot 2")
 PART = "policy_{}"  # one array per street
 
 
@@ -47,6 +48,7 @@ class Solution:
         content: dict[str, Any] = {
             "spot": self.spot.to_dict(),
             "isomorphism": arena.isomorphism,
+            "symmetries": [list(suits) for suits in arena.symmetries],
             "exploitability": self.exploitability,
             "values": list(self.values),
             "iterations": self.iterations,
@@ -96,19 +98,20 @@ def load_solution(path: str | Path, streets: int = 3) -> Solution:
     """
     if type(streets) is not int or not 1 <= streets <= 3:
         raise ConfigError(f"streets is {streets!r}, must be from 1 to 3")
+    if format_of(path) in OLD_FORMATS:
+        raise RunError(
+            f"{path} was written by an older version, which read some ranges and geometric raises "
+            "in another way; solve the spot again"
+        )
     later = _later(path, streets) if streets < 3 else ()
     found = read_arrays(path, FORMAT, skip=later)
     try:
-        arena = PublicTree(Spot.from_dict(found["spot"]), isomorphism=bool(found["isomorphism"]))
+        arena = _stored_arena(path, found)
         weights = np.zeros(arena.num_sequences, np.float32)
         for street, part in street_parts(arena).items():
             name = PART.format(STREETS[street])
-            if name in later:
-                continue
-            given = found[name]
-            if given.dtype != np.uint16 or given.shape != (part.stop - part.start,):
-                raise ConfigError("its policy does not fit its spot")
-            weights[part] = given
+            if name not in later:
+                weights[part] = found[name]
         for node, board, lock in found["locks"]:
             arena.lock(node, board, np.array(lock))
         values = (float(found["values"][0]), float(found["values"][1]))
@@ -118,6 +121,35 @@ def load_solution(path: str | Path, streets: int = 3) -> Solution:
     arena.streets_known = min(streets, 3 - arena.spot.street)
     policy = PublicPolicy(arena, weights, np.zeros(0, np.float32))
     return Solution(policy, exploitability, values, iterations, arena.streets_known)
+
+
+def _stored_arena(path: str | Path, found: dict[str, Any]) -> PublicTree:
+    """Build the tree of a file if the stored policy has its size; nothing large is allocated.
+
+    A tree of n nodes has at least n / 2 sequences: all nodes but the first of a street follow an
+    action, and every street follows another one's end. So a small file cannot ask for a large tree.
+    """
+    bytes_by_array = array_sizes(path)
+    names = [PART.format(street) for street in STREETS]
+    stored = sum(bytes_by_array.get(name, 0) for name in names) // 2
+    try:
+        arena = PublicTree(
+            Spot.from_dict(found["spot"]),
+            isomorphism=bool(found["isomorphism"]),
+            symmetries=[tuple(suits) for suits in found["symmetries"]],
+            max_nodes=min(MAX_NODES, 2 * stored + 1),
+        )
+    except ConfigError as error:
+        raise ConfigError(f"{error}; the file holds a policy of {stored:,} numbers") from error
+    for street, part in street_parts(arena).items():
+        name, length = PART.format(STREETS[street]), part.stop - part.start
+        given = found.get(name)
+        fits = bytes_by_array.get(name, 0) >= 2 * length
+        if given is not None:
+            fits = given.dtype == np.uint16 and given.shape == (length,)
+        if not fits:
+            raise ConfigError("its policy does not fit its spot")
+    return arena
 
 
 def _later(path: str | Path, streets: int) -> tuple[str, ...]:

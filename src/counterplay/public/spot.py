@@ -4,9 +4,13 @@ A spot is a frozen dataclass or a JSON file with the same names. Bet sizes are w
 
     50%     half of the pot; for a raise, half of the pot after calling
     2.5x    two and a half times the bet that is raised
-    100c    100 chips; for a raise, 100 chips on top of the bet
-    e       the part of the pot that, bet on every street left, ends all-in; `2e` on two streets
+    100c    100 chips; for a raise, 100 chips on top of the bet; `100c3r` for up to 3 raises only
+    e       geometric: the part of the pot that, bet on every street left, ends all-in; `2e` on two
+            streets; `3e200%` at most twice the pot; for a raise, the raises already made on this
+            street are subtracted from the number of streets
     a       all-in
+
+The amounts follow the rules of b-inary/postflop-solver: see `counterplay.public.betting`.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ import re
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from counterplay.cards import NUM_CARDS, cards_name, parse_cards
 from counterplay.errors import ConfigError, RunError, suggestion
@@ -26,29 +30,60 @@ from counterplay.public.ranges import Range
 
 STREETS = ("flop", "turn", "river")
 BOARD_CARDS = (3, 4, 5)
-SIZE = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>%|x|c|e)|(?P<word>[ae])")
+PLAIN_SIZE = re.compile(r"(\d+(?:\.\d+)?)(%|x|c)")
+CAPPED_SIZE = re.compile(r"(\d+)c(\d+)r")
+GEOMETRIC_SIZE = re.compile(r"(\d*)e(?:(\d+(?:\.\d+)?)%)?")
 LARGEST = 10**9  # chips: sums of them stay exact
-Size = tuple[str, float]  # unit %, x, c, e or a, and how many
+MAX_COUNT = 100  # streets of a geometric size, raises of a capped one
+
+
+class Size(NamedTuple):
+    """One bet size: its unit %, x, c, e or a, and its numbers."""
+
+    unit: str
+    number: float = 0.0  # of e: streets, 0 for all that are left
+    raise_cap: int = 0  # of c: offered for that many raises of a street; 0 for any number
+    max_pot: float = math.inf  # of e: pots at most
 
 
 @lru_cache(maxsize=256)
 def parse_sizes(text: str) -> tuple[Size, ...]:
     """The sizes of a text such as `33%, 2.5x, a`."""
-    found: list[Size] = []
+    sizes: list[Size] = []
     for position, word in enumerate(text.replace(",", " ").split(), 1):
-        match = SIZE.fullmatch(word.lower())
-        if not match:
-            raise ConfigError(
-                f"bet sizes {text!r}, size {position}: cannot read {word!r}; "
-                "write 50%, 2.5x, 100c, e or a"
-            )
-        unit, number = match["word"] or match["unit"], float(match["number"] or 0.0)
-        if not match["word"] and not 0.0 < number <= LARGEST:
-            raise ConfigError(f"bet sizes {text!r}, size {position}: {word!r} is out of range")
-        if unit == "x" and number <= 1.0:
-            raise ConfigError(f"bet sizes {text!r}, size {position}: a raise to {word} is none")
-        found.append((unit, number))
-    return tuple(found)
+        try:
+            sizes.append(_read_size(word.lower()))
+        except ValueError as error:
+            raise ConfigError(f"bet sizes {text[:60]!r}, size {position}: {error}") from None
+    return tuple(sizes)
+
+
+def _read_size(word: str) -> Size:
+    """Read one size; raises `ValueError` with the problem."""
+    if word == "a":
+        return Size("a")
+    if match := CAPPED_SIZE.fullmatch(word):
+        cap = _number(match[2], word, MAX_COUNT)
+        return Size("c", _number(match[1], word), raise_cap=int(cap))
+    if match := GEOMETRIC_SIZE.fullmatch(word):
+        streets = _number(match[1], word, MAX_COUNT) if match[1] else 0.0
+        return Size("e", streets, max_pot=_number(match[2], word) / 100 if match[2] else math.inf)
+    match = PLAIN_SIZE.fullmatch(word)
+    if not match:
+        raise ValueError(f"cannot read {word!r}; write 50%, 2.5x, 100c, e, 2e, 3e200% or a")
+    size = Size(match[2], _number(match[1], word))
+    if size.unit == "x" and size.number <= 1.0:
+        raise ValueError(f"{word!r} is not a raise; the factor must be above 1")
+    if size.unit == "c" and not size.number.is_integer():
+        raise ValueError(f"{word!r} must be a whole number of chips")
+    return size
+
+
+def _number(text: str, word: str, most: float = LARGEST) -> float:
+    value = float(text)
+    if not 0.0 < value <= most:
+        raise ValueError(f"{word!r} is out of range (above 0, at most {most:,})")
+    return value
 
 
 @dataclass(frozen=True)
@@ -64,24 +99,29 @@ class Sizes:
 
     def __post_init__(self) -> None:
         for name, text in (("bet", self.bet), ("raise", self.raises), ("donk", self.donk or "")):
-            for unit, _ in parse_sizes(text):
-                if unit == "x" and name != "raise":
+            for size in parse_sizes(text):
+                if size.unit == "x" and name != "raise":
                     raise ConfigError(f"{name} size {text!r}: there is no bet yet to multiply by x")
+                if size.raise_cap and name != "raise":
+                    raise ConfigError(f"{name} size {text!r}: only raises have a cap such as 3r")
+
+
+DEFAULT_SIZES = Sizes(bet="50% a", raises="60% a")  # of a street whose sizes are not given
 
 
 @dataclass(frozen=True)
 class Spot:
     """Board, ranges, pot and stacks; player 0 is out of position and acts first on every street.
 
-    Values are chips that a player takes out of the spot: its share of the pot, less what it puts in
-    from here on. They add up to the pot, less the rake.
+    The value of a spot to a player is its EV at the start: its share of the final pot, less the
+    chips it puts in from there on. Values add up to the pot, less the rake.
     """
 
     board: str
     ranges: tuple[str, str]
     pot: int
     stacks: tuple[int, int]  # left behind; the smaller one is all that can be played for
-    sizes: tuple[tuple[Sizes, Sizes], ...] = ((Sizes(), Sizes()),) * 3  # flop, turn, river
+    sizes: tuple[tuple[Sizes, Sizes], ...] = ((DEFAULT_SIZES,) * 2,) * 3  # flop, turn, river
     rake: float = 0.0  # part of the pot
     rake_cap: float = math.inf  # chips at most
     add_all_in: float = 0.0  # all-in is offered too where it is at most so many pots
@@ -114,6 +154,22 @@ class Spot:
         """0 for the flop, 1 for the turn, 2 for the river."""
         return BOARD_CARDS.index(len(self.cards))
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences about the bet sizes that a reader of the solution should know."""
+        notes = []
+        for street, sizes in list(zip(STREETS, self.sizes, strict=True))[self.street :]:
+            if sizes == (DEFAULT_SIZES, DEFAULT_SIZES):
+                notes.append(
+                    f"the {street} has the default sizes: bet {DEFAULT_SIZES.bet}, raise "
+                    f"{DEFAULT_SIZES.raises}"
+                )
+            passive = [p for p in (0, 1) if not (sizes[p].bet.strip() or (sizes[p].donk or ""))]
+            if passive and not self.add_all_in:
+                who = "neither player can" if len(passive) == 2 else f"player {passive[0]} cannot"
+                notes.append(f"{who} bet on the {street}: no bet sizes are given for it")
+        return tuple(notes)
+
     @classmethod
     def load(cls, path: str | Path) -> Spot:
         """Read a JSON file."""
@@ -130,7 +186,10 @@ class Spot:
 
     @classmethod
     def from_dict(cls, found: Any) -> Spot:
-        """The spot that `to_dict` described; missing entries have their defaults."""
+        """The spot that `to_dict` described; missing entries have their defaults.
+
+        A street that `sizes` does not name has `DEFAULT_SIZES`; one with empty sizes has no bets.
+        """
         if not isinstance(found, dict):
             raise ConfigError("a spot is a JSON object with board, ranges, pot and stacks")
         names = [f.name for f in fields(cls)]
@@ -151,14 +210,14 @@ class Spot:
         return cls(**values)
 
     def to_dict(self) -> dict[str, Any]:
-        """What JSON can hold; entries at their defaults are left out."""
+        """The spot as JSON can hold it; entries at their defaults are left out."""
         default = {f.name: f.default for f in fields(self)}
         found = {name: getattr(self, name) for name in default if name != "sizes"}
         kept = {name: value for name, value in found.items() if value != default[name]}
         kept["sizes"] = {
             street: [_written(sizes) for sizes in both]
             for street, both in zip(STREETS, self.sizes, strict=True)
-            if both != (Sizes(), Sizes())
+            if both != (DEFAULT_SIZES, DEFAULT_SIZES)
         }
         return {n: list(v) if isinstance(v, tuple) else v for n, v in kept.items()}
 
@@ -199,10 +258,10 @@ def check_spot(spot: Spot) -> None:
         _check_number(spot, name, math.inf)
     for both_sizes in spot.sizes:
         for sizes in both_sizes:
-            for unit, number in parse_sizes(f"{sizes.bet} {sizes.donk or ''}"):
-                if unit == "c" and number < spot.min_bet:
+            for size in parse_sizes(f"{sizes.bet} {sizes.donk or ''}"):
+                if size.unit == "c" and size.number < spot.min_bet:
                     raise ConfigError(
-                        f"a bet of {number:g}c is below the minimum of {spot.min_bet}"
+                        f"a bet of {size.number:g}c is below the minimum of {spot.min_bet}"
                     )
     used = (*spot.cards, *spot.dead_cards)
     for player, text in enumerate(spot.ranges):
@@ -232,7 +291,10 @@ def _read_sizes(found: Any) -> tuple[tuple[Sizes, Sizes], ...]:
     for name in found:
         if name not in STREETS:
             raise ConfigError(f"sizes has no entry {name!r}{suggestion(name, STREETS)}")
-    return tuple(_read_street(found.get(street, {}), street) for street in STREETS)
+    return tuple(
+        _read_street(found[street], street) if street in found else (DEFAULT_SIZES, DEFAULT_SIZES)
+        for street in STREETS
+    )
 
 
 def _read_street(found: Any, street: str) -> tuple[Sizes, Sizes]:
@@ -252,4 +314,5 @@ def _read_player(found: Any, street: str) -> Sizes:
 
 def _written(sizes: Sizes) -> dict[str, str]:
     found = {"bet": sizes.bet, "raise": sizes.raises, "donk": sizes.donk}
-    return {name: text for name, text in found.items() if text is not None and text != ""}
+    kept = {name: text for name, text in found.items() if text}
+    return kept if sizes.donk != "" else kept | {"donk": ""}  # no donk bets at all

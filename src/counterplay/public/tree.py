@@ -7,7 +7,7 @@ board holds a card of theirs, nothing is ever learned there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
@@ -18,11 +18,12 @@ import numpy as np
 from counterplay.arena import Floats
 from counterplay.cards import card_name, swap_suits
 from counterplay.errors import ConfigError
-from counterplay.kernels import dealing
+from counterplay.kernels import dealing, streets
+from counterplay.kernels.compiling import is_compiled, keeps_compiled
 from counterplay.kernels.ranges import Room, Rows, Tables, Walk
 from counterplay.kernels.threads import num_threads, run_parts
-from counterplay.public.betting import FOLD, Betting, Node, betting_of
-from counterplay.public.boards import Boards, Hands, boards_of
+from counterplay.public.betting import FOLD, MAX_NODES, Betting, Node, betting_of
+from counterplay.public.boards import SAME, Boards, Hands, Renaming, boards_of, suit_symmetries
 from counterplay.public.layout import Pieces, new_room, new_rows, pieces_of, walks_of
 from counterplay.public.spot import Spot
 from counterplay.public.vectors import PRECISIONS, VectorTree
@@ -31,6 +32,7 @@ from counterplay.public.vectors import PublicPolicy as PublicPolicy
 
 SPEED = 1e-8  # seconds per sequence, iteration and core, about: benchmarks/holdem.md
 NOTHING = 1e-12  # of all pairs of hands: what is left when all of them share cards
+MAX_ROUNDING = 1e-3  # of the pot; where rounding errors may be larger, a note says so
 ROUNDING = 8.0  # units in the last place that a sum of values may be off
 
 
@@ -45,6 +47,15 @@ class SpotSize:
     seconds: float  # per iteration on one core, a guess
 
 
+def compile_note() -> str:
+    """Say that the kernels of spots have to be compiled first; "" if the cache has them."""
+    if is_compiled(dealing.last_street, dealing.after_card, dealing.finish, streets.ascend):
+        return ""
+    if keeps_compiled(dealing.last_street):
+        return "compiling, the first time only: this takes about half a minute"
+    return "compiling, every time: no folder keeps what is compiled, set NUMBA_CACHE_DIR to one"
+
+
 class PublicTree(VectorTree):
     """A spot ready to be solved.
 
@@ -52,21 +63,34 @@ class PublicTree(VectorTree):
         spot: what is to be solved.
         precision: of what is kept: float32, float64, or int16 for half the memory.
         isomorphism: solve boards that differ in the names of suits only once.
+        symmetries: the renamings of suits to merge boards by; all of the spot's by default.
+        max_nodes: refuse a betting tree with more nodes.
     """
 
     advice: ClassVar[str] = (
         ": offer fewer bet sizes, set raise_cap or force_all_in, or narrow the ranges"
     )
 
-    def __init__(self, spot: Spot, precision: str = "float32", isomorphism: bool = True):
+    def __init__(
+        self,
+        spot: Spot,
+        precision: str = "float32",
+        isomorphism: bool = True,
+        *,
+        symmetries: Sequence[Renaming] | None = None,
+        max_nodes: int = MAX_NODES,
+    ):
         super().__init__(precision)
         self.spot, self.isomorphism = spot, isomorphism
         self.total_value = None if spot.rake else float(spot.pot)
-        self.betting: Betting = betting_of(spot)
+        self.betting: Betting = betting_of(spot, max_nodes)
         used = (*spot.cards, *spot.dead_cards)
         self.hands = (Hands.of(spot.ranges[0], used), Hands.of(spot.ranges[1], used))
         self.weights = self.hands[0].weight, self.hands[1].weight
-        self.boards: Boards = boards_of(spot, isomorphism)
+        self.symmetries = suit_symmetries(spot) if isomorphism else [SAME]
+        if symmetries is not None:
+            self.symmetries = _checked_group(symmetries, self.symmetries)
+        self.boards: Boards = boards_of(spot, self.symmetries)
         self.streets_known = 3 - spot.street  # fewer where a solution was loaded in part
         self._scratch: dict[Any, tuple[Rows, list[Room]]] = {}
         total = _meeting(*self.hands)
@@ -136,6 +160,17 @@ class PublicTree(VectorTree):
         """What values may be off by, per unit of the opponent's reach."""
         return ROUNDING * float(np.finfo(self.kind).eps) * (self.spot.pot + self.spot.stack)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences that a reader of the solution should know: bet sizes, precision."""
+        if self.rounding <= MAX_ROUNDING * self.spot.pot:
+            return self.spot.notes
+        note = (
+            f"stacks of {self.spot.stack:,} are so large for a pot of {self.spot.pot:,} that "
+            f"values in {self.precision} may be off by {self.rounding:.2g} chips; take float64"
+        )
+        return (*self.spot.notes, note)
+
     def rooms(self, player: int) -> tuple[Rows, list[Room]]:
         """Room for the first block, and scratch for every thread."""
         walk, threads = self.walks[player], min(num_threads(), len(self.boards.cards))
@@ -150,7 +185,9 @@ class PublicTree(VectorTree):
     def lock(self, node: int, board: int, weights: Floats) -> None:
         """Make a player choose in proportion to `weights` [actions, hands]; zeros leave it free.
 
-        Everything is solved around it, and best responses keep to it too.
+        Everything is solved around it, and best responses keep to it too. A board of the tree
+        stands for its twins, which differ from it in the names of suits only: the lock holds for
+        all of them. `lock_record` locks after one card alone.
         """
         here = self.betting.nodes[node]
         shape = (len(here.actions), self.hands[here.kind].size)
@@ -166,11 +203,32 @@ class PublicTree(VectorTree):
             stays = same and all(swap_suits(card, suits) == card for card in later)
             if stays and not np.allclose(given[:, self.hands[here.kind].renamed(suits)], given):
                 raise ConfigError(
-                    "the lock treats suits differently that the spot treats alike; take "
-                    "isomorphism=False"
+                    "the lock treats suits differently that the spot treats alike; use "
+                    "lock_record, which solves them apart, or take isomorphism=False"
                 )
         self.locks[node, board] = given
         self.__dict__.pop("_lock_tables", None)
+
+    def restrict_symmetries(self, symmetries: Sequence[Renaming]) -> None:
+        """Merge boards by fewer renamings of suits; all locks stay as they are.
+
+        The tables get another layout: policies and memories made before no longer fit.
+        """
+        old, locks = self.boards, self.locks
+        self.symmetries = _checked_group(symmetries, self.symmetries)
+        self.boards = boards_of(self.spot, self.symmetries)
+        for name in ("pieces", "walks", "size", "_lock_tables"):
+            self.__dict__.pop(name, None)
+        self._scratch.clear()
+        self.locks = {}
+        for board, cards in enumerate(self.boards.cards if locks else []):
+            before, renaming = 0, SAME
+            for card in cards[len(self.spot.cards) :]:
+                before, renaming = old.next_board(before, renaming, card)
+            for (node, place), weights in locks.items():
+                if place == before:
+                    own = self.hands[self.betting.nodes[node].kind]
+                    self.locks[node, board] = weights[:, own.renamed(renaming)]
 
     def unlock(self) -> None:
         """Remove all locks."""
@@ -204,6 +262,15 @@ class PublicTree(VectorTree):
         run_parts(work, [(thread, thread + 1) for thread in range(min(len(rooms), boards))])
         dealing.finish(walk, tables, rooms[0], top, 0, 0, mode, rounding, after)
         return top.value[0]
+
+
+def _checked_group(given: Sequence[Renaming], known: list[Renaming]) -> list[Renaming]:
+    """Return the renamings if they are a group of known ones; else refuse them."""
+    group = [tuple(suits) for suits in given]
+    products = {tuple(one[s] for s in other) for one in group for other in group}
+    if SAME not in group or not products <= set(group) <= set(known):
+        raise ConfigError("symmetries must be a group of renamings of suits that fit the spot")
+    return group
 
 
 def _meeting(one: Hands, other: Hands) -> float:

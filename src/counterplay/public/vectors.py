@@ -68,11 +68,15 @@ class PublicPolicy:
 
     def at(self, node: int, board: int) -> Floats:
         """Probabilities [actions, hands] at a betting node and a board."""
+        self.arena.check_fit(self.weights)
         place, count = self.arena.piece(node, board), len(self.arena.betting.nodes[node].actions)
         chosen = np.maximum(self.weights[place].astype(np.float64), 0.0).reshape(count, -1)
+        with np.errstate(divide="ignore", over="ignore"):  # as `kernels.streets.match` decides it
+            usable = np.isfinite(1.0 / chosen.sum(axis=0).astype(self.arena.kind))
+        chosen = np.where(usable, chosen, 0.0)
         if self.otherwise.size:
             other = np.maximum(self.otherwise[place].astype(np.float64), 0.0).reshape(count, -1)
-            chosen = np.where(chosen.sum(axis=0) > 0.0, chosen, other)
+            chosen = np.where(usable, chosen, other)
         lock = self.arena.locks.get((node, board))
         if lock is not None:
             chosen = np.where(lock.sum(axis=0) > 0.0, lock, chosen)
@@ -116,6 +120,15 @@ class VectorTree:
     def num_pieces(self) -> int:
         """Decisions on boards."""
         return self.pieces.num_pieces
+
+    def check_fit(self, table: Any) -> None:
+        """Refuse a table made before boards were solved apart, whose layout is another one."""
+        if table.size != self.num_sequences:
+            raise ConfigError(
+                f"this policy has {table.size:,} entries where {self.spec} has "
+                f"{self.num_sequences:,}: it was made before a lock, or for another spot; solve "
+                "again"
+            )
 
     def save_policy(self, policy: PublicPolicy, path: str | Path) -> None:
         """Write a policy."""
@@ -162,6 +175,7 @@ class VectorTree:
         """One iteration per row of the factors p, n and m [T, 3] and weights [T, K], in turn."""
         if not alternating:
             raise ConfigError(f"on {self.spec} players learn in turn: alternating must be true")
+        self.check_fit(memory.regret)
         for rule, weight in zip(factors, weights, strict=True):
             kept = weight > 0.0
             fade = np.where(kept, memory.weight / np.where(kept, weight, 1.0), 1.0)
@@ -212,6 +226,7 @@ class VectorTree:
 
     def reading(self, policy: PublicPolicy) -> Tables:
         """Tables that only say what the policy is."""
+        self.check_fit(policy.weights)
         nothing = np.zeros(0, policy.weights.dtype)
         scales, none = np.zeros(0, np.float32), np.zeros(0)
         return Tables(

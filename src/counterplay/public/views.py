@@ -42,7 +42,7 @@ class View:
     hands: tuple[str, ...]  # [n]
     weight: Floats  # [n] how often the player is here with the hand, 1 if always
     policy: Floats  # [A, n]
-    value: Floats  # [n] chips that it takes out of the spot from here on, if all follow the policy
+    value: Floats  # [n] EV from this node on, in chips, if both follow the policy; a fold has 0
     action_value: Floats  # [A, n] the same after each action
     equity: Floats  # [n] of the pot against the opponent's hands here
     met: Floats  # [n] the opponent's hands that leave it its cards, weighted by their reach

@@ -87,6 +87,8 @@ class Desk:
             return self._counsel(do, call)
         if do == "spot":
             return self._spot(call)
+        if do == "warm_up":
+            return _warm_up()
         if do == "play":
             return self._play(call)
         return self._explore(do, call)
@@ -177,6 +179,15 @@ def limit_time(seconds: float) -> None:
     """
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_PROF, seconds)
+
+
+def _warm_up() -> bool:
+    """Compile the kernels of spots, after everything else that the machine has to do."""
+    from counterplay.studio import spots
+
+    if hasattr(os, "nice"):
+        os.nice(10)
+    return spots.warm_up()
 
 
 def _exported(policy: Any, form: str) -> str:

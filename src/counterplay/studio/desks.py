@@ -21,7 +21,8 @@ from counterplay.studio.answers import Refusal
 
 MOST = 2  # games at a time
 COUNSEL, TIMING = "", "timing"  # desks without a game: for short questions, for trying runs out
-ASIDE = (COUNSEL, TIMING)
+WARMING = "warming"  # compiles kernels before a page needs them
+ASIDE = (COUNSEL, TIMING, WARMING)
 IDLE = 600.0  # seconds after which a desk that nobody asks is closed
 PATIENCE = 0.4  # seconds before a page is told to ask again
 KEPT = 64  # answers that somebody may still come for

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from starlette.requests import Request
 
 from counterplay.experiment.folder import CHECKPOINT
 from counterplay.studio.answers import Refusal
-from counterplay.studio.desks import Desks
+from counterplay.studio.desks import WARMING, Desks
 from counterplay.studio.events import Hub
 from counterplay.studio.games import Games
 from counterplay.studio.launching import Launcher
@@ -44,6 +45,12 @@ class Studio:
                 self.watch.problem = f"cannot look after the runs: {error}"
             self.desks.close_idle()
             await asyncio.sleep(POLL)
+
+    async def warm_up(self) -> None:
+        """Compile the kernels of hold'em spots in a process of their own, if that was not done."""
+        with contextlib.suppress(Refusal):
+            await self.desks.ask(WARMING, {"do": "warm_up"}, patience=None)
+        self.desks.close(WARMING)
 
     async def look(self, force: bool = False) -> None:
         """Look once; one at a time, so that events come in the order of what they tell."""

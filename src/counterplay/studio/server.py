@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
 from collections.abc import Callable, Sequence
@@ -25,6 +26,11 @@ class Server(uvicorn.Server):
     """Ends its streams at the first signal, so that nothing keeps it from ending."""
 
     studio: Studio
+    warming: asyncio.Task[None]
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.warming = asyncio.create_task(self.studio.warm_up())
 
     def handle_exit(self, sig: int, frame: Any) -> None:
         self.studio.hub.close()

@@ -13,7 +13,7 @@ from counterplay.public.betting import DEAL, FOLD, SHOWDOWN
 from counterplay.public.looking import find, look
 from counterplay.public.ranges import cell
 from counterplay.public.spot import Spot
-from counterplay.public.tree import PublicPolicy, PublicTree
+from counterplay.public.tree import PublicPolicy, PublicTree, compile_note
 from counterplay.registry import load_algorithm
 from counterplay.solving import Record, solve
 from counterplay.studio.sources import Tell
@@ -49,7 +49,28 @@ def estimate(spot: Any) -> dict[str, Any]:
         "free": free,
         "fits": size.num_bytes < SHARE * free,
         "seconds": size.seconds,
+        "notes": list(arena.notes),
     }
+
+
+def warm_up() -> bool:
+    """Compile the kernels of spots into the cache if they are not there; True if it was done.
+
+    A small turn spot calls all of them: solving, judging, values and equities of hands.
+    """
+    if not compile_note():
+        return False
+    sizes = {"bet": "a", "raise": "a"}
+    spot = {
+        "board": "2c3d4h5s",
+        "ranges": ["AcAd", "KcKd"],
+        "pot": 10,
+        "stacks": 10,
+        "sizes": {"turn": sizes, "river": sizes},
+    }
+    found = solved(spot, 50.0, lambda doing, done, total: None)
+    view(found, "", "")
+    return True
 
 
 def solved(spot: Any, target: float, tell: Tell) -> Solved:
@@ -64,7 +85,7 @@ def solved(spot: Any, target: float, tell: Tell) -> Solved:
             "give fewer bet sizes, or narrower ranges"
         )
     reached = ""
-    tell("preparing to solve", 0, 0)
+    tell(compile_note() or "preparing to solve", 0, 0)
 
     def report(record: Record) -> None:
         nonlocal reached
@@ -98,6 +119,7 @@ def view(found: Solved, record: str, chosen: str) -> dict[str, Any]:
             "values": judged.values.tolist(),
             "iterations": found.iterations,
             "seconds": found.seconds,
+            "notes": list(arena.notes),
         },
         "record": record,
         "pot": pot + 2 * here.street.before + sum(here.street.paid),

@@ -11,8 +11,9 @@ const EXAMPLE = {
   pot: 200, stacks: [900, 900],
   sizes: { river: [{ bet: "50% a", raise: "60% a" }, { bet: "50% a", raise: "60% a" }] },
 };
+const DEFAULT_SIZES = { bet: "50% a", raise: "60% a" }; // as in counterplay.public.spot
 const STREETS = { 3: ["flop", "turn", "river"], 4: ["turn", "river"], 5: ["river"] };
-const MODES = [["policy", "policy"], ["value", "value"], ["weight", "range"]];
+const MODES = [["policy", "policy"], ["value", "EV"], ["weight", "range"]];
 
 const given = query => { try { return JSON.parse(query.get("s")) || EXAMPLE; } catch { return EXAMPLE; } };
 
@@ -34,7 +35,7 @@ function Setup({ spot: first }) {
   const change = patch => setSpot({ ...spot, ...patch });
   const pair = (name, player, value) => change({ [name]: spot[name].map((old, p) => (p === player ? value : old)) });
   const size = (street, player, kind, value) => {
-    const both = spot.sizes?.[street] || [{}, {}];
+    const both = spot.sizes?.[street] || [DEFAULT_SIZES, DEFAULT_SIZES];
     change({ sizes: { ...spot.sizes, [street]: both.map((one, p) => (p === player ? { ...one, [kind]: value } : one)) } });
   };
   const { data, error } = state;
@@ -52,11 +53,12 @@ function Setup({ spot: first }) {
       ${[0, 1].map(p => html`<label key=${p}><span>range of player ${p}</span><textarea class="code" rows="3" spellcheck="false" value=${spot.ranges[p]} onInput=${event => pair("ranges", p, event.target.value)}></textarea></label>`)}
       ${field("pot", spot.pot, number(pot => change({ pot })), { inputmode: "numeric" })}
       ${field("stack", spot.stacks[0], number(chips => change({ stacks: [chips, chips] })), { inputmode: "numeric" })}
-      ${streets.map(street => html`<fieldset key=${street}><legend>Bets on the ${street}</legend>${[0, 1].map(p => ["bet", "raise"].map(kind => field(`player ${p}, ${kind === "bet" ? "bets" : "raises"}`, spot.sizes?.[street]?.[p]?.[kind] || "", value => size(street, p, kind, value), { spellcheck: false })))}</fieldset>`)}
+      ${streets.map(street => html`<fieldset key=${street}><legend>Bets on the ${street}</legend>${[0, 1].map(p => ["bet", "raise"].map(kind => field(`player ${p}, ${kind === "bet" ? "bets" : "raises"}`, (spot.sizes?.[street] ? spot.sizes[street][p]?.[kind] : DEFAULT_SIZES[kind]) || "", value => size(street, p, kind, value), { spellcheck: false })))}</fieldset>`)}
       <p class="muted small">Sizes are words: 50% of the pot, 2.5x the bet, 100c chips, e geometric, a all-in.</p>
       ${field("until, % of the pot", target, setTarget, { inputmode: "decimal" })}
       <${Problem} error=${error} />
       ${data && html`<p class=${data.fits ? "muted small" : "problem"}>${data.hands.map((n, p) => `${count(n)} hands of player ${p}`).join(", ")}; ${count(data.infosets)} infosets; takes ${bytes(data.bytes)} of ${bytes(data.free)} that are free, and about ${duration(data.seconds)} of one core for each of some hundred iterations.${data.fits ? "" : " Give fewer bet sizes, or narrower ranges."}</p>`}
+      ${data?.notes.map(note => html`<p key=${note} class="muted small">Note: ${note}.</p>`)}
       ${!data && !error && html`<p class="muted small" role="status">How much will it take? …</p>`}
       <button class="primary large" disabled=${!data?.fits}>Solve</button></form>
     <${Command}>counterplay spot solve spot.json --target ${target}% --save spot.cps</${Command}>`;
@@ -83,8 +85,9 @@ function Solution({ spot, target }) {
   const { facts } = data;
   return html`${head}
     <dl class="facts compact"><div><dt>Exploitability</dt><dd title=${facts.exploitability}>${short(facts.percent)} % <small>of the pot</small></dd></div>
-      ${facts.values.map((value, p) => html`<div key=${p}><dt>Value to player ${p}</dt><dd title=${value}>${short(value, 4)}</dd></div>`)}
+      ${facts.values.map((value, p) => html`<div key=${p}><dt>EV of player ${p}</dt><dd title=${value}>${short(value, 4)}</dd></div>`)}
       <div><dt>Solved in</dt><dd>${duration(facts.seconds)} <small>${count(facts.iterations)} iterations</small></dd></div></dl>
+    ${facts.notes.map(note => html`<p key=${note} class="muted small">Note: ${note}.</p>`)}
     <div class="two wide-left"><section class="card"><${Way} data=${data} to=${to} />
         ${data.kind === "act" ? html`<${Hands} data=${data} mode=${mode} cell=${cell} />` : data.kind === "deal" ? html`<${Deal} data=${data} to=${to} />`
           : html`<p>${data.kind === "fold" ? "Somebody has folded: the hand is over." : "The cards are shown: the better hand takes the pot."}</p>`}</section>
@@ -123,7 +126,7 @@ function Hands({ data, mode, cell: chosen }) {
     if (mode === "weight") return { kind: "tint", style: { "--part": one.weight }, text: percent(one.weight) };
     return { kind: "strip", style: { backgroundImage: gradient(names, names, one.policy), backgroundSize: `100% ${(3 + 15 * Math.min(one.weight, 1)).toFixed(1)}px` }, text: "" };
   };
-  const told = one => (one.weight > 0 ? `${one.name}: ${names.map((name, n) => `${name} ${percent(one.policy[n])}`).join(", ")}; worth ${short(one.value)}, ${percent(one.weight)} of it is here` : `${one.name}: not in the range here`);
+  const told = one => (one.weight > 0 ? `${one.name}: ${names.map((name, n) => `${name} ${percent(one.policy[n])}`).join(", ")}; EV ${short(one.value)}, ${percent(one.weight)} of it is here` : `${one.name}: not in the range here`);
   const first = chosen || data.grid.flat().find(one => one.weight > 0)?.name || "AA";
   return html`<div class="grid-head"><p class="legend">${data.actions.map((action, n) => html`<span key=${n}><i style=${{ background: hue(n) }}></i>${action.name} <small>${percent(action.frequency)}</small></span>`)}</p>
       <div class="tabs" role="group" aria-label="Cells show">${MODES.map(([key, name]) => html`<button key=${key} class=${key === mode ? "on" : ""} aria-pressed=${key === mode} onClick=${() => setQuery({ mode: key === "policy" ? "" : key })}>${name}</button>`)}</div></div>
@@ -138,8 +141,8 @@ function Hands({ data, mode, cell: chosen }) {
 function Side({ data, to, cell }) {
   return html`<h2>Actions</h2><table><thead><tr><th scope="col">action</th><th scope="col" class="num">how often</th></tr></thead><tbody>${data.actions.map((action, n) => html`<tr key=${n}><th scope="row"><i class="swatch" style=${{ background: hue(n) }}></i>
       <button class="quiet" onClick=${() => to(joined(data.record, action.name))}>${action.name}</button></th><td class="num" title=${action.frequency}>${percent(action.frequency)}</td></tr>`)}</tbody></table>
-    <p class="small">Player ${data.player}'s hands here are worth <b title=${data.value}>${short(data.value, 4)}</b> of a pot of ${count(data.pot)}, and have ${percent(data.equity)} equity.</p>
-    <h2>${cell || "Hands"}</h2>${!cell ? html`<p class="muted">Click a cell of the grid.</p>` : !data.hands.length ? html`<p class="muted">None of them is in the range here.</p>` : html`<div class="scroll"><table><thead><tr><th scope="col">hand</th><th scope="col">plays</th><th scope="col" class="num">value</th><th scope="col" class="num">equity</th><th scope="col" class="num">loses</th></tr></thead>
+    <p class="small">Player ${data.player} has EV <b title=${data.value}>${short(data.value, 4)}</b> from here on (a fold has EV 0) in a pot of ${count(data.pot)}, and ${percent(data.equity)} equity.</p>
+    <h2>${cell || "Hands"}</h2>${!cell ? html`<p class="muted">Click a cell of the grid.</p>` : !data.hands.length ? html`<p class="muted">None of them is in the range here.</p>` : html`<div class="scroll"><table><thead><tr><th scope="col">hand</th><th scope="col">plays</th><th scope="col" class="num">EV</th><th scope="col" class="num">equity</th><th scope="col" class="num">loses</th></tr></thead>
       <tbody>${data.hands.map(row => html`<tr key=${row.hand}><th scope="row"><code>${row.hand}</code></th><td>${data.actions.map(({ name }) => [name, row[name]]).filter(([, p]) => p > 0.0005).map(([name, p]) => `${name} ${percent(p)}`).join(", ")}</td>
         <td class="num" title=${row.value}>${short(row.value)}</td><td class="num">${percent(row.equity)}</td><td class="num" title=${row.regret}>${short(row.regret)}</td></tr>`)}</tbody></table></div>`}`;
 }
