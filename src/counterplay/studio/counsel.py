@@ -21,6 +21,7 @@ from counterplay.matrix.checking import nash_deviation
 from counterplay.matrix.learning import learn as learned
 from counterplay.matrix.normal_form import NormalForm, Profile
 from counterplay.registry import load_game, load_learner, spec_of
+from counterplay.studio.answers import rewrite_for_page
 from counterplay.tree.estimating import available_memory, estimate_size
 
 MOST_CELLS = 40_000  # of a matrix that is shown and solved
@@ -34,7 +35,7 @@ def check(config: dict[str, Any]) -> dict[str, Any]:
     try:
         return {"config": load_config(config).to_json()}
     except CounterplayError as error:
-        text = str(error).removeprefix("config: ")
+        text, _ = rewrite_for_page(str(error).removeprefix("config: "))
         match = re.match(r"(name|algorithm|arena|device|game|networks|spec)[.\w]*", text)
         return {"problem": text, "field": match[0] if match else ""}
 

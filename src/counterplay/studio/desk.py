@@ -127,9 +127,11 @@ class Desk:
     def _play(self, call: dict[str, Any]) -> Any:
         text = str(call["policy"].get("text", ""))
         if text.startswith("search:"):
-            from counterplay.cli.contestants import Contestants
+            from counterplay.cli.contestants import Contestants, searches
 
             name = text.removeprefix("search:")
+            if not searches(name):  # any other name could be that of a file
+                raise ConfigError(f"there is no searcher {name!r}")
             return self.table.look(call, Contestants(self.game).named(name)[0], None)
         analysis = self.sources.get(call["policy"])
         return self.table.look(call, analysis.policy, analysis)
@@ -192,7 +194,7 @@ def _game_file(tree: Any) -> str:
 
     if tree.num_nodes > MOST_WRITTEN:
         problem = f"{tree.num_nodes:,} nodes are too many for an .efg file of the studio"
-        raise ConfigError(f"{problem}; `counterplay convert` writes it")
+        raise ConfigError(problem)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "game.efg"
         save_game(tree.rules, path)
