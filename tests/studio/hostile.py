@@ -211,7 +211,7 @@ class Attack:
                 {"name": "openspiel:efg_game", "params": {"filename": self._path()}},
                 {
                     "name": "openspiel:kuhn_poker",
-                    "params": {"players": f"2,filename={self._path()}"},
+                    "params": {"players": f"2,file={self._path()}"},
                 },
                 "kuhn_poker",
             ]

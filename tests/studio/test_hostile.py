@@ -137,7 +137,6 @@ def test_hostile_requests(watched):
 @pytest.mark.slow
 def test_a_thousand_hostile_requests(watched):
     seen = attack(watched, seed=2, count=1000)
-    print(dict(sorted(seen.items())))
     assert seen[404] > 100 and seen[200] > 50
 
 

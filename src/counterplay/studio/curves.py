@@ -133,7 +133,10 @@ def _numbers(block: bytes, names: tuple[str, ...]) -> Floats | None:
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # raised where a number ends too early
-        found = np.fromstring(block.replace(b"}\n", b",").decode("latin-1"), sep=",")
+        try:
+            found = np.fromstring(block.replace(b"}\n", b",").decode("latin-1"), sep=",")
+        except ValueError:
+            return None
     if found.size != num_lines * len(names) or not np.isfinite(found).all():
         return None
     return found.reshape(num_lines, len(names))
