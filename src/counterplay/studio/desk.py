@@ -28,11 +28,12 @@ COUNSEL = (  # questions about the library and not about one game
     "examine",
     "learn",
     "matrix",
+    "offers",
     "population",
     "spot_size",
 )
-SHARE = 0.6  # of the free memory that a tree may take
 MOST_WRITTEN = 200_000  # nodes of a game file
+COMPILING = "compiling the solver, once per installation"
 TELL_EVERY = 0.15  # seconds between two words about progress
 
 
@@ -43,6 +44,7 @@ class Desk:
         self.send = send
         self.spec = ""
         self.told = 0.0
+        self.reports_compilation = False
         self.solved: tuple[float, Any] | None = None  # a hold'em spot: to which target, and how
 
     def tell(self, doing: str, done: float, total: float) -> None:
@@ -52,6 +54,12 @@ class Desk:
             self.told = now
             self.send({"progress": {"doing": doing, "done": done, "total": total}})
 
+    def report_compilation(self) -> None:
+        """Tell the page from now on whenever numba compiles."""
+        if not self.reports_compilation:
+            self.reports_compilation = True
+            report_compilation(self)
+
     @cached_property
     def game(self) -> Game:
         from counterplay.registry import load_game
@@ -60,17 +68,28 @@ class Desk:
 
     @cached_property
     def sources(self) -> Any:
+        from counterplay.studio.counsel import TREE_MEMORY_SHARE
         from counterplay.studio.sources import Sources
         from counterplay.tree.estimating import available_memory
         from counterplay.tree.unrolling import build_tree
 
         self.tell("building the tree", 0, 0)
+        self.report_compilation()
         tree = build_tree(
             self.game,
-            memory_limit=int(SHARE * available_memory()),
+            memory_limit=int(TREE_MEMORY_SHARE * available_memory()),
             progress=lambda done, total: self.tell("building the tree", done, total),
         )
         return Sources(tree, self.tell)
+
+    @cached_property
+    def fits(self) -> bool:
+        """Whether there is room for the tree of the game."""
+        from counterplay.studio.counsel import TREE_MEMORY_SHARE
+        from counterplay.tree.estimating import available_memory, estimate_size
+
+        needed = estimate_size(self.game, seconds=0.1).num_bytes
+        return needed < TREE_MEMORY_SHARE * available_memory()
 
     @cached_property
     def table(self) -> Any:
@@ -106,6 +125,8 @@ class Desk:
             return counsel.duration(call["config"])
         if do == "estimate":
             return counsel.estimate(str(call["spec"]))
+        if do == "offers":
+            return counsel.offers()
         if do == "examine":
             return counsel.examine(str(call["path"]))
         if do == "population":
@@ -120,6 +141,7 @@ class Desk:
         from counterplay.studio import spots
 
         target = float(call.get("target", 0.5))
+        self.report_compilation()
         if self.solved is None or self.solved[0] != target:  # a desk holds one spot
             self.solved = target, spots.solved(call["spot"], target, self.tell)
         return spots.view(self.solved[1], str(call.get("record", "")), str(call.get("cell", "")))
@@ -133,6 +155,10 @@ class Desk:
             if not searches(name):  # any other name could be that of a file
                 raise ConfigError(f"there is no searcher {name!r}")
             return self.table.look(call, Contestants(self.game).named(name)[0], None)
+        if text == "uniform" and not self.fits:
+            from counterplay.sampled import SampledPolicy
+
+            return self.table.look(call, SampledPolicy(self.game), None)
         analysis = self.sources.get(call["policy"])
         return self.table.look(call, analysis.policy, analysis)
 
@@ -166,6 +192,21 @@ class Desk:
         if do == "game_file":
             return _game_file(analysis.tree)
         raise ConfigError(f"there is no question {do!r}")
+
+
+def report_compilation(desk: Desk) -> None:
+    """Tell the page whenever numba compiles, which happens once per installation."""
+    from numba.core import event
+
+    class Reporter(event.Listener):
+        def on_start(self, found: Any) -> None:
+            desk.told = 0.0  # said at once
+            desk.tell(COMPILING, 0, 0)
+
+        def on_end(self, found: Any) -> None:
+            pass
+
+    event.register("numba:compile", Reporter())  # type: ignore[no-untyped-call]
 
 
 def limit_time(seconds: float) -> None:

@@ -39,6 +39,13 @@ async def catalogue(studio: Studio, request: Request) -> Any:
     return known | {"uploaded": uploaded}
 
 
+async def offers(studio: Studio, request: Request) -> Any:
+    """What the pages can do with each registered game; computed once while the studio runs."""
+    if not studio.offers:
+        studio.offers = await studio.desks.ask("", {"do": "offers"}, patience=None, limit=30)
+    return studio.offers
+
+
 async def upload(studio: Studio, request: Request) -> Any:
     body = parse_body(await request.body())
     title, text = text_field(body, "name"), body.get("text")

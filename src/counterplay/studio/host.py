@@ -33,6 +33,7 @@ class Studio:
         )
         self.resolver = NameResolver(self.games, self.find_run)
         self.answered: dict[str, Any] = {}  # what was answered to requests with a key
+        self.offers: dict[str, Any] = {}  # by game; empty until a page asks
         self.looking = asyncio.Lock()
 
     async def keep_watch(self) -> None:

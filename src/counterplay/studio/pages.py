@@ -55,6 +55,7 @@ def make_app(studio: Studio) -> Starlette:
         asks("/api/queue/{ticket}", runs.unqueue, "DELETE"),
         asks("/api/compare", runs.compare),
         asks("/api/catalogue", games.catalogue),
+        asks("/api/offers", games.offers),
         asks("/api/games/upload", games.upload, "POST"),
         asks("/api/check", games.check, "POST"),
         asks("/api/estimate", games.estimate, "POST"),
