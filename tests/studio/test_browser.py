@@ -473,27 +473,36 @@ def assert_visible_on_phone(browser, css):
 JUNK = ["x", "{", "[]", '{"board":"x"}', '{"ranges":5,"sizes":{"river":1}}', "null", "-1", "[[[[["]
 
 
-@pytest.mark.parametrize(
-    "page",
-    ["/spots?s={}", "/spots?s={}&solve=1", "/explore?game=kuhn_poker&node={}", "/explore?policy={}"]
-    + ["/play?game={}", "/play?play={}", "/matrix?game={}", "/new?from={}", "/new?game={}"]
-    + [
-        "/games/{}",
-        "/runs/{}",
-        "/compare?r={}",
-        "/?sort={}&page={}",
-        "/matrix?game=chicken&learner={}",
-    ],
-)
+ADDRESSES = [
+    "/spots?s={}",
+    "/spots?s={}&solve=1",
+    "/explore?game=kuhn_poker&node={}",
+    "/explore?policy={}",
+    "/play?game={}",
+    "/play?play={}",
+    "/matrix?game={}",
+    "/matrix?game=chicken&learner={}",
+    "/new?from={}",
+    "/new?game={}",
+    "/games/{}",
+    "/runs/{}",
+    "/compare?r={}",
+    "/?sort={}&page={}",
+]
+
+
+@pytest.mark.parametrize("page", ADDRESSES)
 @pytest.mark.noisy  # refused requests are in the console
 def test_no_address_is_a_blank_page(browser, studio, page):
     browser.open(studio, "/")
     for junk in JUNK:
         browser.driver.get(f"{studio.url}{page.format(quote(junk), quote(junk))}")
         browser.until(lambda: browser.all("main h1, main .problem"), f"{page} with {junk}")
+        browser.settle()
         assert "stumbled" not in browser.main.text, (page, junk, browser.main.text)
 
 
+@pytest.mark.noisy  # so are those with a wrong token
 def test_a_token_pasted_into_the_same_tab(browser, fresh):
     made = fresh()
     for place in ("#token=", "?token="):

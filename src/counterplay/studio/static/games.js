@@ -55,7 +55,7 @@ function Drop() {
   const [state, set] = useState({});
   const take = async file => {
     if (!file) return;
-    if (file.size > 5e6) return set({ error: { message: "the file has more than 5 MB; convert or run it on the command line" } });
+    if (file.size > 5e6) return set({ error: { message: "the file has more than 5 MB, which is too large for a page" } });
     set({ busy: true });
     try {
       const found = await post("/api/games/upload", { name: file.name, text: await file.text() });
