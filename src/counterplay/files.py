@@ -14,9 +14,10 @@ import io
 import json
 import math
 import os
+import stat
 import tempfile
 import zipfile
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -90,6 +91,28 @@ def sync_folder(path: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def is_regular(path: Path) -> bool:
+    """Return True if there is a regular file under this very name, which is not a link."""
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
+@contextlib.contextmanager
+def open_regular(path: Path) -> Iterator[BinaryIO]:
+    """Open a regular file for reading; raise `OSError` for links, pipes, devices and folders.
+
+    Opening a pipe would wait for a writer, and a link could lead anywhere.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
+    handle = os.open(path, flags | getattr(os, "O_BINARY", 0))
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(f"{path.name} is not a regular file")
+        yield file
 
 
 def read_arrays(path: str | Path, format_name: str, skip: Container[str] = ()) -> dict[str, Any]:

@@ -130,6 +130,14 @@ class Browser:
         """What the console has had to say since it was last asked."""
         return [line["message"] for line in self.driver.get_log("browser")]
 
+    def set_width(self, width=None):
+        """Lay pages out as if the window were this wide, also narrower than a window can be."""
+        if width is None:
+            self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+            return
+        size = {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": False}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
     def beyond(self):
         """Pixels by which the page is wider than the window."""
         script = "return document.documentElement.scrollWidth - innerWidth"

@@ -24,6 +24,7 @@ from tests.test_consent import CODE
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
 KUHN = "kuhn/20260101T000000Z"
+PHONE_WIDTH = 390  # pixels
 PUSH = [{"bet": "a", "raise": "a"}] * 2
 RIVER = {"board": "2s3h4d6c7c", "ranges": ["AK,QQ,JTs", "KK,A5s"], "pot": 20, "stacks": [10, 10]}
 RIVER["sizes"] = {"river": PUSH}
@@ -455,6 +456,16 @@ def test_every_page_is_for_everybody(browser, studio):
                 bad[name, theme] = findings(browser, rules)
                 picture(browser, f"{name}-{theme}")
             browser.theme("light")
+            browser.set_width(PHONE_WIDTH)
+            browser.until(lambda: browser.beyond() <= 0, f"{name} within {PHONE_WIDTH} pixels")
+            picture(browser, f"{name}-phone")
+            if name == "runs":
+                assert_visible_on_phone(browser, "td .state")
+                assert_visible_on_phone(browser, "td.num[title]:not(.roomy)")
+            if name == "spot":  # all thirteen columns
+                assert_visible_on_phone(browser, ".hands tr:first-child td")
+                assert len(browser.all(".hands tr:first-child td")) == 13
+            browser.set_width()
         assert {page: found for page, found in bad.items() if found} == {}
         for name in ("runs", "run", "compare", "new", "leduc", "matrix", "spot", "population"):
             browser.driver.get(f"{studio.url}{PAGES[name]}")
@@ -465,8 +476,75 @@ def test_every_page_is_for_everybody(browser, studio):
                 browser.until(lambda: browser.beyond() <= 0, f"{name} within {width} pixels")
                 picture(browser, f"{name}-{width}")
     finally:
+        browser.set_width()
         browser.driver.set_window_size(1280, 900)
         browser.theme("light")
+
+
+def assert_visible_on_phone(browser, css):
+    """All elements are laid out, and inside the window."""
+    script = "return arguments[0].map(e => e.getBoundingClientRect()).map(r => [r.width, r.right])"
+    boxes = browser.driver.execute_script(script, browser.all(css))
+    assert boxes and all(width > 0 and right <= PHONE_WIDTH for width, right in boxes), boxes
+
+
+JUNK = ["x", "{", "[]", '{"board":"x"}', '{"ranges":5,"sizes":{"river":1}}', "null", "-1", "[[[[["]
+
+
+ADDRESSES = [
+    "/spots?s={}",
+    "/spots?s={}&solve=1",
+    "/explore?game=kuhn_poker&node={}",
+    "/explore?policy={}",
+    "/play?game={}",
+    "/play?play={}",
+    "/matrix?game={}",
+    "/matrix?game=chicken&learner={}",
+    "/new?from={}",
+    "/new?game={}",
+    "/games/{}",
+    "/runs/{}",
+    "/compare?r={}",
+    "/?sort={}&page={}",
+]
+
+
+@pytest.mark.parametrize("page", ADDRESSES)
+@pytest.mark.noisy  # refused requests are in the console
+def test_no_address_is_a_blank_page(browser, studio, page):
+    browser.open(studio, "/")
+    for junk in JUNK:
+        browser.driver.get(f"{studio.url}{page.format(quote(junk), quote(junk))}")
+        browser.until(lambda: browser.all("main h1, main .problem"), f"{page} with {junk}")
+        browser.settle()
+        assert "stumbled" not in browser.main.text, (page, junk, browser.main.text)
+
+
+@pytest.mark.noisy  # so are those with a wrong token
+def test_a_token_pasted_into_the_same_tab(browser, fresh):
+    made = fresh()
+    for place in ("#token=", "?token="):
+        browser.open(made)
+        browser.see("h1", "No runs yet")
+        browser.driver.get(f"{made.url}/#token=wrong")
+        browser.see("h1", "The studio wants its token")
+        browser.driver.get(f"{made.url}/{place}{made.token}")
+        browser.see("h1", "No runs yet")
+        assert "token" not in browser.driver.current_url
+
+
+def test_games_offer_what_works(browser, studio):
+    browser.open(studio, "/games")
+    browser.see(".card", "Solve by sampling")
+    cards = {e.text.split("\n")[0]: e.text for e in browser.all(".card")}
+    assert "Explore" in cards["kuhn poker"] and "Solve" in cards["kuhn poker"]
+    assert "Explore" not in cards["kriegspiel"] and "do not fit" in cards["kriegspiel"]
+    assert "Explore" not in cards["matrix game"] and "payoffs" in cards["matrix game"]
+    browser.driver.get(f"{studio.url}/games/kriegspiel")
+    browser.click(".doors a", "Solve by sampling")
+    browser.see("h1", "New run")
+    browser.until(lambda: "outcome_sampling" in browser.all("textarea")[0].get_attribute("value"))
+    browser.until(lambda: browser.all("button.primary.large:not([disabled])"), "a config to start")
 
 
 def test_pictures_for_the_docs(browser, tmp_path, fresh):

@@ -12,8 +12,9 @@ import counterplay as cp
 from counterplay.errors import ConfigError
 from counterplay.experiment.population import load_population
 from counterplay.matrix.normal_form import normal_form
+from counterplay.registry import GAMES
 from counterplay.studio.answers import Refusal
-from counterplay.studio.desk import Desk
+from counterplay.studio.desk import COMPILING, Desk
 from counterplay.studio.desks import Desks
 from counterplay.studio.sources import parse_lock
 from tests.conftest import built
@@ -195,15 +196,39 @@ def test_questions_that_compute_for_too_long_are_ended():
     assert status == 408 and found["nodes"] > 1000
 
 
-def test_compiling_is_said_and_done_ahead(monkeypatch):
-    """A page is told that kernels are compiled; a studio that starts has them compiled."""
-    told = []
-    note = "compiling, the first time only: this takes about half a minute"
-    monkeypatch.setattr("counterplay.studio.spots.compile_note", lambda: note)
-    desk = Desk(told.append)
-    spot(desk)
-    assert told[0]["progress"]["doing"] == note
+def test_kernels_are_compiled_before_a_page_needs_them(monkeypatch):
     monkeypatch.setattr("os.nice", lambda more: None)
+    desk = Desk(lambda told: None)
+    monkeypatch.setattr("counterplay.studio.spots.compile_note", lambda: "compiling")
     assert desk.answer({"do": "warm_up"}) is True
     monkeypatch.setattr("counterplay.studio.spots.compile_note", lambda: "")
     assert desk.answer({"do": "warm_up"}) is False
+
+
+def test_compiling_is_reported():
+    from numba.core import event
+
+    told = []
+    desk = Desk(told.append)
+    desk.report_compilation()
+    desk.report_compilation()
+    with event.trigger_event("numba:compile", data={}):
+        pass
+    assert [one["progress"]["doing"] for one in told] == [COMPILING]
+
+
+def test_people_play_games_whose_tree_is_too_large():
+    desk = Desk(lambda told: None)
+    call = {"do": "play", "game": "limit_holdem", "policy": {"text": "uniform"}, "name": "a"}
+    found = desk.answer(call | {"seat": 0, "seed": 1, "number": 0, "actions": []})
+    assert found["actions"] and not found["over"]
+
+
+def test_offers_name_every_game_and_their_reasons(studio):
+    found = studio.get("/api/offers")
+    assert set(found) == set(GAMES)
+    assert found["kuhn_poker"] == {"fits": True, "reason": ""}
+    for name in ("kriegspiel", "no_limit_holdem", "connect_four"):
+        assert not found[name]["fits"] and "do not fit" in found[name]["reason"]
+    assert found["matrix_game"]["incomplete"]
+    assert studio.post("/api/estimate", {"game": "kuhn_poker"})["fits"]

@@ -224,7 +224,8 @@ def test_over_the_wire(studio):
     assert code == 422 and "has no policy 'nothing'" in found["error"]["message"]
     assert studio.ask("GET", "/api/explore/play?game=kuhn_poker")[0] == 404
     code, found = studio.ask("GET", "/api/explore/view?game=connect_four")
-    assert code == 409 and "choose smaller parameters" in found["error"]["message"]
+    assert code == 409 and "its tree takes about" in found["error"]["message"]
+    assert found["error"]["hint"].startswith("Choose smaller parameters")
     assert studio.ask("DELETE", "/api/desk?game=kuhn_poker")[0] == 200
     assert studio.get(f"/api/explore/view?policy={run}&node=4")["node"] == 4
 

@@ -25,6 +25,7 @@ from typing import Any
 
 from counterplay.errors import RunError
 from counterplay.experiment.folder import METRICS, FencedError, write_json
+from counterplay.files import open_regular
 
 PROCESS, HEARTBEAT = "process.json", "heartbeat.json"
 STOP, CHECKPOINT = "stop", "checkpoint"  # names of requests
@@ -229,7 +230,7 @@ def _age(heartbeat: dict[str, Any]) -> float:
 
 def _read(path: Path) -> dict[str, Any] | None:
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             found = json.loads(file.read(LARGEST))
     except (OSError, ValueError, RecursionError):
         return None

@@ -1,14 +1,33 @@
-"""Answers of the studio's interface: JSON, and errors that say what, where and what to do."""
+"""JSON responses of the studio, and errors that say what is wrong and what to do on the page."""
 
 from __future__ import annotations
 
 import json
 import math
 import os
+import re
 from pathlib import Path
 from typing import Any
 
+from starlette.exceptions import HTTPException
 from starlette.responses import Response
+
+from counterplay.errors import CounterplayError
+from counterplay.files import open_regular
+
+MAX_MESSAGE_LENGTH = 1_000  # characters of an error message
+
+# Advice for people at a prompt, which a page cannot follow: a command of counterplay or an option.
+COMMAND_LINE = re.compile(r"\bcounterplay\s+[a-z]|(?<![\w-])--[a-z]|from Python")
+PAGE_HINTS = (  # pattern of a message -> what to do on the page
+    (re.compile(r"unknown game|there is no game"), "The page Games lists all games."),
+    (re.compile(r"unknown algorithm"), "The page New run lists all algorithms."),
+    (
+        re.compile(r"its tree takes about"),
+        "Choose smaller parameters on the page of the game, or solve it with an algorithm that "
+        'samples and "arena": "rules".',
+    ),
+)
 
 
 class Refusal(Exception):  # noqa: N818
@@ -20,8 +39,46 @@ class Refusal(Exception):  # noqa: N818
         self.body = {"error": {"code": code, "message": message} | more}
 
 
+def refusal_from_exception(error: BaseException) -> Refusal:
+    """Convert any exception into a response: the one place that decides on status and sentence."""
+    if isinstance(error, Refusal):
+        return error
+    if isinstance(error, CounterplayError):
+        message, hint = rewrite_for_page(str(error))
+        return Refusal(409, "library", message, hint=hint)
+    if isinstance(error, HTTPException):  # raised by the router, such as a method it does not have
+        return Refusal(error.status_code, "http", str(error.detail))
+    if isinstance(error, OSError):  # such as a disk that is full
+        problem = error.strerror or str(error)
+        where = f": {os.path.basename(str(error.filename))}" if error.filename else ""
+        return Refusal(507, "disk", f"{problem}{where}")
+    if isinstance(error, RecursionError):
+        return Refusal(400, "deep", "the request is nested too deeply")
+    if isinstance(error, MemoryError):
+        return Refusal(507, "memory", "there is not enough free memory to answer this")
+    kind = type(error).__name__
+    message = f"the studio failed to answer because of an error in the program ({kind}: {error})"
+    return Refusal(500, "internal", message[:MAX_MESSAGE_LENGTH])
+
+
+def rewrite_for_page(message: str) -> tuple[str, str]:
+    """Split an error message of the library into its facts and a hint that fits a web page.
+
+    Clauses that advise a command or an option of the command line are left out.
+    """
+    hint = next((text for pattern, text in PAGE_HINTS if pattern.search(message)), "")
+    facts = re.sub(
+        r"\s*\([^()]*\)", lambda part: "" if COMMAND_LINE.search(part[0]) else part[0], message
+    )
+    first, *rest = re.split(r"(;\s+|\.\s+(?=[A-Z`'\"]))", facts)
+    for separator, clause in zip(rest[::2], rest[1::2], strict=True):
+        if not COMMAND_LINE.search(clause):
+            first += separator + clause
+    return first[:MAX_MESSAGE_LENGTH], hint
+
+
 def answer(value: Any, status: int = 200) -> Response:
-    """A value as JSON; numbers that are none, which JSON has no word for, become null."""
+    """Return a value as a JSON response; numbers that JSON cannot write (NaN, inf) become null."""
     try:
         text = json.dumps(value, allow_nan=False, separators=(",", ":"))
     except ValueError:
@@ -37,21 +94,10 @@ def _finite(value: Any) -> Any:
     return [_finite(inside) for inside in value] if isinstance(value, (list, tuple)) else value
 
 
-def parse_body(body: bytes) -> dict[str, Any]:
-    """The JSON object that was sent."""
-    try:
-        found = json.loads(body or b"{}")
-    except (ValueError, RecursionError):
-        raise Refusal(400, "not_json", "the body is not JSON") from None
-    if not isinstance(found, dict):
-        raise Refusal(400, "not_json", "the body must be a JSON object")
-    return found
-
-
 def text_of(path: Path, most: int = 1 << 16) -> str:
-    """The end of a text file, or nothing if it cannot be read."""
+    """Return the end of a text file, or nothing if it cannot be read."""
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             file.seek(0, os.SEEK_END)
             file.seek(max(file.tell() - most, 0))
             return file.read(most).decode(errors="replace")

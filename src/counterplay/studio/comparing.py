@@ -6,37 +6,63 @@ from typing import Any
 
 import numpy as np
 
+from counterplay.errors import RunError
 from counterplay.experiment.comparing import speed
-from counterplay.experiment.series import Interval, RecordedRun, grouped
+from counterplay.experiment.series import Group, Interval, RecordedRun, grouped
 from counterplay.studio.curves import Floats, Series, thinned
-from counterplay.studio.watching import Seen, Watch, game_spec
+from counterplay.studio.watching import Seen, Watch
 
 POINTS = 1_000  # of a curve
 
 
 def compared(watch: Watch, runs: list[Seen]) -> dict[str, Any]:
-    """Curves, a table and the keys that differ; runs without records are named apart."""
-    series = {run.id: watch.records(run) for run in runs}
-    empty = [run.id for run in runs if not series[run.id].rows]
-    kept = {run.folder: run for run in runs if series[run.id].rows}
-    recorded = [RecordedRun(run.folder, run.config, []) for run in kept.values()]
+    """Return curves, a table and the keys that differ.
+
+    Runs without records are listed in `empty`, damaged ones with their reason in `damaged`.
+    """
+    series: dict[str, Series] = {}
+    damaged: dict[str, str] = {}
+    for run in runs:
+        try:
+            series[run.id] = watch.records(run)
+        except RunError as error:
+            damaged[run.id] = str(error)
+        if run.damage:
+            damaged[run.id] = run.damage
+    sound = [run for run in runs if run.id not in damaged]
+    empty = [run.id for run in sound if not series[run.id].rows]
+    kept = {run.folder: run for run in sound if series[run.id].rows}
+    recorded = [RecordedRun(run.folder, _written_out(run), []) for run in kept.values()]
     groups = []
     for group in grouped(recorded):
         members = [kept[one.folder] for one in group.runs]
-        tables = [series[run.id] for run in members]
-        groups.append(
-            {
-                "label": group.label,
-                "game": game_spec(members[0].config),
-                "exact": members[0].exact,
-                "runs": [run.id for run in members],
-                "seeds": len({one.seed for one in group.runs}),
-                "row": _row(members[0].main, tables),
-                "curve": _curve(members[0].main, tables),
-                "policy": members[0].main,
-            }
-        )
-    return {"groups": groups, "empty": empty, "differing": _differing(list(kept.values()))}
+        try:
+            groups.append(_group(group, members, [series[run.id] for run in members]))
+        except (ValueError, ArithmeticError) as error:
+            damaged |= {run.id: f"its records cannot be compared: {error}" for run in members}
+    differing = _differing(list(kept.values()))
+    listed = [{"id": name, "problem": problem} for name, problem in damaged.items()]
+    return {"groups": groups, "empty": empty, "differing": differing, "damaged": listed}
+
+
+def _group(group: Group, members: list[Seen], tables: list[Series]) -> dict[str, Any]:
+    """Return the table row and the curve of runs that differ only in their seed."""
+    return {
+        "label": group.label,
+        "game": members[0].game,
+        "exact": members[0].exact,
+        "runs": [run.id for run in members],
+        "seeds": len({one.seed for one in group.runs}),
+        "row": _row(members[0].main, tables),
+        "curve": _curve(members[0].main, tables),
+        "policy": members[0].main,
+    }
+
+
+def _written_out(run: Seen) -> dict[str, Any]:
+    """Return the config of a run with its game as an object, as `grouped` takes it."""
+    game = run.config.get("game", {})
+    return run.config | {"game": {"name": game} if isinstance(game, str) else game}
 
 
 def _row(main: str, tables: list[Series]) -> dict[str, Any]:

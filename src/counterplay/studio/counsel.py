@@ -21,11 +21,14 @@ from counterplay.interop.files import check_game_file
 from counterplay.matrix.checking import nash_deviation
 from counterplay.matrix.learning import learn as learned
 from counterplay.matrix.normal_form import NormalForm, Profile
-from counterplay.registry import load_learner, spec_of
+from counterplay.registry import GAMES, load_learner, spec_of
+from counterplay.studio.answers import rewrite_for_page
 from counterplay.tree.estimating import available_memory, estimate_size
 
 MOST_CELLS = 40_000  # of a matrix that is shown and solved
 MOST_ACTIONS = 40  # of each player, whose play in a united pool is shown
+TREE_MEMORY_SHARE = 0.6  # of the free memory, up to which trees are built
+OFFER_SECONDS = 0.05  # for estimating the size of one game of the catalogue
 TRIAL = 0.5  # seconds for which a run is tried out
 LEARNED, SHOWN = 1_000, 120  # iterations of learners, and how many of them are shown
 
@@ -35,24 +38,49 @@ def check(config: dict[str, Any], root: str = ".") -> dict[str, Any]:
     try:
         return {"config": load_config(config, origin=root).to_json()}
     except CounterplayError as error:
-        text = str(error).removeprefix("config: ")
+        text, _ = rewrite_for_page(str(error).removeprefix("config: "))
         match = re.match(r"(name|algorithm|arena|device|game|networks|spec)[.\w]*", text)
         return {"problem": text, "field": match[0] if match else ""}
 
 
 def estimate(spec: str, root: str = ".") -> dict[str, Any]:
-    """How large the tree would be, and whether there is room for it."""
+    """Return how large the tree would be, and whether there is room for it."""
     game = load_game_from_file(spec, root)
     found = estimate_size(game, seconds=0.3)
-    return {
+    return _offers(found) | {
         "spec": spec_of(game),
         "players": game.num_players,
         "nodes": found.num_nodes,
         "error": found.standard_error,
         "bytes": found.num_bytes,
         "free": available_memory(),
-        "fits": found.num_bytes < 0.8 * available_memory(),
     }
+
+
+def _offers(size: Any) -> dict[str, Any]:
+    """Return whether a tree fits into memory, and otherwise why its pages are not offered."""
+    free = available_memory()
+    if size.num_bytes < TREE_MEMORY_SHARE * free:
+        return {"fits": True, "reason": ""}
+    reason = (
+        f"Its tree has about {size.num_nodes:.0e} nodes, which do not fit into the "
+        f"{free / 2**30:.0f} GB of free memory"
+    )
+    return {"fits": False, "reason": reason}
+
+
+def offers(root: str = ".") -> dict[str, Any]:
+    """Return for each registered game what pages can offer: `fits` and, if not, the reason."""
+    found: dict[str, Any] = {}
+    for name in GAMES:
+        try:
+            found[name] = _offers(
+                estimate_size(load_game_from_file(name, root), seconds=OFFER_SECONDS)
+            )
+        except CounterplayError as error:  # such as a parameter without a default
+            reason = f"Open it to set its parameters: {rewrite_for_page(str(error))[0]}"
+            found[name] = {"fits": False, "reason": reason, "incomplete": True}
+    return found
 
 
 def duration(config: dict[str, Any], root: str = ".") -> dict[str, Any]:

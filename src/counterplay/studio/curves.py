@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import secrets
 import warnings
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from counterplay.errors import RunError
 from counterplay.experiment.folder import METRICS
+from counterplay.files import open_regular
 
 Floats = NDArray[np.float64]
 TAIL = 256  # bytes before the end that must still be there when a file has grown
@@ -49,7 +51,7 @@ class Series:
     def refresh(self) -> None:
         """Read what was added since; from the beginning if what was there has changed."""
         try:
-            with open(self.path, "rb") as file:
+            with open_regular(self.path) as file:
                 info = os.fstat(file.fileno())
                 if not self._continues(file, info):
                     self._forget()
@@ -60,7 +62,8 @@ class Series:
             self._forget()
             return
         except OSError as error:
-            raise RunError(f"cannot read {self.path}: {error.strerror or error}") from error
+            problem = error.strerror or error
+            raise RunError(f"cannot read {self.path.name}: {problem}") from error
         block = block[: block.rfind(b"\n") + 1]  # a last line without end is being written
         if block:
             self._add(block)
@@ -77,6 +80,10 @@ class Series:
         rows = _numbers(block, self.names)
         if rows is None:
             rows = self._slowly(block)
+        step = rows[:, self.names.index("step")]
+        before = self.column("step")[-1:] if self.rows else step[:1]
+        if (np.diff(step, prepend=before) < 0.0).any():
+            raise RunError(f"{self.path.name} is damaged: its steps go backwards")
         room = len(self.table)
         if self.rows + len(rows) > room or self.table.shape[1] != len(self.names):
             grown = np.empty((max(self.rows + len(rows), 2 * room, 64), len(self.names)))
@@ -94,18 +101,21 @@ class Series:
         for line in block.splitlines():
             record = _record(self.path, line)
             if tuple(record) != self.names:
-                raise RunError(f"{self.path} is damaged: its records have different names")
+                raise RunError(f"{self.path.name} is damaged: its records have different names")
             rows.append(list(record.values()))
         return np.array(rows, float)
 
 
 def _record(path: Path, line: bytes) -> dict[str, float]:
+    """Return one record: numbers by name, among them a step and seconds that are finite."""
     try:
-        record = json.loads(line)
-        assert "step" in record and "seconds" in record
-        return {str(name): float(value) for name, value in record.items()}
-    except (ValueError, TypeError, AssertionError, AttributeError, RecursionError):
-        raise RunError(f"{path} is damaged: {line[:60]!r} is not a record") from None
+        numbers = {str(name): float(value) for name, value in json.loads(line).items()}
+        if math.isfinite(numbers["step"]) and math.isfinite(numbers["seconds"]):
+            return numbers
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
+        pass
+    shown = line[:60].decode(errors="replace")
+    raise RunError(f"{path.name} is damaged: {shown!r} is not a record")
 
 
 def _numbers(block: bytes, names: tuple[str, ...]) -> Floats | None:
@@ -123,7 +133,10 @@ def _numbers(block: bytes, names: tuple[str, ...]) -> Floats | None:
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # raised where a number ends too early
-        found = np.fromstring(block.replace(b"}\n", b",").decode("latin-1"), sep=",")
+        try:
+            found = np.fromstring(block.replace(b"}\n", b",").decode("latin-1"), sep=",")
+        except ValueError:
+            return None
     if found.size != num_lines * len(names) or not np.isfinite(found).all():
         return None
     return found.reshape(num_lines, len(names))
@@ -139,7 +152,9 @@ def thinned(x: Floats, curves: list[Floats], points: int, log: bool) -> NDArray[
     columns = max(points // (2 * max(len(curves), 1)), 1)
     place = np.log(np.maximum(x, 1e-9)) if log else x
     low, high = place[0], place[-1]
-    column = ((place - low) / max(high - low, 1e-300) * (columns - 1e-9)).astype(np.int64)
+    width = max(high - low, 1e-300)
+    with np.errstate(over="ignore"):  # seconds of a damaged file need not grow
+        column = np.clip((place - low) / width * columns, 0, columns - 1).astype(np.int64)
     starts = np.flatnonzero(np.diff(column, prepend=-1))
     chosen = [np.array([0, x.size - 1])]
     for curve in curves:
@@ -153,7 +168,7 @@ def sketch(path: Path, size: int) -> list[dict[str, float]]:
     found: dict[int, dict[str, float]] = {}
     places = np.unique(np.geomspace(1, max(size, 2), SAMPLES).astype(np.int64) - 1).tolist()
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             for place in places:
                 file.seek(place)
                 block = file.read(2048)
@@ -163,18 +178,18 @@ def sketch(path: Path, size: int) -> list[dict[str, float]]:
                 if end:
                     record = _record(path, line)
                     found[int(record["step"])] = record
+        last = last_record(path, size)
+        if last:
+            found[int(last["step"])] = last
     except (OSError, RunError):
-        pass
-    last = last_record(path, size)
-    if last:
-        found[int(last["step"])] = last
+        pass  # reported by whoever reads all records
     return [found[step] for step in sorted(found)]
 
 
 def last_record(path: Path, size: int) -> dict[str, float] | None:
     """The last whole record of a file."""
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             file.seek(max(size - 4096, 0))
             lines = file.read().split(b"\n")[:-1]
         return _record(path, lines[-1]) if lines else None

@@ -28,11 +28,12 @@ COUNSEL = (  # questions about the library and not about one game
     "examine",
     "learn",
     "matrix",
+    "offers",
     "population",
     "spot_size",
 )
-SHARE = 0.6  # of the free memory that a tree may take
 MOST_WRITTEN = 200_000  # nodes of a game file
+COMPILING = "compiling the solver, once per installation"
 TELL_EVERY = 0.15  # seconds between two words about progress
 
 
@@ -44,6 +45,7 @@ class Desk:
         self.root = root  # the folder of runs: games below it may be opened, as data
         self.spec = ""
         self.told = 0.0
+        self.reports_compilation = False
         self.solved: tuple[float, Any] | None = None  # a hold'em spot: to which target, and how
 
     def tell(self, doing: str, done: float, total: float) -> None:
@@ -53,6 +55,12 @@ class Desk:
             self.told = now
             self.send({"progress": {"doing": doing, "done": done, "total": total}})
 
+    def report_compilation(self) -> None:
+        """Tell the page from now on whenever numba compiles."""
+        if not self.reports_compilation:
+            self.reports_compilation = True
+            report_compilation(self)
+
     @cached_property
     def game(self) -> Game:
         from counterplay.consent import load_game_from_file
@@ -61,17 +69,28 @@ class Desk:
 
     @cached_property
     def sources(self) -> Any:
+        from counterplay.studio.counsel import TREE_MEMORY_SHARE
         from counterplay.studio.sources import Sources
         from counterplay.tree.estimating import available_memory
         from counterplay.tree.unrolling import build_tree
 
         self.tell("building the tree", 0, 0)
+        self.report_compilation()
         tree = build_tree(
             self.game,
-            memory_limit=int(SHARE * available_memory()),
+            memory_limit=int(TREE_MEMORY_SHARE * available_memory()),
             progress=lambda done, total: self.tell("building the tree", done, total),
         )
         return Sources(tree, self.tell)
+
+    @cached_property
+    def fits(self) -> bool:
+        """Whether there is room for the tree of the game."""
+        from counterplay.studio.counsel import TREE_MEMORY_SHARE
+        from counterplay.tree.estimating import available_memory, estimate_size
+
+        needed = estimate_size(self.game, seconds=0.1).num_bytes
+        return needed < TREE_MEMORY_SHARE * available_memory()
 
     @cached_property
     def table(self) -> Any:
@@ -109,6 +128,8 @@ class Desk:
             return counsel.duration(call["config"], self.root)
         if do == "estimate":
             return counsel.estimate(str(call["spec"]), self.root)
+        if do == "offers":
+            return counsel.offers(self.root)
         if do == "examine":
             return counsel.examine(str(call["path"]), self.root)
         if do == "population":
@@ -124,6 +145,7 @@ class Desk:
         from counterplay.studio import spots
 
         target = float(call.get("target", 0.5))
+        self.report_compilation()
         if self.solved is None or self.solved[0] != target:  # a desk holds one spot
             self.solved = target, spots.solved(call["spot"], target, self.tell)
         return spots.view(self.solved[1], str(call.get("record", "")), str(call.get("cell", "")))
@@ -134,9 +156,13 @@ class Desk:
             from counterplay.cli.contestants import Contestants, searches
 
             name = text.removeprefix("search:")
-            if not searches(name):  # any other name would be taken for a file
+            if not searches(name):  # any other name could be that of a file
                 raise ConfigError(f"there is no searcher {name[:80]!r}")
             return self.table.look(call, Contestants(self.game).named(name)[0], None)
+        if text == "uniform" and not self.fits:
+            from counterplay.sampled import SampledPolicy
+
+            return self.table.look(call, SampledPolicy(self.game), None)
         analysis = self.sources.get(call["policy"])
         return self.table.look(call, analysis.policy, analysis)
 
@@ -170,6 +196,21 @@ class Desk:
         if do == "game_file":
             return _game_file(analysis.tree)
         raise ConfigError(f"there is no question {do!r}")
+
+
+def report_compilation(desk: Desk) -> None:
+    """Tell the page whenever numba compiles, which happens once per installation."""
+    from numba.core import event
+
+    class Reporter(event.Listener):
+        def on_start(self, found: Any) -> None:
+            desk.told = 0.0  # said at once
+            desk.tell(COMPILING, 0, 0)
+
+        def on_end(self, found: Any) -> None:
+            pass
+
+    event.register("numba:compile", Reporter())  # type: ignore[no-untyped-call]
 
 
 def limit_time(seconds: float) -> None:
@@ -207,7 +248,7 @@ def _game_file(tree: Any) -> str:
 
     if tree.num_nodes > MOST_WRITTEN:
         problem = f"{tree.num_nodes:,} nodes are too many for an .efg file of the studio"
-        raise ConfigError(f"{problem}; `counterplay convert` writes it")
+        raise ConfigError(problem)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "game.efg"
         save_game(tree.rules, path)

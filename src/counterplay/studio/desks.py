@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from counterplay.studio.answers import Refusal
+from counterplay.studio.answers import Refusal, rewrite_for_page
 
 MOST = 2  # games at a time
 COUNSEL, TIMING = "", "timing"  # desks without a game: for short questions, for trying runs out
@@ -196,4 +196,6 @@ class Desks:
 def _refusal(found: dict[str, Any]) -> Refusal:
     kinds = {"ConfigError": (422, "config"), "GameError": (422, "game"), "RunError": (409, "run")}
     kinds |= {"TrustError": (422, "trust")}
-    return Refusal(*kinds.get(found.get("kind", ""), (500, "internal")), str(found["error"]))
+    message, hint = rewrite_for_page(str(found["error"]))
+    status, code = kinds.get(found.get("kind", ""), (500, "internal"))
+    return Refusal(status, code, message, hint=hint)

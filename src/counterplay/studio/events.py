@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 import secrets
 from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any
+
+from counterplay.studio.answers import answer
 
 KEPT = 1_000  # events that a page may have missed
 BEAT = 5.0  # seconds between two signs of life
@@ -26,7 +29,8 @@ class Hub:
     def send(self, kind: str, **data: Any) -> None:
         """Tell everybody."""
         self.number += 1
-        text = json.dumps({"id": f"{self.boot}-{self.number}", "kind": kind} | data)
+        event = {"id": f"{self.boot}-{self.number}", "kind": kind} | data
+        text = bytes(answer(event).body).decode()  # strict JSON: a browser cannot read NaN
         self.kept.append((self.number, text))
         for queue in self.listeners:
             if queue.qsize() < KEPT:  # who does not read will have to ask again
@@ -44,7 +48,7 @@ class Hub:
         if not after:
             return []
         first = self.kept[0][0] if self.kept else self.number + 1
-        if boot != self.boot or not number.isdigit() or int(number) + 1 < first:
+        if boot != self.boot or not re.fullmatch("[0-9]{1,18}", number) or int(number) + 1 < first:
             return [json.dumps({"id": f"{self.boot}-{self.number}", "kind": "reset"})]
         return [text for n, text in self.kept if n > int(number)]
 

@@ -11,11 +11,14 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 
-from counterplay.studio.answers import Refusal, parse_body
+from counterplay.files import is_regular
+from counterplay.studio.answers import Refusal
 from counterplay.studio.catalogue import catalogue as listed
 from counterplay.studio.desks import TIMING
-from counterplay.studio.host import Studio, integer, with_game
+from counterplay.studio.host import Studio
 from counterplay.studio.rooms import Room, act
+from counterplay.studio.validation import Query, integer_field, parse_body, text_field
+from counterplay.studio.watching import POPULATION
 
 QUESTIONS = (
     "view",
@@ -36,11 +39,18 @@ async def catalogue(studio: Studio, request: Request) -> Any:
     return known | {"uploaded": uploaded}
 
 
+async def offers(studio: Studio, request: Request) -> Any:
+    """What the pages can do with each registered game; computed once while the studio runs."""
+    if not studio.offers:
+        studio.offers = await studio.desks.ask("", {"do": "offers"}, patience=None, limit=30)
+    return studio.offers
+
+
 async def upload(studio: Studio, request: Request) -> Any:
     body = parse_body(await request.body())
-    title, text = body.get("name"), body.get("text")
-    if not isinstance(title, str) or not isinstance(text, str):
-        raise Refusal(400, "upload", "name and text must be strings")
+    title, text = text_field(body, "name"), body.get("text")
+    if not isinstance(text, str):
+        raise Refusal(422, "upload", "text must be a text", field="text")
     name, path = studio.games.keep(title, text)
     try:
         call = {"do": "examine", "path": str(path)}
@@ -53,19 +63,19 @@ async def upload(studio: Studio, request: Request) -> Any:
 
 
 async def check(studio: Studio, request: Request) -> Any:
-    config = with_game(studio, parse_body(await request.body()).get("config"))
+    config = studio.resolver.config(parse_body(await request.body()).get("config"))
     return await studio.desks.ask("", {"do": "check", "config": config}, patience=None, limit=30)
 
 
 async def duration(studio: Studio, request: Request) -> Any:
     """How long a run of this config will take."""
-    config = with_game(studio, parse_body(await request.body()).get("config"))
+    config = studio.resolver.config(parse_body(await request.body()).get("config"))
     question = {"do": "duration", "config": config}
     return await studio.desks.ask(TIMING, question, limit=60, alone=True)
 
 
 async def estimate(studio: Studio, request: Request) -> Any:
-    spec = studio.games.spec(str(parse_body(await request.body()).get("game", "")))
+    spec = studio.resolver.game(text_field(parse_body(await request.body()), "game"))
     found = await studio.desks.ask("", {"do": "estimate", "spec": spec}, patience=None, limit=30)
     return found | {"spec": studio.games.name(found["spec"])}
 
@@ -77,52 +87,53 @@ async def matrix(studio: Studio, request: Request) -> Any:
     question: dict[str, Any] = {name: body[name] for name in given if name in body}
     question["do"] = "learn" if "learner" in body else "matrix"
     if "utility" not in body:
-        question["game"] = studio.games.spec(str(body.get("game", "")))
+        question["game"] = studio.resolver.game(text_field(body, "game"))
     return await studio.desks.ask("", question, patience=None, limit=20)
 
 
 async def explore(studio: Studio, request: Request) -> Any:
-    asked = request.query_params
-    policy = asked.get("policy", "")
-    game = studio.game_of(asked.get("game", ""), policy)
-    question: dict[str, Any] = {
-        "do": request.path_params["what"],
-        "game": game,
-        "policy": await asyncio.to_thread(studio.source, policy),
-        "node": integer(asked.get("node"), 0),
-        "start": integer(asked.get("start"), 0),
-    }
-    if asked.get("lock"):
-        question["policy"] |= {"lock": asked["lock"][:4000]}
-    if question["do"] not in QUESTIONS:
+    what, query = request.path_params["what"], Query(request)
+    if what not in QUESTIONS:
         raise Refusal(404, "nothing", "there is nothing under this address")
-    if asked.get("vs"):
-        question["versus"] = await asyncio.to_thread(studio.source, asked["vs"])
-    for name in ("text", "infoset", "player", "form"):
-        if name in asked:
-            question[name] = asked[name][:2000]
+    policy = query.text("policy")
+    game = studio.resolver.game_of(query.text("game"), policy)
+    question: dict[str, Any] = {
+        "do": what,
+        "game": game,
+        "policy": await asyncio.to_thread(studio.resolver.policy, policy),
+        "node": query.integer("node"),
+        "start": query.integer("start"),
+        "text": query.text("text"),
+        "form": query.choice("form", ("json", "csv")),
+    }
+    if lock := query.text("lock"):
+        question["policy"] |= {"lock": lock}
+    if reference := query.text("vs"):
+        question["versus"] = await asyncio.to_thread(studio.resolver.reference, reference)
+    question |= {name: query.integer(name) for name in ("infoset", "player") if query.text(name)}
+    if what == "infoset" and "infoset" not in question:
+        raise Refusal(400, "query", "infoset is missing", field="infoset")
     found = await studio.desks.ask(game, question)
-    return PlainTextResponse(found) if question["do"] in ("export", "game_file") else found
+    return PlainTextResponse(found) if what in ("export", "game_file") else found
 
 
 async def close_desk(studio: Studio, request: Request) -> Any:
-    asked = request.query_params
-    game = studio.game_of(asked.get("game", ""), asked.get("policy", ""))
+    query = Query(request)
+    game = studio.resolver.game_of(query.text("game"), query.text("policy"))
     return {"closed": studio.desks.close(game)}
 
 
 async def sit_down(studio: Studio, request: Request) -> Any:
     body = parse_body(await request.body())
-    policy, seat = str(body.get("policy", "")), body.get("seat", 0)
-    if not isinstance(seat, int):
-        raise Refusal(422, "seat", "seat must be a number")
-    game = studio.game_of(str(body.get("game", "")), policy)
+    policy, seat = text_field(body, "policy"), integer_field(body, "seat", 0) or 0
+    await asyncio.to_thread(studio.resolver.policy, policy, allow_search=True)
+    game = studio.resolver.game_of(text_field(body, "game"), policy)
     return {"play": studio.rooms.open(game, policy, seat).name}
 
 
 async def look_at_play(studio: Studio, request: Request) -> Any:
     room = studio.rooms.find(request.path_params["play"])
-    return await _seen(studio, room, hint="hint" in request.query_params)
+    return await _seen(studio, room, hint=Query(request).has("hint"))
 
 
 async def go_on(studio: Studio, request: Request) -> Any:
@@ -146,14 +157,17 @@ async def go_on(studio: Studio, request: Request) -> Any:
 
 
 async def _seen(studio: Studio, room: Room, hint: bool = False) -> Any:
-    policy = await asyncio.to_thread(studio.source, room.policy)
+    policy = await asyncio.to_thread(studio.resolver.policy, room.policy, allow_search=True)
     found = await studio.desks.ask(room.game, room.call(policy, hint))
     return room.shown(found) | {"game": studio.games.name(room.game)}
 
 
 async def population(studio: Studio, request: Request) -> Any:
     """Payoffs and mixtures of the pools that a run has."""
-    question = {"do": "population", "folder": str(studio.run(request).folder)}
+    run = studio.run(request)
+    if not is_regular(run.folder / POPULATION):
+        raise Refusal(422, "population", f"{run.id} has no population")
+    question = {"do": "population", "folder": str(run.folder)}
     return await studio.desks.ask("", question, patience=None, limit=20)
 
 
@@ -161,7 +175,8 @@ async def spot(studio: Studio, request: Request) -> Any:
     """A hold'em spot: what solving it takes, or what its solution does after a record."""
     body = parse_body(await request.body())
     given, target = body.get("spot"), body.get("target", 0.5)
-    if not isinstance(given, dict) or not isinstance(target, (int, float)):
+    is_number = isinstance(target, (int, float)) and not isinstance(target, bool)
+    if not isinstance(given, dict) or not is_number:
         raise Refusal(422, "spot", "spot must be a JSON object, and target a number")
     if body.get("estimate"):
         size = {"do": "spot_size", "spot": given}
@@ -172,7 +187,7 @@ async def spot(studio: Studio, request: Request) -> Any:
                 raise
             return {"problem": refusal.body["error"]["message"]}
     question: dict[str, Any] = {"do": "spot", "spot": given, "target": target}
-    question |= {name: str(body.get(name, ""))[:500] for name in ("record", "cell")}
+    question |= {name: text_field(body, name) for name in ("record", "cell")}
     return await studio.desks.ask(spot_desk(given), question)
 
 

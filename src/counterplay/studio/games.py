@@ -1,7 +1,7 @@
-"""Games that pages may name: registered ones, OpenSpiel's, and files that were uploaded.
+"""Game files that were uploaded.
 
-A page never names a path. An uploaded file is kept below the folder of runs under the hash of what
-it holds, and is called `upload:HASH.efg` from then on.
+An uploaded file is kept below the folder of runs under the hash of its contents, and pages call it
+`upload:HASH.efg` from then on.
 """
 
 from __future__ import annotations
@@ -13,40 +13,18 @@ from pathlib import Path
 from typing import Any
 
 from counterplay.errors import RunError
-from counterplay.files import write_text
-from counterplay.registry import GAMES
+from counterplay.files import open_regular, write_text
 from counterplay.studio.answers import Refusal
 
 UPLOAD = re.compile(r"upload:([0-9a-f]{16}\.(?:efg|nfg|json))")
-NAMED = re.compile(r"([a-z0-9_]+)\s*(\(.*\))?", re.DOTALL)
-OPENSPIEL = re.compile(r"openspiel:[\w(),=.\s-]+")
-LONGEST = 4_000  # characters of a spec
 SUFFIXES = (".efg", ".nfg", ".json")
 
 
 class Games:
-    """Turns what a page calls a game into what the library loads, and back."""
+    """The index of uploaded game files."""
 
     def __init__(self, root: Path):
         self.folder = root / ".studio" / "games"
-
-    def spec(self, name: str) -> str:
-        """What `load_game` takes."""
-        name = name.strip()
-        if len(name) > LONGEST:
-            raise Refusal(404, "game", "there is no game with so long a name")
-        match = UPLOAD.fullmatch(name)
-        if match:
-            for entry in self.listed():  # looked up, never joined
-                if entry["name"] == name:
-                    return str(entry["path"])
-            raise Refusal(404, "game", "this file is not there any more; drop it again")
-        named = NAMED.fullmatch(name)
-        if named and named[1] in GAMES:
-            return name
-        if OPENSPIEL.fullmatch(name):
-            return name
-        raise Refusal(404, "game", f"there is no game {name[:80]!r} here")
 
     def name(self, spec: str) -> str:
         """What a page calls a game of a run, if it may ask for it; otherwise the spec."""
@@ -59,7 +37,8 @@ class Games:
         """The uploaded files, with the names that they came with."""
         found = []
         for path in sorted(self.folder.glob("*")) if self.folder.is_dir() else []:
-            if UPLOAD.fullmatch(f"upload:{path.name}"):
+            regular = path.is_file() and not path.is_symlink()
+            if regular and UPLOAD.fullmatch(f"upload:{path.name}"):
                 found.append(
                     {"name": f"upload:{path.name}", "path": path, "title": self._title(path)}
                 )
@@ -67,8 +46,9 @@ class Games:
 
     def _title(self, path: Path) -> str:
         try:
-            return str(json.loads(path.with_suffix(".name").read_text()))[:80]
-        except (OSError, ValueError):
+            with open_regular(path.with_suffix(".name")) as file:
+                return str(json.loads(file.read(1000)))[:80]
+        except (OSError, ValueError, RecursionError):
             return path.name
 
     def keep(self, title: str, text: str) -> tuple[str, Path]:

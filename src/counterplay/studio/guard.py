@@ -14,7 +14,8 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 
-from counterplay.studio.answers import Refusal
+from counterplay.studio.answers import Refusal, refusal_from_exception
+from counterplay.studio.connections import AUTHORIZED
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -74,9 +75,10 @@ class Guard:
         try:
             headers = self.check(scope, private)
             body = await self._body(scope, headers, receive)
-        except Refusal as refusal:
-            await _refuse(with_headers, refusal)
+        except Exception as error:
+            await _refuse(with_headers, refusal_from_exception(error))
             return
+        scope[AUTHORIZED] = private
         await self.app(scope, _replay(body, receive), with_headers)
 
     def check(self, scope: Scope, private: bool) -> dict[str, str]:
@@ -125,7 +127,7 @@ class Guard:
             raise Refusal(415, "type", "bodies must be application/json")
         most = UPLOAD if scope["path"] == UPLOADS else BODY
         announced = headers.get("content-length", "0")
-        if not announced.isdigit() or int(announced) > most:
+        if not re.fullmatch("[0-9]{1,18}", announced) or int(announced) > most:
             raise Refusal(413, "large", f"the body may have {most >> 20} MB, not more")
         try:
             async with asyncio.timeout(PATIENCE):

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
 
-from counterplay.experiment.folder import CHECKPOINT
-from counterplay.studio.answers import Refusal
+from counterplay.studio.answers import Refusal, rewrite_for_page
 from counterplay.studio.desks import WARMING, Desks
 from counterplay.studio.events import Hub
 from counterplay.studio.games import Games
 from counterplay.studio.launching import Launcher
+from counterplay.studio.resolver import NameResolver
 from counterplay.studio.rooms import Rooms
-from counterplay.studio.watching import Seen, Watch, game_spec
+from counterplay.studio.watching import Seen, Watch
 
 POLL = 0.25  # seconds between two looks at running runs
 
@@ -33,7 +32,9 @@ class Studio:
             Games(self.root),
             Rooms(),
         )
+        self.resolver = NameResolver(self.games, self.find_run)
         self.answered: dict[str, Any] = {}  # what was answered to requests with a key
+        self.offers: dict[str, Any] = {}  # by game; empty until a page asks
         self.looking = asyncio.Lock()
 
     async def keep_watch(self) -> None:
@@ -64,77 +65,33 @@ class Studio:
         for name in gone:
             self.hub.send("gone", run=name)
         processes = [run.status.process for run in self.watch.runs.values() if run.running]
-        running = {process["pid"] for process in processes if process}
+        pids = [process.get("pid") for process in processes if process]
+        running = {pid for pid in pids if isinstance(pid, int)}
         if not self.read_only and await asyncio.to_thread(self.launcher.poll, running):
             self.hub.send("queue", queue=self.queue())
         if not changed and (found := await asyncio.to_thread(self.watch.find_a_best)):
             self.hub.send("run", run=self.summary(found))
 
     def queue(self) -> list[dict[str, Any]]:
-        return self.launcher.waiting()
+        """Return the configs that wait, start or could not start, with the reason for a page."""
+        waiting = self.launcher.waiting()
+        for entry in waiting:
+            if "problem" in entry:
+                entry["problem"] = rewrite_for_page(str(entry["problem"]))[0]
+        return waiting
 
     def summary(self, run: Seen) -> dict[str, Any]:
-        return run.summary() | {"game": self.games.name(game_spec(run.config))}
+        """Return what the list of runs shows of a run."""
+        row = run.summary()
+        problem = rewrite_for_page(row["problem"])[0]
+        return row | {"game": self.games.name(row["game"]), "problem": problem}
 
-    def find(self, name: str) -> Seen | None:
+    def find_run(self, name: str) -> Seen | None:
         """The run of that id; looks for the first time if nobody has."""
         if not self.watch.looked:
             self.watch.poll(force=True)
         return self.watch.find(name)
 
     def run(self, request: Request) -> Seen:
-        found = self.find(request.path_params["run"])
-        if found is None:
-            raise Refusal(404, "run", "there is no such run", hint="it may have been moved")
-        return found
-
-    def source(self, text: str) -> dict[str, Any]:
-        """A policy as a desk takes it."""
-        if not text.startswith("run:"):
-            return {"text": text or "uniform"}
-        name = text.removeprefix("run:").rpartition("@")[0]
-        run = self.find(name)
-        if run is None:
-            raise Refusal(404, "run", f"there is no run {name[:80]!r}")
-        stamp = mtime(run.folder / CHECKPOINT)
-        return {"text": text, "folder": str(run.folder), "stamp": stamp}
-
-    def game_of(self, game: str, policy: str) -> str:
-        """The game that a page means: the one it names, or that of the run."""
-        if game:
-            return self.games.spec(game)
-        run = self.find(policy.removeprefix("run:").rpartition("@")[0])
-        if run is None or run.damage:
-            raise Refusal(404, "game", "name a game, or a run that is there")
-        return game_spec(run.config)
-
-
-def with_game(studio: Studio, config: Any) -> dict[str, Any]:
-    """A config as the library takes it; its game must be one that pages may name."""
-    if not isinstance(config, dict):
-        raise Refusal(422, "config", "a config is a JSON object")
-    config = dict(config)
-    game = config.get("game")
-    name = game.get("name") if isinstance(game, dict) else game
-    if isinstance(name, str):
-        spec = studio.games.spec(name)
-        config["game"] = spec if not isinstance(game, dict) else {**game, "name": spec}
-    return config
-
-
-def integer(text: str | None, otherwise: int) -> int:
-    return int(text) if text and text.lstrip("-").isdigit() and len(text) < 18 else otherwise
-
-
-def number(text: str | None) -> float | None:
-    try:
-        return float(text) if text else None
-    except ValueError:
-        return None
-
-
-def mtime(path: Path) -> int:
-    try:
-        return os.stat(path).st_mtime_ns
-    except OSError:
-        return 0
+        """Return the run that the path of a request names."""
+        return self.resolver.run(request.path_params["run"])

@@ -254,8 +254,10 @@ class Launcher:
 
     def kill(self, run: Seen) -> None:
         """End the very process of a run at once; what came after its checkpoint is lost."""
-        process = status(run.folder).process
-        if process is None or not is_alive(process) or process["pid"] == os.getpid():
+        now = status(run.folder)
+        process = now.process
+        ended = now.state != "running"  # its process may live on: a notebook, or a test
+        if ended or process is None or not is_alive(process) or process["pid"] == os.getpid():
             raise Refusal(409, "not_running", f"{run.id} is not running on this machine")
         os.kill(process["pid"], signal.SIGKILL)
 

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from counterplay.errors import CounterplayError
 from counterplay.studio import game_pages as games
 from counterplay.studio import run_pages as runs
-from counterplay.studio.answers import Refusal, answer
+from counterplay.studio.answers import Refusal, answer, refusal_from_exception
 from counterplay.studio.host import Studio
 
 STATIC = Path(__file__).parent / "static"
@@ -29,14 +29,9 @@ def make_app(studio: Studio) -> Starlette:
         async def endpoint(request: Request) -> Response:
             try:
                 found = await function(studio, request)
-            except Refusal as refusal:
-                return answer(refusal.body, refusal.status)
-            except CounterplayError as error:
-                return answer({"error": {"code": "library", "message": str(error)}}, 409)
-            except OSError as error:  # such as a disk that is full
-                problem = f"{error.strerror or error}{f': {error.filename}' * bool(error.filename)}"
-                return answer({"error": {"code": "disk", "message": problem}}, 507)
-            return found if isinstance(found, Response) else answer(found)
+                return found if isinstance(found, Response) else answer(found)
+            except Exception as error:
+                return _error_response(error)
 
         return Route(path, endpoint, methods=list(methods or ("GET",)))
 
@@ -61,6 +56,7 @@ def make_app(studio: Studio) -> Starlette:
         asks("/api/queue/{ticket}/approve", runs.approve, "POST"),
         asks("/api/compare", runs.compare),
         asks("/api/catalogue", games.catalogue),
+        asks("/api/offers", games.offers),
         asks("/api/games/upload", games.upload, "POST"),
         asks("/api/check", games.check, "POST"),
         asks("/api/estimate", games.estimate, "POST"),
@@ -88,7 +84,16 @@ def make_app(studio: Studio) -> Starlette:
         with contextlib.suppress(asyncio.CancelledError):
             await watching
 
-    return Starlette(routes=routes, lifespan=lifespan)
+    async def handle_error(request: Request, error: Exception) -> Response:
+        return _error_response(error)
+
+    handlers: dict[Any, Any] = {HTTPException: handle_error, Exception: handle_error}
+    return Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
+
+
+def _error_response(error: Exception) -> Response:
+    refusal = refusal_from_exception(error)
+    return answer(refusal.body, refusal.status)
 
 
 async def page(request: Request) -> Response:

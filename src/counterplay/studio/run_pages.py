@@ -11,14 +11,17 @@ from starlette.responses import PlainTextResponse, StreamingResponse
 from counterplay import __version__
 from counterplay.experiment.folder import ENV
 from counterplay.experiment.process import CHECKPOINT, ask
-from counterplay.studio.answers import Refusal, parse_body, text_of
+from counterplay.files import is_regular
+from counterplay.studio.answers import Refusal, text_of
 from counterplay.studio.comparing import compared
 from counterplay.studio.curves import thinned
-from counterplay.studio.host import Studio, integer, number, with_game
+from counterplay.studio.host import Studio
 from counterplay.studio.launching import LOG
-from counterplay.studio.watching import game_spec
+from counterplay.studio.validation import Query, integer_field, parse_body, text_field
+from counterplay.studio.watching import POPULATION
 
 POINTS = 2_000  # of a chart, at most 20,000
+MAX_SEEDS = 100  # runs that one request may start
 
 
 async def hello(studio: Studio, request: Request) -> Any:
@@ -33,12 +36,12 @@ async def hello(studio: Studio, request: Request) -> Any:
 
 
 async def events(studio: Studio, request: Request) -> Any:
-    stream = studio.hub.stream(request.query_params.get("after", ""))
+    stream = studio.hub.stream(Query(request).text("after", max_length=100))
     return StreamingResponse(stream, media_type="application/x-ndjson")
 
 
 async def listed(studio: Studio, request: Request) -> Any:
-    if not studio.watch.looked or "fresh" in request.query_params:
+    if not studio.watch.looked or Query(request).has("fresh"):
         await studio.look(force=True)
     return {
         "runs": [studio.summary(run) for run in list(studio.watch.runs.values())],
@@ -54,7 +57,7 @@ async def one_run(studio: Studio, request: Request) -> Any:
     siblings = [
         other.id
         for other in list(studio.watch.runs.values())
-        if other.id != run.id and game_spec(other.config) == game_spec(run.config)
+        if other.id != run.id and other.game == run.game
     ]
     return {
         "run": studio.summary(run),
@@ -63,23 +66,24 @@ async def one_run(studio: Studio, request: Request) -> Any:
         "folder": str(run.folder),
         "siblings": siblings[:200],
         "process": run.status.process,
-        "population": (run.folder / "population.npz").exists(),
+        "population": is_regular(run.folder / POPULATION),
     }
 
 
 async def metrics(studio: Studio, request: Request) -> Any:
-    run, asked = studio.run(request), request.query_params
-    x = "seconds" if asked.get("x") == "seconds" else "step"
-    points = min(max(integer(asked.get("points"), POINTS), 10), 20_000)
+    run, query = studio.run(request), Query(request)
+    x = query.choice("x", ("step", "seconds"))
+    scale = query.choice("scale", ("log", "linear"))
+    points = min(max(query.integer("points", POINTS), 10), 20_000)
+    after, epoch = query.integer("after"), query.text("epoch", max_length=100)
+    low, high = query.number("from"), query.number("to")
 
     def read() -> dict[str, Any]:
         series = studio.watch.records(run)
-        rows, first = series.rows, integer(asked.get("after"), 0)
-        same = asked.get("epoch") == series.epoch and 0 < first <= rows
-        first = first if same else 0
+        rows = series.rows
+        first = after if epoch == series.epoch and 0 < after <= rows else 0
         if not rows:
             return {"columns": [], "data": [], "rows": 0, "epoch": series.epoch, "after": 0}
-        low, high = number(asked.get("from")), number(asked.get("to"))
         along = series.column(x)
         last = rows
         if low is not None:  # with a point on each side, so that lines reach the edge
@@ -87,7 +91,7 @@ async def metrics(studio: Studio, request: Request) -> Any:
         if high is not None:
             last = min(int(along.searchsorted(high, "right")) + 1, rows)
         curves = [series.column(name)[first:last] for name in series.policies]
-        shown = first + thinned(along[first:last], curves, points, asked.get("scale") != "linear")
+        shown = first + thinned(along[first:last], curves, points, scale == "log")
         best = {}
         for name in series.policies:
             place = int(series.column(name).argmin())
@@ -130,12 +134,13 @@ async def start(studio: Studio, request: Request) -> Any:
     if key and key in studio.answered:
         return studio.answered[key]
     seeds = body.get("seeds") or [None]
-    if not isinstance(seeds, list) or len(seeds) > 100:
-        raise Refusal(422, "config", "seeds must be a list of up to 100 numbers", field="seeds")
+    if not isinstance(seeds, list) or len(seeds) > MAX_SEEDS:
+        message = f"seeds must be a list of up to {MAX_SEEDS} numbers"
+        raise Refusal(422, "config", message, field="seeds")
     tickets = []
     checked = []
     for seed in seeds:
-        config = with_game(studio, body.get("config"))
+        config = studio.resolver.config(body.get("config"))
         if seed is not None:
             spec = config.get("spec")
             config["spec"] = (spec if isinstance(spec, dict) else {}) | {"seed": seed}
@@ -168,9 +173,7 @@ async def kill(studio: Studio, request: Request) -> Any:
 
 
 async def resume(studio: Studio, request: Request) -> Any:
-    steps = parse_body(await request.body()).get("steps")
-    if steps is not None and (not isinstance(steps, int) or not 1 <= steps < 2**63):
-        raise Refusal(422, "config", "steps must be a whole number", field="steps")
+    steps = integer_field(parse_body(await request.body()), "steps", low=1)
     await asyncio.to_thread(studio.launcher.resume, studio.run(request), steps)
     return {}
 
@@ -190,7 +193,7 @@ async def trash(studio: Studio, request: Request) -> Any:
 
 
 async def restore(studio: Studio, request: Request) -> Any:
-    ticket = str(parse_body(await request.body()).get("ticket", ""))
+    ticket = text_field(parse_body(await request.body()), "ticket")
     name = await asyncio.to_thread(studio.launcher.restore, ticket, studio.watch.runs)
     await studio.look(force=True)
     return {"run": name}
@@ -213,7 +216,7 @@ async def approve(studio: Studio, request: Request) -> Any:
 
 
 async def compare(studio: Studio, request: Request) -> Any:
-    names = request.query_params.getlist("r")[:100]
-    runs = [run for name in names if (run := studio.find(name))]
-    gone = [name for name in names if studio.find(name) is None]
+    names = Query(request).texts("r", max_count=100)
+    runs = [run for name in names if (run := studio.find_run(name))]
+    gone = [name for name in names if studio.find_run(name) is None]
     return await asyncio.to_thread(compared, studio.watch, runs) | {"gone": gone}

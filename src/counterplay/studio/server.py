@@ -14,6 +14,7 @@ import uvicorn
 
 from counterplay.consent import state_folder, stored_secret, write_private
 from counterplay.errors import ConfigError, RunError
+from counterplay.studio.connections import ConnectionLimiter, limited_protocol
 from counterplay.studio.guard import Guard
 from counterplay.studio.host import Studio
 from counterplay.studio.pages import make_app
@@ -65,11 +66,10 @@ def serve(
         date_header=False,
         timeout_graceful_shutdown=GRACE,
         timeout_keep_alive=30,
-        limit_concurrency=200,
         h11_max_incomplete_event_size=1 << 15,
         ws="none",
         loop="asyncio",
-        http="h11",
+        http=limited_protocol(ConnectionLimiter()),
     )
     server = Server(config)
     server.studio = studio

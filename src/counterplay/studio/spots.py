@@ -85,7 +85,7 @@ def solved(spot: Any, target: float, tell: Tell) -> Solved:
             "give fewer bet sizes, or narrower ranges"
         )
     reached = ""
-    tell(compile_note() or "preparing to solve", 0, 0)
+    tell("preparing to solve", 0, 0)
 
     def report(record: Record) -> None:
         nonlocal reached

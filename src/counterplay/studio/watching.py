@@ -21,8 +21,10 @@ from typing import Any
 from counterplay.errors import RunError
 from counterplay.experiment.folder import CHECKPOINT, CONFIG, ENV, METRICS
 from counterplay.experiment.process import HEARTBEAT, PROCESS, Status, locks, status
+from counterplay.files import open_regular
 from counterplay.registry import GAMES, find_class
 from counterplay.studio.curves import Series, last_record, sketch
+from counterplay.studio.validation import depth_of
 
 ID = re.compile(r"[A-Za-z0-9][\w.+-]*(/[A-Za-z0-9][\w.+-]*){0,3}")
 DEPTH = 4  # folders below the root that are looked into
@@ -30,6 +32,8 @@ KEPT = 12  # series in memory
 RESCAN = 0.9  # seconds between two looks for new folders
 QUIET = 2.0  # seconds without a question, before long files are read for their best record
 MOST = 20_000  # folders looked at
+POPULATION = "population.npz"  # the file of a run with pools of policies
+MAX_CONFIG_DEPTH = 32  # nested lists and objects
 
 
 @dataclass
@@ -39,6 +43,7 @@ class Seen:
     id: str
     folder: Path
     config: dict[str, Any] = field(default_factory=dict)
+    game: str = ""  # as `load_game` takes it
     damage: str = ""
     stamp: tuple[Any, ...] = ()  # of its files
     status: Status = field(default_factory=lambda: Status("new"))
@@ -65,33 +70,34 @@ class Seen:
         return self.config.get("arena", "tree") != "rules"
 
     def summary(self) -> dict[str, Any]:
-        """What the list of runs shows."""
+        """Return what the list of runs shows; any file of the folder may hold anything."""
         spec = _dict(self.config.get("spec"))
-        beat = self.status.heartbeat or {}
+        beat, process = _dict(self.status.heartbeat), _dict(self.status.process)
         last = self.last or {}
-        step = max(int(last.get("step", 0)), _int(beat.get("step")))
-        ended = (self.status.process or {}).get("ended") or {}
+        step = max(_int(last.get("step")), _int(beat.get("step")))
+        ended = _dict(process.get("ended"))
+        rate = beat.get("rate") if self.running else None
         return {
             "id": self.id,
-            "name": str(self.config.get("name") or self.id.split("/")[0]),
+            "name": str(self.config.get("name") or self.id.split("/")[0])[:200],
             "damage": self.damage,
-            "game": game_spec(self.config),
-            "algorithm": str(self.config.get("algorithm", "")),
+            "game": self.game,
+            "algorithm": str(self.config.get("algorithm", ""))[:200],
             "seed": _int(spec.get("seed")),
             "arena": str(self.config.get("arena", "tree")),
             "state": "damaged" if self.damage else self.status.state,
             "problem": self.damage or self.status.problem,
             "step": step,
             "max_steps": _int(spec.get("max_steps")),
-            "rate": beat.get("rate") if self.running else None,
+            "rate": rate if isinstance(rate, (int, float)) else None,
             "seconds": last.get("seconds", 0.0),
             "policy": self.main,
             "exact": self.exact,
             "value": last.get(self.main),
             "best": self.best,
             "sketch": [[r["step"], r.get(self.main)] for r in self.sketch],
-            "began": (self.status.process or {}).get("began") or _time_of(self.id),
-            "ended": ended.get("time"),
+            "began": _time(process.get("began")) or _time_of(self.id),
+            "ended": _time(ended.get("time")),
             "checkpoint": self.checkpoint // 1_000_000,
             "version": self.version,
         }
@@ -131,7 +137,7 @@ class Watch:
                     self.runs.setdefault(name, Seen(name, folder))
             locked = locks()
             looked = [run for run in self.runs.values() if full or run.running]
-            changed = [run for run in looked if self._look(run, locked)]
+            changed = [run for run in looked if self._look_safely(run, locked)]
             self.looked = True
             return changed, gone
 
@@ -145,8 +151,8 @@ class Watch:
                 try:
                     series.refresh()
                     run.best = float(series.column(run.main).min()) if series.rows else None
-                except (RunError, ValueError) as error:
-                    run.damage = str(error)
+                except Exception as error:
+                    run.damage = _reason(error)
                 run.version += 1
                 return run
         return None
@@ -192,6 +198,16 @@ class Watch:
                 ]
         return found
 
+    def _look_safely(self, run: Seen, locked: set[tuple[int, int]]) -> bool:
+        """Look at one run; a folder that cannot be read is damaged and hides no other run."""
+        try:
+            return self._look(run, locked)
+        except Exception as error:
+            reason = _reason(error)
+            changed = run.damage != reason
+            run.damage, run.version = reason, run.version + changed
+            return changed
+
     def _look(self, run: Seen, locked: set[tuple[int, int]]) -> bool:
         """Whether anything about a run is new."""
         names = (CONFIG, METRICS, PROCESS, HEARTBEAT, CHECKPOINT)
@@ -202,10 +218,9 @@ class Watch:
         run.status = status(run.folder, locked)
         if stamp == run.stamp and run.status.state == before:
             return False
-        if stamp[0] != run.stamp[:1]:
-            run.config, run.damage = _config(run.folder)
-        if stamp[1] != run.stamp[1:2]:
-            self._look_at_records(run, stamp[1][0])
+        run.config, run.damage = _config(run.folder)
+        run.game = game_spec(run.config)
+        self._look_at_records(run, stamp[1][0])
         run.checkpoint = stamp[4][1]
         noted = (run.status.heartbeat or {}).get("best")
         if isinstance(noted, (int, float)):
@@ -261,15 +276,41 @@ def _literal(value: Any) -> str:
 
 def _config(folder: Path) -> tuple[dict[str, Any], str]:
     try:
-        with open(folder / CONFIG, "rb") as file:
+        with open_regular(folder / CONFIG) as file:
             found = json.loads(file.read(1 << 20))
-        if not isinstance(found, dict):
-            raise ValueError("not an object")
-        return found, ""
+        if not isinstance(found, dict) or depth_of(found) > MAX_CONFIG_DEPTH:
+            raise ValueError("not an object, or nested too deeply")
+        return found, _config_problem(found)
     except OSError as error:
         return {}, f"cannot read {CONFIG}: {error.strerror or error}"
     except (ValueError, RecursionError):
         return {}, f"{CONFIG} is damaged: it is not a JSON object"
+
+
+def _config_problem(config: dict[str, Any]) -> str:
+    """Return why a config cannot be one that the library wrote, or nothing."""
+    game = config.get("game", {})
+    sections = {"spec": config.get("spec", {}), "networks": config.get("networks", {})}
+    if isinstance(game, dict):
+        sections["game.params"] = game.get("params", {})
+    elif not isinstance(game, str):
+        sections["game"] = game
+    for name, value in sections.items():
+        if not isinstance(value, dict):
+            return f"{CONFIG} is damaged: {name} is not an object"
+    seed = sections["spec"].get("seed", 0)
+    if not isinstance(seed, int):
+        return f"{CONFIG} is damaged: spec.seed is not a whole number"
+    return ""
+
+
+def _reason(error: Exception) -> str:
+    """Return one sentence about a folder that cannot be read."""
+    if isinstance(error, RunError):
+        return str(error)
+    if isinstance(error, OSError):
+        return f"cannot read its folder: {error.strerror or error}"
+    return f"its files are damaged ({type(error).__name__}: {str(error)[:100]})"
 
 
 def _stamp(path: Path) -> tuple[int, int]:
@@ -286,6 +327,10 @@ def _dict(value: Any) -> dict[str, Any]:
 
 def _int(value: Any) -> int:
     return int(value) if isinstance(value, (int, float)) and abs(value) < 2**63 else 0
+
+
+def _time(value: Any) -> str | None:
+    return value if isinstance(value, str) and len(value) < 100 else None
 
 
 def _time_of(name: str) -> str | None:

@@ -15,14 +15,27 @@ export class ApiError extends Error {
   }
 }
 
+/**
+ * Takes the token out of the address, after # or as a query parameter, and hides it there.
+ * @returns {boolean} whether it is another token than before
+ */
 export function takeToken() {
-  const given = new URLSearchParams(location.hash.slice(1)).get("token");
+  const before = token;
+  const query = new URLSearchParams(location.search);
+  const given = new URLSearchParams(location.hash.slice(1)).get("token") || query.get("token");
   if (given) {
     keepToken(given);
-    history.replaceState(null, "", location.pathname + location.search);
+    query.delete("token");
+    const rest = query.toString();
+    history.replaceState(null, "", location.pathname + (rest ? `?${rest}` : ""));
   } else {
-    try { token = localStorage.getItem(PLACE) || ""; } catch { token = ""; }
+    try {
+      token = localStorage.getItem(PLACE) || "";
+    } catch {
+      token = "";
+    }
   }
+  return token !== before;
 }
 
 export function keepToken(text) {

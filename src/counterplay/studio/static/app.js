@@ -61,7 +61,13 @@ function App() {
   const [error, clear] = useErrorBoundary(problem => console.error(problem));
   const main = useRef(null);
   useEffect(() => onLocked(() => setLocked(true)), []);
-  useEffect(() => { clear(); main.current?.focus({ preventScroll: true }); window.scrollTo(0, 0); }, [path]);
+  const shown = useRef(path);
+  useEffect(() => {
+    if (shown.current !== path) clear();  // the error was that of another page
+    shown.current = path;
+    main.current?.focus({ preventScroll: true });
+    window.scrollTo(0, 0);
+  }, [path]);
   const next = { "": "dark", dark: "light", light: "" };
   const turn = () => setLook(theme(next[look]));
   const pressed = () => Date.now() - waiting.current < 1500;
@@ -125,6 +131,10 @@ function Help({ close }) {
 
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => dispatchEvent(new Event("themechange")));
 takeToken();
+// A token pasted into the address of an open page changes only the fragment: nothing is loaded.
+addEventListener("hashchange", () => {
+  if (takeToken()) location.reload();
+});
 const place = document.getElementById("app");
 place.textContent = "";
 render(html`<${App} />`, place);

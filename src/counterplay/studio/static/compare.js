@@ -21,6 +21,11 @@ export function Compare() {
     <${Problem} error=${error} retry=${reload} />
     ${data?.gone?.length > 0 && html`<p class="notice">Not there any more: ${data.gone.join(", ")}</p>`}
     ${data?.empty?.length > 0 && html`<p class="notice">Without records yet: ${data.empty.join(", ")}</p>`}
+    ${data?.damaged?.map(
+      ({ id, problem }) => html`<p key=${id} class="notice">
+        <b>${id}</b> is left out: ${problem}
+      </p>`,
+    )}
     ${chosen.length === 0 && loaded && html`<p>Choose runs below, or select them on the page of <${Link} to="/">runs</${Link}>. Runs that differ only in their seed become one curve: the median, with the range around it.</p>`}
     ${games.map(game => html`<${Panel} key=${game} game=${game} groups=${data.groups.filter(group => group.game === game)} x=${x} target=${target} />`)}
     ${data?.groups?.length > 0 && html`<label class="inline">Exploitability to reach <input type="number" step="any" min="0" value=${target} onChange=${event => setQuery({ target: event.target.value })} /></label>`}

@@ -7,6 +7,14 @@ import { useStart } from "./runs.js";
 
 export const BLANK = { name: "leduc", algorithm: "cfr_plus", game: { name: "leduc_poker", params: {} }, spec: { max_steps: 10000 } };
 
+// For games whose tree is too large: their rules are sampled, one episode at a time.
+const SAMPLED = {
+  ...BLANK,
+  algorithm: "outcome_sampling",
+  arena: "rules",
+  spec: { max_steps: 100000, evaluate_every: 10000 },
+};
+
 // "0-4, 7" -> [0, 1, 2, 3, 4, 7]
 export function seedsOf(text) {
   const found = [];
@@ -48,7 +56,9 @@ export function NewRun() {
       setSeeds(String(config.spec?.seed ?? 0));
       setText(JSON.stringify({ ...config, game: { ...config.game, name: run.game.split("(")[0] } }, null, 2));
     }, problem => { setText(JSON.stringify(BLANK, null, 2)); setMissing(problem); });
-    setText(JSON.stringify(game ? { ...BLANK, name: game.split(/[(:]/)[0].replace(/\W/g, "_") || "run", game } : BLANK, null, 2));
+    const start = query.get("arena") === "rules" ? SAMPLED : BLANK;
+    const name = game?.split(/[(:]/)[0].replace(/\W/g, "_") || "run";
+    setText(JSON.stringify(game ? { ...start, name, game } : BLANK, null, 2));
   }, [from]);
 
   const config = useMemo(() => { try { return JSON.parse(text); } catch { return null; } }, [text]);
@@ -135,12 +145,25 @@ export function specOf(game) {
   return params.length ? `${game.name}(${params.map(([key, value]) => `${key}=${literal(value)}`).join(",")})` : game.name;
 }
 
-export function Estimate({ game }) {
+/**
+ * How large the tree of a game is.
+ * @param {{ game: { name: string, params: object }, tell?: (offer: object) => void }} props `tell`
+ *   hears what can be done with the game
+ */
+export function Estimate({ game, tell }) {
   const spec = specOf(game);
   const [state, set] = useState({});
   useEffect(() => {
     if (!game.name) return undefined;
-    return soon(400, () => post("/api/estimate", { game: spec }), data => set({ data }), error => set({ error }));
+    const found = data => {
+      set({ data });
+      tell?.(data);
+    };
+    const failed = error => {
+      set({ error });
+      tell?.({ fits: false, reason: error.message, incomplete: true });
+    };
+    return soon(400, () => post("/api/estimate", { game: spec }), found, failed);
   }, [spec]);
   if (state.error) return html`<p class="muted small">${state.error.message}</p>`;
   if (!state.data) return html`<p class="muted small">How large is it? …</p>`;

@@ -12,12 +12,13 @@ export function Play() {
 
 const SEARCHED = ["tic_tac_toe", "connect_four"];
 
-function opponents(game, runs) {
+function opponents(game, runs, fits) {
   const solved = [...runs.values()].filter(run => run.game === game && run.exact && run.checkpoint)
     .map(run => [`run:${run.id}@${run.policy}`, `${run.name} (${run.algorithm}, ${short(run.value)})`]);
   const searched = SEARCHED.includes(game.split("(")[0]) ? [["search:alpha_beta", "alpha-beta search"], ["search:mcts(seconds=1)", "Monte Carlo tree search"]] : [];
-  const tree = SEARCHED.includes(game.split("(")[0]) ? [] : [["solve:cfr_plus@1000", "CFR+, 1,000 iterations, solved now"], ["uniform", "uniform: any action, equally often"]];
-  return [...solved, ...searched, ...tree];
+  const uniform = ["uniform", "uniform: any action, equally often"];
+  const tree = searched.length || !fits ? [] : [["solve:cfr_plus@1000", "CFR+, 1,000 iterations, solved now"]];
+  return [...solved, ...searched, ...tree, uniform];
 }
 
 function Setup() {
@@ -29,7 +30,9 @@ function Setup() {
   const policy = query.get("policy") || "";
   const run = runs.get(policy.replace(/^run:/, "").split("@")[0]);
   const game = query.get("game") || run?.game || "kuhn_poker";
-  const choices = opponents(game, runs);
+  const { data: offers } = useAnswer("/api/offers");
+  const fits = offers?.[game]?.fits ?? true;
+  const choices = opponents(game, runs, fits);
   const opponent = choices.some(([key]) => key === policy) || policy ? policy : choices[0]?.[0] || "uniform";
   const seat = Number(query.get("seat") || 0);
   const known = [...(data?.games || []).map(one => [one.name, gameTitle(one.name)]), ...(data?.uploaded || []).map(one => [one.name, one.title])];
@@ -42,7 +45,9 @@ function Setup() {
     } catch (problem) { setError(problem); setBusy(false); }
   };
   return html`<section class="narrow"><h1>Play</h1>
-    <p>Sit down against a policy. Every decision is judged exactly: what it gives away against this opponent, whatever the cards do.</p>
+    <p>Sit down against a policy. ${fits
+      ? "Every decision is judged exactly: what it gives away against this opponent, whatever the cards do."
+      : `${offers[game].reason}: decisions are not judged.`}</p>
     <${Problem} error=${broken || error} />
     <form class="card form" onSubmit=${start}>
       <label><span>game</span><select value=${game} onChange=${event => setQuery({ game: event.target.value, policy: "" })}>

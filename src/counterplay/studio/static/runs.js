@@ -6,12 +6,19 @@ import { post, remove } from "./api.js";
 import { Spark } from "./chart.js";
 
 const PAGE = 50;
+// key, title, what is sorted by, class; columns that a phone has no room for are "roomy"
 const COLUMNS = [
-  ["name", "Run", run => run.id], ["game", "Game", run => run.game], ["algorithm", "Algorithm", run => run.algorithm],
-  ["seed", "Seed", run => run.seed, "num"], ["state", "State", run => run.state],
-  ["step", "Step", run => run.step, "num"], ["value", "Exploitability", run => run.value ?? Infinity, "num"],
-  ["best", "Best", run => run.best ?? Infinity, "num"], ["", "", null],
-  ["left", "Left", run => timeLeft(run) || Infinity, "num"], ["began", "Began", run => -new Date(run.began || 0), "num"],
+  ["name", "Run", run => run.id],
+  ["game", "Game", run => run.game, "roomy"],
+  ["algorithm", "Algorithm", run => run.algorithm, "roomy"],
+  ["seed", "Seed", run => run.seed, "num roomy"],
+  ["state", "State", run => run.state],
+  ["step", "Step", run => run.step, "num roomy"],
+  ["value", "Exploitability", run => run.value ?? Infinity, "num"],
+  ["best", "Best", run => run.best ?? Infinity, "num roomy"],
+  ["", "", null, "roomy"],
+  ["left", "Left", run => timeLeft(run) || Infinity, "num roomy"],
+  ["began", "Began", run => -new Date(run.began || 0), "num roomy"],
 ];
 
 export const EXAMPLES = [
@@ -111,16 +118,35 @@ export function Runs() {
 
 function Row({ run, on, here, toggle }) {
   const part = run.max_steps ? run.step / run.max_steps : 0;
+  const running = run.state === "running";
   return html`<tr class=${here ? "here" : ""} aria-selected=${on}>
-    <td><input type="checkbox" checked=${on} onChange=${toggle} aria-label="Select ${run.id}" /></td>
-    <td class="name"><${Link} to=${runLink(run.id)}>${run.name}</${Link}><small>${run.id.split("/").slice(1).join("/")}</small></td>
-    <td>${gameTitle(run.game)}</td><td>${run.algorithm}</td><td class="num">${run.seed}</td>
+    <td>
+      <input type="checkbox" checked=${on} onChange=${toggle} aria-label="Select ${run.id}" />
+    </td>
+    <td class="name">
+      <${Link} to=${runLink(run.id)}>${run.name}</${Link}>
+      <small>${run.id.split("/").slice(1).join("/")}</small>
+      <small class="phone">
+        ${[gameTitle(run.game), run.algorithm].filter(Boolean).join(", ")}
+      </small>
+      ${run.damage && html`<small class="phone">${run.damage}</small>`}
+    </td>
+    <td class="roomy">${gameTitle(run.game)}</td>
+    <td class="roomy">${run.algorithm}</td>
+    <td class="num roomy">${run.seed}</td>
     <td><${State} state=${run.state} /></td>
-    <td class="num" title="${count(run.step)} of ${count(run.max_steps)}">${count(run.step)}${run.state === "running" && html`<span class="bar" style=${{ "--part": `${100 * part}%` }}></span>`}</td>
-    ${run.damage ? html`<td colspan="5" class="muted">${run.damage}</td>` : html`
-    <td class="num" title=${run.value}>${run.exact ? short(run.value) : "–"}</td><td class="num" title=${run.best}>${short(run.best)}</td>
-    <td><${Spark} points=${run.exact ? run.sketch : []} running=${run.state === "running"} /></td>
-    <td class="num">${run.state === "running" ? duration(timeLeft(run)) : ""}</td><td class="num muted">${ago(run.began)}</td>`}</tr>`;
+    <td class="num roomy" title="${count(run.step)} of ${count(run.max_steps)}">
+      ${count(run.step)}
+      ${running && html`<span class="bar" style=${{ "--part": `${100 * part}%` }}></span>`}
+    </td>
+    ${run.damage
+      ? html`<td colspan="5" class="muted roomy">${run.damage}</td>`
+      : html`<td class="num" title=${run.value}>${run.exact ? short(run.value) : "–"}</td>
+          <td class="num roomy" title=${run.best}>${short(run.best)}</td>
+          <td class="roomy"><${Spark} points=${run.exact ? run.sketch : []} running=${running} /></td>
+          <td class="num roomy">${running ? duration(timeLeft(run)) : ""}</td>
+          <td class="num muted roomy">${ago(run.began)}</td>`}
+  </tr>`;
 }
 
 function Queue({ queue }) {

@@ -15,16 +15,56 @@ const DEFAULT_SIZES = { bet: "50% a", raise: "60% a" }; // as in counterplay.pub
 const STREETS = { 3: ["flop", "turn", "river"], 4: ["turn", "river"], 5: ["river"] };
 const MODES = [["policy", "policy"], ["value", "EV"], ["weight", "range"]];
 
-const given = query => { try { return JSON.parse(query.get("s")) || EXAMPLE; } catch { return EXAMPLE; } };
+const isObject = value => typeof value === "object" && value !== null && !Array.isArray(value);
+const isPair = (value, test) => Array.isArray(value) && value.length === 2 && value.every(test);
+const isText = value => typeof value === "string";
+const isAmount = value => ["string", "number"].includes(typeof value);
+const isSize = value => isObject(value) && Object.values(value).every(isText);
+
+// What an address may hold; the server checks the rest.
+const SHAPE = {
+  board: isText,
+  ranges: value => isPair(value, isText),
+  pot: isAmount,
+  stacks: value => isPair(value, isAmount),
+  sizes: value => isObject(value) && Object.values(value).every(both => isPair(both, isSize)),
+};
+
+/** The spot of an address, and what is wrong with it; fields that cannot be read are examples. */
+function given(query) {
+  const text = query.get("s");
+  if (!text) return { spot: EXAMPLE, problem: "" };
+  let found;
+  try {
+    found = JSON.parse(text);
+  } catch {
+    found = null;
+  }
+  if (!isObject(found)) {
+    return { spot: EXAMPLE, problem: "The address does not hold a spot; this is an example." };
+  }
+  const wrong = Object.keys(SHAPE).filter(key => !SHAPE[key](found[key] ?? EXAMPLE[key]));
+  const missing = Object.keys(EXAMPLE).filter(key => found[key] === undefined && key !== "sizes");
+  const spot = { ...EXAMPLE, sizes: {}, ...found };
+  for (const key of wrong) spot[key] = EXAMPLE[key];
+  const names = [...wrong, ...missing].join(", ");
+  const problem = names && `The spot in the address has no usable ${names}; these are examples.`;
+  return { spot, problem };
+}
 
 export function Spots() {
   const { query } = useAddress();
-  const spot = given(query);
+  const { spot, problem } = given(query);
   const solve = query.get("solve");
-  return solve ? html`<${Solution} key=${`${query.get("s")} ${solve}`} spot=${spot} target=${Number(solve)} />` : html`<${Setup} spot=${spot} />`;
+  if (!solve || problem) return html`<${Setup} key=${query.get("s")} spot=${spot} problem=${problem} />`;
+  return html`<${Solution}
+    key=${`${query.get("s")} ${solve}`}
+    spot=${spot}
+    target=${Number(solve)}
+  />`;
 }
 
-function Setup({ spot: first }) {
+function Setup({ spot: first, problem }) {
   const [spot, setSpot] = useState(first);
   const [target, setTarget] = useState("0.5");
   const [state, set] = useState({});
@@ -48,6 +88,7 @@ function Setup({ spot: first }) {
   const number = set => value => set(value === "" || Number.isNaN(Number(value)) ? value : Number(value));
   return html`<div class="head"><h1>Hold'em spots</h1></div>
     <p>Two players after the flop, the turn or the river: what do their hands do? Player 0 is out of position and acts first. Exploitability is exact.</p>
+    ${problem && html`<${Problem} error=${{ message: problem }} />`}
     <form class="card form" onSubmit=${start}>
       ${field("board", spot.board, board => change({ board }), { spellcheck: false })}
       ${[0, 1].map(p => html`<label key=${p}><span>range of player ${p}</span><textarea class="code" rows="3" spellcheck="false" value=${spot.ranges[p]} onInput=${event => pair("ranges", p, event.target.value)}></textarea></label>`)}
