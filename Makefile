@@ -1,56 +1,68 @@
-# `make demo` and `make test` do all their own set-up: Python 3.11 with venv is enough.
+# Every target sets up the environment it needs: Python 3.11 or later with venv is enough.
 PYTHON ?= python3
 BIN := .venv/bin
+PIP_INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
-.PHONY: demo test cluster browser test-lowest lint bench docs notebooks clean
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint cluster browser test-lowest bench docs notebooks store-notebooks attack wheel clean
 
-demo: .venv/installed
+help: ## List the targets.
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F '\t' '{printf "%-16s %s\n", $$1, $$2}'
+
+demo: .venv/installed ## Solve Leduc poker and show its exploitability falling.
 	$(BIN)/python examples/demo.py
 
-test: .venv/installed-test lint
+test: .venv/installed-dev lint ## Lint, type-check and run the quick tests.
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
 
-# A cluster of two nodes in a network of its own: the same bits as here, whatever is killed.
-cluster: .venv/installed-test
-	$(BIN)/python -m pytest -m slow tests/scale/test_cluster.py
-
-# Chromium for the tests of the studio's pages, on Debian and its like; without it they are skipped.
-browser:
-	apt-get update && apt-get install --yes chromium chromium-driver
-
-# The quick tests with the lowest versions that pyproject.toml allows; packages that old warn of
-# packages that are newer, which is not our business.
-QUICK := tests/test_*.py tests/games tests/matrix tests/search tests/cli tests/kernels tests/interop \
-	tests/studio/test_curves.py tests/studio/test_guard.py \
-	tests/experiment/test_config.py tests/experiment/test_memory.py tests/experiment/test_plotting.py
-
-test-lowest: .venv-lowest/installed
-	.venv-lowest/bin/python -m pytest -n 2 -m "not slow" -W ignore::DeprecationWarning $(QUICK)
-
-lint: .venv/installed-test
+lint: .venv/installed-dev ## Run ruff, ruff format and mypy.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: .venv/installed-bench
+cluster: .venv/installed-dev ## Run the tests on a Ray cluster of two nodes in its own network.
+	$(BIN)/python -m pytest -m slow tests/scale/test_cluster.py
+
+browser: ## Install Chromium for the studio's tests (Debian, as root); without it they are skipped.
+	apt-get update && apt-get install --yes chromium chromium-driver
+
+# Old packages warn about newer ones, which is not an error of ours.
+QUICK := tests/test_*.py tests/games tests/matrix tests/search tests/cli tests/kernels tests/interop \
+	tests/studio/test_curves.py tests/studio/test_guard.py \
+	tests/experiment/test_config.py tests/experiment/test_memory.py tests/experiment/test_plotting.py
+
+test-lowest: .venv-lowest/installed ## Run the quickest tests with the oldest versions allowed.
+	.venv-lowest/bin/python -m pytest -n 2 -m "not slow" -W ignore::DeprecationWarning $(QUICK)
+
+bench: .venv/installed-dev ## Measure the speed beside other libraries.
 	$(BIN)/python benchmarks/side_by_side.py
 
-# The site, readable without network: docs/_build/html/index.html. Dead links are errors.
-docs: .venv/installed-docs
+attack: .venv/installed-dev ## Load 10,000 damaged files and count what goes wrong.
+	$(BIN)/python -m benchmarks.damaged_files --count 10000
+
+docs: .venv/installed-dev ## Build docs/_build/html, readable offline; dead links are errors.
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	$(BIN)/python tools/check_site.py docs/_build/html
 
-# The course, executed from the first cell to the last.
-notebooks: .venv/installed-docs
+notebooks: .venv/installed-dev ## Execute the course and compare with its stored outputs.
 	$(BIN)/python tools/notebooks.py docs/course
+
+store-notebooks: .venv/installed-dev ## Execute the course and store the outputs in its files.
+	$(BIN)/python tools/notebooks.py --store docs/course
+
+wheel: .venv/installed-dev ## Build the wheel and the source archive into dist/.
+	$(BIN)/python -m build
+
+clean: ## Remove environments, caches and what was built.
+	rm -rf docs/_build .venv .venv-lowest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable .
+	$(PIP_INSTALL) --editable .
 	touch $@
 
-.venv/installed-%: pyproject.toml .venv/installed
-	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable ".[$*]"
+.venv/installed-dev: pyproject.toml .venv/installed
+	$(PIP_INSTALL) --editable ".[dev]"
 	touch $@
 
 .venv-lowest/installed: pyproject.toml
@@ -59,6 +71,3 @@ notebooks: .venv/installed-docs
 	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python \
 		--resolution lowest-direct --editable ".[test]"
 	touch $@
-
-clean:
-	rm -rf docs/_build .venv .venv-lowest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -19,7 +19,7 @@ from counterplay.cli.main import main
 BLOCK = re.compile(
     r"^```(\S*)(?: (\w+))?\n(?::caption: (\S+)\n\n)?(.*?)^```$", re.DOTALL | re.MULTILINE
 )
-NOT_RUN = ("pip ", "make ", "git ")  # commands that set up machines
+NOT_RUN = ("pip ", "make ", "git ", "jupyter ")  # commands that set up machines or wait
 
 
 def run_page(path: Path, monkeypatch: Any, capsys: Any) -> int:

@@ -160,10 +160,16 @@ def test_every_config_key_is_documented(reference):
 
 @pytest.mark.parametrize("path", sorted(DOCS.glob("course/*.ipynb")), ids=lambda p: p.name)
 def test_notebooks_are_tidy(path):
-    """Without outputs, with a title, an exercise, its hidden solution, and the source's errors."""
+    """Outputs, a title, an exercise with a hidden solution, and the errors of the source."""
     book = json.loads(path.read_text())
     code = [cell for cell in book["cells"] if cell["cell_type"] == "code"]
-    assert all(not cell["outputs"] and cell["execution_count"] is None for cell in code)
+    assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
+    kinds = {kind for c in code for out in c["outputs"] for kind in out.get("data", ())}
+    assert kinds & {"image/png", "text/html"}
+    stored = json.dumps([cell["outputs"] for cell in code])
+    assert not re.search(r"/home/\w|/root/|/tmp/|site-packages|\"stderr\"", stored)
+    assert not any("execution" in cell["metadata"] for cell in book["cells"])
+    assert set(book["metadata"]["language_info"]) == {"name"}
     words = "\n".join("".join(c["source"]) for c in book["cells"] if c["cell_type"] == "markdown")
     assert words.startswith("# ")
     assert "Exercise" in words

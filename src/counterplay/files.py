@@ -29,6 +29,8 @@ from counterplay.errors import RunError
 SMALL = 1 << 26  # bytes that any archive may unpack to
 RATIO = 100  # a larger one may unpack to so many times its size; what is honest stays below
 CHUNK = 1 << 20  # bytes unpacked at a time
+MAX_MEMBERS = 10_000  # arrays in an archive, its header included
+HEADER = "header"  # name of the array that holds the header as JSON
 NPY_HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
@@ -44,11 +46,13 @@ def write_arrays(
     Compressing takes ten times as long as writing: it is for files that are small or kept for good.
     """
     arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+    if len(arrays) >= MAX_MEMBERS:
+        raise RunError(f"cannot write {path}: it would have more than {MAX_MEMBERS:,} arrays")
     rest = {name: value for name, value in values.items() if name not in arrays}
     parts = {name: _array_digest(name, array) for name, array in arrays.items()}
     digest = _digest(format_name, rest, parts)
     header = {"format": format_name, "values": rest, "arrays": parts, "sha256": digest}
-    arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    arrays[HEADER] = np.frombuffer(json.dumps(header).encode(), np.uint8)
 
     def write(file: BinaryIO) -> None:
         if not (compress and _pack(file, arrays, zipfile.ZIP_DEFLATED)):
@@ -122,9 +126,11 @@ def read_arrays(path: str | Path, format_name: str, skip: Container[str] = ()) -
     """
     try:
         with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
-            arrays = _unpack(archive, os.fstat(file.fileno()).st_size, skip)
-        header = json.loads(arrays.pop("header").tobytes())
-        found, values = header["format"], header["values"]
+            members = _check_members(archive, os.fstat(file.fileno()).st_size, skip)
+            header = json.loads(_array(archive, members.pop(HEADER)).tobytes())
+            found, values = header["format"], header["values"]
+            _check_names(header, archive)
+            arrays = {name: _array(archive, member) for name, member in members.items()}
         _check_digests(header, arrays)
         arrays |= {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
     except FileNotFoundError as error:
@@ -143,7 +149,7 @@ def format_of(path: str | Path) -> str:
     """The format name of what `write_arrays` wrote; empty for any other file, or none."""
     try:
         with zipfile.ZipFile(path) as archive:
-            entry = archive.getinfo("header.npy")
+            entry = archive.getinfo(f"{HEADER}.npy")
             if entry.file_size > _most(os.path.getsize(path)):
                 return ""
             header = _array(archive, entry)
@@ -215,16 +221,36 @@ def _most(size: int) -> int:
     return max(SMALL, RATIO * size)
 
 
-def _unpack(archive: zipfile.ZipFile, size: int, skip: Container[str]) -> dict[str, Any]:
+def _check_members(
+    archive: zipfile.ZipFile, size: int, skip: Container[str]
+) -> dict[str, zipfile.ZipInfo]:
+    """Return the members to read, by array name, after checks that unpack nothing.
+
+    Args:
+        archive: the open archive.
+        size: its size in bytes.
+        skip: names of arrays that are not wanted.
+    """
     every = archive.infolist()
-    entries = [e for e in every if e.filename.removesuffix(".npy") not in skip]
-    total = sum(entry.file_size for entry in entries)
+    if len(every) > MAX_MEMBERS:
+        raise DamageError(f"it has {len(every):,} members, at most {MAX_MEMBERS:,} are allowed")
+    if len({entry.filename for entry in every}) < len(every):
+        raise DamageError("two entries have the same name")
+    names = {entry.filename.removesuffix(".npy"): entry for entry in every}
+    wanted = {name: entry for name, entry in names.items() if name not in skip}
+    total = sum(entry.file_size for entry in wanted.values())
     if total > _most(size):
         raise DamageError(f"{size:,} bytes would unpack to {total:,}")
-    arrays = {entry.filename.removesuffix(".npy"): _array(archive, entry) for entry in entries}
-    if len(arrays) < len(entries):
-        raise DamageError("two entries have the same name")
-    return arrays
+    return wanted
+
+
+def _check_names(header: Mapping[str, Any], archive: zipfile.ZipFile) -> None:
+    """Refuse an archive whose members are not the arrays that its header lists."""
+    if header.get("arrays") is None:  # written before the header listed them
+        return
+    listed = {f"{name}.npy" for name in (*header["arrays"], HEADER)}
+    if listed != {entry.filename for entry in archive.infolist()}:
+        raise DamageError("its contents do not match its checksum: its members are others")
 
 
 def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Any:

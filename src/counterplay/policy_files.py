@@ -51,6 +51,7 @@ def read_rows(path: str | Path) -> tuple[str, bool, Rows]:
         AttributeError,
         RecursionError,
         OverflowError,
+        csv.Error,
     ) as error:
         raise RunError(f"{path}: not a policy as --export writes it ({error})") from error
     for (_, key), (names, row) in rows.items():

@@ -15,6 +15,7 @@ from counterplay import __version__
 from counterplay.cli.algorithms import algorithms
 from counterplay.cli.bounds import bounds
 from counterplay.cli.compare import compare
+from counterplay.cli.configs import configs
 from counterplay.cli.convert import convert
 from counterplay.cli.draw import draw
 from counterplay.cli.evaluate import evaluate
@@ -48,7 +49,7 @@ app = typer.Typer(
 )
 COMMANDS: tuple[Callable[..., None], ...] = (
     *(games, algorithms, inspect, draw, solve, evaluate, bounds, show, play, match),
-    *(matrix, convert, export, run, resume, sweep, plot, compare, studio),
+    *(matrix, convert, export, configs, run, resume, sweep, plot, compare, studio),
 )
 for command in COMMANDS:
     app.command()(command)

@@ -41,7 +41,7 @@ OnOption = Annotated[
 
 def run(
     config: Annotated[
-        Path, typer.Argument(metavar="CONFIG", help="A JSON file: game, networks, spec, device.")
+        Path, typer.Argument(metavar="CONFIG", help="A JSON file, or an example of `configs`.")
     ],
     seed: Annotated[
         int | None, typer.Option(min=0, help="Replaces spec.seed.", show_default=False)
@@ -75,6 +75,7 @@ def run(
     """
     from counterplay.cli.progress import build
     from counterplay.experiment import new_run
+    from counterplay.experiment.examples import find_config
     from counterplay.experiment.running import tensorboard_writer
 
     if tensorboard:
@@ -85,7 +86,7 @@ def run(
     for one in [seed] if seeds is None else _seeds(seeds):
         given = {"spec.seed": one, "spec.max_steps": steps, "name": name}
         more = {key: value for key, value in given.items() if value is not None}
-        made = new_run(config, runs=runs, overrides=overrides | more, build=build)
+        made = new_run(find_config(config), runs=runs, overrides=overrides | more, build=build)
         follow(made, tensorboard, json, on)
 
 

@@ -30,7 +30,7 @@ spot = typer.Typer(
 )
 
 SpotArgument = Annotated[
-    Path, typer.Argument(metavar="SPOT", help="A spot as JSON (see configs/spots), or a solution.")
+    Path, typer.Argument(metavar="SPOT", help="JSON, an example of `configs`, or a solution.")
 ]
 PrecisionOption = Annotated[
     str, typer.Option(help="float32, float64, or int16 for half the memory.")
@@ -39,10 +39,12 @@ PrecisionOption = Annotated[
 
 def _arena(path: Path, precision: str, locked: bool = True) -> PublicTree:
     """The spot of a JSON file or of a solution, whose locks stay if `locked`."""
+    from counterplay.experiment.examples import find_config
     from counterplay.public.solution import load_solution
     from counterplay.public.spot import Spot
     from counterplay.public.tree import PublicTree
 
+    path = find_config(path)
     if not is_zipfile(path):
         return PublicTree(Spot.load(path), precision)
     solved = load_solution(path, streets=1).policy.arena

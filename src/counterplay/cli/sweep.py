@@ -26,7 +26,7 @@ SHOWN = 10  # proposals in the table after a search
 
 def sweep(
     study: Annotated[
-        Path, typer.Argument(metavar="STUDY", help="A JSON file: base, vary, seeds, rungs, ...")
+        Path, typer.Argument(metavar="STUDY", help="A JSON file, or an example of `configs`.")
     ],
     on: Annotated[
         str, typer.Option(metavar="local|auto|host:port", help="This machine, or a Ray cluster.")
@@ -45,6 +45,7 @@ def sweep(
     Ctrl-C lets all runs write a checkpoint and ends. The same command goes on, after a crash too.
     """
     from counterplay.cli.progress import Bar
+    from counterplay.experiment.examples import find_config
     from counterplay.scale.sweeping import sweep as search
 
     bar = Bar("searching", "steps")
@@ -58,6 +59,7 @@ def sweep(
             note = f"{readable_seconds(seconds)} left" if progress.steps else ""
             bar.update(progress.steps, progress.total, note)
 
+    study = find_config(study)
     with bar, first_signal() as stop:
         found = search(study, on, runs=runs, processes=processes, report=report, stop=stop)
     if json:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -105,13 +106,40 @@ def load_population(folder: str | Path) -> Table:
     try:
         found.setdefault("sequences", ())
         table = Table(**{name: found[name] for name in Table.__dataclass_fields__})
-        fits = table.payoffs.shape[1:] == tuple(table.sizes[-1])
-        fits = fits and sum(table.lengths) == table.metas.size
-    except (KeyError, IndexError, AttributeError, TypeError) as error:
+        problem = _find_problem(table)
+    except (KeyError, IndexError, AttributeError, TypeError, ValueError) as error:
         raise RunError(f"{path}: not a whole population file ({error})") from error
-    if not fits:
-        raise RunError(f"{path}: not a whole population file (its parts do not fit)")
+    if problem:
+        raise RunError(f"{path}: not a whole population file ({problem})")
     return table
+
+
+def _find_problem(table: Table) -> str:
+    """Return what is wrong with a table, or nothing; every later use can rely on the checks."""
+    payoffs, sizes, metas, sequences = table.payoffs, table.sizes, table.metas, table.sequences
+    arrays = {"payoffs": (payoffs, "f"), "sizes": (sizes, "i"), "metas": (metas, "f")}
+    for name, (array, kind) in arrays.items():
+        if not isinstance(array, np.ndarray) or array.dtype.kind != kind:
+            return f"{name} is not an array of the right type"
+    if not (np.isfinite(payoffs).all() and np.isfinite(metas).all()):
+        return "it holds NaN or infinity"
+    if type(table.joint) is not bool or type(table.ending) is not str:
+        return "joint or ending has another type"
+    num_players = payoffs.ndim - 1
+    if num_players < 1 or len(payoffs) != num_players or metas.ndim != 1:
+        return "payoffs or metas has another shape"
+    if sizes.ndim != 2 or not len(sizes) or sizes.shape[1] != num_players or sizes.min() < 1:
+        return "sizes has another shape, or an empty pool"
+    if payoffs.shape[1:] != tuple(sizes[-1]):
+        return "its parts do not fit"
+    if sequences:
+        if len(sequences) != num_players + 1 or not all(type(end) is int for end in sequences):
+            return "sequences has another length or type"
+        if sequences[0] != 0 or any(b < a for a, b in pairwise(sequences)):
+            return "sequences is not in order"
+    if sum(table.lengths) != metas.size:
+        return "its parts do not fit"
+    return ""
 
 
 def plot_payoffs(folder: str | Path, output: str | Path, title: str) -> Path:

@@ -138,7 +138,12 @@ def read_proposals(folder: Path, study: Study) -> list[dict[str, Any]]:
     try:
         found = json.loads(path.read_bytes())
         keys = {one.key for one in study.vary}
-        good = isinstance(found, list) and all(set(one) == keys for one in found)
+        good = isinstance(found, list) and all(
+            isinstance(settings, dict)
+            and set(settings) == keys
+            and all(varied.admits(settings[varied.key]) for varied in study.vary)
+            for settings in found
+        )
     except (OSError, ValueError, TypeError, RecursionError) as error:
         raise RunError(f"cannot read {path}: {error}") from error
     if not good:

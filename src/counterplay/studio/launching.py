@@ -38,7 +38,7 @@ from counterplay.studio.queue_entries import (
     read_entry,
     sign,
 )
-from counterplay.studio.watching import Seen, game_spec
+from counterplay.studio.watching import ID, Seen, game_spec
 
 LOG = "log.txt"
 STATE, TRASH = ".studio", ".trash"
@@ -293,7 +293,8 @@ class Launcher:
         """Bring a run back from the trash; its id."""
         place = self.root / TRASH / ticket
         name = _read(place / "from.json").get("id") if re.fullmatch("[0-9a-f]{16}", ticket) else ""
-        if not name or not (place / "run").is_dir():
+        is_id = isinstance(name, str) and ID.fullmatch(name)
+        if not is_id or not (place / "run").is_dir():
             raise Refusal(404, "trash", "that is not in the trash any more")
         parts = str(name).split("/")
         if name in taken or any(part in ("", ".", "..") for part in parts):
