@@ -289,3 +289,9 @@ def test_a_run_that_has_ended_cannot_be_killed(studio):
     """The runs of the fixture ended, but the process that made them lives: this one."""
     status, found = studio.ask("POST", f"/api/runs/{KUHN}/kill", {})
     assert status == 409 and found["error"]["code"] == "not_running"
+
+
+@pytest.mark.parametrize("names", [[None, ["b"]], "x", [1], {"a": 1}])
+def test_names_of_a_matrix_must_be_lists(studio, names):
+    body = {"utility": [[[1, -1]], [[-1, 1]]], "names": names}
+    assert studio.ask("POST", "/api/matrix", body)[0] == 422

@@ -147,7 +147,10 @@ def _off_centre(count: int, player: int) -> Floats:
 
 def _form(call: dict[str, Any], root: str) -> tuple[str, NormalForm]:
     if "utility" in call:
-        names = tuple(tuple(map(str, row)) for row in call.get("names") or ())
+        given = call.get("names") or ()
+        if not isinstance(given, (list, tuple)) or not all(isinstance(row, list) for row in given):
+            raise ConfigError("names must be a list with the action names of each player")
+        names = tuple(tuple(map(str, row)) for row in given)
         name, form = "matrix", NormalForm(call["utility"], names)
     else:
         name, form = load_form(str(call["game"]), root)
