@@ -9,7 +9,7 @@ import typer
 
 from counterplay.cli.common import GameArgument, JsonOption, SeedOption, print_json, print_table
 from counterplay.cli.contestants import Contestants, searches
-from counterplay.cli.match import WHO, is_small, without_inf
+from counterplay.cli.match import WHO, format_interval, is_small, without_inf
 
 if TYPE_CHECKING:
     from counterplay.bounding import LowerBound
@@ -72,7 +72,7 @@ def bounds(
         print_json(without_inf(facts | {"match_with_uniform": asdict(match.scores[0])}))
         return
     print(f"game  {spec_of(rules)}")
-    print_table(("lower bound", "NashConv", "95% interval", "gains"), _rows(found))
+    print_table(("lower bound", *found), _rows(found))
     for name, bound in found.items():
         if truth is not None:
             part = bound.nash_conv.mean / truth if truth > 0.0 else 1.0
@@ -83,11 +83,15 @@ def bounds(
 
 
 def _rows(found: dict[str, LowerBound]) -> list[tuple[str, ...]]:
-    rows: list[tuple[str, ...]] = []
-    for name, bound in found.items():
-        total = bound.nash_conv
-        gains = ", ".join(f"{gain.mean:+.4g}" for gain in bound.gains)
-        rows.append((name, f"{total.mean:.4g}", f"{total.low:.4g} to {total.high:.4g}", gains))
+    """One column per bound: its NashConv, its interval, and the gain of each player."""
+    bounds = list(found.values())
+    rows: list[tuple[str, ...]] = [
+        ("NashConv", *(f"{bound.nash_conv.mean:.4g}" for bound in bounds)),
+        ("95% interval", *(format_interval(bound.nash_conv) for bound in bounds)),
+    ]
+    for player in range(len(bounds[0].gains)):
+        gains = (f"{bound.gains[player].mean:+.4g}" for bound in bounds)
+        rows.append((f"gain of player {player}", *gains))
     return rows
 
 

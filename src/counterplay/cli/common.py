@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +20,8 @@ from counterplay.registry import ALGORITHMS, GAMES
 if TYPE_CHECKING:
     from counterplay.policy import Policy
     from counterplay.sampled import SampledPolicy
+
+MIN_FOLDED_WIDTH = 6  # characters; columns are not folded any narrower
 
 
 def complete_games(start: str) -> list[str]:
@@ -58,27 +63,34 @@ def print_json_line(value: object) -> None:
     print(json.dumps(value), flush=True)
 
 
-def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print columns: wrapped to fit a terminal, one line per row anywhere else."""
-    if sys.stdout.isatty():
-        from rich.console import Console
-        from rich.table import Table
+def terminal_width() -> int:
+    """Return the columns of the terminal; 80 where stdout is a file or a pipe."""
+    return shutil.get_terminal_size((80, 24)).columns
 
-        lines = [list(row) for row in rows]
-        widths = [max(map(len, column)) for column in zip(header, *lines, strict=True)]
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-        for name, width in zip(header, widths, strict=True):
-            whole = width < max(widths)  # numbers and names stay in one piece; long texts fold
-            table.add_column(name, no_wrap=whole, min_width=width if whole else 0, overflow="fold")
-        for cells in lines:
-            table.add_row(*cells)
-        Console(markup=False, highlight=False).print(table)
-        return
-    all_lines = [header, *rows]
-    widths = [max(map(len, column)) for column in zip(*all_lines, strict=True)]
-    for line in all_lines:
-        cells = [cell.ljust(width) for cell, width in zip(line, widths, strict=True)]
-        print("  ".join(cells).rstrip())
+
+def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print columns; long cells are folded so that lines fit the terminal, or 80 columns."""
+    lines = [list(header), *(list(row) for row in rows)]
+    widths = fit_widths([max(map(len, cells)) for cells in zip(*lines, strict=True)])
+    for line in lines:
+        folded = [wrap_cell(cell, width) for cell, width in zip(line, widths, strict=True)]
+        for parts in zip_longest(*folded, fillvalue=""):
+            cells = [part.ljust(width) for part, width in zip(parts, widths, strict=True)]
+            print("  ".join(cells).rstrip())
+
+
+def fit_widths(widths: Sequence[int]) -> list[int]:
+    """Cap the widest columns so that all of them, two spaces apart, fit the terminal."""
+    room = terminal_width() - 2 * (len(widths) - 1)
+    cap = max(widths, default=0)
+    while cap > MIN_FOLDED_WIDTH and sum(min(width, cap) for width in widths) > room:
+        cap -= 1
+    return [min(width, cap) for width in widths]
+
+
+def wrap_cell(text: str, width: int) -> list[str]:
+    """Fold a text into lines of at most that many characters."""
+    return textwrap.wrap(text, max(width, 1), break_on_hyphens=False) or [""]
 
 
 def print_facts(facts: Mapping[str, object]) -> None:

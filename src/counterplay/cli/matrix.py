@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from counterplay.matrix.normal_form import NormalForm
 
 LARGEST_TABLE = 12  # rows and columns worth printing
+MOST_STEPS = 12  # dominated actions worth printing
 MOST_ENTRIES = 12  # actions of a mixture worth printing
 
 
@@ -266,9 +267,11 @@ def _print_domination(steps: list[dict[str, Any]]) -> None:
             _mixture(step["by"]),
             f"{step['margin']:.4g}",
         )
-        for number, step in enumerate(steps, 1)
+        for number, step in enumerate(steps[:MOST_STEPS], 1)
     ]
     print_table(("step", "player", "action", "dominated", "by", "margin"), rows)
+    if len(steps) > MOST_STEPS:
+        print(f"... {len(steps) - MOST_STEPS} more steps, which --json shows")
 
 
 def _print_nash(form: NormalForm, nash: dict[str, Any]) -> None:

@@ -163,6 +163,15 @@ def status(folder: str | Path, locked: set[tuple[int, int]] | None = None) -> St
     return Status("running" if is_alive(process) else "killed", "", process, heartbeat)
 
 
+def finished_at(folder: str | Path) -> int | None:
+    """Return the last step of a run that noted that it has finished; None for other runs."""
+    ended = (_read(Path(folder) / PROCESS) or {}).get("ended")
+    if not isinstance(ended, dict) or ended.get("how") != "finished":
+        return None
+    step = ended.get("step")
+    return step if isinstance(step, int) else None
+
+
 def locks() -> set[tuple[int, int]]:
     """The files (device, inode) that processes of this machine have locked; a run locks its own."""
     found = set()

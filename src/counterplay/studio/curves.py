@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterplay.errors import RunError
-from counterplay.experiment.folder import METRICS
+from counterplay.experiment.folder import CHECKSUM, METRICS
 
 Floats = NDArray[np.float64]
 TAIL = 256  # bytes before the end that must still be there when a file has grown
@@ -72,11 +72,11 @@ class Series:
         return bool(file.read(len(self.tail)) == self.tail)
 
     def _add(self, block: bytes) -> None:
-        if not self.names:
-            self.names = tuple(_record(self.path, block[: block.index(b"\n")]))
-        rows = _numbers(block, self.names)
-        if rows is None:
-            rows = self._slowly(block)
+        keys = tuple(_record(self.path, block[: block.index(b"\n")]))
+        names = tuple(name for name in keys if name != CHECKSUM)  # which is the last key
+        self.names = self.names or names
+        rows = _numbers(block, keys) if names == self.names else None
+        rows = self._slowly(block) if rows is None else rows[:, : len(names)]
         room = len(self.table)
         if self.rows + len(rows) > room or self.table.shape[1] != len(self.names):
             grown = np.empty((max(self.rows + len(rows), 2 * room, 64), len(self.names)))
@@ -93,6 +93,7 @@ class Series:
         rows = []
         for line in block.splitlines():
             record = _record(self.path, line)
+            record.pop(CHECKSUM, None)  # a run that an older version began has some lines without
             if tuple(record) != self.names:
                 raise RunError(f"{self.path} is damaged: its records have different names")
             rows.append(list(record.values()))
