@@ -100,7 +100,7 @@ def test_every_export_exists():
 @pytest.mark.parametrize("path", sorted(ROOT.rglob("*.py")), ids=lambda p: p.name)
 def test_files_are_short(path):
     lines = path.read_text().count("\n")
-    assert lines <= 400
+    assert lines <= 450
     if path.parent.name == "kernels":
         assert lines <= 330
     if path.parent.name in {"games", "tabular"}:

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from counterplay.cli.common import GameArgument, JsonOption, SeedOption, print_json, print_table
+from counterplay.cli.common import (
+    GameArgument,
+    JsonOption,
+    SeedOption,
+    integer_option,
+    print_json,
+    print_table,
+)
 from counterplay.cli.contestants import Contestants, searches
 from counterplay.cli.match import WHO, format_interval, is_small, without_inf
 
@@ -19,17 +26,24 @@ def bounds(
     policy: Annotated[str, typer.Argument(metavar="POLICY", help=WHO, show_default=False)],
     game: GameArgument,
     episodes: Annotated[
-        int, typer.Option(min=2, help="Episodes of each player's response, and of the match.")
+        int, integer_option(minimum=2, help="Episodes of each player's response, and of the match.")
     ] = 1000,
     playouts: Annotated[
-        int, typer.Option(min=1, help="Of every action that a local response considers.")
+        int, integer_option(minimum=1, help="Of every action that a local response considers.")
     ] = 100,
     learn: Annotated[
-        int, typer.Option(min=0, help="Iterations that a response is learned for; 0: not at all.")
+        int,
+        integer_option(minimum=0, help="Iterations that a response is learned for; 0: not at all."),
     ] = 0,
     iterations: Annotated[
         int | None,
-        typer.Option(min=1, help="Iterations that algorithms solve for.", show_default="1000"),
+        integer_option(
+            "--iterations",
+            "-n",
+            minimum=1,
+            help="Iterations that algorithms solve for.",
+            show_default="1000",
+        ),
     ] = None,
     sampled: Annotated[
         bool, typer.Option("--sampled", help="Never unroll the game: nothing is judged exactly.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from counterplay.cli.common import JsonOption, print_json, print_table
+from counterplay.cli.common import JsonOption, integer_option, print_json, print_table
 from counterplay.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def compare(
     runs: RunsArgument,
     at: Annotated[
         int | None,
-        typer.Option(min=1, help="Judge at this step.", show_default="the last one"),
+        integer_option(minimum=1, help="Judge at this step.", show_default="the last one"),
     ] = None,
     json: JsonOption = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print CSV instead of text.")] = False,
@@ -88,21 +88,23 @@ def print_rows(rows: Sequence[Row]) -> None:
 def _lines(row: Row) -> list[tuple[str, ...]]:
     values = (row.average, row.best, row.current)
     columns = [_stack(row.step, ",.0f"), *(_stack(value, ".2e") for value in values)]
-    return _rows(row, [*columns, _stack_speed(row)])
+    return _rows(row, columns)
 
 
 def _count_lines(row: Row, names: Sequence[str]) -> list[tuple[str, ...]]:
     counts = [_stack(row.measured.get(name), ",.0f") for name in names]
-    return _rows(row, [_stack(row.step, ",.0f"), *counts, _stack_speed(row)])
+    return _rows(row, [_stack(row.step, ",.0f"), *counts])
 
 
 def _rows(row: Row, columns: Sequence[tuple[str, str, str]]) -> list[tuple[str, ...]]:
     """The medians and, where they differ, the least and the largest values below."""
     runs = str(row.runs) if row.seeds == row.runs else f"{row.runs} ({row.seeds} seeds)"
+    speed = f"{row.steps_per_second.median:{',.0f' if row.steps_per_second.low >= 10 else '.2g'}}"
     medians, low, high = zip(*columns, strict=True)
+    first = (row.name, runs, *medians, speed)
     if not any(low):
-        return [(row.name, runs, *medians)]
-    return [(row.name, runs, *medians), ("  least", "", *low), ("  largest", "", *high)]
+        return [first]
+    return [first, ("  least", "", *low, ""), ("  largest", "", *high, "")]
 
 
 def _stack(interval: Interval | None, form: str) -> tuple[str, str, str]:
@@ -111,7 +113,3 @@ def _stack(interval: Interval | None, form: str) -> tuple[str, str, str]:
         return "-", "", ""
     median, low, high = (f"{x:{form}}" for x in (interval.median, interval.low, interval.high))
     return (median, "", "") if low == high else (median, low, high)
-
-
-def _stack_speed(row: Row) -> tuple[str, str, str]:
-    return _stack(row.steps_per_second, ",.0f" if row.steps_per_second.low >= 10 else ".2g")

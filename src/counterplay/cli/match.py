@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from counterplay.cli.common import GameArgument, JsonOption, SeedOption, print_json, print_table
+from counterplay.cli.common import (
+    GameArgument,
+    JsonOption,
+    SeedOption,
+    integer_option,
+    print_json,
+    print_table,
+)
 from counterplay.cli.contestants import Contestants, searches
 from counterplay.errors import ConfigError
 from counterplay.game import Game, title
@@ -29,15 +36,25 @@ def match(
     game: GameArgument,
     episodes: Annotated[
         int | None,
-        typer.Option(min=1, help="Episodes at most.", show_default="1000, or as --width needs"),
+        integer_option(
+            minimum=1, help="Episodes at most.", show_default="1000, or as --width needs"
+        ),
     ] = None,
     width: Annotated[
         float | None,
-        typer.Option(help="Play until the interval is this narrow.", show_default=False),
+        typer.Option(
+            metavar="X", help="Play until the interval is this narrow.", show_default=False
+        ),
     ] = None,
     iterations: Annotated[
         int | None,
-        typer.Option(min=1, help="Iterations that algorithms solve for.", show_default="1000"),
+        integer_option(
+            "--iterations",
+            "-n",
+            minimum=1,
+            help="Iterations that algorithms solve for.",
+            show_default="1000",
+        ),
     ] = None,
     sampled: Annotated[
         bool, typer.Option("--sampled", help="Play episodes even where the game can be unrolled.")

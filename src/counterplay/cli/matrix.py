@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from counterplay.cli.common import JsonOption, SeedOption, print_json, print_table
+from counterplay.cli.common import JsonOption, SeedOption, integer_option, print_json, print_table
 from counterplay.errors import ConfigError, RunError
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def matrix(
     method: Annotated[
         str | None,
         typer.Option(
+            metavar="METHOD",
             help="zero_sum_lp, support_enumeration, lemke_howson or nash_nlp.",
             show_default="what suits the game",
         ),
@@ -42,9 +43,14 @@ def matrix(
     ] = False,
     learner: Annotated[
         str | None,
-        typer.Option(help="Let players learn instead, such as regret_matching or 'hedge(eta=1)'."),
+        typer.Option(
+            metavar="LEARNER",
+            help="Let players learn instead, such as regret_matching or 'hedge(eta=1)'.",
+        ),
     ] = None,
-    iterations: Annotated[int, typer.Option(min=1, help="Iterations of the learner.")] = 1000,
+    iterations: Annotated[
+        int, integer_option("--iterations", "-n", minimum=1, help="Iterations of the learner.")
+    ] = 1000,
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:

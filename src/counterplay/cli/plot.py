@@ -34,7 +34,9 @@ def plot(
             show_default="the guaranteed one of each method",
         ),
     ] = None,
-    title: Annotated[str | None, typer.Option(help="Title.", show_default="the game")] = None,
+    title: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Title.", show_default="the game")
+    ] = None,
     log_x: Annotated[bool, typer.Option("--log-x", help="Log scale horizontally too.")] = False,
     payoffs: Annotated[
         bool, typer.Option("--payoffs", help="Of one run: the payoffs between its pools instead.")

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from counterplay.cli.common import integer_option
 from counterplay.errors import ConfigError
 
 
@@ -18,9 +19,13 @@ def studio(
     ] = Path("runs"),
     port: Annotated[
         int | None,
-        typer.Option(min=0, max=65535, help="Port to listen at.", show_default="8642, or any free"),
+        integer_option(
+            minimum=0, maximum=65535, help="Port to listen at.", show_default="8642, or any free"
+        ),
     ] = None,
-    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Address to listen at.")
+    ] = "127.0.0.1",
     allow_host: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Answer under this host name too; may be repeated."),
@@ -31,7 +36,9 @@ def studio(
     ] = False,
     slots: Annotated[
         int | None,
-        typer.Option(min=1, help="Runs at a time; others wait.", show_default="cores less one"),
+        integer_option(
+            minimum=1, help="Runs at a time; others wait.", show_default="cores less one"
+        ),
     ] = None,
 ) -> None:
     """Open the studio in a browser. Ctrl-C ends it; runs go on."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
@@ -31,6 +32,7 @@ from counterplay.registry import (
 )
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]*"  # of a run: it names a folder
+GAME_FILE = r"\s*([^()]+\.(?:efg|nfg|json|csv|py))(?:\s*$|:)"  # a game that is a file, and its path
 TYPES = {  # pydantic's name of an error -> what the value must be
     "int_type": "an integer",
     "int_from_float": "an integer",
@@ -119,15 +121,27 @@ class Config:
 
 
 def load_config(
-    source: str | Path | Mapping[str, Any] | Config, overrides: Mapping[str, Any] | None = None
+    source: str | Path | Mapping[str, Any] | Config,
+    overrides: Mapping[str, Any] | None = None,
+    folder: Path | None = None,
 ) -> Config:
     """Read and check a config: a JSON file, or what one would hold.
 
-    `overrides` maps keys to values: `epsilon`, or in full `spec.epsilon`, `game.params.players`.
+    A game that is a file, such as `"game": "rules.efg"` or `"game": "rules.py:Duel"`, is looked for
+    from the folder of the config file.
+
+    Args:
+        source: a JSON file, or the object that one would hold.
+        overrides: values by key: `epsilon`, or in full `spec.epsilon`, `game.params.players`.
+        folder: where to look for the game's file if `source` is an object.
     """
     if isinstance(source, Config):
         source = source.to_json()
+    if not isinstance(source, Mapping):
+        folder = Path(source).parent
     where, raw = load_object(source, "config", "run", Outline.model_fields)
+    if folder is not None:
+        _locate_game(raw, folder)
     for key, value in (overrides or {}).items():
         _override(where, raw, key, _parse(where, _dump(where, value)))
     _expand(where, raw)
@@ -175,6 +189,22 @@ def _expand(where: str, raw: dict[str, Any]) -> None:
         raise ConfigError(f"{where}: {error}") from error
 
 
+def _locate_game(raw: dict[str, Any], folder: Path) -> None:
+    """Make the path of a game's file one from the folder of the config, if there is such a file.
+
+    Otherwise it stays as it is: configs in the folders of older runs hold paths from where the run
+    was started.
+    """
+    game = raw.get("game")
+    spec = game.get("name") if isinstance(game, dict) else game
+    if not isinstance(spec, str) or not (match := re.match(GAME_FILE, spec, re.DOTALL)):
+        return
+    path = folder / match[1]
+    if not os.path.isabs(match[1]) and path.is_file():
+        located = str(path.resolve()) + spec[match.end(1) :]
+        raw["game"] = game | {"name": located} if isinstance(game, dict) else located
+
+
 def network_fields(algorithm: type) -> tuple[str, ...]:
     """The fields of an algorithm that belong in the section `networks`: the sizes of layers."""
     return tuple(f.name for f in fields(algorithm) if f.name.endswith("_units"))
@@ -194,6 +224,8 @@ def _parse(where: str, text: str | bytes) -> Any:
 
     def number(digits: str) -> float:
         value = float(digits) if set(digits) & set(".eE") else int(digits[:40])
+        if "." not in digits and isinstance(value, float) and abs(value) < 2**53:
+            value = int(value) if value.is_integer() else value  # 1e6 may be a count
         if not abs(value) < (math.inf if isinstance(value, float) else 2**63):
             raise ConfigError(f"{where}: the number {digits[:20]} is too large")
         return value

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from counterplay import __version__
-from counterplay.errors import ConfigError, RunError
+from counterplay.errors import ConfigError, FileError, RunError
 from counterplay.experiment.config import Config, load_config
 from counterplay.files import sync_folder, write_text
 
@@ -78,6 +78,13 @@ def create_folder(config: Config, folder: str | Path | None, runs: str | Path) -
                 os.close(handle)
     except OSError as error:
         raise RunError(f"cannot create {names[0]}: {error.strerror or error}") from error
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove the folder of a run that has no records."""
+    with contextlib.suppress(OSError):
+        if (folder / METRICS).stat().st_size == 0:
+            shutil.rmtree(folder)
 
 
 def _new_folder(parent: Path) -> tuple[Path, int | None]:
@@ -298,7 +305,7 @@ def _check_last_record(path: Path, records: list[Record]) -> None:
 
     end, last = finished_at(path.parent), records[-1]["step"] if records else 0
     if end is not None and last < end:
-        raise RunError(f"{path} is damaged: it ends at step {last}, but the run finished at {end}")
+        raise FileError(f"{path} is damaged: it ends at step {last}, but the run finished at {end}")
 
 
 def check_metrics(folder: Path, checkpoint: Path, length: int, sha256: str, recorded: int) -> None:
@@ -306,12 +313,12 @@ def check_metrics(folder: Path, checkpoint: Path, length: int, sha256: str, reco
     path = folder / METRICS
     content = _content(path)[:length]
     if len(content) < length:
-        raise RunError(f"{path} lacks records that {checkpoint} had")
+        raise FileError(f"{path} lacks records that {checkpoint} had")
     if sha256 not in ("", hashlib.sha256(content).hexdigest()):
-        raise RunError(f"{path} has other records than {checkpoint} had")
+        raise FileError(f"{path} has other records than {checkpoint} had")
     steps = [record["step"] for record in _records(path, content)]
     if (content and not content.endswith(b"\n")) or recorded != max(steps, default=0):
-        raise RunError(f"{path} has other records than {checkpoint} had")
+        raise FileError(f"{path} has other records than {checkpoint} had")
 
 
 def _content(path: Path) -> bytes:
@@ -320,7 +327,7 @@ def _content(path: Path) -> bytes:
     except FileNotFoundError:
         return b""
     except OSError as error:
-        raise RunError(f"cannot read {path}: {error.strerror or error}") from error
+        raise FileError(f"cannot read {path}: {error.strerror or error}") from error
 
 
 def _records(path: Path, content: bytes) -> list[Record]:
@@ -338,7 +345,7 @@ def _records(path: Path, content: bytes) -> list[Record]:
             if zlib.crc32(body, crc) != record[CHECKSUM] or body + _ending(record) != line:
                 problem = "the file up to here does not match its checksum"
         if problem:
-            raise RunError(f"{path}: line {number} is damaged: {problem}")
+            raise FileError(f"{path}: line {number} is damaged: {problem}")
         crc = zlib.crc32(line + b"\n", crc)
         before = record
         records.append({key: value for key, value in record.items() if key != CHECKSUM})

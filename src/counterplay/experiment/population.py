@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from counterplay.arena import Floats, Ints
-from counterplay.errors import ConfigError, RunError
+from counterplay.errors import ConfigError, FileError
 from counterplay.experiment.drawing import STYLE
 from counterplay.files import read_arrays, write_arrays, write_file, write_text
 from counterplay.population.meta_solvers import marginals
@@ -108,9 +108,9 @@ def load_population(folder: str | Path) -> Table:
         fits = table.payoffs.shape[1:] == tuple(table.sizes[-1])
         fits = fits and sum(table.lengths) == table.metas.size
     except (KeyError, IndexError, AttributeError, TypeError) as error:
-        raise RunError(f"{path}: not a whole population file ({error})") from error
+        raise FileError(f"{path}: not a whole population file ({error})") from error
     if not fits:
-        raise RunError(f"{path}: not a whole population file (its parts do not fit)")
+        raise FileError(f"{path}: not a whole population file (its parts do not fit)")
     return table
 
 

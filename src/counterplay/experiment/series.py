@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from counterplay.arena import Floats
-from counterplay.errors import RunError
+from counterplay.errors import FileError
 from counterplay.experiment.declared import declared_fields
 from counterplay.experiment.folder import CONFIG, Record, find_runs, load_metrics, policy_names
 from counterplay.registry import ALGORITHMS, GAMES
@@ -149,7 +149,7 @@ def load_groups(folders: Sequence[Path]) -> list[Group]:
     """The runs of these folders that have records, by name and, where needed, by what differs."""
     runs = [RecordedRun(f, _config(f), records) for f in folders if (records := load_metrics(f))]
     if not runs:
-        raise RunError(f"no records yet in {', '.join(map(str, folders))}")
+        raise FileError(f"no records yet in {', '.join(map(str, folders))}")
     return grouped(runs)
 
 
@@ -251,5 +251,5 @@ def _config(folder: Path) -> dict[str, Any]:
             raise TypeError("a section is not an object")
         int(found.get("spec", {}).get("seed", 0))
     except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise RunError(f"cannot read {path}: damaged, or not the config of a run") from error
+        raise FileError(f"cannot read {path}: damaged, or not the config of a run") from error
     return found

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from pydantic import Field, ValidationError
 
 from counterplay.errors import ConfigError, suggestion
 from counterplay.experiment.config import NAME, TYPES, Config, Section, load_config, load_object
+from counterplay.registry import spec_of
 
 MOST = 100_000  # proposals of a study
 KINDS = "low and high, choices, or grid"
@@ -79,6 +81,7 @@ class Study:
     budget: int | None  # most steps of all runs together
     policy: str | None  # which to rank by; the one with the guarantee if None
     grid: bool  # every combination of lists, instead of proposals by what was found before
+    game_cache: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     def to_json(self) -> dict[str, Any]:
         """The complete object; what a study's folder keeps."""
@@ -99,6 +102,29 @@ class Study:
         """The run of a proposal with a seed; it ends at the last rung."""
         return load_config(self.base, dict(settings) | {"spec.seed": seed})
 
+    @property
+    def varies_game(self) -> bool:
+        """True if proposals may be of different games, whose results are not comparable."""
+        return any(is_game_key(one.key) for one in self.vary)
+
+    def game_of(self, settings: Mapping[str, Any]) -> str:
+        """The game of a proposal, such as "kuhn_poker(players=3)"."""
+        own = {key: value for key, value in settings.items() if is_game_key(key)}
+        text = json.dumps(own, sort_keys=True)
+        if text not in self.game_cache:
+            self.game_cache[text] = spec_of(load_config(self.base, own).game)
+        return self.game_cache[text]
+
+    def game_settings(self) -> dict[str, dict[str, Any]]:
+        """By game, the settings that make the base one of that game."""
+        varied = [one for one in self.vary if is_game_key(one.key)]
+        choices = product(*(one.values for one in varied))
+        settings = [dict(zip([one.key for one in varied], c, strict=True)) for c in choices]
+        by_game: dict[str, dict[str, Any]] = {}
+        for own in settings:
+            by_game.setdefault(self.game_of(own), own)
+        return by_game
+
     def own_settings(self) -> dict[str, Any] | None:
         """What the base has where settings vary, if a proposal may have that."""
         own = {one.key: value_of(self.base, one.key) for one in self.vary}
@@ -111,7 +137,7 @@ class Study:
         return [dict(zip(keys, values, strict=True)) for values in found]
 
     def survivors(self, count: int) -> int:
-        """How many of so many proposals go on to the next rung."""
+        """How many of that many proposals of one game go on to the next rung."""
         return max(1, math.ceil(self.keep * count))
 
     def batches(self) -> list[range]:
@@ -123,13 +149,22 @@ class Study:
 
     def steps(self) -> int:
         """What all runs take together, those that judge the winner included."""
-        total = 2 * self.judge * self.rungs[-1]
+        games = [""] * self.proposals
+        if self.varies_game:
+            games = [self.game_of(settings) for settings in self.combinations()]
+        total = 2 * self.judge * self.rungs[-1] * len(set(games))
         for numbers in self.batches():
-            count = len(numbers)
-            for before, rung in pairwise((0, *self.rungs)):
-                total += count * self.seeds * (rung - before)
-                count = self.survivors(count)
+            for count in Counter(games[number] for number in numbers).values():
+                left = count
+                for before, rung in pairwise((0, *self.rungs)):
+                    total += left * self.seeds * (rung - before)
+                    left = self.survivors(left)
         return total
+
+
+def is_game_key(key: str) -> bool:
+    """True if a setting chooses the game or one of its parameters."""
+    return key.split(".")[0] == "game"
 
 
 def load_study(source: str | Path | Mapping[str, Any]) -> Study:
@@ -149,7 +184,10 @@ def load_study(source: str | Path | Mapping[str, Any]) -> Study:
 
 
 def _checked(told: Outline, folder: Path) -> Study:
-    base = load_config(folder / told.base if isinstance(told.base, str) else told.base)
+    if isinstance(told.base, str):
+        base = load_config(folder / told.base)
+    else:
+        base = load_config(told.base, folder=folder)
     if base.arena == "rules":
         raise ConfigError("base.arena is rules: a study ranks by exact exploitability, not there")
     rungs = tuple(told.rungs) or (base.max_steps,)
@@ -164,6 +202,11 @@ def _checked(told: Outline, folder: Path) -> Study:
     grid = told.proposals is None
     if grid and (endless := [one.key for one in vary if not one.values]):
         raise ConfigError(f"proposals: missing key, because {endless[0]} is a range without count")
+    if not grid and (games := [one.key for one in vary if is_game_key(one.key)]):
+        raise ConfigError(
+            f"vary.{games[0]}: results of different games cannot be compared, so proposals are not "
+            "searched for; leave out proposals, and all combinations are tried for each game"
+        )
     proposals = told.proposals or math.prod(len(one.values) for one in vary)
     if proposals > MOST:
         raise ConfigError(f"the grid has {proposals:,} combinations, at most {MOST:,} are allowed")
