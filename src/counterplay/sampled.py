@@ -156,11 +156,15 @@ class SampledPolicy:
 
     def to_json(self, path: str | Path) -> None:
         """Write the policy as JSON: for each player, infoset key -> action name -> probability."""
-        write_json(path, self.spec, self.num_players, self.items())
+        write_json(path, self.spec, self.num_players, self._sorted_items())
 
     def to_csv(self, path: str | Path) -> None:
         """Write the policy as CSV: one line per player, infoset key and action."""
-        write_csv(path, self.items())
+        write_csv(path, self._sorted_items())
+
+    def _sorted_items(self) -> list[tuple[int, str, dict[str, float]]]:
+        """The items by player and key, whichever was met first."""
+        return sorted(self.items(), key=lambda item: item[:2])
 
 
 def load_sampled_policy(path: str | Path, game: Game) -> SampledPolicy:

@@ -113,12 +113,19 @@ def print_line(line: str) -> None:
 def silence_stdout() -> None:
     """Send what is printed from here on to nowhere, because its reader has left."""
     with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        handle = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(handle, sys.stdout.fileno())
+        os.close(handle)
 
 
 def terminal_width() -> int:
     """Return the columns of the terminal; 80 where stdout is a file or a pipe."""
     return shutil.get_terminal_size((80, 24)).columns
+
+
+def print_wrapped(text: str) -> None:
+    """Print a paragraph, folded to fit the terminal, or 80 columns."""
+    print(textwrap.fill(text, terminal_width(), subsequent_indent="  ", break_on_hyphens=False))
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Annotated, Any
 
 import typer
@@ -85,13 +86,18 @@ def counterplay(
         print(context.get_help())
 
 
+@cache
+def _command() -> Any:
+    return get_command(app)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; errors become one line on stderr."""
     _open_missing_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         with terminate_as_interrupt():
-            code = get_command(app).main(args=given, prog_name="counterplay", standalone_mode=False)
+            code = _command().main(args=given, prog_name="counterplay", standalone_mode=False)
             sys.stdout.flush()
             return int(code or 0)
     except (KeyboardInterrupt, typer.Abort):

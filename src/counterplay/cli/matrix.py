@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from counterplay.cli.common import JsonOption, SeedOption, integer_option, print_json, print_table
+from counterplay.cli.common import (
+    JsonOption,
+    SeedOption,
+    integer_option,
+    print_json,
+    print_table,
+    print_wrapped,
+)
 from counterplay.errors import ConfigError, RunError
 
 if TYPE_CHECKING:
@@ -83,7 +90,8 @@ def matrix(
     if "correlated" in facts:
         _print_correlated(form, facts)
     for reason in facts["skipped"]:
-        print(f"\nleft out: {reason}")
+        print()
+        print_wrapped(f"left out: {reason}")
 
 
 def outline(name: str, form: NormalForm) -> dict[str, Any]:
@@ -282,7 +290,8 @@ def _print_domination(steps: list[dict[str, Any]]) -> None:
 
 def _print_nash(form: NormalForm, nash: dict[str, Any]) -> None:
     found = nash["equilibria"]
-    print(f"\nNash equilibria found: {len(found)} by {nash['method']} ({nash['note']})")
+    print()
+    print_wrapped(f"Nash equilibria found: {len(found)} by {nash['method']} ({nash['note']})")
     rows: list[tuple[str, ...]] = []
     for number, one in enumerate(found, 1):
         for player, mixture in enumerate(one["policies"]):
@@ -335,7 +344,7 @@ def _print_learned(facts: dict[str, Any]) -> None:
     for player, (names, mixture) in enumerate(
         zip(facts["action_names"], facts["average"], strict=True)
     ):
-        print(f"player {player}  {_mixture(dict(zip(names, mixture, strict=True)))}")
+        print_wrapped(f"player {player}  {_mixture(dict(zip(names, mixture, strict=True)))}")
     print(f"NashConv of the averages                     {facts['nash_conv']:.2e}")
     print(f"gain of deviating from joint play, coarsely  {facts['coarse_correlated_gain']:.2e}")
 

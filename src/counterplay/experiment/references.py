@@ -40,14 +40,14 @@ def load_references(source: str, games: Collection[str] | None = None) -> list[C
         raise ConfigError(f"there is no file {file}") from error
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{file}: not a file of reference curves") from error
-    if not isinstance(content, dict):
+    if not isinstance(content, dict) or not content:
         raise ConfigError(f"{file}: not a file of reference curves")
     if chosen and chosen not in content:
         raise ConfigError(f"{file} has no curve {chosen!r}{suggestion(chosen, content)}")
     names = [chosen] if chosen else list(content)
     curves = {name: _curves(file, name, content[name]) for name in names}
     fitting = [name for name in names if games is None or _fits(content[name], games)]
-    if names and not fitting:
+    if not fitting:
         known = ", ".join(f"{name} ({_game(content[name])})" for name in names)
         wanted = ", ".join(sorted(games or ()))
         raise ConfigError(f"{file} has no curve of {wanted} among {known}")
