@@ -81,8 +81,8 @@ def print_rows(rows: Sequence[Row]) -> None:
     if counted := [row for row in rows if row.policy is None]:
         print(f"{chr(10) if exact else ''}on rules, without exact exploitability")
         names = list(dict.fromkeys(name for row in counted for name in row.measured))
-        header = ("name", "runs", "step", *names, "steps/s")
-        print_table(header, [c for row in counted for c in _count_lines(row, names)])
+        columns = ("name", "runs", "step", *names, "steps/s")
+        print_table(columns, [c for row in counted for c in _count_lines(row, names)])
 
 
 def _lines(row: Row) -> list[tuple[str, ...]]:
