@@ -22,6 +22,10 @@ class RunError(CounterplayError):
     """A file or a computation cannot be used: damaged, foreign, too large, not converging."""
 
 
+class FileError(RunError):
+    """A file that was given cannot be used: missing, damaged, or of another kind."""
+
+
 def suggestion(wrong: str, known: Iterable[str]) -> str:
     """The clause "; did you mean 'x'?" for the closest known name, or nothing."""
     close = difflib.get_close_matches(wrong, list(known), n=1, cutoff=0.5)

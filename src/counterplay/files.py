@@ -24,7 +24,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.lib import format as npy
 
-from counterplay.errors import RunError
+from counterplay.errors import FileError, RunError
 
 SMALL = 1 << 26  # bytes that any archive may unpack to
 RATIO = 100  # a larger one may unpack to so many times its size; what is honest stays below
@@ -134,14 +134,14 @@ def read_arrays(path: str | Path, format_name: str, skip: Container[str] = ()) -
         _check_digests(header, arrays)
         arrays |= {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
     except FileNotFoundError as error:
-        raise RunError(f"there is no file {path}") from error
+        raise FileError(f"there is no file {path}") from error
     except Exception as error:  # whatever the readers of zip, npy and JSON raise on foreign bytes
         why = str(error) if isinstance(error, DamageError) else type(error).__name__
-        raise RunError(
+        raise FileError(
             f"cannot read {path}: damaged, or not a file of Counterplay ({why})"
         ) from error
     if found != format_name:
-        raise RunError(f"cannot read {path}: it is a {found!r} file, not a {format_name!r} file")
+        raise FileError(f"cannot read {path}: it is a {found!r} file, not a {format_name!r} file")
     return arrays
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from counterplay.arena import Floats, Ints, SequenceArena
-from counterplay.errors import ConfigError, RunError, suggestion
+from counterplay.errors import ConfigError, FileError, suggestion
 from counterplay.files import write_arrays
 from counterplay.game import State
 from counterplay.policy_files import FORMAT, read_numbered, read_rows, write_csv, write_json
@@ -261,7 +261,7 @@ def load_policy(path: str | Path, tree: SequenceArena) -> Policy:
     spec, partial, rows = read_rows(path)
     spec = spec or tree.spec  # a table does not say
     if len(rows) != tree.num_infosets and not (partial and spec == tree.spec):
-        raise RunError(
+        raise FileError(
             f"{path} is a policy for {spec} ({len(rows)} infosets), not for {tree.spec} "
             f"({tree.num_infosets} infosets)"
         )
@@ -274,15 +274,17 @@ def load_policy(path: str | Path, tree: SequenceArena) -> Policy:
         if row is not None and row[0] != here and sorted(row[0]) == sorted(here):
             row = here, row[1][[row[0].index(name) for name in here]]  # as people sort tables
         if row is None or row[0] != here:
-            raise RunError(f"{path} is a policy for {spec}: it does not fit {key!r} of {tree.spec}")
+            raise FileError(
+                f"{path} is a policy for {spec}: it does not fit {key!r} of {tree.spec}"
+            )
         parts.append(row[1])
     if rows:
         _, key = next(iter(rows))
-        raise RunError(f"{path} is a policy for {spec}: {tree.spec} has no infoset {key!r}")
+        raise FileError(f"{path} is a policy for {spec}: {tree.spec} has no infoset {key!r}")
     try:
         return Policy(tree, np.concatenate(parts) if parts else np.zeros(0))
     except ConfigError as error:
-        raise RunError(f"{path}: damaged policy: {error}") from error
+        raise FileError(f"{path}: damaged policy: {error}") from error
 
 
 def policy_spec(path: str | Path) -> str:
@@ -308,10 +310,10 @@ def _numbered_policy(path: str | Path, spec: str, values: Floats, arena: Sequenc
     """The policy of a file without keys, which fits one arena only."""
     if not numbered(arena) or spec != arena.spec:
         kind = "generated" if numbered(arena) else "stored as a tree"
-        raise RunError(
+        raise FileError(
             f"{path} is a policy for {spec} as a generated arena, not for {arena.spec} {kind}"
         )
     try:
         return Policy(arena, values)
     except ConfigError as error:
-        raise RunError(f"{path}: damaged policy: {error}") from error
+        raise FileError(f"{path}: damaged policy: {error}") from error

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from counterplay.errors import ConfigError, RunError, suggestion
+from counterplay.errors import ConfigError, FileError, suggestion
 from counterplay.files import write_arrays
 from counterplay.game import Game, State
 from counterplay.policy import Policy, uniform_policy
@@ -156,22 +156,26 @@ class SampledPolicy:
 
     def to_json(self, path: str | Path) -> None:
         """Write the policy as JSON: for each player, infoset key -> action name -> probability."""
-        write_json(path, self.spec, self.num_players, self.items())
+        write_json(path, self.spec, self.num_players, self._sorted_items())
 
     def to_csv(self, path: str | Path) -> None:
         """Write the policy as CSV: one line per player, infoset key and action."""
-        write_csv(path, self.items())
+        write_csv(path, self._sorted_items())
+
+    def _sorted_items(self) -> list[tuple[int, str, dict[str, float]]]:
+        """The items by player and key, whichever was met first."""
+        return sorted(self.items(), key=lambda item: item[:2])
 
 
 def load_sampled_policy(path: str | Path, game: Game) -> SampledPolicy:
     """Read a policy that `save` wrote, of any kind, to be played by the rules, without a tree."""
     spec, _, stored = read_rows(path)
     if spec not in ("", spec_of(game)):
-        raise RunError(f"{path} is a policy for {spec}, not for {spec_of(game)}")
+        raise FileError(f"{path} is a policy for {spec}, not for {spec_of(game)}")
     for (_, key), (_, row) in stored.items():
         if not (abs(row.sum() - 1.0) <= 1e-6 and row.min() >= 0.0):
             problem = f"not a probability distribution at {key!r}: {row}"
-            raise RunError(f"{path}: damaged policy: {problem}")
+            raise FileError(f"{path}: damaged policy: {problem}")
     rows = {
         where: dict(zip(names, row.tolist(), strict=True)) for where, (names, row) in stored.items()
     }

@@ -62,12 +62,12 @@ def test_the_game_may_be_given(run, uniform):
 def test_missing_file(run, tmp_path):
     file = tmp_path / "none.policy"
     answer = run("evaluate", file)
-    assert (answer.code, answer.err) == (1, f"error: there is no file {file}\n")
+    assert (answer.code, answer.err) == (2, f"error: there is no file {file}\n")
 
 
 def test_foreign_policy(run, uniform):
     answer = run("evaluate", uniform, "--game", "leduc_poker")
-    assert answer.code == 1
+    assert answer.code == 2
     assert answer.err.startswith(f"error: {uniform} is a policy for kuhn_poker ")
     assert answer.err.count("\n") == 1
 
@@ -87,7 +87,7 @@ def test_damaged_file(run, uniform, damage):
     if damage == "directory":
         assert answer == (2, "", f"error: there is no run in {uniform}\n")
         return
-    assert answer.code == 1
+    assert answer.code == 2
     assert answer.err.startswith(f"error: cannot read {uniform}: ")
     assert answer.err.count("\n") == 1
 
@@ -102,7 +102,7 @@ def test_policies_of_public_trees(run, tmp_path, monkeypatch):
     write_arrays(path, FORMAT, {"policy": np.zeros(3, np.uint16)})
     assert format_of(path) == FORMAT and format_of(tmp_path / "none") == ""
     code, _, error = run("evaluate", path)
-    assert code == 1 and "not a whole policy" in error
+    assert code == 2 and "not a whole policy" in error
     whole = PublicPolicy(None, None, None)
     monkeypatch.setattr(stored, "load_flop_policy", lambda path: whole)
     assert stored.load_policies(path, vectors=True) == {"policy": whole}

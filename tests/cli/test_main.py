@@ -106,7 +106,7 @@ def test_failures_from_outside(run, monkeypatch, error, code, message):
         raise error
 
     monkeypatch.setattr(games, "print_registry", fail)
-    monkeypatch.setattr("counterplay.cli.main._silence_stdout", lambda: None)
+    monkeypatch.setattr("counterplay.cli.main.silence_stdout", lambda: None)
     answer = run("games")
     assert (answer.code, answer.err.lstrip()) == (code, message)
 

@@ -30,15 +30,10 @@ def test_exact_where_both_are_policies(run, policy):
     answer = run("match", policy, "uniform", "kuhn_poker")
     assert (answer.code, answer.err) == (0, "")
     assert answer.lines[0] == "game  kuhn_poker"
-    assert re.split("  +", answer.lines[1])[1:] == [
-        "contestant",
-        "mean",
-        "as player 0",
-        "as player 1",
-    ]
-    assert answer.lines[2].split()[:3] == ["A", str(policy), f"{value:+.6g}"]
-    assert answer.lines[3].split()[:3] == ["B", "uniform", f"{-value:+.6g}"]
-    assert answer.lines[4:] == ["exact"]
+    assert answer.lines[1:3] == [f"A     {policy}", "B     uniform"]
+    assert answer.lines[3].split() == ["A", "B"]
+    assert answer.lines[4].split() == ["mean", f"{value:+.6g}", f"{-value:+.6g}"]
+    assert [line[:11] for line in answer.lines[5:]] == ["as player 0", "as player 1", "exact"]
     facts = json.loads(run("match", policy, "uniform", "kuhn_poker", "--json").out)
     assert facts["exact"] is True and facts["episodes"] == 0
     assert facts["scores"][0] == {"mean": pytest.approx(value)}
@@ -58,7 +53,7 @@ def test_an_interval_where_episodes_are_played(run, policy):
     assert json.loads(run(*options, "--episodes", 50).out)["episodes"] == 50
     text = run("match", policy, "uniform", "kuhn_poker", "--sampled")
     assert text.lines[-1] == "1,000 episodes, the same luck for both"
-    assert re.search(r"A  \S+ +[-+]\S+  [-+]\S+ to [-+]\S+  ", text.lines[2])
+    assert re.search(r"95% interval  ([-+]\S+ to [-+]\S+ *){2}", text.lines[5])
 
 
 def test_sampled_policies_of_games_never_unrolled(run, tmp_path):
@@ -76,7 +71,7 @@ def test_three_players(run):
         "A plays one seat after the other, copies of B all others",
         "exact",
     ]
-    first, second = (float(line.split()[2]) for line in answer.lines[2:4])
+    first, second = map(float, answer.lines[4].split()[1:])
     assert first > 0.1
     assert first + 2.0 * second == pytest.approx(0.0, abs=1e-5)
 
@@ -84,7 +79,7 @@ def test_three_players(run):
 def test_searchers(run):
     answer = run("match", "mcts(simulations=30)", "uniform", "tic_tac_toe", "--episodes", 20)
     assert answer.code == 0
-    assert float(answer.lines[2].split()[2]) > 0.3
+    assert float(answer.lines[4].split()[1]) > 0.3
 
 
 def test_one_round_as_json_has_no_interval(run, policy):
@@ -139,5 +134,5 @@ def test_bad_input(run, options, message):
 def test_a_policy_of_another_game(run, policy):
     for more in ([], ["--sampled"]):
         answer = run("match", policy, "uniform", "leduc_poker", *more)
-        assert answer.code == 1
+        assert answer.code == 2
         assert answer.err.startswith(f"error: {policy} is a policy for kuhn_poker")

@@ -29,7 +29,8 @@ def test_the_order_of_elimination(run):
     assert "1 x 1 actions are left" in answer.lines
 
 
-def test_a_game_with_a_tree(run):
+def test_a_game_with_a_tree(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
     answer = run("matrix", "king_ace_poker")
     assert answer.lines[0] == "king_ace_poker: 2 players, 4 x 4 actions, zero-sum"
     row = next(line for line in answer.lines if line.startswith("A: raise, K: raise "))
@@ -97,7 +98,7 @@ def test_parts_that_are_too_large_are_left_out(run, tmp_path):
     [
         (["leduc_poker"], 1, "reduced pure policies, more than 1,000,000"),
         (["nothing"], 2, "unknown game 'nothing'"),
-        (["missing.csv"], 1, "there is no file missing.csv"),
+        (["missing.csv"], 2, "there is no file missing.csv"),
         (["chicken", "--method", "magic"], 2, "unknown method 'magic'"),
         (["chicken", "--method", "zero_sum_lp"], 2, "zero_sum_lp needs two players"),
         (["chicken", "--learner", "hegde"], 2, "did you mean 'hedge'"),

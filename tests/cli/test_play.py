@@ -174,13 +174,13 @@ def test_waits_when_the_person_has_nothing_to_choose(run, tmp_path):
 
 def test_foreign_policy(run, bettor):
     answer = run("play", "leduc_poker", "--policy", bettor)
-    assert answer.code == 1
+    assert answer.code == 2
     assert answer.err.startswith(f"error: {bettor} is a policy for kuhn_poker")
 
 
 def test_missing_policy(run, tmp_path):
     answer = run("play", "kuhn_poker", "--policy", tmp_path / "none")
-    assert (answer.code, answer.err) == (1, f"error: there is no file {tmp_path / 'none'}\n")
+    assert (answer.code, answer.err) == (2, f"error: there is no file {tmp_path / 'none'}\n")
 
 
 def test_interrupt_at_the_prompt(run, bettor, monkeypatch):

@@ -203,9 +203,9 @@ def test_compare(run, file, tmp_path):
     run("run", file, "--name", "hedge", "--set", "algorithm=cfr_hedge")
     answer = run("compare", "runs")
     header, hedge, small = answer.lines
-    assert header.split()[:7] == ["name", "runs", "seeds", "step", "average", "best", "current"]
-    assert hedge.split()[:4] == ["hedge", "1", "1", "1,000"]
-    assert small.split()[:6] == ["small", "2", "2", "1,000", "8.74e-05", "8.39e-05"]
+    assert header.split()[:6] == ["name", "runs", "step", "exploitability", "best", "current"]
+    assert hedge.split()[:3] == ["hedge", "1", "1,000"]
+    assert small.split()[:5] == ["small", "2", "1,000", "8.74e-05", "8.39e-05"]
     rows = json.loads(run("compare", "runs/*", "--json", "--at", 150).out)
     assert [row["step"]["median"] for row in rows] == [100, 100]
     table = list(csv.DictReader(run("compare", "runs", "--csv").lines))
@@ -221,11 +221,11 @@ def test_plot(run, file, tmp_path):
         answer = run("plot", "runs", "--output", name)
         assert (answer.code, answer.out, answer.err) == (0, "", f"wrote {name}\n")
         assert (tmp_path / name).stat().st_size > 10_000
-    assert ">hedge</text>" in (tmp_path / "out.svg").read_text()
+    assert ">hedge (average)</text>" in (tmp_path / "out.svg").read_text()
     options = ("--policy", "current", "--x", "seconds", "--title", "Kuhn", "--log-x")
     assert run("plot", "runs/hedge", "-o", "out.svg", *options).code == 0
     assert ">Kuhn</text>" in (tmp_path / "out.svg").read_text()
     assert run("plot", "runs", "-o", "out.gif").code == 2
     assert run("plot", "runs").code == 2
-    assert run("plot", "runs", "-o", "nowhere/out.png").code == 1
+    assert run("plot", "runs", "-o", "nowhere/out.png").code == 2
     assert run("plot", "runs", "-o", "out.png", "--reference", "none.json").code == 2

@@ -126,7 +126,7 @@ def test_a_run_without_a_checkpoint(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     cp.new_run(CONFIG, "runs/kuhn/1")
     answer = run("evaluate", "runs/kuhn/1")
-    assert (answer.code, answer.err) == (1, "error: runs/kuhn/1 has no checkpoint yet\n")
+    assert (answer.code, answer.err) == (2, "error: runs/kuhn/1 has no checkpoint yet\n")
 
 
 def test_tables_do_not_say_which_game_they_are_for(run, folder):
@@ -137,7 +137,7 @@ def test_tables_do_not_say_which_game_they_are_for(run, folder):
     for text, problem in [("a,b\n", "the first line must be"), ("", "the first line must be")]:
         (folder / "y.csv").write_text(text)
         answer = run("evaluate", folder / "y.csv", "--game", "kuhn_poker")
-        assert answer.code == 1
+        assert answer.code == 2
         assert problem in answer.err
 
 

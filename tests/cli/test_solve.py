@@ -127,14 +127,14 @@ def test_unwritable_places_are_refused_before_any_work(run, tmp_path, monkeypatc
     monkeypatch.setattr("counterplay.tree.unrolling.build_tree", None)  # calling it would fail
     missing = tmp_path / "nowhere" / "kuhn.json"
     answer = run("solve", "kuhn_poker", option, missing)
-    assert answer.code == 1
+    assert answer.code == 2
     assert answer.out == ""
     assert answer.err == f"error: cannot write {missing}: there is no directory {missing.parent}\n"
 
 
 def test_a_directory_is_no_file(run, tmp_path):
     answer = run("solve", "kuhn_poker", "--save", tmp_path)
-    assert (answer.code, answer.err) == (1, f"error: cannot write {tmp_path}: it is a directory\n")
+    assert (answer.code, answer.err) == (2, f"error: cannot write {tmp_path}: it is a directory\n")
 
 
 def test_bad_export_name_is_refused_before_any_work(run, monkeypatch):

@@ -14,6 +14,7 @@ import counterplay as cp
 from counterplay.errors import ConfigError
 from counterplay.experiment import load_config
 from counterplay.registry import ALGORITHMS, GAMES
+from counterplay.scale.study import load_study
 from tests.experiment.conftest import config, write
 
 REQUIRED = {"matrix_game": {"payoffs": [[[1, 0], [0, 1]], [[0, 1], [1, 0]]]}}
@@ -327,3 +328,39 @@ def test_missing_packages_are_named(monkeypatch):
     monkeypatch.setitem(ALGORITHMS, "deep_thing", "tests.experiment.needs_jax:Thing")
     with pytest.raises(ConfigError, match=r"deep_thing needs the package .*counterplay\[deep\]"):
         load_config(config("deep_thing"))
+
+
+OWN_GAME = """
+from counterplay.games.kuhn_poker import KuhnPoker
+
+class Mine(KuhnPoker):
+    pass
+"""
+
+
+@pytest.mark.parametrize("game", ["kuhn.efg", {"name": "kuhn.efg"}, "own.py:Mine(players=3)"])
+def test_files_of_games_are_looked_for_from_the_config(tmp_path, monkeypatch, game):
+    folder, elsewhere = tmp_path / "configs", tmp_path / "elsewhere"
+    folder.mkdir()
+    elsewhere.mkdir()
+    cp.save_game(cp.load_game("kuhn_poker"), folder / "kuhn.efg")
+    (folder / "own.py").write_text(OWN_GAME)
+    whole = {"name": "x", "game": game, "algorithm": "cfr", "spec": {"max_steps": 2}}
+    (folder / "config.json").write_text(json.dumps(whole))
+    monkeypatch.chdir(tmp_path)
+    first = cp.run("configs/config.json", "run")
+    monkeypatch.chdir(elsewhere)
+    assert cp.resume("../run", steps=4).step == 4  # from anywhere
+    assert load_config("../configs/config.json").game == first.config.game
+    base = whole | {"algorithm": "external_sampling"}
+    study = {"name": "x", "base": base, "vary": {"plus": {"choices": [True]}}}
+    (folder / "study.json").write_text(json.dumps(study))
+    assert load_study("../configs/study.json").base.game_name == first.config.game_name
+
+
+def test_counts_in_scientific_notation(tmp_path):
+    text = '{"game": "kuhn_poker", "algorithm": "dcfr", "spec": {"max_steps": 1e6, "gamma": 2e0}}'
+    (tmp_path / "config.json").write_text(text)
+    found = load_config(tmp_path / "config.json")
+    assert found.max_steps == 1_000_000 and found.algorithm.gamma == 2.0
+    assert isinstance(found.algorithm.gamma, float)

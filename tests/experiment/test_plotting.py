@@ -6,13 +6,14 @@ import csv
 import json
 import re
 import xml.etree.ElementTree as ElementTree
+from importlib import resources
 
 import numpy as np
 import pytest
 
 from counterplay.errors import ConfigError, RunError
 from counterplay.experiment.comparing import compare, to_csv
-from counterplay.experiment.plotting import plot
+from counterplay.experiment.plotting import COLOURS, plot
 from counterplay.experiment.references import load_references
 from counterplay.experiment.series import Interval, load_groups
 from tests.experiment.conftest import config, write
@@ -100,13 +101,14 @@ def is_text(element):
 
 
 def test_svg_names_its_lines(runs, curves, tmp_path):
-    file = plot([runs], tmp_path / "out.svg", references=[f"{curves}:first"])
+    options = {"references": [f"{curves}:first"], "policies": ["all"]}
+    file = plot([runs], tmp_path / "out.svg", **options)
     shown = texts(file.read_text())
     for label in ("small, 3 runs", "other", "reference first", "average policy", "current policy"):
         assert label in shown
     assert {"kuhn_poker", "exploitability", "step"} <= set(shown)
     assert "reference second" not in shown
-    again = plot([runs], tmp_path / "again.svg", references=[f"{curves}:first"])
+    again = plot([runs], tmp_path / "again.svg", **options)
     assert again.read_bytes() == file.read_bytes()
 
 
@@ -132,7 +134,10 @@ def test_units_of_time(tmp_path, last, unit):
 
 
 def test_html_stands_alone(runs, curves, tmp_path):
-    text = plot([runs], tmp_path / "out.html", references=[curves], title="<Kuhn>").read_text()
+    text = plot(
+        [runs], tmp_path / "out.html", references=[curves], title="<Kuhn>", policies=["all"]
+    )
+    text = text.read_text()
     assert text.startswith("<!doctype html>")
     assert "<title>&lt;Kuhn&gt;</title>" in text
     assert text.count("<svg") == 1
@@ -201,6 +206,103 @@ def test_references(curves, tmp_path):
         load_references(str(write(tmp_path / "bad.json", {"x": {"curve": [{"average": 1}]}})))
     with pytest.raises(ConfigError, match="not a file of reference curves"):
         load_references(str(write(tmp_path / "bad.json", [])))
+
+
+def write_records(folder, *records):
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
+
+
+@pytest.fixture
+def mixed(tmp_path):
+    """Runs whose first policies differ: CFR+ has its linear average before the plain one."""
+    for name in ("cfr", "cfr_plus"):
+        folder = make_run(tmp_path / "runs" / name, name=name)
+        worse, better = {"average": 0.15, "current": 0.3}, {"linear_average": 0.01}
+        values = worse if name == "cfr" else better | worse
+        write_records(folder, *({"step": s, "seconds": s / 100} | values for s in (10, 20)))
+    return tmp_path / "runs"
+
+
+@pytest.fixture
+def on_rules(tmp_path):
+    """A run on rules, whose records count infosets."""
+    folder = make_run(tmp_path / "runs" / "rules", name="rules")
+    whole = json.loads((folder / "config.json").read_text())
+    write(folder / "config.json", whole | {"arena": "rules"})
+    counts = {"infosets": 12, "touched": 340, "bytes": 5678}
+    write_records(folder, {"step": 10, "seconds": 1.0} | counts)
+    return folder
+
+
+def drawn(file):
+    """The lines of an HTML page by name."""
+    found = json.loads(re.search(r"const all = (\[.*\]), frame", file.read_text())[1])
+    return {line["name"]: line for line in found}
+
+
+def test_by_default_each_method_has_one_line_that_of_its_first_policy(mixed, tmp_path):
+    lines = drawn(plot([mixed], tmp_path / "out.html"))
+    assert {name: line["value"] for name, line in lines.items()} == {
+        "cfr, average": [0.15, 0.15],
+        "cfr_plus, linear_average": [0.01, 0.01],
+    }
+    shown = texts(plot([mixed], tmp_path / "out.svg").read_text())
+    assert {"cfr (average)", "cfr_plus (linear_average)"} <= set(shown)
+
+
+def test_all_lines_are_equally_visible(mixed, tmp_path):
+    svg = plot([mixed], tmp_path / "out.svg", policies=["all"]).read_text()
+    found = [
+        path
+        for colour in COLOURS[:2]
+        for path in re.findall(rf'<path [^>]*style="[^"]*stroke: {colour}[^"]*"', svg)
+    ]
+    assert len(found) == 2 + 3 + 2  # with the two entries of the legend
+    assert len(set(re.findall(r"stroke-width: [\d.]+", " ".join(found)))) == 1
+    assert "opacity" not in " ".join(found)
+
+
+def test_colours_are_those_of_the_studio():
+    script = (resources.files("counterplay.studio") / "static" / "ui.js").read_text()
+    hues = re.search(r"HUES = \[([^]]*)\]", script)[1]
+    assert tuple(re.findall("#[0-9a-f]{6}", hues)) == COLOURS
+
+
+def test_counts_of_runs_on_rules_are_never_called_exploitability(on_rules, runs, tmp_path):
+    rules, *others = sorted(compare([on_rules, runs]), key=lambda row: row.name != "rules")
+    assert (rules.average, rules.best, rules.current, rules.policy) == (None, None, None, None)
+    assert rules.measured["infosets"] == Interval(12, 12, 12)
+    assert all(row.average is not None and not row.measured for row in others)
+    first = next(csv.DictReader(to_csv(compare([on_rules])).splitlines()))
+    assert (first["average"], first["best"], first["infosets"]) == ("", "", "12.0")
+    with pytest.raises(ConfigError, match="runs on rules, which record no exploitability"):
+        plot([on_rules], tmp_path / "out.svg")
+    notes = []
+    lines = drawn(plot([on_rules, runs], tmp_path / "out.html", note=notes.append))
+    assert set(lines) == {"small, average", "other, average"}
+    assert notes == ["left out rules: a run on rules records no exploitability"]
+
+
+def test_runs_on_rules_and_on_the_tree_are_different_methods(on_rules, tmp_path):
+    tree = make_run(tmp_path / "tree", name="rules")
+    assert [group.is_exact for group in load_groups([on_rules, tree])] == [False, True]
+
+
+def test_references_of_other_games_are_left_out(runs, tmp_path):
+    def curve(name, **params):
+        record = {"step": 1, "average": 0.5}
+        return {"config": {"game": {"name": name, "params": params}}, "curve": [record]}
+
+    content = {
+        "two": curve("kuhn_poker", players=2),  # the default, which the runs do not spell out
+        "three": curve("kuhn_poker", players=3),
+        "leduc": curve("leduc_poker"),
+    }
+    file = str(write(tmp_path / "curves.json", content))
+    shown = texts(plot([runs], tmp_path / "out.svg", references=[file]).read_text())
+    assert [label for label in shown if "reference" in label] == ["reference two"]
+    with pytest.raises(ConfigError, match=r"no curve of kuhn_poker among leduc \(leduc_poker\)"):
+        plot([runs], tmp_path / "out.svg", references=[f"{file}:leduc"])
 
 
 def test_compare(runs):

@@ -66,6 +66,48 @@ def test_spoiled_records_are_refused(finished, how, place, letter):
         path.write_bytes(whole)
 
 
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.sampled_from(["lost", "doubled", "swapped", "altered", "cut"]),
+    st.integers(0, 10),
+    st.integers(0, 200),
+)
+def test_damage_is_found_when_records_are_read(finished, how, place, letter):
+    path = finished / "metrics.jsonl"
+    whole = path.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    place = min(place, len(lines) - (2 if how == "swapped" else 1))
+    damaged = b"".join(lines[:place]) if how == "cut" else spoiled(lines, how, place, letter)
+    path.write_bytes(damaged)
+    try:
+        with pytest.raises(RunError, match=r"metrics\.jsonl.* is damaged: ") as caught:
+            load_metrics(finished)
+        assert "\n" not in str(caught.value)
+    finally:
+        path.write_bytes(whole)
+
+
+def test_records_without_checksums_are_read_and_continued(tmp_path, finished):
+    """As older versions wrote them."""
+    folder = run(config("cfr_plus", max_steps=120), tmp_path / "run").folder
+    for name in ("checkpoint.npz", "checkpoint.previous.npz"):
+        values = read_arrays(folder / name, checkpoints.FORMAT)
+        records = load_metrics(folder, values["progress"]["metrics_bytes"])
+        text = "".join(json.dumps(record) + "\n" for record in records).encode()
+        values["progress"] |= {"metrics_bytes": len(text), "metrics_sha256": ""}
+        write_arrays(folder / name, checkpoints.FORMAT, values)
+    records = load_metrics(folder)
+    text = "".join(json.dumps(record) + "\n" for record in records)
+    (folder / "metrics.jsonl").write_text(text)
+    assert load_metrics(folder) == records
+    resume(folder, steps=200)
+    assert untimed(folder) == untimed(finished)
+    whole = (folder / "metrics.jsonl").read_bytes()
+    (folder / "metrics.jsonl").write_bytes(whole.replace(b'"step": 20,', b'"step": 21,'))
+    with pytest.raises(RunError, match="line 8 is damaged: the file up to here does not match"):
+        load_metrics(folder)  # the first line with a checksum covers those before
+
+
 def test_spoiled_after_the_previous_checkpoint(tmp_path, finished):
     folder = run(WHOLE, tmp_path / "run").folder
     path = folder / "metrics.jsonl"

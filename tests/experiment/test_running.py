@@ -15,6 +15,8 @@ from counterplay import solving
 from counterplay.errors import ConfigError, RunError
 from counterplay.experiment import find_runs, load_metrics, new_run, open_run, resume, run, running
 from counterplay.experiment import folder as files
+from counterplay.experiment.process import status
+from counterplay.solving import Course
 from tests.experiment.conftest import config, contents, final, untimed
 
 
@@ -287,3 +289,25 @@ def test_devices_are_those_of_jax(tmp_path):
     object.__setattr__(settings, "device", "cpu")
     with running.on_device(settings):
         pass
+
+
+def test_a_refused_run_leaves_no_folder(tmp_path, monkeypatch):
+    def refuse(*arguments, **options):
+        raise ConfigError("not like this")
+
+    monkeypatch.setattr(Course, "advance", refuse)
+    with pytest.raises(ConfigError, match="not like this"):
+        run(config(), runs=tmp_path / "runs")
+    assert list((tmp_path / "runs").iterdir()) == []
+
+
+def test_what_a_kill_in_the_last_write_left_is_removed(tmp_path):
+    folder = run(config(), tmp_path / "run").folder
+    process = json.loads((folder / "process.json").read_text())
+    gone = {"ended": None, "start": 1}  # not this process
+    (folder / "process.json").write_text(json.dumps(process | gone))
+    (folder / ".process.json.abc").write_text("{")
+    assert status(folder).state == "killed"
+    resume(folder)  # there is nothing left to do
+    assert not list(folder.glob(".*"))
+    assert status(folder).state == "finished"

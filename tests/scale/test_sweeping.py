@@ -309,3 +309,47 @@ def test_compare_and_plot_read_a_study(done, tmp_path, capsys):
         assert main(["plot", str(result.folder), "-o", str(file)]) == 0
         assert file.stat().st_size > 5_000
     assert "gamma" in (tmp_path / "study.svg").read_text()
+
+
+def test_each_game_has_its_own_ranking(tmp_path):
+    """Kuhn's exploitabilities are smaller than Leduc's, which says nothing about settings."""
+    study = {
+        "name": "games",
+        "base": BASE | {"algorithm": "dcfr"},
+        "vary": {
+            "game": {"choices": ["leduc_poker", "kuhn_poker"]},
+            "gamma": {"choices": [0.0, 2.0, 3.0]},
+        },
+        "seeds": 1,
+        "rungs": [100, 400],
+        "keep": 0.5,
+        "judge": 1,
+    }
+    seen = []
+    result = cp.sweep(study, Here(), runs=tmp_path, report=seen.append)
+    assert list(result.tables) == ["leduc_poker", "kuhn_poker"]
+    for game, table in result.tables.items():
+        assert {one.settings["game"] for one in table} == {game}
+        assert [one.steps for one in table] == [400, 400, 100]  # half of each game's go on
+        assert table[0].mean.value <= table[1].mean.value
+    assert set(result.judged) == {
+        f"{who} on {game}" for who in ("winner", "base") for game in result.tables
+    }
+    assert result.complete and cp.standings(result.folder).table == result.table
+    assert seen[-1].steps == seen[-1].total == load_study(study).steps()
+    assert list(reading.importance(result)) == ["gamma"]
+    with pytest.raises(cp.ConfigError, match="best_by_game has each's best"):
+        result.best  # noqa: B018
+    with pytest.raises(cp.ConfigError, match="results of different games cannot be compared"):
+        load_study(study | {"proposals": 4})
+
+
+def test_a_refused_study_leaves_nothing_behind(tmp_path):
+    wrong = TINY | {"base": BASE | {"algorithm": "sequence_form_lp"}, "vary": {}}
+    with pytest.raises(cp.ConfigError):
+        cp.sweep(wrong, Here(), runs=tmp_path)
+    players = {"game.params.players": {"choices": [3]}}
+    late = TINY | {"base": BASE | {"algorithm": "sequence_form_lp"}, "vary": players}
+    with pytest.raises(cp.ConfigError, match="needs a two-player"):
+        cp.sweep(late, Here(), runs=tmp_path)
+    assert list(tmp_path.iterdir()) == []

@@ -131,3 +131,16 @@ def test_sketches_read_little(tmp_path):
     assert last_record(path, size) == found[-1]
     assert sketch(tmp_path / "nothing", 100) == []
     assert last_record(tmp_path / "nothing", 100) is None
+
+
+def test_checksums_are_no_curve(tmp_path):
+    """Not even where an older version wrote the first lines without them."""
+    old = '{"step": 1, "seconds": 0.5, "average": 0.5}\n'
+    new = '{"step": 2, "seconds": 0.6, "average": 0.25, "crc32": 7}\n'
+    for text in (new, old + new, old + new + new.replace("2,", "3,", 1)):
+        (tmp_path / "metrics.jsonl").write_text(text)
+        series = Series(tmp_path)
+        series.refresh()
+        assert series.names == ("step", "seconds", "average")
+        assert series.column("average").tolist()[-1] == 0.25
+        assert series.rows == text.count("\n")

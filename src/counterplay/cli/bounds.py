@@ -12,11 +12,12 @@ from counterplay.cli.common import (
     JsonOption,
     SeedOption,
     TrustOption,
+    integer_option,
     print_json,
     print_table,
 )
 from counterplay.cli.contestants import Contestants, searches
-from counterplay.cli.match import WHO, is_small, without_inf
+from counterplay.cli.match import WHO, format_interval, is_small, without_inf
 
 if TYPE_CHECKING:
     from counterplay.bounding import LowerBound
@@ -26,17 +27,24 @@ def bounds(
     policy: Annotated[str, typer.Argument(metavar="POLICY", help=WHO, show_default=False)],
     game: GameArgument,
     episodes: Annotated[
-        int, typer.Option(min=2, help="Episodes of each player's response, and of the match.")
+        int, integer_option(minimum=2, help="Episodes of each player's response, and of the match.")
     ] = 1000,
     playouts: Annotated[
-        int, typer.Option(min=1, help="Of every action that a local response considers.")
+        int, integer_option(minimum=1, help="Of every action that a local response considers.")
     ] = 100,
     learn: Annotated[
-        int, typer.Option(min=0, help="Iterations that a response is learned for; 0: not at all.")
+        int,
+        integer_option(minimum=0, help="Iterations that a response is learned for; 0: not at all."),
     ] = 0,
     iterations: Annotated[
         int | None,
-        typer.Option(min=1, help="Iterations that algorithms solve for.", show_default="1000"),
+        integer_option(
+            "--iterations",
+            "-n",
+            minimum=1,
+            help="Iterations that algorithms solve for.",
+            show_default="1000",
+        ),
     ] = None,
     sampled: Annotated[
         bool, typer.Option("--sampled", help="Never unroll the game: nothing is judged exactly.")
@@ -80,7 +88,7 @@ def bounds(
         print_json(without_inf(facts | {"match_with_uniform": asdict(match.scores[0])}))
         return
     print(f"game  {spec_of(rules)}")
-    print_table(("lower bound", "NashConv", "95% interval", "gains"), _rows(found))
+    print_table(("lower bound", *found), _rows(found))
     for name, bound in found.items():
         if truth is not None:
             part = bound.nash_conv.mean / truth if truth > 0.0 else 1.0
@@ -91,11 +99,15 @@ def bounds(
 
 
 def _rows(found: dict[str, LowerBound]) -> list[tuple[str, ...]]:
-    rows: list[tuple[str, ...]] = []
-    for name, bound in found.items():
-        total = bound.nash_conv
-        gains = ", ".join(f"{gain.mean:+.4g}" for gain in bound.gains)
-        rows.append((name, f"{total.mean:.4g}", f"{total.low:.4g} to {total.high:.4g}", gains))
+    """One column per bound: its NashConv, its interval, and the gain of each player."""
+    bounds = list(found.values())
+    rows: list[tuple[str, ...]] = [
+        ("NashConv", *(f"{bound.nash_conv.mean:.4g}" for bound in bounds)),
+        ("95% interval", *(format_interval(bound.nash_conv) for bound in bounds)),
+    ]
+    for player in range(len(bounds[0].gains)):
+        gains = (f"{bound.gains[player].mean:+.4g}" for bound in bounds)
+        rows.append((f"gain of player {player}", *gains))
     return rows
 
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from counterplay.cli.common import JsonOption, TrustOption, print_json, print_table
+from counterplay.cli.common import (
+    JsonOption,
+    TrustOption,
+    integer_option,
+    print_json,
+    print_table,
+)
 from counterplay.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -25,7 +32,7 @@ def compare(
     runs: RunsArgument,
     at: Annotated[
         int | None,
-        typer.Option(min=1, help="Judge at this step.", show_default="the last one"),
+        integer_option(minimum=1, help="Judge at this step.", show_default="the last one"),
     ] = None,
     json: JsonOption = False,
     trust: TrustOption = None,
@@ -33,7 +40,8 @@ def compare(
 ) -> None:
     """Compare runs: exploitability and speed, medians over seeds.
 
-    Runs that differ only in their seed share a row; in brackets stand the least and the largest.
+    Runs that differ only in their seed share a row, with the least and the largest value below the
+    median. A table per game: exploitabilities of different games are not comparable.
     The folder of a study gives its ranking: means over seeds, and how much each setting matters.
     """
     from counterplay.experiment.comparing import compare as rows_of
@@ -50,8 +58,7 @@ def compare(
     elif csv:
         print(to_csv(rows), end="")
     else:
-        header = ("name", "runs", "seeds", "step", "average", "best", "current", "steps/s")
-        print_table(header, map(_cells, rows))
+        print_rows(rows)
 
 
 def _compare_study(folder: str, json: bool) -> None:
@@ -69,19 +76,47 @@ def _compare_study(folder: str, json: bool) -> None:
     print(f"variance at the first rung explained by: {text}")
 
 
-def _cells(row: Row) -> tuple[str, ...]:
-    return (
-        row.name,
-        str(row.runs),
-        str(row.seeds),
-        _text(row.step, ",.0f"),
-        _text(row.average, ".2e"),
-        _text(row.best, ".2e"),
-        _text(row.current, ".2e") if row.current else "-",
-        _text(row.steps_per_second, ",.0f" if row.steps_per_second.low >= 10 else ".2g"),
-    )
+def print_rows(rows: Sequence[Row]) -> None:
+    """Print a table per game of exploitabilities; the counts of runs on rules follow in another."""
+    exact = [row for row in rows if row.policy is not None]
+    games = dict.fromkeys(row.game for row in exact)
+    for number, game in enumerate(games):
+        if len(games) > 1:
+            print(f"{'' if number == 0 else chr(10)}{game}")
+        header = ("name", "runs", "step", "exploitability", "best", "current", "steps/s")
+        print_table(header, [c for row in exact if row.game == game for c in _lines(row)])
+    if counted := [row for row in rows if row.policy is None]:
+        print(f"{chr(10) if exact else ''}on rules, without exact exploitability")
+        names = list(dict.fromkeys(name for row in counted for name in row.measured))
+        columns = ("name", "runs", "step", *names, "steps/s")
+        print_table(columns, [c for row in counted for c in _count_lines(row, names)])
 
 
-def _text(interval: Interval, form: str) -> str:
+def _lines(row: Row) -> list[tuple[str, ...]]:
+    values = (row.average, row.best, row.current)
+    columns = [_stack(row.step, ",.0f"), *(_stack(value, ".2e") for value in values)]
+    return _rows(row, columns)
+
+
+def _count_lines(row: Row, names: Sequence[str]) -> list[tuple[str, ...]]:
+    counts = [_stack(row.measured.get(name), ",.0f") for name in names]
+    return _rows(row, [_stack(row.step, ",.0f"), *counts])
+
+
+def _rows(row: Row, columns: Sequence[tuple[str, str, str]]) -> list[tuple[str, ...]]:
+    """The medians and, where they differ, the least and the largest values below."""
+    runs = str(row.runs) if row.seeds == row.runs else f"{row.runs} ({row.seeds} seeds)"
+    speed = f"{row.steps_per_second.median:{',.0f' if row.steps_per_second.low >= 10 else '.2g'}}"
+    medians, low, high = zip(*columns, strict=True)
+    first = (row.name, runs, *medians, speed)
+    if not any(low):
+        return [first]
+    return [first, ("  least", "", *low, ""), ("  largest", "", *high, "")]
+
+
+def _stack(interval: Interval | None, form: str) -> tuple[str, str, str]:
+    """Median, least and largest; the last two are empty if there is nothing between them."""
+    if interval is None:
+        return "-", "", ""
     median, low, high = (f"{x:{form}}" for x in (interval.median, interval.low, interval.high))
-    return median if low == high else f"{median} [{low}, {high}]"
+    return (median, "", "") if low == high else (median, low, high)

@@ -68,7 +68,12 @@ class Contestants:
 
     def stored(self, source: str) -> Contestant:
         """The policy of a file or of a run."""
-        from counterplay.experiment.stored import load_policies, split_source, stored_spec
+        from counterplay.experiment.stored import (
+            input_file,
+            load_policies,
+            split_source,
+            stored_spec,
+        )
         from counterplay.policy_files import read_rows
         from counterplay.sampled import load_sampled_policy
 
@@ -77,7 +82,8 @@ class Contestants:
             if stored_spec(source) != mine:
                 raise ConfigError(f"{source} is a run of {stored_spec(source)}, not of {mine}")
             return next(iter(load_policies(source, build=lambda game: self.tree).values()))
-        read_rows(place)  # complains about a bad file before the tree is built
+        with input_file():
+            read_rows(place)  # complains about a bad file before the tree is built
         if self.sampled:
             return load_sampled_policy(place, self.game)
         return next(iter(load_policies(place, mine, build=lambda game: self.tree).values()))

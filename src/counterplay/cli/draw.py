@@ -8,7 +8,12 @@ from typing import Annotated
 
 import typer
 
-from counterplay.cli.common import GameArgument, TrustOption, check_outputs
+from counterplay.cli.common import (
+    GameArgument,
+    TrustOption,
+    check_outputs,
+    integer_option,
+)
 
 
 def draw(
@@ -21,7 +26,7 @@ def draw(
         typer.Option(metavar="POLICY", help="Put its probabilities on the edges: a file or a run."),
     ] = None,
     depth: Annotated[
-        int | None, typer.Option(min=0, help="Levels to draw.", show_default="all")
+        int | None, integer_option(minimum=0, help="Levels to draw.", show_default="all")
     ] = None,
     trust: TrustOption = None,
 ) -> None:

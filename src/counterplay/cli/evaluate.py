@@ -57,11 +57,10 @@ def evaluate(
 
 
 def as_exact(policy: Any) -> Any:
-    """The policy on its tree; one that was learned on rules is put there."""
+    """Put a policy that was learned on rules, by sampling or by networks, on the game's tree."""
     from counterplay.cli.progress import build
-    from counterplay.sampled import SampledPolicy
 
-    return policy.on(build(policy.game)) if isinstance(policy, SampledPolicy) else policy
+    return policy.on(build(policy.game)) if hasattr(policy, "on") else policy
 
 
 def _facts(judgement: Judgement) -> dict[str, Any]:

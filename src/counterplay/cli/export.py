@@ -33,12 +33,15 @@ def export(
 
     Of a run, the policy with the guarantee; RUN@NAME chooses another.
     """
+    from counterplay.cli.evaluate import as_exact
     from counterplay.cli.progress import build
     from counterplay.experiment.stored import load_policies
 
     check_outputs(file, None, force)
     found = load_policies(policy, game, build=build)
     name, one = next(iter(found.items()))
+    if not hasattr(one, "save"):  # networks of a run on rules become a table
+        one = as_exact(one)
     writers = {".json": one.to_json, ".csv": one.to_csv}
     writers.get(file.suffix, one.save)(file)
     others = [other for other in found if other != name]

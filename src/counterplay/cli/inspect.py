@@ -16,7 +16,7 @@ from counterplay.cli.common import (
     readable_seconds,
 )
 from counterplay.cli.episode import print_step, random_episode
-from counterplay.errors import RunError
+from counterplay.errors import GameError, RunError
 from counterplay.game import CHANCE, Game, check_game
 from counterplay.registry import load_game, spec_of
 
@@ -64,7 +64,10 @@ def _checked(game: Game) -> dict[str, Any]:
     if look_ahead(game) > HOPELESS * MOST_CHECKED:
         problem = f"has far more than {MOST_CHECKED:,} nodes, too many to check"
         raise RunError(f"{spec_of(game)} {problem}; choose smaller parameters")
-    report = check_game(game, max_nodes=MOST_CHECKED, imperfect_recall=True)
+    try:
+        report = check_game(game, max_nodes=MOST_CHECKED, imperfect_recall=True)
+    except GameError as error:  # the answer of --check, not a wrong argument
+        raise RunError(str(error)) from error
     recall = "perfect recall" if report.perfect_recall else "players forget"
     return {"checked": f"{report.num_nodes:,} nodes, no fault found, {recall}"}
 

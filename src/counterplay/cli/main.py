@@ -1,11 +1,19 @@
-"""The `counterplay` command. Heavy imports wait inside the commands, so that help is instant."""
+"""The `counterplay` command. Heavy imports wait inside the commands, so that help is instant.
+
+Exit codes, the same for all commands:
+
+    0    done
+    1    the answer is no, or the work could not be finished (too large, disk full, diverged)
+    2    wrong input: an option, a name, or a file that is missing, damaged or of another kind
+    130  interrupted by Ctrl-C or SIGTERM
+"""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Annotated, Any
 
 import typer
@@ -14,6 +22,7 @@ from typer.main import get_command
 from counterplay import __version__
 from counterplay.cli.algorithms import algorithms
 from counterplay.cli.bounds import bounds
+from counterplay.cli.common import silence_stdout
 from counterplay.cli.compare import compare
 from counterplay.cli.configs import configs
 from counterplay.cli.convert import convert
@@ -21,6 +30,7 @@ from counterplay.cli.draw import draw
 from counterplay.cli.evaluate import evaluate
 from counterplay.cli.export import export
 from counterplay.cli.games import games
+from counterplay.cli.grid import grid
 from counterplay.cli.inspect import inspect
 from counterplay.cli.match import match
 from counterplay.cli.matrix import matrix
@@ -34,10 +44,12 @@ from counterplay.cli.solve import solve
 from counterplay.cli.spot_show import spot
 from counterplay.cli.studio import studio
 from counterplay.cli.sweep import sweep
-from counterplay.errors import ConfigError, CounterplayError
+from counterplay.errors import ConfigError, CounterplayError, FileError, GameError
+from counterplay.registry import GAMES
 
-FAILED, BAD_USAGE, INTERRUPTED = 1, 2, 130
-LONGEST = 2_000  # characters of an error message
+FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+MAX_MESSAGE_LENGTH = 2_000  # characters
+EXIT_CODES = "Exit codes: 0 done; 1 failed, or the answer is no; 2 wrong input; 130 interrupted."
 
 # ClickException, the base of typer's own errors; its module differs between versions of typer
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
@@ -49,7 +61,7 @@ app = typer.Typer(
 )
 COMMANDS: tuple[Callable[..., None], ...] = (
     *(games, algorithms, inspect, draw, solve, evaluate, bounds, show, play, match),
-    *(matrix, convert, export, configs, run, resume, sweep, plot, compare, studio),
+    *(matrix, convert, export, configs, run, resume, grid, sweep, plot, compare, studio),
 )
 for command in COMMANDS:
     app.command()(command)
@@ -62,7 +74,7 @@ def _version(wanted: bool) -> None:
         raise typer.Exit()
 
 
-@app.callback(invoke_without_command=True)
+@app.callback(invoke_without_command=True, epilog=EXIT_CODES)
 def counterplay(
     context: typer.Context,
     version: Annotated[
@@ -75,54 +87,85 @@ def counterplay(
         print(context.get_help())
 
 
+@cache
+def _command() -> Any:
+    return get_command(app)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; errors become one line on stderr."""
+    _open_missing_streams()
+    given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         with terminate_as_interrupt():
-            code = get_command(app).main(
-                args=arguments, prog_name="counterplay", standalone_mode=False
-            )
+            code = _command().main(args=given, prog_name="counterplay", standalone_mode=False)
             sys.stdout.flush()
             return int(code or 0)
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
-    except ConfigError as error:
-        return _fail(error, BAD_USAGE)
+    except (ConfigError, FileError, GameError) as error:
+        return _fail(error, BAD_INPUT)
     except USAGE_ERROR as error:
-        return _fail(_with_hint(error), BAD_USAGE)
+        return _fail(_with_hint(error, given), BAD_INPUT)
     except CounterplayError as error:
         return _fail(error, FAILED)
     except BrokenPipeError:  # the reader, such as head, has seen enough
-        _silence_stdout()
+        silence_stdout()
         return 0
     except SystemExit:  # typer's answer to a broken pipe inside a command
-        _silence_stdout()
+        silence_stdout()
         return 0
     except OSError as error:
-        _silence_stdout()
-        return _fail(error.strerror or error, FAILED)
+        silence_stdout()
+        place = f"{error.filename}: " if error.filename else ""
+        return _fail(f"{place}{error.strerror or error}", FAILED)
     except MemoryError:
         return _fail("out of memory; choose smaller parameters", FAILED)
 
 
 def _fail(problem: object, code: int) -> int:
     text = " ".join(str(problem).split())
-    if len(text) > LONGEST:  # it quotes something enormous
-        text = f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"
+    if len(text) > MAX_MESSAGE_LENGTH:  # it quotes something enormous
+        half = MAX_MESSAGE_LENGTH // 2
+        text = f"{text[:half]} ... {text[-half:]}"
     print("error:", text, file=sys.stderr)
     return code
 
 
-def _with_hint(error: Any) -> str:
+def _with_hint(error: Any, arguments: Sequence[str]) -> str:
     context = getattr(error, "ctx", None)
     hint = f" (see {context.command_path} --help)" if context else ""
+    option = getattr(error, "option_name", None)
+    if option and (spec := _game_with_option(option, arguments)):
+        return f"no option {option}; parameters of a game are part of its name: '{spec}'{hint}"
     return f"{error.format_message()}{hint}"
 
 
-def _silence_stdout() -> None:
-    """Let what is still buffered for a reader who has left go nowhere, without complaint."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _game_with_option(option: str, arguments: Sequence[str]) -> str:
+    """A game of the command line with an unknown option as its parameter, if it has that one."""
+    name = option.lstrip("-").replace("-", "_")
+    games = [word for word in arguments if word.partition("(")[0] in GAMES]
+    if not games or name not in _parameter_names(games[0].partition("(")[0]):
+        return ""
+    place = next(n for n, word in enumerate(arguments) if word.partition("=")[0] == option)
+    equals, value = arguments[place].partition("=")[1:]
+    if not equals:
+        value = arguments[place + 1] if place + 1 < len(arguments) else "..."
+    game, _, given = games[0].removesuffix(")").partition("(")
+    return f"{game}({given}{', ' if given else ''}{name}={value})"
+
+
+def _parameter_names(game: str) -> list[str]:
+    from counterplay.experiment.declared import declared_fields
+
+    return [field.name for field in declared_fields(GAMES[game])]
+
+
+def _open_missing_streams() -> None:
+    """Give Python the standard streams that the shell has closed, such as with `>&-`."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from counterplay.cli.common import (
     JsonOption,
     SeedOption,
     TrustOption,
+    integer_option,
     print_json,
     print_table,
 )
@@ -36,15 +37,25 @@ def match(
     game: GameArgument,
     episodes: Annotated[
         int | None,
-        typer.Option(min=1, help="Episodes at most.", show_default="1000, or as --width needs"),
+        integer_option(
+            minimum=1, help="Episodes at most.", show_default="1000, or as --width needs"
+        ),
     ] = None,
     width: Annotated[
         float | None,
-        typer.Option(help="Play until the interval is this narrow.", show_default=False),
+        typer.Option(
+            metavar="X", help="Play until the interval is this narrow.", show_default=False
+        ),
     ] = None,
     iterations: Annotated[
         int | None,
-        typer.Option(min=1, help="Iterations that algorithms solve for.", show_default="1000"),
+        integer_option(
+            "--iterations",
+            "-n",
+            minimum=1,
+            help="Iterations that algorithms solve for.",
+            show_default="1000",
+        ),
     ] = None,
     sampled: Annotated[
         bool, typer.Option("--sampled", help="Play episodes even where the game can be unrolled.")
@@ -121,22 +132,25 @@ def _play(match: Match, episodes: int | None, width: float | None) -> bool:
 
 
 def _print(standings: Standings, names: Sequence[str], num_players: int) -> None:
-    from counterplay.playing import Estimate
-
-    rows = []
-    for letter, name, score, seats in zip(
-        "AB", names, standings.scores, standings.seats, strict=True
-    ):
-        interval = [f"{score.low:+.4g} to {score.high:+.4g}"] if isinstance(score, Estimate) else []
-        digits = 6 if standings.exact else 4
-        means = [f"{seat.mean:+.{digits}g}" for seat in seats]
-        rows.append((letter, name, f"{score.mean:+.{digits}g}", *interval, *means))
-    header = ["", "contestant", "mean"] + ([] if standings.exact else ["95% interval"])
-    print_table((*header, *(f"as player {p}" for p in range(num_players))), rows)
+    for letter, name in zip("AB", names, strict=True):
+        print(f"{letter}     {name}")
+    digits = 6 if standings.exact else 4
+    rows = [("mean", *(f"{score.mean:+.{digits}g}" for score in standings.scores))]
+    if not standings.exact:
+        rows.append(("95% interval", *map(format_interval, standings.scores)))
+    for player in range(num_players):
+        seats = [seat[player] for seat in standings.seats]
+        rows.append((f"as player {player}", *(f"{seat.mean:+.{digits}g}" for seat in seats)))
+    print_table(("", "A", "B"), rows)
     if num_players > 2:
         print("A plays one seat after the other, copies of B all others")
     how = "exact" if standings.exact else f"{standings.episodes:,} episodes, the same luck for both"
     print(how)
+
+
+def format_interval(estimate: Any) -> str:
+    """The interval of an estimate, such as `+0.21 to +0.31`."""
+    return f"{estimate.low:+.4g} to {estimate.high:+.4g}"
 
 
 def without_inf(value: Any) -> Any:

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from counterplay.cli.common import JsonOption, SeedOption, print_json, print_table
+from counterplay.cli.common import (
+    JsonOption,
+    SeedOption,
+    integer_option,
+    print_json,
+    print_table,
+    print_wrapped,
+)
 from counterplay.errors import ConfigError, RunError
 
 if TYPE_CHECKING:
@@ -17,6 +24,7 @@ if TYPE_CHECKING:
     from counterplay.matrix.normal_form import NormalForm
 
 LARGEST_TABLE = 12  # rows and columns worth printing
+MOST_STEPS = 12  # dominated actions worth printing
 MOST_ENTRIES = 12  # actions of a mixture worth printing
 
 
@@ -32,6 +40,7 @@ def matrix(
     method: Annotated[
         str | None,
         typer.Option(
+            metavar="METHOD",
             help="zero_sum_lp, support_enumeration, lemke_howson or nash_nlp.",
             show_default="what suits the game",
         ),
@@ -41,9 +50,14 @@ def matrix(
     ] = False,
     learner: Annotated[
         str | None,
-        typer.Option(help="Let players learn instead, such as regret_matching or 'hedge(eta=1)'."),
+        typer.Option(
+            metavar="LEARNER",
+            help="Let players learn instead, such as regret_matching or 'hedge(eta=1)'.",
+        ),
     ] = None,
-    iterations: Annotated[int, typer.Option(min=1, help="Iterations of the learner.")] = 1000,
+    iterations: Annotated[
+        int, integer_option("--iterations", "-n", minimum=1, help="Iterations of the learner.")
+    ] = 1000,
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
@@ -76,7 +90,8 @@ def matrix(
     if "correlated" in facts:
         _print_correlated(form, facts)
     for reason in facts["skipped"]:
-        print(f"\nleft out: {reason}")
+        print()
+        print_wrapped(f"left out: {reason}")
 
 
 def outline(name: str, form: NormalForm) -> dict[str, Any]:
@@ -272,14 +287,17 @@ def _print_domination(steps: list[dict[str, Any]]) -> None:
             _mixture(step["by"]),
             f"{step['margin']:.4g}",
         )
-        for number, step in enumerate(steps, 1)
+        for number, step in enumerate(steps[:MOST_STEPS], 1)
     ]
     print_table(("step", "player", "action", "dominated", "by", "margin"), rows)
+    if len(steps) > MOST_STEPS:
+        print(f"... {len(steps) - MOST_STEPS} more steps, which --json shows")
 
 
 def _print_nash(form: NormalForm, nash: dict[str, Any]) -> None:
     found = nash["equilibria"]
-    print(f"\nNash equilibria found: {len(found)} by {nash['method']} ({nash['note']})")
+    print()
+    print_wrapped(f"Nash equilibria found: {len(found)} by {nash['method']} ({nash['note']})")
     rows: list[tuple[str, ...]] = []
     for number, one in enumerate(found, 1):
         for player, mixture in enumerate(one["policies"]):
@@ -332,7 +350,7 @@ def _print_learned(facts: dict[str, Any]) -> None:
     for player, (names, mixture) in enumerate(
         zip(facts["action_names"], facts["average"], strict=True)
     ):
-        print(f"player {player}  {_mixture(dict(zip(names, mixture, strict=True)))}")
+        print_wrapped(f"player {player}  {_mixture(dict(zip(names, mixture, strict=True)))}")
     print(f"NashConv of the averages                     {facts['nash_conv']:.2e}")
     print(f"gain of deviating from joint play, coarsely  {facts['coarse_correlated_gain']:.2e}")
 

@@ -7,7 +7,11 @@ from typing import Annotated
 
 import typer
 
-from counterplay.cli.common import GameArgument, TrustOption
+from counterplay.cli.common import (
+    GameArgument,
+    TrustOption,
+    integer_option,
+)
 from counterplay.cli.contestants import Contestants
 from counterplay.cli.person import QuitError, Sitting
 from counterplay.errors import ConfigError
@@ -18,6 +22,7 @@ def play(
     opponent: Annotated[
         str | None,
         typer.Option(
+            metavar="OPPONENT",
             help="Who plays: alpha_beta, 'mcts(seconds=1)', ..., uniform, or an algorithm.",
             show_default="cfr_plus",
         ),
@@ -30,12 +35,22 @@ def play(
     ] = None,
     algorithm: Annotated[
         str | None,
-        typer.Option(help="Solve first to get the opponent; the same as --opponent."),
+        typer.Option(
+            "--algorithm",
+            "-a",
+            metavar="ALGORITHM",
+            help="Solve first to get the opponent; the same as --opponent.",
+        ),
     ] = None,
     iterations: Annotated[
-        int | None, typer.Option(min=1, help="Iterations to solve for.", show_default="1000")
+        int | None,
+        integer_option(
+            "--iterations", "-n", minimum=1, help="Iterations to solve for.", show_default="1000"
+        ),
     ] = None,
-    player: Annotated[int, typer.Option(min=0, help="Your seat; the opponent has the others.")] = 0,
+    player: Annotated[
+        int, integer_option(minimum=0, help="Your seat; the opponent has the others.")
+    ] = 0,
     reveal: Annotated[
         bool,
         typer.Option("--reveal", help="Show its probabilities after each episode."),
@@ -47,10 +62,14 @@ def play(
         ),
     ] = False,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Seed of all randomness.", show_default="by the clock")
+        int | None,
+        integer_option(
+            "--seed", "-s", minimum=0, help="Seed of all randomness.", show_default="by the clock"
+        ),
     ] = None,
     episodes: Annotated[
-        int | None, typer.Option(min=1, help="Episodes to play.", show_default="until you quit")
+        int | None,
+        integer_option(minimum=1, help="Episodes to play.", show_default="until you quit"),
     ] = None,
     trust: TrustOption = None,
 ) -> None:

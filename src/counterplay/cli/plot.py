@@ -20,14 +20,23 @@ def plot(
     ],
     reference: Annotated[
         list[str] | None,
-        typer.Option(metavar="FILE[:NAME]", help="Reference curves to lay over; may be repeated."),
+        typer.Option(
+            metavar="FILE[:NAME]",
+            help="Reference curves to lay over, if they are of the same game; may be repeated.",
+        ),
     ] = None,
     x: Annotated[str, typer.Option(metavar="step|seconds", help="Horizontal axis.")] = "step",
     policy: Annotated[
         list[str] | None,
-        typer.Option(help="A policy to draw; may be repeated.", show_default="all"),
+        typer.Option(
+            metavar="NAME",
+            help="A policy to draw, or all; may be repeated.",
+            show_default="the guaranteed one of each method",
+        ),
     ] = None,
-    title: Annotated[str | None, typer.Option(help="Title.", show_default="the game")] = None,
+    title: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Title.", show_default="the game")
+    ] = None,
     log_x: Annotated[bool, typer.Option("--log-x", help="Log scale horizontally too.")] = False,
     payoffs: Annotated[
         bool, typer.Option("--payoffs", help="Of one run: the payoffs between its pools instead.")
@@ -61,5 +70,6 @@ def plot(
         policies=policy or (),
         title=title,
         log_x=log_x,
+        note=lambda line: print(line, file=sys.stderr),
     )
     print(f"wrote {output}", file=sys.stderr)

@@ -6,6 +6,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+from counterplay.cli.common import print_line
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
@@ -59,7 +61,7 @@ class Bar:
         aside = self.progress if sys.stdout.isatty() else None
         if aside:
             aside.stop()
-        print(line, flush=True)
+        print_line(line)
         if aside:
             aside.start()
 

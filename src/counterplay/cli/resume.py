@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from counterplay.cli.common import JsonOption, TrustOption, print_json_line
+from counterplay.cli.common import (
+    JsonOption,
+    TrustOption,
+    integer_option,
+    print_json_line,
+)
 from counterplay.cli.run import OnOption, TensorBoardOption, as_json, follow
 from counterplay.errors import ConfigError
 
@@ -21,7 +26,7 @@ def resume(
         list[str], typer.Argument(metavar="RUN...", help="Folders of runs, one after another.")
     ],
     steps: Annotated[
-        int | None, typer.Option(min=1, help="Run to this step instead.", show_default=False)
+        int | None, integer_option(minimum=1, help="Run to this step instead.", show_default=False)
     ] = None,
     tensorboard: TensorBoardOption = False,
     json: JsonOption = False,
@@ -44,8 +49,9 @@ def resume(
         if not run.finished:
             follow(run, tensorboard, json, on)
             continue
+        result = run.advance()
         if json:
-            print_json_line(as_json(run.advance()))
+            print_json_line(as_json(result))
         print(f"{folder} is finished, at step {run.step:,}{_more(run)}", file=sys.stderr)
 
 

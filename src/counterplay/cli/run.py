@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_format
-import re
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -14,6 +13,9 @@ import typer
 from counterplay.cli.common import (
     JsonOption,
     TrustOption,
+    integer_option,
+    parse_integer,
+    parse_seeds,
     print_json_line,
     readable_seconds,
     say_what_networks_see,
@@ -23,8 +25,6 @@ from counterplay.errors import ConfigError
 
 if TYPE_CHECKING:
     from counterplay.experiment import Run, RunResult
-
-MOST_SEEDS = 10_000
 
 TensorBoardOption = Annotated[
     bool, typer.Option("--tensorboard", help="Write TensorBoard events into the run folder too.")
@@ -44,17 +44,21 @@ def run(
         Path, typer.Argument(metavar="CONFIG", help="A JSON file, or an example of `configs`.")
     ],
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Replaces spec.seed.", show_default=False)
+        int | None,
+        integer_option("--seed", "-s", minimum=0, help="Replaces spec.seed.", show_default=False),
     ] = None,
     seeds: Annotated[
         str | None,
-        typer.Option(help="One run for each, such as 0-4 or 1,5.", show_default=False),
+        typer.Option(
+            metavar="SEEDS", help="One run for each, such as 0:5, 0-4 or 1,5.", show_default=False
+        ),
     ] = None,
     steps: Annotated[
-        int | None, typer.Option(min=1, help="Replaces spec.max_steps.", show_default=False)
+        int | None, integer_option(minimum=1, help="Replaces spec.max_steps.", show_default=False)
     ] = None,
     name: Annotated[
-        str | None, typer.Option(help="Name of the run.", show_default="the config's")
+        str | None,
+        typer.Option(metavar="NAME", help="Name of the run.", show_default="the config's"),
     ] = None,
     runs: Annotated[
         Path, typer.Option(metavar="DIR", help="Where run folders are made: DIR/<name>/<time>.")
@@ -76,18 +80,19 @@ def run(
     from counterplay.cli.progress import build
     from counterplay.experiment import new_run
     from counterplay.experiment.examples import find_config
-    from counterplay.experiment.running import tensorboard_writer
+    from counterplay.experiment.running import discard_if_refused, tensorboard_writer
 
     if tensorboard:
         tensorboard_writer()  # complains before a folder is made
     overrides = dict(_setting(text) for text in set_ or [])
     if seed is not None and seeds is not None:
         raise ConfigError("--seed and --seeds exclude each other")
-    for one in [seed] if seeds is None else _seeds(seeds):
+    for one in [seed] if seeds is None else parse_seeds("--seeds", seeds):
         given = {"spec.seed": one, "spec.max_steps": steps, "name": name}
         more = {key: value for key, value in given.items() if value is not None}
         made = new_run(find_config(config), runs=runs, overrides=overrides | more, build=build)
-        follow(made, tensorboard, json, on)
+        with discard_if_refused(made):
+            follow(made, tensorboard, json, on)
 
 
 def follow(run: Run, tensorboard: bool, json: bool, on: str | None = None) -> None:
@@ -163,17 +168,6 @@ class _Follower:
         return step == 1 or self.run.finished or (rest == 0 and round_number)
 
 
-def _seeds(text: str) -> list[int]:
-    """The seeds that `0-4`, `1,5` or `0-2,7` name."""
-    found: list[int] = []
-    for part in text.split(","):
-        match = re.fullmatch(r"\s*(\d{1,18})\s*(?:-\s*(\d{1,18})\s*)?", part)
-        if not match or int(match[2] or match[1]) - int(match[1]) not in range(MOST_SEEDS):
-            raise ConfigError(f"--seeds is {text!r}, must be such as 0-4 or 1,5")
-        found += range(int(match[1]), int(match[2] or match[1]) + 1)
-    return list(dict.fromkeys(found))
-
-
 def as_json(result: RunResult) -> dict[str, Any]:
     """What a run has come to, for machines."""
     return {
@@ -186,12 +180,18 @@ def as_json(result: RunResult) -> dict[str, Any]:
     }
 
 
+def _parse_float(text: str) -> int | float:
+    """A number of JSON; 1e6 may be a count."""
+    whole = None if "." in text else parse_integer(text)
+    return float(text) if whole is None else whole
+
+
 def _setting(text: str) -> tuple[str, Any]:
     """Key and value of `key=value`; the value is JSON, or else a string."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise ConfigError(f"--set {text!r}: write key=value, such as epsilon=0.1")
     try:
-        return key.strip(), json_format.loads(value)
+        return key.strip(), json_format.loads(value, parse_float=_parse_float)
     except (ValueError, RecursionError):
         return key.strip(), value

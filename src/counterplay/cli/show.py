@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from counterplay.cli.common import JsonOption, OfGameOption, SourceArgument, TrustOption, print_json
+from counterplay.cli.common import (
+    JsonOption,
+    OfGameOption,
+    SourceArgument,
+    TrustOption,
+    integer_option,
+    print_json,
+)
 from counterplay.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -23,16 +30,18 @@ def show(
     ] = None,
     game: OfGameOption = None,
     player: Annotated[
-        int | None, typer.Option(min=0, help="Only this player.", show_default="all")
+        int | None, integer_option(minimum=0, help="Only this player.", show_default="all")
     ] = None,
     sort: Annotated[str, typer.Option(metavar="loss|reach|key", help="What comes first.")] = "loss",
-    limit: Annotated[int, typer.Option(min=1, help="Infosets or tables to print.")] = 20,
+    limit: Annotated[int, integer_option(minimum=1, help="Infosets or tables to print.")] = 20,
     grid: Annotated[
         bool, typer.Option("--grid", help="Tables of rows and columns, as the game arranges them.")
     ] = False,
     tree: Annotated[
         int | None,
-        typer.Option("--tree", min=0, metavar="DEPTH", help="The tree down to this depth instead."),
+        integer_option(
+            "--tree", minimum=0, metavar="DEPTH", help="The tree down to this depth instead."
+        ),
     ] = None,
     json: JsonOption = False,
     trust: TrustOption = None,

@@ -16,6 +16,7 @@ from counterplay.cli.common import (
     SeedOption,
     check_outputs,
     complete_algorithms,
+    integer_option,
     print_json_line,
     readable_bytes,
     say_what_networks_see,
@@ -35,6 +36,9 @@ def solve(
     algorithm: Annotated[
         str,
         typer.Option(
+            "--algorithm",
+            "-a",
+            metavar="ALGORITHM",
             help="An algorithm, such as cfr_plus or 'dcfr(gamma=3)'.",
             autocompletion=complete_algorithms,
         ),
@@ -42,15 +46,19 @@ def solve(
     abstraction: Annotated[
         str | None,
         typer.Option(
+            metavar="ABSTRACTION",
             help="Solve a smaller game, such as by_rank or 'by_equity(buckets=3)'; "
             "exploitability is that of the lifted policy in the full one.",
             show_default=False,
         ),
     ] = None,
-    iterations: Annotated[int, typer.Option(min=1, help="Iterations to do.")] = 1000,
+    iterations: Annotated[
+        int, integer_option("--iterations", "-n", minimum=1, help="Iterations to do.")
+    ] = 1000,
     seed: SeedOption = 0,
     target: Annotated[
-        float | None, typer.Option(min=0.0, help="Stop once exploitability is this low.")
+        float | None,
+        typer.Option(min=0.0, metavar="X", help="Stop once exploitability is this low."),
     ] = None,
     save: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the policy, for evaluate and play.")
@@ -58,7 +66,7 @@ def solve(
     export: ExportOption = None,
     force: ForceOption = False,
     threads: Annotated[
-        int | None, typer.Option(min=1, help="Threads to use.", show_default="all cores")
+        int | None, integer_option(minimum=1, help="Threads to use.", show_default="all cores")
     ] = None,
     sampled: Annotated[
         bool,

@@ -14,6 +14,7 @@ from counterplay.cli.common import (
     ForceOption,
     JsonOption,
     check_outputs,
+    integer_option,
     print_facts,
     print_json,
     readable_bytes,
@@ -33,7 +34,7 @@ SpotArgument = Annotated[
     Path, typer.Argument(metavar="SPOT", help="JSON, an example of `configs`, or a solution.")
 ]
 PrecisionOption = Annotated[
-    str, typer.Option(help="float32, float64, or int16 for half the memory.")
+    str, typer.Option(metavar="TYPE", help="float32, float64, or int16 for half the memory.")
 ]
 
 
@@ -92,13 +93,19 @@ def _print_notes(notes: Iterable[str]) -> None:
 def solve(
     spot: SpotArgument,
     target: Annotated[
-        str, typer.Option(help="Stop at this exploitability: 0.5% of the pot, or chips.")
+        str,
+        typer.Option(metavar="X", help="Stop at this exploitability: 0.5% of the pot, or chips."),
     ] = "0.5%",
     algorithm: Annotated[
-        str, typer.Option(help="An algorithm of the CFR family.")
+        str,
+        typer.Option(
+            "--algorithm", "-a", metavar="ALGORITHM", help="An algorithm of the CFR family."
+        ),
     ] = "dcfr(gamma=3,restart=4)",
-    iterations: Annotated[int, typer.Option(min=1, help="Iterations at most.")] = 10_000,
-    every: Annotated[int, typer.Option(min=1, help="Iterations between judgements.")] = 10,
+    iterations: Annotated[
+        int, integer_option("--iterations", "-n", minimum=1, help="Iterations at most.")
+    ] = 10_000,
+    every: Annotated[int, integer_option(minimum=1, help="Iterations between judgements.")] = 10,
     precision: PrecisionOption = "float32",
     save: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the solution, for spot show.")
@@ -122,7 +129,7 @@ def solve(
         bool, typer.Option("--unlock", help="Forget the locks of the solution given.")
     ] = False,
     threads: Annotated[
-        int | None, typer.Option(min=1, help="Threads to use.", show_default="all cores")
+        int | None, integer_option(minimum=1, help="Threads to use.", show_default="all cores")
     ] = None,
     force: ForceOption = False,
     json: JsonOption = False,
@@ -224,9 +231,9 @@ def _chips(target: str, pot: int) -> float:
 def equity(
     one: Annotated[str, typer.Argument(metavar="RANGE", help="Such as 'AhKd' or '88+,A5s-A2s'.")],
     other: Annotated[str, typer.Argument(metavar="RANGE", help="The opponent's.")],
-    board: Annotated[str, typer.Option(help="0 to 5 cards, such as Td9d6h.")] = "",
-    samples: Annotated[int, typer.Option(min=0, help="Boards to draw; 0 looks at all.")] = 0,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,
+    board: Annotated[str, typer.Option(metavar="CARDS", help="0 to 5 cards, such as Td9d6h.")] = "",
+    samples: Annotated[int, integer_option(minimum=0, help="Boards to draw; 0 looks at all.")] = 0,
+    seed: Annotated[int, integer_option("--seed", "-s", minimum=0, help="Seed of the draws.")] = 0,
     json: JsonOption = False,
 ) -> None:
     """Print the equity of a range against another."""

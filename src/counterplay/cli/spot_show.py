@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from counterplay.cli.common import ForceOption, JsonOption, check_outputs, print_json, print_table
+from counterplay.cli.common import (
+    ForceOption,
+    JsonOption,
+    check_outputs,
+    integer_option,
+    print_json,
+    print_table,
+)
 from counterplay.cli.spot import spot as spot
 from counterplay.errors import ConfigError
 
@@ -31,7 +38,10 @@ def show(
     solution: SolutionArgument,
     record: RecordArgument = "",
     hand: Annotated[
-        str, typer.Option(help="Print the hands of a range too, such as AK or 'AhKd,99+'.")
+        str,
+        typer.Option(
+            metavar="RANGE", help="Print the hands of a range too, such as AK or 'AhKd,99+'."
+        ),
     ] = "",
     export: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write all hands; .json or .csv.")
@@ -40,7 +50,10 @@ def show(
         Path | None, typer.Option(metavar="FILE", help="Draw the grid; .svg, .png or .pdf.")
     ] = None,
     streets: Annotated[
-        int, typer.Option(min=1, max=3, help="Streets to load; values need all that there are.")
+        int,
+        integer_option(
+            minimum=1, maximum=3, help="Streets to load; values need all that there are."
+        ),
     ] = 3,
     force: ForceOption = False,
     json: JsonOption = False,
@@ -114,7 +127,9 @@ def diff(
     one: SolutionArgument,
     other: Annotated[Path, typer.Argument(metavar="OTHER", help="Another solution of the spot.")],
     record: RecordArgument = "",
-    most: Annotated[int, typer.Option(min=0, help="Hands to list, the most different first.")] = 10,
+    most: Annotated[
+        int, integer_option(minimum=0, help="Hands to list, the most different first.")
+    ] = 10,
     json: JsonOption = False,
 ) -> None:
     """Show what two solutions do differently at a node: the first less the second."""
@@ -147,9 +162,13 @@ def diff(
 @spot.command()
 def play(
     solution: SolutionArgument,
-    player: Annotated[int, typer.Option(min=0, max=1, help="Your seat; 0 acts first.")] = 0,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the first hand.")] = 0,
-    hands: Annotated[int, typer.Option(min=1, help="Hands to play at most.")] = 100,
+    player: Annotated[
+        int, integer_option(minimum=0, maximum=1, help="Your seat; 0 acts first.")
+    ] = 0,
+    seed: Annotated[
+        int, integer_option("--seed", "-s", minimum=0, help="Seed of the first hand.")
+    ] = 0,
+    hands: Annotated[int, integer_option(minimum=1, help="Hands to play at most.")] = 100,
 ) -> None:
     """Play a spot against its solution; every decision says what it lost."""
     from counterplay.public.solution import load_solution

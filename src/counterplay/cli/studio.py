@@ -9,7 +9,10 @@ from typing import Annotated
 
 import typer
 
-from counterplay.cli.common import TrustOption
+from counterplay.cli.common import (
+    TrustOption,
+    integer_option,
+)
 from counterplay.errors import ConfigError
 
 
@@ -19,9 +22,13 @@ def studio(
     ] = Path("runs"),
     port: Annotated[
         int | None,
-        typer.Option(min=0, max=65535, help="Port to listen at.", show_default="8642, or any free"),
+        integer_option(
+            minimum=0, maximum=65535, help="Port to listen at.", show_default="8642, or any free"
+        ),
     ] = None,
-    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Address to listen at.")
+    ] = "127.0.0.1",
     allow_host: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Answer under this host name too; may be repeated."),
@@ -32,7 +39,9 @@ def studio(
     ] = False,
     slots: Annotated[
         int | None,
-        typer.Option(min=1, help="Runs at a time; others wait.", show_default="cores less one"),
+        integer_option(
+            minimum=1, help="Runs at a time; others wait.", show_default="cores less one"
+        ),
     ] = None,
     trust: TrustOption = None,
 ) -> None:

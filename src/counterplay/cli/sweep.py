@@ -11,6 +11,7 @@ import typer
 from counterplay.cli.common import (
     JsonOption,
     TrustOption,
+    integer_option,
     print_json,
     print_table,
     readable_seconds,
@@ -32,7 +33,8 @@ def sweep(
         str, typer.Option(metavar="local|auto|host:port", help="This machine, or a Ray cluster.")
     ] = "local",
     processes: Annotated[
-        int | None, typer.Option(min=1, help="Runs at once here.", show_default="one per core")
+        int | None,
+        integer_option(minimum=1, help="Runs at once here.", show_default="one per core"),
     ] = None,
     runs: Annotated[
         Path, typer.Option(metavar="DIR", help="The study lives in DIR/<its name>.")
@@ -64,7 +66,7 @@ def sweep(
         found = search(study, on, runs=runs, processes=processes, report=report, stop=stop)
     if json:
         print_json(found.to_json() | {"stopped": found.stopped})
-    elif found.table and found.table[0].rungs:
+    elif any(one.rungs for one in found.table):
         print_standings(found, SHOWN)
     if found.stopped:
         print("interrupted; to go on: the same command", file=sys.stderr)
@@ -72,12 +74,15 @@ def sweep(
 
 
 def print_standings(found: Standings, most: int | None = None) -> None:
-    """Print the ranking, the best first, and the judgement on seeds that nobody has seen."""
-    rows = [
-        (str(one.number), one.text, f"{one.steps:,}", str(one.mean.seeds), str(one.mean))
-        for one in found.table[:most]
-        if one.rungs
-    ]
-    print_table(("proposal", "settings", "steps", "seeds", "exploitability, mean [95 %]"), rows)
+    """Print the ranking of each game, the best first, and the judgement on unseen seeds."""
+    for number, (game, table) in enumerate(found.tables.items()):
+        if found.study.varies_game:
+            print(f"{chr(10) if number else ''}{game}")
+        rows = [
+            (str(one.number), one.text, f"{one.steps:,}", str(one.mean.seeds), str(one.mean))
+            for one in table[:most]
+            if one.rungs
+        ]
+        print_table(("proposal", "settings", "steps", "seeds", "exploitability, mean [95 %]"), rows)
     for who, mean in found.judged.items():
         print(f"{who} on {mean.seeds} unseen seeds: {mean}")

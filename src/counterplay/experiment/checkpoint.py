@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from counterplay import __version__
-from counterplay.errors import ConfigError, RunError
+from counterplay.errors import ConfigError, FileError, RunError
 from counterplay.experiment.config import Config
 from counterplay.experiment.folder import CHECKPOINT, METRICS, PREVIOUS, check_metrics
 from counterplay.files import DamageError, read_arrays, sync_folder, write_arrays
@@ -74,7 +74,7 @@ class Checkpoint:
             ) from error
         problem = memory.problem(arena) if hasattr(memory, "problem") else ""
         if problem:
-            raise RunError(f"{self.path} is damaged: {problem}")
+            raise FileError(f"{self.path} is damaged: {problem}")
         return memory
 
 
@@ -142,7 +142,7 @@ def load_checkpoint(folder: Path, config: Config, game: str) -> Checkpoint | Non
         note = "; ".join([*problems, f"going on from {path}"]) if problems else ""
         return Checkpoint(found.path, found.progress, found.leaves, note)
     if problems:
-        raise RunError("; ".join([*problems, "put them back, or remove them to start afresh"]))
+        raise FileError("; ".join([*problems, "put them back, or remove them to start afresh"]))
     return None
 
 
@@ -177,7 +177,7 @@ def _read(path: Path, config: Config, game: str) -> Checkpoint:
         _check_leaves(config, leaves, progress.step)
         return Checkpoint(path, progress, leaves)
     except (KeyError, TypeError, ValueError, AttributeError, DamageError) as error:
-        raise RunError(f"{path} is not a whole checkpoint ({error})") from error
+        raise FileError(f"{path} is not a whole checkpoint ({error})") from error
 
 
 def _check_leaves(config: Config, leaves: Leaves, step: int) -> None:

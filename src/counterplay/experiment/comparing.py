@@ -16,16 +16,23 @@ from counterplay.experiment.series import Group, Interval, load_groups
 
 @dataclass(frozen=True)
 class Row:
-    """Runs that differ only in their seed: medians over them, with the least and largest."""
+    """Runs that differ only in their seed: medians over them, with the least and largest.
+
+    Runs on rules have no exact exploitability: `average`, `best` and `current` are None, and
+    `measured` has the counts that they record instead.
+    """
 
     name: str
     runs: int
     seeds: int  # different ones
     step: Interval
-    average: Interval  # exploitability of the policy with the guarantee, usually an average
-    best: Interval  # its least over the run
+    average: Interval | None  # exploitability of the guaranteed policy, usually an average
+    best: Interval | None  # its least over the run
     current: Interval | None  # of the current policy
     steps_per_second: Interval
+    game: str
+    policy: str | None  # the name of the guaranteed policy
+    measured: dict[str, Interval]  # infosets, touched nodes and bytes of runs on rules
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -51,21 +58,24 @@ def _row(group: Group, at: int | None) -> Row:
     histories = [[r for r in run.records if at is None or r["step"] <= at] for run in group.runs]
     if not all(histories):
         raise ConfigError(f"{group.label} has no record up to step {at}")
-    main = group.policies[0]
     last = [history[-1] for history in histories]
+
+    def at_end(name: str) -> Interval | None:
+        return Interval.of(r[name] for r in last) if all(name in r for r in last) else None
+
+    main = group.policies[0] if group.policies else None
     return Row(
         name=group.label,
         runs=len(histories),
         seeds=len({run.seed for run in group.runs}),
         step=Interval.of(record["step"] for record in last),
-        average=Interval.of(record[main] for record in last),
-        best=Interval.of(min(r[main] for r in history) for history in histories),
-        current=(
-            Interval.of(record["current"] for record in last)
-            if all("current" in record for record in last)
-            else None
-        ),
+        average=at_end(main) if main else None,
+        best=Interval.of(min(r[main] for r in h) for h in histories) if main else None,
+        current=at_end("current") if main else None,
         steps_per_second=Interval.of(map(speed, histories)),
+        game=group.game,
+        policy=main,
+        measured={} if main else {key: found for key in group.measured if (found := at_end(key))},
     )
 
 
@@ -79,7 +89,9 @@ def speed(history: list[Record]) -> float:
 
 def _flat(row: Row) -> dict[str, Any]:
     flat: dict[str, Any] = {}
-    for key, value in asdict(row).items():
+    facts = asdict(row)
+    counts = facts.pop("measured")
+    for key, value in (facts | counts).items():
         if isinstance(value, dict):
             flat[key] = value["median"]
             flat |= {f"{key}_{bound}": value[bound] for bound in ("low", "high")}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
@@ -32,6 +33,7 @@ from counterplay.registry import (
 )
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]*"  # of a run: it names a folder
+GAME_FILE = r"\s*([^()]+\.(?:efg|nfg|json|csv|py))(?:\s*$|:)"  # a game that is a file, and its path
 TYPES = {  # pydantic's name of an error -> what the value must be
     "int_type": "an integer",
     "int_from_float": "an integer",
@@ -124,8 +126,12 @@ def load_config(
     overrides: Mapping[str, Any] | None = None,
     *,
     origin: str | Path | None = None,
+    folder: Path | None = None,
 ) -> Config:
     """Read and check a config: a JSON file, or what one would hold.
+
+    A game that is a file, such as `"game": "rules.efg"` or `"game": "rules.py:Duel"`, is looked for
+    from the folder of the config file.
 
     Args:
         source: The file or the values. A game that a file names runs code only if the user has
@@ -134,6 +140,7 @@ def load_config(
             `game.params.players`. A game named here is the user's own too.
         origin: The data file that `source` and `overrides` were read from, if they were: then
             the game in them is treated as one that a file names.
+        folder: Where to look for the game's file if `source` is an object.
     """
     typed = {"game", "game.name"} & set(overrides or {}) or isinstance(source, (Mapping, Config))
     if origin is None and not typed:
@@ -141,7 +148,11 @@ def load_config(
         origin = source
     if isinstance(source, Config):
         source = source.to_json()
+    if not isinstance(source, Mapping):
+        folder = Path(source).parent
     where, raw = load_object(source, "config", "run", Outline.model_fields)
+    if folder is not None:
+        _locate_game(raw, folder)
     for key, value in (overrides or {}).items():
         _override(where, raw, key, _parse(where, _dump(where, value)))
     _expand(where, raw)
@@ -189,6 +200,22 @@ def _expand(where: str, raw: dict[str, Any]) -> None:
         raise ConfigError(f"{where}: {error}") from error
 
 
+def _locate_game(raw: dict[str, Any], folder: Path) -> None:
+    """Make the path of a game's file one from the folder of the config, if there is such a file.
+
+    Otherwise it stays as it is: configs in the folders of older runs hold paths from where the run
+    was started.
+    """
+    game = raw.get("game")
+    spec = game.get("name") if isinstance(game, dict) else game
+    if not isinstance(spec, str) or not (match := re.match(GAME_FILE, spec, re.DOTALL)):
+        return
+    path = folder / match[1]
+    if not os.path.isabs(match[1]) and path.is_file():
+        located = str(path.resolve()) + spec[match.end(1) :]
+        raw["game"] = game | {"name": located} if isinstance(game, dict) else located
+
+
 def network_fields(algorithm: type) -> tuple[str, ...]:
     """The fields of an algorithm that belong in the section `networks`: the sizes of layers."""
     return tuple(f.name for f in fields(algorithm) if f.name.endswith("_units"))
@@ -208,6 +235,8 @@ def _parse(where: str, text: str | bytes) -> Any:
 
     def number(digits: str) -> float:
         value = float(digits) if set(digits) & set(".eE") else int(digits[:40])
+        if "." not in digits and isinstance(value, float) and abs(value) < 2**53:
+            value = int(value) if value.is_integer() else value  # 1e6 may be a count
         if not abs(value) < (math.inf if isinstance(value, float) else 2**63):
             raise ConfigError(f"{where}: the number {digits[:20]} is too large")
         return value

@@ -1,10 +1,10 @@
-"""The figure: exploitability on a log axis, one colour per group of runs, references in black."""
+"""Draw exploitability on a log axis: a colour per group of runs, references in black."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MARKERS = "osD^vPX*"  # tell reference curves apart
-DASHES = ("-", "--", ":", "-.")  # of the first policy, the second, ...
-MANY = 300  # points from which dashes would only be noise
+DASHES = ("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)))  # by policy
+LINE_WIDTH = 1.8
 UNITS = ((172_800.0, "days", 86_400.0), (7_200.0, "hours", 3_600.0), (600.0, "minutes", 60.0))
 STYLE: dict[Any, Any] = {
     "font.size": 10.5,
@@ -43,7 +43,7 @@ class Line:
 
     curve: Curve
     colour: str
-    rank: int = 0  # of the policy: 0 is drawn full, the others faint
+    dash: int = 0  # index into DASHES, modulo their number
     reference: int | None = None  # its number among the references, if it is one
 
 
@@ -93,20 +93,22 @@ def draw(lines: list[Line], x: str, title: str, log_x: bool = False) -> Picture:
 
 
 def _draw(axes: Axes, line: Line, across: Floats, up: Floats) -> None:
-    curve, rank = line.curve, line.rank
     if line.reference is not None:
-        look: dict[str, Any] = {"lw": 1.1, "dashes": (5, 2.5), "zorder": 5 - rank}
-        look |= {"marker": MARKERS[line.reference % len(MARKERS)], "ms": 3.5, "mew": 0.0}
-        axes.plot(across, up, color=line.colour, alpha=1.0 if rank == 0 else 0.35, **look)
+        axes.plot(across, up, color=line.colour, zorder=5, **_style(line))
         return
-    if rank == 0:
-        axes.plot(across, up, color=line.colour, lw=1.8, zorder=4, marker=_dot(up), ms=3)
-    else:
-        dashes = "-" if across.size > MANY else DASHES[min(rank, len(DASHES) - 1)]
-        axes.plot(across, up, color=line.colour, lw=0.9, ls=dashes, alpha=0.45, zorder=3)
-    if curve.num_runs > 1 and rank == 0:
-        low, high = _positive(curve.low), _positive(curve.high)
+    axes.plot(across, up, color=line.colour, zorder=4, marker=_dot(up), ms=3, **_style(line))
+    if line.curve.num_runs > 1:
+        low, high = _positive(line.curve.low), _positive(line.curve.high)
         axes.fill_between(across, low, high, color=line.colour, alpha=0.18, lw=0, zorder=2)
+
+
+def _style(line: Line) -> dict[str, Any]:
+    """Width, dashes and marker of a line; every curve of a run is equally visible."""
+    dashes = DASHES[line.dash % len(DASHES)]
+    if line.reference is None:
+        return {"lw": LINE_WIDTH, "ls": dashes}
+    marker = MARKERS[line.reference % len(MARKERS)]
+    return {"lw": 1.1, "ls": dashes, "marker": marker, "ms": 3.5, "mew": 0.0, "markevery": 0.05}
 
 
 def _what(lines: Sequence[Line]) -> str:
@@ -137,22 +139,24 @@ def _scale(axes: Axes, x: str, log_x: bool) -> None:
 
 
 def _legend(figure: Figure, lines: Sequence[Line]) -> None:
-    """One entry per colour, then what full and faint lines are."""
+    """One entry per group of runs; then, where groups have several curves, one per policy."""
     from matplotlib.lines import Line2D
 
+    policies = dict.fromkeys(line.curve.policy for line in lines)
+    groups = dict.fromkeys((line.curve.label, line.reference) for line in lines)
+    one_each = len(groups) == len(lines)
     entries: dict[str, Line2D] = {}
     for line in lines:
-        look: dict[str, Any] = {"lw": 1.8}
-        if line.reference is not None:
-            marker = MARKERS[line.reference % len(MARKERS)]
-            look = {"lw": 1.1, "dashes": (5, 2.5), "marker": marker, "ms": 3.5, "mew": 0.0}
         label = line.curve.label.replace("$", r"\$")
+        if one_each and len(policies) > 1:
+            label += f" ({line.curve.policy})"
         if line.curve.num_runs > 1:
             label += f", {line.curve.num_runs} runs"
-        entries.setdefault(label, Line2D([], [], color=line.colour, **look))
-    policies = dict.fromkeys((line.curve.policy, line.rank) for line in lines)
-    for policy, rank in sorted(policies, key=lambda pair: pair[1]) if len(policies) > 1 else ():
-        look = {"lw": 1.8} if rank == 0 else {"lw": 0.9, "alpha": 0.6, "ls": DASHES[min(rank, 3)]}
+        plain = line if one_each else replace(line, dash=0)
+        entries.setdefault(label, Line2D([], [], color=line.colour, **_style(plain)))
+    for policy in policies if not one_each and len(policies) > 1 else ():
+        dash = min(line.dash for line in lines if line.curve.policy == policy)
+        look: Any = {"lw": LINE_WIDTH, "ls": DASHES[dash % len(DASHES)]}
         entries[f"{policy} policy"] = Line2D([], [], color="#777777", **look)
     longest = max(map(len, entries))
     figure.legend(

@@ -12,6 +12,7 @@ import platform
 import shutil
 import subprocess
 import tempfile
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from glob import glob, has_magic
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from counterplay import __version__
-from counterplay.errors import ConfigError, RunError
+from counterplay.errors import ConfigError, FileError, RunError
 from counterplay.experiment.config import Config, load_config
 from counterplay.files import sync_folder, write_text
 
@@ -39,6 +40,11 @@ class FencedError(RunError):
 
 
 Record = dict[str, Any]  # step, seconds, and the exploitability of each policy by name
+
+# Last key of a line of metrics.jsonl: the CRC-32 of the file up to the comma before it. So it
+# covers all lines before, and lost, doubled and swapped lines are found as well as altered ones.
+CHECKSUM = "crc32"
+CHECKSUM_MARK = f', "{CHECKSUM}": '.encode()
 
 
 def create_folder(config: Config, folder: str | Path | None, runs: str | Path) -> Path:
@@ -72,6 +78,13 @@ def create_folder(config: Config, folder: str | Path | None, runs: str | Path) -
                 os.close(handle)
     except OSError as error:
         raise RunError(f"cannot create {names[0]}: {error.strerror or error}") from error
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove the folder of a run that has no records."""
+    with contextlib.suppress(OSError):
+        if (folder / METRICS).stat().st_size == 0:
+            shutil.rmtree(folder)
 
 
 def _new_folder(parent: Path) -> tuple[Path, int | None]:
@@ -182,7 +195,7 @@ class Metrics:
                 if held is False:
                     raise BusyError(f"another process is running {folder} right now")
                 kept = self.file.read(length)
-                self.digest = hashlib.sha256(kept)
+                self.digest, self.crc = hashlib.sha256(kept), zlib.crc32(kept)
                 if len(kept) < length or sha256 not in ("", self.digest.hexdigest()):
                     raise BusyError(f"{self.path} has changed since it was read; resume again")
                 if held is None and os.name == "posix":
@@ -214,7 +227,8 @@ class Metrics:
 
     def add(self, record: Mapping[str, Any]) -> None:
         """Append a record; readers see it at once."""
-        line = json.dumps(record).encode() + b"\n"
+        body = json.dumps(record).encode().removesuffix(b"}")
+        line = body + _ending({CHECKSUM: zlib.crc32(body, self.crc)}) + b"\n"
         self._check_place()
         try:
             self.file.write(line)
@@ -222,6 +236,7 @@ class Metrics:
         except OSError as error:
             raise self._error(error) from error
         self.digest.update(line)
+        self.crc = zlib.crc32(line, self.crc)
         self.length += len(line)
 
     def sync(self) -> tuple[int, str]:
@@ -265,12 +280,32 @@ def lock(handle: int) -> bool | None:
 
 
 def load_metrics(folder: str | Path, length: int | None = None) -> list[Record]:
-    """The records of a run so far: step, seconds, and exploitability by policy name.
+    """Load the records of a run so far: step, seconds, and exploitability by policy name.
 
-    With `length`, those in the first so many bytes.
+    Records of a run on rules hold counts, such as `infosets`, instead of exploitabilities.
+
+    Args:
+        folder: the folder of the run, which may be going on.
+        length: read only that many bytes of the file.
+
+    Raises:
+        RunError: a line is damaged, or records of a finished run are missing. Files written before
+            lines had checksums are checked for their schema and the order of steps only.
     """
     path = Path(folder) / METRICS
-    return _records(path, _content(path)[:length])
+    records = _records(path, _content(path)[:length])
+    if length is None:
+        _check_last_record(path, records)
+    return records
+
+
+def _check_last_record(path: Path, records: list[Record]) -> None:
+    """Raise `RunError` if a finished run lacks the record of its last step."""
+    from counterplay.experiment.process import finished_at
+
+    end, last = finished_at(path.parent), records[-1]["step"] if records else 0
+    if end is not None and last < end:
+        raise FileError(f"{path} is damaged: it ends at step {last}, but the run finished at {end}")
 
 
 def check_metrics(folder: Path, checkpoint: Path, length: int, sha256: str, recorded: int) -> None:
@@ -278,12 +313,12 @@ def check_metrics(folder: Path, checkpoint: Path, length: int, sha256: str, reco
     path = folder / METRICS
     content = _content(path)[:length]
     if len(content) < length:
-        raise RunError(f"{path} lacks records that {checkpoint} had")
+        raise FileError(f"{path} lacks records that {checkpoint} had")
     if sha256 not in ("", hashlib.sha256(content).hexdigest()):
-        raise RunError(f"{path} has other records than {checkpoint} had")
+        raise FileError(f"{path} has other records than {checkpoint} had")
     steps = [record["step"] for record in _records(path, content)]
     if (content and not content.endswith(b"\n")) or recorded != max(steps, default=0):
-        raise RunError(f"{path} has other records than {checkpoint} had")
+        raise FileError(f"{path} has other records than {checkpoint} had")
 
 
 def _content(path: Path) -> bytes:
@@ -292,37 +327,54 @@ def _content(path: Path) -> bytes:
     except FileNotFoundError:
         return b""
     except OSError as error:
-        raise RunError(f"cannot read {path}: {error.strerror or error}") from error
+        raise FileError(f"cannot read {path}: {error.strerror or error}") from error
 
 
 def _records(path: Path, content: bytes) -> list[Record]:
     records: list[Record] = []
-    lines = content.split(b"\n")[:-1]  # a last line without end is being written
-    for number, line in enumerate(lines, 1):
+    before: Record | None = None
+    crc = 0
+    for number, line in enumerate(content.split(b"\n")[:-1], 1):  # the rest is being written
         try:
             record = json.loads(line)
-            problem = _oddity(record, records[-1] if records else record)
+            problem = _oddity(record, before)
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             problem = "not a record"
+        if not problem and CHECKSUM in record:
+            body = line[: line.rfind(CHECKSUM_MARK)]
+            if zlib.crc32(body, crc) != record[CHECKSUM] or body + _ending(record) != line:
+                problem = "the file up to here does not match its checksum"
         if problem:
-            raise RunError(f"{path}: line {number} is damaged: {problem}")
-        records.append(record)
+            raise FileError(f"{path}: line {number} is damaged: {problem}")
+        crc = zlib.crc32(line + b"\n", crc)
+        before = record
+        records.append({key: value for key, value in record.items() if key != CHECKSUM})
     return records
 
 
-def _oddity(record: Record, before: Record) -> str:
+def _ending(record: Record) -> bytes:
+    return CHECKSUM_MARK + b"%d}" % record[CHECKSUM]
+
+
+def _oddity(record: Record, before: Record | None) -> str:
     """Why a record cannot follow the one before, or nothing."""
     if type(record["step"]) is not int or not 0 <= record["step"] < 2**63:
         return f"step is {record['step']!r}"
     for name, value in record.items():
         if type(value) not in (int, float) or not math.isfinite(value):
             return f"{name} is {value!r}"
-    if record.keys() != before.keys():
+    if type(record.get(CHECKSUM, 0)) is not int:
+        return f"{CHECKSUM} is {record[CHECKSUM]!r}"
+    if record["seconds"] < (before["seconds"] if before else 0.0):
+        return f"{record['seconds']} seconds after {before['seconds'] if before else 0.0}"
+    if before is None:
+        return ""
+    if record.keys() - {CHECKSUM} != before.keys() - {CHECKSUM}:
         return f"it has {', '.join(record)}, and the one before {', '.join(before)}"
-    if record is not before and record["step"] <= before["step"]:
+    if CHECKSUM in before and CHECKSUM not in record:
+        return "it has no checksum, and the one before has"
+    if record["step"] <= before["step"]:
         return f"step {record['step']} after step {before['step']}"
-    if record["seconds"] < before["seconds"]:
-        return f"{record['seconds']} seconds after {before['seconds']}"
     return ""
 
 

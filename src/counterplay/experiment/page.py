@@ -27,7 +27,6 @@ th, td { text-align: right; padding: .15rem .8rem; border-bottom: 1px solid #e5e
 th:first-child, td:first-child { text-align: left }
 thead th { position: sticky; top: 0; background: #fff; color: #666; font-weight: 600 }
 i { display: inline-block; width: .8em; height: .8em; border-radius: 2px; margin-right: .5em }
-i.faint { opacity: .45 }
 details > div { max-height: 30rem; overflow: auto }
 summary { cursor: pointer }
 [hidden] { display: none }
@@ -69,7 +68,7 @@ function show(event) {
     dots[k].style.left = place[0] * 100 + "%"; dots[k].style.top = place[1] * 100 + "%";
     const range = line.low ? ` [${line.low[n].toExponential(2)}, ${line.high[n].toExponential(2)}]`
                            : "";
-    rows.push(`<tr><td><i class="${line.faint ? "faint" : ""}" style="background:${line.colour}">`
+    rows.push(`<tr><td><i style="background:${line.colour}">`
       + `</i>${line.name}</td><td>${number.format(line.step[n])}</td>`
       + `<td>${line.value[n].toExponential(3)}${range}</td></tr>`);
   });
@@ -130,7 +129,6 @@ def _data(line: Line, places: Any) -> dict[str, Any]:
     return {
         "name": _name(line),
         "colour": line.colour,
-        "faint": line.rank > 0,
         "step": curve.step[seen].astype(int).tolist(),
         "value": curve.median[seen].tolist(),
         "low": curve.low[seen].tolist() if several else None,
@@ -145,8 +143,7 @@ def _summary(picture: Picture) -> str:
         curve = line.curve
         best = int(curve.median.argmin())
         cells = (
-            f'<i class="{"faint" * (line.rank > 0)}" style="background:{line.colour}"></i>'
-            + _name(line),
+            f'<i style="background:{line.colour}"></i>' + _name(line),
             str(curve.num_runs),
             f"{curve.step[-1]:,.0f}",
             f"{curve.median[-1]:.3e}",

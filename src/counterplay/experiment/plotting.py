@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib.util import find_spec
-from itertools import cycle
 from pathlib import Path
 
 from counterplay.errors import ConfigError
@@ -13,11 +12,13 @@ from counterplay.experiment.folder import find_runs
 from counterplay.experiment.page import page
 from counterplay.experiment.population import plot_payoffs
 from counterplay.experiment.references import load_references
-from counterplay.experiment.series import Group, load_groups
+from counterplay.experiment.series import Curve, Group, load_groups
 from counterplay.files import write_file, write_text
 
 FORMATS = (".png", ".svg", ".pdf", ".html")
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5195", "#8c564b")
+# The studio's chart colours, `HUES` in studio/static/ui.js
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b8a900", "#7d7d7d")
+ALL_POLICIES = "all"
 BLACK = "#111111"
 
 
@@ -30,16 +31,24 @@ def plot(
     policies: Sequence[str] = (),
     title: str | None = None,
     log_x: bool = False,
+    note: Callable[[str], None] | None = None,
 ) -> Path:
     """Draw the exploitability of runs, and reference curves over them.
 
     Runs that differ only in their seed are one line, their median, in a band from least to largest.
+    Runs on rules record no exploitability and are left out.
 
     Args:
         output: a file that ends in .png, .svg, .pdf or .html.
-        references: files of reference curves, or `FILE:name` for one of them.
+        references: files of reference curves, or `FILE:name` for one of them; only curves of the
+            runs' games are drawn.
         x: `step` or `seconds`.
-        policies: which to draw; by default all that the runs have evaluated.
+        policies: the policies to draw, or "all"; by default the guaranteed policy of each method,
+            the first in its algorithm's `policies`.
+        note: called with a sentence about each group of runs that is left out.
+
+    Raises:
+        ConfigError: an option is wrong, or no run records exploitability.
     """
     output = Path(output)
     if output.suffix not in FORMATS:
@@ -47,8 +56,8 @@ def plot(
     if x not in ("step", "seconds"):
         raise ConfigError(f"x is {x!r}, must be step or seconds")
     check_matplotlib()
-    groups = load_groups(find_runs(paths))
-    lines = _lines(groups, _shown(groups, policies), references)
+    groups = _exact_groups(load_groups(find_runs(paths)), note)
+    lines = _lines(groups, policies) + _reference_lines(groups, policies, references)
     picture = draw(lines, x, _title(groups) if title is None else title, log_x)
     if output.suffix == ".html":
         write_text(output, page(picture))
@@ -76,35 +85,67 @@ def check_matplotlib() -> None:
         raise ConfigError("plots need the package matplotlib: pip install 'counterplay[plot]'")
 
 
-def _shown(groups: Sequence[Group], policies: Sequence[str]) -> list[str]:
-    """The policies to draw, those with a guarantee first."""
-    there = list(dict.fromkeys(name for group in groups for name in group.policies))
+def _exact_groups(groups: Sequence[Group], note: Callable[[str], None] | None) -> list[Group]:
+    """The groups that record exploitability; `note` is called about the others."""
+    exact = [group for group in groups if group.is_exact]
+    if not exact:
+        raise ConfigError(
+            "these are runs on rules, which record no exploitability to plot; "
+            "`counterplay compare` shows what they record"
+        )
+    for group in groups:
+        if not group.is_exact and note:
+            note(f"left out {group.label}: a run on rules records no exploitability")
+    return exact
+
+
+def _lines(groups: Sequence[Group], policies: Sequence[str]) -> list[Line]:
+    """The curves of all groups: a colour per group, a dash pattern per policy."""
+    recorded = list(dict.fromkeys(name for group in groups for name in group.policies))
     for name in policies:
-        if name not in there:
-            raise ConfigError(f"no run has a policy {name!r}; there is {', '.join(there)}")
-    firsts = {group.policies[0] for group in groups}
-    return sorted(dict.fromkeys(policies or there), key=lambda name: name not in firsts)
+        if name not in (ALL_POLICIES, *recorded):
+            raise ConfigError(f"no run has a policy {name!r}; there is {', '.join(recorded)}")
+    dashes = _dashes(recorded, policies)
+    lines = []
+    for number, group in enumerate(groups):
+        repeats, colour = divmod(number, len(COLOURS))
+        for policy in _chosen(group.policies, policies):
+            dash = dashes.get(policy, 0) + repeats
+            lines.append(Line(group.curve(policy), COLOURS[colour], dash))
+    return lines
 
 
-def _lines(
-    groups: Sequence[Group], policies: Sequence[str], references: Iterable[str]
+def _reference_lines(
+    groups: Sequence[Group], policies: Sequence[str], sources: Iterable[str]
 ) -> list[Line]:
-    lines = [
-        Line(group.curve(policy), colour, rank)
-        for group, colour in zip(groups, cycle(COLOURS), strict=False)
-        for rank, policy in enumerate(policies)
-        if policy in group.policies
+    """The reference curves of the groups' games, for the policies that are drawn."""
+    games = {group.game for group in groups}
+    curves = [curve for source in sources for curve in load_references(source, games)]
+    by_label: dict[str, dict[str, Curve]] = {}
+    for curve in curves:
+        by_label.setdefault(curve.label, {})[curve.policy] = curve
+    dashes = _dashes([name for group in groups for name in group.policies], policies)
+    return [
+        Line(own[policy], BLACK, dashes.get(policy, 0), number)
+        for number, own in enumerate(by_label.values())
+        for policy in _chosen(list(own), policies)
     ]
-    known = [curve for source in references for curve in load_references(source)]
-    names = list(dict.fromkeys(curve.label for curve in known))
-    return lines + [
-        Line(curve, BLACK, policies.index(curve.policy), names.index(curve.label))
-        for curve in known
-        if curve.policy in policies
-    ]
+
+
+def _chosen(recorded: Sequence[str], policies: Sequence[str]) -> list[str]:
+    """The policies to draw of those recorded; without a choice the guaranteed one, the first."""
+    if not policies:
+        return list(recorded[:1])
+    return [name for name in recorded if name in policies or ALL_POLICIES in policies]
+
+
+def _dashes(recorded: Sequence[str], policies: Sequence[str]) -> dict[str, int]:
+    """The dash pattern of each policy; where only guaranteed policies are drawn, all are solid."""
+    chosen = dict.fromkeys(_chosen(recorded, policies)) if policies else {}
+    return {name: number for number, name in enumerate(chosen)}
 
 
 def _title(groups: Sequence[Group]) -> str:
     """The game, if it is the same for all."""
-    games = {str(run.method["game"]) for group in groups for run in group.runs}
+    games = {group.game for group in groups}
     return games.pop() if len(games) == 1 else "exploitability"

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from counterplay.arena import Floats, Ints
-from counterplay.errors import ConfigError, RunError
+from counterplay.errors import ConfigError, FileError
 from counterplay.experiment.drawing import STYLE
 from counterplay.files import read_arrays, write_arrays, write_file, write_text
 from counterplay.population.meta_solvers import marginals
@@ -108,9 +108,9 @@ def load_population(folder: str | Path) -> Table:
         table = Table(**{name: found[name] for name in Table.__dataclass_fields__})
         problem = _find_problem(table)
     except (KeyError, IndexError, AttributeError, TypeError, ValueError) as error:
-        raise RunError(f"{path}: not a whole population file ({error})") from error
+        raise FileError(f"{path}: not a whole population file ({error})") from error
     if problem:
-        raise RunError(f"{path}: not a whole population file ({problem})")
+        raise FileError(f"{path}: not a whole population file ({problem})")
     return table
 
 

@@ -164,6 +164,24 @@ def status(folder: str | Path, locked: set[tuple[int, int]] | None = None) -> St
     return Status("running" if is_alive(process) else "killed", "", process, heartbeat)
 
 
+def note_finished(folder: Path, step: int) -> None:
+    """Complete process.json of a run whose process was killed before it noted the end."""
+    process = _read(folder / PROCESS)
+    if process is not None and not process.get("ended"):
+        ended = {"how": "finished", "time": _now(), "step": step}
+        with contextlib.suppress(RunError):
+            write_json(folder / PROCESS, process | {"ended": ended})
+
+
+def finished_at(folder: str | Path) -> int | None:
+    """Return the last step of a run that noted that it has finished; None for other runs."""
+    ended = (_read(Path(folder) / PROCESS) or {}).get("ended")
+    if not isinstance(ended, dict) or ended.get("how") != "finished":
+        return None
+    step = ended.get("step")
+    return step if isinstance(step, int) else None
+
+
 def locks() -> set[tuple[int, int]]:
     """The files (device, inode) that processes of this machine have locked; a run locks its own."""
     found = set()

@@ -12,14 +12,14 @@ import contextlib
 import importlib
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from counterplay.arena import check_runs_on
-from counterplay.errors import ConfigError, RunError
+from counterplay.errors import ConfigError, FileError, GameError, RunError
 from counterplay.experiment import folder as files
 from counterplay.experiment.checkpoint import (
     Progress,
@@ -30,7 +30,15 @@ from counterplay.experiment.checkpoint import (
 from counterplay.experiment.config import Config, load_config
 from counterplay.experiment.folder import FencedError, Metrics, Record, load_metrics
 from counterplay.experiment.population import write_population
-from counterplay.experiment.process import CHECKPOINT, STOP, Pulse, noted, requests, withdraw
+from counterplay.experiment.process import (
+    CHECKPOINT,
+    STOP,
+    Pulse,
+    note_finished,
+    noted,
+    requests,
+    withdraw,
+)
 from counterplay.game import Game
 from counterplay.generated.choosing import build_arena
 from counterplay.memory import ailment, layout, misfit
@@ -148,10 +156,11 @@ class Run:
             return result
 
     def _tidy(self) -> None:
-        """Remove what a process killed in its last words has left behind, if none is running."""
+        """Finish what a process left undone that was killed after its last checkpoint."""
         whole = self.folder, self.at.metrics_bytes, self.at.metrics_sha256
         with contextlib.suppress(RunError), Metrics(*whole):
             remove_leftovers(self.folder)
+            note_finished(self.folder, self.step)
 
     def _prepare(self) -> None:
         """Bring the folder in order, now that it is this process's alone."""
@@ -289,6 +298,20 @@ def new_run(
     return Run(place, checked, Course(arena, checked.algorithm, memory), Progress(), [])
 
 
+@contextlib.contextmanager
+def discard_if_refused(made: Run) -> Iterator[None]:
+    """Inside a new run begins; if it is refused before its first step, its folder is removed."""
+    try:
+        yield
+    except (ConfigError, GameError):
+        if not made.step:
+            files.remove_folder(made.folder)
+            with contextlib.suppress(OSError):  # there are other runs of that name
+                if made.folder.parent.name == made.config.name:
+                    made.folder.parent.rmdir()
+        raise
+
+
 def open_run(folder: str | Path, *, steps: int | None = None, build: Build = build_tree) -> Run:
     """Read a run from its folder, at its latest checkpoint.
 
@@ -328,7 +351,8 @@ def run(
     if tensorboard:
         tensorboard_writer()  # complains before a folder is made
     made = new_run(config, folder, runs=runs, overrides=overrides)
-    return made.advance(tensorboard=tensorboard, **options)
+    with discard_if_refused(made):
+        return made.advance(tensorboard=tensorboard, **options)
 
 
 def resume(folder: str | Path, *, steps: int | None = None, **options: Any) -> RunResult:
@@ -343,7 +367,7 @@ def load_run(folder: str | Path, *, build: Build = build_tree) -> RunResult:
     """
     found = open_run(folder, build=build)
     if not found.last_checkpoint:
-        raise RunError(f"{found.folder} has no checkpoint yet")
+        raise FileError(f"{found.folder} has no checkpoint yet")
     with on_device(found.config):
         return found._result(stopped=False)
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from counterplay.arena import Floats
-from counterplay.errors import RunError
+from counterplay.errors import FileError
 from counterplay.experiment.declared import declared_fields
 from counterplay.experiment.folder import CONFIG, Record, find_runs, load_metrics, policy_names
 from counterplay.registry import ALGORITHMS, GAMES
@@ -37,13 +37,25 @@ class RecordedRun:
         """All that makes two runs comparable: algorithm, game, and hyper-parameters."""
         spec = {k: v for k, v in self.config.get("spec", {}).items() if k not in NOT_THE_METHOD}
         game = self.config.get("game", {})
+        arena = self.config.get("arena", "tree")
         return {
             "algorithm": self.config.get("algorithm"),
             "game": game.get("name"),
+            **({} if arena == "tree" else {"arena": arena}),
             **game.get("params", {}),
             **self.config.get("networks", {}),
             **spec,
         }
+
+    @property
+    def is_exact(self) -> bool:
+        """True if the records hold exploitabilities; a run on rules counts infosets instead."""
+        return self.config.get("arena") != "rules"
+
+    @property
+    def game(self) -> str:
+        """The game as a user writes it, without parameters at their defaults."""
+        return game_name(self.config.get("game", {}))
 
 
 @dataclass(frozen=True)
@@ -82,7 +94,23 @@ class Group:
     runs: list[RecordedRun]
 
     @property
+    def is_exact(self) -> bool:
+        """True if the records hold exploitabilities."""
+        return self.runs[0].is_exact
+
+    @property
+    def game(self) -> str:
+        """The game that all of these runs are of."""
+        return self.runs[0].game
+
+    @property
     def policies(self) -> list[str]:
+        """The policies whose exploitability is recorded, the guaranteed one first."""
+        return self.measured if self.is_exact else []
+
+    @property
+    def measured(self) -> list[str]:
+        """The recorded quantities: policies, or the counts of a run on rules."""
         return policy_names(record for run in self.runs for record in run.records[:1])
 
     def curve(self, policy: str) -> Curve:
@@ -121,7 +149,7 @@ def load_groups(folders: Sequence[Path]) -> list[Group]:
     """The runs of these folders that have records, by name and, where needed, by what differs."""
     runs = [RecordedRun(f, _config(f), records) for f in folders if (records := load_metrics(f))]
     if not runs:
-        raise RunError(f"no records yet in {', '.join(map(str, folders))}")
+        raise FileError(f"no records yet in {', '.join(map(str, folders))}")
     return grouped(runs)
 
 
@@ -130,15 +158,15 @@ def grouped(runs: Iterable[RecordedRun]) -> list[Group]:
     by_name: dict[str, list[RecordedRun]] = {}
     for run in runs:
         by_name.setdefault(str(run.config.get("name", run.folder.name)), []).append(run)
-    games = {_game(run) for run in runs}
+    games = {run.game for run in runs}
     return [
         group for name, named in by_name.items() for group in _split(name, named, len(games) > 1)
     ]
 
 
-def _game(run: RecordedRun) -> str:
-    """The game as a person writes it, without parameters at their defaults."""
-    name, given = str(run.method["game"]), run.config.get("game", {}).get("params", {})
+def game_name(section: Mapping[str, Any]) -> str:
+    """The game of a config's section `game`, without parameters at their defaults."""
+    name, given = str(section.get("name")), section.get("params", {})
     known = _defaults(GAMES, name)
     shown = [f"{key}={_text(given, key)}" for key in given if given[key] != known.get(key)]
     return f"{name}({','.join(shown)})" if shown else name
@@ -194,8 +222,8 @@ def _label(
     method, parts = run.method, []
     in_game = {"game", *run.config.get("game", {}).get("params", {})}
     keys = list(keys)
-    if games_differ and _game(run) not in name:
-        parts.append(_game(run))
+    if games_differ and run.game not in name:
+        parts.append(run.game)
     if "algorithm" in keys:
         parts.append(str(method["algorithm"]))
     known = {} if full else _defaults(ALGORITHMS, method["algorithm"])
@@ -223,5 +251,5 @@ def _config(folder: Path) -> dict[str, Any]:
             raise TypeError("a section is not an object")
         int(found.get("spec", {}).get("seed", 0))
     except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise RunError(f"cannot read {path}: damaged, or not the config of a run") from error
+        raise FileError(f"cannot read {path}: damaged, or not the config of a run") from error
     return found

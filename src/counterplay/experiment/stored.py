@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from glob import has_magic
 from pathlib import Path
 from typing import Any
 
 from counterplay.consent import load_game_from_file
-from counterplay.errors import ConfigError, suggestion
+from counterplay.errors import ConfigError, FileError, RunError, suggestion
 from counterplay.experiment.folder import find_runs, read_config
 from counterplay.experiment.running import Build, load_run
 from counterplay.files import format_of
@@ -52,10 +53,12 @@ def _load(source: str | Path, game: str | None, build: Build) -> Mapping[str, An
     if format_of(place) == FLOP_POLICY:
         return {"policy": load_flop_policy(place)}
     if not place.is_dir():
-        rules = load_game(game) if game else load_game_from_file(policy_spec(place), place)
-        kind = policy_arena(place)
+        with input_file():
+            spec, kind = game or policy_spec(place), policy_arena(place)
+        rules = load_game(game) if game else load_game_from_file(spec, place)
         arena = build_arena(rules, kind) if kind else build(rules)
-        return {"policy": load_policy(place, arena)}
+        with input_file():
+            return {"policy": load_policy(place, arena)}
     run = _one_run(place)
     if game and spec_of(load_game(game)) != spec_of(read_config(run).game):
         raise ConfigError(f"{run} is a run of {spec_of(read_config(run).game)}, not of {game}")
@@ -66,10 +69,24 @@ def _load(source: str | Path, game: str | None, build: Build) -> Mapping[str, An
     return {chosen: found[chosen]} if chosen else dict(found)
 
 
+@contextmanager
+def input_file() -> Iterator[None]:
+    """Inside, a `RunError` is about a file that was given, and becomes a `FileError`."""
+    try:
+        yield
+    except FileError:
+        raise
+    except RunError as error:
+        raise FileError(str(error)) from error
+
+
 def stored_spec(source: str | Path) -> str:
     """The game that the policies of a source are for."""
     place, _ = split_source(source)
-    return spec_of(read_config(_one_run(place)).game) if place.is_dir() else policy_spec(place)
+    if place.is_dir():
+        return spec_of(read_config(_one_run(place)).game)
+    with input_file():
+        return policy_spec(place)
 
 
 def split_source(source: str | Path) -> tuple[Path, str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from counterplay.errors import ConfigError, GameError, RunError
+from counterplay.errors import ConfigError, FileError, GameError
 from counterplay.files import write_text
 from counterplay.game import Game
 from counterplay.games.matrix_game import MatrixGame
@@ -31,9 +31,9 @@ def load(path: str, **parameters: Any) -> Game:
     try:
         raw = Path(path).read_bytes()
     except FileNotFoundError as error:
-        raise RunError(f"there is no file {path}") from error
+        raise FileError(f"there is no file {path}") from error
     except (OSError, ValueError) as error:
-        raise RunError(f"cannot read {path}: {error}") from error
+        raise FileError(f"cannot read {path}: {error}") from error
     text = _decode(raw, path)
     if path.endswith(".csv") or (path.endswith(".json") and _is_table(text)):
         form = read_normal_form(path)

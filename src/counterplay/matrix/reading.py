@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from counterplay.errors import ConfigError, RunError, suggestion
+from counterplay.errors import ConfigError, FileError, suggestion
 from counterplay.matrix.normal_form import NormalForm
 
 SUFFIXES = (".json", ".csv")
@@ -30,9 +30,9 @@ def read_normal_form(path: str | Path) -> NormalForm:
             raise ConfigError(f"{path} is too large, more than {MOST_BYTES:,} bytes")
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
-        raise RunError(f"there is no file {path}") from error
+        raise FileError(f"there is no file {path}") from error
     except (OSError, UnicodeDecodeError) as error:
-        raise RunError(f"cannot read {path}: {error}") from error
+        raise FileError(f"cannot read {path}: {error}") from error
     try:
         return _from_json(text) if path.suffix == ".json" else _from_csv(text)
     except ConfigError as error:

@@ -22,7 +22,7 @@ import numpy as np
 
 from counterplay.arena import Floats, Ints
 from counterplay.cards import HANDS, NUM_CARDS, canonical_flops, cards_name
-from counterplay.errors import ConfigError, RunError
+from counterplay.errors import ConfigError, FileError
 from counterplay.files import read_arrays, write_arrays
 from counterplay.games.flop_holdem import FlopHoldem
 from counterplay.generated.choosing import Generator
@@ -279,7 +279,7 @@ def load_flop_policy(path: str | Path) -> PublicPolicy:
         if packed.dtype != np.uint16 or packed.shape != (arena.num_sequences,):
             raise ConfigError("its policy does not fit its game")
     except (ConfigError, KeyError, TypeError, AttributeError) as error:
-        raise RunError(f"{path}: not a whole policy ({error})") from error
+        raise FileError(f"{path}: not a whole policy ({error})") from error
     return PublicPolicy(arena, packed.astype(np.float32), np.zeros(0, np.float32))
 
 

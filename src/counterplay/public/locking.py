@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from counterplay.cards import card_name, parse_card, swap_suits
-from counterplay.errors import ConfigError, RunError, suggestion
+from counterplay.errors import ConfigError, FileError, suggestion
 from counterplay.public.betting import FOLD
 from counterplay.public.looking import find
 from counterplay.public.ranges import Range
@@ -166,7 +166,7 @@ def _file(path: Path) -> list[dict[str, Any]]:
     try:
         found = json.loads(path.read_text())
     except (OSError, ValueError, RecursionError) as error:
-        raise RunError(f"cannot read {path}: {error}") from error
+        raise FileError(f"cannot read {path}: {error}") from error
     good = isinstance(found, list) and all(
         isinstance(entry, dict)
         and isinstance(entry.get("record"), str)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from counterplay.cards import parse_cards
-from counterplay.errors import ConfigError, RunError
+from counterplay.errors import ConfigError, FileError, RunError
 from counterplay.files import array_sizes, format_of, read_arrays, write_arrays, write_text
 from counterplay.kernels import pieces
 from counterplay.public.betting import FOLD, MAX_NODES
@@ -117,7 +117,7 @@ def load_solution(path: str | Path, streets: int = 3) -> Solution:
         values = (float(found["values"][0]), float(found["values"][1]))
         exploitability, iterations = float(found["exploitability"]), int(found["iterations"])
     except (ConfigError, KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise RunError(f"{path}: not a whole solution ({error})") from error
+        raise FileError(f"{path}: not a whole solution ({error})") from error
     arena.streets_known = min(streets, 3 - arena.spot.street)
     policy = PublicPolicy(arena, weights, np.zeros(0, np.float32))
     return Solution(policy, exploitability, values, iterations, arena.streets_known)

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from counterplay.cards import NUM_CARDS, cards_name, parse_cards
-from counterplay.errors import ConfigError, RunError, suggestion
+from counterplay.errors import ConfigError, FileError, suggestion
 from counterplay.files import write_text
 from counterplay.public.ranges import Range
 
@@ -176,9 +176,9 @@ class Spot:
         try:
             found = json.loads(Path(path).read_text())
         except FileNotFoundError as error:
-            raise RunError(f"there is no file {path}") from error
+            raise FileError(f"there is no file {path}") from error
         except (OSError, ValueError, RecursionError) as error:
-            raise RunError(f"cannot read {path}: {error}") from error
+            raise FileError(f"cannot read {path}: {error}") from error
         try:
             return cls.from_dict(found)
         except ConfigError as error:

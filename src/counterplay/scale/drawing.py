@@ -29,7 +29,7 @@ def plot_study(folder: str | Path, output: str | Path, title: str | None = None)
     from matplotlib.figure import Figure
 
     found = standings(folder)
-    found.best  # noqa: B018  complains where there is nothing to draw yet
+    found.best_by_game  # noqa: B018  complains where there is nothing to draw yet
     file = io.BytesIO()
     with rc_context(STYLE):
         width = 9.0 + 1.2 * len(found.study.vary)
@@ -65,7 +65,7 @@ def _draw_parallel(axes: Any, found: Standings, figure: Any) -> None:
     colours = colormaps["viridis_r"]
     for one, value in reversed(list(zip(there, values, strict=True))):
         heights = [_height(varied, one.settings[varied.key]) for varied in vary]
-        best = one is found.table[0]
+        best = one is found.tables[one.game][0]
         places = range(len(vary)) if len(vary) > 1 else (0, 0.02)
         axes.plot(
             list(places),
@@ -93,7 +93,7 @@ def _draw_parallel(axes: Any, found: Standings, figure: Any) -> None:
 def _draw_rungs(axes: Any, found: Standings) -> None:
     for one in reversed(found.table):
         if one.rungs:
-            _draw_climb(axes, one, best=one is found.table[0])
+            _draw_climb(axes, one, best=one is found.tables[one.game][0])
     for who, mean in found.judged.items():
         end = found.study.rungs[-1]
         colour, marker = (BEST, "D") if who == "winner" else ("#111111", "s")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from counterplay.errors import ConfigError, RunError
+from counterplay.errors import ConfigError, FileError, RunError
+from counterplay.registry import spec_of
 from counterplay.scale.running import value_at
-from counterplay.scale.study import Study, load_study
+from counterplay.scale.study import Study, is_game_key, load_study
 
 STUDY, PROPOSALS = "study.json", "proposals.json"
 SEARCH, JUDGED = "search", "judged"  # folders of runs
@@ -54,6 +56,7 @@ class Standing:
     number: int
     settings: Mapping[str, Any]
     rungs: Mapping[int, Mean] = field(repr=False)  # those that all of its seeds have reached
+    game: str = ""
 
     @property
     def steps(self) -> int:
@@ -77,28 +80,48 @@ class Standings:
 
     folder: Path
     study: Study
-    table: list[Standing]  # the best first
-    judged: Mapping[str, Mean]  # "winner" and "base" on unseen seeds, as soon as they are there
+    table: list[Standing]  # game by game, the best of each first
+    judged: Mapping[str, Mean]  # "winner" and "base" on unseen seeds; with the game, if it varies
+
+    @property
+    def tables(self) -> dict[str, list[Standing]]:
+        """The ranking of each game; results of different games are not comparable."""
+        tables: dict[str, list[Standing]] = {}
+        for one in self.table:
+            tables.setdefault(one.game, []).append(one)
+        return tables
+
+    @property
+    def best_by_game(self) -> dict[str, Standing]:
+        """The best proposal of each game so far."""
+        best = {game: table[0] for game, table in self.tables.items()}
+        if not best or not all(one.rungs for one in best.values()):
+            raise RunError(f"{self.folder}: no proposal has reached a rung yet")
+        return best
 
     @property
     def best(self) -> Standing:
-        """The best proposal so far."""
-        if not self.table or not self.table[0].rungs:
-            raise RunError(f"{self.folder}: no proposal has reached a rung yet")
-        return self.table[0]
+        """The best proposal so far, of a study of one game."""
+        best = self.best_by_game
+        if len(best) > 1:
+            games = ", ".join(best)
+            raise ConfigError(f"{self.folder} is a study of {games}; best_by_game has each's best")
+        return next(iter(best.values()))
 
     @property
     def complete(self) -> bool:
-        """Whether the winner has been judged, or nobody wants that."""
-        reached = bool(self.table) and self.table[0].steps == self.study.rungs[-1]
-        return reached and (len(self.judged) == 2 or not self.study.judge)
+        """Return True if the winners have been judged, or the study does not ask for that."""
+        tables = self.tables.values()
+        reached = bool(tables) and all(t[0].steps == self.study.rungs[-1] for t in tables)
+        return reached and (len(self.judged) == 2 * len(tables) or not self.study.judge)
 
     def to_json(self) -> dict[str, Any]:
         return {
             "folder": str(self.folder),
             "complete": self.complete,
             "table": [
-                {"number": one.number, "settings": dict(one.settings), "steps": one.steps}
+                {"number": one.number, "game": one.game, "settings": dict(one.settings)}
+                | {"steps": one.steps}
                 | _plain(one.mean)
                 for one in self.table
             ],
@@ -121,8 +144,15 @@ def run_folder(folder: Path, number: int, seed: int) -> Path:
 
 
 def judged_folder(folder: Path, who: str, seed: int) -> Path:
-    """Where the winner, or the base, is run with a seed that nobody has seen before."""
-    return folder / JUDGED / who / f"seed-{seed}"
+    """The folder of the winner, or the base, with a seed that the search has not used."""
+    return folder / JUDGED / re.sub(r"[^A-Za-z0-9_.=,()-]", "_", who) / f"seed-{seed}"
+
+
+def suffixes(study: Study) -> dict[str, str]:
+    """What is added to "winner" and "base" for each game, by suffix; "" if the game is the same."""
+    if not study.varies_game:
+        return {"": spec_of(study.base.game)}
+    return {f" on {game}": game for game in study.game_settings()}
 
 
 def is_study(folder: str | Path) -> bool:
@@ -145,9 +175,9 @@ def read_proposals(folder: Path, study: Study) -> list[dict[str, Any]]:
             for settings in found
         )
     except (OSError, ValueError, TypeError, RecursionError) as error:
-        raise RunError(f"cannot read {path}: {error}") from error
+        raise FileError(f"cannot read {path}: {error}") from error
     if not good:
-        raise RunError(f"{path} is damaged: not the proposals of this study; remove it to go on")
+        raise FileError(f"{path} is damaged: not the proposals of this study; remove it to go on")
     return found
 
 
@@ -161,8 +191,9 @@ def standings(folder: str | Path) -> Standings:
 
 
 def stand(folder: Path, study: Study, proposals: list[dict[str, Any]]) -> Standings:
-    """The proposals in order: those that came further first, among them the lower mean."""
+    """Rank the proposals of each game: those that came further first, then the lower mean."""
     table = []
+    games = list(dict.fromkeys(study.game_of(settings) for settings in proposals))
     for number, settings in enumerate(proposals):
         rungs: dict[int, Mean] = {}
         for rung in study.rungs:
@@ -171,10 +202,10 @@ def stand(folder: Path, study: Study, proposals: list[dict[str, Any]]) -> Standi
             if None in values:
                 break
             rungs[rung] = Mean.of(x for x in values if x is not None)
-        table.append(Standing(number, settings, rungs))
-    table.sort(key=lambda one: (-one.steps, one.mean.value, one.number))
+        table.append(Standing(number, settings, rungs, study.game_of(settings)))
+    table.sort(key=lambda one: (games.index(one.game), -one.steps, one.mean.value, one.number))
     judged = {}
-    for who in ("winner", "base"):
+    for who in (f"{role}{suffix}" for suffix in suffixes(study) for role in ("winner", "base")):
         places = [judged_folder(folder, who, seed) for seed in unseen(study)]
         values = [value_at(place, study.rungs[-1], study.policy) for place in places]
         if values and None not in values:
@@ -196,8 +227,13 @@ def importance(found: Standings) -> dict[str, float]:
     first = found.study.rungs[0]
     there = [one for one in found.table if first in one.rungs and one.rungs[first].value > 0.0]
     logs = np.log([one.rungs[first].value for one in there])
+    for game in found.tables:  # only differences within a game say something about settings
+        same = np.array([one.game == game for one in there], bool)
+        logs[same] -= logs[same].mean() if same.any() else 0.0
     shares = {}
     for varied in found.study.vary:
+        if is_game_key(varied.key):
+            continue
         if varied.values:
             groups = np.array([varied.values.index(one.settings[varied.key]) for one in there])
         else:

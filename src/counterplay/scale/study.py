@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise, product
@@ -21,6 +22,7 @@ from pydantic import Field, ValidationError
 from counterplay.consent import TrustError, check_file
 from counterplay.errors import ConfigError, suggestion
 from counterplay.experiment.config import NAME, TYPES, Config, Section, load_config, load_object
+from counterplay.registry import spec_of
 
 MOST = 100_000  # proposals of a study
 KINDS = "low and high, choices, or grid"
@@ -81,6 +83,7 @@ class Study:
     policy: str | None  # which to rank by; the one with the guarantee if None
     grid: bool  # every combination of lists, instead of proposals by what was found before
     source: str = field(default="", compare=False)  # the file it was read from
+    game_cache: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     def to_json(self) -> dict[str, Any]:
         """The complete object; what a study's folder keeps."""
@@ -99,8 +102,36 @@ class Study:
 
     def config(self, settings: Mapping[str, Any], seed: int) -> Config:
         """The run of a proposal with a seed; it ends at the last rung."""
-        origin = self.source or f"the proposals of {self.name}"  # which are read from a file too
-        return load_config(self.base, dict(settings) | {"spec.seed": seed}, origin=origin)
+        return load_config(self.base, dict(settings) | {"spec.seed": seed}, origin=self._origin)
+
+    @property
+    def _origin(self) -> str:
+        """Return the file that games are named by: proposals are read from one too."""
+        return self.source or f"the proposals of {self.name}"
+
+    @property
+    def varies_game(self) -> bool:
+        """True if proposals may be of different games, whose results are not comparable."""
+        return any(is_game_key(one.key) for one in self.vary)
+
+    def game_of(self, settings: Mapping[str, Any]) -> str:
+        """The game of a proposal, such as "kuhn_poker(players=3)"."""
+        own = {key: value for key, value in settings.items() if is_game_key(key)}
+        text = json.dumps(own, sort_keys=True)
+        if text not in self.game_cache:
+            config = load_config(self.base, own, origin=self._origin)
+            self.game_cache[text] = spec_of(config.game)
+        return self.game_cache[text]
+
+    def game_settings(self) -> dict[str, dict[str, Any]]:
+        """By game, the settings that make the base one of that game."""
+        varied = [one for one in self.vary if is_game_key(one.key)]
+        choices = product(*(one.values for one in varied))
+        settings = [dict(zip([one.key for one in varied], c, strict=True)) for c in choices]
+        by_game: dict[str, dict[str, Any]] = {}
+        for own in settings:
+            by_game.setdefault(self.game_of(own), own)
+        return by_game
 
     def own_settings(self) -> dict[str, Any] | None:
         """What the base has where settings vary, if a proposal may have that."""
@@ -114,7 +145,7 @@ class Study:
         return [dict(zip(keys, values, strict=True)) for values in found]
 
     def survivors(self, count: int) -> int:
-        """How many of so many proposals go on to the next rung."""
+        """How many of that many proposals of one game go on to the next rung."""
         return max(1, math.ceil(self.keep * count))
 
     def batches(self) -> list[range]:
@@ -126,13 +157,22 @@ class Study:
 
     def steps(self) -> int:
         """What all runs take together, those that judge the winner included."""
-        total = 2 * self.judge * self.rungs[-1]
+        games = [""] * self.proposals
+        if self.varies_game:
+            games = [self.game_of(settings) for settings in self.combinations()]
+        total = 2 * self.judge * self.rungs[-1] * len(set(games))
         for numbers in self.batches():
-            count = len(numbers)
-            for before, rung in pairwise((0, *self.rungs)):
-                total += count * self.seeds * (rung - before)
-                count = self.survivors(count)
+            for count in Counter(games[number] for number in numbers).values():
+                left = count
+                for before, rung in pairwise((0, *self.rungs)):
+                    total += left * self.seeds * (rung - before)
+                    left = self.survivors(left)
         return total
+
+
+def is_game_key(key: str) -> bool:
+    """True if a setting chooses the game or one of its parameters."""
+    return key.split(".")[0] == "game"
 
 
 def load_study(source: str | Path | Mapping[str, Any]) -> Study:
@@ -171,6 +211,11 @@ def _checked(told: Outline, source: str) -> Study:
     grid = told.proposals is None
     if grid and (endless := [one.key for one in vary if not one.values]):
         raise ConfigError(f"proposals: missing key, because {endless[0]} is a range without count")
+    if not grid and (games := [one.key for one in vary if is_game_key(one.key)]):
+        raise ConfigError(
+            f"vary.{games[0]}: results of different games cannot be compared, so proposals are not "
+            "searched for; leave out proposals, and all combinations are tried for each game"
+        )
     proposals = told.proposals or math.prod(len(one.values) for one in vary)
     if proposals > MOST:
         raise ConfigError(f"the grid has {proposals:,} combinations, at most {MOST:,} are allowed")
@@ -201,7 +246,8 @@ def _checked(told: Outline, source: str) -> Study:
 def _base(base: str | dict[str, Any], source: str) -> Config:
     """The config that settings are varied of; `source` is the study's file, if it has one."""
     if isinstance(base, dict):
-        return load_config(base, origin=source or None)
+        folder = Path(source).parent if source else None
+        return load_config(base, origin=source or None, folder=folder)
     path = Path(source).parent / base
     harmless = not Path(base).is_absolute() and path.suffix == ".json" and path.is_file()
     if source and path.exists() and not harmless:

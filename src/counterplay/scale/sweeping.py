@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from counterplay.errors import ConfigError, RunError
-from counterplay.experiment.folder import lock, write_json
+from counterplay.errors import ConfigError, GameError, RunError
+from counterplay.experiment.folder import METRICS, lock, write_json
 from counterplay.experiment.process import STOP, ask
 from counterplay.files import sync_folder
 from counterplay.scale.choosing import executor_on
@@ -35,6 +36,7 @@ from counterplay.scale.standings import (
     read_proposals,
     run_folder,
     stand,
+    suffixes,
     unseen,
 )
 from counterplay.scale.study import Study, load_study
@@ -72,11 +74,12 @@ class Sweep:
         for numbers in self.study.batches():
             if not self._batch(numbers):
                 return True
-        found = stand(self.folder, self.study, self.proposals)
-        if found.best.steps < self.study.rungs[-1]:
-            first = next(iter(self.problems.values()), "")
-            raise RunError(f"{self.folder}: no proposal came to the end; {first}")
-        return not self._judge(found.best.settings)
+        best = stand(self.folder, self.study, self.proposals).best_by_game
+        for game, winner in best.items():
+            if winner.steps < self.study.rungs[-1]:
+                first = next(iter(self.problems.values()), "")
+                raise RunError(f"{self.folder}: no proposal of {game} came to the end; {first}")
+        return not self._judge({game: winner.settings for game, winner in best.items()})
 
     def _batch(self, numbers: range) -> bool:
         """Lead a batch through the rungs; False if it was stopped."""
@@ -96,11 +99,14 @@ class Sweep:
             for n in left:
                 values[n][rung] = self._mean(n, rung).value
             left.sort(key=lambda n: (values[n][rung], n))
-            best = left[0]
-            text = f"{self._mean(best, rung)} with {describe(self.proposals[best])}"
-            self._tell(f"{rung:,} steps: {len(left)} proposals, best is {best}: {text}")
-            good = [n for n in left if math.isfinite(values[n][rung])]
-            left, before = good[: self.study.survivors(len(left))], rung
+            kept = []
+            for game in dict.fromkeys(self._game(n) for n in numbers):
+                own = [n for n in left if self._game(n) == game]
+                if own:
+                    self._tell_best(rung, own, game)
+                good = [n for n in own if math.isfinite(values[n][rung])]
+                kept += good[: self.study.survivors(len(own))]
+            left, before = kept, rung
             if not left:
                 break
         for n in numbers:
@@ -108,16 +114,27 @@ class Sweep:
             self.told.append(Told(self.proposals[n], values[n], dropped))
         return True
 
+    def _game(self, number: int) -> str:
+        return self.study.game_of(self.proposals[number])
+
+    def _tell_best(self, rung: int, own: Sequence[int], game: str) -> None:
+        """Report the best proposal of a game, the first of `own`, at a rung."""
+        where = f" of {game}" if self.study.varies_game else ""
+        text = f"{self._mean(own[0], rung)} with {describe(self.proposals[own[0]])}"
+        self._tell(f"{rung:,} steps: {len(own)} proposals{where}, best is {own[0]}: {text}")
+
     def _mean(self, number: int, rung: int) -> Mean:
         places = [run_folder(self.folder, number, seed) for seed in range(self.study.seeds)]
         found = [value_at(place, rung, self.study.policy) for place in places]
         return Mean.of(math.inf if value is None else value for value in found)
 
-    def _judge(self, settings: Mapping[str, Any]) -> bool:
-        """Run the winner and the base with seeds that were not seen; False if it was stopped."""
+    def _judge(self, winners: Mapping[str, Mapping[str, Any]]) -> bool:
+        """Run each game's winner and base with unseen seeds; False if it was stopped."""
+        base = self.study.game_settings()
         runs = [
-            (judged_folder(self.folder, who, seed), given, seed)
-            for who, given in (("winner", settings), ("base", {}))
+            (judged_folder(self.folder, f"{role}{suffix}", seed), settings, seed)
+            for suffix, game in suffixes(self.study).items()
+            for role, settings in (("winner", winners[game]), ("base", base[game]))
             for seed in unseen(self.study)
         ]
         end = self.study.rungs[-1]
@@ -209,6 +226,7 @@ def sweep(
 def _own(folder: Path, study: Study) -> Iterator[None]:
     """Inside, the folder is this study's, and this process's alone."""
     path = folder / STUDY
+    is_new, is_locked_first = not folder.exists(), not (folder / LOCK).exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
@@ -230,5 +248,11 @@ def _own(folder: Path, study: Study) -> Iterator[None]:
             write_json(path, study.to_json())
             sync_folder(folder)
         yield
+    except (ConfigError, GameError):  # refused: leave the place as it was, unless runs have begun
+        if is_new and not any(f.stat().st_size for f in folder.rglob(METRICS)):
+            shutil.rmtree(folder, ignore_errors=True)
+        elif is_locked_first and not path.exists():
+            (folder / LOCK).unlink(missing_ok=True)
+        raise
     finally:
         os.close(handle)

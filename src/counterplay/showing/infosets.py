@@ -13,6 +13,7 @@ from counterplay.errors import ConfigError, suggestion
 from counterplay.evaluate import infoset_values, mistakes
 from counterplay.game import place_in_grid
 from counterplay.policy import Policy, tree_of
+from counterplay.tree import Ints, Tree
 
 SORTS = ("loss", "reach", "key")
 MANY = 50_000  # infosets whose order decides that of rows
@@ -65,7 +66,8 @@ def infoset_rows(
     Args:
         patterns: with `*`, `?` and `[...]`; all infosets if there is none.
         player: only this player's.
-        sort: by `loss`, by `reach`, or by `key`, which is the game's own order.
+        sort: by `loss`, by `reach`, or by `key`: by player, from the root down, and cards and
+            actions in the order in which the game has them. Ties of the others are sorted so, too.
 
     >>> import counterplay as cp
     >>> rows = cp.infoset_rows(cp.uniform_policy(cp.build_tree("kuhn_poker")), ["2*"], player=1)
@@ -77,11 +79,11 @@ def infoset_rows(
         raise ConfigError(f"sort is {sort!r}, must be one of {', '.join(SORTS)}")
     if player is not None and not 0 <= player < tree.num_players:
         raise ConfigError(f"player is {player}, must be from 0 to {tree.num_players - 1}")
-    chosen = np.arange(tree.num_infosets)
+    chosen = natural_order(tree)
     patterns = list(patterns)
     if patterns:
         fits = [any(fnmatchcase(key, one) for one in patterns) for key in tree.infoset_keys]
-        chosen = np.flatnonzero(fits)
+        chosen = chosen[np.array(fits)[chosen]]
         if not chosen.size:
             near = suggestion(patterns[0], tree.infoset_keys[:20_000])
             raise ConfigError(f"no infoset of {tree.spec} fits {', '.join(patterns)}{near}")
@@ -110,6 +112,30 @@ def infoset_rows(
             )
         )
     return rows
+
+
+def natural_order(tree: Tree) -> Ints:
+    """Sort infosets by player, then by depth in the tree, then by the parts of their keys.
+
+    Keys are cut into words, numbers and signs, which are compared by where they first appear in the
+    tree. So all players' cards and actions have the order that the game gives them.
+    """
+    nodes = np.flatnonzero(tree.infoset >= 0)
+    infosets, first = np.unique(tree.infoset[nodes], return_index=True)
+    depth = np.zeros(tree.num_infosets, int)
+    depth[infosets] = np.searchsorted(tree.level, nodes[first], side="right")
+    words = [re.findall(r"\d+|[^\W\d]+|\W", key) for key in tree.infoset_keys]
+    rank: dict[str, int] = {}
+    for parts in words:
+        for part in parts:
+            rank.setdefault(part, len(rank))
+    by_key = [
+        (player, d, [rank[part] for part in parts])
+        for player, d, parts in zip(
+            tree.infoset_player.tolist(), depth.tolist(), words, strict=True
+        )
+    ]
+    return np.array(sorted(range(tree.num_infosets), key=by_key.__getitem__), int)
 
 
 def grids(policy: Policy, rows: Iterable[InfosetRow]) -> list[Grid]:

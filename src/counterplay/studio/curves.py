@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterplay.errors import RunError
-from counterplay.experiment.folder import METRICS
+from counterplay.experiment.folder import CHECKSUM, METRICS
 from counterplay.files import open_regular
 
 Floats = NDArray[np.float64]
@@ -75,11 +75,11 @@ class Series:
         return bool(file.read(len(self.tail)) == self.tail)
 
     def _add(self, block: bytes) -> None:
-        if not self.names:
-            self.names = tuple(_record(self.path, block[: block.index(b"\n")]))
-        rows = _numbers(block, self.names)
-        if rows is None:
-            rows = self._slowly(block)
+        keys = tuple(_record(self.path, block[: block.index(b"\n")]))
+        names = tuple(name for name in keys if name != CHECKSUM)  # which is the last key
+        self.names = self.names or names
+        rows = _numbers(block, keys) if names == self.names else None
+        rows = self._slowly(block) if rows is None else rows[:, : len(names)]
         step = rows[:, self.names.index("step")]
         before = self.column("step")[-1:] if self.rows else step[:1]
         if (np.diff(step, prepend=before) < 0.0).any():
@@ -100,6 +100,7 @@ class Series:
         rows = []
         for line in block.splitlines():
             record = _record(self.path, line)
+            record.pop(CHECKSUM, None)  # a run that an older version began has some lines without
             if tuple(record) != self.names:
                 raise RunError(f"{self.path.name} is damaged: its records have different names")
             rows.append(list(record.values()))
