@@ -13,7 +13,7 @@ import counterplay
 
 ROOT = Path(counterplay.__file__).parent
 LAYERS = [  # each module may import only from its own layer and from those before it
-    {"errors", "game", "calls"},
+    {"errors", "game", "calls", "rule_checks"},
     {"games", "kernels", "registry", "files", "memory", "splitmix", "cards"},
     {"arena", "tree", "policy", "policy_files", "evaluate", "sampled", "playing", "solving"}
     | {"abstraction", "showing", "observing", "generated", "bounding", "control_variates"},

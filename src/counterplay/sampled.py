@@ -15,16 +15,22 @@ from counterplay.files import write_arrays
 from counterplay.game import Game, State
 from counterplay.policy import Policy, uniform_policy
 from counterplay.policy_files import FORMAT, read_rows, write_csv, write_json
-from counterplay.registry import spec_of
+from counterplay.registry import load_game, spec_of
+from counterplay.rule_checks import check_protocol
 from counterplay.tree import Tree
 
 
 @dataclass(frozen=True, eq=False)
 class SampledGame:
-    """The rules of a game, to be sampled where others take a tree."""
+    """The rules of a game, or of the game of that name, to be sampled where others take a tree."""
 
     game: Game
     offers: ClassVar[tuple[str, ...]] = ("rules",)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.game, str):
+            object.__setattr__(self, "game", load_game(self.game))
+        check_protocol(self.game)
 
     @property
     def spec(self) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
@@ -34,6 +34,7 @@ from counterplay.deep.unique import Unique, error_gradient, gradient_at, outputs
 from counterplay.errors import ConfigError
 from counterplay.tabular.ranges import FINITE, PART, Range, at_least, check
 
+DEFAULT_PAST_NETWORKS = 100  # of the ensemble on rules, if the user sets no average
 RANGES: dict[str, Range] = {
     **dict.fromkeys(("player_traversals", "baseline_traversals"), at_least(1)),
     **dict.fromkeys(("player_update_freq", "decay_steps"), at_least(1)),
@@ -157,10 +158,11 @@ class DeepHedge(OnEither, Averaging):
         """Of a player's part of an iteration."""
         return self.player_update_freq * self.baseline_traversals + self.player_traversals
 
-    def check_rules(self) -> None:
-        if not (self.average_units or self.past_networks):
-            problem = "on rules there is no table of the average"
-            raise ConfigError(f"{self.name}: {problem}; set past_networks or average_units")
+    def for_rules(self) -> Self:
+        """Keep an ensemble where the user sets no average: on rules there is no table of it."""
+        if self.average_units or self.past_networks:
+            return self
+        return replace(self, past_networks=DEFAULT_PAST_NETWORKS)
 
     def played(self, rules: Rules, t: int, state: State, key: jax.Array) -> tuple[State, int]:
         return rule_hedge.played(self, rules, t, state, key)
