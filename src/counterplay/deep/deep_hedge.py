@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -32,6 +32,7 @@ from counterplay.deep.on_rules import OnEither
 from counterplay.deep.stepping import Rules
 from counterplay.deep.unique import Unique, error_gradient, gradient_at, outputs_at, unique_views
 from counterplay.errors import ConfigError
+from counterplay.settings import settings
 from counterplay.tabular.ranges import FINITE, PART, Range, at_least, check
 
 DEFAULT_PAST_NETWORKS = 100  # of the ensemble on rules, if the user sets no average
@@ -56,7 +57,7 @@ class State(NamedTuple):
     averages: Averages
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings(kw_only=True)
 class DeepHedge(OnEither, Averaging):
     """Deep-Hedge MCCFR (the thesis of that name). At t = 1, 2, ..., for each player in turn:
 

@@ -9,7 +9,7 @@ advantages is its `force` on the logits, and all that its file has to say.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import jax
@@ -35,6 +35,7 @@ from counterplay.deep.history import (
 from counterplay.deep.nets import Net, apply_net, new_nets, one_of, softmax, uniform
 from counterplay.deep.on_rules import OnEither
 from counterplay.errors import ConfigError
+from counterplay.settings import settings
 from counterplay.tabular.ranges import FINITE, PART, Range, at_least, check
 
 CRITICS = ("auto", "table", "network", "infoset", "value", "oracle")
@@ -85,7 +86,7 @@ class Grouped(NamedTuple):
     share: jax.Array  # [I] of its player's visits
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings(kw_only=True)
 class Gradients(OnEither, Averaging):
     """The choices that all policy gradients share, and their iteration."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -17,10 +16,11 @@ from counterplay.deep.nets import one_of
 from counterplay.deep.neurd import neurd_force
 from counterplay.deep.on_rules import is_two_player_zero_sum
 from counterplay.errors import ConfigError
+from counterplay.settings import settings
 from counterplay.tree import Tree
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings(kw_only=True)
 class RNaD(Magnetic):
     """R-NaD (Perolat and others, 2022). At t = 1, 2, ..., for both players at once:
 

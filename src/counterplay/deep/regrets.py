@@ -7,7 +7,7 @@ cheap and the exact average of all iterates costs one pass.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import lru_cache, partial
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -45,6 +45,7 @@ from counterplay.deep.traversals import (
     set_policy,
 )
 from counterplay.errors import ConfigError
+from counterplay.settings import settings
 from counterplay.tabular.ranges import FINITE, PART, Range, at_least, check
 from counterplay.tree import Tree
 
@@ -65,7 +66,7 @@ RANGES: dict[str, Range] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings(kw_only=True)
 class RegretNetworks(OnEitherHost):
     """The choices that all of these algorithms share."""
 
@@ -108,7 +109,7 @@ class RegretNetworks(OnEitherHost):
         return replace(self, reservoir_size=rule_walks.default_reservoir_size(rules))
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings(kw_only=True)
 class Replaying(RegretNetworks):
     """The choices of those whose networks are fitted to the samples of all iterations."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,11 +13,12 @@ from counterplay.population.loop import NewPlans, check_common, iterate, joint_o
 from counterplay.population.meta_solvers import COARSE, CORRELATED, check_solver
 from counterplay.population.oracles import ExactResponse
 from counterplay.population.pools import Population, new_population, reach_of, row
+from counterplay.settings import settings
 
 JOINT = COARSE | CORRELATED
 
 
-@dataclass(frozen=True)
+@settings()
 class JPSRO:
     """JPSRO (Marris et al., 2021), with exact responses. At t = 2, 3, ..., for all players:
 

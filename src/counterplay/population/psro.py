@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -19,9 +18,10 @@ from counterplay.population.pools import (
 )
 from counterplay.population.sampled_response import SampledResponse
 from counterplay.sampled import SampledGame
+from counterplay.settings import settings
 
 
-@dataclass(frozen=True)
+@settings()
 class PSRO:
     """PSRO (Lanctot et al., 2017). At t = 2, 3, ..., for all players:
 

@@ -16,6 +16,7 @@ from counterplay.playing import drawn, play_episode
 from counterplay.population.oracles import Response, Weighted
 from counterplay.rule_checks import action_names, key_problem
 from counterplay.sampled import SampledGame, SampledPolicy
+from counterplay.settings import settings
 
 Rows = dict[tuple[int, str], dict[str, float]]
 
@@ -59,7 +60,7 @@ class Trying:
             worth = max(self.values[key])
 
 
-@dataclass(frozen=True)
+@settings()
 class SampledResponse:
     """A response by Q-learning with tables (Watkins, 1989). In each episode one of the opponents is
     drawn, the player explores with probability epsilon, and then, from its last action back:
