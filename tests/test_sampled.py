@@ -157,7 +157,7 @@ def test_policies_of_infosets_met(kuhn, tmp_path):
     stored = json.loads((tmp_path / "kuhn.json").read_text())
     assert sum(map(len, stored["players"])) == len(policy)
     policy.to_csv(tmp_path / "kuhn.csv")
-    assert len((tmp_path / "kuhn.csv").read_text().splitlines()) == 1 + 2 * len(policy)
+    assert len((tmp_path / "kuhn.csv").read_text().splitlines()) == 2 + 2 * len(policy)
 
 
 def test_players_who_share_a_key():
