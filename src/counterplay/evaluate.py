@@ -117,7 +117,7 @@ def judge(tree: Subject, policy: Any = None) -> Judgement:
     """
     tree, policy = on_arena(tree, policy)
     if not isinstance(policy, Policy) and hasattr(policy, "judged"):
-        return policy.judged(tree)  # type: ignore[no-any-return]
+        return policy.judged(tree)
     return Judgement(*respond(tree, recall_probabilities(tree, policy))[:2])
 
 

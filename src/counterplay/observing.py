@@ -86,7 +86,7 @@ class KeyObservedGame:
 
     @property
     def num_distinct_actions(self) -> int:
-        return self.game.num_distinct_actions  # type: ignore[attr-defined, no-any-return]
+        return self.game.num_distinct_actions  # type: ignore[attr-defined]
 
     def initial_state(self) -> State:
         return self.game.initial_state()

@@ -94,19 +94,19 @@ class Policy:
         >>> cp.Policy.from_dict(tree, {"2b": {"bet": 1.0}})["2b"]
         {'pass': 0.0, 'bet': 1.0}
         """
-        tree = as_arena(tree)
-        values = (otherwise or uniform_policy(tree)).probabilities.copy()
+        arena: SequenceArena = as_arena(tree)
+        values = (otherwise or uniform_policy(arena)).probabilities.copy()
         for key, row in rows.items():
             player, name = key if isinstance(key, tuple) else (None, key)
-            infoset = tree.find(name, player)
-            names = tree.action_names(infoset)
+            infoset = arena.find(name, player)
+            names = arena.action_names(infoset)
             for action in row:
                 if action not in names:
                     near = suggestion(str(action), names) or f" (there are {', '.join(names)})"
                     raise ConfigError(f"infoset {name!r} has no action {action!r}{near}")
-            first, last = tree.offset[infoset : infoset + 2]
+            first, last = arena.offset[infoset : infoset + 2]
             values[first:last] = [row.get(action, 0.0) for action in names]
-        return cls(tree, values)
+        return cls(arena, values)
 
     def __getitem__(self, key: Key) -> dict[str, float]:
         player, name = key if isinstance(key, tuple) else (None, key)
@@ -194,8 +194,8 @@ def check_tree(tree: Any) -> None:
 
 def uniform_policy(tree: SequenceArena | Game | str) -> Policy:
     """The policy that plays every action equally often, on an arena or on the tree of a game."""
-    tree = as_arena(tree)
-    return Policy._made(tree, _evenly(tree.num_actions))
+    arena: SequenceArena = as_arena(tree)
+    return Policy._made(arena, _evenly(arena.num_actions))
 
 
 def _evenly(counts: Ints) -> Floats:
@@ -205,8 +205,9 @@ def _evenly(counts: Ints) -> Floats:
 
 def random_policy(tree: SequenceArena | Game | str, seed: int = 0) -> Policy:
     """A policy drawn uniformly from the simplex at every infoset."""
-    tree = as_arena(tree)
-    return normalised_policy(tree, np.random.default_rng(seed).exponential(size=tree.num_sequences))
+    arena: SequenceArena = as_arena(tree)
+    weights = np.random.default_rng(seed).exponential(size=arena.num_sequences)
+    return normalised_policy(arena, weights)
 
 
 def normalised_policy(

@@ -48,7 +48,7 @@ def check_protocol(game: Any, methods: Sequence[str] = METHODS) -> None:
     if missing:
         raise GameError(f"{type(game).__name__} lacks {', '.join(missing)} of the game protocol")
     count = game.num_players
-    if not isinstance(count, Integral) or not 1 <= count <= MAX_PLAYERS:
+    if not is_integer(count) or not 1 <= count <= MAX_PLAYERS:
         problem = f"must be a whole number from 1 to {MAX_PLAYERS}"
         raise GameError(f"{title(game)}: num_players is {count!r}, {problem}")
 
@@ -107,7 +107,7 @@ def call_rule(
 
 def player_problem(player: Any, num_players: int) -> str:
     """Return what is wrong with the answer of `player()` at a non-terminal state, or ""."""
-    if not isinstance(player, Integral) or not -1 <= player < num_players:
+    if not is_integer(player) or not -1 <= player < num_players:
         return f"player() is {player!r}, not in 0..{num_players - 1}, CHANCE or TERMINAL"
     return ""
 
@@ -129,7 +129,7 @@ def numbers_problem(actions: Sequence[Any]) -> str:
     for action in actions:
         if type(action) is int and 0 <= action <= LARGEST_ACTION:  # faster than `Integral`
             continue
-        if not isinstance(action, Integral) or not 0 <= action <= LARGEST_ACTION:
+        if not is_integer(action) or not 0 <= action <= LARGEST_ACTION:
             return f"an action is {action!r}; actions must be ints from 0 to {LARGEST_ACTION}"
     if len(set(actions)) < len(actions):
         return f"an action is listed twice in {shorten(actions)}"
@@ -201,6 +201,11 @@ def action_names(game: Any, state: Any, actions: Sequence[int]) -> tuple[str, ..
     return tuple(numbered)
 
 
+def is_integer(value: Any) -> bool:
+    """Return True if a value is an int, or an integer of NumPy."""
+    return isinstance(value, Integral)
+
+
 def shorten(values: Sequence[Any]) -> str:
     """Return a list as text, without its middle where it is long."""
     items = [getattr(value, "item", lambda value=value: value)() for value in values]
@@ -217,7 +222,7 @@ def node_problem(game: Any, state: Any) -> str:
     from counterplay.game import CHANCE, TERMINAL
 
     player = game.player(state)
-    if isinstance(player, Integral) and player == TERMINAL:
+    if is_integer(player) and player == TERMINAL:
         return utilities_problem(game.utilities(state), game.num_players)
     if problem := player_problem(player, game.num_players):
         return problem

@@ -23,7 +23,7 @@ def settings(*, kw_only: bool = False) -> Callable[[Class], Class]:
         kw_only: whether parameters are given by name only.
     """
 
-    def decorate(cls: Class) -> Class:
+    def decorate(cls: Any) -> Any:
         check_ranges = cls.__dict__.get("__post_init__")
 
         @wraps(check_ranges or _nothing)
@@ -34,7 +34,7 @@ def settings(*, kw_only: bool = False) -> Callable[[Class], Class]:
             elif hasattr(super(cls, self), "__post_init__"):
                 super(cls, self).__post_init__()
 
-        cls.__post_init__ = check  # type: ignore[attr-defined]
+        cls.__post_init__ = check
         return dataclass(frozen=True, kw_only=kw_only)(cls)
 
     return decorate

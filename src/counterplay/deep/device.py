@@ -26,7 +26,6 @@ import jax.monitoring
 import numpy as np
 
 from counterplay.deep.graph import Graph, graph_of
-from counterplay.errors import ConfigError
 from counterplay.policy import Policy
 from counterplay.registry import spec_of
 from counterplay.tree import Tree
@@ -74,7 +73,6 @@ class OnDevice:
         raise NotImplementedError
 
     def init(self, tree: Tree, seed: int = 0) -> DeviceMemory:
-        check_decisions(self, tree)
         return begun(self, graph_of(tree), seed)
 
     def step(self, tree: Tree, memory: DeviceMemory, iterations: int = 1) -> DeviceMemory:
@@ -105,12 +103,6 @@ class OnHost(OnDevice):
     def policies(self, tree: Tree, memory: DeviceMemory) -> dict[str, Policy]:
         tables = self.tables(tree, memory.state)
         return {name: policy_of(tree, table) for name, table in tables.items()}
-
-
-def check_decisions(algorithm: OnDevice, arena: Any) -> None:
-    """Refuse a tree in which no player acts: networks would have neither inputs nor outputs."""
-    if isinstance(arena, Tree) and not arena.num_infosets:
-        raise ConfigError(f"{algorithm.name} has nothing to learn: no player acts in {arena.spec}")
 
 
 def begun(algorithm: OnDevice, graph: Graph, seed: int) -> DeviceMemory:

@@ -24,7 +24,7 @@ import numpy as np
 
 from counterplay.arena import is_exact
 from counterplay.deep import batches
-from counterplay.deep.device import DeviceMemory, OnDevice, OnHost, check_decisions, compiled
+from counterplay.deep.device import DeviceMemory, OnDevice, OnHost, compiled
 from counterplay.deep.network_policy import NetworkPolicy
 from counterplay.deep.stepping import Rules, known_rules
 from counterplay.game import Game
@@ -82,7 +82,6 @@ class OnEither(OnDevice):
         return self
 
     def init(self, arena: Any, seed: int = 0) -> DeviceMemory:
-        check_decisions(self, arena)
         if isinstance(arena, Tree):
             return super().init(arena, seed)
         chosen = self.for_rules()
@@ -134,7 +133,6 @@ class OnEitherHost(OnHost):
         return RulesMemory(done.iteration, done.key, done.state, int(done.state.walks.touched))
 
     def init(self, arena: Any, seed: int = 0) -> Any:
-        check_decisions(self, arena)
         if isinstance(arena, Tree):
             return super().init(arena, seed)
         made = OnHost.init(self.for_rules(rules_on(arena)), arena, seed)

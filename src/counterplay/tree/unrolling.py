@@ -40,6 +40,7 @@ from counterplay.tree.estimating import (
     available_memory,
     gib,
     look_ahead,
+    look_closely,
     peak_bytes,
     readable_count,
     resident_memory,
@@ -52,6 +53,7 @@ MACHINE_FROM = 50_000  # nodes from which compiled rules are used
 FIRST_LOOK = 1 << 6  # nodes known before the first look at memory; then the double, and so on
 REPORT_EVERY = 1 << 15  # nodes between two looks at memory and progress, at most
 ESTIMATE_AT = 1 << 18  # nodes from which a look ahead is worth its time
+ESTIMATE_SECONDS = 0.5  # that an estimate of the size takes
 ESTIMATE_AFTER = 1.0  # seconds of the same
 MAX_CHECKED_OUTCOMES = 10_000  # tuples of chance outcomes remembered as checked
 
@@ -111,9 +113,20 @@ class _Walk(Parts):
         self.checked_outcomes: set[tuple[int, ...]] = set()  # actions of chance nodes
 
     def glance(self) -> None:
-        """Refuse what is far too large before anything is built: one node may be too much."""
-        if look_ahead(self.game) * BYTES_PER_NODE > HOPELESS * self.memory_limit:
-            self.expected = int(look_ahead(self.game, seconds=0.2))
+        """Refuse a tree that will not fit before anything is built.
+
+        Two random walks say whether it could be too large at all; only then more are taken. Their
+        estimate counts as too large if it is so by two standard errors, since it is not exact.
+        """
+        guess = look_ahead(self.game) * BYTES_PER_NODE
+        if guess * HOPELESS < self.memory_limit:
+            return
+        found = look_closely(self.game, ESTIMATE_SECONDS)
+        if found is None:
+            return
+        surely = (found.num_nodes - 2.0 * found.standard_error) * BYTES_PER_NODE
+        if surely > self.memory_limit or guess > HOPELESS * self.memory_limit:
+            self.expected = int(found.num_nodes)
             self.check_memory(self.expected)
 
     def is_long(self) -> bool:
@@ -305,7 +318,7 @@ class _Walk(Parts):
             self.fail(node, f"still not over after {MAX_HISTORY:,} actions")
         slow = time.perf_counter() - self.began > ESTIMATE_AFTER
         if not self.expected and (node >= ESTIMATE_AT or slow):
-            self.expected = int(look_ahead(self.game, seconds=0.2))
+            self.expected = int(look_ahead(self.game, seconds=ESTIMATE_SECONDS))
         nodes = max(known, self.expected)
         # the walk meets new infosets most often at its beginning, so their share only falls
         infosets = nodes / (node + 1) * len(self.owner) if node >= FIRST_LOOK else 0
@@ -323,8 +336,8 @@ class _Walk(Parts):
             known = spec_of(self.game).partition("(")[0] in GENERATED
             other = 'its generated arena ("arena": "generated"), ' if known else ""
             advice = (
-                f"choose smaller parameters, or do without the tree: {other}inspect --estimate, "
-                "solve --sampled (or, from Python, raise memory_limit)"
+                f"choose smaller parameters, or do without the tree: {other}solve --sampled "
+                "--algorithm outcome_sampling (or, from Python, raise memory_limit)"
             )
             raise RunError(
                 f"{spec_of(self.game)} has {count}: its tree takes about {gib(needed)}, "
