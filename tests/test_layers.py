@@ -13,8 +13,9 @@ import counterplay
 
 ROOT = Path(counterplay.__file__).parent
 LAYERS = [  # each module may import only from its own layer and from those before it
-    {"errors", "game", "calls"},
-    {"games", "kernels", "registry", "files", "memory", "splitmix", "cards"} | {"consent"},
+    {"errors", "game", "calls", "rule_checks"},
+    {"games", "kernels", "registry", "settings", "files", "memory", "splitmix", "cards"}
+    | {"consent"},
     {"arena", "tree", "policy", "policy_files", "evaluate", "sampled", "playing", "solving"}
     | {"abstraction", "showing", "observing", "generated", "bounding", "control_variates"},
     {"matrix", "search", "tabular", "deep", "public"},
@@ -104,4 +105,4 @@ def test_files_are_short(path):
     if path.parent.name == "kernels":
         assert lines <= 330
     if path.parent.name in {"games", "tabular"}:
-        assert lines <= 200
+        assert lines <= 300

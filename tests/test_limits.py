@@ -74,6 +74,27 @@ def test_huge_parameters_are_refused_at_once(command):
         assert "out of memory" not in error
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_tree_that_will_not_fit_is_refused_from_its_estimate():
+    """Before compiled rules have walked a tenth of it, with the size that an estimate names."""
+    game = cp.load_game("goofspiel(num_cards=6)")
+    size = cp.estimate_size(game, seconds=0.1).num_nodes
+    [(error, code)] = limited([["solve", "goofspiel(num_cards=6)"]])
+    assert code.startswith("1 ")
+    named = int(error.partition("has about ")[2].partition(" nodes")[0].replace(",", ""))
+    assert named == pytest.approx(size, rel=0.2)
+    assert "solve --sampled --algorithm outcome_sampling" in error
+    result = cp.solve(cp.SampledGame(game), iterations=2)  # what the error names runs as it is
+    assert result.memory.size.num_infosets > 0
+
+
+def test_openspiel_games_with_too_many_actions_are_refused():
+    pytest.importorskip("pyspiel")
+    betting = "betting=nolimit,bettingAbstraction=fullgame"
+    with pytest.raises(cp.RunError, match=r"has up to [\d,]+ actions at a node, more than"):
+        cp.load_game(f"openspiel:universal_poker({betting},stack=1000000000 1000000000)")
+
+
 class Wide:
     """A game whose one player has more actions than fit into memory, as a range or as chance."""
 

@@ -307,7 +307,7 @@ def test_rules_that_cannot_be_played(monkeypatch):
     with pytest.raises(cp.GameError, match="Endless: still not over after 50 actions; history: a"):
         cp.play_episode(game, [cp.SampledPolicy(game)] * 2)
     game = Biased(seed=1)
-    with pytest.raises(cp.GameError, match=r"chance answers \[0.5, 0.6\], not probabilities of"):
+    with pytest.raises(cp.GameError, match=r"chance probabilities are \[0.5, 0.6\], not a sum"):
         cp.play_episode(game, [cp.SampledPolicy(game)] * 2)
 
 

@@ -174,3 +174,147 @@ def test_normalised_policy_is_uniform_where_nothing_is_known(kuhn):
     policy = normalised_policy(kuhn, weights)
     assert policy.probabilities[:2].tolist() == [0.75, 0.25]
     assert (policy.probabilities[2:] == 0.5).all()
+
+
+REPLACEMENTS = (None, True, 0, 1, -1, 0.5, "x", "0.5", [], {}, [1], {"x": 1}, float("nan"), 10**400)
+
+
+def altered(value):
+    """Everything that one alteration of a JSON value can make of it."""
+    yield from (other for other in REPLACEMENTS if repr(other) != repr(value))
+    if isinstance(value, dict):
+        for key in value:
+            rest = {name: part for name, part in value.items() if name != key}
+            yield rest
+            yield rest | {key + "x": value[key]}
+            for other in altered(value[key]):
+                yield rest | {key: other}
+        yield value | {"more": 1}
+        yield dict(reversed(value.items()))
+    if isinstance(value, list):
+        for k in range(len(value)):
+            yield value[:k] + value[k + 1 :]
+            for other in altered(value[k]):
+                yield [*value[:k], other, *value[k + 1 :]]
+        yield [*value, {}]
+        yield value[::-1]
+
+
+def test_altered_json_is_refused_or_means_the_same(kuhn, tmp_path):
+    policy, file = cp.random_policy(kuhn, seed=4), tmp_path / "p.json"
+    policy.to_json(file)
+    content, same, refused = json.loads(file.read_text()), 0, 0
+    game = cp.load_game("kuhn_poker")
+    for other in altered(content):
+        file.write_text(json.dumps(other))
+        try:
+            found = cp.load_policy(file, kuhn)
+        except cp.RunError:
+            refused += 1
+        else:
+            same += 1
+            assert (found.probabilities == policy.probabilities).all(), other
+        try:
+            played = cp.load_sampled_policy(file, game)
+        except cp.RunError:
+            continue
+        with contextlib.suppress(cp.ConfigError):  # where it lacks an infoset, or an action
+            assert (played.on(kuhn).probabilities == policy.probabilities).all(), other
+    assert refused > 500
+    assert same >= 14  # what only changes the order
+
+
+def test_altered_csv_is_refused_or_means_the_same(kuhn, tmp_path):
+    policy, file = cp.random_policy(kuhn, seed=4), tmp_path / "p.csv"
+    policy.to_csv(file)
+    lines = file.read_text().splitlines()
+    texts = [lines[:k] + lines[k + 1 :] for k in range(len(lines))]
+    texts += [lines[:k] + lines[k + 2 :] for k in range(1, len(lines), 2)]
+    texts += [[*lines[:k], *lines[k:][::-1]] for k in (1, 9)] + [[*lines, lines[1]]]
+    for k, line in enumerate(lines):
+        cells = line.split(",")
+        for place in range(4):
+            for new in ("", "x", "7", "-1", "*", "nan"):
+                changed = ",".join([*cells[:place], new, *cells[place + 1 :]])
+                texts.append([*lines[:k], changed, *lines[k + 1 :]])
+        texts += [[*lines[:k], line + ",1", *lines[k + 1 :]], [*lines[:k], "", *lines[k + 1 :]]]
+    for text in texts:
+        file.write_text("\n".join(text))
+        with contextlib.suppress(cp.RunError):
+            found = cp.load_policy(file, kuhn)
+            assert (found.probabilities == policy.probabilities).all(), text
+
+
+def test_incomplete_policies_say_what_to_do(kuhn, tmp_path):
+    empty = tmp_path / "p.json"
+    empty.write_text('{"game": "leduc_poker", "players": []}')
+    for game in (kuhn, "leduc_poker", "kuhn_poker", None):
+        with pytest.raises(cp.RunError, match=r"policy (for leduc_poker|of 0 players)"):
+            cp.load_policy(empty, game)
+    empty.write_text('{"game": "kuhn_poker", "players": [{}, {}]}')
+    with pytest.raises(cp.RunError, match=r"0 of 12 infosets; it lacks .*\"missing_infosets\": "):
+        cp.load_policy(empty)
+    empty.write_text('{"game": "kuhn_poker", "missing_infosets": "uniform", "players": [{}, {}]}')
+    assert (cp.load_policy(empty).probabilities == 0.5).all()
+    table = tmp_path / "p.csv"
+    table.write_text("player,infoset,action,probability\n0,2,bet,1\n0,2,pass,0\n")
+    with pytest.raises(cp.RunError, match=r"1 of 12 infosets; .*a line \*,\*,\*,uniform allows it"):
+        cp.load_policy(table, kuhn)
+    table.write_text(table.read_text() + "*,*,*,uniform\n")
+    assert cp.load_policy(table, "kuhn_poker")["2"] == {"pass": 0.0, "bet": 1.0}
+
+
+def test_partial_policies_are_read_back(kuhn, tmp_path):
+    met = cp.solve(cp.SampledGame("kuhn_poker"), "outcome_sampling", iterations=3).policy
+    assert len(met) < 12
+    for name, write in (("p.json", met.to_json), ("p.csv", met.to_csv), ("p", met.save)):
+        write(tmp_path / name)
+        found = cp.load_policy(tmp_path / name, kuhn)
+        assert (found.probabilities == met.on(kuhn).probabilities).all()
+
+
+def test_policies_know_their_game(kuhn, tmp_path):
+    policy = cp.random_policy(kuhn, 3)
+    policy.save(tmp_path / "p")
+    wanted = cp.exploitability(kuhn, policy)
+    for game in (None, "kuhn_poker", cp.KuhnPoker(), "kuhn_poker(players=2)"):
+        assert cp.exploitability(cp.load_policy(tmp_path / "p", game)) == wanted
+    assert cp.exploitability("kuhn_poker", policy) == wanted
+    assert cp.exploitability(cp.KuhnPoker(), policy) == wanted
+    assert cp.nash_conv(policy) == cp.judge(policy).nash_conv == cp.nash_conv(kuhn, policy)
+    assert (cp.expected_values(policy) == cp.expected_values(kuhn, policy)).all()
+    assert cp.best_response(policy, player=1).value == cp.best_response(kuhn, policy, 1).value
+    assert cp.best_response(policy, 1).value == cp.best_response(kuhn, policy, 1).value
+    assert cp.mistakes(policy).gain.sum() == cp.mistakes(kuhn, policy).gain.sum()
+    sampled = cp.solve(cp.SampledGame("kuhn_poker"), iterations=20).policy
+    assert cp.exploitability(sampled) == cp.exploitability(sampled.on(kuhn))
+    assert cp.exploitability(kuhn, sampled) == cp.exploitability(sampled)
+    with pytest.raises(cp.RunError, match=r"policy for kuhn_poker .* not for leduc_poker"):
+        cp.load_policy(tmp_path / "p", "leduc_poker")
+    with pytest.raises(cp.ConfigError, match="the policy is for kuhn_poker, not for leduc_poker"):
+        cp.exploitability("leduc_poker", policy)
+    with pytest.raises(cp.ConfigError, match="dict is no policy that knows its game"):
+        cp.exploitability({})
+    policy.to_csv(tmp_path / "p.csv")
+    with pytest.raises(cp.ConfigError, match="does not say which game it is for"):
+        cp.load_policy(tmp_path / "p.csv")
+
+
+def test_a_tree_is_built_once_while_it_is_used():
+    first, second = cp.uniform_policy("kuhn_poker"), cp.random_policy(cp.KuhnPoker())
+    assert first.tree is second.tree
+
+
+def test_rows_of_a_file_follow_action_names(tmp_path):
+    """A table that was sorted by people plays the same on the rules."""
+    file = tmp_path / "p.json"
+    cp.Policy.from_dict("kuhn_poker", {"2b": {"bet": 0.9, "pass": 0.1}}).to_json(file)
+    content = json.loads(file.read_text())
+    content["players"][1]["2b"] = dict(reversed(content["players"][1]["2b"].items()))
+    file.write_text(json.dumps(content))
+    game = cp.load_game("kuhn_poker")
+    policy, state = cp.load_sampled_policy(file, game), game.initial_state()
+    for action in (0, 2, 1):  # cards 0 and 2, a bet
+        state = game.next_state(state, action)
+    assert game.infoset_key(state, 1) == "2b"
+    assert policy.odds(state, 1) == [0.1, 0.9]

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import chain
-from typing import NamedTuple
+from numbers import Integral
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterplay.arena import Floats, SequenceArena
+from counterplay.arena import Floats, SequenceArena, is_exact
 from counterplay.errors import ConfigError
+from counterplay.game import Game
 from counterplay.kernels import nodes, sweeps
 from counterplay.kernels.threads import run_parts
-from counterplay.policy import Policy, check_tree, same_infosets
-from counterplay.tree import SequenceForm, Tree, forgets, row_lengths
+from counterplay.policy import Policy, as_arena, check_tree, same_infosets
+from counterplay.tree import SequenceForm, forgets, row_lengths
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,28 @@ class Mistakes:
     best_value: Floats  # [S] of each action if its player plays best afterwards; 0 if unreachable
 
 
+Subject = SequenceArena | Game | str | Policy | Any  # an arena, a game, its name, or a policy
+
+
+def on_arena(subject: Any, policy: Any = None) -> tuple[Any, Any]:
+    """Return the arena and the policy on it; a policy alone brings its arena or its game.
+
+    Args:
+        subject: an arena, a game or its name; or a policy, and nothing else.
+        policy: a policy; one that was learned on rules is put on the arena's tree.
+    """
+    if policy is None:
+        subject, policy = getattr(subject, "tree", None) or getattr(subject, "game", None), subject
+        if subject is None:
+            kind = type(policy).__name__
+            problem = f"{kind} is no policy that knows its game"
+            raise ConfigError(f"{problem}: write the game or its tree first, and then the policy")
+    arena = as_arena(subject)
+    if not hasattr(policy, "probabilities") and hasattr(policy, "on") and is_exact(arena):
+        policy = policy.on(arena)
+    return arena, policy
+
+
 class Responses(NamedTuple):
     """What everybody's best response to a policy is, and what it and the policy are worth."""
 
@@ -80,12 +104,18 @@ class Responses(NamedTuple):
     response: Floats  # [F + 1] along the sequence form
 
 
-def judge(tree: SequenceArena, policy: Policy) -> Judgement:
+def judge(tree: Subject, policy: Any = None) -> Judgement:
     """Expected values and best-response values of all players at once.
 
     What is no policy of its own, such as a device that correlates the players, says itself how it
     is judged, by `judged(arena)`.
+
+    Args:
+        tree: the arena, the game or its name; or the policy alone, which knows its game.
+        policy: a policy of the game. One that was learned on rules is put on the tree, with
+            uniform play where it has no row.
     """
+    tree, policy = on_arena(tree, policy)
     if not isinstance(policy, Policy) and hasattr(policy, "judged"):
         return policy.judged(tree)
     return Judgement(*respond(tree, recall_probabilities(tree, policy))[:2])
@@ -115,7 +145,7 @@ def respond(arena: SequenceArena, probabilities: Floats) -> Responses:
     return found
 
 
-def mistakes(tree: Tree, policy: Policy) -> Mistakes:
+def mistakes(tree: Subject, policy: Any = None) -> Mistakes:
     """How much of everybody's best-response gain is owed to each infoset.
 
     With G(I) the gain, r(I) the player's own reach under its policy, and w(I, a) the
@@ -132,6 +162,7 @@ def mistakes(tree: Tree, policy: Policy) -> Mistakes:
     >>> tree.key(found.gain.argmax()), round(float(found.gain.sum()), 6)
     ('2b', 0.916667)
     """
+    tree, policy = on_arena(tree, policy)
     probabilities = recall_probabilities(tree, policy)
     form, size = tree.form, int(tree.form.offset[-1]) + 1
     reach, cf_value, response = np.ones(size), np.zeros(size), np.zeros(size)
@@ -155,29 +186,33 @@ def mistakes(tree: Tree, policy: Policy) -> Mistakes:
     return Mistakes(gain.astype(np.float64), _ratio(np.asarray(whole, np.float64), spread))
 
 
-def expected_values(tree: SequenceArena, policy: Policy) -> Floats:
+def expected_values(tree: Subject, policy: Any = None) -> Floats:
     """Every player's expected utility [P]."""
     return judge(tree, policy).values
 
 
-def nash_conv(tree: SequenceArena, policy: Policy) -> float:
+def nash_conv(tree: Subject, policy: Any = None) -> float:
     """The sum over players of what a best response would gain; 0 exactly at equilibria."""
     return judge(tree, policy).nash_conv
 
 
-def exploitability(tree: SequenceArena, policy: Policy) -> float:
+def exploitability(tree: Subject, policy: Any = None) -> float:
     """NashConv divided by the number of players.
 
     >>> import counterplay as cp
     >>> tree = cp.build_tree("kuhn_poker")
     >>> round(cp.exploitability(tree, cp.uniform_policy(tree)), 6)
     0.458333
+    >>> round(cp.exploitability(cp.uniform_policy("kuhn_poker")), 6)
+    0.458333
     """
     return judge(tree, policy).exploitability
 
 
-def best_response(tree: SequenceArena, policy: Policy, player: int) -> BestResponse:
+def best_response(tree: Subject, policy: Any = None, player: int | None = None) -> BestResponse:
     """The best response of `player` to the others, and what it earns.
+
+    `best_response(policy, player=0)` is enough: the policy knows its game.
 
     >>> import counterplay as cp
     >>> tree = cp.build_tree("kuhn_poker")
@@ -185,8 +220,12 @@ def best_response(tree: SequenceArena, policy: Policy, player: int) -> BestRespo
     >>> answer.value, answer.policy["0"]
     (0.5, {'pass': 0.0, 'bet': 1.0})
     """
-    if not 0 <= player < tree.num_players:
-        raise ConfigError(f"player is {player}, must be from 0 to {tree.num_players - 1}")
+    if isinstance(policy, int):
+        policy, player = None, policy
+    tree, policy = on_arena(tree, policy)
+    if not isinstance(player, Integral) or not 0 <= player < tree.num_players:
+        raise ConfigError(f"player is {player!r}, must be from 0 to {tree.num_players - 1}")
+    player = int(player)
     probabilities = recall_probabilities(tree, policy).copy()
     found = respond(tree, probabilities)
     first, last = tree.form.offset[tree.form.player_infoset[player : player + 2]]
@@ -195,8 +234,9 @@ def best_response(tree: SequenceArena, policy: Policy, player: int) -> BestRespo
     return BestResponse(float(found.best_values[player]), Policy(refined, probabilities))
 
 
-def infoset_values(tree: Tree, policy: Policy) -> InfosetValues:
+def infoset_values(tree: Subject, policy: Any = None) -> InfosetValues:
     """Reach, value and regret of every infoset and action under a policy."""
+    tree, policy = on_arena(tree, policy)
     check_aligned(tree, policy)
     counts, first = tree.num_actions, tree.offset[:-1]
     reach, cf_reach, cf_value = (

@@ -8,11 +8,25 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from counterplay.errors import GameError
+from counterplay.rule_checks import LARGEST as LARGEST
+from counterplay.rule_checks import METHODS as METHODS
+from counterplay.rule_checks import (
+    actions_problem,
+    changed_actions_problem,
+    check_protocol,
+    key_problem,
+    outcomes_problem,
+    player_problem,
+    raise_rule_error,
+    rule_error,
+    utilities_problem,
+)
+from counterplay.rule_checks import describe_history as describe_history
+from counterplay.rule_checks import title as title
 
 CHANCE = -1
 TERMINAL = -2
 ZERO = 1e-12  # a sum of utilities is zero if it is less than this part of the largest of them
-LARGEST = 1e150  # utility: sums over iterations, and squares, must not overflow
 
 State = Any  # each game has its own immutable, hashable state
 
@@ -39,7 +53,7 @@ class Game(Protocol):
         ...
 
     def actions(self, state: State) -> Sequence[int]:
-        """The legal actions at a player's node, in a fixed order."""
+        """The legal actions at a player's node, in a fixed order: ints from 0 to 2**31 - 1."""
         ...
 
     def chance_outcomes(self, state: State) -> Sequence[tuple[int, float]]:
@@ -55,7 +69,11 @@ class Game(Protocol):
         ...
 
     def infoset_key(self, state: State, player: int) -> str:
-        """All that `player` knows, as a readable string; defined for everyone until the end."""
+        """All that `player` knows, as a readable string; defined where `player` is to act.
+
+        Some methods also ask for what the others know: VR-MCCFR at every node, `inspect
+        --episode` at every step. They say so where a game does not answer.
+        """
         ...
 
     def action_name(self, state: State, action: int) -> str:
@@ -147,24 +165,6 @@ class GameReport:
     perfect_recall: bool
 
 
-def title(game: Game) -> str:
-    """What error messages call the game: its class, or where it came from."""
-    return str(getattr(game, "spec", type(game).__name__))
-
-
-def describe_history(game: Game, actions: Sequence[int]) -> str:
-    """The history as readable names, such as `deal J, deal Q, pass`; used in error messages."""
-    state, names = game.initial_state(), []
-    for action in actions:
-        try:
-            names.append(game.action_name(state, action))
-            state = game.next_state(state, action)
-        except Exception:  # the message must survive the very rules it complains about
-            names += [str(a) for a in actions[len(names) :]]
-            break
-    return ", ".join(names) or "(the start)"
-
-
 def check_game(
     game: Game,
     *,
@@ -193,13 +193,7 @@ class _Check:
     """One walk through the rules, with what has to be remembered on the way."""
 
     def __init__(self, game: Game, max_nodes: int, max_history: int, imperfect_recall: bool):
-        if not isinstance(game, Game):
-            missing = [name for name in METHODS if not hasattr(game, name)]
-            raise GameError(
-                f"{type(game).__name__} lacks {', '.join(missing)} of the game protocol"
-            )
-        if game.num_players < 1:
-            raise GameError(f"num_players is {game.num_players}; a game needs at least one player")
+        check_protocol(game)
         self.game = game
         self.max_nodes, self.max_history = max_nodes, max_history
         self.imperfect_recall = imperfect_recall
@@ -211,7 +205,11 @@ class _Check:
 
     def run(self) -> GameReport:
         nothing: tuple[object, ...] = ()
-        stack = [(self.game.initial_state(), (), (nothing,) * self.game.num_players)]
+        try:
+            start = self.game.initial_state()
+        except Exception as error:
+            raise_rule_error(self.game, (), error)
+        stack: list[Any] = [(start, (), (nothing,) * self.game.num_players)]
         while stack:
             state, history, pasts = stack.pop()
             self.num_nodes += 1
@@ -219,13 +217,11 @@ class _Check:
             if self.num_nodes > self.max_nodes:
                 raise GameError(f"more than {self.max_nodes:,} nodes; raise max_nodes to go on")
             if len(history) > self.max_history:
-                self.fail(history[:20], f"still not over after {self.max_history} actions")
+                self.fail(history, f"still not over after {self.max_history} actions")
             try:
                 stack.extend(self.visit(state, history, pasts))
-            except GameError:
-                raise
             except Exception as error:
-                self.fail(history, f"the rules raised {type(error).__name__}: {error}", error)
+                raise_rule_error(self.game, history, error)
         return GameReport(
             self.num_nodes,
             self.num_terminals,
@@ -235,9 +231,10 @@ class _Check:
             self.perfect_recall,
         )
 
-    def fail(self, history: Sequence[int], problem: str, cause: Exception | None = None) -> None:
-        where = describe_history(self.game, history)
-        raise GameError(f"{title(self.game)}: {problem}; history: {where}") from cause
+    def fail(self, history: Sequence[int], problem: str) -> None:
+        """Raise the problem, if there is one."""
+        if problem:
+            raise rule_error(self.game, history, problem)
 
     def visit(self, state: State, history: tuple[int, ...], pasts: tuple[Any, ...]) -> list[Any]:
         """Check one node and return its children as (state, history, pasts)."""
@@ -248,16 +245,15 @@ class _Check:
         if player == TERMINAL:
             self.check_utilities(state, history)
             return []
-        if not -1 <= player < game.num_players:
-            self.fail(history, f"player() is {player}, not in 0..{game.num_players - 1}")
-        self.check_views(state, history)
+        self.fail(history, player_problem(player, game.num_players))
+        key = ""
         if player == CHANCE:
-            actions = self.check_chance(state, history)
+            outcomes = game.chance_outcomes(state)
+            self.fail(history, outcomes_problem(outcomes))
+            actions = tuple(action for action, _ in outcomes)
         else:
             actions = tuple(game.actions(state))
             key = self.check_infoset(state, history, player, actions, pasts[player])
-        if len(set(actions)) != len(actions):
-            self.fail(history, f"an action is listed twice in {actions}")
         children = []
         for action in actions:
             after = pasts
@@ -271,32 +267,16 @@ class _Check:
     def check_utilities(self, state: State, history: tuple[int, ...]) -> None:
         self.num_terminals += 1
         utilities = tuple(self.game.utilities(state))
-        if len(utilities) != self.game.num_players:
-            self.fail(history, f"{len(utilities)} utilities for {self.game.num_players} players")
-        if not all(abs(u) <= LARGEST for u in utilities):
-            self.fail(history, f"utilities {utilities} are not all finite and up to {LARGEST:g}")
+        self.fail(history, utilities_problem(utilities, self.game.num_players))
         self.zero_sum &= abs(math.fsum(utilities)) <= ZERO * max(map(abs, utilities))
 
-    def check_views(self, state: State, history: tuple[int, ...]) -> None:
-        """Everybody, not only the one to act, has a key and, if games have them, an observation."""
-        for player in range(self.game.num_players):
-            key = self.game.infoset_key(state, player)
-            if not isinstance(key, str):
-                self.fail(history, f"infoset_key for player {player} is {key!r}, not a string")
-            if isinstance(self.game, ObservedGame):
-                size = len(self.game.observation(state, player))
-                if self.observation_size not in (None, size):
-                    self.fail(
-                        history, f"observation has {size} entries, not {self.observation_size}"
-                    )
-                self.observation_size = size
-
-    def check_chance(self, state: State, history: tuple[int, ...]) -> tuple[int, ...]:
-        outcomes = self.game.chance_outcomes(state)
-        total = math.fsum(probability for _, probability in outcomes)
-        if any(not 0.0 <= p <= 1.0 + 1e-9 for _, p in outcomes) or abs(total - 1.0) > 1e-9:
-            self.fail(history, f"chance probabilities sum to {total:.12g}, not to 1")
-        return tuple(action for action, _ in outcomes)
+    def check_observation(self, state: State, history: tuple[int, ...], player: int) -> None:
+        """Check that observations, if the game has them, all have the same length."""
+        if isinstance(self.game, ObservedGame):
+            size = len(self.game.observation(state, player))
+            if self.observation_size not in (None, size):
+                self.fail(history, f"observation has {size} entries, not {self.observation_size}")
+            self.observation_size = size
 
     def check_infoset(
         self,
@@ -307,11 +287,12 @@ class _Check:
         past: tuple[object, ...],
     ) -> str:
         key = self.game.infoset_key(state, player)
-        if not actions:
-            self.fail(history, f"player {player} has no legal action")
+        self.fail(history, key_problem(key, player))
+        self.fail(history, actions_problem(actions, player))
+        self.check_observation(state, history, player)
         if self.legal.setdefault((player, key), actions) != actions:
             known = self.legal[player, key]
-            self.fail(history, f"infoset {key!r} has actions {actions} here but {known} elsewhere")
+            self.fail(history, changed_actions_problem(key, actions, known))
         if self.own_past.setdefault((player, key), past) != past:
             self.perfect_recall = False
             if not self.imperfect_recall:
@@ -321,16 +302,3 @@ class _Check:
                     "(pass imperfect_recall=True to allow it)",
                 )
         return key
-
-
-METHODS = [
-    "num_players",
-    "initial_state",
-    "player",
-    "actions",
-    "chance_outcomes",
-    "next_state",
-    "utilities",
-    "infoset_key",
-    "action_name",
-]

@@ -21,11 +21,22 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from counterplay import splitmix
-from counterplay.errors import ConfigError, CounterplayError, GameError
+from counterplay.errors import ConfigError, CounterplayError
 from counterplay.evaluate import check_aligned, expected_values
-from counterplay.game import CHANCE, TERMINAL, Game, State, describe_history, title
+from counterplay.game import CHANCE, TERMINAL, Game, State
 from counterplay.policy import Policy
 from counterplay.registry import spec_of
+from counterplay.rule_checks import (
+    actions_problem,
+    call_rule,
+    exception_problem,
+    node_problem,
+    outcomes_problem,
+    player_problem,
+    raise_rule_error,
+    rule_error,
+    utilities_problem,
+)
 from counterplay.sampled import SampledPolicy
 from counterplay.tree import Floats, Ints, Tree
 
@@ -93,10 +104,17 @@ def play_episode(
         raise ConfigError(f"{given} of {spec_of(game)}; give one for each")
     draw = Draws(seed, number)
     seats = [seated(contestant, draw(seat)) for seat, contestant in enumerate(contestants)]
-    steps, state = play_on(game, game.initial_state(), seats, draw)
+    start = call_rule(game, lambda: (), game.initial_state)
+    steps, state = play_on(game, start, seats, draw)
+    utilities = call_rule(game, lambda: _history(steps), game.utilities, state)
+    problem = call_rule(
+        game, lambda: _history(steps), utilities_problem, utilities, game.num_players
+    )
+    if problem:
+        raise rule_error(game, _history(steps), problem)
     certain = all(sum(p > 0.0 for p in step.odds) == 1 for step in steps)
     repeats = certain and all(now is was for now, was in zip(seats, contestants, strict=True))
-    return Episode(steps, game.utilities(state), state, repeats)
+    return Episode(steps, utilities, state, repeats)
 
 
 def seated(contestant: Contestant, number: float) -> Contestant:
@@ -113,35 +131,71 @@ def play_on(
 ) -> tuple[list[Step], State]:
     """Let chance and contestants act until the end, or until it is the turn of an open seat."""
     steps: list[Step] = []
-    while (player := game.player(state)) != TERMINAL:
-        actions: Sequence[int]
-        odds: Sequence[float]
-        if player == CHANCE:
-            outcomes = game.chance_outcomes(state)
-            actions, odds = [action for action, _ in outcomes], [p for _, p in outcomes]
-        else:
-            contestant = seats[player]
-            if contestant is None:
+    while True:
+        try:
+            player = game.player(state)
+            if player == TERMINAL:
                 break
-            actions, odds = game.actions(state), contestant.odds(state, player)
+            actions, odds = _offer(game, state, player, seats)
+            if odds is None:
+                break
+        except Exception as error:
+            raise _diagnose(game, state, steps, error) from error
         if len(odds) != len(actions) or not abs(sum(odds) - 1.0) <= 1e-6 or min(odds) < 0.0:
-            name = "chance" if player == CHANCE else type(seats[player]).__name__
+            name = type(seats[player]).__name__
             problem = f"{name} answers {list(odds)}, not probabilities of {list(actions)}"
-            raise _failure(game, steps, problem, GameError if player == CHANCE else ConfigError)
+            raise ConfigError(str(rule_error(game, _history(steps), problem)))
         action = actions[drawn(odds, draw(player))]
         steps.append(Step(state, player, actions, odds, action))
-        state = game.next_state(state, action)
+        try:
+            state = game.next_state(state, action)
+        except Exception as error:
+            raise_rule_error(game, _history(steps[:-1]), error)
         if len(steps) > MAX_HISTORY:
-            raise _failure(game, steps, f"still not over after {MAX_HISTORY:,} actions", GameError)
+            problem = f"still not over after {MAX_HISTORY:,} actions"
+            raise rule_error(game, _history(steps), problem)
     return steps, state
 
 
-def _failure(
-    game: Game, steps: list[Step], problem: str, kind: type[CounterplayError]
-) -> CounterplayError:
-    where = describe_history(game, [step.action for step in steps[:20]])
-    more = ", ..." if len(steps) > 20 else ""
-    return kind(f"{title(game)}: {problem}; history: {where}{more}")
+def _offer(
+    game: Game, state: State, player: int, seats: Sequence[Contestant | None]
+) -> tuple[Sequence[int], Sequence[float] | None]:
+    """Return the actions at a state and their odds; no odds at an open seat."""
+    if player == CHANCE:
+        outcomes = game.chance_outcomes(state)
+        if problem := outcomes_problem(outcomes):
+            raise _RuleFaultError(problem)
+        return [action for action, _ in outcomes], [p for _, p in outcomes]
+    if problem := player_problem(player, game.num_players):
+        raise _RuleFaultError(problem)
+    contestant = seats[player]
+    if contestant is None:
+        return (), None
+    actions = game.actions(state)
+    if problem := actions_problem(actions, player):
+        raise _RuleFaultError(problem)
+    return actions, contestant.odds(state, player)
+
+
+class _RuleFaultError(Exception):
+    """A fault in the rules, whose history the caller knows."""
+
+
+def _diagnose(game: Game, state: State, steps: list[Step], error: Exception) -> Exception:
+    """Return the error to raise where rules or a contestant failed: faults of rules name them."""
+    if isinstance(error, _RuleFaultError):
+        return rule_error(game, _history(steps), str(error))
+    if isinstance(error, CounterplayError):
+        return error
+    try:
+        problem = node_problem(game, state)
+    except Exception as fault:
+        problem = exception_problem(fault)
+    return rule_error(game, _history(steps), problem) if problem else error
+
+
+def _history(steps: Sequence[Step]) -> list[int]:
+    return [step.action for step in steps]
 
 
 def drawn(odds: Sequence[float], number: float) -> int:

@@ -8,14 +8,28 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from counterplay.arena import Floats, Ints, SequenceArena
-from counterplay.errors import ConfigError, FileError, suggestion
+from counterplay.consent import load_game_from_file
+from counterplay.errors import ConfigError, CounterplayError, FileError, suggestion
 from counterplay.files import write_arrays
-from counterplay.game import State
-from counterplay.policy_files import FORMAT, read_numbered, read_rows, write_csv, write_json
+from counterplay.game import Game, State
+from counterplay.policy_files import (
+    FORMAT,
+    MISSING_KEY,
+    MISSING_LINE,
+    UNIFORM,
+    StoredPolicy,
+    read_numbered,
+    read_rows,
+    write_csv,
+    write_json,
+)
+from counterplay.registry import GAMES, is_from_elsewhere, load_game, spec_of
+from counterplay.rule_checks import METHODS, check_protocol
 from counterplay.tree import SMALLEST, Tree
 
 Key = str | tuple[int, str]  # of an infoset; with the player where two players share it
@@ -67,7 +81,7 @@ class Policy:
     @classmethod
     def from_dict(
         cls,
-        tree: SequenceArena,
+        tree: SequenceArena | Game | str,
         rows: Mapping[Key, Mapping[str, float]],
         otherwise: Policy | None = None,
     ) -> Policy:
@@ -81,18 +95,19 @@ class Policy:
         >>> cp.Policy.from_dict(tree, {"2b": {"bet": 1.0}})["2b"]
         {'pass': 0.0, 'bet': 1.0}
         """
-        values = (otherwise or uniform_policy(tree)).probabilities.copy()
+        arena: SequenceArena = as_arena(tree)
+        values = (otherwise or uniform_policy(arena)).probabilities.copy()
         for key, row in rows.items():
             player, name = key if isinstance(key, tuple) else (None, key)
-            infoset = tree.find(name, player)
-            names = tree.action_names(infoset)
+            infoset = arena.find(name, player)
+            names = arena.action_names(infoset)
             for action in row:
                 if action not in names:
                     near = suggestion(str(action), names) or f" (there are {', '.join(names)})"
                     raise ConfigError(f"infoset {name!r} has no action {action!r}{near}")
-            first, last = tree.offset[infoset : infoset + 2]
+            first, last = arena.offset[infoset : infoset + 2]
             values[first:last] = [row.get(action, 0.0) for action in names]
-        return cls(tree, values)
+        return cls(arena, values)
 
     def __getitem__(self, key: Key) -> dict[str, float]:
         player, name = key if isinstance(key, tuple) else (None, key)
@@ -178,10 +193,10 @@ def check_tree(tree: Any) -> None:
         raise ConfigError(f"{kind} is no tree: write cp.build_tree(game) first, or policy.tree")
 
 
-def uniform_policy(tree: SequenceArena) -> Policy:
-    """The policy that plays every action equally often."""
-    check_tree(tree)
-    return Policy._made(tree, _evenly(tree.num_actions))
+def uniform_policy(tree: SequenceArena | Game | str) -> Policy:
+    """The policy that plays every action equally often, on an arena or on the tree of a game."""
+    arena: SequenceArena = as_arena(tree)
+    return Policy._made(arena, _evenly(arena.num_actions))
 
 
 def _evenly(counts: Ints) -> Floats:
@@ -189,10 +204,11 @@ def _evenly(counts: Ints) -> Floats:
     return np.repeat(np.divide(1.0, counts, dtype=np.float64), counts)
 
 
-def random_policy(tree: SequenceArena, seed: int = 0) -> Policy:
+def random_policy(tree: SequenceArena | Game | str, seed: int = 0) -> Policy:
     """A policy drawn uniformly from the simplex at every infoset."""
-    check_tree(tree)
-    return normalised_policy(tree, np.random.default_rng(seed).exponential(size=tree.num_sequences))
+    arena: SequenceArena = as_arena(tree)
+    weights = np.random.default_rng(seed).exponential(size=arena.num_sequences)
+    return normalised_policy(arena, weights)
 
 
 def normalised_policy(
@@ -250,49 +266,129 @@ def same_infosets(one: SequenceArena, other: SequenceArena) -> bool:
     return count == other.num_infosets and all(one.key(i) == other.key(i) for i in range(count))
 
 
-def load_policy(path: str | Path, tree: SequenceArena) -> Policy:
-    """Read a policy, for the same game as `tree`: what `save`, `to_json` or `to_csv` wrote.
+def load_policy(path: str | Path, tree: SequenceArena | Game | str | None = None) -> Policy:
+    """Read a policy that `save`, `to_json` or `to_csv` wrote.
 
-    In text files, and in what was learned on rules, infosets may be missing: play is uniform there.
+    A file must be for the same game, with all infosets of all players. Only a policy that was
+    learned on rules says that infosets may be missing; play is uniform there.
+
+    Args:
+        path: the file.
+        tree: the arena, game or name of the game; by default the game that the file names is
+            loaded, and its tree is built.
+
+    Raises:
+        FileError: the file is damaged, incomplete, or for another game.
+        ConfigError: the file does not name its game, and `tree` is not given.
     """
     without_keys = read_numbered(path)
+    if tree is None:
+        tree = load_game_from_file(policy_spec(path), path)
+    arena = as_arena(tree, "generated" if without_keys else "tree")
     if without_keys:
-        return _numbered_policy(path, *without_keys, tree)
-    spec, partial, rows = read_rows(path)
-    spec = spec or tree.spec  # a table does not say
-    if len(rows) != tree.num_infosets and not (partial and spec == tree.spec):
-        raise FileError(
-            f"{path} is a policy for {spec} ({len(rows)} infosets), not for {tree.spec} "
-            f"({tree.num_infosets} infosets)"
-        )
-    parts = []
-    for infoset in range(tree.num_infosets):
-        key, here = tree.key(infoset), tree.action_names(infoset)
-        row = rows.pop((int(tree.infoset_player[infoset]), key), None)
-        if row is None and partial:  # sampled rules: uniform where nothing was met
+        return _numbered_policy(path, *without_keys, arena)
+    stored = read_rows(path)
+    _check_fits(path, stored, arena)
+    rows, parts = dict(stored.rows), []
+    for infoset in range(arena.num_infosets):
+        key, here = arena.key(infoset), arena.action_names(infoset)
+        row = rows.pop((int(arena.infoset_player[infoset]), key), None)
+        if row is None and stored.partial:  # learned on rules: uniform where nothing was met
             row = here, np.full(len(here), 1.0 / len(here))
         if row is not None and row[0] != here and sorted(row[0]) == sorted(here):
             row = here, row[1][[row[0].index(name) for name in here]]  # as people sort tables
         if row is None or row[0] != here:
-            raise FileError(
-                f"{path} is a policy for {spec}: it does not fit {key!r} of {tree.spec}"
-            )
+            problem = f"it does not fit {key!r} of {arena.spec}"
+            raise FileError(f"{path} is a policy for {stored.spec or arena.spec}: {problem}")
         parts.append(row[1])
     if rows:
         _, key = next(iter(rows))
-        raise FileError(f"{path} is a policy for {spec}: {tree.spec} has no infoset {key!r}")
+        problem = f"{arena.spec} has no infoset {key!r}"
+        raise FileError(f"{path} is a policy for {stored.spec or arena.spec}: {problem}")
     try:
-        return Policy(tree, np.concatenate(parts) if parts else np.zeros(0))
+        return Policy(arena, np.concatenate(parts) if parts else np.zeros(0))
     except ConfigError as error:
         raise FileError(f"{path}: damaged policy: {error}") from error
+
+
+def _check_fits(path: str | Path, stored: StoredPolicy, arena: SequenceArena) -> None:
+    """Refuse a policy of another game, of another number of players, or with infosets missing."""
+    count = len(stored.rows)
+    if is_other_game(stored.spec, arena.spec) or (stored.partial and count > arena.num_infosets):
+        raise FileError(
+            f"{path} is a policy for {stored.spec} ({count} infosets), not for {arena.spec} "
+            f"({arena.num_infosets} infosets)"
+        )
+    if stored.num_players not in (None, arena.num_players):
+        players = f"{stored.num_players} players, but {arena.spec} has {arena.num_players}"
+        raise FileError(f"{path} is a policy of {players}")
+    known = dict.fromkeys((int(p), arena.key(i)) for i, p in enumerate(arena.infoset_player))
+    strange = next((where for where in stored.rows if where not in known), None)
+    spec = stored.spec or arena.spec
+    if strange is not None:
+        raise FileError(
+            f"{path} is a policy for {spec}: {arena.spec} has no infoset {strange[1]!r}"
+        )
+    if count < arena.num_infosets and not stored.partial:
+        player, key = next(where for where in known if where not in stored.rows)
+        advice = ""
+        if Path(path).suffix == ".json":
+            advice = f'; "{MISSING_KEY}": "{UNIFORM}" allows it, with uniform play there'
+        elif Path(path).suffix == ".csv":
+            advice = f"; a line {','.join(MISSING_LINE)} allows it, with uniform play there"
+        raise FileError(
+            f"{path} is a policy for {spec} with {count} of {arena.num_infosets} infosets; it "
+            f"lacks {key!r} of player {player}{advice}"
+        )
+
+
+def is_other_game(spec: str, other: str) -> bool:
+    """Return True if two specs certainly name different games.
+
+    Names with parameters are compared as the registry reads them. A game from a file or another
+    library may be found in several ways: there the infosets decide.
+    """
+    if not spec or spec == other or is_from_elsewhere(spec) or is_from_elsewhere(other):
+        return False
+    try:
+        return spec_of(load_game_from_file(spec, "")) != other
+    except CounterplayError:  # no game of the registry, such as an abstraction of one
+        return True
+
+
+_BUILT: WeakValueDictionary[tuple[str, str], Any] = WeakValueDictionary()  # by spec and kind
+
+
+def as_arena(given: Any, kind: str = "tree") -> Any:
+    """Return an arena as it is; of a game, or of its name, the tree, built once while it is used.
+
+    Args:
+        given: an arena, a game, or its name.
+        kind: "tree", or "generated" for an arena whose infosets have numbers instead of keys.
+    """
+    if hasattr(given, "offers"):
+        return given
+    from counterplay.generated.choosing import build_arena
+
+    game = load_game(given) if isinstance(given, str) else given
+    check_protocol(game, METHODS[:1])
+    spec = spec_of(game)
+    registered = not is_from_elsewhere(spec) and spec.partition("(")[0] in GAMES
+    arena = _BUILT.get((spec, kind)) if registered else None
+    if arena is None:
+        arena = build_arena(game, kind)
+        if registered:
+            _BUILT[spec, kind] = arena
+    return arena
 
 
 def policy_spec(path: str | Path) -> str:
     """The game a policy file was made for, as `load_game` takes it."""
     without_keys = read_numbered(path)
-    spec = without_keys[0] if without_keys else read_rows(path)[0]
+    spec = without_keys[0] if without_keys else read_rows(path).spec
     if not spec:
-        raise ConfigError(f"{path} does not say which game it is for; name it with --game")
+        advice = "name it with --game, or from Python as the second argument"
+        raise ConfigError(f"{path} does not say which game it is for; {advice}")
     return spec
 
 

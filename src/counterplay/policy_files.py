@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,27 +19,33 @@ from counterplay.tree import row_lengths
 
 FORMAT = "counterplay policy 1"
 COLUMNS = ("player", "infoset", "action", "probability")
+UNIFORM = "uniform"
+MISSING_KEY = "missing_infosets"  # of a JSON policy that need not have all infosets
+MISSING_LINE = ("*", "*", "*", UNIFORM)  # of a CSV policy that need not
+SUM_TOLERANCE = 1e-6  # allowed distance of a sum of probabilities from 1
 MOST_BYTES = 1_000_000_000  # of a text file
 Items = Iterable[tuple[int, str, dict[str, float]]]  # player, infoset key, action -> probability
 Rows = dict[tuple[int, str], tuple[tuple[str, ...], Floats]]  # names and probabilities of actions
 
 
-def read_rows(path: str | Path) -> tuple[str, bool, Rows]:
-    """The game of a policy file, whether infosets may lack, and action names and probabilities.
+class StoredPolicy(NamedTuple):
+    """The content of a policy file."""
 
-    A CSV file does not name its game, which is "" then.
-    """
+    spec: str  # the game; "" where the file does not name it
+    partial: bool  # whether infosets may be missing, where play is uniform
+    rows: Rows
+    num_players: int | None  # None where the file does not say
+
+
+def read_rows(path: str | Path) -> StoredPolicy:
+    """Read a policy file with keys: an archive, JSON, or CSV, which does not name its game."""
     reader = {".json": _from_json, ".csv": _from_csv}.get(Path(path).suffix)
     if reader is None:
         return _from_archive(path)
     try:
         if Path(path).stat().st_size > MOST_BYTES:
             raise RunError(f"{path} is too large, more than {MOST_BYTES:,} bytes")
-        spec, found = reader(Path(path).read_text(encoding="utf-8-sig"))
-        rows: Rows = {
-            where: (tuple(row), np.array(list(row.values()), np.float64))
-            for where, row in found.items()
-        }
+        found = reader(Path(path).read_text(encoding="utf-8-sig"))
     except FileNotFoundError as error:
         raise RunError(f"there is no file {path}") from error
     except OSError as error:
@@ -54,10 +60,12 @@ def read_rows(path: str | Path) -> tuple[str, bool, Rows]:
         csv.Error,
     ) as error:
         raise RunError(f"{path}: not a policy as --export writes it ({error})") from error
-    for (_, key), (names, row) in rows.items():
+    for (_, key), (names, row) in found.rows.items():
         if not names or not np.isfinite(row).all():
             raise RunError(f"{path}: no probabilities at {key!r}")
-    return spec, True, rows
+        if not abs(row.sum() - 1.0) <= SUM_TOLERANCE or row.min() < 0.0:
+            raise RunError(f"{path}: not a probability distribution at {key!r}: {row}")
+    return found
 
 
 def read_numbered(path: str | Path) -> tuple[str, Floats] | None:
@@ -77,29 +85,65 @@ def read_numbered(path: str | Path) -> tuple[str, Floats] | None:
     return str(spec), np.asarray(values)
 
 
-def _from_json(text: str) -> tuple[str, dict[tuple[int, str], dict[str, float]]]:
-    content: Any = json.loads(text)
-    rows = {}
-    for player, infosets in enumerate(content["players"]):
+def _from_json(text: str) -> StoredPolicy:
+    content: Any = json.loads(text, object_pairs_hook=_unique_names)
+    if not isinstance(content, dict):
+        raise ValueError("it must be an object with the keys game and players")
+    unknown = content.keys() - {"game", "players", MISSING_KEY}
+    if unknown:
+        raise ValueError(f"it has no key {min(unknown)!r}")
+    spec, players = content["game"], content["players"]
+    if not isinstance(spec, str) or not isinstance(players, list):
+        raise ValueError("game must be a text, players a list")
+    if content.get(MISSING_KEY, UNIFORM) != UNIFORM:
+        raise ValueError(f"{MISSING_KEY} can only be {UNIFORM!r}")
+    rows: Rows = {}
+    for player, infosets in enumerate(players):
+        if not isinstance(infosets, dict):
+            raise ValueError(f"player {player} must be an object of infosets")
         for key, row in infosets.items():
-            rows[player, key] = {name: float(p) for name, p in row.items()}
-    return str(content["game"]), rows
+            if not isinstance(row, dict):
+                raise ValueError(f"{key!r} must be an object of actions")
+            for name, probability in row.items():
+                if isinstance(probability, bool) or not isinstance(probability, (int, float)):
+                    raise ValueError(f"{name!r} at {key!r} is {probability!r}, not a number")
+            rows[player, key] = tuple(row), np.array(list(row.values()), np.float64)
+    return StoredPolicy(spec, MISSING_KEY in content, rows, len(players))
 
 
-def _from_csv(text: str) -> tuple[str, dict[tuple[int, str], dict[str, float]]]:
+def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the pairs of a JSON object as a dict; a name that is there twice is refused."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{twice!r} is there twice")
+    return found
+
+
+def _from_csv(text: str) -> StoredPolicy:
     lines = csv.DictReader(io.StringIO(text, newline=""))
     if tuple(lines.fieldnames or ()) != COLUMNS:
         raise ValueError(f"the first line must be {','.join(COLUMNS)}")
     rows: dict[tuple[int, str], dict[str, float]] = {}
+    partial = False
     for line in lines:
+        if any(value is None for value in line.values()) or None in line:
+            raise ValueError(f"line {lines.line_num} must have {len(COLUMNS)} entries")
+        if tuple(line.values()) == MISSING_LINE:
+            partial = True
+            continue
         row = rows.setdefault((int(line["player"]), line["infoset"]), {})
         if line["action"] in row:
             raise ValueError(f"line {lines.line_num}: {line['action']!r} is there twice")
         row[line["action"]] = float(line["probability"])
-    return "", rows
+    arrays: Rows = {
+        where: (tuple(row), np.array(list(row.values()), np.float64)) for where, row in rows.items()
+    }
+    return StoredPolicy("", partial, arrays, None)
 
 
-def _from_archive(path: str | Path) -> tuple[str, bool, Rows]:
+def _from_archive(path: str | Path) -> StoredPolicy:
     found = read_arrays(path, FORMAT)
     if found.get("numbered") is True:
         raise RunError(f"{path} has no keys: it is for the generated arena of {found.get('spec')}")
@@ -125,23 +169,32 @@ def _from_archive(path: str | Path) -> tuple[str, bool, Rows]:
     except (KeyError, TypeError, DamageError) as error:
         why = f"it has no {error}" if isinstance(error, KeyError) else error
         raise RunError(f"{path}: not a whole policy file ({why})") from error
-    return spec, found.get("partial") is True, rows
+    return StoredPolicy(spec, found.get("partial") is True, rows, None)
 
 
-def write_json(path: str | Path, spec: str, num_players: int, items: Items) -> None:
-    """Write a policy's `items()` as JSON, one dict per player."""
+def write_json(
+    path: str | Path, spec: str, num_players: int, items: Items, partial: bool = False
+) -> None:
+    """Write a policy's `items()` as JSON, one dict per player.
+
+    Args:
+        partial: whether infosets may be missing, which the file then says.
+    """
     players: list[dict[str, dict[str, float]]] = [{} for _ in range(num_players)]
     for player, key, probabilities in items:
         players[player][key] = probabilities
-    write_text(path, json.dumps({"game": spec, "players": players}, indent=1))
+    missing = {MISSING_KEY: UNIFORM} if partial else {}
+    write_text(path, json.dumps({"game": spec, **missing, "players": players}, indent=1))
 
 
-def write_csv(path: str | Path, items: Items) -> None:
-    """Write a policy's `items()` as CSV, one line per action."""
+def write_csv(path: str | Path, items: Items, partial: bool = False) -> None:
+    """Write a policy's `items()` as CSV, one line per action; a last line if it is partial."""
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(COLUMNS)
     for player, key, probabilities in items:
         for action, probability in probabilities.items():
             writer.writerow((player, key, action, repr(probability)))
+    if partial:
+        writer.writerow(MISSING_LINE)
     write_text(path, text.getvalue())

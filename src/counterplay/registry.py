@@ -11,6 +11,8 @@ from typing import Any
 
 from counterplay.errors import ConfigError, suggestion
 from counterplay.game import Game
+from counterplay.settings import check_type as check_type
+from counterplay.settings import is_literal
 
 GAMES = {
     "battle_of_the_sexes": "counterplay.games.battle_of_the_sexes:BattleOfTheSexes",
@@ -264,11 +266,7 @@ def spec_name(thing: Any) -> str:
 
 def _word(value: Any) -> str:
     """A literal as it is; of anything else only what kind of thing it is."""
-    return repr(value) if _is_literal(value) else f"<{type(value).__name__}>"
-
-
-def _is_literal(value: Any) -> bool:
-    return isinstance(value, (bool, int, float, str, tuple, list, dict, type(None)))
+    return repr(value) if is_literal(value) else f"<{type(value).__name__}>"
 
 
 def _name_of(kind: type) -> str:
@@ -349,13 +347,3 @@ def _is_huge(node: ast.AST) -> bool:
     """Whether it is an integer that no array could hold, nor perhaps an error message."""
     value = node.value if isinstance(node, ast.Constant) else None
     return isinstance(value, int) and value.bit_length() > 63
-
-
-def check_type(what: str, value: Any, default: Any) -> None:
-    """Refuse a value that is not of the default's type (an int may stand for a float)."""
-    kind = type(default)
-    if kind not in (bool, int, float, str, tuple) or not _is_literal(value):
-        return  # whoever gives an object knows what the class takes
-    fits = isinstance(value, (int, float) if kind is float else kind)
-    if not fits or (isinstance(value, bool) and kind is not bool):
-        raise ConfigError(f"{what} is {value!r}, must be of type {kind.__name__}")

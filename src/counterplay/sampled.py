@@ -13,18 +13,23 @@ import numpy as np
 from counterplay.errors import ConfigError, FileError, suggestion
 from counterplay.files import write_arrays
 from counterplay.game import Game, State
-from counterplay.policy import Policy, uniform_policy
+from counterplay.policy import Policy, is_other_game, uniform_policy
 from counterplay.policy_files import FORMAT, read_rows, write_csv, write_json
-from counterplay.registry import spec_of
-from counterplay.tree import Tree
+from counterplay.registry import load_game, spec_of
+from counterplay.rule_checks import action_names, check_protocol
 
 
 @dataclass(frozen=True, eq=False)
 class SampledGame:
-    """The rules of a game, to be sampled where others take a tree."""
+    """The rules of a game, or of the game of that name, to be sampled where others take a tree."""
 
     game: Game
     offers: ClassVar[tuple[str, ...]] = ("rules",)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.game, str):
+            object.__setattr__(self, "game", load_game(self.game))
+        check_protocol(self.game)
 
     @property
     def spec(self) -> str:
@@ -82,8 +87,19 @@ class SampledPolicy:
     Without rows it is uniform play, on any game.
     """
 
-    def __init__(self, game: Game, rows: Mapping[tuple[int, str], dict[str, float]] | None = None):
-        self.game, self.rows = game, rows if rows is not None else {}
+    def __init__(
+        self,
+        game: Game,
+        rows: Mapping[tuple[int, str], dict[str, float]] | None = None,
+        complete: bool = False,
+    ):
+        """Keep the rows of infosets.
+
+        Args:
+            rows: action name -> probability by (player, infoset key).
+            complete: whether these are all infosets: then one without a row is an error.
+        """
+        self.game, self.rows, self.complete = game, rows if rows is not None else {}, complete
         self.spec, self.num_players = spec_of(game), game.num_players
 
     @classmethod
@@ -93,9 +109,12 @@ class SampledPolicy:
 
     def odds(self, state: State, player: int) -> list[float]:
         """The probabilities of the player's actions at a state, as `playing` asks for them."""
-        row = self.rows.get((player, self.game.infoset_key(state, player)))
+        key = self.game.infoset_key(state, player)
+        row = self.rows.get((player, key))
         if row is not None:
             return list(row.values())
+        if self.complete:
+            raise ConfigError(f"the policy for {self.spec} has no infoset {key!r}")
         count = len(self.game.actions(state))
         return [1.0 / count] * count
 
@@ -125,21 +144,19 @@ class SampledPolicy:
 
         So also on another arena that knows its infosets by their keys.
         """
-        if not isinstance(tree, Tree):
-            values = uniform_policy(tree).probabilities.copy()
-            for player, key, row in self.items():
-                infoset = tree.find(key, player)
-                first, last = tree.offset[infoset : infoset + 2]
-                values[first:last] = list(row.values())
-            return Policy(tree, values)
-        parts = []
-        for infoset, key in enumerate(tree.infoset_keys):
-            names = tree.sequence_names[tree.offset[infoset] : tree.offset[infoset + 1]]
-            row = self.rows.get((int(tree.infoset_player[infoset]), key), {})
-            if row and tuple(row) != names:
+        values = uniform_policy(tree).probabilities.copy()
+        infosets = len(self.rows)
+        if self.complete and infosets != tree.num_infosets:
+            has = f"has {infosets} infosets, {tree.spec} {tree.num_infosets}"
+            raise ConfigError(f"the policy for {self.spec} {has}")
+        for player, key, row in self.items():
+            infoset = tree.find(key, player)
+            first, last = tree.offset[infoset : infoset + 2]
+            names = tree.action_names(infoset)
+            if tuple(row) != names and set(row) != set(names):
                 raise ConfigError(f"a policy for {self.spec} does not fit {key!r} of {tree.spec}")
-            parts += [row.get(name, 1.0 / len(names)) for name in names]
-        return Policy(tree, np.array(parts))
+            values[first:last] = [row[name] for name in names]
+        return Policy(tree, values)
 
     def save(self, path: str | Path) -> None:
         """Write the policy to one file; `load_policy` reads it back, given a tree."""
@@ -150,33 +167,66 @@ class SampledPolicy:
             "infoset_keys": tuple(key for _, key in self.rows),
             "sequence_names": tuple(name for row in self.rows.values() for name in row),
             "probabilities": np.array([p for row in self.rows.values() for p in row.values()]),
-            "partial": True,
+            "partial": not self.complete,
         }
         write_arrays(path, FORMAT, content)
 
     def to_json(self, path: str | Path) -> None:
         """Write the policy as JSON: for each player, infoset key -> action name -> probability."""
-        write_json(path, self.spec, self.num_players, self._sorted_items())
+        write_json(
+            path, self.spec, self.num_players, self._sorted_items(), partial=not self.complete
+        )
 
     def to_csv(self, path: str | Path) -> None:
         """Write the policy as CSV: one line per player, infoset key and action."""
-        write_csv(path, self._sorted_items())
+        write_csv(path, self._sorted_items(), partial=not self.complete)
 
     def _sorted_items(self) -> list[tuple[int, str, dict[str, float]]]:
-        """The items by player and key, whichever was met first."""
+        """Return the items by player and key, whichever was met first."""
         return sorted(self.items(), key=lambda item: item[:2])
+
+
+class LoadedPolicy(SampledPolicy):
+    """A policy of a file, played on the rules: action names are compared at every infoset met."""
+
+    def __init__(self, game: Game, rows: dict[tuple[int, str], dict[str, float]], complete: bool):
+        super().__init__(game, rows, complete)
+        self.ordered: set[tuple[int, str]] = set()  # infosets whose rows follow the game's order
+
+    def odds(self, state: State, player: int) -> list[float]:
+        where = player, self.game.infoset_key(state, player)
+        if where in self.rows and where not in self.ordered:
+            names = action_names(self.game, state, self.game.actions(state))
+            row = self.rows[where]
+            if set(row) != set(names):
+                raise ConfigError(
+                    f"the policy for {self.spec} has the actions {', '.join(row)} at {where[1]!r}; "
+                    f"the game has {', '.join(names)}"
+                )
+            rows: Any = self.rows
+            rows[where] = {name: row[name] for name in names}
+            self.ordered.add(where)
+        return super().odds(state, player)
 
 
 def load_sampled_policy(path: str | Path, game: Game) -> SampledPolicy:
     """Read a policy that `save` wrote, of any kind, to be played by the rules, without a tree."""
-    spec, _, stored = read_rows(path)
-    if spec not in ("", spec_of(game)):
-        raise FileError(f"{path} is a policy for {spec}, not for {spec_of(game)}")
-    for (_, key), (_, row) in stored.items():
+    stored = read_rows(path)
+    if is_other_game(stored.spec, spec_of(game)):
+        raise FileError(f"{path} is a policy for {stored.spec}, not for {spec_of(game)}")
+    most = max((player for player, _ in stored.rows), default=-1)
+    players = stored.num_players if stored.num_players is not None else most + 1
+    if players > game.num_players or stored.num_players not in (None, game.num_players):
+        has = f"but {spec_of(game)} has {game.num_players}"
+        raise FileError(f"{path} is a policy of {players} players, {has}")
+    if not stored.rows and not stored.partial:
+        raise FileError(f"{path} is a policy without infosets")
+    for (_, key), (_, row) in stored.rows.items():
         if not (abs(row.sum() - 1.0) <= 1e-6 and row.min() >= 0.0):
             problem = f"not a probability distribution at {key!r}: {row}"
             raise FileError(f"{path}: damaged policy: {problem}")
     rows = {
-        where: dict(zip(names, row.tolist(), strict=True)) for where, (names, row) in stored.items()
+        where: dict(zip(names, row.tolist(), strict=True))
+        for where, (names, row) in stored.rows.items()
     }
-    return SampledPolicy(game, rows)
+    return LoadedPolicy(game, rows, complete=not stored.partial)

@@ -17,9 +17,9 @@ from counterplay.errors import ConfigError
 from counterplay.evaluate import judge
 from counterplay.game import Game
 from counterplay.memory import wait_for
+from counterplay.policy import as_arena
 from counterplay.registry import check_type, load_algorithm, spec_name
 from counterplay.tree import Tree
-from counterplay.tree.unrolling import build_tree
 
 MOMENT = 0.1  # seconds of work between two looks at signals
 GROWTH = 8  # times as many iterations in the next moment, at most
@@ -179,7 +179,7 @@ class Course:
 
 def solve(
     arena: Tree | Game | str | Any,
-    algorithm: Algorithm | str,
+    algorithm: Algorithm | str | None = None,
     *,
     iterations: int = 1000,
     seed: int = 0,
@@ -198,7 +198,8 @@ def solve(
         arena: a tree; a game or its name, whose tree is built; or the rules (`SampledGame`) for
             algorithms that sample: then nothing can be judged, and the records say how much has
             been met.
-        algorithm: an algorithm, or its name such as "cfr_plus" or "dcfr(gamma=3)".
+        algorithm: an algorithm, or its name such as "cfr_plus" or "dcfr(gamma=3)"; by default
+            "cfr_plus" where values are exact, "outcome_sampling" on rules.
         iterations: iterations to do, all players updated in each.
         target: stop at the first evaluation with at most this exploitability.
         evaluate_at: the next iteration to evaluate at, given the last one; replaces 1, 2, 5, ...
@@ -218,7 +219,8 @@ def solve(
         raise ConfigError(f"iterations is {iterations!r}, must be a whole number")
     if iterations < 1:
         raise ConfigError(f"iterations is {iterations}, must be at least 1")
-    arena, algorithm = as_arena(arena), as_algorithm(algorithm)
+    arena = as_arena(arena)
+    algorithm = as_algorithm(default_algorithm(arena) if algorithm is None else algorithm)
     check_runs_on(algorithm, arena)
     exact = is_exact(arena)
     if target is not None and not exact:
@@ -255,9 +257,9 @@ def solve(
     )
 
 
-def as_arena(given: Any) -> Any:
-    """What was given if it is an arena; the tree of a game, or of a game's name."""
-    return given if hasattr(given, "offers") else build_tree(given)
+def default_algorithm(arena: Arena) -> str:
+    """Return the name of an algorithm that runs on an arena with its usual settings."""
+    return "cfr_plus" if is_exact(arena) else "outcome_sampling"
 
 
 def as_algorithm(given: Any) -> Any:

@@ -659,24 +659,24 @@ class NobodyPlays(Sound):
 
 
 BROKEN = [
-    (ChanceTooLikely, "chance probabilities sum to 1.1, not to 1; history: left$"),
+    (ChanceTooLikely, r"chance probabilities are \[.*\], not a sum of 1; history: left$"),
     (ChanceNegative, "chance probabilities .*; history: left$"),
-    (DifferentActions, r"'0' has actions \(0,\) here but \(0, 1\) .*; history: left, tails$"),
+    (DifferentActions, r"'0' has actions \[0\] here but \[0, 1\] .*; history: left, tails$"),
     (NoAction, "player 0 has no legal action; history: right, heads$"),
-    (ActionTwice, r"an action is listed twice in \(0, 0\); history: \(the start\)$"),
+    (ActionTwice, r"an action is listed twice in \[0, 0\]; history: \(the start\)$"),
     (Forgets, "player 0 forgets its own past at infoset 'second' .*; history: right, heads$"),
     (Endless, "still not over after 50 actions; history: left, heads, left, "),
     (
         NotANumber,
-        r"utilities \(nan,\) are not all finite and up to 1e\+150; history: right, tails, left$",
+        r"utilities \[nan\] are not all finite and up to 1e\+150; history: right, tails, left$",
     ),
     (TooManyUtilities, "2 utilities for 1 players; history: left, tails, right$"),
-    (NoSuchPlayer, r"player\(\) is 1, not in 0..0; history: right, tails$"),
+    (NoSuchPlayer, r"player\(\) is 1, not in 0..0, CHANCE or TERMINAL; history: right, tails$"),
     (KeyIsANumber, r"infoset_key for player 0 is 0, not a string; history: \(the start\)$"),
     (Unhashable, "the state is not hashable; history: left$"),
     (Raises, "the rules raised ValueError: out of cards; history: right, tails$"),
     (ObservationGrows, "observation has 2 entries, not 1; history: left, heads$"),
-    (NobodyPlays, "num_players is 0; a game needs at least one player$"),
+    (NobodyPlays, "num_players is 0, must be a whole number from 1 to 127$"),
 ]
 
 

@@ -125,7 +125,7 @@ def test_bad_payoffs_are_refused():
     with pytest.raises(cp.ConfigError, match=r"player 0 at joint action \(0, 1\) is nan"):
         meta_solvers.nash(fake(np.array([[[0.0, np.nan]], [[0.0, 1.0]]])))
     for payoffs in (np.zeros((3, 1, 1, 1)), np.array([[[1.0, 0.0]], [[1.0, 0.5]]])):
-        with pytest.raises(cp.ConfigError, match="nash needs two players with opposite interests"):
+        with pytest.raises(cp.ConfigError, match="nash needs a two-player zero-sum game; take"):
             meta_solvers.nash(fake(payoffs))
 
 

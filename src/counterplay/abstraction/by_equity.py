@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from counterplay.errors import ConfigError
 from counterplay.game import CHANCE
+from counterplay.settings import settings
 from counterplay.tree import Floats, Ints, Tree
 
 RESTARTS = 10  # of k-means; the best result counts
 ROUNDS = 100  # of one k-means, at most
 
 
-@dataclass(frozen=True)
+@settings()
 class ByEquity:
     """Infosets after the same actions of all players are clustered by their equity histograms.
 

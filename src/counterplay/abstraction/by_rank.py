@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from counterplay.errors import ConfigError
+from counterplay.settings import settings
 from counterplay.tree import Tree
 
 RANK = "[0-9TJQKA]"
 CARD = re.compile(rf"(^|\|)({RANK})[shdc]?")  # at the start, or after a bar
 
 
-@dataclass(frozen=True)
+@settings()
 class ByRank:
     """Cards are known by their rank alone, or by a group of ranks.
 

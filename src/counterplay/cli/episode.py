@@ -7,6 +7,7 @@ from typing import Any
 
 from counterplay.errors import RunError
 from counterplay.game import CHANCE, TERMINAL, Game, ObservedGame, State, title
+from counterplay.rule_checks import action_names
 
 MOST_SHOWN = 1_000_000  # numbers of observations and names of past actions, all steps together
 
@@ -21,14 +22,14 @@ def random_episode(game: Game, seed: int) -> list[dict[str, Any]]:
     shown = 0
     steps: list[dict[str, Any]] = []
     for state, player, actions, odds, action in episode.steps:
-        names = [game.action_name(state, a) for a in actions]
-        taken = game.action_name(state, action)
+        names = action_names(game, state, actions)
+        taken = names[list(actions).index(action)]
         steps.append(
             {
                 "history": list(history),
                 "player": player,
                 "actions": dict(zip(names, odds, strict=True)),
-                "views": [_view(game, state, p) for p in range(game.num_players)],
+                "views": [_view(game, state, p, player) for p in range(game.num_players)],
                 "taken": taken,
             }
         )
@@ -41,10 +42,16 @@ def random_episode(game: Game, seed: int) -> list[dict[str, Any]]:
     return [*steps, end]
 
 
-def _view(game: Game, state: State, player: int) -> dict[str, Any]:
-    view: dict[str, Any] = {"infoset_key": game.infoset_key(state, player)}
-    if isinstance(game, ObservedGame):
-        view["observation"] = list(game.observation(state, player))
+def _view(game: Game, state: State, player: int, acting: int) -> dict[str, Any]:
+    """Return the key and the observation of a player; those not to act may have none."""
+    view: dict[str, Any] = {}
+    try:
+        view["infoset_key"] = game.infoset_key(state, player)
+        if isinstance(game, ObservedGame):
+            view["observation"] = list(game.observation(state, player))
+    except Exception:
+        if player == acting:
+            raise
     return view
 
 
@@ -59,7 +66,8 @@ def print_step(number: int, step: dict[str, Any]) -> None:
     print(f"  {'chance' if chance else 'player ' + str(step['player'])} acts: {', '.join(names)}")
     for player, view in enumerate(step["views"]):
         seen = f"  observation {_compact(view['observation'])}" if "observation" in view else ""
-        print(f"  player {player} knows {view['infoset_key']!r}{seen}")
+        key = repr(view["infoset_key"]) if "infoset_key" in view else "nothing that the rules tell"
+        print(f"  player {player} knows {key}{seen}")
     print(f"  -> {step['taken']}")
 
 

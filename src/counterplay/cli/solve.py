@@ -34,15 +34,16 @@ if TYPE_CHECKING:
 def solve(
     game: GameArgument,
     algorithm: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--algorithm",
             "-a",
             metavar="ALGORITHM",
             help="An algorithm, such as cfr_plus or 'dcfr(gamma=3)'.",
             autocompletion=complete_algorithms,
+            show_default="cfr_plus; outcome_sampling with --sampled",
         ),
-    ] = "cfr_plus",
+    ] = None,
     abstraction: Annotated[
         str | None,
         typer.Option(
@@ -88,7 +89,7 @@ def solve(
     from counterplay.kernels.threads import set_num_threads
     from counterplay.registry import load_abstraction, load_algorithm, load_game, spec_of
 
-    method = load_algorithm(algorithm)
+    method = load_algorithm(algorithm or ("outcome_sampling" if sampled else "cfr_plus"))
     buckets = load_abstraction(abstraction) if abstraction else None
     rules = load_game(game)
     check_outputs(save, export, force)

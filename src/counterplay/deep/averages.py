@@ -8,7 +8,6 @@ episodes cost, whatever the size of the tree.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -24,6 +23,7 @@ from counterplay.deep.fitting import Trained, descend, in_training
 from counterplay.deep.graph import Graph
 from counterplay.deep.nets import Net, apply_net, new_nets, one_of, softmax
 from counterplay.errors import ConfigError
+from counterplay.settings import settings
 from counterplay.tabular.ranges import FINITE, Range, at_least, check
 
 SCALE = 1e5  # iterations at which the weight of an iteration passes 1: keeps sums in range
@@ -38,7 +38,7 @@ RANGES: dict[str, Range] = {
 Head = Callable[[jax.Array, jax.Array], jax.Array]  # outputs [..., A], legal [..., A] -> policy
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings(kw_only=True)
 class Averaging(OnDevice):
     """The choices, which every algorithm that averages its policies shares."""
 

@@ -11,7 +11,6 @@ are kept, and targets made for those that are drawn (`rule_critics`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -28,10 +27,11 @@ from counterplay.deep.nets import Net, apply_net, new_nets, one_of, with_one
 from counterplay.deep.on_rules import rules_on
 from counterplay.deep.traversals import Walks, dense
 from counterplay.kernels import nodes
+from counterplay.settings import settings
 from counterplay.tree import Floats, Ints, Tree, once_per_tree
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings(kw_only=True)
 class Criticised:
     """The choices of algorithms that have a critic."""
 

@@ -17,7 +17,7 @@ from counterplay.deep.device import compiled
 from counterplay.deep.fitting import Trained, annealed, squared_error
 from counterplay.deep.graph import Graph, graph_of
 from counterplay.deep.nets import Net, Predicting, apply_net, one_of, regret_matching, with_one
-from counterplay.deep.on_rules import rules_on
+from counterplay.deep.on_rules import is_two_player_zero_sum, rules_on
 from counterplay.deep.regrets import direction
 from counterplay.deep.rule_episodes import OwnRegrets
 from counterplay.deep.traversals import Scheme
@@ -39,7 +39,7 @@ class State(NamedTuple):
 
 def start(choices: Any, arena: Any, rng: np.random.Generator) -> State:
     """Before the first iteration."""
-    if arena.num_players != 2 or not zero_sum(arena):
+    if not is_two_player_zero_sum(arena):
         raise ConfigError(f"{choices.name} needs a two-player zero-sum game; {arena.spec} is none")
     walks: Any
     if not isinstance(arena, Tree):
@@ -53,14 +53,6 @@ def start(choices: Any, arena: Any, rng: np.random.Generator) -> State:
     past = predicting(nets, jnp.ones(2), latest) if choices.predicts else nets.params
     kept = regrets.new_averages(choices, arena, rng, past)
     return State(nets, jnp.ones(2), jnp.ones(2), latest, critic, walks, kept)
-
-
-def zero_sum(arena: Any) -> bool:
-    """Whether utilities cancel: on rules, those of some episodes."""
-    if isinstance(arena, Tree):
-        return arena.zero_sum
-    utility = rules_on(arena).some_utilities
-    return bool(np.abs(utility.sum(axis=1)).max() <= 1e-9 * np.abs(utility).max())
 
 
 def predicting(nets: Trained, size: jax.Array, latest: Trained) -> Predicting:

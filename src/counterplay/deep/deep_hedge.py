@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
@@ -32,8 +32,10 @@ from counterplay.deep.on_rules import OnEither
 from counterplay.deep.stepping import Rules
 from counterplay.deep.unique import Unique, error_gradient, gradient_at, outputs_at, unique_views
 from counterplay.errors import ConfigError
+from counterplay.settings import settings
 from counterplay.tabular.ranges import FINITE, PART, Range, at_least, check
 
+DEFAULT_PAST_NETWORKS = 100  # of the ensemble on rules, if the user sets no average
 RANGES: dict[str, Range] = {
     **dict.fromkeys(("player_traversals", "baseline_traversals"), at_least(1)),
     **dict.fromkeys(("player_update_freq", "decay_steps"), at_least(1)),
@@ -55,7 +57,7 @@ class State(NamedTuple):
     averages: Averages
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings(kw_only=True)
 class DeepHedge(OnEither, Averaging):
     """Deep-Hedge MCCFR (the thesis of that name). At t = 1, 2, ..., for each player in turn:
 
@@ -157,10 +159,11 @@ class DeepHedge(OnEither, Averaging):
         """Of a player's part of an iteration."""
         return self.player_update_freq * self.baseline_traversals + self.player_traversals
 
-    def check_rules(self) -> None:
-        if not (self.average_units or self.past_networks):
-            problem = "on rules there is no table of the average"
-            raise ConfigError(f"{self.name}: {problem}; set past_networks or average_units")
+    def for_rules(self) -> Self:
+        """Keep an ensemble where the user sets no average: on rules there is no table of it."""
+        if self.average_units or self.past_networks:
+            return self
+        return replace(self, past_networks=DEFAULT_PAST_NETWORKS)
 
     def played(self, rules: Rules, t: int, state: State, key: jax.Array) -> tuple[State, int]:
         return rule_hedge.played(self, rules, t, state, key)

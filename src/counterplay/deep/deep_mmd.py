@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import jax
 
 from counterplay.deep.gradients import Force, log_of, slope_of
 from counterplay.deep.magnets import Magnetic
+from counterplay.settings import settings
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings(kw_only=True)
 class DeepMMD(Magnetic):
     """MMD with networks (Sokota and others, 2023). At t = 1, 2, ..., for all players at once:
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -15,6 +14,7 @@ from counterplay.deep.graph import Graph
 from counterplay.deep.nets import Net, greedy, new_nets
 from counterplay.deep.responders import Players, Plays, improved, said
 from counterplay.deep.ring_responses import RingResponder
+from counterplay.settings import settings
 
 
 class State(NamedTuple):
@@ -23,7 +23,7 @@ class State(NamedTuple):
     ring: Buffer  # of (where, action, payoff, where next)
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings(kw_only=True)
 class DQNResponse(RingResponder):
     """Deep Q-learning (Mnih and others, 2015). At t = 1, 2, ...:
 

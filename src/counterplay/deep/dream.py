@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -14,6 +13,7 @@ from counterplay.deep.critics import Criticised
 from counterplay.deep.fitting import Trained
 from counterplay.deep.regrets import Replaying
 from counterplay.deep.traversals import Scheme
+from counterplay.settings import settings
 
 
 class State(NamedTuple):
@@ -25,7 +25,7 @@ class State(NamedTuple):
     averages: Averages
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings(kw_only=True)
 class DREAM(Criticised, Replaying):
     """DREAM (Steinberger, Lerer and Brown, 2020). At t = 1, 2, ..., with the critic refitted:
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -13,9 +12,10 @@ from counterplay.deep.critics import Criticised
 from counterplay.deep.dream import State
 from counterplay.deep.regrets import Replaying
 from counterplay.deep.traversals import believing
+from counterplay.settings import settings
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings(kw_only=True)
 class ESCHER(Criticised, Replaying):
     """ESCHER (McAleer, Farina, Lanctot and Sandholm, 2023). At t = 1, 2, ..., for each player i:
 

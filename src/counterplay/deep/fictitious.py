@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, ClassVar, NamedTuple
 
@@ -39,6 +39,7 @@ from counterplay.deep.stepping import Rules
 from counterplay.errors import ConfigError
 from counterplay.evaluate import expected_values, judge
 from counterplay.policy import Policy
+from counterplay.settings import settings
 from counterplay.tabular.ranges import FINITE, PART, Range, at_least, check
 
 RANGES: dict[str, Range] = {
@@ -61,7 +62,7 @@ class State(NamedTuple):
     counts: jax.Array  # [I, A] of responses, all of them, by their weights; on rules nothing
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings(kw_only=True)
 class Fictitious(OnEither):
     """The choices that all of them share, and their iteration.
 

@@ -9,8 +9,8 @@ advantages is its `force` on the logits, and all that its file has to say.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import replace
+from typing import Any, ClassVar, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
@@ -35,9 +35,10 @@ from counterplay.deep.history import (
 from counterplay.deep.nets import Net, apply_net, new_nets, one_of, softmax, uniform
 from counterplay.deep.on_rules import OnEither
 from counterplay.errors import ConfigError
+from counterplay.settings import settings
 from counterplay.tabular.ranges import FINITE, PART, Range, at_least, check
 
-CRITICS = ("table", "network", "infoset", "value", "oracle")
+CRITICS = ("auto", "table", "network", "infoset", "value", "oracle")
 MAGNETS = ("uniform", "copy", "average")
 SIZES: Range = (lambda units: bool(units) and min(units) >= 1, "one size or more")
 RANGES: dict[str, Range] = {
@@ -47,7 +48,7 @@ RANGES: dict[str, Range] = {
     **dict.fromkeys(("units", "critic_units"), SIZES),
     **dict.fromkeys(("critic_rate", "follow", "trace"), PART),
     **dict.fromkeys(("smoothing", "drop"), (lambda x: 0.0 <= x < 1.0, "at least 0 and below 1")),
-    "critic": (lambda x: x in CRITICS, "table, network, infoset, value or oracle"),
+    "critic": (lambda x: x in CRITICS, "auto, table, network, infoset, value or oracle"),
     "magnet": (lambda x: x in MAGNETS, "uniform, copy or average"),
 }
 
@@ -85,7 +86,7 @@ class Grouped(NamedTuple):
     share: jax.Array  # [I] of its player's visits
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings(kw_only=True)
 class Gradients(OnEither, Averaging):
     """The choices that all policy gradients share, and their iteration."""
 
@@ -99,7 +100,9 @@ class Gradients(OnEither, Averaging):
     lr_power: float = 2.0  # 1: lr falls linearly, 2: faster at first
     tau: float = 0.5  # temperature, in the game's units
     tau_end: float = 0.1
-    critic: str = "table"  # over histories; or network (the same), infoset, value, oracle
+    # over histories: table, or network; by infoset: infoset, value; oracle: exact values. auto is
+    # table on a tree, network on rules
+    critic: str = "auto"
     trace: float = 1.0  # how far what was sampled corrects the critic: lambda of GAE
     correct: bool = True  # the critic by what was sampled; without, it alone speaks
     critic_rate: float = 0.1  # of a table
@@ -217,6 +220,9 @@ class Gradients(OnEither, Averaging):
             found["smoothed"] = [state.smoothed], [1.0]
         return {name: (*answer, "softmax") for name, answer in found.items()}
 
+    def for_rules(self) -> Self:
+        return replace(self, critic="network") if self.critic == "auto" else self
+
     def check_rules(self) -> None:
         if self.critic != "network":
             problem = f"critic is {self.critic}, which needs the tree"
@@ -245,6 +251,7 @@ class Gradients(OnEither, Averaging):
     @property
     def critic_used(self) -> Critic:
         made: dict[str, Callable[[], Critic]] = {
+            "auto": lambda: Table(self.critic_rate),
             "table": lambda: Table(self.critic_rate),
             "infoset": lambda: InfosetTable(self.critic_rate),
             "value": lambda: ValueTable(self.critic_rate),

@@ -132,7 +132,9 @@ def _placed(tree: Tree) -> dict[Any, Graph]:
 
 @once_per_tree
 def arrays_of(tree: Tree) -> Graph:
-    """The tree's graph as NumPy arrays."""
+    """The tree's graph as NumPy arrays; a tree without decisions has none."""
+    if not tree.num_infosets:
+        raise ConfigError(f"networks have nothing to learn: no player acts in {tree.spec}")
     decisions = np.flatnonzero(tree.player >= 0)
     place = np.full(tree.num_nodes, -1, np.int64)
     place[decisions] = np.arange(decisions.size)

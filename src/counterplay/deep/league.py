@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -19,6 +19,7 @@ from counterplay.deep.ppo_response import PPOResponse
 from counterplay.deep.responders import RANGES as RESPONDING
 from counterplay.deep.responders import Experience
 from counterplay.errors import ConfigError
+from counterplay.settings import settings
 from counterplay.tabular.ranges import FINITE, PART, Range, at_least, check
 from counterplay.tree import Tree
 
@@ -50,7 +51,7 @@ class State(NamedTuple):
     averages: Averages  # of the main agents
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings(kw_only=True)
 class League(Averaging):
     """A league, after OpenAI Five and AlphaStar (Vinyals and others, 2019). At t = 1, 2, ...:
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -12,9 +11,10 @@ from counterplay.deep import averages
 from counterplay.deep.gradients import Gradients, State, blend, log_of
 from counterplay.deep.graph import Graph
 from counterplay.deep.nets import Net, one_of, uniform
+from counterplay.settings import settings
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings(kw_only=True)
 class Magnetic(Gradients):
     """The choices of those whose temperature pulls towards a magnet."""
 

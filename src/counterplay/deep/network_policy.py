@@ -25,6 +25,7 @@ from counterplay.deep.nets import (
 )
 from counterplay.errors import ConfigError
 from counterplay.game import Game, State
+from counterplay.observing import KeyObservedGame, hash_key
 from counterplay.policy import Policy
 from counterplay.registry import spec_of
 from counterplay.tree import Tree
@@ -84,7 +85,7 @@ class NetworkPolicy:
 
     def _table(self, arena: Any, net: Net) -> Floats:
         values = np.empty(arena.num_sequences)
-        for player, first, last, x, legal, action in _infosets(arena, net):
+        for player, first, last, x, legal, action in _infosets(arena, net, self.game):
             count = len(x)
             more = min(ROWS, room_for(count)) - count  # every size is compiled for
             x = np.pad(x, ((0, more), (0, 0)))
@@ -97,7 +98,7 @@ class NetworkPolicy:
         return values
 
 
-def _infosets(arena: Any, net: Net) -> Iterator[tuple[Any, ...]]:
+def _infosets(arena: Any, net: Net, game: Game) -> Iterator[tuple[Any, ...]]:
     """Some infosets of one player at a time: observations, actions that exist, and their order."""
     is_tree = isinstance(arena, Tree)
     if not is_tree and not hasattr(arena, "observations"):
@@ -120,6 +121,9 @@ def _infosets(arena: Any, net: Net) -> Iterator[tuple[Any, ...]]:
                 continue
             graph = arrays_of(arena)
             x = np.asarray(graph.observation)[np.asarray(graph.own_view)[first:last]]
+            if isinstance(game, KeyObservedGame):  # trained on rules, where not all keys are known
+                keys = arena.infoset_keys[first:last]
+                x = np.array([hash_key(player, key, arena.num_players) for key in keys])
             begin, end = int(arena.offset[first]), int(arena.offset[last])
             row = np.repeat(np.arange(last - first), arena.num_actions[first:last])
             action = row, arena.sequence_action[begin:end]

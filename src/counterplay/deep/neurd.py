@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import jax
 import jax.numpy as jnp
 
 from counterplay.deep.gradients import Force, Gradients, log_of
 from counterplay.deep.nets import centre
+from counterplay.settings import settings
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings(kw_only=True)
 class NeuRD(Gradients):
     """NeuRD (Hennes, Morrill, Omidshafiei and others, 2020). At t = 1, 2, ..., for all players:
 

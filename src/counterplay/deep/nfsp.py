@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from counterplay.deep.dqn_response import DQNResponse
 from counterplay.deep.fictitious import Fictitious
+from counterplay.settings import settings
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings(kw_only=True)
 class NFSP(Fictitious):
     """NFSP (Heinrich and Silver, 2016). At t = 1, 2, ...:
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from counterplay.deep.fictitious import Fictitious
 from counterplay.deep.ppo_response import PPOResponse
+from counterplay.settings import settings
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings(kw_only=True)
 class NFSPPPO(Fictitious):
     """NFSP whose responses are learned by PPO on the decisions just made. At t = 1, 2, ...:
 

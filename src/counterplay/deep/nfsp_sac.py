@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from counterplay.deep.fictitious import Fictitious
 from counterplay.deep.sac_response import SACResponse
+from counterplay.settings import settings
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings(kw_only=True)
 class NFSPSAC(Fictitious):
     """NFSP whose responses are learned by discrete SAC. At t = 1, 2, ...:
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import jax
 import numpy as np
@@ -28,6 +28,7 @@ from counterplay.deep.device import DeviceMemory, OnDevice, OnHost, compiled
 from counterplay.deep.network_policy import NetworkPolicy
 from counterplay.deep.stepping import Rules, known_rules
 from counterplay.game import Game
+from counterplay.observing import with_observations
 from counterplay.registry import spec_of
 from counterplay.tree import Tree
 
@@ -76,20 +77,26 @@ class OnEither(OnDevice):
     def check_rules(self) -> None:
         """Refuse choices that only a tree allows."""
 
+    def for_rules(self) -> Self:
+        """Return the algorithm with settings that suit rules where the user left them open."""
+        return self
+
     def init(self, arena: Any, seed: int = 0) -> DeviceMemory:
         if isinstance(arena, Tree):
             return super().init(arena, seed)
-        self.check_rules()
+        chosen = self.for_rules()
+        chosen.check_rules()
         graph = batches.no_graph(rules_on(arena))
-        state = self.start(graph, np.random.default_rng(seed))
+        state = chosen.start(graph, np.random.default_rng(seed))
         return RulesMemory(0, jax.random.PRNGKey(seed), jax.device_put(state))
 
     def step(self, arena: Any, memory: Any, iterations: int = 1) -> Any:
         if isinstance(arena, Tree):
             return super().step(arena, memory, iterations)
+        chosen = self.for_rules()
         rules, state, touched = rules_on(arena), memory.state, memory.touched
         for n in range(memory.iteration, memory.iteration + iterations):
-            state, count = self.played(rules, n + 1, state, jax.random.fold_in(memory.key, n))
+            state, count = chosen.played(rules, n + 1, state, jax.random.fold_in(memory.key, n))
             touched += count
         return RulesMemory(memory.iteration + iterations, memory.key, state, touched)
 
@@ -104,7 +111,7 @@ class OnEither(OnDevice):
         if isinstance(arena, Tree):
             return super().policies(arena, memory)
         state = jax.tree.map(np.asarray, memory.state)
-        return answers(arena, self.networks(state))
+        return answers(arena, self.for_rules().networks(state))
 
 
 class OnEitherHost(OnHost):
@@ -115,20 +122,37 @@ class OnEitherHost(OnHost):
     def networks(self, state: Any) -> dict[str, Any]:
         raise NotImplementedError
 
+    def for_rules(self, rules: Rules) -> Self:
+        """Return the algorithm with settings that suit the rules where the user left them open."""
+        return self
+
     def step(self, arena: Any, memory: Any, iterations: int = 1) -> Any:
-        done = super().step(arena, memory, iterations)
         if isinstance(arena, Tree):
-            return done
+            return super().step(arena, memory, iterations)
+        done = OnHost.step(self.for_rules(rules_on(arena)), arena, memory, iterations)
         return RulesMemory(done.iteration, done.key, done.state, int(done.state.walks.touched))
 
     def init(self, arena: Any, seed: int = 0) -> Any:
-        made = super().init(arena, seed)
-        return made if isinstance(arena, Tree) else RulesMemory(0, made.key, made.state)
+        if isinstance(arena, Tree):
+            return super().init(arena, seed)
+        made = OnHost.init(self.for_rules(rules_on(arena)), arena, seed)
+        return RulesMemory(0, made.key, made.state)
 
     def policies(self, arena: Any, memory: Any) -> Any:
         if isinstance(arena, Tree):
             return super().policies(arena, memory)
-        return answers(arena, self.networks(jax.tree.map(np.asarray, memory.state)))
+        chosen = self.for_rules(rules_on(arena))
+        return answers(arena, chosen.networks(jax.tree.map(np.asarray, memory.state)))
+
+
+def is_two_player_zero_sum(arena: Any) -> bool:
+    """Return True if two players' utilities cancel; on rules, those of some random episodes."""
+    if arena.num_players != 2:
+        return False
+    if isinstance(arena, Tree):
+        return arena.zero_sum
+    utility = rules_on(arena).some_utilities
+    return bool(np.abs(utility.sum(axis=1)).max() <= 1e-9 * np.abs(utility).max())
 
 
 def answers(arena: Any, networks: Mapping[str, Any]) -> dict[str, Any]:
@@ -158,8 +182,8 @@ class Responding:
 
 
 def game_of(arena: Any) -> Game:
-    """The rules of an arena that offers them."""
-    game: Game = arena.game if hasattr(arena, "game") else arena.rules
+    """The rules of an arena that offers them, with observations for networks."""
+    game: Game = with_observations(arena.game if hasattr(arena, "game") else arena.rules)
     return game
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import jax
 import jax.numpy as jnp
 
 from counterplay.deep.gradients import Force, log_of, slope_of
 from counterplay.deep.magnets import Magnetic
+from counterplay.settings import settings
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings(kw_only=True)
 class PPO(Magnetic):
     """PPO (Schulman and others, 2017) in self-play. At t = 1, 2, ..., for all players at once:
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -27,6 +26,7 @@ from counterplay.deep.responders import (
 )
 from counterplay.deep.values import own_traces
 from counterplay.errors import ConfigError
+from counterplay.settings import settings
 
 
 class State(NamedTuple):
@@ -34,7 +34,7 @@ class State(NamedTuple):
     value: Trained
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings(kw_only=True)
 class PPOResponse(Responder):
     """PPO (Schulman and others, 2017). At t = 1, 2, ..., on the decisions that it has just made:
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -15,11 +14,13 @@ from counterplay.deep.graph import Graph
 from counterplay.deep.magnets import Magnetic
 from counterplay.deep.nets import one_of
 from counterplay.deep.neurd import neurd_force
+from counterplay.deep.on_rules import is_two_player_zero_sum
 from counterplay.errors import ConfigError
+from counterplay.settings import settings
 from counterplay.tree import Tree
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings(kw_only=True)
 class RNaD(Magnetic):
     """R-NaD (Perolat and others, 2022). At t = 1, 2, ..., for both players at once:
 
@@ -46,7 +47,7 @@ class RNaD(Magnetic):
     grid: int = 32
 
     def init(self, tree: Tree, seed: int = 0) -> DeviceMemory:
-        if tree.num_players != 2 or not tree.zero_sum:
+        if not is_two_player_zero_sum(tree):
             raise ConfigError(f"{self.name} needs a two-player zero-sum game, unlike {tree.spec}")
         return super().init(tree, seed)
 

@@ -7,9 +7,9 @@ cheap and the exact average of all iterates costs one pass.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import fields, replace
 from functools import lru_cache, partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
@@ -33,6 +33,7 @@ from counterplay.deep.nets import (
     with_one,
 )
 from counterplay.deep.on_rules import OnEitherHost, rules_on
+from counterplay.deep.stepping import Rules
 from counterplay.deep.traversals import (
     Scheme,
     Walks,
@@ -44,6 +45,7 @@ from counterplay.deep.traversals import (
     set_policy,
 )
 from counterplay.errors import ConfigError
+from counterplay.settings import settings
 from counterplay.tabular.ranges import FINITE, PART, Range, at_least, check
 from counterplay.tree import Tree
 
@@ -64,7 +66,7 @@ RANGES: dict[str, Range] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings(kw_only=True)
 class RegretNetworks(OnEitherHost):
     """The choices that all of these algorithms share."""
 
@@ -77,7 +79,9 @@ class RegretNetworks(OnEitherHost):
     clip: float = 1.0  # of the gradient's norm
     average_power: float = 1.0  # iteration t counts t**average_power times in the average
     past_networks: int = 100  # in the ensemble
-    reservoir_size: int = 0  # samples kept of each player; 0: sums for every infoset instead
+    # samples kept of each player; 0: sums for every infoset on a tree, and on rules as many as
+    # take half a gigabyte, at most 200,000
+    reservoir_size: int = 0
     batch: int = BATCH  # samples per step, of a reservoir
 
     average_every: ClassVar[int] = 1
@@ -96,10 +100,16 @@ class RegretNetworks(OnEitherHost):
         own = {field.name for field in fields(self)}
         check(self.name, self, {name: RANGES[name] for name in RANGES if name in own})
         if self.batch != BATCH and not self.reservoir_size:
-            raise ConfigError(f"{self.name}: batch is for a reservoir; sums are fitted as a whole")
+            problem = "batch is for a reservoir: set reservoir_size too"
+            raise ConfigError(f"{self.name}: {problem}; sums are fitted as a whole")
+
+    def for_rules(self, rules: Rules) -> Self:
+        if self.reservoir_size:
+            return self
+        return replace(self, reservoir_size=rule_walks.default_reservoir_size(rules))
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings(kw_only=True)
 class Replaying(RegretNetworks):
     """The choices of those whose networks are fitted to the samples of all iterations."""
 

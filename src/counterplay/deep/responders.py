@@ -35,6 +35,7 @@ from counterplay.deep.nets import Net, apply_net, one_of, uniform
 from counterplay.errors import ConfigError
 from counterplay.evaluate import expected_values
 from counterplay.policy import Policy
+from counterplay.settings import settings
 from counterplay.tabular.ranges import FINITE, PART, Range, at_least, check
 from counterplay.tree import Tree, row_lengths
 
@@ -84,7 +85,7 @@ class LearnedPolicy(Policy):
     state: Any = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings(kw_only=True)
 class Responder:
     """The choices that all responders share, and the response of one player alone."""
 

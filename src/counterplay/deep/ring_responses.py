@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -22,6 +21,7 @@ from counterplay.deep.responders import (
     next_infosets,
     own_utility,
 )
+from counterplay.settings import settings
 
 Later = jax.Array | Callable[[Graph], jax.Array]
 """What is expected of each infoset [I + 1] of a tree, zero past the last one; on rules a function
@@ -37,7 +37,7 @@ class Drawn(NamedTuple):
     total: jax.Array  # [I, A] targets, weighed
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings(kw_only=True)
 class RingResponder(Responder):
     """The choices, and the sums over a minibatch; holds no update rule."""
 

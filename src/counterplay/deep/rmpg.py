@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import jax
 
 from counterplay.deep.gradients import Force, Gradients, entropy, slope_of
+from counterplay.settings import settings
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings(kw_only=True)
 class RMPG(Gradients):
     """RMPG (Srinivasan and others, 2018). At t = 1, 2, ..., for all players at once:
 

@@ -24,7 +24,22 @@ from counterplay.game import TERMINAL
 from counterplay.registry import spec_of
 
 MOST_BYTES = 8 * 2**30  # of all that is remembered
+DEFAULT_BYTES = 2**29  # of reservoirs whose size the user does not set
+DEFAULT_RESERVOIR_SIZE = 200_000  # samples of each player, at most, if the user does not say
 AT_ONCE = 64  # walks of a unit, which go down together
+
+
+def sample_bytes(rules: Rules) -> int:
+    """Return the bytes of one row of a reservoir."""
+    return 4 * rules.num_features + 5 * rules.num_actions + 4
+
+
+def default_reservoir_size(rules: Rules) -> int:
+    """Return the samples per player where the user does not say: regrets and policies together
+    take at most `DEFAULT_BYTES`.
+    """
+    fitting = DEFAULT_BYTES // (2 * rules.num_players * sample_bytes(rules))
+    return max(1, min(DEFAULT_RESERVOIR_SIZE, fitting))
 
 
 class Samples(NamedTuple):
@@ -67,11 +82,7 @@ def no_walks(
     critic_memory: int = 0,
 ) -> RuleWalks:
     """Nothing remembered; with room for others' policies, regrets, and decisions for a critic."""
-    if not reservoir_size:
-        raise ConfigError(
-            "on rules there are no infosets to keep sums for: set reservoir_size, such as 200000"
-        )
-    row = 4 * rules.num_features + 5 * rules.num_actions + 4
+    row = sample_bytes(rules)
     sizes = {
         "reservoir_size": (reservoir_size, row * rules.num_players * (regrets + policies)),
         "critic_memory": (critic_memory, bytes_of(rules)),

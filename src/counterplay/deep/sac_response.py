@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,6 +16,7 @@ from counterplay.deep.graph import Graph
 from counterplay.deep.nets import Net, new_nets, softmax
 from counterplay.deep.responders import Players, Plays, improved, said
 from counterplay.deep.ring_responses import RingResponder
+from counterplay.settings import settings
 
 COLDEST = 1e-3  # a lower temperature changes nothing
 
@@ -28,7 +28,7 @@ class State(NamedTuple):
     ring: Buffer  # of (where, action, payoff, where next)
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings(kw_only=True)
 class SACResponse(RingResponder):
     """Discrete SAC (Christodoulou, 2019). At t = 1, 2, ..., `updates` times, on minibatches of the
     ring, in which are the decisions of players that learn:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import jax
@@ -10,9 +9,10 @@ import numpy as np
 
 from counterplay.deep import regrets
 from counterplay.deep.regrets import Nets, Replaying
+from counterplay.settings import settings
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings(kw_only=True)
 class SDCFR(Replaying):
     """Single Deep CFR (Steinberger, 2019). At t = 1, 2, ..., for each player i in turn:
 

@@ -14,10 +14,25 @@ import numpy as np
 from counterplay.arena import Floats, Ints
 from counterplay.errors import ConfigError, GameError
 from counterplay.game import CHANCE, TERMINAL, Game
-from counterplay.observing import observes
+from counterplay.observing import with_observations
 from counterplay.registry import spec_of
+from counterplay.rule_checks import (
+    CHANCE_TOLERANCE,
+    LARGEST,
+    actions_problem,
+    call_rule,
+    check_protocol,
+    outcomes_problem,
+    player_problem,
+    raise_rule_error,
+    rule_error,
+    utilities_problem,
+)
 from counterplay.tree.machines import Machine, machine_of
 
+NUM_PROBES = 300  # episodes in which a player must act for once
+MAX_CHECKED = 10_000  # tuples of actions remembered as checked
+MAX_OUTPUTS = 1_000_000  # of a network: one more than the largest action
 LOOKED_AT = 300  # random episodes that say how many actions a game has, if it does not say itself
 LONGEST = 10_000  # actions; a longer episode counts as a game that never ends
 
@@ -35,27 +50,51 @@ class Rules:
     """A game for networks: facts, and steps of many states. A state is known to its kind only."""
 
     def __init__(self, game: Game):
-        if not observes(game):
-            raise ConfigError(
-                f"{spec_of(game)} has no observation(state, player), which networks need where "
-                "there is no tree"
-            )
-        self.game, self.num_players = game, game.num_players
+        check_protocol(game)
+        self.game, self.num_players = with_observations(game), game.num_players
 
     @cached_property
     def num_features(self) -> int:
-        game: Any = self.game
-        state = game.initial_state()
-        while game.player(state) == CHANCE:
-            state = game.next_state(state, game.chance_outcomes(state)[0][0])
-        return len(game.observation(state, 0))
+        """Return the length of an observation, at some state where a player acts."""
+        state, player = self.some_decision
+        return len(call_rule(self.game, lambda: (), self.observe, state, player))
+
+    @cached_property
+    def some_decision(self) -> tuple[Any, int]:
+        """Return a state where a player acts, and the player."""
+        game, rng = self.game, np.random.default_rng(0)
+        for episode in range(NUM_PROBES):
+            history: list[int] = []
+            try:
+                state = game.initial_state()
+                while (player := game.player(state)) == CHANCE:
+                    outcomes = game.chance_outcomes(state)
+                    place = int(rng.integers(len(outcomes))) if episode else 0
+                    history.append(outcomes[place][0])
+                    state = game.next_state(state, history[-1])
+                    if len(history) > LONGEST:
+                        raise rule_error(game, history, f"chance acts {LONGEST:,} times in a row")
+            except Exception as error:
+                raise_rule_error(game, history, error)
+            if player != TERMINAL:
+                return state, player
+        raise GameError(f"{spec_of(game)}: no player acts in {NUM_PROBES} random episodes")
+
+    def observe(self, state: Any, player: int) -> Any:
+        """Return what a player observes at a state of the game."""
+        return self.game.observation(state, player)
 
     @cached_property
     def num_actions(self) -> int:
         """One more than the largest action: the game's own word, or what random episodes met."""
-        if hasattr(self.game, "num_distinct_actions"):
-            return int(self.game.num_distinct_actions)
-        return self.looked_at[0]
+        own = hasattr(self.game, "num_distinct_actions")
+        count = int(self.game.num_distinct_actions) if own else self.looked_at[0]
+        if count > MAX_OUTPUTS:
+            raise ConfigError(
+                f"{spec_of(self.game)} has actions up to {count - 1:,}; networks have an output "
+                f"for each number, {MAX_OUTPUTS:,} at most: number the actions from 0 on"
+            )
+        return count
 
     @property
     def some_utilities(self) -> Floats:
@@ -72,7 +111,9 @@ class Rules:
         """One more than the largest action, and all utilities [N, P], in random episodes."""
         rng, most, earned = np.random.default_rng(0), 1, []
         states = self.start(LOOKED_AT)
-        while len(states):
+        for _ in range(LONGEST):
+            if not len(states):
+                break
             states, turn = self.past_chance(states, rng)
             acting = np.flatnonzero(turn.player >= 0)
             over = np.flatnonzero(turn.player == TERMINAL)
@@ -83,7 +124,9 @@ class Rules:
             count = np.diff(turn.first)[acting]
             chosen = turn.first[acting] + (rng.random(acting.size) * count).astype(np.int64)
             states = self.taken(states, turn, acting, chosen)
-        return most, np.concatenate(earned)
+        else:
+            raise GameError(f"{spec_of(self.game)}: not over after {LONGEST:,} decisions")
+        return most, np.concatenate(earned) if earned else np.zeros((0, self.num_players))
 
     def start(self, count: int) -> Any:
         raise NotImplementedError
@@ -181,37 +224,93 @@ class CompiledRules(Rules):
         return self.machine.watched(states, viewer, self.num_features)
 
     def paid(self, states: Any) -> Floats:
-        return self.machine.paid(states, self.num_players)
+        found = self.machine.paid(states, self.num_players)
+        wrong = np.flatnonzero(~(np.abs(found) <= LARGEST).all(axis=1))
+        if wrong.size:
+            problem = utilities_problem(found[wrong[0]].tolist(), self.num_players)
+            raise GameError(f"{spec_of(self.game)}: its compiled rules say: {problem}")
+        return found
+
+
+class Reached(NamedTuple):
+    """A state of the game and how it was reached, which errors of the rules name."""
+
+    state: Any
+    before: Any  # Reached, or None at the start
+    action: int
+
+    def history(self) -> list[int]:
+        actions, reached = [], self
+        while reached.before is not None:
+            actions.append(reached.action)
+            reached = reached.before
+        return actions[::-1]
 
 
 class ReadableRules(Rules):
-    """The game's own states, in a list."""
+    """The game's own states, in a list; answers of the rules are checked as on a tree."""
+
+    def __init__(self, game: Game):
+        super().__init__(game)
+        self.checked: set[tuple[int, ...]] = set()  # actions of players and outcomes of chance
 
     def start(self, count: int) -> Any:
-        return [self.game.initial_state()] * count
+        state = call_rule(self.game, lambda: (), self.game.initial_state)
+        return [Reached(state, None, -1)] * count
 
     def turn(self, states: Any) -> Turn:
-        game, player, counts = self.game, [], []
+        player, counts = [], []
         action: list[int] = []
         chance: list[float] = []
-        for state in states:
-            player.append(game.player(state))
-            before = len(action)
-            if player[-1] == CHANCE:
-                outcomes = game.chance_outcomes(state)
-                action += [a for a, _ in outcomes]
-                chance += [p for _, p in outcomes]
-            elif player[-1] != TERMINAL:
-                action += game.actions(state)
-                chance += [1.0] * (len(action) - before)
-            counts.append(len(action) - before)
+        for reached in states:
+            try:
+                acting, actions, odds = self.ask(reached)
+            except Exception as error:
+                raise_rule_error(self.game, reached.history(), error)
+            player.append(acting)
+            action += actions
+            chance += odds
+            counts.append(len(actions))
         first = np.cumsum([0, *counts])
         numbers = np.array(action, np.int64)
         return Turn(np.array(player, np.int64), first, numbers, np.array(chance))
 
+    def ask(self, reached: Reached) -> tuple[int, tuple[int, ...], list[float]]:
+        """Return who acts at a state, the actions or outcomes, and the odds of chance (else 1)."""
+        game, state = self.game, reached.state
+        player = game.player(state)
+        if player == TERMINAL:
+            return player, (), []
+        self.check(reached, player_problem(player, self.num_players))
+        if player == CHANCE:
+            outcomes = game.chance_outcomes(state)
+            actions, odds = tuple([a for a, _ in outcomes]), [p for _, p in outcomes]
+            if actions not in self.checked or not abs(sum(odds) - 1.0) <= CHANCE_TOLERANCE:
+                self.check(reached, outcomes_problem(outcomes))
+        else:
+            actions = tuple(game.actions(state))
+            odds = [1.0] * len(actions)
+            if actions not in self.checked:
+                self.check(reached, actions_problem(actions, player))
+        if actions not in self.checked:
+            if len(self.checked) >= MAX_CHECKED:
+                self.checked.clear()
+            self.checked.add(actions)
+        return player, actions, odds
+
+    def check(self, reached: Reached, problem: str) -> None:
+        """Raise the problem, if there is one."""
+        if problem:
+            raise rule_error(self.game, reached.history(), problem)
+
     def taken(self, states: Any, turn: Turn, which: Ints, chosen: Ints) -> Any:
         pairs = zip(which.tolist(), turn.action[chosen].tolist(), strict=True)
-        return [self.game.next_state(states[n], action) for n, action in pairs]
+        return [self.follow(states[n], action) for n, action in pairs]
+
+    def follow(self, reached: Reached, action: int) -> Reached:
+        """Return the state after an action."""
+        state = call_rule(self.game, reached.history, self.game.next_state, reached.state, action)
+        return Reached(state, reached, action)
 
     def some(self, states: Any, which: Ints) -> Any:
         return [states[n] for n in which.tolist()]
@@ -223,12 +322,23 @@ class ReadableRules(Rules):
         return states
 
     def observed(self, states: Any, viewer: Ints) -> Any:
-        game: Any = self.game
-        rows = [game.observation(s, p) for s, p in zip(states, viewer.tolist(), strict=True)]
+        rows = [self.observation(s, p) for s, p in zip(states, viewer.tolist(), strict=True)]
         return np.array(rows, np.float32).reshape(len(states), self.num_features)
 
+    def observation(self, reached: Reached, player: int) -> Any:
+        """Return what a player observes at a state, checked."""
+        row = call_rule(self.game, reached.history, self.observe, reached.state, player)
+        if len(row) != self.num_features:
+            problem = f"observation has {len(row)} entries, not {self.num_features}"
+            raise rule_error(self.game, reached.history(), problem)
+        return row
+
     def paid(self, states: Any) -> Floats:
-        rows = [self.game.utilities(state) for state in states]
+        rows = []
+        for reached in states:
+            row = call_rule(self.game, reached.history, self.game.utilities, reached.state)
+            self.check(reached, utilities_problem(row, self.num_players))
+            rows.append(row)
         return np.array(rows, np.float64).reshape(len(states), self.num_players)
 
 
@@ -242,7 +352,7 @@ class AgainstPolicy(ReadableRules):
     def turn(self, states: Any) -> Turn:
         turn = super().turn(states)
         for n in np.flatnonzero((turn.player >= 0) & (turn.player != self.alone)).tolist():
-            odds = self.policy.odds(states[n], int(turn.player[n]))
+            odds = self.policy.odds(states[n].state, int(turn.player[n]))
             turn.chance[turn.first[n] : turn.first[n + 1]] = odds
             turn.player[n] = CHANCE
         return turn

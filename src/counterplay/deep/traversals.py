@@ -143,7 +143,8 @@ def rows_of(tree: Tree) -> tuple[Ints, Any]:
     size = int(np.diff(first).max(initial=1))
     row = first[:-1, None] + np.arange(size)
     exists = row < first[1:, None]
-    return np.where(exists, row, first[:-1, None]).astype(np.int32), exists
+    padding = np.minimum(first[:-1, None], tree.num_infosets - 1)  # a player may have no infoset
+    return np.where(exists, row, padding).astype(np.int32), exists
 
 
 def set_policy(tree: Tree, walks: Walks, player: int, rows: Any) -> None:

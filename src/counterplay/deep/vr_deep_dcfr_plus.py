@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import jax
@@ -12,9 +11,10 @@ from counterplay.deep import cumulative, regrets
 from counterplay.deep.critics import Criticised
 from counterplay.deep.cumulative import State
 from counterplay.deep.regrets import RegretNetworks
+from counterplay.settings import settings
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings(kw_only=True)
 class VRDeepDCFRPlus(Criticised, RegretNetworks):
     """VR-DeepDCFR+ (Xu et al., 2025). At t = 1, 2, ..., with d = x / (x + c), x = (t - 1)**alpha:
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from counterplay.deep.vr_deep_dcfr_plus import VRDeepDCFRPlus
+from counterplay.settings import settings
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings(kw_only=True)
 class VRDeepPDCFRPlus(VRDeepDCFRPlus):
     """VR-DeepPDCFR+ (Xu et al., 2025). As `vr_deep_dcfr_plus`, with one more network.
 

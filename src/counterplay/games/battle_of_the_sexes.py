@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from counterplay.games.matrix_game import MatrixGame, Table
+from counterplay.settings import settings
 
 PLANS = ("movie", "game")
 
 
-@dataclass(frozen=True)
+@settings()
 class BattleOfTheSexes(MatrixGame):
     """Two people want to meet: one at the movie, the other at the game (Luce and Raiffa, 1957).
 

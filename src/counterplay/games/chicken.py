@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from counterplay.games.matrix_game import MatrixGame, Table
+from counterplay.settings import settings
 
 CHOICES = ("dare", "swerve")
 
 
-@dataclass(frozen=True)
+@settings()
 class Chicken(MatrixGame):
     """Two drivers race at each other; whoever swerves is the chicken (payoffs of Aumann, 1974).
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 from counterplay.errors import ConfigError
 from counterplay.game import TERMINAL
+from counterplay.settings import settings
 
 NOBODY = -1  # has won
 MARKS = "xo"  # of player 0 and player 1
@@ -21,7 +21,7 @@ class State(NamedTuple):
     winner: int = NOBODY
 
 
-@dataclass(frozen=True)
+@settings()
 class ConnectFour:
     """Drop a stone on top of a column; four in a row, in any direction, win 1 (Wexler, 1974).
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 from counterplay.errors import ConfigError
 from counterplay.games.phantom_board import PhantomBoard
+from counterplay.settings import settings
 
 VERSIONS = ("cdh", "adh")
 MOST = 19  # rows or columns
 STEPS = ((0, 1), (0, -1), (1, 0), (-1, 0), (1, -1), (-1, 1))  # to the six neighbours
 
 
-@dataclass(frozen=True)
+@settings()
 class DarkHex(PhantomBoard):
     """Hex on a board that nobody sees: `PhantomBoard` says what players learn.
 

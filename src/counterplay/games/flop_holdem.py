@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from counterplay.games.poker_table import LimitTable, check_whole
+from counterplay.settings import settings
 
 
-@dataclass(frozen=True)
+@settings()
 class FlopHoldem(LimitTable):
     """Heads-up limit hold'em stopped after the flop (Brown et al., 2019, appendix A).
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 from counterplay.errors import ConfigError
 from counterplay.game import CHANCE, TERMINAL
+from counterplay.settings import settings
 
 NOBODY = -1  # wins a tied round
 ORDERS = ("random", "ascending", "descending")
@@ -24,7 +24,7 @@ class State(NamedTuple):
     points: tuple[int, ...]  # by player
 
 
-@dataclass(frozen=True)
+@settings()
 class Goofspiel:
     """Every player bids one of its cards 1..N for each of the prizes 1..N (Ross, 1971).
 

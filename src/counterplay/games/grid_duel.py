@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from counterplay.errors import ConfigError
 from counterplay.game import TERMINAL
+from counterplay.settings import settings
 
 LETTERS = ("ud", "lr")  # by player; action 0 is up or left, action 1 down or right
 NAMES = (("up", "down"), ("left", "right"))
@@ -17,7 +17,7 @@ class State(NamedTuple):
     history: str = ""  # letters of the actions so far
 
 
-@dataclass(frozen=True)
+@settings()
 class GridDuel:
     """A token starts on 5, the middle of a 3 x 3 board; Max wins if it ends on a green cell.
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from counterplay.game import CHANCE, TERMINAL
+from counterplay.settings import settings
 
 CHECK, RAISE = 0, 1  # player 0
 FOLD, CALL = 0, 1  # player 1
@@ -19,7 +19,7 @@ class State(NamedTuple):
     bets: tuple[int, ...] = ()  # player 0's action, then player 1's
 
 
-@dataclass(frozen=True)
+@settings()
 class KingAcePoker:
     """Two aces, two kings, one card each, one bet (a classroom exercise).
 

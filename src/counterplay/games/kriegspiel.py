@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 from counterplay.errors import ConfigError
 from counterplay.game import TERMINAL
+from counterplay.settings import settings
 
 PLAYING, DRAW = -1, -2  # instead of a winner
 STRAIGHT, SLANTED = ((1, 0), (-1, 0), (0, 1), (0, -1)), ((1, 1), (1, -1), (-1, 1), (-1, -1))
@@ -27,7 +27,7 @@ class State(NamedTuple):
     winner: int = PLAYING
 
 
-@dataclass(frozen=True)
+@settings()
 class Kriegspiel:
     """Two players move on boards of their own; a referee knows both.
 

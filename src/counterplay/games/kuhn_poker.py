@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from counterplay.errors import ConfigError
 from counterplay.game import CHANCE, TERMINAL
+from counterplay.settings import settings
 
 PASS, BET = 0, 1
 MOST_CARDS = 1_000
@@ -18,7 +18,7 @@ class State(NamedTuple):
     bets: tuple[int, ...] = ()  # PASS or BET, in order
 
 
-@dataclass(frozen=True)
+@settings()
 class KuhnPoker:
     """One card each, one bet of one chip (Kuhn, 1950), for any number of players.
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 from counterplay.errors import ConfigError
 from counterplay.game import CHANCE, TERMINAL
+from counterplay.settings import settings
 
 FOLD, CALL, RAISE = 0, 1, 2
 RANKS, MORE_RANKS, SUITS = "JQKA", "23456789TJQKA", "sh"
@@ -25,7 +25,7 @@ class State(NamedTuple):
     raises: int  # in this round
 
 
-@dataclass(frozen=True)
+@settings()
 class LeducPoker:
     """One private card, one public card, two rounds of betting (Southey et al., 2005).
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 from counterplay.errors import ConfigError
 from counterplay.game import CHANCE, TERMINAL
+from counterplay.settings import settings
 
 
 class State(NamedTuple):
@@ -15,7 +15,7 @@ class State(NamedTuple):
     bids: tuple[int, ...] = ()  # actions in order; the last may be liar
 
 
-@dataclass(frozen=True)
+@settings()
 class LiarsDice:
     """Two players bid on how many of all dice show a face, until one calls the other a liar.
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from counterplay.games.poker_table import LimitTable, check_whole
+from counterplay.settings import settings
 
 
-@dataclass(frozen=True)
+@settings()
 class LimitHoldem(LimitTable):
     """Limit hold'em: two cards each, then three, one and one on the board, four rounds of betting.
 

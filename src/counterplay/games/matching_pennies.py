@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from counterplay.games.matrix_game import MatrixGame, Table
+from counterplay.settings import settings
 
 SIDES = ("heads", "tails")
 
 
-@dataclass(frozen=True)
+@settings()
 class MatchingPennies(MatrixGame):
     """Both show a side of a penny: player 0 wins 1 if they match, player 1 if they differ.
 

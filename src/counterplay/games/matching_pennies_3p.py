@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from counterplay.games.matrix_game import MatrixGame, Table
+from counterplay.settings import settings
 
 SIDES = ("heads", "tails")
 FIRST = (((1.0, 1.0), (-1.0, -1.0)), ((-1.0, -1.0), (1.0, 1.0)))
@@ -12,7 +11,7 @@ SECOND = (((1.0, -1.0), (-1.0, 1.0)), ((1.0, -1.0), (-1.0, 1.0)))
 THIRD = (((-1.0, 1.0), (-1.0, 1.0)), ((1.0, -1.0), (1.0, -1.0)))
 
 
-@dataclass(frozen=True)
+@settings()
 class MatchingPennies3P(MatrixGame):
     """Player 0 wants to match player 1, 1 to match 2, and 2 to differ from 0 (Jordan, 1993).
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from counterplay.errors import ConfigError
 from counterplay.game import TERMINAL
+from counterplay.settings import settings
 
 Table = Any  # nested tuples of floats, as deep as there are players
 MOST_PLAYERS = 30  # NumPy's arrays do not have many more dimensions
@@ -17,7 +17,7 @@ class State(NamedTuple):
     chosen: tuple[int, ...] = ()  # actions so far, player 0's first; secret until all have chosen
 
 
-@dataclass(frozen=True)
+@settings()
 class MatrixGame:
     """Any game in normal form, for any number of players, zero-sum or not.
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
 from counterplay.errors import ConfigError
 from counterplay.game import CHANCE
 from counterplay.games.poker_table import CALL, FOLD, LimitTable, State, check_whole
+from counterplay.settings import settings
 
 
-@dataclass(frozen=True)
+@settings()
 class NoLimitHoldem(LimitTable):
     """No-limit hold'em: any raise by at least the last one, up to all that a player has.
 

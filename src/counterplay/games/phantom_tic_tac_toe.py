@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
 from counterplay.errors import ConfigError
 from counterplay.games.phantom_board import PhantomBoard
 from counterplay.games.tic_tac_toe import LINES
+from counterplay.settings import settings
 
 VERSIONS = ("classical", "abrupt")
 
 
-@dataclass(frozen=True)
+@settings()
 class PhantomTicTacToe(PhantomBoard):
     """Tic-tac-toe on a board that nobody sees: `PhantomBoard` says what players learn.
 

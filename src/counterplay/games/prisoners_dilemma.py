@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from counterplay.games.matrix_game import MatrixGame, Table
+from counterplay.settings import settings
 
 CHOICES = ("cooperate", "defect")
 
 
-@dataclass(frozen=True)
+@settings()
 class PrisonersDilemma(MatrixGame):
     """Both cooperate: 5 each; both defect: 1 each; one alone: the defector gets 10, the other 0.
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from counterplay.games.matrix_game import MatrixGame, Table
+from counterplay.settings import settings
 
 SHAPES = ("rock", "paper", "scissors")
 WINS = ((0.0, -1.0, 1.0), (1.0, 0.0, -1.0), (-1.0, 1.0, 0.0))
 LOSSES = ((0.0, 1.0, -1.0), (-1.0, 0.0, 1.0), (1.0, -1.0, 0.0))
 
 
-@dataclass(frozen=True)
+@settings()
 class RockPaperScissors(MatrixGame):
     """Rock beats scissors, scissors beat paper, paper beats rock; the winner takes 1.
 

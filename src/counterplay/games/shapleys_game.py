@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from counterplay.games.matrix_game import MatrixGame, Table
+from counterplay.settings import settings
 
 SHAPES = ("rock", "paper", "scissors")
 FIRST = ((0.0, 0.0, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0))
 SECOND = ((0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (1.0, 0.0, 0.0))
 
 
-@dataclass(frozen=True)
+@settings()
 class ShapleysGame(MatrixGame):
     """Rock, paper, scissors in which the winner takes 1 and nobody loses anything (Shapley, 1964).
 

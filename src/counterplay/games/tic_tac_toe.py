@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from counterplay.game import TERMINAL
+from counterplay.settings import settings
 
 NOBODY = -1  # has won
 MARKS = "xo"  # of player 0 and player 1
@@ -21,7 +21,7 @@ class State(NamedTuple):
     winner: int = NOBODY  # the player with three in a row
 
 
-@dataclass(frozen=True)
+@settings()
 class TicTacToe:
     """Three in a row wins 1. Player 0 is x and starts; a full board without a row is a draw.
 

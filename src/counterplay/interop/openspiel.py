@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from counterplay.errors import ConfigError, GameError, suggestion
+from counterplay.errors import ConfigError, GameError, RunError, suggestion
 from counterplay.game import CHANCE, TERMINAL
 
 PREFIX = "openspiel:"
+MAX_ACTIONS = 1_000_000  # at a node: OpenSpiel makes a list of all of them
 
 
 def import_pyspiel() -> Any:
@@ -38,6 +40,7 @@ def load(spec: str, **parameters: Any) -> OpenSpielGame:
     rules = _load_rules(name)
     kind = rules.get_type()
     refuse(name, kind)
+    refuse_too_many_actions(name, rules)
     observed = kind.provides_information_state_tensor or kind.provides_observation_tensor
     families = (OpenSpielGame, ObservedOpenSpielGame), (InTurn, ObservedInTurn)
     return families[needs_own_states(kind)][observed](name)
@@ -66,6 +69,19 @@ def refuse(name: str, kind: Any) -> None:
     else:
         return
     raise GameError(f"{PREFIX}{name} cannot be unrolled: {reason}")
+
+
+def refuse_too_many_actions(name: str, rules: Any) -> None:
+    """Raise an error for a game whose list of legal actions at one node may not fit into memory."""
+    counts = {"actions": rules.num_distinct_actions(), "chance outcomes": 0}
+    with suppress(Exception):  # games without chance may not say
+        counts["chance outcomes"] = rules.max_chance_outcomes()
+    for what, count in counts.items():
+        if count > MAX_ACTIONS:
+            raise RunError(
+                f"{PREFIX}{name} has up to {count:,} {what} at a node, more than {MAX_ACTIONS:,}; "
+                "choose smaller parameters, such as stacks, or an abstraction of the betting"
+            )
 
 
 def needs_own_states(kind: Any) -> bool:

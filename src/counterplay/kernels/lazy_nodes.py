@@ -20,11 +20,12 @@ from counterplay.kernels.pointers import call
 PLAYER, FIRST, CHILD, COUNT, PARENT = range(5)  # columns of `rows`
 UNKNOWN = -3  # player of a node that nobody has looked at
 NODES, ENDS, INFOSETS, ENTRIES, LOTTERIES, WORDS, PROBLEM = range(7)  # places in `counts`
-FULL, BROKEN = (
-    1,
-    2,
-)  # problems: more nodes than there is room for; a function of the machine failed,
-# which is told even where what it left behind then fills all room
+# problems: more nodes than there is room for; a function of the machine failed; its utilities or
+# chance probabilities are not valid. The largest is told, even where what a failed function left
+# behind then fills all room
+FULL, BROKEN, INVALID = 1, 2, 3
+LARGEST_UTILITY = 1e150  # as in `rule_checks`
+CHANCE_TOLERANCE = 1e-9
 
 
 class Node(NamedTuple):
@@ -172,6 +173,11 @@ def lottery_of(room, child, count):
     if first + count > policy.size or counts[LOTTERIES] >= room.lotteries.shape[0]:
         counts[PROBLEM] = max(counts[PROBLEM], FULL)
         return 0
+    total = 0.0
+    for c in range(count):
+        total += room.chance[child + c] if room.chance[child + c] >= 0.0 else 2.0
+    if not abs(total - 1.0) <= CHANCE_TOLERANCE:
+        counts[PROBLEM] = max(counts[PROBLEM], INVALID)
     room.lotteries[counts[LOTTERIES], 0] = first
     room.lotteries[counts[LOTTERIES], 1] = count
     for c in range(count):
@@ -209,6 +215,9 @@ def make(nodes, n):
         counts[ENDS] += 1
         if call(nodes.pay, (rules, state, room.utility[first : first + 1])):
             counts[PROBLEM] = max(counts[PROBLEM], BROKEN)
+        for p in range(room.utility.shape[1]):
+            if not abs(room.utility[first, p]) <= LARGEST_UTILITY:  # true of NaN too
+                counts[PROBLEM] = max(counts[PROBLEM], INVALID)
     else:
         room.ends[0], room.ends[1] = 0, count
         action, chance = room.action[child:last], room.chance[child:last]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterplay.matrix.normal_form import NormalForm
+from counterplay.settings import settings
 from counterplay.tree import Floats
 
 TIE = 1e-12  # part of the total up to which differences are rounding errors
@@ -19,7 +20,7 @@ class Memory:
     iteration: int = 0
 
 
-@dataclass(frozen=True)
+@settings()
 class FictitiousPlay:
     """Fictitious play (Brown, 1951). At t = 1 `start` is played; at t = 2, 3, ..., by each player:
 

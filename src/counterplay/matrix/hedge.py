@@ -8,6 +8,7 @@ import numpy as np
 
 from counterplay.errors import ConfigError
 from counterplay.matrix.normal_form import NormalForm
+from counterplay.settings import settings
 from counterplay.tree import Floats
 
 
@@ -19,7 +20,7 @@ class Memory:
     iteration: int = 0
 
 
-@dataclass(frozen=True)
+@settings()
 class Hedge:
     """Hedge (Freund and Schapire, 1997). At t = 1, 2, ..., for each player:
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterplay.matrix.normal_form import NormalForm
+from counterplay.settings import settings
 from counterplay.tree import Floats
 
 
@@ -16,7 +17,7 @@ class Memory:
     regret: Floats
 
 
-@dataclass(frozen=True)
+@settings()
 class RegretMatchingPlus:
     """Regret matching+ (Tammelin et al., 2015). At t = 1, 2, ..., for each player:
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from counterplay.errors import ConfigError
 from counterplay.matrix.normal_form import NormalForm
+from counterplay.settings import settings
 from counterplay.tree import Floats
 
 
@@ -17,7 +18,7 @@ class Memory:
     spread: float  # the range of the player's utilities
 
 
-@dataclass(frozen=True)
+@settings()
 class ReplicatorDynamics:
     """Replicator dynamics (Taylor and Jonker, 1978), in Euler steps. For each player:
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
@@ -24,13 +23,14 @@ from counterplay.population.pools import (
     row,
     same_plan,
 )
+from counterplay.settings import settings
 from counterplay.tree import Tree
 
 MOST = 20_000  # pure policies that are all tried
 ORACLES = ("preference", "best_response")
 
 
-@dataclass(frozen=True)
+@settings()
 class AlphaPSRO:
     """Alpha-PSRO (Muller et al., 2020), with exact oracles. At t = 2, 3, ..., for all players:
 

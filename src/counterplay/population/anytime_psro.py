@@ -29,6 +29,7 @@ from counterplay.population.pools import (
     start_plans,
 )
 from counterplay.registry import spec_name
+from counterplay.settings import settings
 from counterplay.tree import Tree
 
 
@@ -43,7 +44,7 @@ class Opposed(Population):
         return super().problem(arena) or (misfit(arena, plans) if plans else "")
 
 
-@dataclass(frozen=True)
+@settings()
 class Opposing(Mixing):
     """The choices of both methods in which pools meet an opponent from outside."""
 
@@ -81,7 +82,7 @@ class Opposing(Mixing):
         return memory
 
 
-@dataclass(frozen=True)
+@settings()
 class AnytimePSRO(Opposing):
     """Anytime PSRO (McAleer et al., 2022), in the limit of exact play. At t = 2, 3, ...:
 

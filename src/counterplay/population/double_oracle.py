@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
@@ -11,9 +10,10 @@ from counterplay.population.loop import Mixing, best_responses, check_common, it
 from counterplay.population.meta_solvers import nash
 from counterplay.population.oracles import ExactResponse
 from counterplay.population.pools import Population, check_zero_sum, new_population
+from counterplay.settings import settings
 
 
-@dataclass(frozen=True)
+@settings()
 class DoubleOracle(Mixing):
     """The double oracle (McMahan, Gordon and Blum, 2003). At t = 2, 3, ..., for both players:
 

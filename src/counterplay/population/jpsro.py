@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from counterplay.arena import SequenceArena
+from counterplay.errors import ConfigError
 from counterplay.population.joint_policy import JointPolicy, recommended
 from counterplay.population.loop import NewPlans, check_common, iterate, joint_opponents
 from counterplay.population.meta_solvers import COARSE, CORRELATED, check_solver
 from counterplay.population.oracles import ExactResponse
 from counterplay.population.pools import Population, new_population, reach_of, row
+from counterplay.settings import settings
 
 JOINT = COARSE | CORRELATED
 
 
-@dataclass(frozen=True)
+@settings()
 class JPSRO:
     """JPSRO (Marris et al., 2021), with exact responses. At t = 2, 3, ..., for all players:
 
@@ -29,7 +31,7 @@ class JPSRO:
     Its answer is a device that draws a joint policy and tells everybody its own. It ends at a
     coarse correlated equilibrium, or a correlated one, of the normal form: its exploitability is
     what players gain on average by not following, before or after they hear their policy.
-    Duplicates are counted in the Gini impurity. For any number of players and any utilities.
+    Duplicates are counted in the Gini impurity. For two players or more and any utilities.
     """
 
     meta_solver: str = "mgcce"
@@ -43,6 +45,10 @@ class JPSRO:
         check_common("jpsro", self)
 
     def init(self, arena: SequenceArena, seed: int = 0) -> Population:
+        if arena.num_players < 2:
+            raise ConfigError(
+                f"jpsro correlates players, and {arena.spec} has one; take cfr_plus or xfp"
+            )
         return new_population(arena, seed)
 
     def step(self, arena: SequenceArena, memory: Population, iterations: int = 1) -> Population:

@@ -20,16 +20,17 @@ from counterplay.population.pools import Population
 LEARNING = 2_000  # iterations of a learner
 FLOOR = 1e-6  # of a probability under projected replicator dynamics
 
+NEEDS_OPPOSITE_INTERESTS = (
+    "the meta-solver nash needs a two-player zero-sum game; take projected_replicator, "
+    "regret_matching, uniform, last or alpha_rank, or leave meta_solver out"
+)
 Solver = Callable[[Population], list[Floats]]
 
 
 def nash(memory: Population) -> list[Floats]:
     """An equilibrium of the restricted game, by linear programming."""
     if len(memory.shape) != 2 or not memory.form.constant_sum:
-        raise ConfigError(
-            "the meta-solver nash needs two players with opposite interests; uniform, "
-            "projected_replicator, regret_matching and alpha_rank take any"
-        )
+        raise ConfigError(NEEDS_OPPOSITE_INTERESTS)
     return equilibrium(memory.form)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,10 +22,11 @@ from counterplay.population.learned import check_oracle, keep, learners, load_or
 from counterplay.population.oracles import Weighted
 from counterplay.population.restricted import UnitedPools, new_united_pools
 from counterplay.registry import load_algorithm, parse
+from counterplay.settings import settings
 from counterplay.tree import Tree
 
 
-@dataclass(frozen=True)
+@settings()
 class NXDO:
     """NXDO (McAleer et al., 2021). At t = 1, 2, ...:
 

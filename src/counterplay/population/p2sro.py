@@ -34,6 +34,7 @@ from counterplay.population.pools import (
     row,
     start_plans,
 )
+from counterplay.settings import settings
 
 APART = 1_000_003  # seeds of levels
 
@@ -57,7 +58,7 @@ class Lesson(NamedTuple):
     learned: list[Any]  # what learners go on from, as arrays
 
 
-@dataclass(frozen=True)
+@settings()
 class P2SRO:
     """P2SRO, pipeline PSRO (McAleer, Lanier, Fox and Baldi, 2020), in step.
 

@@ -137,9 +137,14 @@ def misfit(arena: SequenceArena, plans: Sequence[Floats]) -> str:
     return ""
 
 
+def is_zero_sum(arena: SequenceArena) -> bool:
+    """Return True if two players have opposite interests; generated arenas all are of that kind."""
+    return arena.num_players == 2 and (not isinstance(arena, Tree) or arena.zero_sum)
+
+
 def check_zero_sum(name: str, arena: SequenceArena) -> None:
     """Refuse games that a method for two players with opposite interests cannot take."""
-    if arena.num_players != 2 or (isinstance(arena, Tree) and not arena.zero_sum):
+    if not is_zero_sum(arena):
         raise ConfigError(f"{name} needs a two-player zero-sum game; {arena.spec} is none")
 
 

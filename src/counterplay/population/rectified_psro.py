@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -19,9 +18,10 @@ from counterplay.population.pools import (
     reach_of,
     row,
 )
+from counterplay.settings import settings
 
 
-@dataclass(frozen=True)
+@settings()
 class RectifiedPSRO(Mixing):
     """PSRO_rN (Balduzzi et al., 2019), with exact responses. At t = 2, 3, ..., for both players:
 

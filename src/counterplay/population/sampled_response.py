@@ -14,7 +14,9 @@ from counterplay.errors import ConfigError
 from counterplay.game import Game, State
 from counterplay.playing import drawn, play_episode
 from counterplay.population.oracles import Response, Weighted
+from counterplay.rule_checks import action_names, key_problem
 from counterplay.sampled import SampledGame, SampledPolicy
+from counterplay.settings import settings
 
 Rows = dict[tuple[int, str], dict[str, float]]
 
@@ -33,9 +35,11 @@ class Trying:
     def odds(self, state: State, player: int) -> list[float]:
         key = self.game.infoset_key(state, player)
         if key not in self.values:
+            if problem := key_problem(key, player):
+                raise TypeError(problem)  # to whoever plays the episode, who knows the history
             actions = self.game.actions(state)
             self.values[key], self.visits[key] = [0.0] * len(actions), [0] * len(actions)
-            self.names[key] = tuple(self.game.action_name(state, a) for a in actions)
+            self.names[key] = action_names(self.game, state, actions)
         values = self.values[key]
         odds = [self.epsilon / len(values)] * len(values)
         odds[values.index(max(values))] += 1.0 - self.epsilon
@@ -45,7 +49,7 @@ class Trying:
         """Learn from an episode, from its end: what follows an action is the best of the next."""
         worth, mine = utility, [step for step in steps if step.player == player]
         places = [
-            (self.game.infoset_key(step.state, player), step.actions.index(step.action))
+            (self.game.infoset_key(step.state, player), list(step.actions).index(step.action))
             for step in mine
         ]
         self.before |= {key: above for above, (key, _) in pairwise(places)}
@@ -56,7 +60,7 @@ class Trying:
             worth = max(self.values[key])
 
 
-@dataclass(frozen=True)
+@settings()
 class SampledResponse:
     """A response by Q-learning with tables (Watkins, 1989). In each episode one of the opponents is
     drawn, the player explores with probability epsilon, and then, from its last action back:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from counterplay.population.anytime_psro import Opposing
+from counterplay.settings import settings
 
 
-@dataclass(frozen=True)
+@settings()
 class SPPSRO(Opposing):
     """Self-Play PSRO (McAleer et al., 2022), in the limit of exact play. At t = 2, 3, ...:
 

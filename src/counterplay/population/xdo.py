@@ -12,6 +12,7 @@ from counterplay.evaluate import Responses, infoset_values, judge, respond
 from counterplay.policy import Policy
 from counterplay.population.restricted import RestrictedGame, UnitedPools, new_united_pools
 from counterplay.registry import load_algorithm
+from counterplay.settings import settings
 from counterplay.tree import Tree
 
 
@@ -23,7 +24,7 @@ class XDOMemory(UnitedPools):
     inner: int = 0  # iterations of the solver in all
 
 
-@dataclass(frozen=True)
+@settings()
 class XDO:
     """XDO (McAleer et al., 2021). First the best responses to uniform play are allowed, then:
 

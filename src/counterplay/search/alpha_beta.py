@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 from typing import Any
 
@@ -20,6 +20,7 @@ from counterplay.search.searching import (
     start,
     utility,
 )
+from counterplay.settings import settings
 
 EXACT, AT_LEAST, AT_MOST = 0, 1, 2  # what a value in the table says
 TO_THE_END = 2**62
@@ -29,7 +30,7 @@ Ordering = Callable[[Game, State], Sequence[int]]
 Children = Iterable[tuple[int, State]]
 
 
-@dataclass(frozen=True)
+@settings()
 class AlphaBeta:
     """Alpha-beta search (Knuth and Moore, 1975). With player 0 sure of alpha, player 1 of beta:
 

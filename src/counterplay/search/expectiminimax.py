@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from counterplay.game import CHANCE, TERMINAL, Game, State
@@ -16,9 +15,10 @@ from counterplay.search.searching import (
     start,
     utility,
 )
+from counterplay.settings import settings
 
 
-@dataclass(frozen=True)
+@settings()
 class Expectiminimax:
     """Minimax with chance nodes (Michie, 1966), on states s and the states s' that follow:
 

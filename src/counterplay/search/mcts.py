@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import inf, log, sqrt
 
 from counterplay.errors import ConfigError
@@ -13,6 +12,7 @@ from counterplay.game import CHANCE, TERMINAL, Game, State
 from counterplay.registry import spec_of
 from counterplay.search.evaluation import rollout
 from counterplay.search.searching import Evaluation, Found, check_settings, start, utility
+from counterplay.settings import settings
 
 Prior = Callable[[Game, State], Sequence[float]]  # a probability for each of `game.actions(state)`
 
@@ -49,7 +49,7 @@ class Node:
         return self.lower == self.upper
 
 
-@dataclass(frozen=True)
+@settings()
 class MCTS:
     """UCT (Kocsis and Szepesvari, 2006) with score bounds (Cazenave and Saffidine, 2010).
 

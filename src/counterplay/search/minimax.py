@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from counterplay.game import Game, State
 from counterplay.search.expectiminimax import looked_ahead
 from counterplay.search.searching import Evaluation, Found, check_settings, recursive
+from counterplay.settings import settings
 
 
-@dataclass(frozen=True)
+@settings()
 class Minimax:
     """Minimax (von Neumann, 1928), on states s and the states s' that actions lead to:
 

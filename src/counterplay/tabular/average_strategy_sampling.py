@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from counterplay.kernels import walks
 from counterplay.sampled import SampledGame
+from counterplay.settings import settings
 from counterplay.tabular import monte_carlo
 from counterplay.tabular.monte_carlo import MonteCarlo
 from counterplay.tree import Tree
 
 
-@dataclass(frozen=True)
+@settings()
 class AverageStrategySampling(MonteCarlo):
     """Average strategy sampling (Gibson, Burch, Lanctot and Szafron, 2012). At t = 1, 2, ...:
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterplay.kernels import self_play
+from counterplay.settings import settings
 from counterplay.tabular import fictitious, ranges
 from counterplay.tabular.fictitious import SelfPlay, SelfPlayMemory
 from counterplay.tree import Floats, Ints, Tree
@@ -20,7 +21,7 @@ class BatchMemory(SelfPlayMemory):
     gained: Floats  # [F] the utilities of the episodes in which it was the player's last
 
 
-@dataclass(frozen=True)
+@settings()
 class BatchFSP(SelfPlay):
     """Batch fictitious self-play (Heinrich, 2017, algorithm 6). At t = 1, 2, ...:
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from counterplay.arena import SequenceArena
+from counterplay.settings import settings
 from counterplay.tabular import regret
 from counterplay.tabular.regret import RegretMemory, RegretMinimiser
 
 
-@dataclass(frozen=True)
+@settings()
 class CFR(RegretMinimiser):
     """CFR (Zinkevich, Johanson, Bowling and Piccione, 2007). At t = 1, 2, ..., at all infosets:
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -10,11 +9,12 @@ import numpy as np
 from counterplay.arena import SequenceArena
 from counterplay.evaluate import respond
 from counterplay.kernels import sweeps
+from counterplay.settings import settings
 from counterplay.tabular import regret
 from counterplay.tabular.regret import RegretMemory, RegretMinimiser
 
 
-@dataclass(frozen=True)
+@settings()
 class CFRBR(RegretMinimiser):
     """CFR-BR (Johanson, Bard, Burch and Bowling, 2012). At t = 1, 2, ..., at all infosets:
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from counterplay.arena import SequenceArena
 from counterplay.errors import ConfigError
+from counterplay.settings import settings
 from counterplay.tabular import regret
 from counterplay.tabular.regret import RegretMemory, RegretMinimiser
 
 
-@dataclass(frozen=True)
+@settings()
 class CFRHedge(RegretMinimiser):
     """CFR with multiplicative weights (Freund and Schapire, 1997) everywhere. At t = 1, 2, ...:
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from counterplay.arena import SequenceArena
 from counterplay.errors import ConfigError
+from counterplay.settings import settings
 from counterplay.tabular import regret
 from counterplay.tabular.regret import RegretMemory, RegretMinimiser
 
 
-@dataclass(frozen=True)
+@settings()
 class CFRPlus(RegretMinimiser):
     """CFR+ (Tammelin, 2014). At t = 1, 2, ..., for each player in turn, at its infosets:
 

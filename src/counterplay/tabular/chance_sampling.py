@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from counterplay.kernels import walks
 from counterplay.sampled import SampledGame
+from counterplay.settings import settings
 from counterplay.tabular import monte_carlo
 from counterplay.tabular.monte_carlo import MonteCarlo
 from counterplay.tree import Tree
 
 
-@dataclass(frozen=True)
+@settings()
 class ChanceSampling(MonteCarlo):
     """Chance-sampled CFR (Zinkevich, Johanson, Bowling and Piccione, 2007). At t = 1, 2, ...:
 

@@ -12,6 +12,7 @@ from counterplay.arena import Floats, Ints
 from counterplay.game import Game
 from counterplay.kernels import numbering
 from counterplay.kernels.lazy_nodes import ENTRIES, INFOSETS, LOTTERIES, WORDS
+from counterplay.rule_checks import action_names
 from counterplay.sampled import SizeReport
 from counterplay.tabular.sampled_memory import SampledMemory
 
@@ -84,7 +85,7 @@ class CompiledMemory:
             if len(states) > 1 << 20:
                 states = {(): game.initial_state()}
             key = owners[k], game.infoset_key(state, owners[k])
-            names = tuple(game.action_name(state, action) for action in game.actions(state))
+            names = action_names(game, state, game.actions(state))
             self.named[key] = places[k], names
         return self.named
 

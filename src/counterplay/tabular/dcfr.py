@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from counterplay.arena import Floats, SequenceArena
 from counterplay.errors import ConfigError
+from counterplay.settings import settings
 from counterplay.tabular import powers, regret
 from counterplay.tabular.regret import RegretMemory, RegretMinimiser
 
 
-@dataclass(frozen=True)
+@settings()
 class DCFR(RegretMinimiser):
     """Discounted CFR (Brown and Sandholm, 2019). At t = 1, 2, ..., for each player in turn:
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from counterplay.kernels import self_play
+from counterplay.settings import settings
 from counterplay.tabular import fictitious, ranges
 from counterplay.tabular.fictitious import SelfPlay, SelfPlayMemory
 from counterplay.tree import Tree
 
 
-@dataclass(frozen=True)
+@settings()
 class FSP(SelfPlay):
     """Fictitious self-play (Heinrich, Lanctot and Silver, 2015, algorithm 2). At t = 1, 2, ...:
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from counterplay.arena import SequenceArena
+from counterplay.settings import settings
 from counterplay.tabular import regret
 from counterplay.tabular.regret import RegretMemory, RegretMinimiser
 
 
-@dataclass(frozen=True)
+@settings()
 class LinearCFR(RegretMinimiser):
     """Linear CFR (Brown and Sandholm, 2019). At t = 1, 2, ..., for each player in turn:
 

@@ -12,6 +12,7 @@ from counterplay.errors import ConfigError
 from counterplay.evaluate import infoset_values
 from counterplay.kernels import sweeps
 from counterplay.policy import Policy, normalised_policy, uniform_policy
+from counterplay.settings import settings
 from counterplay.tree import Tree
 
 SMALLEST = 1e-10  # probabilities are kept above it: a logarithm that drifts away never comes back
@@ -27,7 +28,7 @@ class MMDMemory:
     finished: ClassVar[bool] = False
 
 
-@dataclass(frozen=True)
+@settings()
 class MMD:
     """MMD (Sokota and others, 2023). At t = 1, 2, ..., for all players at once, at all infosets:
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from counterplay.errors import RunError
+from counterplay.errors import GameError, RunError
 from counterplay.kernels import on_machines
 from counterplay.kernels.bundles import Arena, Scratch, Table
-from counterplay.kernels.lazy_nodes import BROKEN, PROBLEM, Lazy, Room
+from counterplay.kernels.lazy_nodes import BROKEN, INVALID, PROBLEM, Lazy, Room
 from counterplay.kernels.pointers import Pointer
 from counterplay.registry import spec_of
 from counterplay.tabular.compiled_memory import ROOM, CompiledMemory
@@ -62,6 +62,12 @@ def sample_machine(
         begin = walk(begin, end, ROOM, np.uint64(memory.seed), *settings, arena, table, scratch)
         memory.iteration = begin - 1
         memory.touched += int(scratch.tally[0])
+        if memory.counts[PROBLEM] == INVALID:
+            raise GameError(
+                f"{spec_of(memory.game)}: utilities of its machine are not all finite and up to "
+                "1e+150, or its chance probabilities are not a sum of 1; `check_game` finds the "
+                "history"
+            )
         if memory.counts[PROBLEM] == BROKEN:
             raise RunError(
                 f"{spec_of(memory.game)}: a function of its machine failed; `check_machine` finds "

@@ -13,12 +13,13 @@ from counterplay.evaluate import check_aligned
 from counterplay.kernels import episodes
 from counterplay.policy import Policy, load_policy
 from counterplay.sampled import SampledGame
+from counterplay.settings import settings
 from counterplay.tabular import monte_carlo
 from counterplay.tabular.monte_carlo import MonteCarlo
 from counterplay.tree import Floats, Tree
 
 
-@dataclass(frozen=True)
+@settings()
 class OnlineOutcomeSampling(MonteCarlo):
     """Outcome sampling for one learner (Lanctot and others, 2009). At t = 1, 2, ... one episode:
 

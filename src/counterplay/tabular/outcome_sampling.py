@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,13 @@ import numpy as np
 from counterplay.kernels import episodes, sweeps
 from counterplay.policy import Policy, normalised_policy
 from counterplay.sampled import SampledGame
+from counterplay.settings import settings
 from counterplay.tabular import monte_carlo, powers
 from counterplay.tabular.monte_carlo import MonteCarlo, SampleMemory
 from counterplay.tree import Tree
 
 
-@dataclass(frozen=True)
+@settings()
 class OutcomeSampling(MonteCarlo):
     """Outcome-sampling MCCFR (Lanctot, Waugh, Zinkevich and Bowling, 2009). At t = 1, 2, ...:
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from counterplay.arena import SequenceArena
+from counterplay.settings import settings
 from counterplay.tabular import powers, regret
 from counterplay.tabular.regret import RegretMemory, RegretMinimiser
 
 
-@dataclass(frozen=True)
+@settings()
 class PCFRPlus(RegretMinimiser):
     """Predictive CFR+ (Farina, Kroer and Sandholm, 2021). At t = 1, 2, ..., in turn:
 

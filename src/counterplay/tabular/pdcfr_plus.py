@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from counterplay.arena import SequenceArena
+from counterplay.settings import settings
 from counterplay.tabular import powers, regret
 from counterplay.tabular.regret import RegretMemory, RegretMinimiser
 
 
-@dataclass(frozen=True)
+@settings()
 class PDCFRPlus(RegretMinimiser):
     """PDCFR+ (Xu, Li, Liu, Fu, Fu, Xing and Cheng, 2024). At t = 1, 2, ..., in turn:
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from counterplay.kernels import episodes
 from counterplay.sampled import SampledGame
+from counterplay.settings import settings
 from counterplay.tabular import monte_carlo
 from counterplay.tabular.monte_carlo import MonteCarlo
 from counterplay.tree import Tree
 
 
-@dataclass(frozen=True)
+@settings()
 class Probing(MonteCarlo):
     """MCCFR with probing (Gibson, Lanctot, Burch, Szafron and Bowling, 2012). At t = 1, 2, ...:
 

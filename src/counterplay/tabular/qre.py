@@ -11,6 +11,7 @@ from counterplay.arena import Floats, SequenceArena
 from counterplay.errors import ConfigError
 from counterplay.evaluate import infoset_values
 from counterplay.policy import Policy, uniform_policy
+from counterplay.settings import settings
 from counterplay.tabular.mmd import add_later, sequence_values, softmax
 from counterplay.tree import Tree
 
@@ -30,7 +31,7 @@ class QREMemory:
     finished: bool
 
 
-@dataclass(frozen=True)
+@settings()
 class QRE:
     """A logit quantal response equilibrium (McKelvey and Palfrey, 1998). At t = 1, 2, ...:
 

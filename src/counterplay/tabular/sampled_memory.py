@@ -44,6 +44,9 @@ class SampledMemory:
     infosets: dict[tuple[int, str], tuple[int, tuple[str, ...]]] = field(default_factory=dict)
     lotteries: dict[tuple[float, ...], int] = field(default_factory=dict)
     slots: dict[Any, int] = field(default_factory=dict)  # in the order of their numbers
+    # actions of infosets and of chance nodes that were checked in this process; not stored
+    legal: dict[Any, tuple[int, ...]] = field(default_factory=dict, compare=False, repr=False)
+    outcomes: set[tuple[int, ...]] = field(default_factory=set, compare=False, repr=False)
     finished: ClassVar[bool] = False
 
     @property

@@ -6,15 +6,30 @@ They are forgotten after the iteration; the infosets among them get their place 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
-from counterplay.errors import GameError, RunError
-from counterplay.game import CHANCE, TERMINAL, Game, State, describe_history
+from counterplay.errors import RunError
+from counterplay.game import CHANCE, TERMINAL, Game, State
 from counterplay.registry import spec_of
+from counterplay.rule_checks import (
+    action_names,
+    actions_problem,
+    call_rule,
+    changed_actions_problem,
+    key_problem,
+    numbers_problem,
+    player_problem,
+    probabilities_problem,
+    raise_rule_error,
+    rule_error,
+    unknown_key_error,
+    utilities_problem,
+)
 from counterplay.tabular.compiled_memory import ROOM
 from counterplay.tabular.sampled_memory import SampledMemory
 
 MAX_HISTORY = 10_000  # a longer one counts as a game that never ends
+MAX_CHECKED_OUTCOMES = 10_000  # tuples of chance outcomes remembered as checked
 
 
 class SampledNode:
@@ -37,7 +52,8 @@ class SampledNodes:
 
     def forget(self) -> None:
         """Leave nothing but the root."""
-        self.states: list[State] = [self.game.initial_state()]
+        start = call_rule(self.game, lambda: (), self.game.initial_state)
+        self.states: list[State] = [start]
         self.steps: list[tuple[int, int]] = [(-1, -1)]  # parent and action
         self.depth = [0]
         self.known: list[SampledNode | None] = [None]
@@ -48,32 +64,18 @@ class SampledNodes:
         return self.known[n] or self.make(n)
 
     def make(self, n: int) -> SampledNode:
-        game, (parent, action) = self.game, self.steps[n]
-        if n:
-            self.states[n] = game.next_state(self.states[parent], action)
-        state = self.states[n]
-        player = game.player(state)
-        actions: Any = ()
-        if player == TERMINAL:
-            first, row = len(self.utility) // game.num_players, game.utilities(state)
-            if len(row) != game.num_players:
-                self.fail(n, f"utilities are {row}")
-            self.utility |= {(first, p): utility for p, utility in enumerate(row)}
-        elif player == CHANCE:
-            actions, lottery = zip(*game.chance_outcomes(state), strict=True)
-            first = self.lottery(n, lottery)
-        elif 0 <= player < game.num_players:
-            actions = game.actions(state)
-            first = self.infoset(n, player, actions)
-        else:
-            self.fail(n, f"player() is {player}, not in 0..{game.num_players - 1}")
+        """Ask the rules about node `n`, and check what they answer."""
+        try:
+            player, first, actions = self.ask(n)
+        except Exception as error:
+            raise_rule_error(self.game, self.history(n), error)
         child, depth = len(self.states), self.depth[n] + 1
         if depth > MAX_HISTORY:
             self.fail(n, f"still not over after {MAX_HISTORY:,} actions")
         if child + len(actions) > ROOM:
             raise RunError(
-                f"{spec_of(game)}: one iteration met more than {ROOM:,} nodes; take an algorithm "
-                "that samples more, such as outcome_sampling"
+                f"{spec_of(self.game)}: one iteration met more than {ROOM:,} nodes; take an "
+                "algorithm that samples more, such as outcome_sampling"
             )
         for action in actions:
             self.steps.append((n, action))
@@ -83,30 +85,68 @@ class SampledNodes:
         node = self.known[n] = SampledNode(player, first, child, len(actions))
         return node
 
+    def ask(self, n: int) -> tuple[int, int, Any]:
+        """Return who acts at a node, where its numbers stand, and its actions or outcomes."""
+        game, (parent, action) = self.game, self.steps[n]
+        if n:
+            self.states[n] = game.next_state(self.states[parent], action)
+        state = self.states[n]
+        player = game.player(state)
+        if player == TERMINAL:
+            first, row = len(self.utility) // game.num_players, game.utilities(state)
+            self.check(n, utilities_problem(row, game.num_players))
+            self.utility |= {(first, p): utility for p, utility in enumerate(row)}
+            return player, first, ()
+        if player == CHANCE:
+            outcomes = game.chance_outcomes(state)
+            if not len(outcomes):
+                self.fail(n, "chance has no outcome")
+            actions, lottery = zip(*outcomes, strict=True)
+            return player, self.lottery(n, actions, lottery), actions
+        self.check(n, player_problem(player, game.num_players))
+        legal = game.actions(state)
+        return player, self.infoset(n, player, legal), legal
+
     def infoset(self, n: int, player: int, actions: Any) -> int:
         """Where the infoset's actions stand; a new one gets its place in all tables."""
         memory, state = self.memory, self.states[n]
         key = (player, self.game.infoset_key(state, player))
         found = memory.infosets.get(key)
+        actions = actions if actions.__class__ is tuple else tuple(actions)
         if found is not None:
-            if len(actions) != len(found[1]):
-                self.fail(
-                    n, f"infoset {key[1]!r} has {len(actions)} actions, {len(found[1])} before"
-                )
+            known = memory.legal.get(key)
+            if known is None:  # the memory was read from a file
+                known = self.legal_again(n, key, actions, found[1])
+            if actions != known:
+                self.fail(n, changed_actions_problem(key[1], actions, known))
             return found[0]
-        if not len(actions):
-            self.fail(n, f"player {player} has no legal action")
+        self.check(n, key_problem(key[1], player) or actions_problem(actions, player))
         first = len(memory.policy)
-        names = tuple(self.game.action_name(state, action) for action in actions)
+        names = action_names(self.game, state, actions)
         memory.infosets[key] = first, names
+        memory.legal[key] = actions
         self.grow([1.0 / len(names)] * len(names))
         return first
 
-    def lottery(self, n: int, probabilities: tuple[float, ...]) -> int:
+    def legal_again(
+        self, n: int, key: tuple[int, str], actions: tuple[int, ...], names: tuple[str, ...]
+    ) -> tuple[int, ...]:
+        """Note the actions of an infoset whose names alone are known."""
+        self.check(n, actions_problem(actions, key[0]))
+        if action_names(self.game, self.states[n], actions) != names:
+            self.fail(n, f"infoset {key[1]!r} had the actions {', '.join(names)} before")
+        self.memory.legal[key] = actions
+        return actions
+
+    def lottery(self, n: int, actions: Any, probabilities: tuple[float, ...]) -> int:
+        if actions not in self.memory.outcomes:
+            self.check(n, numbers_problem(actions))
+            if len(self.memory.outcomes) >= MAX_CHECKED_OUTCOMES:
+                self.memory.outcomes.clear()
+            self.memory.outcomes.add(actions)
         found = self.memory.lotteries.get(probabilities)
         if found is None:
-            if not abs(sum(probabilities) - 1.0) <= 1e-9 or min(probabilities) < 0.0:
-                self.fail(n, f"chance probabilities are {list(probabilities)}, not a sum of 1")
+            self.check(n, probabilities_problem(probabilities))
             found = self.memory.lotteries[probabilities] = len(self.memory.policy)
             self.grow(list(probabilities))
         return found
@@ -117,13 +157,21 @@ class SampledNodes:
         for table in (memory.regret, memory.policy_sum, memory.visits, memory.largest):
             table.extend(zeros)
 
-    def fail(self, n: int, problem: str) -> None:
-        history: list[int] = []
+    def history(self, n: int) -> list[int]:
+        """Return the actions that lead to a node."""
+        actions: list[int] = []
         while n > 0:
             n, action = self.steps[n]
-            history.append(action)
-        where = describe_history(self.game, history[:-21:-1])
-        raise GameError(f"{spec_of(self.game)}: {problem}; history: {where}")
+            actions.append(action)
+        return actions[::-1]
+
+    def check(self, n: int, problem: str) -> None:
+        """Raise the problem, if there is one."""
+        if problem:
+            self.fail(n, problem)
+
+    def fail(self, n: int, problem: str) -> NoReturn:
+        raise rule_error(self.game, self.history(n), problem)
 
 
 class _Slots:
@@ -139,12 +187,20 @@ class _Slots:
         if memory.guesses == "history":
             return self.history(n) * nodes.game.num_players + player
         parent, action = nodes.steps[n]
-        key = player, nodes.game.infoset_key(nodes.states[parent], player), action
+        key = player, self.key(parent, player), action
         found = memory.slots.get(key)
         if found is None:
             found = memory.slots[key] = len(memory.slots)
             memory.baseline.append(0.0)
         return found
+
+    def key(self, n: int, player: int) -> str:
+        """Return what a player knows at a node, where it need not be the one to act."""
+        game = self.nodes.game
+        try:
+            return game.infoset_key(self.nodes.states[n], player)
+        except Exception as error:
+            raise unknown_key_error(game, self.nodes.history(n), player, error) from error
 
     def history(self, n: int) -> int:
         """The number of a node's history; a new one has its utilities, or zeros, as guesses."""

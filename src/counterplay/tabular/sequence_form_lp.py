@@ -11,6 +11,7 @@ import numpy as np
 from counterplay.errors import ConfigError, RunError
 from counterplay.evaluate import judge
 from counterplay.policy import Policy, normalised_policy, uniform_policy
+from counterplay.settings import settings
 from counterplay.tree import Floats, Tree, row_lengths
 
 TIGHT = 1e-10  # the solver's own tolerance: the least it takes
@@ -33,7 +34,7 @@ class LPMemory:
     finished: bool = False
 
 
-@dataclass(frozen=True)
+@settings()
 class SequenceFormLP:
     """The sequence-form linear programme (von Stengel, 1996), solved by HiGHS in one step:
 

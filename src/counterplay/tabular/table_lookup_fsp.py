@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from counterplay.kernels import self_play
+from counterplay.settings import settings
 from counterplay.tabular import fictitious, ranges
 from counterplay.tabular.fictitious import SelfPlay, SelfPlayMemory
 from counterplay.tree import Tree
 
 
-@dataclass(frozen=True)
+@settings()
 class TableLookupFSP(SelfPlay):
     """Table-lookup batch FSP (Heinrich, 2017, algorithms 6 and 7). At t = 1, 2, ...:
 

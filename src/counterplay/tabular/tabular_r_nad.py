@@ -11,6 +11,7 @@ from counterplay.arena import Floats
 from counterplay.errors import ConfigError
 from counterplay.evaluate import infoset_values
 from counterplay.policy import Policy, uniform_policy
+from counterplay.settings import settings
 from counterplay.tabular.mmd import softmax
 from counterplay.tabular.ranges import Range, at_least, check
 from counterplay.tree import Tree
@@ -29,7 +30,7 @@ class RNaDMemory:
     finished: ClassVar[bool] = False
 
 
-@dataclass(frozen=True)
+@settings()
 class TabularRNaD:
     """R-NaD (Perolat and others, 2021) with exact values. At t = 1, 2, ..., for both players:
 

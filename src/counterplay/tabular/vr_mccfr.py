@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from counterplay.kernels import baselines
 from counterplay.sampled import SampledGame
+from counterplay.settings import settings
 from counterplay.tabular import monte_carlo
 from counterplay.tabular.monte_carlo import MonteCarlo
 from counterplay.tree import Tree
 
 
-@dataclass(frozen=True)
+@settings()
 class VRMCCFR(MonteCarlo):
     """Variance-reduced MCCFR (Schmid, Burch, Lanctot, Moravcik, Kadlec and Bowling, 2019). At t:
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from counterplay.sampled import SampledGame
+from counterplay.settings import settings
 from counterplay.tabular import monte_carlo
 from counterplay.tabular.monte_carlo import MonteCarlo
 from counterplay.tabular.vr_mccfr import VRMCCFR
 from counterplay.tree import Tree
 
 
-@dataclass(frozen=True)
+@settings()
 class VRMCCFRPlus(MonteCarlo):
     """VR-MCCFR+ (Schmid, Burch, Lanctot, Moravcik, Kadlec and Bowling, 2019). At t = 1, 2, ...:
 

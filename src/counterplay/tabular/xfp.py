@@ -12,6 +12,7 @@ from counterplay.arena import Floats, Ints, SequenceArena
 from counterplay.errors import ConfigError
 from counterplay.kernels import sweeps
 from counterplay.policy import Policy, normalised_policy, uniform_policy
+from counterplay.settings import settings
 from counterplay.tree import Tree, forgets, row_lengths
 
 
@@ -26,7 +27,7 @@ class XFPMemory:
     finished: ClassVar[bool] = False
 
 
-@dataclass(frozen=True)
+@settings()
 class XFP:
     """XFP (Heinrich, Lanctot and Silver, 2015). At t = 1, 2, ..., for all players at once:
 

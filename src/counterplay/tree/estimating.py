@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from counterplay.errors import GameError
 from counterplay.game import CHANCE, TERMINAL, Game, title
+from counterplay.rule_checks import raise_rule_error
 
 BYTES_PER_NODE, BYTES_PER_INFOSET = 200, 800  # peak while building: benchmarks/memory.py
 MOST = 1e100  # nodes; larger estimates stop here, before they overflow
@@ -59,29 +60,41 @@ def estimate_size(
 
 def look_ahead(game: Game, seconds: float = 0.0) -> float:
     """The estimated number of nodes; 1 where the rules break: who walks them all can say where."""
+    found = look_closely(game, seconds)
+    return found.num_nodes if found else 1.0
+
+
+def look_closely(game: Game, seconds: float) -> SizeEstimate | None:
+    """Return the estimated size, or None where the rules break."""
     try:
-        return estimate_size(game, probes=10_000, seconds=seconds).num_nodes
+        return estimate_size(game, probes=10_000, seconds=seconds)
     except Exception:
-        return 1.0
+        return None
 
 
 def _probe(game: Game, rng: random.Random, until: float) -> tuple[float, float]:
     """One walk's guess at the number of nodes and at the number of decisions among them."""
-    state, width, size, decisions = game.initial_state(), 1.0, 1.0, 0.0
-    for _ in range(MAX_HISTORY):
-        player = game.player(state)
-        if player == TERMINAL or (size == MOST and time.perf_counter() > until):
-            return size, decisions
-        if player == CHANCE:
-            outcomes = game.chance_outcomes(state)
-            count, action = len(outcomes), rng.choice(outcomes)[0]
-        else:
-            actions = game.actions(state)
-            count, action = len(actions), rng.choice(actions)
-            decisions += width
-        width = min(width * count, MOST)
-        size = min(size + width, MOST)
-        state = game.next_state(state, action)
+    width, size, decisions = 1.0, 1.0, 0.0
+    history: list[int] = []
+    try:
+        state = game.initial_state()
+        while len(history) < MAX_HISTORY:
+            player = game.player(state)
+            if player == TERMINAL or (size == MOST and time.perf_counter() > until):
+                return size, decisions
+            if player == CHANCE:
+                outcomes = game.chance_outcomes(state)
+                count, action = len(outcomes), rng.choice(outcomes)[0]
+            else:
+                actions = game.actions(state)
+                count, action = len(actions), rng.choice(actions)
+                decisions += width
+            width = min(width * count, MOST)
+            size = min(size + width, MOST)
+            state = game.next_state(state, action)
+            history.append(action)
+    except Exception as error:
+        raise_rule_error(game, history, error)
     raise GameError(f"{title(game)}: still not over after {MAX_HISTORY:,} actions")
 
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from counterplay.errors import ConfigError, CounterplayError
+from counterplay.errors import ConfigError, CounterplayError, GameError
 from counterplay.game import TERMINAL, State
+from counterplay.rule_checks import unknown_key_error
 from counterplay.tree.arrays import Ints, Tree, once_per_tree
 
 
@@ -77,13 +78,25 @@ def augmented(tree: Tree) -> Ints:
         for node, state in enumerate(states(tree)):
             if tree.player[node] == TERMINAL:
                 continue
-            keys = [tree.rules.infoset_key(state, player) for player in range(tree.num_players)]
+            keys = [_key(tree, node, state, player) for player in range(tree.num_players)]
             for child in range(*tree.child_offset[node : node + 2].tolist()):
                 action = int(tree.action[child])
                 for player, key in enumerate(keys):
                     number = numbers.setdefault((player, key, action), len(numbers) + 1)
                     found[child, player] = number
+    except GameError:
+        raise
     except Exception as error:  # whatever rules do with the actions of another game
         raise ConfigError(f"{tree.spec}: these rules do not lead to this tree") from error
     found.flags.writeable = False
     return found
+
+
+def _key(tree: Tree, node: int, state: State, player: int) -> str:
+    """Return what a player knows at a node, where it need not be the one to act."""
+    try:
+        return tree.rules.infoset_key(state, player)
+    except Exception as error:
+        if player == tree.player[node]:
+            raise
+        raise unknown_key_error(tree.rules, history(tree, node), player, error) from error

@@ -9,18 +9,27 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from counterplay.errors import CounterplayError, GameError, RunError
-from counterplay.game import (
-    CHANCE,
+from counterplay.errors import CounterplayError, RunError
+from counterplay.game import CHANCE, TERMINAL, Game, State
+from counterplay.registry import GENERATED, MACHINES, load_game, spec_of
+from counterplay.rule_checks import (
+    CHANCE_TOLERANCE,
     LARGEST,
     METHODS,
-    TERMINAL,
-    Game,
-    State,
-    describe_history,
-    title,
+    action_names,
+    actions_problem,
+    changed_actions_problem,
+    check_protocol,
+    exception_problem,
+    key_problem,
+    node_problem,
+    numbers_problem,
+    outcomes_problem,
+    player_problem,
+    probabilities_problem,
+    rule_error,
+    utilities_problem,
 )
-from counterplay.registry import GENERATED, MACHINES, load_game, spec_of
 from counterplay.tree import Tree
 from counterplay.tree.assembling import Parts
 from counterplay.tree.estimating import (
@@ -31,6 +40,7 @@ from counterplay.tree.estimating import (
     available_memory,
     gib,
     look_ahead,
+    look_closely,
     peak_bytes,
     readable_count,
     resident_memory,
@@ -43,7 +53,9 @@ MACHINE_FROM = 50_000  # nodes from which compiled rules are used
 FIRST_LOOK = 1 << 6  # nodes known before the first look at memory; then the double, and so on
 REPORT_EVERY = 1 << 15  # nodes between two looks at memory and progress, at most
 ESTIMATE_AT = 1 << 18  # nodes from which a look ahead is worth its time
+ESTIMATE_SECONDS = 0.5  # that an estimate of the size takes
 ESTIMATE_AFTER = 1.0  # seconds of the same
+MAX_CHECKED_OUTCOMES = 10_000  # tuples of chance outcomes remembered as checked
 
 Progress = Callable[[int, int], None]  # nodes so far, nodes expected (0: not known)
 
@@ -90,10 +102,7 @@ class _Walk(Parts):
     game: Game
 
     def __init__(self, game: Game, memory_limit: int | None, progress: Progress | None):
-        if isinstance(game, type):
-            raise GameError(f"{game.__name__} is a class: write {game.__name__}()")
-        if not hasattr(game, METHODS[0]):
-            raise GameError(f"{type(game).__name__} is no game: it lacks {METHODS[0]}")
+        check_protocol(game, METHODS[:1])
         super().__init__(spec_of(game), game.num_players, game)
         self.progress = progress
         self.memory_limit = memory_limit or int(0.8 * available_memory())
@@ -101,11 +110,23 @@ class _Walk(Parts):
         self.resident = resident_memory()
         self.recall: dict[tuple[int, str, int], int] = {}  # (player, key, last sequence) -> infoset
         self.public: dict[tuple[int, str], int] = {}  # (player, key) -> infoset as the game has it
+        self.checked_outcomes: set[tuple[int, ...]] = set()  # actions of chance nodes
 
     def glance(self) -> None:
-        """Refuse what is far too large before anything is built: one node may be too much."""
-        if look_ahead(self.game) * BYTES_PER_NODE > HOPELESS * self.memory_limit:
-            self.expected = int(look_ahead(self.game, seconds=0.2))
+        """Refuse a tree that will not fit before anything is built.
+
+        Two random walks say whether it could be too large at all; only then more are taken. Their
+        estimate counts as too large if it is so by two standard errors, since it is not exact.
+        """
+        guess = look_ahead(self.game) * BYTES_PER_NODE
+        if guess * HOPELESS < self.memory_limit:
+            return
+        found = look_closely(self.game, ESTIMATE_SECONDS)
+        if found is None:
+            return
+        surely = (found.num_nodes - 2.0 * found.standard_error) * BYTES_PER_NODE
+        if surely > self.memory_limit or guess > HOPELESS * self.memory_limit:
+            self.expected = int(found.num_nodes)
             self.check_memory(self.expected)
 
     def is_long(self) -> bool:
@@ -122,6 +143,7 @@ class _Walk(Parts):
         found = MachineWalk(machine, self.num_players)
         found.run(self.check_memory)
         found.fill(self)
+        self.check_chance()
         game, states = self.game, {0: self.game.initial_state()}
         parent, action = memoryview(self.parent), memoryview(self.action)
         for node, player, legal in found.shown(self):
@@ -134,9 +156,21 @@ class _Walk(Parts):
             known = len(self.keys) >= COMPARED
             if not known and (game.player(state), tuple(game.actions(state))) != (player, legal):
                 self.fail(node, "compiled rules differ from the readable ones: see check_machine")
-            self.keys.append((player, game.infoset_key(state, player)))
+            key = game.infoset_key(state, player)
+            if problem := key_problem(key, player) or actions_problem(legal, player):
+                self.fail(node, problem)
+            self.keys.append((player, key))
             self.legal.append(legal)
-            self.names.append(tuple([game.action_name(state, a) for a in legal]))
+            self.names.append(action_names(game, state, legal))
+
+    def check_chance(self) -> None:
+        """Refuse chance probabilities of compiled rules that do not sum to 1."""
+        chance = np.asarray(self.player) == CHANCE
+        above, lottery = np.asarray(self.parent)[1:], np.asarray(self.chance)[1:]
+        total = np.bincount(above, np.where(lottery >= 0.0, lottery, np.nan), chance.size)
+        wrong = np.flatnonzero(chance & ~(np.abs(total - 1.0) <= CHANCE_TOLERANCE))
+        if wrong.size:
+            self.fail(int(wrong[0]), probabilities_problem(lottery[above == wrong[0]].tolist()))
 
     def run(self) -> None:
         """Walk the tree; one long loop, because a call per node would cost a third of the speed."""
@@ -156,10 +190,12 @@ class _Walk(Parts):
         first, merged = self.first, self.merged
         nothing = (-1,) * game.num_players
         # state, parent, action, depth, probability of the action, chance's reach, last sequences
-        stack: list[Any] = [(game.initial_state(), -1, -1, 0, 1.0, 1.0, nothing)]
+        stack: list[Any] = []
         pop, push = stack.pop, stack.append
         node, look = -1, min(FIRST_LOOK, REPORT_EVERY)
+        state: State = None
         try:
+            stack.append((game.initial_state(), -1, -1, 0, 1.0, 1.0, nothing))
             while stack:
                 state, parent, action, depth, chance, reach, last = pop()
                 node += 1
@@ -174,12 +210,13 @@ class _Walk(Parts):
                     key = infoset_key(state, player)
                     infoset = recall.get((player, key, last[player]))
                     actions = actions_at(state)
+                    if actions.__class__ is not tuple:
+                        actions = tuple(actions)
                     if infoset is None:
                         infoset = self.add_infoset(node, state, player, key, last[player], actions)
                     known = legal[merged[infoset]]
-                    if actions != known and tuple(actions) != known:
-                        problem = f"has actions {tuple(actions)} here but {known} elsewhere"
-                        self.fail(node, f"infoset {key!r} {problem}")
+                    if actions != known:
+                        self.fail(node, changed_actions_problem(key, actions, known))
                     add_infoset(infoset)
                     before, after = last[:player], last[player + 1 :]
                     sequence = first[infoset + 1]
@@ -205,10 +242,14 @@ class _Walk(Parts):
             problem = f"out of memory after {node:,} nodes; choose smaller parameters"
             raise RunError(f"{spec_of(game)}: {problem}") from error
         except Exception as error:
-            if self.player and self.player[-1] >= game.num_players:
-                who = f"player {self.player[-1]}, but there are {game.num_players} players"
-                self.fail(node, f"the one to act is {who}", error)
-            self.fail(node, f"the rules raised {type(error).__name__}: {error}", error)
+            self.fail(max(node, 0), self.diagnose(state, error), error)
+
+    def diagnose(self, state: State, error: Exception) -> str:
+        """Return what is wrong at the state where the walk failed: a check says it best."""
+        try:
+            return node_problem(self.game, state) or exception_problem(error)
+        except Exception:  # the rules raise there
+            return exception_problem(error)
 
     def add_infoset(
         self, node: int, state: State, player: int, key: str, last: int, legal: Sequence[int]
@@ -216,20 +257,20 @@ class _Walk(Parts):
         """The number of an infoset not met before."""
         self.check_memory(len(legal))
         game, actions = self.game, tuple(legal)
-        if not actions or len(set(actions)) < len(actions):
-            self.fail(node, f"player {player} has the actions {actions}: none, or one twice")
+        if problem := key_problem(key, player) or actions_problem(actions, player):
+            self.fail(node, problem)
         public = self.public.setdefault((player, key), len(self.legal))
         if public == len(self.legal):
             self.keys.append((player, key))
             self.legal.append(actions)
-            self.names.append(tuple(game.action_name(state, a) for a in actions))
+            self.names.append(action_names(game, state, actions))
         infoset = self.recall[player, key, last] = self.new_infoset(player, public, last)
         return infoset
 
     def outcomes(self, node: int, state: State, player: int) -> list[tuple[int, float]]:
         """The outcomes of a chance node, last one first."""
         if player != CHANCE:
-            self.fail(node, f"player() is {player}, not a player, CHANCE or TERMINAL")
+            self.fail(node, player_problem(player, self.num_players))
         outcomes = self.game.chance_outcomes(state)
         self.check_memory(len(outcomes))
         outcomes = list(outcomes)
@@ -237,25 +278,34 @@ class _Walk(Parts):
         for _, p in outcomes:
             total += p if p >= 0.0 else float("nan")
         if not abs(total - 1.0) <= 1e-9:
-            self.fail(node, f"chance probabilities are {[p for _, p in outcomes]}, not a sum of 1")
+            self.fail(node, outcomes_problem(outcomes) or "chance probabilities do not sum to 1")
+        actions = tuple([action for action, _ in outcomes])
+        if actions not in self.checked_outcomes:
+            if problem := numbers_problem(actions):
+                self.fail(node, problem)
+            if len(self.checked_outcomes) >= MAX_CHECKED_OUTCOMES:
+                self.checked_outcomes.clear()
+            self.checked_outcomes.add(actions)
         outcomes.reverse()
         return outcomes
 
     def add_terminal(self, node: int, utilities: Any, reach: float, last: tuple[int, ...]) -> None:
         if len(utilities) != self.game.num_players:
-            self.fail(node, f"{len(utilities)} utilities for {self.game.num_players} players")
+            self.fail(node, utilities_problem(utilities, self.num_players))
         self.last.extend(last)
         self.reach.append(reach)
         self.utility.extend(utilities)
         total = sum(utilities)
         if total - total != 0.0:  # true of infinity and NaN only
-            self.fail(node, f"utilities {tuple(utilities)} are not all finite")
+            problem = utilities_problem(utilities, self.num_players)
+            self.fail(node, problem or f"utilities {tuple(utilities)} have no finite sum")
 
     def check_scale(self) -> None:
         """Refuse units in which sums over iterations would overflow, or vanish."""
         size = np.abs(np.array(self.utility)).reshape(-1, self.num_players)
         largest = size.max(axis=0)
-        for player in np.flatnonzero((largest > LARGEST) | (largest < 1.0 / LARGEST)).tolist():
+        fits = (largest <= LARGEST) & (largest >= 1.0 / LARGEST)  # false of NaN
+        for player in np.flatnonzero(~fits).tolist():
             if largest[player]:
                 ends = np.flatnonzero(np.array(self.player) == TERMINAL)
                 problem = f"the largest utility of player {player} is {largest[player]:g}"
@@ -265,10 +315,10 @@ class _Walk(Parts):
     def look_around(self, node: int, known: int) -> None:
         """Refuse what will not fit, before it is too late, and report progress."""
         if self.depth[node] > MAX_HISTORY:
-            self.fail(node, f"still not over after {MAX_HISTORY:,} actions", shown=20)
+            self.fail(node, f"still not over after {MAX_HISTORY:,} actions")
         slow = time.perf_counter() - self.began > ESTIMATE_AFTER
         if not self.expected and (node >= ESTIMATE_AT or slow):
-            self.expected = int(look_ahead(self.game, seconds=0.2))
+            self.expected = int(look_ahead(self.game, seconds=ESTIMATE_SECONDS))
         nodes = max(known, self.expected)
         # the walk meets new infosets most often at its beginning, so their share only falls
         infosets = nodes / (node + 1) * len(self.owner) if node >= FIRST_LOOK else 0
@@ -286,20 +336,17 @@ class _Walk(Parts):
             known = spec_of(self.game).partition("(")[0] in GENERATED
             other = 'its generated arena ("arena": "generated"), ' if known else ""
             advice = (
-                f"choose smaller parameters, or do without the tree: {other}inspect --estimate, "
-                "solve --sampled (or, from Python, raise memory_limit)"
+                f"choose smaller parameters, or do without the tree: {other}solve --sampled "
+                "--algorithm outcome_sampling (or, from Python, raise memory_limit)"
             )
             raise RunError(
                 f"{spec_of(self.game)} has {count}: its tree takes about {gib(needed)}, "
                 f"and only {gib(self.memory_limit)} may be used; {advice}"
             )
 
-    def fail(
-        self, node: int, problem: str, cause: Exception | None = None, shown: int | None = None
-    ) -> NoReturn:
+    def fail(self, node: int, problem: str, cause: Exception | None = None) -> NoReturn:
         actions = []
-        while self.parent[node] >= 0:
+        while len(self.parent) > node and self.parent[node] >= 0:
             actions.append(self.action[node])
             node = self.parent[node]
-        where = describe_history(self.game, actions[::-1][:shown])
-        raise GameError(f"{title(self.game)}: {problem}; history: {where}") from cause
+        raise rule_error(self.game, actions[::-1], problem) from cause
