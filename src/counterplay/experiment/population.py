@@ -117,13 +117,18 @@ def load_population(folder: str | Path) -> Table:
 def _find_problem(table: Table) -> str:
     """Return what is wrong with a table, or nothing; every later use can rely on the checks."""
     payoffs, sizes, metas, sequences = table.payoffs, table.sizes, table.metas, table.sequences
-    arrays = {"payoffs": (payoffs, "f"), "sizes": (sizes, "i"), "metas": (metas, "f")}
+    arrays: dict[str, Any] = {
+        "payoffs": (payoffs, "f"),
+        "sizes": (sizes, "i"),
+        "metas": (metas, "f"),
+    }
     for name, (array, kind) in arrays.items():
         if not isinstance(array, np.ndarray) or array.dtype.kind != kind:
             return f"{name} is not an array of the right type"
     if not (np.isfinite(payoffs).all() and np.isfinite(metas).all()):
         return "it holds NaN or infinity"
-    if type(table.joint) is not bool or type(table.ending) is not str:
+    kinds = type(table.joint), type(table.ending)
+    if kinds != (bool, str):
         return "joint or ending has another type"
     num_players = payoffs.ndim - 1
     if num_players < 1 or len(payoffs) != num_players or metas.ndim != 1:
