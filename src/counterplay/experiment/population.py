@@ -114,8 +114,8 @@ def load_population(folder: str | Path) -> Table:
     return table
 
 
-def _find_problem(table: Table) -> str:
-    """Return what is wrong with a table, or nothing; every later use can rely on the checks."""
+def _find_problem(table: Any) -> str:
+    """Return what is wrong with a `Table` whose fields may have any type, or nothing."""
     payoffs, sizes, metas, sequences = table.payoffs, table.sizes, table.metas, table.sequences
     arrays: dict[str, Any] = {
         "payoffs": (payoffs, "f"),
