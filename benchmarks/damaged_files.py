@@ -501,7 +501,12 @@ KINDS = {
         Kind("solution", make_solutions, load_solution_file, SOLUTION_FORMAT, checksummed=True),
         Kind("spot", make_spots, load_spot),
         Kind("locks", make_locks, load_locks),
-        Kind("metrics", lambda place: make_runs(place, ("metrics.jsonl",)), load_records),
+        Kind(
+            "metrics",
+            lambda place: make_runs(place, ("metrics.jsonl",)),
+            load_records,
+            checksummed=True,
+        ),
         Kind(
             "checkpoint",
             lambda place: make_runs(place, ("checkpoint.npz",)),
