@@ -249,7 +249,7 @@ def test_incomplete_policies_say_what_to_do(kuhn, tmp_path):
     empty = tmp_path / "p.json"
     empty.write_text('{"game": "leduc_poker", "players": []}')
     for game in (kuhn, "leduc_poker", "kuhn_poker", None):
-        with pytest.raises(cp.RunError, match="policy (for leduc_poker|of 0 players)"):
+        with pytest.raises(cp.RunError, match=r"policy (for leduc_poker|of 0 players)"):
             cp.load_policy(empty, game)
     empty.write_text('{"game": "kuhn_poker", "players": [{}, {}]}')
     with pytest.raises(cp.RunError, match=r"0 of 12 infosets; it lacks .*\"missing_infosets\": "):
