@@ -314,7 +314,7 @@ def load_policy(path: str | Path, tree: SequenceArena | Game | str | None = None
 def _check_fits(path: str | Path, stored: StoredPolicy, arena: SequenceArena) -> None:
     """Refuse a policy of another game, of another number of players, or with infosets missing."""
     count = len(stored.rows)
-    if is_other_game(stored.spec, arena.spec) or (stored.partial and count > arena.num_infosets):
+    if is_other_game(stored.spec, arena.spec, exactly=count != arena.num_infosets):
         raise FileError(
             f"{path} is a policy for {stored.spec} ({count} infosets), not for {arena.spec} "
             f"({arena.num_infosets} infosets)"
@@ -342,18 +342,22 @@ def _check_fits(path: str | Path, stored: StoredPolicy, arena: SequenceArena) ->
         )
 
 
-def is_other_game(spec: str, other: str) -> bool:
+def is_other_game(spec: str, other: str, exactly: bool = False) -> bool:
     """Return True if two specs certainly name different games.
 
-    Names with parameters are compared as the registry reads them. A game from a file or another
-    library may be found in several ways: there the infosets decide.
+    A game from a file or another library may be found in several ways: there the infosets decide.
+
+    Args:
+        exactly: whether the parameters must be the same too, as the registry reads them. Where all
+            infosets are there they decide: a parameter may be at its default.
     """
     if not spec or spec == other or is_from_elsewhere(spec) or is_from_elsewhere(other):
         return False
     try:
-        return spec_of(load_game_from_file(spec, "")) != other
+        known = spec_of(load_game_from_file(spec, ""))
     except CounterplayError:  # no game of the registry, such as an abstraction of one
         return True
+    return known != other if exactly else known.partition("(")[0] != other.partition("(")[0]
 
 
 _BUILT: WeakValueDictionary[tuple[str, str], Any] = WeakValueDictionary()  # by spec and kind

@@ -7,7 +7,6 @@ what is wrong, and the history that leads to it.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from numbers import Integral
@@ -146,8 +145,8 @@ def outcomes_problem(outcomes: Sequence[tuple[Any, Any]]) -> str:
 
 def probabilities_problem(probabilities: Sequence[float]) -> str:
     """Return what is wrong with the probabilities of a chance node, or ""."""
-    fits = all(probability >= 0.0 for probability in probabilities)
-    if not fits or not abs(math.fsum(probabilities) - 1.0) <= CHANCE_TOLERANCE:
+    total = sum(probabilities)  # NaN if one of them is
+    if not (abs(total - 1.0) <= CHANCE_TOLERANCE and min(probabilities) >= 0.0):
         return f"chance probabilities are {shorten(probabilities)}, not a sum of 1"
     return ""
 

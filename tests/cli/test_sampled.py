@@ -22,7 +22,9 @@ def test_command_line(run, tmp_path):
 
 
 def test_command_line_refusals(run):
-    answer = run("solve", "leduc_poker", "--sampled")
+    answer = run("solve", "leduc_poker", "--sampled", "--iterations", 3)
+    assert answer.code == 0  # without a name, an algorithm that runs on rules
+    answer = run("solve", "leduc_poker", "--sampled", "--algorithm", "cfr_plus")
     assert answer.code == 2
     assert answer.err.startswith("error: cfr_plus runs on sequences or vectors; leduc_poker is")
     options = ("--algorithm", "external_sampling", "--sampled", "--target", 0.1)

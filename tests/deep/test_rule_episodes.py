@@ -196,8 +196,6 @@ def test_refusals_of_what_only_a_tree_has(kuhn):
     for name in ("dream", "escher", "vr_deep_dcfr_plus", "vr_deep_pdcfr_plus"):
         with pytest.raises(cp.ConfigError, match="oracle is a pass over the tree"):
             init(name, oracle=True).init(rules)
-        with pytest.raises(cp.ConfigError, match="set reservoir_size"):
-            load_algorithm(name).init(rules)
     with pytest.raises(cp.ConfigError, match="take sd_cfr or dream"):
         init("escher").init(three)
     with pytest.raises(cp.ConfigError, match="needs a two-player zero-sum game"):

@@ -85,7 +85,5 @@ def test_the_same_bits_however_it_is_cut(kuhn, arena):
 
 
 def test_refusals(arena):
-    with pytest.raises(cp.ConfigError, match="set past_networks or average_units"):
-        cp.DeepHedge().init(arena)
     with pytest.raises(cp.ConfigError, match="league runs on tree; kuhn_poker is given as rules"):
         cp.solve(arena, cp.League(), iterations=1)

@@ -14,6 +14,7 @@ from counterplay.deep.nets import new_nets
 from counterplay.deep.network_policy import NetworkPolicy
 from counterplay.deep.stepping import CompiledRules, ReadableRules, rules_of
 from counterplay.errors import ConfigError, GameError
+from counterplay.observing import HASHED_FEATURES, KEY_BITS, hash_key
 from counterplay.registry import load_algorithm
 from tests.conftest import built
 
@@ -193,16 +194,31 @@ class Silent(cp.KuhnPoker):
 def test_refusals():
     kuhn = cp.SampledGame(cp.KuhnPoker())
     with pytest.raises(ConfigError, match="critic is table, which needs the tree; on rules take"):
-        load_algorithm("ppo").init(kuhn)
-    with pytest.raises(ConfigError, match="set reservoir_size"):
-        load_algorithm("sd_cfr").init(kuhn)
+        load_algorithm("ppo(critic=table)").init(kuhn)
     three = cp.SampledGame(cp.KuhnPoker(players=3))
     with pytest.raises(ConfigError, match="take sd_cfr"):
         load_algorithm("deep_cfr(reservoir_size=100)").init(three)
-    with pytest.raises(ConfigError, match=r"no observation\(state, player\)"):
-        load_algorithm("ppo(critic=network)").init(cp.SampledGame(Silent()))
     with pytest.raises(ConfigError, match=r"reservoir_size is 10{12}: these take"):
         load_algorithm(f"sd_cfr(reservoir_size={10**12})").init(kuhn)
+
+
+def test_defaults_suit_rules():
+    """Networks see hashed keys where a game has no observations; reservoirs fit into memory."""
+    silent = cp.SampledGame(Silent())
+    memory = load_algorithm("ppo").init(silent)
+    assert memory.state.actor.params[0][0].shape[1] == 2 + HASHED_FEATURES + KEY_BITS
+    sizes = [
+        load_algorithm("sd_cfr").init(arena).state.walks.replay[0].weight.size
+        for arena in (cp.SampledGame(cp.KuhnPoker()), silent)
+    ]
+    assert sizes[0] == 200_000
+    assert 100_000 < sizes[1] < 200_000  # rows are longer there
+    assert len(load_algorithm("deep_hedge").init(silent).state.averages.steps) == 100
+    codes = {hash_key(0, key, 2).tobytes() for key in built("leduc_poker").infoset_keys}
+    assert len(codes) == 936
+    with pytest.raises(ConfigError, match="r_nad needs a two-player zero-sum game"):
+        load_algorithm("r_nad").init(cp.SampledGame(cp.KuhnPoker(players=3)))
+    assert load_algorithm("r_nad").init(cp.SampledGame(cp.KuhnPoker())).iteration == 0
 
 
 def test_an_action_beyond_those_known_is_an_error():

@@ -54,7 +54,8 @@ def _class(tree: ast.Module, name: str) -> ast.ClassDef:
 def _fields(tree: ast.Module, name: str) -> Iterator[ast.AnnAssign]:
     """The fields of a dataclass, those of its bases first."""
     found = _class(tree, name)
-    if not any("dataclass" in ast.unparse(mark) for mark in found.decorator_list):
+    marks = [ast.unparse(mark) for mark in found.decorator_list]
+    if not any("dataclass" in mark or mark.startswith("settings(") for mark in marks):
         return
     for base in reversed(found.bases):  # as dataclasses collect them
         if isinstance(base, ast.Name):

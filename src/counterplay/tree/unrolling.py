@@ -336,8 +336,8 @@ class _Walk(Parts):
             known = spec_of(self.game).partition("(")[0] in GENERATED
             other = 'its generated arena ("arena": "generated"), ' if known else ""
             advice = (
-                f"choose smaller parameters, or do without the tree: {other}solve --sampled "
-                "--algorithm outcome_sampling (or, from Python, raise memory_limit)"
+                f"choose smaller parameters, or do without the tree: {other}inspect --estimate, "
+                "solve --sampled --algorithm outcome_sampling (or, from Python, raise memory_limit)"
             )
             raise RunError(
                 f"{spec_of(self.game)} has {count}: its tree takes about {gib(needed)}, "
