@@ -289,23 +289,29 @@ def load_metrics(folder: str | Path, length: int | None = None) -> list[Record]:
         length: read only that many bytes of the file.
 
     Raises:
-        RunError: a line is damaged, or records of a finished run are missing. Files written before
-            lines had checksums are checked for their schema and the order of steps only.
+        FileError: a line is damaged, or records of a run that has ended are missing. Files written
+            before lines had checksums are checked for their schema and the order of steps only.
     """
     path = Path(folder) / METRICS
-    records = _records(path, _content(path)[:length])
+    content = _content(path)
+    records = _records(path, content[:length])
     if length is None:
-        _check_last_record(path, records)
+        _check_ending(path, content, records)
     return records
 
 
-def _check_last_record(path: Path, records: list[Record]) -> None:
-    """Raise `RunError` if a finished run lacks the record of its last step."""
-    from counterplay.experiment.process import finished_at
+def _check_ending(path: Path, content: bytes, records: list[Record]) -> None:
+    """Raise `FileError` if a run that has ended lacks records that it had written."""
+    from counterplay.experiment.process import final_metrics_bytes, finished_at
 
     end, last = finished_at(path.parent), records[-1]["step"] if records else 0
     if end is not None and last < end:
         raise FileError(f"{path} is damaged: it ends at step {last}, but the run finished at {end}")
+    size = final_metrics_bytes(path.parent)
+    complete = len(content) if content.endswith(b"\n") else content.rfind(b"\n") + 1
+    if complete < size:
+        problem = f"its last record ends at byte {complete:,}, but the run wrote {size:,} bytes"
+        raise FileError(f"{path} is damaged: {problem}")
 
 
 def check_metrics(folder: Path, checkpoint: Path, length: int, sha256: str, recorded: int) -> None:

@@ -108,7 +108,7 @@ class Pulse:
             self._end(how, step, problem)
 
     def _end(self, how: str, step: int, problem: str) -> None:
-        ended = {"how": how, "time": _now(), "step": step}
+        ended = _ending(self.folder, how, step)
         if problem:
             ended["problem"] = problem
         with contextlib.suppress(RunError):
@@ -168,18 +168,35 @@ def note_finished(folder: Path, step: int) -> None:
     """Complete process.json of a run whose process was killed before it noted the end."""
     process = _read(folder / PROCESS)
     if process is not None and not process.get("ended"):
-        ended = {"how": "finished", "time": _now(), "step": step}
+        ended = _ending(folder, "finished", step)
         with contextlib.suppress(RunError):
             write_json(folder / PROCESS, process | {"ended": ended})
 
 
+def _ending(folder: Path, how: str, step: int) -> dict[str, Any]:
+    """Return what process.json says of a run that has ended."""
+    ended = {"how": how, "time": _now(), "step": step}
+    with contextlib.suppress(OSError):
+        ended["metrics_bytes"] = os.stat(folder / METRICS).st_size
+    return ended
+
+
 def finished_at(folder: str | Path) -> int | None:
     """Return the last step of a run that noted that it has finished; None for other runs."""
-    ended = (_read(Path(folder) / PROCESS) or {}).get("ended")
-    if not isinstance(ended, dict) or ended.get("how") != "finished":
-        return None
-    step = ended.get("step")
+    ended = _read_ending(folder)
+    step = ended.get("step") if ended.get("how") == "finished" else None
     return step if isinstance(step, int) else None
+
+
+def final_metrics_bytes(folder: str | Path) -> int:
+    """Return the size of metrics.jsonl that a run noted when it ended; 0 for other runs."""
+    size = _read_ending(folder).get("metrics_bytes")
+    return size if isinstance(size, int) else 0
+
+
+def _read_ending(folder: str | Path) -> dict[str, Any]:
+    ended = (_read(Path(folder) / PROCESS) or {}).get("ended")
+    return ended if isinstance(ended, dict) else {}
 
 
 def locks() -> set[tuple[int, int]]:
