@@ -10,9 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import counterplay as cp
 from counterplay.errors import RunError
 from counterplay.experiment import load_metrics
+from counterplay.studio.comparing import compared
 from counterplay.studio.curves import Series, last_record, sketch, thinned
+from counterplay.studio.watching import Watch
 
 
 def write(folder, records, mode="w"):
@@ -144,3 +147,16 @@ def test_checksums_are_no_curve(tmp_path):
         assert series.names == ("step", "seconds", "average")
         assert series.column("average").tolist()[-1] == 0.25
         assert series.rows == text.count("\n")
+
+
+def test_counts_of_runs_on_rules_are_not_compared_as_exploitability(tmp_path):
+    config = {"name": "x", "algorithm": "external_sampling", "game": "kuhn_poker"}
+    for name, arena in (("on_tree", "tree"), ("on_rules", "rules")):
+        cp.run(config | {"arena": arena, "spec": {"max_steps": 20}}, tmp_path / name / "r")
+    watch = Watch(tmp_path)
+    watch.poll()
+    groups = compared(watch, list(watch.runs.values()))["groups"]
+    rows = {group["exact"]: group["row"] for group in groups}
+    assert {"average", "best", "current"} <= rows[True].keys()
+    assert rows[False].keys() == {"step", "steps_per_second", "counts"}
+    assert {"infosets", "touched"} <= rows[False]["counts"].keys()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,7 @@ def _group(group: Group, members: list[Seen], tables: list[Series]) -> dict[str,
         "exact": members[0].exact,
         "runs": [run.id for run in members],
         "seeds": len({one.seed for one in group.runs}),
-        "row": _row(members[0].main, tables),
+        "row": _row(members[0].main, tables) if members[0].exact else _counts(tables),
         "curve": _curve(members[0].main, tables),
         "policy": members[0].main,
     }
@@ -67,20 +68,36 @@ def _written_out(run: Seen) -> dict[str, Any]:
 
 def _row(main: str, tables: list[Series]) -> dict[str, Any]:
     """The row of `counterplay compare`: medians over runs, with the least and largest."""
+    found = {
+        "average": [table.column(main)[-1] for table in tables],
+        "best": [table.column(main).min() for table in tables],
+    }
+    if all("current" in table.names for table in tables):
+        found["current"] = [table.column("current")[-1] for table in tables]
+    return _progress(tables) | _intervals(found)
+
+
+def _counts(tables: list[Series]) -> dict[str, Any]:
+    """Return the row of runs on rules: their records are counts, not exploitabilities."""
+    names = [name for name in tables[0].names if name not in ("step", "seconds")]
+    last = {name: [t.column(name)[-1] for t in tables if name in t.names] for name in names}
+    return _progress(tables) | {"counts": _intervals(last)}
+
+
+def _progress(tables: list[Series]) -> dict[str, Any]:
+    """Return the last step and the speed, over runs."""
     speeds = []
     for table in tables:
         step, seconds = table.column("step"), table.column("seconds")
         first = {"step": step[0], "seconds": seconds[0]}
         speeds.append(speed([first, {"step": step[-1], "seconds": seconds[-1]}][-table.rows :]))
-    found = {
-        "step": [table.column("step")[-1] for table in tables],
-        "average": [table.column(main)[-1] for table in tables],
-        "best": [table.column(main).min() for table in tables],
-        "steps_per_second": speeds,
-    }
-    if all("current" in table.names for table in tables):
-        found["current"] = [table.column("current")[-1] for table in tables]
-    return {name: vars(Interval.of(map(float, values))) for name, values in found.items()}
+    steps = [table.column("step")[-1] for table in tables]
+    return _intervals({"step": steps, "steps_per_second": speeds})
+
+
+def _intervals(values: Mapping[str, list[Any]]) -> dict[str, Any]:
+    """Return median, least and largest of each list."""
+    return {name: vars(Interval.of(map(float, row))) for name, row in values.items()}
 
 
 def _curve(main: str, tables: list[Series]) -> dict[str, Any]:

@@ -27,7 +27,13 @@ export function Compare() {
       </p>`,
     )}
     ${chosen.length === 0 && loaded && html`<p>Choose runs below, or select them on the page of <${Link} to="/">runs</${Link}>. Runs that differ only in their seed become one curve: the median, with the range around it.</p>`}
-    ${games.map(game => html`<${Panel} key=${game} game=${game} groups=${data.groups.filter(group => group.game === game)} x=${x} target=${target} />`)}
+    ${games.map(game => {
+      const groups = data.groups.filter(group => group.game === game);
+      const exact = groups.filter(group => group.exact);
+      const sampled = groups.filter(group => !group.exact);
+      return html`${exact.length > 0 && html`<${Panel} key=${game} game=${game} groups=${exact} x=${x} target=${target} />`}
+        ${sampled.length > 0 && html`<${CountsTable} key=${`${game} on rules`} game=${game} groups=${sampled} />`}`;
+    })}
     ${data?.groups?.length > 0 && html`<label class="inline">Exploitability to reach <input type="number" step="any" min="0" value=${target} onChange=${event => setQuery({ target: event.target.value })} /></label>`}
     ${data?.differing?.length > 0 && html`<section class="card"><h2>What differs</h2><div class="scroll"><table><thead><tr><th scope="col">key</th>${chosen.map(id => html`<th scope="col" key=${id}>${id}</th>`)}</tr></thead>
       <tbody>${data.differing.map(({ key, values }) => html`<tr key=${key}><th scope="row">${key}</th>${chosen.map(id => html`<td key=${id}>${JSON.stringify(values[id])}</td>`)}</tr>`)}</tbody></table></div></section>`}
@@ -48,12 +54,33 @@ function useSlowly(value, pause) {
   return shown;
 }
 
+/** Median of an interval, with its ends if they differ. */
+function span(interval) {
+  if (!interval) return "–";
+  const ends = html`<small> ${short(interval.low)} to ${short(interval.high)}</small>`;
+  return html`${short(interval.median)}${interval.low !== interval.high && ends}`;
+}
+
+/** Runs on rules: their records are counts, since exploitability is not known there. */
+function CountsTable({ game, groups }) {
+  const names = [...new Set(groups.flatMap(group => Object.keys(group.row.counts)))];
+  const heads = ["runs", "step", ...names, "steps per second"];
+  return html`<section class="card"><h2>${gameTitle(game)}, on rules</h2>
+    <p class="muted">Exploitability is not known on rules; these are counts.</p>
+    <div class="scroll"><table>
+      <thead><tr><th scope="col">method</th>
+        ${heads.map(name => html`<th key=${name} scope="col" class="num">${name}</th>`)}</tr></thead>
+      <tbody>${groups.map(({ label, runs, row }) => html`<tr key=${label}><th scope="row">${label}</th>
+        <td class="num">${runs.length}</td><td class="num">${span(row.step)}</td>
+        ${names.map(name => html`<td key=${name} class="num">${span(row.counts[name])}</td>`)}
+        <td class="num">${span(row.steps_per_second)}</td></tr>`)}</tbody></table></div></section>`;
+}
+
 function Panel({ game, groups, x, target }) {
   const series = groups.map((group, n) => ({
     label: `${group.label}${group.runs.length > 1 ? `, ${group.runs.length} runs` : ""}`, x: group.curve[x], y: group.curve.median, hue: hue(n),
     low: group.runs.length > 1 ? group.curve.low : undefined, high: group.runs.length > 1 ? group.curve.high : undefined,
   }));
-  const span = interval => (interval ? html`${short(interval.median)}${interval.low !== interval.high && html`<small> ${short(interval.low)} to ${short(interval.high)}</small>`}` : "–");
   const reached = group => {
     const place = group.curve.median.findIndex(value => value <= target);
     return place < 0 ? "not yet" : x === "seconds" ? duration(group.curve.seconds[place]) : `${count(group.curve.step[place])} steps`;
@@ -75,6 +102,6 @@ function Picker({ runs, chosen, choose }) {
     ${runs.size === 0 && html`<p class="muted">There are no runs yet. <${Link} to="/new">Start one</${Link}></p>`}
     <ul class="picker">${rest.map(run => html`<li key=${run.id}><label><input type="checkbox" checked=${chosen.includes(run.id)} onChange=${event =>
       choose(event.target.checked ? [...chosen, run.id] : chosen.filter(id => id !== run.id))} /> <b>${run.name}</b>
-      <span>${gameTitle(run.game)}, ${run.algorithm}, seed ${run.seed}</span> <span class="muted">${short(run.value)}</span></label> <${State} state=${run.state} /></li>`)}</ul></section>`;
+      <span>${gameTitle(run.game)}, ${run.algorithm}, seed ${run.seed}</span> <span class="muted">${run.exact ? short(run.value) : "on rules"}</span></label> <${State} state=${run.state} /></li>`)}</ul></section>`;
 }
 
