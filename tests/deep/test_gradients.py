@@ -318,7 +318,7 @@ def test_magnets_move(kuhn, magnet):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("neurd(critic='magic')", "critic is magic, must be table, network"),
+        ("neurd(critic='magic')", "critic is magic, must be auto, table, network"),
         ("qpg(tau_end=0)", "tau_end is 0"),
         ("qpg(lr_power=-1)", "lr_power is -1, must be at least 0"),
         ("ppo(epochs=0)", "epochs is 0, must be at least 1"),

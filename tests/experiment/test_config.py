@@ -348,6 +348,7 @@ def test_files_of_games_are_looked_for_from_the_config(tmp_path, monkeypatch, ga
     whole = {"name": "x", "game": game, "algorithm": "cfr", "spec": {"max_steps": 2}}
     (folder / "config.json").write_text(json.dumps(whole))
     monkeypatch.chdir(tmp_path)
+    cp.trust(folder / "own.py")
     first = cp.run("configs/config.json", "run")
     monkeypatch.chdir(elsewhere)
     assert cp.resume("../run", steps=4).step == 4  # from anywhere

@@ -147,7 +147,7 @@ def test_commands(tmp_path, capsys, monkeypatch):
     damaged = bytearray(file.read_bytes())
     damaged[len(damaged) // 2] ^= 255
     file.write_bytes(damaged)
-    assert main(["spot", "show", solved]) == 1
+    assert main(["spot", "show", solved]) == 2
     assert "cannot read" in capsys.readouterr().err
 
 

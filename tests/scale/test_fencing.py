@@ -51,6 +51,7 @@ def test_what_an_orphan_writes_late_goes_nowhere(tmp_path, monkeypatch):
     cp.run(config(max_steps=40), tmp_path / "run")
     metrics = tmp_path / "run" / files.METRICS
     content = metrics.read_bytes()
+    (tmp_path / "run" / "process.json").unlink()  # a process that takes over writes its own
     with files.Metrics(tmp_path / "run", len(content)) as orphan:
         with files.Metrics(tmp_path / "run", 0) as taken:
             taken.add({"step": 1, "seconds": 0.0})
