@@ -208,6 +208,7 @@ COMMANDS = {  # every command that opens a file
 }
 ELSEWHERE = {"studio": "tests/studio/test_queue.py"}
 NO_FILES = {"games", "algorithms", "inspect", "solve", "matrix", "convert"}  # the user names a game
+NO_FILES |= {"grid", "configs"}
 
 
 def against(names):
@@ -497,7 +498,7 @@ def test_proposals_in_a_folder_are_data(attack):
     cp.sweep(study, Here(), runs="sweeps")
     write("sweeps/own/proposals.json", [{"game": attack.spec}, {"game": attack.spec}])
     shutil.rmtree("sweeps/own/search")
-    with pytest.raises(cp.TrustError, match="wants to run the code of"):
+    with pytest.raises(cp.RunError, match="not the proposals of this study"):
         cp.sweep(study, Here(), runs="sweeps")
     attack.check(None)
 
@@ -520,7 +521,7 @@ def test_pools_need_no_rules(honest):
 
 MAY_LOAD = {  # modules that take specs from the user, or pass on what was checked
     "load_game": {"registry.py", "tree/unrolling.py", "experiment/stored.py"}
-    | {"experiment/config.py"}
+    | {"experiment/config.py", "policy.py", "sampled.py"}
     | {f"cli/{name}.py" for name in ("match", "solve", "inspect", "draw", "bounds", "matrix")}
     | {f"cli/{name}.py" for name in ("play", "convert")},
     "load_game_unchecked": {"registry.py", "consent.py", "scale/carrying.py", "scale/walking.py"},

@@ -212,7 +212,7 @@ class LoadedPolicy(SampledPolicy):
 def load_sampled_policy(path: str | Path, game: Game) -> SampledPolicy:
     """Read a policy that `save` wrote, of any kind, to be played by the rules, without a tree."""
     stored = read_rows(path)
-    if is_other_game(stored.spec, spec_of(game)):
+    if is_other_game(stored.spec, spec_of(game), exactly=True):
         raise FileError(f"{path} is a policy for {stored.spec}, not for {spec_of(game)}")
     most = max((player for player, _ in stored.rows), default=-1)
     players = stored.num_players if stored.num_players is not None else most + 1

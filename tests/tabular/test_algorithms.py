@@ -20,11 +20,12 @@ SAMPLED = {name for name, cls in CLASSES.items() if cls.runs_on == ("tree", "rul
 TWO = ("needs a two-player zero-sum game", "needs perfect recall")
 REFUSALS = {  # by algorithm: what it says of players who are many, and of those who forget
     **dict.fromkeys(
-        ("double_oracle", "psro", "rectified_psro", "p2sro", "anytime_psro", "sp_psro", "xdo"), TWO
+        ("double_oracle", "rectified_psro", "p2sro", "anytime_psro", "sp_psro", "xdo"), TWO
     ),
     "nxdo": TWO,
     "alpha_psro": ("player 2 of .* has 65,536 pure policies, over 20,000", "needs perfect recall"),
     "jpsro": (None, "needs perfect recall"),
+    "psro": (None, "needs perfect recall"),
     "sequence_form_lp": TWO,
     "mmd": (None, "needs perfect recall"),
     "qre": (None, "needs perfect recall"),
@@ -85,7 +86,8 @@ def limits(algorithm):
         **dict.fromkeys(("vr_deep_dcfr_plus", "vr_deep_pdcfr_plus"), ((40, 3e-2), (40, 0.2))),
         "alpha_psro": ((100, 0.13), None),  # neither of these two is after an equilibrium
         "rectified_psro": ((100, 0.08), None),
-        **dict.fromkeys(("double_oracle", "psro", "p2sro", "sp_psro"), ((100, 1e-9), None)),
+        **dict.fromkeys(("double_oracle", "p2sro", "sp_psro"), ((100, 1e-9), None)),
+        "psro": ((100, 1e-9), (20, 0.05)),
         **dict.fromkeys(("anytime_psro", "jpsro"), ((100, 1e-9), (100, 1e-9))),
         "xdo": ((20, 2e-3), None),
         "nxdo": ((14, 0.06), None),
