@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
 import counterplay as cp
-from counterplay.registry import REGISTRIES, find_class, load_game, spec_of
+from counterplay.registry import REGISTRIES, find_class, load_game, parse, spec_of
 
 
 @pytest.mark.parametrize("registry", REGISTRIES.values(), ids=REGISTRIES)
@@ -84,3 +86,18 @@ def test_a_game_of_ones_own():
 def test_a_spec_stays_short_where_a_field_holds_no_literal(kuhn):
     algorithm = cp.OnlineOutcomeSampling(opponents=cp.uniform_policy(kuhn))
     assert cp.registry.spec_of(algorithm) == "online_outcome_sampling(opponents=<Policy>)"
+
+
+def test_parsing_goes_on_where_another_thread_disturbs_it(monkeypatch):
+    """CPython 3.11 raises a SystemError if two threads parse at the same time."""
+    whole, calls = ast.parse, []
+
+    def disturbed(*arguments, **options):
+        calls.append(arguments)
+        if len(calls) < 3:
+            raise SystemError("AST constructor recursion depth mismatch")
+        return whole(*arguments, **options)
+
+    monkeypatch.setattr(ast, "parse", disturbed)
+    assert parse("game", "kuhn_poker(players=3)") == ("kuhn_poker", {"players": 3})
+    assert len(calls) == 3

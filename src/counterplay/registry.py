@@ -6,6 +6,7 @@ import ast
 import importlib
 import re
 import sys
+import time
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
@@ -159,6 +160,7 @@ EXTRAS = {  # package -> what installs it
     "open_spiel": "openspiel",
     "matplotlib": "plot",
 }
+PARSE_ATTEMPTS = 20
 OWN_GAMES: dict[type, str] = {}  # classes loaded from files, and where they were found
 
 
@@ -317,13 +319,28 @@ def make(name: str, cls: Any, given: dict[str, Any]) -> Any:
     return cls(**given)
 
 
+def parse_python(text: str, mode: str = "exec") -> Any:
+    """Parse Python source; also safe while other threads parse.
+
+    CPython 3.11 counts the depth of a syntax tree once for all threads, and may raise a SystemError
+    ("AST constructor recursion depth mismatch") if two parse at the same time. A later attempt is
+    undisturbed.
+    """
+    for _ in range(PARSE_ATTEMPTS - 1):
+        try:
+            return ast.parse(text, mode=mode)
+        except SystemError:
+            time.sleep(0.001)
+    return ast.parse(text, mode=mode)
+
+
 def parse(kind: str, spec: str) -> tuple[str, dict[str, Any]]:
     match = re.fullmatch(r"([\w:.-]+)\s*(?:\((.*)\))?", spec.strip(), re.DOTALL)
     if not match:
         raise ConfigError(f"cannot read {kind} {spec!r}; write name or name(parameter=value, ...)")
     name, inside = match.groups()
     try:
-        call = ast.parse(f"f({inside or ''})", mode="eval").body
+        call = parse_python(f"f({inside or ''})", "eval").body
         assert isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and not call.args
         given = {str(word.arg): _literal(word.value) for word in call.keywords}
         assert len(given) == len(call.keywords) and not any(map(_is_huge, ast.walk(call)))

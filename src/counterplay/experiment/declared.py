@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from counterplay.registry import parse_python
+
 
 @dataclass(frozen=True)
 class Declared:
@@ -44,7 +46,7 @@ def docstring(where: str) -> str:
 def _parsed(module: str) -> ast.Module:
     found = importlib.util.find_spec(module)
     assert found is not None and found.origin is not None
-    return ast.parse(Path(found.origin).read_text(encoding="utf-8"))
+    return parse_python(Path(found.origin).read_text(encoding="utf-8"))
 
 
 def _class(tree: ast.Module, name: str) -> ast.ClassDef:
