@@ -1,7 +1,7 @@
 """Consent to run the code, and to open the files, that a data file names.
 
 A policy, tree, config, study or run folder names its game, and that name may be `file.py:Class`.
-Opening a file must not run somebody else's code, so there are two ways to load a game:
+Opening a file must not run another person's code, so there are two ways to load a game:
 
 - `registry.load_game` takes a spec that the user wrote, on the command line or in Python. It may
   run code, and the code file's present content is remembered as allowed.
@@ -202,7 +202,7 @@ def remember(named: list[Reference]) -> None:
 
 
 def forbid_code(reason: str) -> None:
-    """Run no code of games in this process from now on, whatever was allowed before."""
+    """Run no code of games in this process from now on, even code that was allowed before."""
     _forbidden[:] = [reason]
 
 
@@ -304,7 +304,7 @@ def _advice(reference: Reference) -> str:
 
 
 def state_folder() -> Path:
-    """The folder of this user's consent, keys and tokens; it is made if there is none.
+    """The folder of this user's consent, keys and tokens; it is created if missing.
 
     Raises:
         RunError: It cannot be made.
@@ -357,7 +357,7 @@ def write_private(path: Path, text: str) -> None:
 
 
 def _read_store() -> dict[tuple[str, str], str]:
-    """What this user has allowed: (kind, path) -> digest; later lines replace earlier ones."""
+    """Return what this user has allowed: (kind, path) -> digest; later lines count."""
     try:
         text = read_private(state_folder() / STORE, MAX_STORE_BYTES)
     except RunError:

@@ -57,6 +57,14 @@ def integer_option(
     return typer.Option(*names, parser=parse, metavar=metavar, **options)
 
 
+ExecutorOption = Annotated[
+    str, typer.Option(metavar="local|auto|host:port", help="This machine, or a Ray cluster.")
+]
+ProcessesOption = Annotated[
+    int | None, integer_option(minimum=1, help="Runs at once here.", show_default="one per core")
+]
+
+
 def parse_integer(text: str) -> int | None:
     """The integer that a text such as 1000, 1_000 or 1e3 stands for; None if it is not one."""
     try:

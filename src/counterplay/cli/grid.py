@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from counterplay.cli.common import (
+    ExecutorOption,
     JsonOption,
+    ProcessesOption,
     integer_option,
     parse_seeds,
     print_json,
@@ -51,13 +53,8 @@ def grid(
             minimum=1, help="Iterations between records.", show_default="a twentieth of all"
         ),
     ] = None,
-    on: Annotated[
-        str, typer.Option(metavar="local|auto|host:port", help="This machine, or a Ray cluster.")
-    ] = "local",
-    processes: Annotated[
-        int | None,
-        integer_option(minimum=1, help="Runs at once here.", show_default="one per core"),
-    ] = None,
+    on: ExecutorOption = "local",
+    processes: ProcessesOption = None,
     json: JsonOption = False,
 ) -> None:
     """Run algorithms x games x seeds, then print a table per game.

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from counterplay.cli.common import (
+    ExecutorOption,
     JsonOption,
+    ProcessesOption,
     TrustOption,
-    integer_option,
     print_json,
     print_table,
     readable_seconds,
@@ -29,13 +30,8 @@ def sweep(
     study: Annotated[
         Path, typer.Argument(metavar="STUDY", help="A JSON file, or an example of `configs`.")
     ],
-    on: Annotated[
-        str, typer.Option(metavar="local|auto|host:port", help="This machine, or a Ray cluster.")
-    ] = "local",
-    processes: Annotated[
-        int | None,
-        integer_option(minimum=1, help="Runs at once here.", show_default="one per core"),
-    ] = None,
+    on: ExecutorOption = "local",
+    processes: ProcessesOption = None,
     runs: Annotated[
         Path, typer.Option(metavar="DIR", help="The study lives in DIR/<its name>.")
     ] = Path("runs"),

@@ -36,7 +36,7 @@ class Trying:
         key = self.game.infoset_key(state, player)
         if key not in self.values:
             if problem := key_problem(key, player):
-                raise TypeError(problem)  # to whoever plays the episode, who knows the history
+                raise TypeError(problem)  # the caller plays the episode and adds the history
             actions = self.game.actions(state)
             self.values[key], self.visits[key] = [0.0] * len(actions), [0] * len(actions)
             self.names[key] = action_names(self.game, state, actions)

@@ -49,7 +49,7 @@ def read_entry(entry: Path) -> bytes:
 
 
 def parse_entry(content: bytes) -> dict[str, Any]:
-    """The config in an entry; empty if it is none."""
+    """The config in an entry; empty if it is not an object."""
     try:
         config = json.loads(content)
     except (ValueError, RecursionError):
