@@ -37,11 +37,13 @@ def table_card(key: str) -> str:
 def measure(ranks: int, buckets: int, iterations: int) -> Row:
     """One deck, one number of buckets."""
 
-    def solve(game: cp.Tree) -> cp.Policy:
-        return cp.solve(game, cp.CFRPlus(), iterations=iterations).policy
+    def solve(game: cp.TreeArena) -> cp.Policy:
+        return cp.solve(game, cp.algorithms.CFRPlus(), iterations=iterations).policy
 
-    tree = cp.build_tree(cp.LeducPoker(suit_isomorphism=True, ranks=ranks))
-    smaller = cp.abstract(tree, cp.ByEquity(buckets=buckets, rollout="call"))
+    tree = cp.build_tree(cp.games.LeducPoker(suit_isomorphism=True, ranks=ranks))
+    smaller = cp.abstraction.build_abstraction(
+        tree, cp.abstraction.ByEquity(num_buckets=buckets, rollout_action="call")
+    )
     small = solve(smaller.tree)
     base = smaller.lift(small)
     cards = sorted({table_card(key) for key in tree.infoset_keys})  # "" comes first: part 0
@@ -49,7 +51,7 @@ def measure(ranks: int, buckets: int, iterations: int) -> Row:
     for independent in (True, False):
         policy = base
         for player in range(2):
-            policy = cp.graft(
+            policy = cp.abstraction.graft_policy(
                 tree,
                 policy,
                 player,

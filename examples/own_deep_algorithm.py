@@ -15,20 +15,30 @@ import jax.numpy as jnp
 import optax
 
 import counterplay as cp
-from counterplay.deep import averages, values
-from counterplay.deep.averages import Averages, Averaging
-from counterplay.deep.episodes import exploring, sample
-from counterplay.deep.fitting import Trained, descend, in_training
-from counterplay.deep.nets import apply_net, centre, new_nets, one_of, with_one
+from counterplay.algorithms.deep.common import averages, returns
+from counterplay.algorithms.deep.common.averages import AverageConfig, AverageState
+from counterplay.algorithms.deep.common.episodes import mix_exploration, sample_episodes
+from counterplay.algorithms.deep.common.networks import (
+    apply_net,
+    centre_over_legal,
+    new_nets,
+    replace_player,
+    select_player,
+)
+from counterplay.algorithms.deep.common.training import (
+    TrainState,
+    apply_gradient,
+    init_train_states,
+)
 
 
 class State(NamedTuple):
-    nets: Trained  # one network a player
-    averages: Averages
+    nets: TrainState  # one network a player
+    averages: AverageState
 
 
 @dataclass(frozen=True, kw_only=True)
-class TinyHedge(Averaging):
+class TinyHedge(AverageConfig):
     """Logits = W(I). At every iteration, for each player: W(I) += rate * (sampled regrets at I)."""
 
     units: tuple[int, ...] = (32,)
@@ -41,12 +51,12 @@ class TinyHedge(Averaging):
         nets = new_nets(
             rng, graph.num_players, (graph.num_features, *self.units, graph.max_actions)
         )
-        kept = averages.no_averages(self, graph, rng, nets, self.reservoir_size)
-        return State(in_training(optax.sgd(self.rate), nets), kept)
+        kept = averages.new_average_state(self, graph, rng, nets, self.reservoir_size)
+        return State(init_train_states(optax.sgd(self.rate), nets), kept)
 
     def iteration(self, graph, t, state, key):
-        table = averages.policies_of(state.nets.params, graph)  # [I, A] of all infosets
-        kept = averages.remember(
+        table = averages.infoset_policies(state.nets.params, graph)  # [I, A] of all infosets
+        kept = averages.add_policies(
             self, state.averages, graph, t, state.nets.params, lambda: table, key
         )
         turn = partial(self.turn, graph, table, key)
@@ -55,28 +65,28 @@ class TinyHedge(Averaging):
     def turn(self, graph, table, key, player, nets):
         def behaviour(now):  # everybody plays its network, this player explores
             policy = table[now.infoset]
-            return policy, exploring(policy, now, player, self.epsilon)
+            return policy, mix_exploration(policy, now, player, self.epsilon)
 
-        episodes = sample(graph, behaviour, jax.random.fold_in(key, player), self.episodes)
+        episodes = sample_episodes(graph, behaviour, jax.random.fold_in(key, player), self.episodes)
         nothing = jnp.zeros(episodes.policy.shape)  # no baseline
         utility = episodes.utility[:, player]
-        regret = values.baseline_regrets(episodes, player, utility, nothing).regret
-        y = centre(jnp.log(jnp.maximum(episodes.policy, 1e-30)), episodes.legal)
+        regret = returns.baseline_regrets(episodes, player, utility, nothing).regret
+        y = centre_over_legal(jnp.log(jnp.maximum(episodes.policy, 1e-30)), episodes.legal)
         outward = jnp.where(regret > 0, y > self.threshold, y < -self.threshold)
-        force = centre(jnp.where(outward, 0.0, regret), episodes.legal)
-        seen = graph.observation[graph.view[player, episodes.decision]]
+        force = centre_over_legal(jnp.where(outward, 0.0, regret), episodes.legal)
+        seen = graph.observation[graph.observation_row[player, episodes.decision]]
 
         def loss(net):  # uphill along the regrets, at this player's decisions only
             logits = apply_net(net, seen.reshape(-1, graph.num_features)).reshape(force.shape)
             return -jnp.where((episodes.player == player)[..., None], force * logits, 0.0).mean()
 
-        trained = one_of(nets, player)
-        trained = descend(optax.sgd(self.rate), trained, jax.grad(loss)(trained.params))
-        return with_one(nets, player, trained)
+        trained = select_player(nets, player)
+        trained = apply_gradient(optax.sgd(self.rate), trained, jax.grad(loss)(trained.params))
+        return replace_player(nets, player, trained)
 
     def tables(self, graph, state):
-        kept = averages.average_tables(self, state.averages, graph)
-        return kept | {"current": averages.policies_of(state.nets.params, graph)}
+        kept = averages.tabulate_averages(self, state.averages, graph)
+        return kept | {"current": averages.infoset_policies(state.nets.params, graph)}
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from counterplay.game import Game
+from counterplay.core.game import Game
 
 
 @dataclass(frozen=True)

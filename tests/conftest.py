@@ -26,7 +26,7 @@ settings.load_profile("counterplay")
 
 
 @cache
-def built(spec: str) -> cp.Tree:
+def built(spec: str) -> cp.TreeArena:
     return cp.build_tree(cp.load_game(spec))
 
 
@@ -70,12 +70,12 @@ def own_state_folder(tmp_path_factory):
 
 
 @pytest.fixture
-def kuhn() -> cp.Tree:
+def kuhn() -> cp.TreeArena:
     return built("kuhn_poker")
 
 
 @pytest.fixture
-def leduc() -> cp.Tree:
+def leduc() -> cp.TreeArena:
     return built("leduc_poker")
 
 

@@ -8,9 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import counterplay as cp
-from counterplay.game import CHANCE, TERMINAL
-from counterplay.generated.choosing import build_arena
-from counterplay.registry import ALGORITHMS, MACHINES, find_class, load_game, make, spec_of
+from counterplay.arenas.build import build_arena
+from counterplay.core.game import CHANCE, TERMINAL
+from counterplay.registry import (
+    ALGORITHMS,
+    COMPILED_GAMES,
+    get_spec,
+    import_registered,
+    load_game,
+    make_instance,
+)
 from tests.random_games import RandomGame
 
 TINY_SETTINGS: dict[str, Any] = {
@@ -163,7 +170,7 @@ GENERATED = ("liars_dice(dice_sides=3)", "dark_hex(num_rows=2,num_cols=2)")
 
 def arenas_of(name: str) -> list[str]:
     """The kinds of arena that a game has: tree, rules (readable or compiled), generated."""
-    machine = name.partition("(")[0] in MACHINES
+    machine = name.partition("(")[0] in COMPILED_GAMES
     kinds = ["tree", "compiled rules" if machine else "rules"]
     if machine:
         kinds.append("rules")
@@ -179,7 +186,7 @@ def arena_of(name: str, kind: str, folder: Path) -> Any:
         game = load_game(str(path))
     else:
         game = OWN_GAMES.get(name) or load_game(name)
-    if kind == "rules" and name.partition("(")[0] in MACHINES:
+    if kind == "rules" and name.partition("(")[0] in COMPILED_GAMES:
         game = Readable(game)
     return build_arena(game, "rules" if "rules" in kind else kind)
 
@@ -188,7 +195,7 @@ class Readable:
     """A game whose compiled rules are not looked for."""
 
     def __init__(self, game: Any):
-        self._game, self.spec = game, f"readable {spec_of(game)}"
+        self._game, self.spec = game, f"readable {get_spec(game)}"
 
     def machine(self) -> None:
         return None
@@ -201,18 +208,18 @@ class Readable:
 
 def tiny(name: str) -> Any:
     """The algorithm of that name with settings that make an iteration short."""
-    cls = find_class(ALGORITHMS, name)
+    cls = import_registered(ALGORITHMS, name)
     given = {}
     for field in fields(cls):
         if field.name in TINY_SETTINGS and field.default not in ((), 0):
             given[field.name] = TINY_SETTINGS[field.name]
     if not getattr(cls(), "reservoir_size", 1):
         given.pop("batch", None)  # which is for a reservoir
-    return make(name, cls, given)
+    return make_instance(name, cls, given)
 
 
 def is_deep(name: str) -> bool:
-    return bool(find_class(ALGORITHMS, name).needs)
+    return bool(import_registered(ALGORITHMS, name).required_extra)
 
 
 def outcome(name: str, game: str, kind: str, folder: Path) -> str:

@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from counterplay.game import TERMINAL
+from counterplay.core.game import TERMINAL
 from tests.random_games import RandomGame
 
 
@@ -37,7 +37,7 @@ def exact_judgement(tree, policy):
     for node in range(1, tree.num_nodes):
         above = int(tree.parent[node])
         player, here, last = int(tree.player[above]), list(reach[above]), list(sequences[above])
-        sequence = int(tree.sequence_before[node])
+        sequence = int(tree.incoming_sequence[node])
         here[player] *= odds[sequence] if player >= 0 else chance[node]
         if player >= 0:
             last[player] = sequence

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from counterplay.game import CHANCE, TERMINAL
+from counterplay.core.game import CHANCE, TERMINAL
 
 
 class State(NamedTuple):

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from counterplay.game import CHANCE, TERMINAL
+from counterplay.core.game import CHANCE, TERMINAL
 
 
 def children(game, state):

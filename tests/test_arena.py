@@ -13,7 +13,7 @@ import pytest
 from pytest import approx
 
 import counterplay as cp
-from counterplay.arena import OwnTrees
+from counterplay.core.arena import SequenceTrees
 
 STATES = [["", "pb"], ["p", "b"]]  # where each player acts, by what was bet before
 ENDS = {"pp": 1, "pbp": 1, "pbb": 2, "bp": 1, "bb": 2}  # and what is at stake at the end
@@ -23,9 +23,9 @@ FOLDS = {"pbp": 1, "bp": 0}  # who wins without showing a card
 class VectorKuhn:
     """Infosets by player, then public state, then card: 3 per state, 2 actions each."""
 
-    offers: ClassVar[tuple[str, ...]] = ("sequences",)
-    spec, num_players, perfect_recall, workers = "kuhn_poker", 2, True, 1
-    num_infosets, num_sequences, rounding = 12, 24, np.full(24, 1e-14)
+    capabilities: ClassVar[tuple[str, ...]] = ("sequences",)
+    spec, num_players, has_perfect_recall, max_threads = "kuhn_poker", 2, True, 1
+    num_infosets, num_sequences, value_tolerance = 12, 24, np.full(24, 1e-14)
 
     def __init__(self):
         self.states = [state for own in STATES for state in own]
@@ -34,21 +34,21 @@ class VectorKuhn:
         self.infoset_player = np.repeat([0, 1], 6)
         parent = np.full(12, 24)
         parent[3:6] = [0, 2, 4]  # a player who meets "pb" has passed before
-        self.form = OwnTrees(
+        self.form = SequenceTrees(
             self.offset.astype(np.uint32), parent.astype(np.uint32), np.array([0, 6, 12])
         )
 
     def levels(self, player, count):
         return [[(0, 3)], [(3, 6)]] if player == 0 else [[(6, 12)]]
 
-    def key(self, infoset):
+    def infoset_key(self, infoset):
         return f"{infoset % 3}{self.states[infoset // 3]}"
 
     def action_names(self, infoset):
         return "pass", "bet"
 
-    def find(self, key, player=None):
-        return [self.key(infoset) for infoset in range(12)].index(key)
+    def find_infoset(self, key, player=None):
+        return [self.infoset_key(infoset) for infoset in range(12)].index(key)
 
     def last_sequences(self, player, end):
         """The sequences [3] of the player, by card, that lead to an end of the betting."""
@@ -68,7 +68,10 @@ class VectorKuhn:
 
 def order_of(arena, tree):
     """Where each of the arena's sequences stands in the tree."""
-    first = [tree.offset[tree.find(arena.key(i), arena.infoset_player[i])] for i in range(12)]
+    first = [
+        tree.offset[tree.find_infoset(arena.infoset_key(i), arena.infoset_player[i])]
+        for i in range(12)
+    ]
     return np.repeat(first, 2) + np.tile([0, 1], 12)
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import counterplay as cp
-from counterplay.bounding import LocalResponder
-from counterplay.playing import play_episode
+from counterplay.play.bounds import LocalResponder
+from counterplay.play.match import play_episode
 
 GAMES = [
     "kuhn_poker",
@@ -21,7 +21,7 @@ GAMES = [
 
 def as_policy(tree, policy, player, seed=0):
     """The whole local response as a policy of the tree; where it never comes, the policy itself."""
-    game = tree.rules
+    game = tree.game
     responder = LocalResponder(game, policy, player, seed=seed)
     probabilities = policy.probabilities.copy()
     stack = [game.initial_state()]
@@ -32,10 +32,10 @@ def as_policy(tree, policy, player, seed=0):
             continue
         actions = [a for a, _ in game.chance_outcomes(state)]
         if acting >= 0:
-            odds = (responder if acting == player else policy).odds(state, acting)
+            odds = (responder if acting == player else policy).action_probabilities(state, acting)
             actions = [a for a, p in zip(game.actions(state), odds, strict=True) if p > 0.0]
             if acting == player:
-                infoset = tree.find(game.infoset_key(state, player), player)
+                infoset = tree.find_infoset(game.infoset_key(state, player), player)
                 probabilities[slice(*tree.offset[infoset : infoset + 2])] = odds
         stack += [game.next_state(state, action) for action in actions]
     return cp.Policy(tree, probabilities)
@@ -51,19 +51,19 @@ def test_local_responses_gain_but_not_more_than_best_ones(spec):
         assert value <= truth.best_values[player] + 1e-12
         gains.append(value - truth.values[player])
     assert sum(gains) > 0.5 * truth.nash_conv  # tight enough to be of use
-    bound = cp.local_best_response(tree.rules, policy, episodes=100, confidence=0.999)
+    bound = cp.local_best_response(tree.game, policy, num_episodes=100, confidence=0.999)
     assert bound.nash_conv.low <= sum(gains) + 1e-12
     assert bound.nash_conv.low <= truth.nash_conv
-    assert len(bound.gains) == tree.num_players
-    assert bound == cp.local_best_response(tree.rules, policy, episodes=100, confidence=0.999)
+    assert len(bound.player_gains) == tree.num_players
+    assert bound == cp.local_best_response(tree.game, policy, num_episodes=100, confidence=0.999)
 
 
 def test_estimates_have_the_mean_of_the_very_response():
     tree = cp.build_tree(cp.load_game("kuhn_poker"))
     policy = cp.uniform_policy(tree)
     before = cp.expected_values(tree, policy)
-    bound = cp.local_best_response(tree.rules, policy, episodes=1000, seed=7)
-    for player, gain in enumerate(bound.gains):
+    bound = cp.local_best_response(tree.game, policy, num_episodes=1000, seed=7)
+    for player, gain in enumerate(bound.player_gains):
         response = as_policy(tree, policy, player, seed=7)
         truth = cp.expected_values(tree, response)[player] - before[player]
         assert abs(gain.mean - truth) <= 4.0 * gain.standard_error
@@ -71,37 +71,40 @@ def test_estimates_have_the_mean_of_the_very_response():
 
 def test_an_equilibrium_cannot_be_exploited():
     tree = cp.build_tree(cp.load_game("kuhn_poker"))
-    policy = cp.sequence_form_lp(tree).policy
-    bound = cp.local_best_response(tree.rules, policy, episodes=200, confidence=0.999)
+    policy = cp.algorithms.solve_sequence_form_lp(tree).policy
+    bound = cp.local_best_response(tree.game, policy, num_episodes=200, confidence=0.999)
     assert bound.nash_conv.low <= 0.0
 
 
 def test_few_states_are_kept_and_games_without_trees_are_bounded():
     game = cp.load_game("dark_hex")
-    policy = cp.SampledPolicy(game)
-    responder = LocalResponder(game, policy, 1, playouts=3, most_states=5)
+    policy = cp.TabularPolicy(game)
+    responder = LocalResponder(game, policy, 1, num_playouts=3, max_states=5)
     for number in range(3):
         play_episode(game, [policy, responder], 1, number)
     assert max(map(len, responder.beliefs.values())) <= 5 * 9 * 8
     with pytest.raises(cp.ConfigError, match="responds as player 1, not as player 0"):
-        responder.odds(game.initial_state(), 0)
+        responder.action_probabilities(game.initial_state(), 0)
 
 
 @pytest.mark.parametrize("name", ["episodes", "playouts", "most_states"])
 def test_numbers_must_be_positive(name):
     game = cp.load_game("kuhn_poker")
     with pytest.raises(cp.ConfigError, match=f"{name} is 0, must be at least 1"):
-        cp.local_best_response(game, cp.SampledPolicy(game), **{name: 0})
+        cp.local_best_response(game, cp.TabularPolicy(game), **{name: 0})
 
 
 def test_corrections_keep_the_mean_and_take_the_luck_away():
     tree = cp.build_tree(cp.load_game("leduc_poker"))
-    one, other = cp.uniform_policy(tree), cp.solve(tree, cp.CFRPlus(), iterations=50).policy
+    one, other = (
+        cp.uniform_policy(tree),
+        cp.solve(tree, cp.algorithms.CFRPlus(), iterations=50).policy,
+    )
     truth = cp.head_to_head(tree, one, other).scores[0].mean
-    game = tree.rules
-    correct = partial(cp.corrected, game, values=cp.tree_values(one))
-    plain = cp.head_to_head(game, one, other, episodes=300).scores[0]
-    less = cp.head_to_head(game, one, other, episodes=300, correct=correct).scores[0]
+    game = tree.game
+    correct = partial(cp.play.aivat_utilities, game, values=cp.play.value_function_from_policy(one))
+    plain = cp.head_to_head(game, one, other, max_episodes=300).scores[0]
+    less = cp.head_to_head(game, one, other, max_episodes=300, correction=correct).scores[0]
     assert less.standard_error < 0.75 * plain.standard_error
     assert abs(less.mean - truth) < 5 * less.standard_error
 
@@ -109,8 +112,8 @@ def test_corrections_keep_the_mean_and_take_the_luck_away():
 def test_perfect_guesses_leave_no_luck():
     tree = cp.build_tree(cp.load_game("kuhn_poker"))
     policy = cp.random_policy(tree, seed=1)
-    values = cp.tree_values(policy)
+    values = cp.play.value_function_from_policy(policy)
     truth = cp.expected_values(tree, policy)
     for number in range(20):
-        episode = play_episode(tree.rules, [policy, policy], 3, number)
-        assert np.allclose(cp.corrected(tree.rules, episode, values), truth, atol=1e-12)
+        episode = play_episode(tree.game, [policy, policy], 3, number)
+        assert np.allclose(cp.play.aivat_utilities(tree.game, episode, values), truth, atol=1e-12)

@@ -20,14 +20,14 @@ import numpy as np
 import pytest
 
 import counterplay as cp
-from counterplay import consent
+from counterplay.arenas.holdem.solution import SOLUTION_FORMAT
 from counterplay.cli.main import app, main
+from counterplay.core import trust
+from counterplay.core.archive import read_archive, read_format_name, write_archive
+from counterplay.core.policy_io import POLICY_FORMAT
+from counterplay.distributed import mccfr
+from counterplay.distributed.remote_calls import make_call_mapper
 from counterplay.experiment.population import load_population
-from counterplay.files import format_of, read_arrays, write_arrays
-from counterplay.policy_files import FORMAT
-from counterplay.public.solution import FORMAT as SOLUTION_FORMAT
-from counterplay.scale import walking
-from counterplay.scale.carrying import carrier
 from tests.conftest import built
 from tests.scale.toys import Here
 
@@ -74,10 +74,10 @@ class Attack:
         policy.save("evil.policy")
         policy.to_json("evil_policy.json")
         tree.save("evil.tree")
-        stored = read_arrays("evil.policy", FORMAT)
-        write_arrays("partial.policy", FORMAT, stored | {"partial": True})
+        stored = read_archive("evil.policy", POLICY_FORMAT)
+        write_archive("partial.policy", POLICY_FORMAT, stored | {"partial": True})
         numbers = {"spec": self.spec, "numbered": True, "probabilities": np.ones(4)}
-        write_arrays("numbered.policy", FORMAT, numbers)
+        write_archive("numbered.policy", POLICY_FORMAT, numbers)
 
     def plant_configs(self):
         whole = BASE | {"spec": SPEC}
@@ -101,7 +101,9 @@ class Attack:
             config = json.loads(path.read_text())
             write(path, config | {"game": {"name": self.spec, "params": {}}})
         for path in Path("evil_pools/pool").glob("*.policy"):
-            write_arrays(path, FORMAT, read_arrays(path, FORMAT) | {"spec": self.spec})
+            write_archive(
+                path, POLICY_FORMAT, read_archive(path, POLICY_FORMAT) | {"spec": self.spec}
+            )
 
     def check(self, error: str | None) -> None:
         """Nothing was imported, and what was said is one line."""
@@ -121,7 +123,7 @@ def honest(tmp_path_factory):
     cp.run(BASE | {"spec": SPEC}, folder / "solo")
     cp.run(BASE | {"algorithm": "psro", "spec": SPEC}, folder / "pools")
     study = STUDY | {"name": "study_runs", "base": BASE | {"algorithm": "dcfr", "spec": SPEC}}
-    cp.sweep(study, Here(), runs=folder)
+    cp.sweep(study, Here(), runs_folder=folder)
     return folder
 
 
@@ -141,7 +143,7 @@ def attack(request, tmp_path, honest, monkeypatch):
 
 
 def sampled():
-    return cp.load_sampled_policy("partial.policy", cp.load_game("kuhn_poker"))
+    return cp.load_tabular_policy("partial.policy", cp.load_game("kuhn_poker"))
 
 
 PUBLIC = {  # every public function that opens a file, and what it is called with
@@ -158,9 +160,9 @@ PUBLIC = {  # every public function that opens a file, and what it is called wit
         lambda f: cp.load_policies("evil_pools/pool/000.policy"),
     ],
     "load_policy": [lambda f: cp.load_policy("evil.policy", built("kuhn_poker"))],
-    "load_sampled_policy": [lambda f: sampled()],
+    "load_tabular_policy": [lambda f: sampled()],
     "load_tree": [
-        lambda f: cp.load_tree("evil.tree").rules,
+        lambda f: cp.load_tree("evil.tree").game,
         lambda f: cp.draw_tree(cp.load_tree("evil.tree")),
         lambda f: cp.load_tree("evil.tree")._repr_html_(),
         lambda f: cp.judge(cp.load_tree("evil.tree"), cp.uniform_policy(cp.load_tree("evil.tree"))),
@@ -169,23 +171,23 @@ PUBLIC = {  # every public function that opens a file, and what it is called wit
         ),
     ],
     "load_run": [lambda f: cp.load_run("evil_solo"), lambda f: cp.load_run("evil_pools")],
-    "open_run": [lambda f: cp.open_run("evil_solo")],
-    "resume": [lambda f: cp.resume("evil_solo", steps=8)],
-    "new_run": [lambda f: cp.new_run("short.json", "new")],
+    "open_run": [lambda f: cp.experiment.open_run("evil_solo")],
+    "resume": [lambda f: cp.resume("evil_solo", max_steps=8)],
+    "new_run": [lambda f: cp.experiment.new_run("short.json", "new")],
     "run": [lambda f: cp.run("long.json", "new")],
     "load_metrics": [lambda f: cp.load_metrics("evil_solo")],
-    "metrics_table": [lambda f: cp.metrics_table(["evil_solo"])],
+    "metrics_table": [lambda f: cp.experiment.metrics_table(["evil_solo"])],
     "load_study": [
-        lambda f: cp.load_study("study.json"),
-        lambda f: cp.load_study("by_path.json"),
-        lambda f: cp.load_study("vary.json"),
-        lambda f: cp.load_study("vary_name.json"),
-        lambda f: cp.load_study({**STUDY, "base": "short.json"}),
+        lambda f: cp.distributed.load_study("study.json"),
+        lambda f: cp.distributed.load_study("by_path.json"),
+        lambda f: cp.distributed.load_study("vary.json"),
+        lambda f: cp.distributed.load_study("vary_name.json"),
+        lambda f: cp.distributed.load_study({**STUDY, "base": "short.json"}),
     ],
-    "standings": [lambda f: cp.standings("evil_study")],
-    "sweep": [lambda f: cp.sweep("vary.json", processes=1, runs="sweeps")],
-    "load_solution": [lambda f: cp.load_solution("evil.policy")],
-    "load_flop_policy": [lambda f: cp.load_flop_policy("evil.policy")],
+    "standings": [lambda f: cp.distributed.load_study_ranking("evil_study")],
+    "sweep": [lambda f: cp.sweep("vary.json", num_processes=1, runs_folder="sweeps")],
+    "load_solution": [lambda f: cp.holdem.load_solution("evil.policy")],
+    "load_flop_policy": [lambda f: cp.holdem.load_flop_policy("evil.policy")],
 }
 TYPED = {"load_abstraction", "load_algorithm", "load_game", "load_learner", "load_searcher"}
 COMMANDS = {  # every command that opens a file
@@ -249,7 +251,7 @@ def test_no_spot_and_no_solution_runs_code(attack, capsys):
     for planted in ({"game": attack.spec}, {"sizes": sizes}, {"board": attack.spec}):
         write("spot.json", spot | planted)
         content = solution | {"spot": spot | planted, "locks": [], "game": attack.spec}
-        write_arrays("spot.solution", SOLUTION_FORMAT, content)
+        write_archive("spot.solution", SOLUTION_FORMAT, content)
         for command in ("estimate spot.json", "estimate spot.solution", "show spot.solution"):
             code = main(["spot", *command.split()])
             error = capsys.readouterr().err
@@ -292,8 +294,8 @@ def test_with_consent_it_works_until_the_code_changes(attack, capsys):
         assert main([*command, "--trust", "evil.py"]) == 0, capsys.readouterr().err
         assert attack.marker.exists()
     assert main(["evaluate", "evil.policy"]) == 0  # it is remembered
-    assert cp.load_tree("evil.tree").rules.num_players == 2
-    store = consent.state_folder() / consent.STORE
+    assert cp.load_tree("evil.tree").game.num_players == 2
+    store = trust.state_folder() / trust.STORE
     assert store.stat().st_mode & 0o077 == 0
     attack.marker.unlink()
     with open("evil.py", "a") as file:
@@ -313,10 +315,10 @@ GRID_OF_DELAY = {"vary": {"delay": {"grid": [0, 1]}}}
 def checkpoints_of(folder, after):
     """Give the checkpoints of a run another game, as if it had always been that one."""
     for path in Path(folder).glob("checkpoint*.npz"):
-        name = format_of(path)
-        values = read_arrays(path, name)
+        name = read_format_name(path)
+        values = read_archive(path, name)
         values["identity"] = values["identity"] | {"game": after}
-        write_arrays(path, name, values)
+        write_archive(path, name, values)
 
 
 @pytest.mark.parametrize("attack", SPECS[4:6], indirect=True)
@@ -334,10 +336,10 @@ def test_a_game_that_the_user_names_needs_no_further_consent(attack, capsys):
     """Typed once, in a command or in Python; policies and runs of it can be opened then."""
     assert main(["solve", "evil.py:Game", "--iterations", "2", "--save", "own.policy"]) == 0
     assert main(["evaluate", "own.policy"]) == 0
-    consent._granted.clear()  # as in a later process
+    trust._granted.clear()  # as in a later process
     assert main(["show", "own.policy"]) == 0
     folder = cp.run(BASE | {"game": attack.spec, "spec": SPEC}, "own").folder
-    consent._granted.clear()
+    trust._granted.clear()
     assert main(["resume", str(folder), "--steps", "6"]) == 0
     assert main(["run", "short.json"]) == 0
 
@@ -352,10 +354,10 @@ def test_an_override_of_the_game_is_the_users_own(attack):
 @pytest.mark.parametrize("attack", SPECS[:1], indirect=True)
 def test_consent_for_a_file_to_read_is_none_to_run_it(attack):
     cp.trust("evil.py:Game")
-    consent._granted.clear()
-    (consent.state_folder() / consent.STORE).unlink()
+    trust._granted.clear()
+    (trust.state_folder() / trust.STORE).unlink()
     path = str(Path("evil.py").resolve())
-    consent.remember([consent.Reference(consent.FILE, "evil.py", path, "")])
+    trust.remember([trust.Reference(trust.FILE, "evil.py", path, "")])
     with pytest.raises(cp.TrustError):
         cp.load_policies("evil.policy")
     attack.check(None)
@@ -387,10 +389,10 @@ def test_a_store_that_others_can_write_counts_for_nothing(tmp_path, monkeypatch)
     (tmp_path / "game.py").write_text("")
     monkeypatch.chdir(tmp_path)
     cp.trust("game.py")
-    consent._granted.clear()
-    assert consent._code("game.py").is_allowed
-    (tmp_path / "state" / "counterplay" / consent.STORE).chmod(0o666)
-    assert not consent._code("game.py").is_allowed
+    trust._granted.clear()
+    assert trust._code("game.py").is_allowed
+    (tmp_path / "state" / "counterplay" / trust.STORE).chmod(0o666)
+    assert not trust._code("game.py").is_allowed
 
 
 def test_no_state_folder_means_consent_for_this_process(tmp_path, monkeypatch):
@@ -398,7 +400,7 @@ def test_no_state_folder_means_consent_for_this_process(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     (tmp_path / "game.py").write_text("")
     cp.trust(tmp_path / "game.py")
-    assert consent._code(str(tmp_path / "game.py")).is_allowed
+    assert trust._code(str(tmp_path / "game.py")).is_allowed
 
 
 def test_what_cannot_be_trusted():
@@ -417,7 +419,7 @@ def outside(tmp_path, monkeypatch):
     for path in ("secret.efg", "data/beside.efg"):
         cp.save_game(game, path)
     yield tmp_path
-    consent._granted.clear()
+    trust._granted.clear()
 
 
 def plant(path, spec):
@@ -455,7 +457,7 @@ def test_files_in_the_folder_are_opened_and_so_are_those_that_the_user_named(out
     assert cp.load_policies("data/p.json")
     plant("data/p.json", "secret.efg")
     cp.load_game("secret.efg")
-    consent._granted.clear()
+    trust._granted.clear()
     assert cp.load_policies("data/p.json")
     plant("data/p.json", "missing.efg")
     with pytest.raises(cp.RunError, match=r"there is no file missing\.efg"):
@@ -465,11 +467,11 @@ def test_files_in_the_folder_are_opened_and_so_are_those_that_the_user_named(out
 def test_a_study_opens_only_json_as_its_base(outside):
     write("base.json", BASE | {"algorithm": "dcfr", "spec": SPEC})
     write("data/study.json", STUDY | {"base": "../base.json"})
-    assert cp.load_study("data/study.json").base.game_name == "kuhn_poker"
+    assert cp.distributed.load_study("data/study.json").base.game_name == "kuhn_poker"
     for base in (str(outside / "base.json"), "../secret.efg"):
         write("data/study.json", STUDY | {"base": base})
         with pytest.raises(cp.TrustError, match="names the file"):
-            cp.load_study("data/study.json")
+            cp.distributed.load_study("data/study.json")
 
 
 def test_every_openspiel_parameter_that_names_a_file_is_known():
@@ -478,7 +480,7 @@ def test_every_openspiel_parameter_that_names_a_file_is_known():
         (game.short_name, key)
         for game in pyspiel.registered_games()
         for key, value in game.parameter_specification.items()
-        if isinstance(value, str) and consent.FILE_PARAMETER.search(key)
+        if isinstance(value, str) and trust.FILE_PARAMETER.search(key)
     }
     assert ("efg_game", "filename") in named
     unknown = {
@@ -495,23 +497,23 @@ def test_proposals_in_a_folder_are_data(attack):
     """The study is the user's own; what its folder proposes need not be."""
     vary = {"game": {"choices": ["kuhn_poker", "kuhn_poker(players=2)"]}}
     study = STUDY | {"name": "own", "base": BASE | {"spec": SPEC}, "vary": vary}
-    cp.sweep(study, Here(), runs="sweeps")
+    cp.sweep(study, Here(), runs_folder="sweeps")
     write("sweeps/own/proposals.json", [{"game": attack.spec}, {"game": attack.spec}])
     shutil.rmtree("sweeps/own/search")
     with pytest.raises(cp.RunError, match="not the proposals of this study"):
-        cp.sweep(study, Here(), runs="sweeps")
+        cp.sweep(study, Here(), runs_folder="sweeps")
     attack.check(None)
 
 
 @pytest.mark.parametrize("attack", SPECS[:1], indirect=True)
 def test_workers_are_sent_no_game_that_was_not_allowed(attack, monkeypatch):
-    monkeypatch.setattr(walking, "FEW", 0)
+    monkeypatch.setattr(mccfr, "MIN_DISTRIBUTED_ITERATIONS", 0)
     tree = cp.load_tree("evil.tree")
-    spread = walking.Spread(cp.ExternalSampling(workers=2), Here())
+    spread = mccfr.DistributedMCCFR(cp.algorithms.ExternalSampling(num_workers=2), Here())
     with pytest.raises(cp.TrustError):
         spread.step(tree, spread.init(tree), 4)
     with pytest.raises(cp.TrustError):
-        carrier(Here())(len, [(tree,)])
+        make_call_mapper(Here())(len, [(tree,)])
     attack.check(None)
 
 

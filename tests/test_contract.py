@@ -7,7 +7,7 @@ import pytest
 from counterplay.registry import ALGORITHMS
 from tests import contract
 
-TABULAR = [name for name in ALGORITHMS if "counterplay.deep" not in ALGORITHMS[name]]
+TABULAR = [name for name in ALGORITHMS if "counterplay.algorithms.deep" not in ALGORITHMS[name]]
 TABULAR.remove("nxdo")  # which trains networks
 DEEP = [name for name in ALGORITHMS if name not in TABULAR]
 CASES = [(game, kind) for game in contract.GAMES for kind in contract.arenas_of(game)]

@@ -143,7 +143,7 @@ def test_every_command_and_option_is_documented(reference):
 
 def test_every_config_key_is_documented(reference):
     text = reference["config_keys"]()
-    for name, field in config.Outline.model_fields.items():
+    for name, field in config.ConfigOutline.model_fields.items():
         assert f"`{name}`" in text or f"`{name}." in text, name
         for choice in typing.get_args(field.annotation) if name in ("arena", "device") else ():
             assert f"`{choice}`" in text, (name, choice)

@@ -87,23 +87,25 @@ def test_mistakes_by_mending_one_infoset_after_the_other(game, seed):
 
 
 def test_mistakes_with_imperfect_recall():
-    tree = cp.abstract(built("leduc_poker"), cp.load_abstraction("by_rank")).tree
+    tree = cp.abstraction.build_abstraction(
+        built("leduc_poker"), cp.abstraction.load_abstraction("by_rank")
+    ).tree
     policy = cp.random_policy(tree, 1)
     assert cp.mistakes(tree, policy).gain.sum() == approx(cp.nash_conv(tree, policy))
 
 
 def test_an_equilibrium_has_no_mistakes(kuhn):
-    policy = cp.sequence_form_lp(kuhn).policy
+    policy = cp.algorithms.solve_sequence_form_lp(kuhn).policy
     found = cp.mistakes(kuhn, policy)
     assert found.gain == approx(0.0, abs=1e-9)
-    jack = kuhn.find("0pb")  # to call with the jack costs a chip, whatever the others hold
+    jack = kuhn.find_infoset("0pb")  # to call with the jack costs a chip, whatever the others hold
     first = kuhn.offset[jack]
     assert found.best_value[first] - found.best_value[first + 1] == approx(1.0)
 
 
 def test_kuhn_infoset_values(kuhn):
     values = cp.infoset_values(kuhn, cp.uniform_policy(kuhn))
-    jack = kuhn.find("0")
+    jack = kuhn.find_infoset("0")
     assert values.reach[jack] == 1.0
     assert values.cf_reach[jack] == approx(1 / 3)
     assert values.value[jack] == approx(-0.875)  # pass: -1 or (-1 - 2)/2; bet: half 1, half -2
@@ -251,7 +253,7 @@ def openspiel_keys(tree, game):
             assert player == cp.TERMINAL
             continue
         if not theirs.is_chance_node():
-            infoset = tree.find(tree.game.infoset_key(ours, player), player)
+            infoset = tree.find_infoset(tree.game.infoset_key(ours, player), player)
             assert keys.setdefault(theirs.information_state_string(), infoset) == infoset
         for action in theirs.legal_actions():
             stack.append((tree.game.next_state(ours, action), theirs.child(action)))

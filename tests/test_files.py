@@ -12,9 +12,9 @@ import pytest
 from benchmarks import damaged_files
 
 import counterplay as cp
-from counterplay import files
+from counterplay.core import archive as files
+from counterplay.core.archive import read_archive, write_archive
 from counterplay.errors import RunError
-from counterplay.files import read_arrays, write_arrays
 from tests.conftest import counted
 
 VALUES = {
@@ -29,8 +29,8 @@ VALUES = {
 
 @pytest.mark.parametrize("compress", [True, False])
 def test_round_trip(tmp_path, compress):
-    write_arrays(tmp_path / "a", "numbers", VALUES, compress=compress)
-    found = read_arrays(tmp_path / "a", "numbers")
+    write_archive(tmp_path / "a", "numbers", VALUES, compress=compress)
+    found = read_archive(tmp_path / "a", "numbers")
     assert found.keys() == VALUES.keys()
     for name, value in VALUES.items():
         if isinstance(value, np.ndarray):
@@ -41,7 +41,7 @@ def test_round_trip(tmp_path, compress):
         else:
             assert found[name] == value
     first = (tmp_path / "a").read_bytes()
-    write_arrays(tmp_path / "a", "numbers", VALUES, compress=compress)
+    write_archive(tmp_path / "a", "numbers", VALUES, compress=compress)
     assert (tmp_path / "a").read_bytes() == first
 
 
@@ -84,7 +84,7 @@ def npy(description, data=b""):
 def test_odd_entries(tmp_path, entry, problem):
     (tmp_path / "a").write_bytes(archive([("header", HEADER), ("x", entry)]))
     with pytest.raises(RunError, match=rf"^cannot read .*damaged, or not .*\(.*({problem})"):
-        read_arrays(tmp_path / "a", "numbers")
+        read_archive(tmp_path / "a", "numbers")
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
@@ -92,38 +92,38 @@ def test_odd_archives(tmp_path):
     path = tmp_path / "a"
     path.write_bytes(archive([("header", HEADER), ("x", np.zeros(1)), ("x", np.zeros(1))]))
     with pytest.raises(RunError, match="two entries have the same name"):
-        read_arrays(path, "numbers")
+        read_archive(path, "numbers")
     path.write_bytes(archive([("header", HEADER)], zipfile.ZIP_BZIP2))
     with pytest.raises(RunError, match="compressed in an unknown way"):
-        read_arrays(path, "numbers")
+        read_archive(path, "numbers")
     deep = json.dumps({"format": "numbers", "values": {}})[:-2] + "[" * 100_000
     path.write_bytes(archive([("header", np.frombuffer(deep.encode(), np.uint8))]))
     with pytest.raises(RunError, match="damaged"):
-        read_arrays(path, "numbers")
+        read_archive(path, "numbers")
 
 
 def test_what_unpacks_to_far_too_much_is_not_unpacked(tmp_path, monkeypatch):
     path = tmp_path / "a"
-    monkeypatch.setattr(files, "SMALL", 1 << 20)
+    monkeypatch.setattr(files, "MIN_UNPACK_LIMIT_BYTES", 1 << 20)
     path.write_bytes(archive([("header", HEADER), ("x", np.zeros(1 << 20))]))
     assert path.stat().st_size < 1 << 14
     with monkeypatch.context() as patch:
         patch.setattr(zipfile.ZipFile, "open", lambda *_: pytest.fail("it was opened"))
         with pytest.raises(RunError, match=r"[\d,]+ bytes would unpack to 8,388,"):
-            read_arrays(path, "numbers")
+            read_archive(path, "numbers")
     lying = archive([("header", HEADER), ("x", np.zeros(1 << 20))])
     place = lying.rindex(b"PK\x01\x02") + 24  # the length that the directory declares
     path.write_bytes(lying[:place] + (10_000).to_bytes(4, "little") + lying[place + 4 :])
     with pytest.raises(RunError, match="damaged"):
-        read_arrays(path, "numbers")
+        read_archive(path, "numbers")
 
 
 def test_what_is_written_can_be_read(tmp_path, monkeypatch):
     """Equal numbers shrink a thousandfold: such files are not compressed, lest they look wrong."""
-    monkeypatch.setattr(files, "SMALL", 1 << 10)
+    monkeypatch.setattr(files, "MIN_UNPACK_LIMIT_BYTES", 1 << 10)
     for size in (100, 10_000, 100_000):
-        write_arrays(tmp_path / "a", "numbers", {"x": np.zeros(size)})
-        assert read_arrays(tmp_path / "a", "numbers")["x"].size == size
+        write_archive(tmp_path / "a", "numbers", {"x": np.zeros(size)})
+        assert read_archive(tmp_path / "a", "numbers")["x"].size == size
     assert os.path.getsize(tmp_path / "a") > 800_000
 
 
@@ -152,7 +152,7 @@ def test_older_files_still_load(kuhn, tmp_path):
 def test_the_checksum_covers_everything(tmp_path):
     """Whoever changes an entry without the checksum is found out, whatever the entry is."""
     path = tmp_path / "a"
-    write_arrays(path, "numbers", VALUES)
+    write_archive(path, "numbers", VALUES)
     with np.load(path) as opened:
         whole = dict(opened)
     header = json.loads(whole["header"].tobytes())
@@ -165,7 +165,7 @@ def test_the_checksum_covers_everything(tmp_path):
         with open(path, "wb") as file:
             np.savez(file, **(whole | change))
         with pytest.raises(RunError, match="its contents do not match its checksum"):
-            read_arrays(path, "numbers")
+            read_archive(path, "numbers")
 
 
 def test_altered_files_are_refused_or_harmless():
@@ -186,7 +186,7 @@ def test_altered_files_are_refused_or_harmless():
 def test_unexpected_members_are_not_unpacked(tmp_path, monkeypatch):
     """Neither thousands of them nor one that the header does not list."""
     path = tmp_path / "a"
-    write_arrays(path, "numbers", VALUES)
+    write_archive(path, "numbers", VALUES)
     whole = path.read_bytes()
     opened, open_member = [], zipfile.ZipFile.open
 
@@ -198,20 +198,20 @@ def test_unexpected_members_are_not_unpacked(tmp_path, monkeypatch):
     path.write_bytes(damaged_files.crowd(whole))
     opened.clear()
     with pytest.raises(RunError, match=r"30,00\d members, at most 10,000"):
-        read_arrays(path, "numbers")
+        read_archive(path, "numbers")
     assert opened == []
     monkeypatch.setattr(damaged_files, "MANY_MEMBERS", 1)
     path.write_bytes(damaged_files.crowd(whole))
     opened.clear()
     with pytest.raises(RunError, match="its members are others"):
-        read_arrays(path, "numbers")
+        read_archive(path, "numbers")
     assert [entry.filename for entry in opened] == ["header.npy"]
 
 
 def test_too_many_arrays_are_not_written(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "MAX_MEMBERS", 3)
-    write_arrays(tmp_path / "a", "numbers", {"x": np.zeros(1), "y": np.zeros(1)})
-    assert set(read_arrays(tmp_path / "a", "numbers")) == {"x", "y"}
+    write_archive(tmp_path / "a", "numbers", {"x": np.zeros(1), "y": np.zeros(1)})
+    assert set(read_archive(tmp_path / "a", "numbers")) == {"x", "y"}
     with pytest.raises(RunError, match="more than 3 arrays"):
-        write_arrays(tmp_path / "b", "numbers", {name: np.zeros(1) for name in "xyz"})
+        write_archive(tmp_path / "b", "numbers", {name: np.zeros(1) for name in "xyz"})
     assert not (tmp_path / "b").exists()

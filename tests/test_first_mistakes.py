@@ -10,8 +10,8 @@ import counterplay as cp
 
 def test_games_and_names_are_built():
     game = cp.load_game("kuhn_poker")
-    wanted = cp.solve(cp.build_tree(game), cp.CFRPlus(), iterations=50).exploitability
-    assert cp.solve(game, cp.CFRPlus(), iterations=50).exploitability == wanted
+    wanted = cp.solve(cp.build_tree(game), cp.algorithms.CFRPlus(), iterations=50).exploitability
+    assert cp.solve(game, cp.algorithms.CFRPlus(), iterations=50).exploitability == wanted
     assert cp.solve("kuhn_poker", "cfr_plus", iterations=np.int64(50)).exploitability == wanted
     assert cp.solve("kuhn_poker", "CFRPlus", iterations=50).exploitability == wanted
     tree = cp.build_tree("leduc_poker")
@@ -22,17 +22,37 @@ def test_games_and_names_are_built():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: cp.solve(cp.KuhnPoker, cp.CFR()), r"KuhnPoker is a class: write KuhnPoker\(\)"),
-        (lambda: cp.build_tree(cp.KuhnPoker), r"KuhnPoker is a class: write KuhnPoker\(\)"),
-        (lambda: cp.solve("kuhn_poker", cp.CFRPlus), r"CFRPlus is a class: write CFRPlus\(\)"),
-        (lambda: cp.solve("kuhn", cp.CFR()), "unknown game 'kuhn'; did you mean 'kuhn_poker'"),
-        (lambda: cp.solve("kuhn_poker", "cfrplus"), "did you mean 'cfr_plus'"),
-        (lambda: cp.solve("kuhn_poker", cp.CFR(), iterations=1.5), "must be a whole number"),
-        (lambda: cp.solve("kuhn_poker", cp.CFR(), iterations="9"), "must be a whole number"),
-        (lambda: cp.solve("kuhn_poker", cp.DCFR(gamma="x")), "dcfr: gamma is 'x', must be of type"),
-        (lambda: cp.solve(3, cp.CFR()), "int is no game: it lacks num_players"),
         (
-            lambda: cp.exploitability(cp.KuhnPoker(), cp.uniform_policy(cp.build_tree("chicken"))),
+            lambda: cp.solve(cp.games.KuhnPoker, cp.algorithms.CFR()),
+            r"KuhnPoker is a class: write KuhnPoker\(\)",
+        ),
+        (lambda: cp.build_tree(cp.games.KuhnPoker), r"KuhnPoker is a class: write KuhnPoker\(\)"),
+        (
+            lambda: cp.solve("kuhn_poker", cp.algorithms.CFRPlus),
+            r"CFRPlus is a class: write CFRPlus\(\)",
+        ),
+        (
+            lambda: cp.solve("kuhn", cp.algorithms.CFR()),
+            "unknown game 'kuhn'; did you mean 'kuhn_poker'",
+        ),
+        (lambda: cp.solve("kuhn_poker", "cfrplus"), "did you mean 'cfr_plus'"),
+        (
+            lambda: cp.solve("kuhn_poker", cp.algorithms.CFR(), iterations=1.5),
+            "must be a whole number",
+        ),
+        (
+            lambda: cp.solve("kuhn_poker", cp.algorithms.CFR(), iterations="9"),
+            "must be a whole number",
+        ),
+        (
+            lambda: cp.solve("kuhn_poker", cp.algorithms.DCFR(gamma="x")),
+            "dcfr: gamma is 'x', must be of type",
+        ),
+        (lambda: cp.solve(3, cp.algorithms.CFR()), "int is no game: it lacks num_players"),
+        (
+            lambda: cp.exploitability(
+                cp.games.KuhnPoker(), cp.uniform_policy(cp.build_tree("chicken"))
+            ),
             "the policy is for chicken, not for kuhn_poker",
         ),
         (lambda: cp.uniform_policy("kuhn"), "unknown game 'kuhn'; did you mean 'kuhn_poker'"),
@@ -40,8 +60,14 @@ def test_games_and_names_are_built():
         (lambda: cp.load_policy("x.policy"), "x.policy"),
         (lambda: cp.draw_tree("kuhn_poker"), "str is no tree: write cp.build_tree"),
         (lambda: cp.judge(cp.build_tree("chicken"), {}), "dict is no policy: write cp.Policy"),
-        (lambda: cp.nash_equilibria([[1, 0], [0, 1]]), "list is no normal form: write cp.Normal"),
-        (lambda: cp.nash_equilibria("chicken"), r"str is no normal form: .*cp.normal_form\(game"),
+        (
+            lambda: cp.matrix.nash_equilibria([[1, 0], [0, 1]]),
+            "list is no normal form: write cp.Normal",
+        ),
+        (
+            lambda: cp.matrix.nash_equilibria("chicken"),
+            r"str is no normal form: .*cp.matrix.normal_form_from_game\(game",
+        ),
     ],
 )
 def test_one_sentence(call, message):
@@ -69,7 +95,7 @@ def test_policies_from_dicts(kuhn):
     assert policy["0b"] == {"pass": 0.9, "bet": 0.1}
     assert policy["1"] == {"pass": 0.5, "bet": 0.5}  # not given: uniform
     other = cp.random_policy(kuhn, 1)
-    mixed = cp.Policy.from_dict(kuhn, {"2pb": {"bet": 1.0}}, otherwise=other)
+    mixed = cp.Policy.from_dict(kuhn, {"2pb": {"bet": 1.0}}, fallback=other)
     assert mixed["1"] == other["1"]
     assert cp.Policy.from_dict(kuhn, dict(other))["1"] == other["1"]
     for rows, message in [

@@ -18,8 +18,8 @@ from counterplay.registry import load_game
 LIMITED = """
 import json, resource, sys
 from counterplay.cli.main import main
-import counterplay.cli.progress, counterplay.interop.files  # before the limit
-import counterplay.tree.unrolling
+import counterplay.cli.progress, counterplay.interop.game_files  # before the limit
+import counterplay.arenas.tree.build
 here = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (here + 200_000_000,) * 2)
 for arguments in json.load(sys.stdin):
@@ -84,7 +84,7 @@ def test_a_tree_that_will_not_fit_is_refused_from_its_estimate():
     named = int(error.partition("has about ")[2].partition(" nodes")[0].replace(",", ""))
     assert named == pytest.approx(size, rel=0.2)
     assert "solve --sampled --algorithm outcome_sampling" in error
-    result = cp.solve(cp.SampledGame(game), iterations=2)  # what the error names runs as it is
+    result = cp.solve(cp.RulesArena(game), iterations=2)  # what the error names runs as it is
     assert result.memory.size.num_infosets > 0
 
 
@@ -178,7 +178,7 @@ def nested(depth):
 @pytest.mark.parametrize("depth", [100, 500, 2_000, 100_000])
 def test_payoffs_nested_too_deeply(depth):
     with pytest.raises(cp.ConfigError, match="matrix_game: payoffs"):
-        cp.MatrixGame(nested(depth))
+        cp.games.MatrixGame(nested(depth))
 
 
 @given(st.text("kuhn_poker(pls=,)[]{}-+.*:'\"\\0x9ej \n\0ü", max_size=40))
@@ -193,7 +193,7 @@ import os, signal, sys
 import counterplay as cp
 tree = cp.build_tree(cp.load_game("kuhn_poker"))
 def solve():
-    cp.solve(tree, cp.OutcomeSampling(workers=2), iterations=100)
+    cp.solve(tree, cp.algorithms.OutcomeSampling(workers=2), iterations=100)
 solve()
 child = os.fork()
 if child == 0:

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import counterplay as cp
-from counterplay.game import CHANCE, TERMINAL, DrawnGame
-from counterplay.playing import Draws, Exact, Match, drawn, play_on
+from counterplay.core.game import CHANCE, TERMINAL, DrawnGame
+from counterplay.play.match import ExactMean, Match, RandomStreams, play_from, sample_index
 from tests.conftest import built
 from tests.random_games import RandomGame, random_games
 
@@ -31,7 +31,7 @@ def enumerated(game, seats, state=None):
 
 
 def means(standings):
-    return np.array([[seat.mean for seat in row] for row in standings.seats])
+    return np.array([[seat.mean for seat in row] for row in standings.seat_scores])
 
 
 @given(random_games(max_players=3), st.integers(0, 10**6))
@@ -56,7 +56,7 @@ def test_two_on_a_tree_earn_what_enumeration_says(game, seed):
     assert means(found) == pytest.approx(np.array([wanted, others]), abs=1e-9)
     totals = [score.mean for score in found.scores]
     assert totals == pytest.approx([np.mean(wanted), np.mean(others)], abs=1e-9)
-    assert found.exact and all(isinstance(score, Exact) for score in found.scores)
+    assert found.is_exact and all(isinstance(score, ExactMean) for score in found.scores)
 
 
 @given(random_games(max_players=3), st.integers(0, 10**6))
@@ -81,8 +81,8 @@ def test_one_for_each_seat_in_all_orders(game, seed):
 def test_the_order_of_contestants_only_orders_the_result(leduc):
     first, second = cp.random_policy(leduc, 1), cp.random_policy(leduc, 2)
     for arena in (leduc, leduc.game):
-        one = means(cp.head_to_head(arena, first, second, episodes=200))
-        other = means(cp.head_to_head(arena, second, first, episodes=200))
+        one = means(cp.head_to_head(arena, first, second, max_episodes=200))
+        other = means(cp.head_to_head(arena, second, first, max_episodes=200))
         assert one == pytest.approx(other[::-1], abs=1e-12)
 
 
@@ -111,18 +111,20 @@ def test_intervals_cover_the_exact_value_as_often_as_stated(spec, options):
 def test_estimates_of_seats_cover_too(kuhn):
     first, second = cp.random_policy(kuhn, 5), cp.random_policy(kuhn, 6)
     true = means(cp.head_to_head(kuhn, first, second))
-    found = cp.head_to_head(kuhn.game, first, second, episodes=6000)
-    assert found.scores[0].episodes == found.episodes == 6000
+    found = cp.head_to_head(kuhn.game, first, second, max_episodes=6000)
+    assert found.scores[0].num_episodes == found.episodes == 6000
     for row, wanted in zip(found.seats, true, strict=True):
         for seat, value in zip(row, wanted, strict=True):
-            assert seat.episodes == 3000
+            assert seat.num_episodes == 3000
             assert abs(seat.mean - value) < 4.0 * seat.standard_error
 
 
 def test_contestants_that_play_alike_get_alike(leduc):
     """The draws belong to seats: the same policy in both seats earns exactly nothing."""
     policy = cp.random_policy(leduc, 1)
-    found = cp.head_to_head(leduc.game, policy, cp.Policy(leduc, policy.probabilities), episodes=80)
+    found = cp.head_to_head(
+        leduc.game, policy, cp.Policy(leduc, policy.probabilities), max_episodes=80
+    )
     assert [score.mean for score in found.scores] == [0.0, 0.0]
     assert found.scores[0].standard_error == 0.0
     assert found.seats[0][0].standard_error > 0.0
@@ -132,7 +134,7 @@ def test_contestants_that_play_alike_get_alike(leduc):
 def test_the_same_luck_for_both_reduces_the_variance(leduc):
     """Against the variance that independent episodes in both seats would have."""
     first, second = cp.random_policy(leduc, 1), cp.uniform_policy(leduc)
-    found = cp.head_to_head(leduc.game, first, second, episodes=2000)
+    found = cp.head_to_head(leduc.game, first, second, max_episodes=2000)
     alone = sum(seat.standard_error**2 for seat in found.seats[0]) / 4.0
     assert found.scores[0].standard_error ** 2 < 0.75 * alone
     assert found.scores[0].mean == pytest.approx(-found.scores[1].mean, abs=1e-12)  # zero-sum
@@ -147,7 +149,7 @@ def test_rare_differences_are_not_taken_for_none(kuhn):
     true = cp.head_to_head(kuhn, often, other).scores[0].mean
     covered = same = 0
     for seed in range(60):
-        score = cp.head_to_head(kuhn.game, often, other, episodes=60, seed=seed).scores[0]
+        score = cp.head_to_head(kuhn.game, often, other, max_episodes=60, seed=seed).scores[0]
         covered += score.low <= true <= score.high
         same += score.standard_error == 0.0
     assert same > 10
@@ -156,32 +158,34 @@ def test_rare_differences_are_not_taken_for_none(kuhn):
 
 def test_winning_always_so_far_is_not_certainty():
     game = cp.load_game("tic_tac_toe")
-    strong = cp.SearchPolicy(game, cp.AlphaBeta(depth=3))
-    score = cp.head_to_head(game, strong, cp.SampledPolicy(game), episodes=8).scores[0]
+    strong = cp.search.SearchAgent(game, cp.search.AlphaBeta(max_depth=3))
+    score = cp.head_to_head(game, strong, cp.TabularPolicy(game), max_episodes=8).scores[0]
     assert score.low < score.mean
 
 
 def test_same_seed_same_result_whatever_came_before(leduc):
     policies = cp.random_policy(leduc, 1), cp.random_policy(leduc, 2)
-    first = cp.head_to_head(leduc.game, *policies, episodes=100, seed=7)
-    assert cp.head_to_head(leduc.game, *policies, episodes=101, seed=7) == first
-    assert cp.head_to_head(leduc.game, *policies, episodes=100, seed=8) != first
+    first = cp.head_to_head(leduc.game, *policies, max_episodes=100, seed=7)
+    assert cp.head_to_head(leduc.game, *policies, max_episodes=101, seed=7) == first
+    assert cp.head_to_head(leduc.game, *policies, max_episodes=100, seed=8) != first
     match = Match(leduc.game, policies, seed=7)
-    for k, _ in enumerate(match.play(episodes=100), 1):
-        assert match.episodes == 2 * k
-    assert match.standings() == first
+    for k, _ in enumerate(match.play(max_episodes=100), 1):
+        assert match.num_episodes == 2 * k
+    assert match.result() == first
 
 
 def test_draws_of_one_do_not_depend_on_the_others():
-    one, other = Draws(3, 5), Draws(3, 5)
+    one, other = RandomStreams(3, 5), RandomStreams(3, 5)
     chance = [one(CHANCE) for _ in range(5)]
     mixed = [(other(0), other(CHANCE), other(1))[1] for _ in range(5)]
     assert chance == mixed
-    firsts = {Draws(seed, t)(p) for seed in range(9) for t in range(9) for p in range(-1, 4)}
+    firsts = {
+        RandomStreams(seed, t)(p) for seed in range(9) for t in range(9) for p in range(-1, 4)
+    }
     assert len(firsts) == 9 * 9 * 5
-    sample = [Draws(1, t)(0) for t in range(4000)]
+    sample = [RandomStreams(1, t)(0) for t in range(4000)]
     assert np.mean(sample) == pytest.approx(0.5, abs=0.02)
-    assert np.corrcoef(sample, [Draws(1, t)(1) for t in range(4000)])[0, 1] < 0.06
+    assert np.corrcoef(sample, [RandomStreams(1, t)(1) for t in range(4000)])[0, 1] < 0.06
 
 
 @given(st.lists(st.sampled_from([0.0, 0.0, 1e-300, 0.1, 0.3, 1.0]), min_size=1, max_size=6))
@@ -189,15 +193,15 @@ def test_nothing_impossible_is_drawn(odds):
     if sum(odds) == 0.0:
         return
     for number in (0.0, 0.25, 0.5, 1.0 - 2.0**-53):
-        assert odds[drawn(odds, number)] > 0.0
+        assert odds[sample_index(odds, number)] > 0.0
 
 
 def test_an_episode_by_its_steps():
     game = RandomGame(seed=4, num_players=3, max_depth=5)
-    uniform = cp.SampledPolicy(game)
+    uniform = cp.TabularPolicy(game)
     for number in range(20):
-        episode = cp.play_episode(game, [uniform] * 3, seed=1, number=number)
-        assert cp.play_episode(game, [uniform] * 3, seed=1, number=number) == episode
+        episode = cp.play_episode(game, [uniform] * 3, seed=1, episode=number)
+        assert cp.play_episode(game, [uniform] * 3, seed=1, episode=number) == episode
         state = game.initial_state()
         for step in episode.steps:
             assert (step.state, step.player) == (state, game.player(state))
@@ -208,36 +212,36 @@ def test_an_episode_by_its_steps():
 
 def test_an_open_seat_stops_play(kuhn):
     game, policy = kuhn.game, cp.uniform_policy(kuhn)
-    steps, state = play_on(game, game.initial_state(), [policy, None], Draws(0, 0))
+    steps, state = play_from(game, game.initial_state(), [policy, None], RandomStreams(0, 0))
     assert [step.player for step in steps] == [CHANCE, CHANCE, 0]
     assert game.player(state) == 1
 
 
 def test_policies_that_miss_infosets_play_uniformly_there(kuhn, tmp_path):
     game = kuhn.game
-    some = cp.SampledPolicy(game, {(0, "2"): {"pass": 0.0, "bet": 1.0}})
-    on_tree = some.on(kuhn)
-    exact = cp.head_to_head(kuhn, some, cp.SampledPolicy(game))
+    some = cp.TabularPolicy(game, {(0, "2"): {"pass": 0.0, "bet": 1.0}})
+    on_tree = some.tabulate(kuhn)
+    exact = cp.head_to_head(kuhn, some, cp.TabularPolicy(game))
     assert means(exact) == pytest.approx(
         means(cp.head_to_head(kuhn, on_tree, cp.uniform_policy(kuhn)))
     )
-    rules = cp.head_to_head(game, some, cp.SampledPolicy(game), episodes=300)
-    assert rules == cp.head_to_head(game, on_tree, cp.uniform_policy(kuhn), episodes=300)
+    rules = cp.head_to_head(game, some, cp.TabularPolicy(game), max_episodes=300)
+    assert rules == cp.head_to_head(game, on_tree, cp.uniform_policy(kuhn), max_episodes=300)
     for policy in (some, on_tree):
         policy.save(tmp_path / "some.policy")
-        again = cp.load_sampled_policy(tmp_path / "some.policy", game)
-        assert cp.head_to_head(game, again, cp.SampledPolicy(game), episodes=300) == rules
+        again = cp.load_tabular_policy(tmp_path / "some.policy", game)
+        assert cp.head_to_head(game, again, cp.TabularPolicy(game), max_episodes=300) == rules
     with pytest.raises(cp.RunError, match=r"is a policy for kuhn_poker, not for kuhn_poker\(play"):
-        cp.load_sampled_policy(tmp_path / "some.policy", cp.load_game("kuhn_poker(players=3)"))
+        cp.load_tabular_policy(tmp_path / "some.policy", cp.load_game("kuhn_poker(players=3)"))
 
 
 def test_policies_of_a_tree_from_a_file_play_too(kuhn, tmp_path):
     kuhn.save(tmp_path / "kuhn.tree")
     tree = cp.load_tree(tmp_path / "kuhn.tree")
     policy = cp.random_policy(tree, 1)
-    found = cp.head_to_head(kuhn.game, policy, cp.uniform_policy(tree), episodes=20)
+    found = cp.head_to_head(kuhn.game, policy, cp.uniform_policy(tree), max_episodes=20)
     assert found == cp.head_to_head(
-        kuhn.game, cp.random_policy(kuhn, 1), cp.uniform_policy(kuhn), episodes=20
+        kuhn.game, cp.random_policy(kuhn, 1), cp.uniform_policy(kuhn), max_episodes=20
     )
 
 
@@ -245,7 +249,7 @@ def test_policies_of_a_tree_from_a_file_play_too(kuhn, tmp_path):
 class Says:
     answer: tuple[float, ...]
 
-    def odds(self, state, player):
+    def action_probabilities(self, state, player):
         return self.answer
 
 
@@ -281,7 +285,7 @@ def test_numbers_of_contestants(kuhn, leduc):
         cp.head_to_head(three.game, cp.uniform_policy(three))
     game = cp.load_game("kuhn_poker(players=7)")
     with pytest.raises(cp.ConfigError, match="too many orders"):
-        cp.head_to_head(game, *[cp.SampledPolicy(game)] * 7)
+        cp.head_to_head(game, *[cp.TabularPolicy(game)] * 7)
     with pytest.raises(cp.ConfigError, match="1 contestants for 2 seats"):
         cp.play_episode(kuhn.game, [policy])
     with pytest.raises(cp.ConfigError, match="the policy is for kuhn_poker, not for leduc_poker"):
@@ -302,19 +306,19 @@ class Biased(RandomGame):
 
 
 def test_rules_that_cannot_be_played(monkeypatch):
-    monkeypatch.setattr("counterplay.playing.MAX_HISTORY", 50)
+    monkeypatch.setattr("counterplay.play.match.MAX_HISTORY_LENGTH", 50)
     game = Endless(seed=1)
     with pytest.raises(cp.GameError, match="Endless: still not over after 50 actions; history: a"):
-        cp.play_episode(game, [cp.SampledPolicy(game)] * 2)
+        cp.play_episode(game, [cp.TabularPolicy(game)] * 2)
     game = Biased(seed=1)
     with pytest.raises(cp.GameError, match=r"chance probabilities are \[0.5, 0.6\], not a sum"):
-        cp.play_episode(game, [cp.SampledPolicy(game)] * 2)
+        cp.play_episode(game, [cp.TabularPolicy(game)] * 2)
 
 
 def test_what_has_no_odds_cannot_play():
     game = cp.load_game("tic_tac_toe")
     with pytest.raises(cp.ConfigError, match=r"MCTS cannot play: it has no odds.*SearchPolicy"):
-        cp.head_to_head(game, cp.MCTS(), cp.SampledPolicy(game))
+        cp.head_to_head(game, cp.search.MCTS(), cp.TabularPolicy(game))
 
 
 @pytest.mark.parametrize(
@@ -336,21 +340,23 @@ def test_board_games_show_their_board(spec, actions, board):
 
 def test_searchers_without_luck_need_one_round():
     game = cp.load_game("tic_tac_toe")
-    deep, shallow = (cp.SearchPolicy(game, cp.AlphaBeta(depth=depth)) for depth in (3, 1))
+    deep, shallow = (
+        cp.search.SearchAgent(game, cp.search.AlphaBeta(max_depth=depth)) for depth in (3, 1)
+    )
     found = cp.head_to_head(game, deep, shallow)
-    assert found.episodes == 2 and not found.exact
+    assert found.episodes == 2 and not found.is_exact
     assert found.scores[0].low == found.scores[0].high == found.scores[0].mean
 
 
 def test_searchers_with_luck_play_each_episode_anew():
     game = cp.load_game("connect_four(rows=3,columns=3,x_in_row=3)")
-    strong, weak = (cp.SearchPolicy(game, cp.MCTS(simulations=n)) for n in (60, 2))
-    found = cp.head_to_head(game, strong, weak, episodes=60, seed=1)
-    assert found == cp.head_to_head(game, strong, weak, episodes=60, seed=1)
+    strong, weak = (cp.search.SearchAgent(game, cp.search.MCTS(max_simulations=n)) for n in (60, 2))
+    found = cp.head_to_head(game, strong, weak, max_episodes=60, seed=1)
+    assert found == cp.head_to_head(game, strong, weak, max_episodes=60, seed=1)
     assert found.episodes == 60
     assert found.seats[0][0].standard_error > 0.0
     assert found.scores[0].mean > 0.2
-    alike = cp.head_to_head(game, strong, strong, episodes=20)
+    alike = cp.head_to_head(game, strong, strong, max_episodes=20)
     assert alike.scores[0].mean == alike.scores[0].standard_error == 0.0
     with pytest.raises(cp.ConfigError, match="search needs perfect information"):
-        cp.SearchPolicy(cp.load_game("kuhn_poker"), cp.MCTS())
+        cp.search.SearchAgent(cp.load_game("kuhn_poker"), cp.search.MCTS())

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from pytest import approx
 
 import counterplay as cp
-from counterplay.files import read_arrays, write_arrays
-from counterplay.policy import FORMAT, normalised_policy, policy_spec
+from counterplay.core.archive import read_archive, write_archive
+from counterplay.core.policy import policy_from_weights, read_policy_spec
+from counterplay.core.policy_io import POLICY_FORMAT
 from tests.conftest import built
 from tests.random_games import random_games
 
@@ -79,19 +80,19 @@ def test_save_and_load(leduc, tmp_path):
     policy.save(tmp_path / "leduc.policy")
     again = cp.load_policy(tmp_path / "leduc.policy", leduc)
     assert (again.probabilities == policy.probabilities).all()
-    assert policy_spec(tmp_path / "leduc.policy") == "leduc_poker"
+    assert read_policy_spec(tmp_path / "leduc.policy") == "leduc_poker"
 
 
 def test_a_file_follows_keys_not_positions(kuhn, tmp_path):
     """A policy saved when infosets stood in another order still means the same."""
     policy = cp.random_policy(kuhn, seed=1)
     policy.save(tmp_path / "a")
-    values = read_arrays(tmp_path / "a", FORMAT)
+    values = read_archive(tmp_path / "a", POLICY_FORMAT)
     for name in ("infoset_keys", "infoset_player"):
         values[name] = values[name][::-1]
     assert values["sequence_names"] == ("pass", "bet") * kuhn.num_infosets
     values["probabilities"] = values["probabilities"].reshape(-1, 2)[::-1].ravel()
-    write_arrays(tmp_path / "b", FORMAT, values)
+    write_archive(tmp_path / "b", POLICY_FORMAT, values)
     again = cp.load_policy(tmp_path / "b", kuhn)
     assert (again.probabilities == policy.probabilities).all()
 
@@ -130,7 +131,7 @@ def test_flipped_bytes_never_crash(kuhn, tmp_path):
         flipped[rng.integers(len(whole))] ^= 1 << rng.integers(8)
         (tmp_path / "bad").write_bytes(flipped)
         with contextlib.suppress(cp.RunError):  # any other exception would fail the test
-            assert cp.load_policy(tmp_path / "bad", kuhn).tree is kuhn
+            assert cp.load_policy(tmp_path / "bad", kuhn).arena is kuhn
 
 
 def test_pickles_are_not_opened(kuhn, tmp_path):
@@ -171,7 +172,7 @@ def test_what_is_not_a_policy(kuhn):
 def test_normalised_policy_is_uniform_where_nothing_is_known(kuhn):
     weights = np.zeros(24)
     weights[:2] = [3.0, 1.0]
-    policy = normalised_policy(kuhn, weights)
+    policy = policy_from_weights(kuhn, weights)
     assert policy.probabilities[:2].tolist() == [0.75, 0.25]
     assert (policy.probabilities[2:] == 0.5).all()
 
@@ -215,11 +216,11 @@ def test_altered_json_is_refused_or_means_the_same(kuhn, tmp_path):
             same += 1
             assert (found.probabilities == policy.probabilities).all(), other
         try:
-            played = cp.load_sampled_policy(file, game)
+            played = cp.load_tabular_policy(file, game)
         except cp.RunError:
             continue
         with contextlib.suppress(cp.ConfigError):  # where it lacks an infoset, or an action
-            assert (played.on(kuhn).probabilities == policy.probabilities).all(), other
+            assert (played.tabulate(kuhn).probabilities == policy.probabilities).all(), other
     assert refused > 500
     assert same >= 14  # what only changes the order
 
@@ -265,29 +266,29 @@ def test_incomplete_policies_say_what_to_do(kuhn, tmp_path):
 
 
 def test_partial_policies_are_read_back(kuhn, tmp_path):
-    met = cp.solve(cp.SampledGame("kuhn_poker"), "outcome_sampling", iterations=3).policy
+    met = cp.solve(cp.RulesArena("kuhn_poker"), "outcome_sampling", iterations=3).policy
     assert len(met) < 12
     for name, write in (("p.json", met.to_json), ("p.csv", met.to_csv), ("p", met.save)):
         write(tmp_path / name)
         found = cp.load_policy(tmp_path / name, kuhn)
-        assert (found.probabilities == met.on(kuhn).probabilities).all()
+        assert (found.probabilities == met.tabulate(kuhn).probabilities).all()
 
 
 def test_policies_know_their_game(kuhn, tmp_path):
     policy = cp.random_policy(kuhn, 3)
     policy.save(tmp_path / "p")
     wanted = cp.exploitability(kuhn, policy)
-    for game in (None, "kuhn_poker", cp.KuhnPoker(), "kuhn_poker(players=2)"):
+    for game in (None, "kuhn_poker", cp.games.KuhnPoker(), "kuhn_poker(players=2)"):
         assert cp.exploitability(cp.load_policy(tmp_path / "p", game)) == wanted
     assert cp.exploitability("kuhn_poker", policy) == wanted
-    assert cp.exploitability(cp.KuhnPoker(), policy) == wanted
+    assert cp.exploitability(cp.games.KuhnPoker(), policy) == wanted
     assert cp.nash_conv(policy) == cp.judge(policy).nash_conv == cp.nash_conv(kuhn, policy)
     assert (cp.expected_values(policy) == cp.expected_values(kuhn, policy)).all()
     assert cp.best_response(policy, player=1).value == cp.best_response(kuhn, policy, 1).value
     assert cp.best_response(policy, 1).value == cp.best_response(kuhn, policy, 1).value
     assert cp.mistakes(policy).gain.sum() == cp.mistakes(kuhn, policy).gain.sum()
-    sampled = cp.solve(cp.SampledGame("kuhn_poker"), iterations=20).policy
-    assert cp.exploitability(sampled) == cp.exploitability(sampled.on(kuhn))
+    sampled = cp.solve(cp.RulesArena("kuhn_poker"), iterations=20).policy
+    assert cp.exploitability(sampled) == cp.exploitability(sampled.tabulate(kuhn))
     assert cp.exploitability(kuhn, sampled) == cp.exploitability(sampled)
     with pytest.raises(cp.RunError, match=r"policy for kuhn_poker .* not for leduc_poker"):
         cp.load_policy(tmp_path / "p", "leduc_poker")
@@ -301,7 +302,7 @@ def test_policies_know_their_game(kuhn, tmp_path):
 
 
 def test_a_tree_is_built_once_while_it_is_used():
-    first, second = cp.uniform_policy("kuhn_poker"), cp.random_policy(cp.KuhnPoker())
+    first, second = cp.uniform_policy("kuhn_poker"), cp.random_policy(cp.games.KuhnPoker())
     assert first.tree is second.tree
 
 
@@ -313,8 +314,8 @@ def test_rows_of_a_file_follow_action_names(tmp_path):
     content["players"][1]["2b"] = dict(reversed(content["players"][1]["2b"].items()))
     file.write_text(json.dumps(content))
     game = cp.load_game("kuhn_poker")
-    policy, state = cp.load_sampled_policy(file, game), game.initial_state()
+    policy, state = cp.load_tabular_policy(file, game), game.initial_state()
     for action in (0, 2, 1):  # cards 0 and 2, a bet
         state = game.next_state(state, action)
     assert game.infoset_key(state, 1) == "2b"
-    assert policy.odds(state, 1) == [0.1, 0.9]
+    assert policy.action_probabilities(state, 1) == [0.1, 0.9]

@@ -7,14 +7,14 @@ import ast
 import pytest
 
 import counterplay as cp
-from counterplay.registry import REGISTRIES, find_class, load_game, parse, spec_of
+from counterplay.registry import REGISTRIES, get_spec, import_registered, load_game, parse_spec
 
 
 @pytest.mark.parametrize("registry", REGISTRIES.values(), ids=REGISTRIES)
 def test_name_is_file_name(registry):
     for name, where in registry.items():
         assert where.split(":")[0].endswith(f".{name}")
-        cls = find_class(registry, name)
+        cls = import_registered(registry, name)
         assert cls.__doc__
         assert cls.__dataclass_params__.frozen
         assert getattr(cp, cls.__name__) is cls
@@ -33,12 +33,12 @@ def test_name_is_file_name(registry):
 )
 def test_spec_loads_an_equal_game(spec):
     game = load_game(spec)
-    assert spec_of(game) == spec
-    assert load_game(spec_of(game)) == game
+    assert get_spec(game) == spec
+    assert load_game(get_spec(game)) == game
 
 
 def test_ways_to_write_parameters():
-    wanted = cp.Goofspiel(num_cards=3, points_order="descending", imp_info=True)
+    wanted = cp.games.Goofspiel(num_cards=3, points_order="descending", imp_info=True)
     assert load_game("goofspiel(num_cards=3, points_order=descending, imp_info=true)") == wanted
     assert load_game("goofspiel", num_cards=3, points_order="descending", imp_info=True) == wanted
     assert load_game("goofspiel(num_cards=5)", num_cards=3).num_cards == 3
@@ -78,14 +78,14 @@ def test_a_game_of_ones_own():
     class Coin:
         num_players = 1
 
-    assert spec_of(Coin()) == "Coin"
+    assert get_spec(Coin()) == "Coin"
     with pytest.raises(cp.GameError, match="Coin lacks initial_state"):
         cp.check_game(Coin())
 
 
 def test_a_spec_stays_short_where_a_field_holds_no_literal(kuhn):
-    algorithm = cp.OnlineOutcomeSampling(opponents=cp.uniform_policy(kuhn))
-    assert cp.registry.spec_of(algorithm) == "online_outcome_sampling(opponents=<Policy>)"
+    algorithm = cp.algorithms.OnlineOutcomeSampling(opponents=cp.uniform_policy(kuhn))
+    assert cp.registry.get_spec(algorithm) == "online_outcome_sampling(opponents=<Policy>)"
 
 
 def test_parsing_goes_on_where_another_thread_disturbs_it(monkeypatch):
@@ -99,5 +99,5 @@ def test_parsing_goes_on_where_another_thread_disturbs_it(monkeypatch):
         return whole(*arguments, **options)
 
     monkeypatch.setattr(ast, "parse", disturbed)
-    assert parse("game", "kuhn_poker(players=3)") == ("kuhn_poker", {"players": 3})
+    assert parse_spec("game", "kuhn_poker(players=3)") == ("kuhn_poker", {"players": 3})
     assert len(calls) == 3

@@ -9,11 +9,11 @@ import pytest
 from numba import njit
 
 import counterplay as cp
-from counterplay.population.oracles import Weighted
-from counterplay.population.sampled_response import SampledResponse
-from counterplay.rule_checks import LARGEST_ACTION, action_names
-from counterplay.sampled import SampledPolicy
-from counterplay.tree.machines import machine_of
+from counterplay.algorithms.population.oracles import WeightedPolicy
+from counterplay.algorithms.population.q_learning_response import QLearningResponse
+from counterplay.arenas.rules import TabularPolicy
+from counterplay.core.game_checks import MAX_ACTION, action_names
+from counterplay.games.compiled.protocol import find_compiled_game
 from tests.contract import TINY_SETTINGS
 
 
@@ -84,26 +84,26 @@ FAULTS = {
 
 
 def on_rules(algorithm):
-    return lambda game: cp.solve(cp.SampledGame(game), algorithm, iterations=30)
+    return lambda game: cp.solve(cp.RulesArena(game), algorithm, iterations=30)
 
 
 def play(game):
     for seed in range(20):
-        cp.play_episode(game, [SampledPolicy(game)] * 2, seed)
+        cp.play_episode(game, [TabularPolicy(game)] * 2, seed)
 
 
 def respond(game):
-    arena, policy = cp.SampledGame(game), SampledPolicy(game)
-    SampledResponse(30, tests=5).respond(arena, 0, [Weighted(1.0, policy)])
+    arena, policy = cp.RulesArena(game), TabularPolicy(game)
+    QLearningResponse(30, evaluation_episodes=5).respond(arena, 0, [WeightedPolicy(1.0, policy)])
 
 
 ARENAS = {
     "check_game": cp.check_game,
     "tree": cp.build_tree,
-    "external sampling": on_rules(cp.ExternalSampling()),
-    "outcome sampling": on_rules(cp.OutcomeSampling()),
-    "baselines": on_rules(cp.VRMCCFR()),
-    "workers": on_rules(cp.ExternalSampling(workers=2)),
+    "external sampling": on_rules(cp.algorithms.ExternalSampling()),
+    "outcome sampling": on_rules(cp.algorithms.OutcomeSampling()),
+    "baselines": on_rules(cp.algorithms.VRMCCFR()),
+    "workers": on_rules(cp.algorithms.ExternalSampling(num_workers=2)),
     "episodes": play,
     "responses": respond,
 }
@@ -141,10 +141,12 @@ def test_a_resumed_memory_refuses_other_actions():
         def action_name(self, state, action):
             return ("edge", "tails")[action]
 
-    half = cp.solve(cp.SampledGame(Coin()), cp.ExternalSampling(), iterations=3).memory
+    half = cp.solve(cp.RulesArena(Coin()), cp.algorithms.ExternalSampling(), iterations=3).memory
     stored = type(half).from_arrays(half.to_arrays())
     with pytest.raises(cp.GameError, match="had the actions heads, tails before"):
-        cp.solve(cp.SampledGame(Faulty()), cp.ExternalSampling(), iterations=3, memory=stored)
+        cp.solve(
+            cp.RulesArena(Faulty()), cp.algorithms.ExternalSampling(), iterations=3, memory=stored
+        )
 
 
 def test_integers_of_numpy_are_actions():
@@ -154,7 +156,7 @@ def test_integers_of_numpy_are_actions():
 
     for run in ARENAS.values():
         run(Arrays())
-    assert np.iinfo(np.int32).max == LARGEST_ACTION
+    assert np.iinfo(np.int32).max == MAX_ACTION
 
 
 def test_actions_that_share_a_name_are_told_apart():
@@ -166,9 +168,9 @@ def test_actions_that_share_a_name_are_told_apart():
     assert action_names(game, (0,), (0, 1)) == ("up", "up#2")
     tree = cp.build_tree(game)
     assert cp.uniform_policy(tree)["player 0"] == {"up": 0.5, "up#2": 0.5}
-    sampled = cp.solve(cp.SampledGame(game), cp.ExternalSampling(), iterations=10).policy
+    sampled = cp.solve(cp.RulesArena(game), cp.algorithms.ExternalSampling(), iterations=10).policy
     assert set(sampled["player 0"]) == {"up", "up#2"}
-    assert cp.exploitability(tree, sampled.on(tree)) >= 0.0
+    assert cp.exploitability(tree, sampled.tabulate(tree)) >= 0.0
 
 
 @pytest.mark.parametrize("count", [0, -1, 2.5, "2", None, 200])
@@ -176,12 +178,12 @@ def test_numbers_of_players(count):
     class Faulty(Coin):
         num_players = count
 
-    for make in (cp.check_game, cp.build_tree, cp.SampledGame):
+    for make in (cp.check_game, cp.build_tree, cp.RulesArena):
         with pytest.raises(cp.GameError, match=r"num_players is .*, must be a whole number from 1"):
             make(Faulty())
 
 
-@pytest.mark.parametrize("make", [cp.check_game, cp.build_tree, cp.SampledGame])
+@pytest.mark.parametrize("make", [cp.check_game, cp.build_tree, cp.RulesArena])
 def test_what_is_no_game(make):
     with pytest.raises(cp.GameError, match="int is no game: it lacks num_players"):
         make(3)
@@ -202,7 +204,7 @@ def test_keys_are_asked_for_at_decisions_alone():
     with pytest.raises(cp.GameError, match="not defined for player 0, who is not to act, as basel"):
         cp.solve(Shy(), "vr_mccfr", iterations=2)
     with pytest.raises(cp.GameError, match="not defined for player 0, who is not to act, as basel"):
-        cp.solve(cp.SampledGame(Shy()), "vr_mccfr", iterations=9)
+        cp.solve(cp.RulesArena(Shy()), "vr_mccfr", iterations=9)
 
 
 NETWORK_FAULTS = ("nan", "huge", "repeated", "words", "large", "odds", "next raises", "who")
@@ -214,41 +216,41 @@ def test_networks_on_rules_refuse_the_same(fault):
     method, broken, message = FAULTS[fault]
     game = type("Faulty", (Coin,), {method: broken})()
     settings = {name: TINY_SETTINGS[name] for name in ("regret_units", "steps", "past_networks")}
-    algorithm = cp.load_algorithm("sd_cfr", traversals=4, **settings)
+    algorithm = cp.load_algorithm("sd_cfr", num_traversals=4, **settings)
     with pytest.raises(cp.GameError, match=rf"Faulty.*({message}).*; history: "):
-        cp.solve(cp.SampledGame(game), algorithm, iterations=1)
+        cp.solve(cp.RulesArena(game), algorithm, iterations=1)
 
 
 @dataclass(frozen=True)
-class FaultyMachine(cp.KuhnPoker):
+class FaultyMachine(cp.games.KuhnPoker):
     """Kuhn poker whose compiled rules have one fault."""
 
     fault: str = "utilities"
 
     def machine(self):
-        machine = machine_of(cp.KuhnPoker())
+        machine = find_compiled_game(cp.games.KuhnPoker())
         if self.fault == "utilities":
 
             @njit
             def pay(rules, states, utility):
                 utility[:] = np.nan
 
-            return machine._replace(pay=pay)
-        offer_right = machine.offer
+            return machine._replace(utilities=pay)
+        offer_right = machine.legal_actions
 
         @njit
         def offer(rules, states, player, first, action, chance):
             offer_right(rules, states, player, first, action, chance)
             chance[:] *= 0.9
 
-        return machine._replace(offer=offer)
+        return machine._replace(legal_actions=offer)
 
 
 @pytest.mark.parametrize("fault", ["utilities", "chance"])
 def test_faults_of_compiled_rules(fault, monkeypatch):
     game = FaultyMachine(fault=fault)
     with pytest.raises(cp.GameError, match=r"FaultyMachine.*not .*finite|not a sum of 1"):
-        cp.solve(cp.SampledGame(game), cp.ExternalSampling(), iterations=5)
-    monkeypatch.setattr("counterplay.tree.unrolling.MACHINE_FROM", 0)
+        cp.solve(cp.RulesArena(game), cp.algorithms.ExternalSampling(), iterations=5)
+    monkeypatch.setattr("counterplay.arenas.tree.build.MIN_NODES_FOR_COMPILED_RULES", 0)
     with pytest.raises(cp.GameError, match=r"(largest utility|not a sum of 1).*; history: "):
         cp.build_tree(game)

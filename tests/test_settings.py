@@ -7,18 +7,20 @@ from dataclasses import fields, is_dataclass
 import pytest
 
 import counterplay as cp
-from counterplay.population.learned import LEARNED
-from counterplay.registry import REGISTRIES, find_class
+from counterplay.algorithms.population.learned_oracles import LEARNED_ORACLES
+from counterplay.registry import REGISTRIES, import_registered
 
 WRONG = {bool: "yes", int: 1.5, float: "x", str: 3, tuple: 7}
-CLASSES = [(name, registry) for registry in (*REGISTRIES.values(), LEARNED) for name in registry]
+CLASSES = [
+    (name, registry) for registry in (*REGISTRIES.values(), LEARNED_ORACLES) for name in registry
+]
 
 
 @pytest.mark.parametrize(("name", "registry"), CLASSES, ids=[name for name, _ in CLASSES])
 def test_every_parameter_is_checked_by_type(name, registry):
     if "deep" in registry[name]:
         pytest.importorskip("jax")
-    cls = find_class(registry, name)
+    cls = import_registered(registry, name)
     assert is_dataclass(cls)
     needed = {"payoffs": (((1.0,),), ((1.0,),))}
     names = {field.name for field in fields(cls)}

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import counterplay as cp
-from counterplay.solving import often, one_two_five
+from counterplay.core.solve import next_ten_per_decade, next_three_per_decade
 
 
 def test_evaluates_at_one_two_five(kuhn):
-    result = cp.solve(kuhn, cp.CFR(), iterations=37)
+    result = cp.solve(kuhn, cp.algorithms.CFR(), iterations=37)
     assert [record.iteration for record in result.records] == [1, 2, 5, 10, 20, 37]
     assert result.iterations == 37
     assert result.exploitability == result.records[-1].exploitability
@@ -22,7 +22,7 @@ def test_evaluates_at_one_two_five(kuhn):
 def test_often():
     points = [0]
     while points[-1] < 150:
-        points.append(often(points[-1]))
+        points.append(next_ten_per_decade(points[-1]))
     small, tens = [1, 2, 3, 4, 5, 6, 8], [10, 12, 15, 20, 25, 30, 40, 50, 60, 80]
     assert points == [0, *small, *tens, 100, 120, 150]
 
@@ -30,21 +30,21 @@ def test_often():
 def test_one_two_five():
     points = [0]
     while points[-1] < 5000:
-        points.append(one_two_five(points[-1]))
+        points.append(next_three_per_decade(points[-1]))
     assert points[1:] == [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000]
 
 
 def test_target(kuhn):
-    result = cp.solve(kuhn, cp.CFRPlus(), iterations=100_000, target=0.01)
+    result = cp.solve(kuhn, cp.algorithms.CFRPlus(), iterations=100_000, target=0.01)
     assert result.exploitability <= 0.01 < result.records[-2].exploitability
     assert result.iterations == 25
     assert not result.stopped
 
 
 def test_going_on_equals_one_run(kuhn):
-    whole = cp.solve(kuhn, cp.DCFR(), iterations=50)
-    part = cp.solve(kuhn, cp.DCFR(), iterations=20)
-    rest = cp.solve(kuhn, cp.DCFR(), iterations=30, memory=part.memory)
+    whole = cp.solve(kuhn, cp.algorithms.DCFR(), iterations=50)
+    part = cp.solve(kuhn, cp.algorithms.DCFR(), iterations=20)
+    rest = cp.solve(kuhn, cp.algorithms.DCFR(), iterations=30, memory=part.memory)
     assert rest.iterations == 50
     assert [record.iteration for record in rest.records] == [50]
     assert (rest.policy.probabilities == whole.policy.probabilities).all()
@@ -53,12 +53,16 @@ def test_going_on_equals_one_run(kuhn):
 def test_stop_is_asked_between_iterations(leduc):
     ticks = []
     result = cp.solve(
-        leduc, cp.CFR(), iterations=10**9, tick=ticks.append, stop=lambda: len(ticks) >= 6
+        leduc,
+        cp.algorithms.CFR(),
+        iterations=10**9,
+        tick=ticks.append,
+        stop=lambda: len(ticks) >= 6,
     )
     assert result.stopped
     assert result.iterations == ticks[-1]
     assert result.records[-1].iteration == result.iterations
-    again = cp.solve(leduc, cp.CFR(), iterations=result.iterations)
+    again = cp.solve(leduc, cp.algorithms.CFR(), iterations=result.iterations)
     assert (again.policy.probabilities == result.policy.probabilities).all()
 
 
@@ -69,13 +73,13 @@ def test_best_policy_is_the_least_exploitable(kuhn):
         runs_on, needs = ("tree",), ""
 
         def init(self, tree, seed=0):
-            return cp.CFRPlus().init(tree)
+            return cp.algorithms.CFRPlus().init(tree)
 
         def step(self, tree, memory, iterations=1):
-            return cp.CFRPlus().step(tree, memory, iterations)
+            return cp.algorithms.CFRPlus().step(tree, memory, iterations)
 
         def policies(self, tree, memory):
-            good = cp.CFRPlus().policies(tree, memory)["linear_average"]
+            good = cp.algorithms.CFRPlus().policies(tree, memory)["linear_average"]
             return {"average": good if memory.iteration <= 50 else cp.uniform_policy(tree)}
 
     result = cp.solve(kuhn, Worse(), iterations=100)
@@ -88,14 +92,14 @@ def test_best_policy_is_the_least_exploitable(kuhn):
 
 def test_reports(kuhn):
     seen = []
-    result = cp.solve(kuhn, cp.CFR(), iterations=10, report=seen.append)
+    result = cp.solve(kuhn, cp.algorithms.CFR(), iterations=10, report=seen.append)
     assert tuple(seen) == result.records
-    every = cp.solve(kuhn, cp.CFR(), iterations=10, evaluate_at=lambda t: t + 5)
+    every = cp.solve(kuhn, cp.algorithms.CFR(), iterations=10, evaluate_at=lambda t: t + 5)
     assert [record.iteration for record in every.records] == [5, 10]
 
 
 def test_exact_methods_end_the_run(kuhn):
-    result = cp.solve(kuhn, cp.SequenceFormLP(), iterations=1000)
+    result = cp.solve(kuhn, cp.algorithms.SequenceFormLP(), iterations=1000)
     assert [record.iteration for record in result.records] == [1]
     assert 0.0 <= result.exploitability < 1e-12
 
@@ -108,11 +112,11 @@ def test_what_is_no_algorithm_is_refused(kuhn):
 @pytest.mark.parametrize("iterations", [0, -3])
 def test_iterations_must_be_positive(kuhn, iterations):
     with pytest.raises(cp.ConfigError, match="must be at least 1"):
-        cp.solve(kuhn, cp.CFR(), iterations=iterations)
+        cp.solve(kuhn, cp.algorithms.CFR(), iterations=iterations)
 
 
 def test_ten_player_free_lunch():
     """Games in which nobody decides anything are solved at once."""
-    game = cp.MatrixGame(payoffs=np.zeros((3, 1, 1, 1)))
+    game = cp.games.MatrixGame(payoffs=np.zeros((3, 1, 1, 1)))
     tree = cp.build_tree(game)
-    assert cp.solve(tree, cp.CFRPlus(), iterations=3).exploitability == 0.0
+    assert cp.solve(tree, cp.algorithms.CFRPlus(), iterations=3).exploitability == 0.0

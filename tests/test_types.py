@@ -17,13 +17,13 @@ PROGRAM = """\
 import counterplay as cp
 
 tree = cp.build_tree(cp.load_game("kuhn_poker"))
-result = cp.solve(tree, cp.CFRPlus(delay=10), iterations=10)
+result = cp.solve(tree, cp.algorithms.CFRPlus(delay=10), iterations=10)
 reveal_type(result)
 reveal_type(result.records[0])
 reveal_type(cp.exploitability(tree, result.policy))
 reveal_type(cp.judge(tree, cp.uniform_policy(tree)))
 cp.exploitabilty(tree, result.policy)
-cp.CFRPlus(dealy=10)
+cp.algorithms.CFRPlus(dealy=10)
 """
 
 
@@ -59,10 +59,10 @@ def test_mypy_sees_the_real_types(tmp_path, monkeypatch):
     sys.setrecursionlimit(limit)  # mypy raises it, for the whole process
     lines = [line.split(": ", 1)[1] for line in found.splitlines()]
     assert problem == ""
-    assert 'note: Revealed type is "counterplay.solving.Result"' in lines
-    assert 'note: Revealed type is "counterplay.solving.Record"' in lines
+    assert 'note: Revealed type is "counterplay.core.solve.Result"' in lines
+    assert 'note: Revealed type is "counterplay.core.solve.Record"' in lines
     assert any(line.startswith('note: Revealed type is "') and "float" in line for line in lines)
-    assert 'note: Revealed type is "counterplay.evaluate.Judgement"' in lines
+    assert 'note: Revealed type is "counterplay.core.evaluation.Judgement"' in lines
     assert any('has no attribute "exploitabilty"' in line for line in lines)
     assert any('Unexpected keyword argument "dealy"' in line for line in lines)
     assert sum("error:" in line for line in lines) == 2, found

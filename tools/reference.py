@@ -15,19 +15,23 @@ from typing import Any
 import typer.main
 
 import counterplay as cp
-from counterplay import _PLACES
+from counterplay import _MODULE_BY_NAME
 from counterplay.cli.main import app
 from counterplay.experiment import config
-from counterplay.registry import ALGORITHMS, GAMES, find_class
+from counterplay.registry import ALGORITHMS, GAMES, import_registered
 
 GROUPS = {  # title -> modules, the first that fits
-    "Games and trees": ("counterplay.game", "counterplay.registry", "counterplay.tree"),
+    "Games and trees": ("counterplay.core.game", "counterplay.registry", "counterplay.arenas.tree"),
     "Solving and judging": (
-        *("counterplay.solving", "counterplay.evaluate", "counterplay.policy"),
-        *("counterplay.playing", "counterplay.sampled", "counterplay.kernels"),
+        *("counterplay.core.solve", "counterplay.core.evaluation", "counterplay.core.policy"),
+        *("counterplay.play.match", "counterplay.arenas.rules", "counterplay.kernels"),
     ),
-    "Looking at solutions": ("counterplay.showing",),
-    "Algorithms": ("counterplay.tabular", "counterplay.deep", "counterplay.population"),
+    "Looking at solutions": ("counterplay.display",),
+    "Algorithms": (
+        "counterplay.algorithms",
+        "counterplay.algorithms.deep",
+        "counterplay.algorithms.population",
+    ),
     "The games": ("counterplay.games",),
     "Matrix games": ("counterplay.matrix",),
     "Search": ("counterplay.search",),
@@ -42,7 +46,7 @@ GROUPS = {  # title -> modules, the first that fits
 def api() -> str:
     """Every public name, group by group, with its signature and what its docstring says."""
     text = "# API\n\nEvery name is found in `counterplay`, which is imported as `cp`.\n"
-    left = dict(_PLACES)
+    left = dict(_MODULE_BY_NAME)
     for title, modules in GROUPS.items():
         names = [
             name
@@ -197,10 +201,10 @@ range, by name. Short forms: `"game": "kuhn_poker(players=3)"` and `"algorithm":
     text += "All in `spec`, but those that end in `_units`, in `networks`.\n\n"
     text += "| algorithm | keys and defaults |\n|---|---|\n"
     for name in ALGORITHMS:
-        text += f"| `{name}` | {_fields(find_class(ALGORITHMS, name))} |\n"
+        text += f"| `{name}` | {_fields(import_registered(ALGORITHMS, name))} |\n"
     text += "\n## Parameters of the games\n\n| game | parameters and defaults |\n|---|---|\n"
     for name in GAMES:
-        text += f"| `{name}` | {_fields(find_class(GAMES, name))} |\n"
+        text += f"| `{name}` | {_fields(import_registered(GAMES, name))} |\n"
     return text
 
 

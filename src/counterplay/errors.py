@@ -11,7 +11,7 @@ class CounterplayError(Exception):
 
 
 class GameError(CounterplayError):
-    """The rules of a game break the protocol of `counterplay.game.Game`."""
+    """The rules of a game break the protocol of `counterplay.core.game.Game`."""
 
 
 class ConfigError(CounterplayError):
@@ -26,7 +26,7 @@ class FileError(RunError):
     """A file that was given cannot be used: missing, damaged, or of another kind."""
 
 
-def suggestion(wrong: str, known: Iterable[str]) -> str:
+def suggestion(name: str, known: Iterable[str]) -> str:
     """The clause "; did you mean 'x'?" for the closest known name, or nothing."""
-    close = difflib.get_close_matches(wrong, list(known), n=1, cutoff=0.5)
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
     return f"; did you mean {close[0]!r}?" if close else ""

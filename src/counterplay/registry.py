@@ -10,10 +10,10 @@ import time
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
+from counterplay.core.game import Game
+from counterplay.core.renamed_parameters import suggest_parameter
+from counterplay.core.settings import check_type, is_literal
 from counterplay.errors import ConfigError, suggestion
-from counterplay.game import Game
-from counterplay.settings import check_type as check_type
-from counterplay.settings import is_literal
 
 GAMES = {
     "battle_of_the_sexes": "counterplay.games.battle_of_the_sexes:BattleOfTheSexes",
@@ -41,61 +41,61 @@ GAMES = {
 }
 
 ALGORITHMS = {
-    "ach": "counterplay.deep.ach:ACH",
-    "alpha_psro": "counterplay.population.alpha_psro:AlphaPSRO",
-    "anytime_psro": "counterplay.population.anytime_psro:AnytimePSRO",
+    "ach": "counterplay.algorithms.deep.policy_gradient.ach:ACH",
+    "alpha_psro": "counterplay.algorithms.population.alpha_psro:AlphaPSRO",
+    "anytime_psro": "counterplay.algorithms.population.anytime_psro:AnytimePSRO",
     "average_strategy_sampling": (
-        "counterplay.tabular.average_strategy_sampling:AverageStrategySampling"
+        "counterplay.algorithms.mccfr.average_strategy_sampling:AverageStrategySampling"
     ),
-    "batch_fsp": "counterplay.tabular.batch_fsp:BatchFSP",
-    "cfr": "counterplay.tabular.cfr:CFR",
-    "cfr_br": "counterplay.tabular.cfr_br:CFRBR",
-    "cfr_hedge": "counterplay.tabular.cfr_hedge:CFRHedge",
-    "cfr_plus": "counterplay.tabular.cfr_plus:CFRPlus",
-    "chance_sampling": "counterplay.tabular.chance_sampling:ChanceSampling",
-    "dcfr": "counterplay.tabular.dcfr:DCFR",
-    "deep_cfr": "counterplay.deep.deep_cfr:DeepCFR",
-    "deep_hedge": "counterplay.deep.deep_hedge:DeepHedge",
-    "deep_mmd": "counterplay.deep.deep_mmd:DeepMMD",
-    "double_oracle": "counterplay.population.double_oracle:DoubleOracle",
-    "dream": "counterplay.deep.dream:DREAM",
-    "escher": "counterplay.deep.escher:ESCHER",
-    "external_sampling": "counterplay.tabular.external_sampling:ExternalSampling",
-    "fsp": "counterplay.tabular.fsp:FSP",
-    "jpsro": "counterplay.population.jpsro:JPSRO",
-    "league": "counterplay.deep.league:League",
-    "linear_cfr": "counterplay.tabular.linear_cfr:LinearCFR",
-    "mmd": "counterplay.tabular.mmd:MMD",
-    "neurd": "counterplay.deep.neurd:NeuRD",
-    "nfsp": "counterplay.deep.nfsp:NFSP",
-    "nxdo": "counterplay.population.nxdo:NXDO",
-    "nfsp_ppo": "counterplay.deep.nfsp_ppo:NFSPPPO",
-    "nfsp_sac": "counterplay.deep.nfsp_sac:NFSPSAC",
-    "online_outcome_sampling": "counterplay.tabular.online_outcome_sampling:OnlineOutcomeSampling",
-    "outcome_sampling": "counterplay.tabular.outcome_sampling:OutcomeSampling",
-    "p2sro": "counterplay.population.p2sro:P2SRO",
-    "pcfr_plus": "counterplay.tabular.pcfr_plus:PCFRPlus",
-    "pdcfr_plus": "counterplay.tabular.pdcfr_plus:PDCFRPlus",
-    "ppo": "counterplay.deep.ppo:PPO",
-    "probing": "counterplay.tabular.probing:Probing",
-    "psro": "counterplay.population.psro:PSRO",
-    "qpg": "counterplay.deep.qpg:QPG",
-    "qre": "counterplay.tabular.qre:QRE",
-    "r_nad": "counterplay.deep.r_nad:RNaD",
-    "rectified_psro": "counterplay.population.rectified_psro:RectifiedPSRO",
-    "rmpg": "counterplay.deep.rmpg:RMPG",
-    "rpg": "counterplay.deep.rpg:RPG",
-    "sd_cfr": "counterplay.deep.sd_cfr:SDCFR",
-    "sequence_form_lp": "counterplay.tabular.sequence_form_lp:SequenceFormLP",
-    "sp_psro": "counterplay.population.sp_psro:SPPSRO",
-    "table_lookup_fsp": "counterplay.tabular.table_lookup_fsp:TableLookupFSP",
-    "tabular_r_nad": "counterplay.tabular.tabular_r_nad:TabularRNaD",
-    "vr_deep_dcfr_plus": "counterplay.deep.vr_deep_dcfr_plus:VRDeepDCFRPlus",
-    "vr_deep_pdcfr_plus": "counterplay.deep.vr_deep_pdcfr_plus:VRDeepPDCFRPlus",
-    "vr_mccfr": "counterplay.tabular.vr_mccfr:VRMCCFR",
-    "vr_mccfr_plus": "counterplay.tabular.vr_mccfr_plus:VRMCCFRPlus",
-    "xdo": "counterplay.population.xdo:XDO",
-    "xfp": "counterplay.tabular.xfp:XFP",
+    "batch_fsp": "counterplay.algorithms.fictitious_play.batch_fsp:BatchFSP",
+    "cfr": "counterplay.algorithms.cfr.cfr:CFR",
+    "cfr_br": "counterplay.algorithms.cfr.cfr_br:CFRBR",
+    "cfr_hedge": "counterplay.algorithms.cfr.cfr_hedge:CFRHedge",
+    "cfr_plus": "counterplay.algorithms.cfr.cfr_plus:CFRPlus",
+    "chance_sampling": "counterplay.algorithms.mccfr.chance_sampling:ChanceSampling",
+    "dcfr": "counterplay.algorithms.cfr.dcfr:DCFR",
+    "deep_cfr": "counterplay.algorithms.deep.regret.deep_cfr:DeepCFR",
+    "deep_hedge": "counterplay.algorithms.deep.deep_hedge:DeepHedge",
+    "deep_mmd": "counterplay.algorithms.deep.policy_gradient.deep_mmd:DeepMMD",
+    "double_oracle": "counterplay.algorithms.population.double_oracle:DoubleOracle",
+    "dream": "counterplay.algorithms.deep.regret.dream:DREAM",
+    "escher": "counterplay.algorithms.deep.regret.escher:ESCHER",
+    "external_sampling": "counterplay.algorithms.mccfr.external_sampling:ExternalSampling",
+    "fsp": "counterplay.algorithms.fictitious_play.fsp:FSP",
+    "jpsro": "counterplay.algorithms.population.jpsro:JPSRO",
+    "league": "counterplay.algorithms.deep.league:League",
+    "linear_cfr": "counterplay.algorithms.cfr.linear_cfr:LinearCFR",
+    "mmd": "counterplay.algorithms.regularised.mmd:MMD",
+    "neurd": "counterplay.algorithms.deep.policy_gradient.neurd:NeuRD",
+    "nfsp": "counterplay.algorithms.deep.nfsp.nfsp:NFSP",
+    "nxdo": "counterplay.algorithms.population.nxdo:NXDO",
+    "nfsp_ppo": "counterplay.algorithms.deep.nfsp.nfsp_ppo:NFSPPPO",
+    "nfsp_sac": "counterplay.algorithms.deep.nfsp.nfsp_sac:NFSPSAC",
+    "online_outcome_sampling": "counterplay.algorithms.mccfr.online_outcome_sampling:OnlineOutcomeSampling",
+    "outcome_sampling": "counterplay.algorithms.mccfr.outcome_sampling:OutcomeSampling",
+    "p2sro": "counterplay.algorithms.population.p2sro:P2SRO",
+    "pcfr_plus": "counterplay.algorithms.cfr.pcfr_plus:PCFRPlus",
+    "pdcfr_plus": "counterplay.algorithms.cfr.pdcfr_plus:PDCFRPlus",
+    "ppo": "counterplay.algorithms.deep.policy_gradient.ppo:PPO",
+    "probing": "counterplay.algorithms.mccfr.probing:Probing",
+    "psro": "counterplay.algorithms.population.psro:PSRO",
+    "qpg": "counterplay.algorithms.deep.policy_gradient.qpg:QPG",
+    "qre": "counterplay.algorithms.regularised.qre:QRE",
+    "r_nad": "counterplay.algorithms.deep.policy_gradient.r_nad:RNaD",
+    "rectified_psro": "counterplay.algorithms.population.rectified_psro:RectifiedPSRO",
+    "rmpg": "counterplay.algorithms.deep.policy_gradient.rmpg:RMPG",
+    "rpg": "counterplay.algorithms.deep.policy_gradient.rpg:RPG",
+    "sd_cfr": "counterplay.algorithms.deep.regret.sd_cfr:SDCFR",
+    "sequence_form_lp": "counterplay.algorithms.exact.sequence_form_lp:SequenceFormLP",
+    "sp_psro": "counterplay.algorithms.population.sp_psro:SPPSRO",
+    "table_lookup_fsp": "counterplay.algorithms.fictitious_play.table_lookup_fsp:TableLookupFSP",
+    "tabular_r_nad": "counterplay.algorithms.regularised.tabular_r_nad:TabularRNaD",
+    "vr_deep_dcfr_plus": "counterplay.algorithms.deep.regret.vr_deep_dcfr_plus:VRDeepDCFRPlus",
+    "vr_deep_pdcfr_plus": "counterplay.algorithms.deep.regret.vr_deep_pdcfr_plus:VRDeepPDCFRPlus",
+    "vr_mccfr": "counterplay.algorithms.mccfr.vr_mccfr:VRMCCFR",
+    "vr_mccfr_plus": "counterplay.algorithms.mccfr.vr_mccfr_plus:VRMCCFRPlus",
+    "xdo": "counterplay.algorithms.population.xdo:XDO",
+    "xfp": "counterplay.algorithms.fictitious_play.xfp:XFP",
 }
 
 ABSTRACTIONS = {
@@ -118,20 +118,20 @@ SEARCHERS = {  # of games without hidden information
     "minimax": "counterplay.search.minimax:Minimax",
 }
 
-GENERATED = {  # arenas of games that no tree holds, by the game's name
-    "dark_hex": "counterplay.generated.phantom:PHANTOM",
-    "flop_holdem": "counterplay.public.flop_tree:FLOP",
-    "liars_dice": "counterplay.generated.dice:DICE",
-    "phantom_tic_tac_toe": "counterplay.generated.phantom:PHANTOM",
+FACTORED_ARENAS = {  # arenas of games that no tree holds, by the game's name
+    "dark_hex": "counterplay.arenas.factored.phantom:PHANTOM_FACTORY",
+    "flop_holdem": "counterplay.arenas.holdem.flop_arena:FLOP_HOLDEM_FACTORY",
+    "liars_dice": "counterplay.arenas.factored.liars_dice:LIARS_DICE_FACTORY",
+    "phantom_tic_tac_toe": "counterplay.arenas.factored.phantom:PHANTOM_FACTORY",
 }
 
-MACHINES = {  # compiled rules, by the game's name
-    "dark_hex": "counterplay.tree.known_machines:phantom_board",
-    "goofspiel": "counterplay.tree.known_machines:goofspiel",
-    "kuhn_poker": "counterplay.tree.known_machines:kuhn_poker",
-    "leduc_poker": "counterplay.tree.known_machines:leduc_poker",
-    "liars_dice": "counterplay.tree.known_machines:liars_dice",
-    "phantom_tic_tac_toe": "counterplay.tree.known_machines:phantom_board",
+COMPILED_GAMES = {  # compiled rules, by the game's name
+    "dark_hex": "counterplay.games.compiled.phantom_board:compile_game",
+    "goofspiel": "counterplay.games.compiled.goofspiel:compile_game",
+    "kuhn_poker": "counterplay.games.compiled.kuhn_poker:compile_game",
+    "leduc_poker": "counterplay.games.compiled.leduc_poker:compile_game",
+    "liars_dice": "counterplay.games.compiled.liars_dice:compile_game",
+    "phantom_tic_tac_toe": "counterplay.games.compiled.phantom_board:compile_game",
 }
 
 REGISTRIES = {
@@ -141,15 +141,15 @@ REGISTRIES = {
     "learner": LEARNERS,
     "searcher": SEARCHERS,
 }
-LISTED = ("game", "algorithm")  # by a command of their own
+KINDS_WITH_COMMAND = ("game", "algorithm")  # by a command of their own
 
-SOURCES = {  # games from elsewhere, by what the whole spec looks like
-    r"openspiel:.*": "counterplay.interop.openspiel:load",
-    r".*\.(efg|nfg|json|csv)": "counterplay.interop.files:load",
-    r"[^()]+:[A-Za-z_]\w*\s*(\(.*\))?": "counterplay.interop.own_game:load",
-    r".*\.py": "counterplay.interop.own_game:load",
+EXTERNAL_GAME_LOADERS = {  # games from elsewhere, by what the whole spec looks like
+    r"openspiel:.*": "counterplay.interop.openspiel:load_openspiel_game",
+    r".*\.(efg|nfg|json|csv)": "counterplay.interop.game_files:load_game_file",
+    r"[^()]+:[A-Za-z_]\w*\s*(\(.*\))?": "counterplay.interop.user_game:load_user_game",
+    r".*\.py": "counterplay.interop.user_game:load_user_game",
 }
-EXTRAS = {  # package -> what installs it
+EXTRA_BY_PACKAGE = {  # package -> what installs it
     "filelock": "deep",
     "jax": "deep",
     "jaxlib": "deep",
@@ -161,7 +161,7 @@ EXTRAS = {  # package -> what installs it
     "matplotlib": "plot",
 }
 PARSE_ATTEMPTS = 20
-OWN_GAMES: dict[type, str] = {}  # classes loaded from files, and where they were found
+USER_GAMES: dict[type, str] = {}  # classes loaded from files, and where they were found
 
 
 def load_game(spec: str, **parameters: Any) -> Game:
@@ -177,9 +177,9 @@ def load_game(spec: str, **parameters: Any) -> Game:
     >>> cp.load_game("kuhn_poker", players=3)
     KuhnPoker(players=3, num_cards=0)
     """
-    if not is_from_elsewhere(spec):
+    if not is_external_game(spec):
         return load_game_unchecked(spec, **parameters)
-    from counterplay.consent import references, remember
+    from counterplay.core.trust import references, remember
 
     named = references(spec)  # before its code runs, which could change the file
     game = load_game_unchecked(spec, **parameters)
@@ -192,111 +192,121 @@ def load_game_unchecked(spec: str, **parameters: Any) -> Game:
     spec = spec.strip()
     pattern = source_pattern(spec)
     if pattern:
-        return find_class(SOURCES, pattern)(spec, **parameters)
-    return _load("game", GAMES, spec, parameters)
+        return import_registered(EXTERNAL_GAME_LOADERS, pattern)(spec, **parameters)
+    return _load_registered("game", GAMES, spec, parameters)
 
 
 def source_pattern(spec: str) -> str:
     """The first key of `SOURCES` that a game's spec matches; empty for a registered game."""
-    matches = (pattern for pattern in SOURCES if re.fullmatch(pattern, spec.strip(), re.DOTALL))
+    matches = (
+        pattern
+        for pattern in EXTERNAL_GAME_LOADERS
+        if re.fullmatch(pattern, spec.strip(), re.DOTALL)
+    )
     return next(matches, "")
 
 
-def is_from_elsewhere(spec: str) -> bool:
+def is_external_game(spec: str) -> bool:
     """Return True if a game's spec names a file, another library or a class of the user."""
     return bool(source_pattern(spec))
 
 
 def load_algorithm(spec: str, **parameters: Any) -> Any:
     """The algorithm of that name, such as `cfr_plus` or `dcfr(alpha=1.5, gamma=2)`."""
-    return _load("algorithm", ALGORITHMS, spec, parameters)
+    return _load_registered("algorithm", ALGORITHMS, spec, parameters)
 
 
 def load_abstraction(spec: str, **parameters: Any) -> Any:
     """The rule of that name, such as `by_rank` or `by_rank(groups=("JQ", "K"))`."""
-    return _load("abstraction", ABSTRACTIONS, spec, parameters)
+    return _load_registered("abstraction", ABSTRACTIONS, spec, parameters)
 
 
 def load_learner(spec: str, **parameters: Any) -> Any:
     """The learner of that name, such as `regret_matching` or `hedge(eta=0.1)`."""
-    return _load("learner", LEARNERS, spec, parameters)
+    return _load_registered("learner", LEARNERS, spec, parameters)
 
 
 def load_searcher(spec: str, **parameters: Any) -> Any:
-    """The searcher of that name, such as `alpha_beta(depth=8)` or `mcts(seconds=2)`."""
-    return _load("searcher", SEARCHERS, spec, parameters)
+    """The searcher of that name, such as `alpha_beta(max_depth=8)` or `mcts(max_seconds=2)`."""
+    return _load_registered("searcher", SEARCHERS, spec, parameters)
 
 
-def find_class(registry: dict[str, str], name: str) -> Any:
+def import_registered(registry: dict[str, str], name: str) -> Any:
     """Import the class, or the loader, that stands under `name`."""
     module, attribute = registry[name].split(":")
     try:
         return getattr(importlib.import_module(module), attribute)
     except ModuleNotFoundError as error:
-        advice = missing_package(name, error)
+        advice = missing_package_advice(name, error)
         if not advice:
             raise
         raise ConfigError(advice) from error
 
 
-def missing_package(name: str, error: ModuleNotFoundError) -> str:
+def missing_package_advice(name: str, error: ModuleNotFoundError) -> str:
     """What to install so that `name` can be used; nothing if no extra brings what is missing."""
-    extra = EXTRAS.get(str(error.name).split(".")[0])
+    extra = EXTRA_BY_PACKAGE.get(str(error.name).split(".")[0])
     install = f"pip install 'counterplay[{extra}]'"
     return f"{name} needs the package {error.name}: {install}" if extra else ""
 
 
-def spec_of(thing: Any) -> str:
+def get_spec(instance: Any) -> str:
     """The string that loads an equal one again; fields at their defaults left out.
 
     A game that was read from elsewhere says itself where from, in `spec`.
     """
-    if isinstance(getattr(thing, "spec", None), str):
-        return thing.spec
-    name = _name_of(type(thing))
-    if not is_dataclass(thing):
+    if isinstance(getattr(instance, "spec", None), str):
+        return instance.spec
+    name = _find_registry_name(type(instance))
+    if not is_dataclass(instance):
         return name
-    values = [(f.name, getattr(thing, f.name), f.default) for f in fields(thing)]
-    text = ",".join(f"{key}={_word(value)}" for key, value, default in values if value != default)
+    values = [(f.name, getattr(instance, f.name), f.default) for f in fields(instance)]
+    text = ",".join(
+        f"{key}={_format_value(value)}" for key, value, default in values if value != default
+    )
     return f"{name}({text})" if text else name
 
 
-def spec_name(thing: Any) -> str:
+def get_registry_name(instance: Any) -> str:
     """The name without its parameters, for messages."""
-    return _name_of(type(thing))
+    return _find_registry_name(type(instance))
 
 
-def _word(value: Any) -> str:
+def _format_value(value: Any) -> str:
     """A literal as it is; of anything else only what kind of thing it is."""
     return repr(value) if is_literal(value) else f"<{type(value).__name__}>"
 
 
-def _name_of(kind: type) -> str:
+def _find_registry_name(cls: type) -> str:
     """The name that finds a class again; its bare name where nothing would."""
-    place = f"{kind.__module__}:{kind.__qualname__}"
+    place = f"{cls.__module__}:{cls.__qualname__}"
     for known in REGISTRIES.values():
         for name, where in known.items():
             if where == place:
                 return name
-    if kind in OWN_GAMES:
-        return OWN_GAMES[kind]
-    if kind.__module__ == "__main__" and "." not in kind.__qualname__:
+    if cls in USER_GAMES:
+        return USER_GAMES[cls]
+    if cls.__module__ == "__main__" and "." not in cls.__qualname__:
         file = getattr(sys.modules["__main__"], "__file__", None)
-        return f"{file}:{kind.__name__}" if file else kind.__name__
-    return kind.__name__ if "." in kind.__qualname__ else place
+        return f"{file}:{cls.__name__}" if file else cls.__name__
+    return cls.__name__ if "." in cls.__qualname__ else place
 
 
-def _load(kind: str, registry: dict[str, str], spec: str, parameters: dict[str, Any]) -> Any:
-    name, given = parse(kind, spec)
-    name = known_name(registry, name)
+def _load_registered(
+    kind: str, registry: dict[str, str], spec: str, parameters: dict[str, Any]
+) -> Any:
+    name, given = parse_spec(kind, spec)
+    name = resolve_name(registry, name)
     if name not in registry:
         names = ", ".join(registry)
-        listed = f"counterplay {kind}s lists all" if kind in LISTED else f"known: {names}"
+        listed = (
+            f"counterplay {kind}s lists all" if kind in KINDS_WITH_COMMAND else f"known: {names}"
+        )
         raise ConfigError(f"unknown {kind} {name!r}{suggestion(name, registry)} ({listed})")
-    return make(name, find_class(registry, name), given | parameters)
+    return make_instance(name, import_registered(registry, name), given | parameters)
 
 
-def known_name(registry: dict[str, str], name: str) -> str:
+def resolve_name(registry: dict[str, str], name: str) -> str:
     """The registered name that is meant by `CFR`, `cfr-plus` or `CFRPlus`; else the name itself."""
     if name in registry:
         return name
@@ -305,18 +315,20 @@ def known_name(registry: dict[str, str], name: str) -> str:
     return of_class[0] if of_class else plain if plain in registry else name
 
 
-def make(name: str, cls: Any, given: dict[str, Any]) -> Any:
+def make_instance(name: str, cls: Any, values: dict[str, Any]) -> Any:
     """An instance of a dataclass, its parameters checked by name and type."""
     known = {field.name: field for field in fields(cls)} if is_dataclass(cls) else {}
-    for key, value in given.items():
+    for key, value in values.items():
         if key not in known:
             has = f"it takes {', '.join(known)}" if known else "it takes none"
-            raise ConfigError(f"{name} has no parameter {key!r}{suggestion(key, known)} ({has})")
+            raise ConfigError(
+                f"{name} has no parameter {key!r}{suggest_parameter(key, known)} ({has})"
+            )
         check_type(f"{name}: {key}", value, known[key].default)
     for key, field in known.items():
-        if key not in given and field.default is MISSING and field.default_factory is MISSING:
+        if key not in values and field.default is MISSING and field.default_factory is MISSING:
             raise ConfigError(f"{name} needs the parameter {key!r}")
-    return cls(**given)
+    return cls(**values)
 
 
 def parse_python(text: str, mode: str = "exec") -> Any:
@@ -334,7 +346,7 @@ def parse_python(text: str, mode: str = "exec") -> Any:
     return ast.parse(text, mode=mode)
 
 
-def parse(kind: str, spec: str) -> tuple[str, dict[str, Any]]:
+def parse_spec(kind: str, spec: str) -> tuple[str, dict[str, Any]]:
     match = re.fullmatch(r"([\w:.-]+)\s*(?:\((.*)\))?", spec.strip(), re.DOTALL)
     if not match:
         raise ConfigError(f"cannot read {kind} {spec!r}; write name or name(parameter=value, ...)")

@@ -49,9 +49,9 @@ class Coarse:
 def test_equals_the_tree_of_coarser_rules(game, salt):
     coarse = Coarse(game, salt)
     tree, expected = cp.build_tree(game), cp.build_tree(coarse)
-    made = cp.abstract(tree, coarse.label).tree
+    made = cp.abstraction.build_abstraction(tree, coarse.label).tree
     assert made.num_infosets == expected.num_infosets
-    assert made.perfect_recall == expected.perfect_recall
+    assert made.has_perfect_recall == expected.has_perfect_recall
     assert made.form.parent.size == expected.form.parent.size
     if not tree.num_infosets:
         return
@@ -73,7 +73,9 @@ def test_lifted_policies_earn_the_same(game, salt, fewer):
     if not tree.num_infosets:
         return
     actions = (lambda player, key, name: name == "a0" or game.draw(key) < 0.5) if fewer else None
-    smaller = cp.abstract(tree, None if fewer else coarse.label, actions=actions)
+    smaller = cp.abstraction.build_abstraction(
+        tree, None if fewer else coarse.label, keep_action=actions
+    )
     for seed in range(3):
         policy = cp.random_policy(smaller.tree, seed)
         here, there = cp.judge(smaller.tree, policy), cp.judge(tree, smaller.lift(policy))
@@ -89,7 +91,7 @@ def test_fixed_infosets_are_played_by_chance(game, seed):
         return
     policy = cp.random_policy(tree, seed)
     for player in range(tree.num_players):
-        alone = cp.fix_policy(tree, policy, lambda p, key, player=player: p != player)
+        alone = cp.abstraction.fix_policy(tree, policy, lambda p, key, player=player: p != player)
         if not alone.tree.num_infosets:
             continue
         assert (alone.tree.infoset_player == player).all()
@@ -99,7 +101,7 @@ def test_fixed_infosets_are_played_by_chance(game, seed):
         assert judgement.values == approx(cp.expected_values(tree, lifted), abs=1e-12)
         best = cp.best_response(tree, policy, player).value
         assert judgement.best_values[player] == approx(best, abs=1e-12)
-    nobody = cp.fix_policy(tree, policy, range(tree.num_infosets))
+    nobody = cp.abstraction.fix_policy(tree, policy, range(tree.num_infosets))
     assert nobody.tree.num_infosets == 0
     assert cp.expected_values(nobody.tree, cp.Policy(nobody.tree, np.zeros(0))) == approx(
         cp.expected_values(tree, policy), abs=1e-12
@@ -108,14 +110,14 @@ def test_fixed_infosets_are_played_by_chance(game, seed):
 
 def test_suits_are_lossless(leduc):
     """936 infosets become 288: the same value, and the same NashConv on the way."""
-    smaller = cp.abstract(leduc, without_suits)
+    smaller = cp.abstraction.build_abstraction(leduc, without_suits)
     assert smaller.tree.num_infosets == 288
-    assert smaller.tree.perfect_recall
-    exact = cp.sequence_form_lp(smaller.tree)
+    assert smaller.tree.has_perfect_recall
+    exact = cp.algorithms.solve_sequence_form_lp(smaller.tree)
     assert exact.value == approx(-0.085606424078, abs=1e-9)
     assert cp.nash_conv(leduc, smaller.lift(exact.policy)) == approx(0.0, abs=1e-9)
-    whole = cp.solve(leduc, cp.CFR(), iterations=100)
-    part = cp.solve(leduc, smaller.using(cp.CFR()), iterations=100)
+    whole = cp.solve(leduc, cp.algorithms.CFR(), iterations=100)
+    part = cp.solve(leduc, smaller.wrap_algorithm(cp.algorithms.CFR()), iterations=100)
     assert [r.iteration for r in part.records] == [r.iteration for r in whole.records]
     for mine, theirs in zip(part.records, whole.records, strict=True):
         assert mine.exploitability == approx(theirs.exploitability, rel=1e-9)
@@ -128,19 +130,19 @@ def test_suits_are_lossless(leduc):
 def test_suits_are_lossless_in_larger_decks():
     """10 hands with 6 decisions, and 10 * 9 with 30, become 5 and 5 * 5."""
     tree, isomorphic = built("leduc_poker(ranks=5)"), built(LEDUC_5)
-    smaller = cp.abstract(tree, cp.ByRank())
+    smaller = cp.abstraction.build_abstraction(tree, cp.abstraction.ByRank())
     assert (tree.num_nodes, tree.num_terminals, tree.num_infosets) == (55_361, 32_760, 2_760)
     assert smaller.tree.num_infosets == isomorphic.num_infosets == 780
-    policy = cp.solve(isomorphic, cp.CFRPlus(), iterations=100).policy
+    policy = cp.solve(isomorphic, cp.algorithms.CFRPlus(), iterations=100).policy
     rows = [list(policy[key.removesuffix("*")].values()) for key in smaller.tree.infoset_keys]
     same = smaller.lift(cp.Policy(smaller.tree, np.concatenate(rows)))
     assert cp.nash_conv(tree, same) == approx(cp.nash_conv(isomorphic, policy), abs=1e-12)
 
 
 def test_nothing_merged_is_the_same_game(leduc):
-    same = cp.abstract(leduc)
+    same = cp.abstraction.build_abstraction(leduc)
     assert same.tree.num_infosets == leduc.num_infosets
-    assert same.tree.perfect_recall
+    assert same.tree.has_perfect_recall
     policy = cp.random_policy(same.tree, seed=1)
     assert same.lift(policy)["Qs:crc|Kh:"] == policy["Qs:crc|Kh:"]
     assert cp.nash_conv(leduc, same.lift(policy)) == approx(cp.nash_conv(same.tree, policy))
@@ -148,8 +150,8 @@ def test_nothing_merged_is_the_same_game(leduc):
 
 def test_forgetful_games_stay_forgetful():
     tree = built("goofspiel(forgetful=true)")
-    same = cp.abstract(tree, [[]])
-    assert not same.tree.perfect_recall
+    same = cp.abstraction.build_abstraction(tree, [[]])
+    assert not same.tree.has_perfect_recall
     assert same.tree.num_infosets == tree.num_infosets == 6056
     assert same.tree.form.parent.size == tree.form.parent.size
     policy = cp.random_policy(same.tree)
@@ -169,7 +171,9 @@ ALIKE = [name for name, where in ALGORITHMS.items() if ".tabular." in where]
 EPISODES = {  # of those whose iteration is but an episode or two
     **dict.fromkeys(("fsp", "table_lookup_fsp", "outcome_sampling", "probing"), 30_000),
     **dict.fromkeys(("average_strategy_sampling", "external_sampling"), 3_000),
-    **dict.fromkeys(("vr_mccfr(expected=true)", "vr_mccfr_plus(expected=true)"), 30_000),
+    **dict.fromkeys(
+        ("vr_mccfr(predictive_baseline=true)", "vr_mccfr_plus(predictive_baseline=true)"), 30_000
+    ),
 }
 
 
@@ -187,19 +191,21 @@ def test_every_tabular_algorithm_solves_an_abstraction(name):
     Baselines that are learned on augmented infosets need the rules, which an abstraction lacks.
     """
     tree = built("leduc_poker(suit_isomorphism=true)")
-    smaller = cp.abstract(tree, cards_only)
-    assert not smaller.tree.perfect_recall
+    smaller = cp.abstraction.build_abstraction(tree, cards_only)
+    assert not smaller.tree.has_perfect_recall
     before = cp.exploitability(tree, cp.uniform_policy(tree))
     iterations = EPISODES.get(name, 300)
-    result = cp.solve(tree, smaller.using(load_algorithm(name)), iterations=iterations)
+    result = cp.solve(tree, smaller.wrap_algorithm(load_algorithm(name)), iterations=iterations)
     assert result.policy.tree is tree
     assert result.exploitability < 0.6 * before
 
 
 def test_learned_baselines_need_the_rules():
-    smaller = cp.abstract(built("leduc_poker(suit_isomorphism=true)"), cards_only)
+    smaller = cp.abstraction.build_abstraction(
+        built("leduc_poker(suit_isomorphism=true)"), cards_only
+    )
     with pytest.raises(cp.ConfigError, match="augmented infosets need the rules"):
-        cp.solve(smaller.full, smaller.using(cp.VRMCCFR()), iterations=1)
+        cp.solve(smaller.full_tree, smaller.wrap_algorithm(cp.algorithms.VRMCCFR()), iterations=1)
 
 
 def grouped(private, public):
@@ -223,9 +229,9 @@ def test_pathology(coarse, fine):
     tree = built("leduc_poker(suit_isomorphism=true)")
     found = []
     for labels in (coarse, fine):
-        smaller = cp.abstract(tree, grouped(*labels))
-        result = cp.solve(tree, smaller.using(cp.CFRPlus()), iterations=1000)
-        solved = answer(cp.CFRPlus(), smaller.tree, result.memory)
+        smaller = cp.abstraction.build_abstraction(tree, grouped(*labels))
+        result = cp.solve(tree, smaller.wrap_algorithm(cp.algorithms.CFRPlus()), iterations=1000)
+        solved = answer(cp.algorithms.CFRPlus(), smaller.tree, result.memory)
         assert cp.exploitability(smaller.tree, solved) < 1e-3
         found.append((smaller.tree.num_infosets, result.exploitability))
     assert found[0][0] < found[1][0]
@@ -238,28 +244,32 @@ def test_no_pathology_against_exact_opponents():
     for player in range(2):
         worst = []
         for labels in (("JJJ", "JJJ"), ("JQQ", "JJJ"), ("JQQ", "JJK"), ("JQK", "JJK")):
-            smaller = cp.abstract(tree, grouped(*labels), player=player)
+            smaller = cp.abstraction.build_abstraction(tree, grouped(*labels), player=player)
             others = tree.infoset_player != player
             assert (smaller.tree.infoset_player != player).sum() == others.sum()
-            policy = smaller.lift(cp.sequence_form_lp(smaller.tree).policy)
+            policy = smaller.lift(cp.algorithms.solve_sequence_form_lp(smaller.tree).policy)
             worst.append(-cp.judge(tree, policy).best_values[1 - player])
         assert worst == sorted(worst)
-        assert worst[-1] < (-1) ** player * cp.sequence_form_lp(tree).value
+        assert worst[-1] < (-1) ** player * cp.algorithms.solve_sequence_form_lp(tree).value
 
 
 def test_actions_left_out():
     """Leduc without raises in the first round: nobody raises there, and the rest is judged."""
     tree = built("leduc_poker(suit_isomorphism=true)")
-    smaller = cp.abstract(tree, actions=lambda p, key, name: "|" in key or name != "raise")
+    smaller = cp.abstraction.build_abstraction(
+        tree, keep_action=lambda p, key, name: "|" in key or name != "raise"
+    )
     assert smaller.tree.num_nodes < tree.num_nodes
-    policy = smaller.lift(cp.sequence_form_lp(smaller.tree).policy)
+    policy = smaller.lift(cp.algorithms.solve_sequence_form_lp(smaller.tree).policy)
     assert policy["Q:"] == {"call": 1.0, "raise": 0.0}
     assert policy["Q:r"] == approx({"fold": 1 / 3, "call": 1 / 3, "raise": 1 / 3})  # never met
     assert cp.exploitability(tree, policy) > 0.1
 
 
 def test_groups_and_keys(kuhn):
-    smaller = cp.abstract(kuhn, [["0", "1"], [(0, "0pb"), kuhn.find("1pb")]])
+    smaller = cp.abstraction.build_abstraction(
+        kuhn, [["0", "1"], [(0, "0pb"), kuhn.find_infoset("1pb")]]
+    )
     assert smaller.tree.num_infosets == 10
     policy = cp.random_policy(smaller.tree)
     assert policy["0 +1"] == smaller.lift(policy)["0"] == smaller.lift(policy)["1"]
@@ -268,18 +278,23 @@ def test_groups_and_keys(kuhn):
     with pytest.raises(cp.ConfigError, match="the policy is for kuhn_poker, not for kuhn_poker w"):
         smaller.lift(cp.uniform_policy(kuhn))
     with pytest.raises(cp.ConfigError, match="of kuhn_poker, another tree"):
-        cp.solve(smaller.tree, smaller.using(cp.CFR()), iterations=1)
+        cp.solve(smaller.tree, smaller.wrap_algorithm(cp.algorithms.CFR()), iterations=1)
 
 
 def test_saved_trees_are_whole(kuhn, tmp_path):
     """A tree made from a tree is a tree like any other."""
-    smaller = cp.abstract(kuhn, [["0", "1"]]).tree
+    smaller = cp.abstraction.build_abstraction(kuhn, [["0", "1"]]).tree
     smaller.save(tmp_path / "tree")
     again = cp.load_tree(tmp_path / "tree")
-    assert cp.solve(again, cp.CFRPlus(), iterations=50).exploitability == approx(
-        cp.solve(smaller, cp.CFRPlus(), iterations=50).exploitability
+    assert cp.solve(again, cp.algorithms.CFRPlus(), iterations=50).exploitability == approx(
+        cp.solve(smaller, cp.algorithms.CFRPlus(), iterations=50).exploitability
     )
-    assert cp.exploitability(smaller.refined, cp.uniform_policy(smaller.refined)) > 0.0
+    assert (
+        cp.exploitability(
+            smaller.perfect_recall_tree, cp.uniform_policy(smaller.perfect_recall_tree)
+        )
+        > 0.0
+    )
 
 
 BAD = {
@@ -301,22 +316,22 @@ BAD = {
 def test_bad_buckets(name, kuhn):
     buckets, message = BAD[name]
     with pytest.raises(cp.ConfigError, match=message):
-        cp.abstract(kuhn, buckets)
+        cp.abstraction.build_abstraction(kuhn, buckets)
 
 
 def test_bad_actions(leduc, kuhn):
     with pytest.raises(cp.ConfigError, match=r"whose actions are call, raise, with .* need equal"):
-        cp.abstract(leduc, [["Qs:", "Qs:cr"]])
+        cp.abstraction.build_abstraction(leduc, [["Qs:", "Qs:cr"]])
     with pytest.raises(cp.ConfigError, match="'0' of player 0 would have no action left"):
-        cp.abstract(kuhn, actions=lambda player, key, name: key != "0")
+        cp.abstraction.build_abstraction(kuhn, keep_action=lambda player, key, name: key != "0")
     with pytest.raises(cp.ConfigError, match="player is 2, must be from 0 to 1"):
-        cp.abstract(kuhn, player=2)
+        cp.abstraction.build_abstraction(kuhn, player=2)
     with pytest.raises(cp.ConfigError, match="the policy is for kuhn_poker, not for leduc_poker"):
-        cp.fix_policy(leduc, cp.uniform_policy(kuhn), [])
+        cp.abstraction.fix_policy(leduc, cp.uniform_policy(kuhn), [])
 
 
 def test_networks_need_rules(kuhn):
     pytest.importorskip("jax")
-    smaller = cp.abstract(kuhn, [["0", "1"]])
+    smaller = cp.abstraction.build_abstraction(kuhn, [["0", "1"]])
     with pytest.raises(cp.ConfigError, match="networks need observations"):
-        cp.DeepHedge().init(smaller.tree)
+        cp.algorithms.DeepHedge().init(smaller.tree)

@@ -10,48 +10,59 @@ from pytest import approx
 
 import counterplay as cp
 from counterplay.abstraction.by_equity import (
-    _distance,
+    _distances,
     _k_means,
-    cluster,
-    earth_mover,
+    cluster_histograms,
+    earth_mover_distance,
     equity_histograms,
 )
-from counterplay.registry import load_abstraction, spec_of
+from counterplay.registry import get_spec, load_abstraction
 from tests.conftest import built
 from tests.random_games import random_games
 
 
 def test_by_rank():
-    assert cp.ByRank().label("Qs:cr|Kh:") == "Q:cr|K:"
-    assert cp.ByRank().label("Qs:cr|Qh:r") == "Q:cr|Q:r*"
-    assert cp.ByRank(("JQ", "K")).label("Qs:cr|Jh:r") == "(JQ):cr|(JQ):r"
-    assert cp.ByRank(("JQ", "K")).label("Js:cr|Jh:r") == "(JQ):cr|(JQ):r*"
-    assert cp.ByRank(("JQ", "K"), pairs=False).label("Js:cr|Jh:r") == "(JQ):cr|(JQ):r"
-    assert cp.ByRank(("01",)).label("1pb") == "(01)pb"
+    assert cp.abstraction.ByRank().label("Qs:cr|Kh:") == "Q:cr|K:"
+    assert cp.abstraction.ByRank().label("Qs:cr|Qh:r") == "Q:cr|Q:r*"
+    assert cp.abstraction.ByRank(("JQ", "K")).label("Qs:cr|Jh:r") == "(JQ):cr|(JQ):r"
+    assert cp.abstraction.ByRank(("JQ", "K")).label("Js:cr|Jh:r") == "(JQ):cr|(JQ):r*"
+    assert (
+        cp.abstraction.ByRank(("JQ", "K"), distinguish_pairs=False).label("Js:cr|Jh:r")
+        == "(JQ):cr|(JQ):r"
+    )
+    assert cp.abstraction.ByRank(("01",)).label("1pb") == "(01)pb"
 
 
 @pytest.mark.parametrize(
     ("rule", "size"),
-    [("by_rank", 288), ('by_rank(groups=("JQ","K"))', 162), ("by_equity(rollout=call)", 228)],
+    [
+        ("by_rank", 288),
+        ('by_rank(groups=("JQ","K"))', 162),
+        ("by_equity(rollout_action=call)", 228),
+    ],
 )
 def test_of_leduc(rule, size, leduc):
-    smaller = cp.abstract(leduc, load_abstraction(rule))
-    assert smaller.tree.perfect_recall
+    smaller = cp.abstraction.build_abstraction(leduc, load_abstraction(rule))
+    assert smaller.tree.has_perfect_recall
     assert smaller.tree.num_infosets == size
 
 
 def test_specs():
-    for spec in ("by_rank", "by_rank(groups=('JQ', 'K'))", "by_equity(buckets=2,recall=False)"):
-        assert spec_of(load_abstraction(spec)) == spec
-    assert cp.ByEquity(buckets=2) == load_abstraction("by_equity", buckets=2)
+    for spec in (
+        "by_rank",
+        "by_rank(groups=('JQ', 'K'))",
+        "by_equity(num_buckets=2,perfect_recall=False)",
+    ):
+        assert get_spec(load_abstraction(spec)) == spec
+    assert cp.abstraction.ByEquity(num_buckets=2) == load_abstraction("by_equity", num_buckets=2)
 
 
 BAD = [
     ("by_rank(groups=('JQ','QK'))", "rank 'Q' is in two groups"),
     ("by_rank(groups=('xy',))", "'x' is not a rank"),
     ("by_rank(suits=1)", "no parameter 'suits'"),
-    ("by_equity(buckets=0)", "buckets is 0, must be at least 1"),
-    ("by_equity(bins=1)", "bins is 1, must be at least 2"),
+    ("by_equity(num_buckets=0)", "buckets is 0, must be at least 1"),
+    ("by_equity(num_bins=1)", "bins is 1, must be at least 2"),
     ("by_card", r"unknown abstraction 'by_card'; did you mean 'by_rank'\? \(known: by_equity"),
 ]
 
@@ -64,9 +75,9 @@ def test_bad_parameters(spec, message):
 
 def test_bad_games(kuhn):
     with pytest.raises(cp.ConfigError, match="no infoset of rock_paper_scissors shows a card"):
-        cp.abstract(built("rock_paper_scissors"), cp.ByRank())
+        cp.abstraction.build_abstraction(built("rock_paper_scissors"), cp.abstraction.ByRank())
     with pytest.raises(cp.ConfigError, match="no action is called 'call'; there are bet, pass"):
-        cp.abstract(kuhn, cp.ByEquity(rollout="call"))
+        cp.abstraction.build_abstraction(kuhn, cp.abstraction.ByEquity(rollout_action="call"))
 
 
 def test_histograms_of_leduc_by_hand():
@@ -79,11 +90,11 @@ def test_histograms_of_leduc_by_hand():
     for hand in "JQK":
         expected = np.zeros(1000)
         for table in "JQK":
-            after = histograms[tree.find(f"{hand}:cc|{table}:")]
+            after = histograms[tree.find_infoset(f"{hand}:cc|{table}:")]
             assert after[place[hand, table]] == approx(1.0)
             expected[place[hand, table]] += (1 if hand == table else 2) / 5
-        assert histograms[tree.find(f"{hand}:")] == approx(expected)
-        assert weight[tree.find(f"{hand}:")] == approx(1 / 3)
+        assert histograms[tree.find_infoset(f"{hand}:")] == approx(expected)
+        assert weight[tree.find_infoset(f"{hand}:")] == approx(1 / 3)
 
 
 def showdown(hand, table):
@@ -104,8 +115,10 @@ def test_histograms_are_distributions(game):
         assert histograms.sum(axis=1) == approx(1.0)
         assert (weight > 0.0).all()
         for recall in (True, False):
-            smaller = cp.abstract(tree, cp.ByEquity(buckets=2, recall=recall))
-            assert smaller.tree.perfect_recall or not recall
+            smaller = cp.abstraction.build_abstraction(
+                tree, cp.abstraction.ByEquity(num_buckets=2, perfect_recall=recall)
+            )
+            assert smaller.tree.has_perfect_recall or not recall
 
 
 @given(st.lists(st.floats(0.0, 1.0), min_size=2, max_size=8), st.randoms())
@@ -126,18 +139,20 @@ def test_earth_mover_is_the_transport_cost(masses, random):
             i += 1
         else:
             j += 1
-    assert earth_mover(first, second) == approx(cost, abs=1e-9)
+    assert earth_mover_distance(first, second) == approx(cost, abs=1e-9)
 
 
 def test_clusters():
     """Two heaps, wherever they are cut; few different points need no centres."""
     rng = np.random.default_rng(0)
     points = np.eye(10)[[*rng.integers(0, 3, 10), *rng.integers(7, 10, 10)]]
-    found = cluster(points, np.ones(20), 2, rng)
+    found = cluster_histograms(points, np.ones(20), 2, rng)
     assert len(set(found[:10])) == len(set(found[10:])) == 1
     assert found[0] != found[-1]
-    assert len(set(cluster(points, np.ones(20), 6, rng))) == len(np.unique(points, axis=0))
-    assert (cluster(points, np.ones(20), 1, rng) == 0).all()
+    assert len(set(cluster_histograms(points, np.ones(20), 6, rng))) == len(
+        np.unique(points, axis=0)
+    )
+    assert (cluster_histograms(points, np.ones(20), 1, rng) == 0).all()
 
 
 def test_k_means_is_nearly_optimal():
@@ -152,7 +167,7 @@ def test_k_means_is_nearly_optimal():
             cost = 0.0
             for part in (inside, ~inside):
                 cost += min(
-                    mass[part] @ _distance(points[part], centre[None])[:, 0]
+                    mass[part] @ _distances(points[part], centre[None])[:, 0]
                     for centre in [median(points[part], mass[part])]
                 )
             best = min(best, cost)
@@ -170,9 +185,11 @@ def test_more_buckets_see_more():
     tree = built("leduc_poker(suit_isomorphism=true)")
     sizes, found = [], []
     for buckets in (1, 2, 3, 9):
-        smaller = cp.abstract(tree, cp.ByEquity(buckets=buckets, rollout="call"))
-        assert smaller.tree.perfect_recall
-        result = cp.solve(tree, smaller.using(cp.CFRPlus()), iterations=300)
+        smaller = cp.abstraction.build_abstraction(
+            tree, cp.abstraction.ByEquity(num_buckets=buckets, rollout_action="call")
+        )
+        assert smaller.tree.has_perfect_recall
+        result = cp.solve(tree, smaller.wrap_algorithm(cp.algorithms.CFRPlus()), iterations=300)
         sizes.append(smaller.tree.num_infosets)
         found.append(result.exploitability)
     assert sizes == sorted(sizes)
@@ -184,8 +201,12 @@ def test_more_buckets_see_more():
 
 def test_recall_may_be_given_up():
     tree = built("leduc_poker(suit_isomorphism=true)")
-    kept = cp.abstract(tree, cp.ByEquity(buckets=2, rollout="call"))
-    forgets = cp.abstract(tree, cp.ByEquity(buckets=2, rollout="call", recall=False))
-    assert kept.tree.perfect_recall
-    assert not forgets.tree.perfect_recall
+    kept = cp.abstraction.build_abstraction(
+        tree, cp.abstraction.ByEquity(num_buckets=2, rollout_action="call")
+    )
+    forgets = cp.abstraction.build_abstraction(
+        tree, cp.abstraction.ByEquity(num_buckets=2, rollout_action="call", perfect_recall=False)
+    )
+    assert kept.tree.has_perfect_recall
+    assert not forgets.tree.has_perfect_recall
     assert forgets.tree.num_infosets == 72 < kept.tree.num_infosets

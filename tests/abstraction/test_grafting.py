@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from pytest import approx
 
 import counterplay as cp
-from counterplay.game import CHANCE, TERMINAL
+from counterplay.core.game import CHANCE, TERMINAL
 from tests.conftest import built
 from tests.random_games import random_games
 
 
 def exact(game):
-    return cp.sequence_form_lp(game).policy
+    return cp.algorithms.solve_sequence_form_lp(game).policy
 
 
 def worst(tree, policy, player):
@@ -36,16 +36,16 @@ def test_one_graft_never_lowers_the_worst_case(game, seed):
         own = np.flatnonzero(tree.infoset_player == player)
         for first in own[:3]:
             inside = below(tree, first)
-            grafted = cp.graft(tree, base, player, {1: inside}, exact)
+            grafted = cp.abstraction.graft_policy(tree, base, player, {1: inside}, exact)
             assert worst(tree, grafted, player) >= worst(tree, base, player) - 1e-9
             for infoset in set(range(tree.num_infosets)) - set(inside):
-                assert grafted.at(infoset) == base.at(infoset)
+                assert grafted.at(infoset) == base.probabilities_at(infoset)
 
 
 def below(tree, infoset):
     """An infoset and its player's later ones."""
     found = {int(infoset)}
-    for later, before in enumerate(tree.infoset_before.tolist()):
+    for later, before in enumerate(tree.previous_infoset.tolist()):
         if before in found:
             found.add(later)
     return sorted(found)
@@ -58,13 +58,15 @@ def test_in_turn_never_lowers_the_worst_case(seed):
     tree = built("kuhn_poker")
     base = cp.random_policy(tree, seed)
     for player in range(2):
-        grafted = cp.graft(tree, base, player, lambda key: 1 + int(key[0]), exact)
+        grafted = cp.abstraction.graft_policy(
+            tree, base, player, lambda key: 1 + int(key[0]), exact
+        )
         assert worst(tree, grafted, player) >= worst(tree, base, player) - 1e-9
 
 
 def test_the_whole_game_as_one_part_is_the_exact_policy(kuhn):
     base = cp.uniform_policy(kuhn)
-    grafted = cp.graft(kuhn, base, 0, lambda key: 1, exact)
+    grafted = cp.abstraction.graft_policy(kuhn, base, 0, lambda key: 1, exact)
     assert worst(kuhn, grafted, 0) == approx(-1 / 18, abs=1e-9)
     assert (grafted["0p"]) == base["0p"]
 
@@ -106,17 +108,17 @@ class TwoCards:
 def test_independent_grafts_may_lower_the_worst_case():
     """The base is the exact equilibrium of the abstraction, and the opponent sees everything."""
     tree = cp.build_tree(TwoCards())
-    smaller = cp.abstract(tree, [["card A", "card B"]])
+    smaller = cp.abstraction.build_abstraction(tree, [["card A", "card B"]])
     base = smaller.lift(exact(smaller.tree))
     assert base["card A"] == approx({"0": 1.0, "1": 0.0, "2": 0.0}, abs=1e-9)
     assert worst(tree, base, 0) == approx(0.0, abs=1e-9)
     parts = {1: ["card A"], 2: ["card B"]}
     for number in parts:
-        one = cp.graft(tree, base, 0, {number: parts[number]}, exact)
+        one = cp.abstraction.graft_policy(tree, base, 0, {number: parts[number]}, exact)
         assert worst(tree, one, 0) == approx(2.5)
-    both = cp.graft(tree, base, 0, parts, exact, independent=True)
+    both = cp.abstraction.graft_policy(tree, base, 0, parts, exact, independent=True)
     assert worst(tree, both, 0) == approx(-5.0)
-    in_turn = cp.graft(tree, base, 0, parts, exact)
+    in_turn = cp.abstraction.graft_policy(tree, base, 0, parts, exact)
     assert worst(tree, in_turn, 0) >= 2.5 - 1e-9
 
 
@@ -129,11 +131,11 @@ def by_table(key):
 def test_grafting_regains_what_the_abstraction_lost():
     """Leduc with two buckets: the second round, card by card, without an abstraction."""
     tree = built("leduc_poker(suit_isomorphism=true)")
-    smaller = cp.abstract(tree, cp.ByRank(("JQ", "K")))
+    smaller = cp.abstraction.build_abstraction(tree, cp.abstraction.ByRank(("JQ", "K")))
     base = smaller.lift(exact(smaller.tree))
     grafted = base
     for player in range(2):
-        grafted = cp.graft(tree, grafted, player, by_table, exact)
+        grafted = cp.abstraction.graft_policy(tree, grafted, player, by_table, exact)
         assert worst(tree, grafted, player) >= worst(tree, base, player) - 1e-9
     before, after = cp.exploitability(tree, base), cp.exploitability(tree, grafted)
     assert before > 0.25
@@ -143,7 +145,7 @@ def test_grafting_regains_what_the_abstraction_lost():
 def test_parts_may_have_an_abstraction_of_their_own():
     """Finer than the base's, or none; coarser opponents are only a hope."""
     tree = built("leduc_poker(suit_isomorphism=true)")
-    smaller = cp.abstract(tree, cp.ByRank(("JQK",)))
+    smaller = cp.abstraction.build_abstraction(tree, cp.abstraction.ByRank(("JQK",)))
     base = smaller.lift(exact(smaller.tree))
     sizes = []
 
@@ -151,11 +153,11 @@ def test_parts_may_have_an_abstraction_of_their_own():
         sizes.append(game.num_infosets)
         return exact(game)
 
-    fine = cp.ByRank(("JQ", "K"), pairs=False)
-    grafted = cp.graft(tree, base, 0, by_table, solve, buckets=fine)
+    fine = cp.abstraction.ByRank(("JQ", "K"), distinguish_pairs=False)
+    grafted = cp.abstraction.graft_policy(tree, base, 0, by_table, solve, buckets=fine)
     assert worst(tree, grafted, 0) > worst(tree, base, 0) + 0.1
-    cp.graft(tree, base, 0, by_table, solve, buckets=fine, opponents=fine)
-    cp.graft(tree, base, 0, by_table, solve)
+    cp.abstraction.graft_policy(tree, base, 0, by_table, solve, buckets=fine, opponent_buckets=fine)
+    cp.abstraction.graft_policy(tree, base, 0, by_table, solve)
     assert max(sizes[:3]) < min(sizes[6:])
     assert max(sizes[3:6]) < min(sizes[:3])
 
@@ -174,11 +176,11 @@ BAD = {
 def test_bad_parts(name, kuhn):
     parts, message = BAD[name]
     with pytest.raises(cp.ConfigError, match=message):
-        cp.graft(kuhn, cp.uniform_policy(kuhn), 0, parts, exact)
+        cp.abstraction.graft_policy(kuhn, cp.uniform_policy(kuhn), 0, parts, exact)
 
 
 def test_bad_player(kuhn, leduc):
     with pytest.raises(cp.ConfigError, match="player is 2, must be from 0 to 1"):
-        cp.graft(kuhn, cp.uniform_policy(kuhn), 2, {1: ["0"]}, exact)
+        cp.abstraction.graft_policy(kuhn, cp.uniform_policy(kuhn), 2, {1: ["0"]}, exact)
     with pytest.raises(cp.ConfigError, match="the policy is for leduc_poker"):
-        cp.graft(kuhn, cp.uniform_policy(leduc), 0, {1: ["0"]}, exact)
+        cp.abstraction.graft_policy(kuhn, cp.uniform_policy(leduc), 0, {1: ["0"]}, exact)

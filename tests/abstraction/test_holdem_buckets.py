@@ -8,17 +8,19 @@ import pytest
 import counterplay as cp
 from counterplay.abstraction import holdem_buckets
 from counterplay.abstraction.holdem_buckets import HoldemBuckets
-from counterplay.cards import HANDS, hand_index, parse_cards
-from counterplay.kernels import histograms
+from counterplay.core.cards import ALL_HANDS, hand_index, parse_cards
+from counterplay.kernels.holdem import equity_histograms
 
 
 def test_histograms_are_equities():
-    cards, out = np.array(HANDS), np.zeros((1326, 1000))
+    cards, out = np.array(ALL_HANDS), np.zeros((1326, 1000))
     for board in ("QsJh2h9c3d", "QsJh2h9c"):
-        histograms.histograms(np.array(parse_cards(board)), cards, out)
+        equity_histograms.compute_histograms(np.array(parse_cards(board)), cards, out)
         for hand in ("AhKh", "3c3s", "7d2c"):
             mean = out[hand_index(*parse_cards(hand))] @ ((np.arange(1000) + 0.5) / 1000)
-            assert mean == pytest.approx(cp.equity(hand, "random", board).value, abs=1e-3)
+            assert mean == pytest.approx(
+                cp.holdem.compute_equity(hand, "random", board).value, abs=1e-3
+            )
     held = ~np.isin(cards, parse_cards("QsJh2h9c")).any(axis=1)
     np.testing.assert_allclose(out.sum(axis=1), held.astype(float))
 
@@ -27,7 +29,7 @@ def test_nearest():
     rng = np.random.default_rng(0)
     points, found = rng.dirichlet(np.ones(5), 40), np.zeros(40, np.uint16)
     centres = np.cumsum(rng.dirichlet(np.ones(5), 6), axis=1)
-    histograms.nearest(points, centres, found)
+    equity_histograms.assign_nearest(points, centres, found)
     far = np.abs(np.cumsum(points, axis=1)[:, None] - centres[None]).sum(axis=2)
     np.testing.assert_array_equal(found, far.argmin(axis=1))
 
@@ -35,16 +37,16 @@ def test_nearest():
 @pytest.fixture
 def few(monkeypatch, tmp_path):
     """Two flops and two turns instead of all, clustered from two sampled boards."""
-    monkeypatch.setattr(holdem_buckets, "SAMPLE", 2)
-    monkeypatch.setattr(holdem_buckets, "POINTS", 300)
+    monkeypatch.setattr(holdem_buckets, "NUM_SAMPLED_BOARDS", 2)
+    monkeypatch.setattr(holdem_buckets, "MAX_CLUSTERED_HANDS", 300)
     monkeypatch.setenv("COUNTERPLAY_CACHE", str(tmp_path))
     boards = {3: ["2c3c4d", "2c3d4h"], 4: ["2c3c4d5d", "2c3d4h5s"]}
     rows = {
         count: {tuple(sorted(parse_cards(b))): row for row, b in enumerate(texts)}
         for count, texts in boards.items()
     }
-    monkeypatch.setattr(holdem_buckets, "_rows", rows.__getitem__)
-    return HoldemBuckets(buckets=5, bins=10)
+    monkeypatch.setattr(holdem_buckets, "_canonical_board_rows", rows.__getitem__)
+    return HoldemBuckets(num_buckets=5, num_bins=10)
 
 
 def test_buckets(few):
@@ -61,13 +63,15 @@ def test_buckets(few):
         for hand in ("AcKc", "AdKd", "7h7s", "9cTd"):
             assert bucket(hand, one) == bucket(hand.translate(swap), other)
     assert bucket("AdKd", "2c3c4d") != bucket("9h8s", "2c3c4d")
-    again = HoldemBuckets(buckets=5, bins=10)  # from the disk
+    again = HoldemBuckets(num_buckets=5, num_bins=10)  # from the disk
     assert few.path.exists()
     np.testing.assert_array_equal(again.tables["street_3"], few.tables["street_3"])
 
 
 def test_bucketed_rules(few):
-    game = holdem_buckets.bucketed(cp.load_game("limit_holdem(players=3)"), few, recall=True)
+    game = holdem_buckets.bucket_game(
+        cp.load_game("limit_holdem(players=3)"), few, perfect_recall=True
+    )
     state = game.initial_state()
     for card in parse_cards("AhKhQsQd7c7d"):
         state = game.next_state(state, card)
@@ -77,8 +81,8 @@ def test_bucketed_rules(few):
         state = game.next_state(state, card)
     buckets, _, betting = game.infoset_key(state, 0).partition(":")
     assert betting == "ccc|" and len(buckets.split("-")) == 2
-    forgets = holdem_buckets.bucketed(game.game, few, recall=False)
+    forgets = holdem_buckets.bucket_game(game.game, few, perfect_recall=False)
     assert forgets.infoset_key(state, 0) == f"{buckets.split('-')[1]}:ccc|"
-    assert game.num_players == 3 and "limit_holdem(players=3)" in cp.SampledGame(game).spec
+    assert game.num_players == 3 and "limit_holdem(players=3)" in cp.RulesArena(game).spec
     with pytest.raises(cp.ConfigError, match="limit_holdem and no_limit_holdem"):
-        cp.load_abstraction("by_equity").rules(cp.load_game("leduc_poker"))
+        cp.abstraction.load_abstraction("by_equity").bucket_game(cp.load_game("leduc_poker"))

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import counterplay as cp
-from counterplay.experiment import stored
-from counterplay.files import format_of, write_arrays
-from counterplay.public.flop_tree import FORMAT
-from counterplay.public.vectors import PublicPolicy
+from counterplay.arenas.holdem.base import HoldemPolicy
+from counterplay.arenas.holdem.flop_arena import FLOP_POLICY_FORMAT
+from counterplay.core.archive import read_format_name, write_archive
+from counterplay.experiment import saved_policies
 
 
 @pytest.fixture
@@ -99,13 +99,15 @@ def test_bad_export_name(run, uniform):
 def test_policies_of_public_trees(run, tmp_path, monkeypatch):
     """Flop hold'em's files are known by their format; only judging takes all hands at once."""
     path = tmp_path / "flop.policy"
-    write_arrays(path, FORMAT, {"policy": np.zeros(3, np.uint16)})
-    assert format_of(path) == FORMAT and format_of(tmp_path / "none") == ""
+    write_archive(path, FLOP_POLICY_FORMAT, {"policy": np.zeros(3, np.uint16)})
+    assert (
+        read_format_name(path) == FLOP_POLICY_FORMAT and read_format_name(tmp_path / "none") == ""
+    )
     code, _, error = run("evaluate", path)
     assert code == 2 and "not a whole policy" in error
-    whole = PublicPolicy(None, None, None)
-    monkeypatch.setattr(stored, "load_flop_policy", lambda path: whole)
-    assert stored.load_policies(path, vectors=True) == {"policy": whole}
+    whole = HoldemPolicy(None, None, None)
+    monkeypatch.setattr(saved_policies, "load_flop_policy", lambda path: whole)
+    assert saved_policies.load_policies(path, allow_holdem=True) == {"policy": whole}
     for command in ("show", "export"):
         code, _, error = run(command, path, *([tmp_path / "x.json"] if command == "export" else []))
         assert code == 2 and "all hands at once" in error

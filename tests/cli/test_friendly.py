@@ -217,13 +217,13 @@ def test_shell_completion(here):
 
 
 def test_compiling_is_said_and_rates_leave_it_out(monkeypatch):
-    from counterplay.cli.progress import Bar
+    from counterplay.cli.progress import ProgressBar
 
     clock = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     monkeypatch.setattr("sys.stderr", io.StringIO())
-    bar = Bar("running", "steps", total=100)
+    bar = ProgressBar("running", "steps", total=100)
     clock[0] = 50.0  # seconds of compilation
-    bar.waited_until(1)
+    bar.restart_rate(1)
     clock[0] = 60.0
     assert bar.rate(101) == pytest.approx(10.0)

@@ -8,8 +8,8 @@ import re
 import pytest
 
 import counterplay as cp
+from counterplay.arenas import build
 from counterplay.cli.main import main
-from counterplay.generated import choosing
 
 SPEC = "dark_hex(num_rows=2,num_cols=2)"
 CONFIG = {
@@ -23,7 +23,7 @@ CONFIG = {
 
 @pytest.fixture
 def all_generated(monkeypatch):
-    monkeypatch.setattr(choosing, "LARGE", 1)
+    monkeypatch.setattr(build, "MIN_INFOSETS_FOR_FACTORED", 1)
 
 
 def test_solve_and_evaluate(all_generated, tmp_path, capsys):
@@ -35,7 +35,7 @@ def test_solve_and_evaluate(all_generated, tmp_path, capsys):
     judged = json.loads(capsys.readouterr().out)
     assert judged["exploitability"] == solved["exploitability"]
     tree = cp.build_tree(cp.load_game(SPEC))
-    stored = cp.solve(tree, cp.PCFRPlus(), iterations=50)
+    stored = cp.solve(tree, cp.algorithms.PCFRPlus(), iterations=50)
     assert solved["exploitability"] == pytest.approx(stored.exploitability, abs=1e-12)
 
 
@@ -61,7 +61,7 @@ def test_runs_resume(tmp_path):
 
     whole = run(CONFIG, tmp_path / "whole")
     short = run(CONFIG, tmp_path / "short", overrides={"spec.max_steps": 10})
-    longer = resume(short.folder, steps=20)
+    longer = resume(short.folder, max_steps=20)
     policies = [found.policies["average"].probabilities for found in (whole, longer)]
     assert (policies[0] == policies[1]).all()
     assert whole.records[-1]["average"] == longer.records[-1]["average"]
@@ -69,6 +69,6 @@ def test_runs_resume(tmp_path):
 
 def test_matches_and_play_use_policies_of_generated_arenas():
     arena = cp.build_arena(cp.load_game(SPEC), "generated")
-    policy = cp.solve(arena, cp.PCFRPlus(), iterations=100).policy
-    found = cp.head_to_head(arena.rules, policy, cp.SampledPolicy(arena.rules), episodes=200)
+    policy = cp.solve(arena, cp.algorithms.PCFRPlus(), iterations=100).policy
+    found = cp.head_to_head(arena.game, policy, cp.TabularPolicy(arena.game), max_episodes=200)
     assert found.scores[0].mean > 0.0

@@ -85,7 +85,7 @@ def test_bad_usage_is_one_line_and_exit_code_2(run, arguments, parts):
 
 
 def test_too_large_a_game_fails_in_one_line(run, monkeypatch):
-    monkeypatch.setattr("counterplay.tree.unrolling.available_memory", lambda: 1_000_000)
+    monkeypatch.setattr("counterplay.arenas.tree.build.available_memory", lambda: 1_000_000)
     answer = run("inspect", "liars_dice")
     assert answer.code == 1
     assert answer.err.startswith("error: liars_dice has about ")

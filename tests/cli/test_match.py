@@ -8,7 +8,7 @@ import re
 import pytest
 
 import counterplay as cp
-from counterplay.playing import Match
+from counterplay.play.match import Match
 from tests.conftest import built
 
 
@@ -77,7 +77,7 @@ def test_three_players(run):
 
 
 def test_searchers(run):
-    answer = run("match", "mcts(simulations=30)", "uniform", "tic_tac_toe", "--episodes", 20)
+    answer = run("match", "mcts(max_simulations=30)", "uniform", "tic_tac_toe", "--episodes", 20)
     assert answer.code == 0
     assert float(answer.lines[4].split()[1]) > 0.3
 
@@ -94,7 +94,7 @@ def test_ctrl_c_reports_what_was_measured(run, policy, monkeypatch, finished):
     play_round = Match.play_round
 
     def interrupted(self):
-        if self.tally.rounds == finished:
+        if self.tally.num_rounds == finished:
             raise KeyboardInterrupt
         play_round(self)
 

@@ -15,21 +15,22 @@ pytest.importorskip("jax")
 @pytest.fixture
 def networks(monkeypatch):
     """What `load_policies` returns for such a run."""
-    from counterplay.deep.nets import new_nets
-    from counterplay.deep.network_policy import NetworkPolicy
+    from counterplay.algorithms.deep.common.network_policy import NetworkPolicy
+    from counterplay.algorithms.deep.common.networks import new_nets
 
     game = cp.load_game("kuhn_poker")
     size = len(game.observation(game.initial_state(), 0))
     policy = NetworkPolicy(game, (new_nets(np.random.default_rng(0), 2, (size, 4, 2)),))
     monkeypatch.setattr(
-        "counterplay.experiment.stored.load_policies", lambda *given, **options: {"net": policy}
+        "counterplay.experiment.saved_policies.load_policies",
+        lambda *given, **options: {"net": policy},
     )
     return policy
 
 
 def test_commands_put_networks_on_the_tree(run, networks, tmp_path):
     facts = json.loads(run("evaluate", "run", "--json").out)
-    table = networks.on(cp.build_tree("kuhn_poker"))
+    table = networks.tabulate(cp.build_tree("kuhn_poker"))
     exact = cp.exploitability(cp.build_tree("kuhn_poker"), table)
     assert facts["exploitability"] == pytest.approx(exact)
     shown = json.loads(run("show", "run", "--json").out)

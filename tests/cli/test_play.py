@@ -109,7 +109,9 @@ def test_losses_are_exact(run, bettor):
     again = run("play", "kuhn_poker", "--policy", bettor, typed="lost\nb\nlost\nq\n")
     assert "No episode is finished yet." in again.out
     assert re.search(r"^  \d: bet, (nothing lost|pass was better by \d)", again.out, re.MULTILINE)
-    searched = run("play", "tic_tac_toe", "--opponent", "mcts(simulations=1)", typed="lost\nq\n")
+    searched = run(
+        "play", "tic_tac_toe", "--opponent", "mcts(max_simulations=1)", typed="lost\nq\n"
+    )
     assert "No episode" in searched.out
 
 
@@ -204,7 +206,7 @@ def test_against_alpha_beta(run):
 
 def test_against_mcts_on_a_small_board(run):
     game = "connect_four(rows=3,columns=3,x_in_row=3)"
-    options = ["--opponent", "mcts(simulations=300)", "--player", 1, "--episodes", 1]
+    options = ["--opponent", "mcts(max_simulations=300)", "--player", 1, "--episodes", 1]
     answer = run("play", game, *options, typed="0\n1\n2\n" * 5)
     assert answer.code == 0
     assert "    0 1 2" in answer.lines
@@ -212,7 +214,7 @@ def test_against_mcts_on_a_small_board(run):
 
 
 def test_number_means_the_number_in_the_name(run):
-    answer = run("play", "tic_tac_toe", "--opponent", "mcts(simulations=1)", typed="4\nq\n")
+    answer = run("play", "tic_tac_toe", "--opponent", "mcts(max_simulations=1)", typed="4\nq\n")
     assert "  You know: x:4" in answer.out
 
 
@@ -232,9 +234,12 @@ def test_opponent_may_be_an_algorithm(run):
     [
         (["kuhn_poker", "--opponent", "mcts"], "kuhn_poker hides some from player"),
         (["kuhn_poker(players=3)", "--opponent", "mcts"], "search needs two players"),
-        (["connect_four", "--opponent", "minimax"], "give it a depth, as in 'minimax(depth=4)'"),
+        (
+            ["connect_four", "--opponent", "minimax"],
+            "give it a depth, as in 'minimax(max_depth=4)'",
+        ),
         (["tic_tac_toe", "--opponent", "alphabeta"], "did you mean 'alpha_beta'"),
-        (["tic_tac_toe", "--opponent", "mcts(simulation=3)"], "did you mean 'simulations'"),
+        (["tic_tac_toe", "--opponent", "mcts(simulation=3)"], "did you mean 'max_simulations'"),
         (["tic_tac_toe", "--opponent", "mcts", "--iterations", 3], "leave out --iterations"),
         (["kuhn_poker", "--opponent", "cfr", "--algorithm", "cfr"], "two opponents"),
         (["kuhn_poker", "--opponent", "mcts", "--policy", "x"], "--policy brings the opponent"),

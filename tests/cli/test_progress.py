@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from counterplay.cli.progress import Bar, build
+from counterplay.cli.progress import ProgressBar, build_tree_with_progress
 from counterplay.games.kuhn_poker import KuhnPoker
 
 pty = pytest.importorskip("pty")
@@ -43,7 +43,7 @@ def _read_all(handle):
 
 
 def test_nothing_without_a_terminal(capsys):
-    with Bar("solving", "it", total=10) as bar:
+    with ProgressBar("solving", "it", total=10) as bar:
         bar.update(5, note="half")
         bar.print("a result")
     assert capsys.readouterr() == ("a result\n", "")
@@ -52,7 +52,7 @@ def test_nothing_without_a_terminal(capsys):
 def test_results_are_printed_beside_the_bar(capsys, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    with Bar("solving", "it", total=10) as bar:
+    with ProgressBar("solving", "it", total=10) as bar:
         bar.update(5, note="half")
         assert bar.progress.live.is_started
         bar.print("a result")
@@ -63,5 +63,5 @@ def test_results_are_printed_beside_the_bar(capsys, monkeypatch):
 
 def test_building_quickly_shows_nothing(capsys, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    assert build(KuhnPoker()).num_nodes == 58
+    assert build_tree_with_progress(KuhnPoker()).num_nodes == 58
     assert capsys.readouterr() == ("", "")

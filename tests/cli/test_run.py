@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from counterplay.experiment import load_metrics
+from counterplay.experiment.run_folder import load_metrics
 from tests.experiment.conftest import config, contents, final, untimed, write
 
 COMMAND = [sys.executable, "-m", "counterplay.cli.main"]
@@ -119,7 +119,7 @@ def _stop_at_question(monkeypatch, count):
         answers = iter([False] * (count - 1))
         yield lambda: next(answers, True)
 
-    monkeypatch.setattr("counterplay.cli.run.first_signal", first_signal)
+    monkeypatch.setattr("counterplay.cli.run.catch_first_signal", first_signal)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -180,7 +180,7 @@ def test_bar_shows_rate_time_left_and_exploitability(run, file, monkeypatch):
     shown = []
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setattr(
-        "counterplay.cli.progress.Bar.update",
+        "counterplay.cli.progress.ProgressBar.update",
         lambda self, done, total=0, note="": shown.append((done, self.total, self.unit, note)),
     )
     assert run("run", file).code == 0

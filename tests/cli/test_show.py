@@ -115,8 +115,8 @@ def test_the_same_from_python(folder):
     found = cp.load_run(folder)
     assert found.step == 200
     assert list(found.policies) == ["average", "current"]
-    assert cp.exploitability(found.policies["average"].tree, found.policies["average"]) < 1e-2
-    table = cp.metrics_table(folder)
+    assert cp.exploitability(found.policies["average"].arena, found.policies["average"]) < 1e-2
+    table = cp.experiment.metrics_table(folder)
     assert table["step"] == [1, 100, 200]
     assert table["average"][-1] == found.records[-1]["average"]
     assert set(table["algorithm"]) == {"dcfr"}
@@ -124,7 +124,7 @@ def test_the_same_from_python(folder):
 
 def test_a_run_without_a_checkpoint(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    cp.new_run(CONFIG, "runs/kuhn/1")
+    cp.experiment.new_run(CONFIG, "runs/kuhn/1")
     answer = run("evaluate", "runs/kuhn/1")
     assert (answer.code, answer.err) == (2, "error: runs/kuhn/1 has no checkpoint yet\n")
 

@@ -9,12 +9,12 @@ import time
 
 import pytest
 
-from counterplay.cli.signals import first_signal, terminate_as_interrupt
+from counterplay.cli.signals import catch_first_signal, terminate_as_interrupt
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_first_signal_asks_and_second_interrupts(number):
-    with pytest.raises(KeyboardInterrupt), first_signal() as came:  # noqa: PT012
+    with pytest.raises(KeyboardInterrupt), catch_first_signal() as came:  # noqa: PT012
         assert not came()
         signal.raise_signal(number)
         assert came()
@@ -23,7 +23,7 @@ def test_first_signal_asks_and_second_interrupts(number):
 
 def test_handlers_are_put_back():
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
-    with terminate_as_interrupt(), first_signal():
+    with terminate_as_interrupt(), catch_first_signal():
         assert signal.getsignal(signal.SIGINT) is not before[0]
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
 
@@ -38,7 +38,7 @@ def test_second_signal_ends_even_compiled_code():
     # once the main thread has not moved on from it for a while
     program = """
 import hashlib, sys, threading, time
-from counterplay.cli.signals import first_signal
+from counterplay.cli.signals import catch_first_signal
 main = threading.get_ident()
 def watch():
     seen = []
@@ -46,7 +46,7 @@ def watch():
         time.sleep(0.02)
         seen.append(sys._current_frames()[main].f_lasti)
     print("ready", flush=True)
-with first_signal():
+with catch_first_signal():
     threading.Thread(target=watch, daemon=True).start()
     hashlib.pbkdf2_hmac("sha256", b"", b"", 2_000_000_000)
 """

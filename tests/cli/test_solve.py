@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from counterplay.kernels.threads import num_threads, set_num_threads
+from counterplay.kernels.runtime.threads import num_threads, set_num_threads
 
 LOPSIDED = "matrix_game(payoffs=(((1,-2),(-1,1)),((-1,2),(1,-1))))"
 
@@ -89,7 +89,11 @@ def test_abstraction(run, tmp_path):
         ("leduc_poker", "by_card", "unknown abstraction 'by_card'; did you mean 'by_rank'?"),
         ("leduc_poker", "by_rank(groups=('JQ','QK'))", "rank 'Q' is in two groups"),
         ("rock_paper_scissors", "by_rank", "no infoset of rock_paper_scissors shows a card"),
-        ("kuhn_poker", "by_equity(rollout=call)", "no action is called 'call'; there are bet"),
+        (
+            "kuhn_poker",
+            "by_equity(rollout_action=call)",
+            "no action is called 'call'; there are bet",
+        ),
     ],
 )
 def test_bad_abstractions(run, game, rule, message):
@@ -124,7 +128,7 @@ def test_exports(run, tmp_path):
 
 @pytest.mark.parametrize("option", ["--save", "--export"])
 def test_unwritable_places_are_refused_before_any_work(run, tmp_path, monkeypatch, option):
-    monkeypatch.setattr("counterplay.tree.unrolling.build_tree", None)  # calling it would fail
+    monkeypatch.setattr("counterplay.arenas.tree.build.build_tree", None)  # calling it would fail
     missing = tmp_path / "nowhere" / "kuhn.json"
     answer = run("solve", "kuhn_poker", option, missing)
     assert answer.code == 2
@@ -138,7 +142,7 @@ def test_a_directory_is_no_file(run, tmp_path):
 
 
 def test_bad_export_name_is_refused_before_any_work(run, monkeypatch):
-    monkeypatch.setattr("counterplay.tree.unrolling.build_tree", None)
+    monkeypatch.setattr("counterplay.arenas.tree.build.build_tree", None)
     answer = run("solve", "kuhn_poker", "--export", "kuhn.txt")
     assert answer.code == 2
     assert answer.err == "error: cannot export to kuhn.txt; the name must end in .json or .csv\n"
@@ -173,14 +177,14 @@ def _stop_at_question(monkeypatch, count):
         answers = iter([False] * (count - 1) + [True])
         yield lambda: next(answers)
 
-    monkeypatch.setattr("counterplay.cli.solve.first_signal", first_signal)
+    monkeypatch.setattr("counterplay.cli.solve.catch_first_signal", first_signal)
 
 
 def test_interrupt_while_building_writes_nothing(run, tmp_path, monkeypatch):
     def interrupted(game, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("counterplay.generated.choosing.build_tree", interrupted)
+    monkeypatch.setattr("counterplay.arenas.build.build_tree", interrupted)
     answer = run("solve", "kuhn_poker", "--save", tmp_path / "kuhn.policy")
     assert (answer.code, answer.out) == (130, "")
     assert list(tmp_path.iterdir()) == []

@@ -60,7 +60,7 @@ CONTENTS = {
 def place(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for module in ("match", "bounds"):  # which takes the time of an estimate
-        monkeypatch.setattr(f"counterplay.cli.{module}.is_small", lambda rules: True)
+        monkeypatch.setattr(f"counterplay.cli.{module}.is_small_game", lambda rules: True)
     return tmp_path
 
 

@@ -16,26 +16,26 @@ import jax.numpy as jnp  # noqa: E402
 from benchmarks.plain_deep_hedge import PlainDeepHedge, PlainDeepHedgeInJax  # noqa: E402
 
 import counterplay as cp  # noqa: E402
-from counterplay.deep import asking, values  # noqa: E402
-from counterplay.deep.deep_hedge import where_legal  # noqa: E402
-from counterplay.deep.device import policy_of  # noqa: E402
-from counterplay.deep.episodes import (  # noqa: E402
+from counterplay.algorithms.deep.common import policy_lookup, returns  # noqa: E402
+from counterplay.algorithms.deep.common.dedup import find_unique_rows, outputs_at_decisions  # noqa: E402
+from counterplay.algorithms.deep.common.episodes import (  # noqa: E402
     Episodes,
-    decisions_of,
-    draws_of,
-    exploring,
-    spread,
-    walk,
+    draws_shape,
+    episodes_from_draws,
+    mix_exploration,
+    player_decisions,
+    stratify_draws,
 )
-from counterplay.deep.fitting import Trained, params_of  # noqa: E402
-from counterplay.deep.graph import arrays_of, graph_of  # noqa: E402
-from counterplay.deep.unique import outputs_at, unique_views  # noqa: E402
-from counterplay.kernels import sweeps  # noqa: E402
-from counterplay.policy import normalised_policy  # noqa: E402
+from counterplay.algorithms.deep.common.graph import graph_from_tree, host_graph_from_tree  # noqa: E402
+from counterplay.algorithms.deep.common.jax_algorithm import policy_from_table  # noqa: E402
+from counterplay.algorithms.deep.common.training import TrainState, params_by_player  # noqa: E402
+from counterplay.algorithms.deep.deep_hedge import mask_illegal  # noqa: E402
+from counterplay.core.policy import policy_from_weights  # noqa: E402
+from counterplay.kernels.sequence_form import sweeps  # noqa: E402
 from tests.conftest import built  # noqa: E402
 from tests.random_games import RandomGame  # noqa: E402
 
-SMALL = cp.DeepHedge(player_units=(8, 8), baseline_units=(8,))
+SMALL = cp.algorithms.DeepHedge(hidden_sizes=(8, 8), baseline_hidden_sizes=(8,))
 
 
 to_numpy = partial(jax.tree.map, np.asarray)
@@ -43,7 +43,7 @@ to_numpy = partial(jax.tree.map, np.asarray)
 
 def all_episodes(tree, table, traverser, epsilon):
     """Every episode with its probability of being sampled, as one batch."""
-    graph = arrays_of(tree)
+    graph = host_graph_from_tree(tree)
     table = np.asarray(table, np.float64)
     found = []
 
@@ -82,19 +82,19 @@ def all_episodes(tree, table, traverser, epsilon):
 
 def test_spread_episodes_have_unbiased_regrets_by_their_number(kuhn):
     """By the number of decisions, which depends on what was sampled, they would not."""
-    graph, sizes, batches = graph_of(kuhn), (3, 4), 60_000
+    graph, sizes, batches = graph_from_tree(kuhn), (3, 4), 60_000
     table = jnp.asarray(np.random.default_rng(1).dirichlet([1.0, 1.0], 12), jnp.float32)
 
     @jax.jit
     def regrets(key):
         def behave(now):
             policy = table[now.infoset]
-            return policy, exploring(policy, now, 0, 0.4)
+            return policy, mix_exploration(policy, now, 0, 0.4)
 
-        draws = jax.random.uniform(key, draws_of(graph, sum(sizes)))
-        draws = draws.at[0].set(spread(draws[0], sizes))
-        seen = walk(graph, behave, draws, even=True)
-        found = values.baseline_regrets(seen, 0, seen.utility[:, 0], jnp.zeros(seen.legal.shape))
+        draws = jax.random.uniform(key, draws_shape(graph, sum(sizes)))
+        draws = draws.at[0].set(stratify_draws(draws[0], sizes))
+        seen = episodes_from_draws(graph, behave, draws, stratified=True)
+        found = returns.baseline_regrets(seen, 0, seen.utility[:, 0], jnp.zeros(seen.legal.shape))
         own = seen.player == 0
         infoset = jnp.where(own, graph.infoset[seen.decision], graph.num_infosets)
         total = jnp.zeros(graph.legal.shape).at[infoset].add(found.regret, mode="drop")
@@ -102,7 +102,7 @@ def test_spread_episodes_have_unbiased_regrets_by_their_number(kuhn):
 
     keys = jax.random.split(jax.random.PRNGKey(0), batches)
     by_episodes, by_decisions = to_numpy(jax.vmap(regrets)(keys))
-    exact = cp.infoset_values(kuhn, policy_of(kuhn, table)).regret[:12].reshape(6, 2)
+    exact = cp.infoset_values(kuhn, policy_from_table(kuhn, table)).regret[:12].reshape(6, 2)
     error = by_episodes.std(0)[:6] / batches**0.5
 
     def furthest(found):
@@ -118,24 +118,26 @@ def test_spread_episodes_have_unbiased_regrets_by_their_number(kuhn):
 def test_regrets_are_unbiased_for_any_networks(spec, augmented):
     """The expectation over all episodes is the exact counterfactual regret."""
     tree = built(spec)
-    graph = graph_of(tree)
+    graph = graph_from_tree(tree)
 
     @partial(jax.jit, static_argnums=0)
     def regrets(traverser, episodes, baseline):
         if not augmented:
-            episodes = decisions_of(episodes, traverser, graph.most_own[traverser])
-        met = unique_views(graph.view[traverser, episodes.decision], episodes.live)
-        guess = outputs_at(baseline[traverser], graph.observation, met)
-        guess = where_legal(episodes, guess)
+            episodes = player_decisions(episodes, traverser, graph.max_own_decisions[traverser])
+        met = find_unique_rows(graph.observation_row[traverser, episodes.decision], episodes.live)
+        guess = outputs_at_decisions(baseline[traverser], graph.observation, met)
+        guess = mask_illegal(episodes, guess)
         utility = episodes.utility[:, traverser]
-        return episodes, values.baseline_regrets(episodes, traverser, utility, guess).regret
+        return episodes, returns.baseline_regrets(episodes, traverser, utility, guess).regret
 
     for seed in range(2):
         state = SMALL.init(tree, seed).state
-        baseline = jax.tree.map(lambda w: 3.0 * w, params_of(state.baseline))  # deliberately wrong
-        exact = cp.infoset_values(tree, policy_of(tree, state.table)).regret
+        baseline = jax.tree.map(
+            lambda w: 3.0 * w, params_by_player(state.baseline)
+        )  # deliberately wrong
+        exact = cp.infoset_values(tree, policy_from_table(tree, state.policy_table)).regret
         for traverser in range(tree.num_players):
-            probability, episodes = all_episodes(tree, state.table, traverser, 0.3)
+            probability, episodes = all_episodes(tree, state.policy_table, traverser, 0.3)
             assert probability.sum() == approx(1.0)
             episodes, regret = map(to_numpy, regrets(traverser, episodes, baseline))
             expected = np.zeros(graph.legal.shape)
@@ -152,10 +154,12 @@ def test_regrets_are_unbiased_for_any_networks(spec, augmented):
 @pytest.mark.parametrize(
     "algorithm",
     [
-        replace(SMALL, player_update_freq=2),
-        replace(SMALL, augmented_baseline=False, mean_over_actions=True, entropy_cost=0.0),
-        replace(SMALL, entropy_decay=0.5, decay_steps=2.0, player_lr_init=0.2, weight_decay=0.01),
-        replace(SMALL, logits_threshold=0.05, gradient_clipping_value=0.05),
+        replace(SMALL, num_baseline_updates=2),
+        replace(SMALL, augmented_baseline=False, mean_over_actions=True, entropy_coef=0.0),
+        replace(
+            SMALL, entropy_decay_power=0.5, decay_steps=2.0, learning_rate=0.2, weight_decay=0.01
+        ),
+        replace(SMALL, logit_threshold=0.05, max_grad_value=0.05),
     ],
     ids=["augmented", "program", "schedules", "limits"],
 )
@@ -166,15 +170,16 @@ def test_equal_to_the_plain_recursion(algorithm, spec):
     memory = algorithm.init(tree, seed=3)
     networks = jax.tree.map(
         lambda w: np.array(w, np.float64),
-        (params_of(memory.state.strategy), params_of(memory.state.baseline)),
+        (params_by_player(memory.state.strategy), params_by_player(memory.state.baseline)),
     )
     plain = PlainDeepHedge(tree.game, algorithm, *map(list, networks))
     episodes = (
-        algorithm.player_update_freq * algorithm.baseline_traversals + algorithm.player_traversals
+        algorithm.num_baseline_updates * algorithm.num_baseline_traversals
+        + algorithm.num_traversals
     )
     for t in range(1, 4):
         key = jax.random.fold_in(memory.key, t - 1)
-        size = (tree.num_players, 2 * tree.longest_episode + 1, episodes)
+        size = (tree.num_players, 2 * tree.max_episode_length + 1, episodes)
         numbers = np.asarray(jax.random.uniform(key, size))
         plain.iterate(t, lambda player, numbers=numbers: numbers[player])
     memory = algorithm.step(tree, memory, 3)
@@ -182,7 +187,7 @@ def test_equal_to_the_plain_recursion(algorithm, spec):
         (memory.state.strategy, plain.strategy),
         (memory.state.baseline, plain.baseline),
     ):
-        for mine, net in zip(params_of(ours), theirs, strict=True):
+        for mine, net in zip(params_by_player(ours), theirs, strict=True):
             for layer, other in zip(jax.tree.leaves(mine), jax.tree.leaves(net), strict=True):
                 assert np.asarray(layer) == approx(other, abs=2e-4)
 
@@ -193,25 +198,28 @@ def test_equal_to_the_plain_recursion_on_leduc(table, monkeypatch):
 
     Policies are looked up in a table of all infosets, or networks are asked at those visited.
     """
-    monkeypatch.setattr(asking, "pays", lambda graph, episodes: table)
-    algorithm = replace(SMALL, augmented_baseline=table, player_traversals=16)
+    monkeypatch.setattr(policy_lookup, "is_table_cheaper", lambda graph, episodes: table)
+    algorithm = replace(SMALL, augmented_baseline=table, num_traversals=16)
     test_equal_to_the_plain_recursion(algorithm, "leduc_poker(suit_isomorphism=true)")
 
 
 def test_equal_to_the_plain_recursion_turn_by_turn(monkeypatch):
     """Networks asked at all infosets of the opening, and at those visited of the next turn."""
-    monkeypatch.setattr(asking, "pays", lambda graph, episodes: False)
-    algorithm = replace(SMALL, player_traversals=2, baseline_traversals=2)
-    assert asking.by_turn(arrays_of(built("kuhn_poker")), np.zeros(0))
-    assert [turn.last - turn.first for turn in arrays_of(built("kuhn_poker")).turns] == [3, 6, 3]
+    monkeypatch.setattr(policy_lookup, "is_table_cheaper", lambda graph, episodes: False)
+    algorithm = replace(SMALL, num_traversals=2, num_baseline_traversals=2)
+    assert policy_lookup.is_turn_by_turn(host_graph_from_tree(built("kuhn_poker")), np.zeros(0))
+    assert [
+        turn.end_infoset - turn.first_infoset
+        for turn in host_graph_from_tree(built("kuhn_poker")).turns
+    ] == [3, 6, 3]
     test_equal_to_the_plain_recursion(algorithm, "kuhn_poker")
 
 
 def test_the_two_plain_recursions_agree(kuhn):
     """Derivatives by JAX, node by node, and those written out in NumPy."""
     state = SMALL.init(kuhn, seed=1).state
-    numbers = np.random.default_rng(1).random((2 * kuhn.longest_episode + 1, 8))
-    ends, nets = [], [list(params_of(part)) for part in (state.strategy, state.baseline)]
+    numbers = np.random.default_rng(1).random((2 * kuhn.max_episode_length + 1, 8))
+    ends, nets = [], [list(params_by_player(part)) for part in (state.strategy, state.baseline)]
     for kind, array in ((PlainDeepHedge, np.array), (PlainDeepHedgeInJax, jnp.array)):
         plain = kind(kuhn.game, SMALL, *jax.tree.map(array, nets))
         plain.iterate(1, lambda player: numbers)
@@ -223,7 +231,7 @@ def test_the_two_plain_recursions_agree(kuhn):
 
 
 @dataclass(frozen=True)
-class OneHotKuhn(cp.KuhnPoker):
+class OneHotKuhn(cp.games.KuhnPoker):
     """Kuhn poker whose observation tells infosets apart and nothing else."""
 
     def observation(self, state, player):
@@ -238,20 +246,22 @@ def test_linear_network_on_one_hot_inputs_is_tabular_hedge():
     """Each infoset's logits move by the rate times the mean of its own centred regrets."""
     tree = cp.build_tree(OneHotKuhn())
     algorithm = replace(
-        SMALL, entropy_cost=0.0, weight_decay=0.0, decay_rate=1.0, player_lr_init=0.5
+        SMALL, entropy_coef=0.0, weight_decay=0.0, decay_rate=1.0, learning_rate=0.5
     )
-    graph, state = graph_of(tree), algorithm.init(tree).state
+    graph, state = graph_from_tree(tree), algorithm.init(tree).state
     net = [(0.1 * jnp.ones((108, 2)).at[:, 0].set(-0.1), jnp.zeros(2))]
-    trained = Trained(net, algorithm.player_optimiser.init(net))
-    draws = jax.random.uniform(jax.random.PRNGKey(0), draws_of(graph, 64))
+    trained = TrainState(net, algorithm.player_optimiser.init(net))
+    draws = jax.random.uniform(jax.random.PRNGKey(0), draws_shape(graph, 64))
 
     @jax.jit
     def step(trained):
-        episodes = walk(graph, algorithm.behaviour(graph, state, 0), draws)
+        episodes = episodes_from_draws(graph, algorithm.behaviour(graph, state, 0), draws)
         guess = jnp.zeros(episodes.policy.shape)
-        regret = values.baseline_regrets(episodes, 0, episodes.utility[:, 0], guess).regret
-        met = unique_views(graph.view[0, episodes.decision], episodes.player == 0)
-        after = algorithm.hedge(graph, 1, 0, episodes, met, regret, trained, state.averages)
+        regret = returns.baseline_regrets(episodes, 0, episodes.utility[:, 0], guess).regret
+        met = find_unique_rows(graph.observation_row[0, episodes.decision], episodes.player == 0)
+        after = algorithm.update_strategy(
+            graph, 1, 0, episodes, met, regret, trained, state.averages
+        )
         return episodes, regret, after
 
     episodes, regret, new = step(trained)
@@ -259,7 +269,7 @@ def test_linear_network_on_one_hot_inputs_is_tabular_hedge():
     own = np.asarray(episodes.player) == 0
     expected = np.zeros((108, 2))
     for t, b in zip(*np.nonzero(own), strict=True):
-        row = graph.observation[graph.view[0, int(episodes.decision[t, b])]].argmax()
+        row = graph.observation[graph.observation_row[0, int(episodes.decision[t, b])]].argmax()
         expected[row] += 0.5 * np.asarray(regret[t, b] - regret[t, b].mean()) / own.sum()
     assert moved == approx(expected, abs=1e-6)
     assert np.abs(moved).max() > 1e-3
@@ -267,21 +277,21 @@ def test_linear_network_on_one_hot_inputs_is_tabular_hedge():
 
 def test_gradients_against_finite_differences(kuhn):
     """The step of the baseline network goes down the squared error of its guesses."""
-    algorithm = replace(SMALL, weight_decay=0.0, decay_rate=1.0, baseline_lr_init=1.0)
-    graph, state = graph_of(kuhn), algorithm.init(kuhn, seed=1).state
+    algorithm = replace(SMALL, weight_decay=0.0, decay_rate=1.0, baseline_learning_rate=1.0)
+    graph, state = graph_from_tree(kuhn), algorithm.init(kuhn, seed=1).state
     trained = state.baseline[0]
-    draws = jax.random.uniform(jax.random.PRNGKey(1), draws_of(graph, 16))
+    draws = jax.random.uniform(jax.random.PRNGKey(1), draws_shape(graph, 16))
 
     def guessed(net, episodes):
-        met = unique_views(graph.view[0, episodes.decision], episodes.live)
-        return where_legal(episodes, outputs_at(net, graph.observation, met))
+        met = find_unique_rows(graph.observation_row[0, episodes.decision], episodes.live)
+        return mask_illegal(episodes, outputs_at_decisions(net, graph.observation, met))
 
     @jax.jit
     def step(trained):
-        episodes = walk(graph, algorithm.behaviour(graph, state, 0), draws)
+        episodes = episodes_from_draws(graph, algorithm.behaviour(graph, state, 0), draws)
         guess = guessed(trained.params, episodes)
-        found = values.baseline_regrets(episodes, 0, episodes.utility[:, 0], guess)
-        return episodes, found.target, algorithm.fit(graph, 0, episodes, trained)
+        found = returns.baseline_regrets(episodes, 0, episodes.utility[:, 0], guess)
+        return episodes, found.target, algorithm.fit_baseline(graph, 0, episodes, trained)
 
     episodes, target, stepped = step(trained)
 
@@ -308,11 +318,11 @@ def test_gradients_against_finite_differences(kuhn):
 
 EVERYTHING = replace(  # compiled once for the tests that use it
     SMALL,
-    average_units=(8,),
+    average_hidden_sizes=(8,),
     average_power=1.0,
-    past_networks=4,
+    ensemble_size=4,
     reservoir_size=64,
-    past_cost=0.1,
+    past_logits_coef=0.1,
 )
 
 
@@ -325,12 +335,16 @@ def test_same_seed_same_bits_however_it_is_split(kuhn):
     for mine, other in zip(jax.tree.leaves(whole.state), jax.tree.leaves(parts.state), strict=True):
         assert (np.asarray(mine) == np.asarray(other)).all()
     other = algorithm.step(kuhn, algorithm.init(kuhn, seed=6), 7)
-    assert (np.asarray(whole.state.averages.total) != np.asarray(other.state.averages.total)).any()
+    assert (
+        np.asarray(whole.state.averages.policy_sum) != np.asarray(other.state.averages.policy_sum)
+    ).any()
 
 
 def test_the_three_averages_agree(kuhn):
     """Table, network and ensemble approach the same policy."""
-    algorithm = cp.DeepHedge(average_units=(32, 32), past_networks=200, average_lr=3e-3)
+    algorithm = cp.algorithms.DeepHedge(
+        average_hidden_sizes=(32, 32), ensemble_size=200, average_learning_rate=3e-3
+    )
     memory = algorithm.step(kuhn, algorithm.init(kuhn), 3000)
     policies = algorithm.policies(kuhn, memory)
     judged = {name: cp.exploitability(kuhn, policy) for name, policy in policies.items()}
@@ -344,10 +358,10 @@ def test_the_three_averages_agree(kuhn):
 
 def test_without_a_table_another_average_stands_in(kuhn):
     """The same training, nothing as large as the game, and a policy all the same."""
-    table, none = EVERYTHING, replace(EVERYTHING, average_every=0, average_units=())
+    table, none = EVERYTHING, replace(EVERYTHING, average_every=0, average_hidden_sizes=())
     first = table.step(kuhn, table.init(kuhn), 5)
     second = none.step(kuhn, none.init(kuhn), 5)
-    assert second.state.averages.total.size == 0
+    assert second.state.averages.policy_sum.size == 0
     assert list(none.policies(kuhn, second)) == ["ensemble", "current"]
     expected = table.policies(kuhn, first)["ensemble"].probabilities
     assert none.policies(kuhn, second)["ensemble"].probabilities == approx(expected, abs=1e-6)
@@ -363,26 +377,26 @@ def test_the_table_is_the_sum_of_what_was_played(kuhn):
         total += t * reach[:-1]
         memory = algorithm.step(kuhn, memory)
     assert algorithm.policies(kuhn, memory)["average"].probabilities == approx(
-        normalised_policy(kuhn, total).probabilities, abs=1e-5
+        policy_from_weights(kuhn, total).probabilities, abs=1e-5
     )
 
 
 def test_spread_episodes_converge(kuhn):
-    algorithm = cp.DeepHedge(
-        player_lr_init=0.03,
+    algorithm = cp.algorithms.DeepHedge(
+        learning_rate=0.03,
         epsilon=0.4,
-        entropy_cost=0.0,
-        logits_threshold=10.0,
+        entropy_coef=0.0,
+        logit_threshold=10.0,
         weight_decay=0.0,
         average_power=1.0,
-        spread=True,
+        stratified=True,
     )
     assert cp.solve(kuhn, algorithm, iterations=30_000).exploitability < 0.016
 
 
 def test_converges_with_three_players():
     tree = built("kuhn_poker(players=3)")
-    algorithm = cp.DeepHedge(augmented_baseline=False, decay_rate=1.0)
+    algorithm = cp.algorithms.DeepHedge(augmented_baseline=False, decay_rate=1.0)
     start = cp.exploitability(tree, cp.uniform_policy(tree))
     for seed in range(2):
         memory = algorithm.step(tree, algorithm.init(tree, seed), 4000)
@@ -394,10 +408,10 @@ def test_converges_with_three_players():
     [
         ("deep_hedge(epsilon=0)", "epsilon is 0, must be above 0 and at most 1"),
         ("deep_hedge(epsilon=1.5)", "epsilon is 1.5, must be above 0 and at most 1"),
-        ("deep_hedge(player_traversals=0)", "player_traversals is 0, must be at least 1"),
-        ("deep_hedge(player_units=())", "must be one size or more"),
-        ("deep_hedge(baseline_units=(4,0))", "must be one size or more"),
-        ("deep_hedge(past_cost=1)", "past_networks must be at least"),
+        ("deep_hedge(num_traversals=0)", "num_traversals is 0, must be at least 1"),
+        ("deep_hedge(hidden_sizes=())", "must be one size or more"),
+        ("deep_hedge(baseline_hidden_sizes=(4,0))", "must be one size or more"),
+        ("deep_hedge(past_logits_coef=1)", "ensemble_size must be at least"),
         ("deep_hedge(average_every=-1)", "average_every is -1, must be at least 0"),
         ("deep_hedge(average_every=0)", "no average is kept; set average_every"),
         ("deep_hedge(epsilonn=0.1)", "did you mean 'epsilon'"),
@@ -411,9 +425,11 @@ def test_bad_parameters(spec, message):
 def test_games_without_observations_get_a_code_of_their_infosets():
     """Every infoset of a game of one's own is told apart, and learning works."""
     tree = cp.build_tree(RandomGame(seed=1, zero_sum=True))
-    graph = arrays_of(tree)
-    rows = np.asarray(graph.observation)[graph.own_view]
+    graph = host_graph_from_tree(tree)
+    rows = np.asarray(graph.observation)[graph.own_observation_row]
     assert np.unique(rows, axis=0).shape[0] == tree.num_infosets
     start = cp.exploitability(tree, cp.uniform_policy(tree))
-    result = cp.solve(tree, cp.DeepHedge(player_traversals=16, decay_rate=1.0), iterations=1000)
+    result = cp.solve(
+        tree, cp.algorithms.DeepHedge(num_traversals=16, decay_rate=1.0), iterations=1000
+    )
     assert result.exploitability < 0.5 * start

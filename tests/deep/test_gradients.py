@@ -13,19 +13,28 @@ jax = pytest.importorskip("jax")
 import jax.numpy as jnp  # noqa: E402
 
 import counterplay as cp  # noqa: E402
-from counterplay.deep import values  # noqa: E402
-from counterplay.deep.device import policy_of  # noqa: E402
-from counterplay.deep.episodes import sample  # noqa: E402
-from counterplay.deep.gradients import Force, grouped, log_of, playing  # noqa: E402
-from counterplay.deep.graph import graph_of  # noqa: E402
-from counterplay.deep.history import ValueTable, exact_values, signed  # noqa: E402
-from counterplay.deep.nets import softmax, uniform  # noqa: E402
-from counterplay.deep.r_nad import processed  # noqa: E402
-from counterplay.deep.responders import next_infosets  # noqa: E402
+from counterplay.algorithms.deep.common import returns  # noqa: E402
+from counterplay.algorithms.deep.common.best_response import next_own_infosets  # noqa: E402
+from counterplay.algorithms.deep.common.critics import (  # noqa: E402
+    ValueTableCritic,
+    exact_action_values,
+    zero_sum_rewards,
+)
+from counterplay.algorithms.deep.common.episodes import sample_episodes  # noqa: E402
+from counterplay.algorithms.deep.common.graph import graph_from_tree  # noqa: E402
+from counterplay.algorithms.deep.common.jax_algorithm import policy_from_table  # noqa: E402
+from counterplay.algorithms.deep.common.networks import softmax, uniform  # noqa: E402
+from counterplay.algorithms.deep.policy_gradient.base import (  # noqa: E402
+    LogitGradientInputs,
+    aggregate_by_infoset,
+    behaviour_from_table,
+    safe_log,
+)
+from counterplay.algorithms.deep.policy_gradient.r_nad import post_process_policy  # noqa: E402
 from tests.conftest import built  # noqa: E402
 from tests.deep.test_deep_hedge import all_episodes  # noqa: E402
 
-SMALL = {"units": (8,), "episodes": 16, "horizon": 50}
+SMALL = {"hidden_sizes": (8,), "num_episodes": 16, "schedule_iterations": 50}
 
 
 def a_policy(graph, seed=0):
@@ -41,23 +50,25 @@ def told(graph, seed=0, tau=0.3):
     advantage = jnp.where(graph.legal, advantage, 0.0)
     advantage = advantage - (policy * advantage).sum(-1, keepdims=True)
     advantage = jnp.where(graph.legal, advantage, 0.0)
-    magnet = log_of(uniform(graph.legal))
+    magnet = safe_log(uniform(graph.legal))
     halves, better = jnp.stack([0.5 * advantage] * 2), jnp.stack([1.0 * (advantage > 0.0)] * 2)
     found = (advantage, halves, better)
-    return Force(logits, policy, policy, magnet, graph.legal, *found, jnp.float32(tau))
+    return LogitGradientInputs(
+        logits, policy, policy, magnet, graph.legal, *found, jnp.float32(tau)
+    )
 
 
 @pytest.mark.parametrize("spec", ["kuhn_poker", "kuhn_poker(players=3)"])
 def test_exact_values_are_those_of_the_tree(spec):
     tree = built(spec)
-    graph = graph_of(tree)
+    graph = graph_from_tree(tree)
     policy = a_policy(graph)
-    q = np.asarray(exact_values(graph, policy))
+    q = np.asarray(exact_action_values(graph, policy))
     opening = np.asarray(policy)[np.asarray(graph.infoset)]
     value = (opening[..., None] * q).sum(1)
     starts = np.asarray(graph.succ_node)[: int(graph.succ_offset[1])]
     found = value[starts].mean(axis=0)  # all deals are equally likely
-    assert found == approx(cp.expected_values(tree, policy_of(tree, policy)), abs=1e-6)
+    assert found == approx(cp.expected_values(tree, policy_from_table(tree, policy)), abs=1e-6)
 
 
 @pytest.mark.parametrize("spec", ["kuhn_poker", "kuhn_poker(players=3)"])
@@ -65,19 +76,19 @@ def test_exact_values_are_those_of_the_tree(spec):
 def test_advantages_are_unbiased_for_any_guess(spec, counterfactual):
     """Over all episodes the sum per infoset is the exact one, whatever the critic says."""
     tree = built(spec)
-    graph = graph_of(tree)
+    graph = graph_from_tree(tree)
     policy = a_policy(graph)
-    exact = cp.infoset_values(tree, policy_of(tree, policy))
+    exact = cp.infoset_values(tree, policy_from_table(tree, policy))
     probability, episodes = all_episodes(tree, policy, -1, 0.0)
     wrong = np.random.default_rng(1).normal(
-        size=(*graph.view.shape[1:], graph.max_actions, tree.num_players)
+        size=(*graph.observation_row.shape[1:], graph.max_actions, tree.num_players)
     )
     guess = jnp.asarray(wrong, jnp.float32)[episodes.decision]
     real = episodes.live[..., None] & episodes.legal
-    found = values.corrected(episodes, jnp.where(real[..., None], guess, 0.0))
+    found = returns.baseline_advantages(episodes, jnp.where(real[..., None], guess, 0.0))
     weight = np.where(episodes.live, probability, 0.0)
     if counterfactual:
-        weight = weight / np.asarray(values.own_reach(episodes, tree.num_players))
+        weight = weight / np.asarray(returns.own_reach(episodes, tree.num_players))
     total = np.zeros(graph.legal.shape)
     infoset = np.asarray(graph.infoset)[np.asarray(episodes.decision)]
     np.add.at(total, infoset, weight[..., None] * np.asarray(found.advantage))
@@ -89,9 +100,11 @@ def test_advantages_are_unbiased_for_any_guess(spec, counterfactual):
 
 def test_even_batches_meet_everything_as_often_as_it_is_likely(leduc):
     """Each half has every history p times its number, up to one; and which, is not biased."""
-    graph = graph_of(leduc)
+    graph = graph_from_tree(leduc)
     policy = a_policy(graph)
-    draw = jax.jit(partial(sample, graph, playing(policy)), static_argnums=(1, 2))
+    draw = jax.jit(
+        partial(sample_episodes, graph, behaviour_from_table(policy)), static_argnums=(1, 2)
+    )
     exact = np.zeros((2, graph.num_decisions))
     for even, rounds in ((True, 40), (False, 40)):
         for key in jax.random.split(jax.random.PRNGKey(5), rounds):
@@ -111,10 +124,10 @@ def test_even_batches_meet_everything_as_often_as_it_is_likely(leduc):
 
 def test_signs_are_those_of_the_other_half(kuhn):
     """Halves add up to the mean over visits; each is told by the other which actions are better."""
-    graph = graph_of(kuhn)
-    seen = sample(graph, playing(a_policy(graph)), jax.random.PRNGKey(4), 6)
+    graph = graph_from_tree(kuhn)
+    seen = sample_episodes(graph, behaviour_from_table(a_policy(graph)), jax.random.PRNGKey(4), 6)
     drawn = np.random.default_rng(3).normal(size=(*seen.action.shape, 2))
-    met = grouped(graph, seen, jnp.asarray(drawn, jnp.float32), False)
+    met = aggregate_by_infoset(graph, seen, jnp.asarray(drawn, jnp.float32), False)
     live, infoset = np.asarray(seen.live), np.asarray(graph.infoset)[np.asarray(seen.decision)]
     even = np.arange(6) % 2 == 0
     alone = 0
@@ -124,36 +137,40 @@ def test_signs_are_those_of_the_other_half(kuhn):
             assert np.asarray(met.advantage)[row] == approx(drawn[here].mean(axis=0), abs=1e-6)
         for half, other in ((0, ~even), (1, even)):
             wanted = 0.5 + 0.5 * np.sign(drawn[here & other].sum(axis=0))  # nobody there: 1/2
-            assert np.asarray(met.better)[half, row] == approx(wanted)
+            assert np.asarray(met.beats_policy)[half, row] == approx(wanted)
             alone += bool(here.any() and not (here & other).any())
-    assert alone and np.asarray(met.halves).sum(0) == approx(np.asarray(met.advantage), abs=1e-6)
+    assert alone and np.asarray(met.half_batch_advantage).sum(0) == approx(
+        np.asarray(met.advantage), abs=1e-6
+    )
 
 
 @pytest.mark.parametrize("most", [1.0, np.inf])
 def test_on_policy_v_trace_is_the_return(kuhn, most):
     """Values of infosets, whatever they are, fall out; limits on ratios of one do nothing."""
-    graph = graph_of(kuhn)
-    seen = sample(graph, playing(a_policy(graph)), jax.random.PRNGKey(0), 32)
-    critic = ValueTable(0.1)
+    graph = graph_from_tree(kuhn)
+    seen = sample_episodes(graph, behaviour_from_table(a_policy(graph)), jax.random.PRNGKey(0), 32)
+    critic = ValueTableCritic(0.1)
     drawn = np.random.default_rng(2).normal(size=(graph.num_infosets, 1, 1))
     guess = critic.values(graph, jnp.asarray(drawn, jnp.float32), seen)
     own = np.arange(2) == np.asarray(seen.player)[..., None]
-    target = values.corrected(seen, guess, knows=jnp.asarray(own), most=most).target
+    target = returns.baseline_advantages(
+        seen, guess, has_baseline=jnp.asarray(own), max_ratio=most
+    ).target
     assert np.abs(np.asarray(guess)).max() > 0.1
     assert np.asarray(target) == approx(np.broadcast_to(seen.utility, target.shape), abs=1e-5)
 
 
 def test_v_trace_off_policy(kuhn):
     """Ratios weigh what follows; a limit takes away from those above it, and only from those."""
-    graph = graph_of(kuhn)
+    graph = graph_from_tree(kuhn)
     policy, other = a_policy(graph), uniform(graph.legal)
     behave = lambda now: (policy[now.infoset], other[now.infoset])  # noqa: E731
-    seen = sample(graph, behave, jax.random.PRNGKey(0), 64)
+    seen = sample_episodes(graph, behave, jax.random.PRNGKey(0), 64)
     nothing = jnp.zeros((*seen.action.shape, graph.max_actions, 2))
     ratio = np.take_along_axis(np.asarray(seen.policy), np.asarray(seen.action)[..., None], 2)
-    ratio = np.where(seen.live, ratio[..., 0] / np.asarray(seen.played), 1.0)
+    ratio = np.where(seen.live, ratio[..., 0] / np.asarray(seen.sampling_prob), 1.0)
     for most in (1.0, np.inf):
-        target = np.asarray(values.corrected(seen, nothing, most=most).target)
+        target = np.asarray(returns.baseline_advantages(seen, nothing, max_ratio=most).target)
         wanted = np.asarray(seen.utility)[:, 0] * np.minimum(ratio[1:], most).prod(0)
         assert target[0, :, 0] == approx(wanted, abs=1e-5)
     assert ratio.max() > 1.1
@@ -161,13 +178,15 @@ def test_v_trace_off_policy(kuhn):
 
 def test_a_short_trace_believes_the_critic(kuhn):
     """GAE: with a trace near zero the target is the value at the player's own next decision."""
-    graph = graph_of(kuhn)
-    seen = sample(graph, playing(a_policy(graph)), jax.random.PRNGKey(1), 64)
+    graph = graph_from_tree(kuhn)
+    seen = sample_episodes(graph, behaviour_from_table(a_policy(graph)), jax.random.PRNGKey(1), 64)
     drawn = jnp.asarray(np.random.default_rng(2).normal(size=graph.num_infosets), jnp.float32)
-    guess = ValueTable(0.1).values(graph, drawn[:, None, None], seen)
+    guess = ValueTableCritic(0.1).values(graph, drawn[:, None, None], seen)
     own = jnp.arange(2) == seen.player[..., None]
-    target = np.asarray(values.corrected(seen, guess, trace=1e-9, knows=own).target)[0, :, 0]
-    after = np.asarray(next_infosets(graph, seen))[0]
+    target = np.asarray(
+        returns.baseline_advantages(seen, guess, gae_lambda=1e-9, has_baseline=own).target
+    )[0, :, 0]
+    after = np.asarray(next_own_infosets(graph, seen))[0]
     last = after == graph.num_infosets
     wanted = np.where(last, np.asarray(seen.utility)[:, 0], np.append(drawn, 0.0)[after])
     assert 0 < last.sum() < last.size
@@ -193,31 +212,31 @@ def clipped(p, a, old):
             lambda p, y, a, old, m: -np.maximum(a - (p * a).sum(), 0).sum() + 0.3 * entropy(p),
         ),
         (
-            "ppo(clip=0.2)",
+            "ppo(clip_eps=0.2)",
             lambda p, y, a, old, m: clipped(p, a, old) - 0.3 * (p * np.log(p / m)).sum(),
         ),
         (
-            "deep_mmd(kl_cost=0.7)",
+            "deep_mmd(kl_coef=0.7)",
             lambda p, y, a, old, m: (p * (a - 0.3 * np.log(p / m) - 0.7 * np.log(p / old))).sum(),
         ),
         (
-            "ach(pull=false, threshold=1e9, clip=1e9)",
+            "ach(regularise_logits=false, logit_threshold=1e9, clip_eps=1e9)",
             lambda p, y, a, old, m: (a * (y - y.mean())).sum() + 0.3 * entropy(p),
         ),
     ],
 )
 def test_forces_against_finite_differences(spec, objective):
-    graph = graph_of(built("king_ace_poker(type_level=true)"))
+    graph = graph_from_tree(built("king_ace_poker(type_level=true)"))
     now, other = told(graph), told(graph, 1)
     if spec.startswith(("ppo", "deep_mmd")):  # on the way from the policy that was sampled with
         near = softmax(now.logits + 0.2 * other.logits, graph.legal)
-        now = now._replace(old=near, magnet=log_of(other.policy))
-    force = np.asarray(cp.load_algorithm(spec).force(now), np.float64)
+        now = now._replace(old_policy=near, magnet_log_probs=safe_log(other.policy))
+    force = np.asarray(cp.load_algorithm(spec).logit_gradient(now), np.float64)
     for row in range(0, graph.num_infosets, 3):
         legal = np.asarray(graph.legal)[row]
         y, a, old, m = (
             np.asarray(x, np.float64)[row][legal]
-            for x in (now.logits, now.advantage, now.old, now.magnet)
+            for x in (now.logits, now.advantage, now.old_policy, now.magnet_log_probs)
         )
 
         def at(y, a=a, old=old, m=m):
@@ -229,16 +248,16 @@ def test_forces_against_finite_differences(spec, objective):
 
 
 def test_one_epoch_of_ppo_and_of_mmd_is_qpg(kuhn):
-    now = told(graph_of(kuhn))
-    plain = np.asarray(cp.QPG().force(now))
-    assert np.asarray(cp.PPO().force(now)) == approx(plain, abs=1e-6)
-    assert np.asarray(cp.DeepMMD().force(now)) == approx(plain, abs=1e-6)
+    now = told(graph_from_tree(kuhn))
+    plain = np.asarray(cp.algorithms.QPG().logit_gradient(now))
+    assert np.asarray(cp.algorithms.PPO().logit_gradient(now)) == approx(plain, abs=1e-6)
+    assert np.asarray(cp.algorithms.DeepMMD().logit_gradient(now)) == approx(plain, abs=1e-6)
 
 
 def test_mmd_without_temperature_is_hedge_on_q(kuhn):
     """Its step in policies, by a table: the old policy times exp(q), whatever a row of q adds."""
     exact = cp.infoset_values(kuhn, cp.uniform_policy(kuhn))
-    algorithm = cp.MMD(eta=0.3, tau=0.0, decay=0.0)
+    algorithm = cp.algorithms.MMD(eta=0.3, temperature=0.0, decay_power=0.0)
     memory = algorithm.step(kuhn, algorithm.init(kuhn))
     q = exact.action_value.reshape(-1, 2)
     hedge = np.exp(0.3 * q) / np.exp(0.3 * q).sum(-1, keepdims=True)
@@ -246,51 +265,61 @@ def test_mmd_without_temperature_is_hedge_on_q(kuhn):
 
 
 def test_ppo_stops_where_it_has_gone_far_enough(kuhn):
-    graph = graph_of(kuhn)
+    graph = graph_from_tree(kuhn)
     now = told(graph, tau=0.0)
     gone = now.logits + 3.0 * now.advantage
     now = now._replace(logits=gone, policy=softmax(gone, graph.legal))
-    ratio = np.asarray(now.policy / now.old)
+    ratio = np.asarray(now.policy / now.old_policy)
     past = (np.abs(ratio - 1.0) > 0.2).all(axis=1)  # of two actions both are past the clip
-    force = np.asarray(cp.PPO(clip=0.2).force(now))
+    force = np.asarray(cp.algorithms.PPO(clip_eps=0.2).logit_gradient(now))
     assert past.any() and force[past] == approx(0.0) and (force[~past] != 0.0).any()
 
 
 def test_neurd_without_temperature_is_hedge(kuhn):
     """A step of logits along counterfactual regrets is multiplicative weights."""
-    graph = graph_of(kuhn)
+    graph = graph_from_tree(kuhn)
     now = told(graph, tau=0.0)
-    moved = softmax(now.logits + 0.1 * cp.NeuRD(threshold=1e9).force(now), graph.legal)
+    moved = softmax(
+        now.logits + 0.1 * cp.algorithms.NeuRD(logit_threshold=1e9).logit_gradient(now), graph.legal
+    )
     hedge = np.asarray(now.policy * jnp.exp(0.1 * now.advantage))
     assert np.asarray(moved) == approx(hedge / hedge.sum(-1, keepdims=True), abs=1e-6)
 
 
 @pytest.mark.parametrize("name", ["neurd", "ach"])
 def test_thresholds_hold_what_pushes_outwards(name, kuhn):
-    now = told(graph_of(kuhn), tau=0.0)
-    held = np.asarray(cp.load_algorithm(name, threshold=0.0).force(now))
+    now = told(graph_from_tree(kuhn), tau=0.0)
+    held = np.asarray(cp.load_algorithm(name, logit_threshold=0.0).logit_gradient(now))
     y = np.asarray(now.logits - now.logits.mean(-1, keepdims=True))
     outward = np.sign(y) == np.sign(np.asarray(now.advantage))
     assert (np.abs(held[outward.all(-1)]) < 1e-6).all() and np.abs(held).max() > 0.1
 
 
 def test_pull_of_ach_is_neurd(kuhn):
-    now = told(graph_of(kuhn))
-    mine = np.asarray(cp.ACH(pull=True, threshold=1e9, clip=1e9).force(now))
-    assert mine == approx(np.asarray(cp.NeuRD(threshold=1e9).force(now)), abs=1e-5)
+    now = told(graph_from_tree(kuhn))
+    mine = np.asarray(
+        cp.algorithms.ACH(regularise_logits=True, logit_threshold=1e9, clip_eps=1e9).logit_gradient(
+            now
+        )
+    )
+    assert mine == approx(
+        np.asarray(cp.algorithms.NeuRD(logit_threshold=1e9).logit_gradient(now)), abs=1e-5
+    )
 
 
 def test_transformed_rewards_sum_to_zero(kuhn):
-    graph = graph_of(kuhn)
-    policy, magnet = a_policy(graph), log_of(a_policy(graph, 1))
-    reward = cp.RNaD().reward(policy, magnet, jnp.float32(0.2))
-    both = np.asarray(signed(graph, graph.player, reward[graph.infoset]))
+    graph = graph_from_tree(kuhn)
+    policy, magnet = a_policy(graph), safe_log(a_policy(graph, 1))
+    reward = cp.algorithms.RNaD().action_reward(policy, magnet, jnp.float32(0.2))
+    both = np.asarray(zero_sum_rewards(graph, graph.player, reward[graph.infoset]))
     assert np.abs(both).max() > 0.01 and both.sum(-1) == approx(0.0, abs=1e-6)
     assert (np.asarray(reward) * np.asarray(policy)).sum() < 0.0  # leaving the magnet costs
 
 
 def test_play_is_rounded():
-    rows = np.asarray(processed(jnp.array([[0.02, 0.5, 0.48], [0.2, 0.3, 0.5]]), 0.03, 32))
+    rows = np.asarray(
+        post_process_policy(jnp.array([[0.02, 0.5, 0.48], [0.2, 0.3, 0.5]]), 0.03, 32)
+    )
     assert rows[0][0] == 0.0 and rows.sum(-1) == approx(1.0)
     assert rows * 32 == approx(np.round(rows * 32), abs=1e-4)
 
@@ -300,15 +329,16 @@ def test_play_is_rounded():
     [("network", 0.1), ("value", 0.2), ("oracle", 0.1)],
 )
 def test_every_critic_learns_kuhn(kuhn, critic, error):
-    choices = {"units": (16,), "critic_units": (16,), "horizon": 1500, "episodes": 500, "tau": 0.3}
-    algorithm = cp.NeuRD(critic=critic, tau_end=0.02, **choices)
+    choices = {"hidden_sizes": (16,), "critic_hidden_sizes": (16,), "schedule_iterations": 1500}
+    choices |= {"num_episodes": 500, "temperature": 0.3}
+    algorithm = cp.algorithms.NeuRD(critic=critic, temperature_end=0.02, **choices)
     result = cp.solve(kuhn, algorithm, iterations=1500)
     assert result.exploitability < error  # uniform play: 11/24
 
 
 @pytest.mark.parametrize("magnet", ["copy", "average"])
 def test_magnets_move(kuhn, magnet):
-    algorithm = cp.DeepMMD(magnet=magnet, stage=5, **SMALL)
+    algorithm = cp.algorithms.DeepMMD(magnet=magnet, magnet_update_every=5, **SMALL)
     memory = algorithm.step(kuhn, algorithm.init(kuhn), 7)
     last = jax.tree.leaves(memory.state.magnet)[-2][1]
     assert np.abs(np.asarray(last)).max() > 0.0
@@ -319,16 +349,16 @@ def test_magnets_move(kuhn, magnet):
     ("spec", "message"),
     [
         ("neurd(critic='magic')", "critic is magic, must be auto, table, network"),
-        ("qpg(tau_end=0)", "tau_end is 0"),
-        ("qpg(lr_power=-1)", "lr_power is -1, must be at least 0"),
-        ("ppo(epochs=0)", "epochs is 0, must be at least 1"),
-        ("r_nad(drop=1)", "drop is 1.*below 1"),
-        ("r_nad(grid=0)", "grid is 0, must be at least 1"),
+        ("qpg(temperature_end=0)", "temperature_end is 0"),
+        ("qpg(learning_rate_power=-1)", "learning_rate_power is -1, must be at least 0"),
+        ("ppo(num_epochs=0)", "num_epochs is 0, must be at least 1"),
+        ("r_nad(policy_threshold=1)", "policy_threshold is 1.*below 1"),
+        ("r_nad(policy_discretization=0)", "policy_discretization is 0, must be at least 1"),
         ("deep_mmd(magnet='cold')", "magnet is cold"),
-        ("nfsp(eta=2)", "eta is 2, must be above 0"),
-        ("nfsp_ppo(trace=0)", "trace is 0, must be above 0"),
+        ("nfsp(anticipatory_param=2)", "anticipatory_param is 2, must be above 0"),
+        ("nfsp_ppo(gae_lambda=0)", "gae_lambda is 0, must be above 0"),
         ("nfsp_sac(epsilon=-1)", "epsilon is -1, must be from 0 to 1"),
-        ("league(pool=2)", "pool is 2, must be at least 3"),
+        ("league(pool_size=2)", "pool_size is 2, must be at least 3"),
     ],
 )
 def test_bad_choices_are_refused(spec, message):
@@ -338,4 +368,4 @@ def test_bad_choices_are_refused(spec, message):
 
 def test_r_nad_wants_two_players_and_zero_sum():
     with pytest.raises(cp.ConfigError, match="needs a two-player zero-sum game"):
-        cp.RNaD().init(built("kuhn_poker(players=3)"))
+        cp.algorithms.RNaD().init(built("kuhn_poker(players=3)"))

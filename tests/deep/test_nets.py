@@ -10,7 +10,13 @@ jax = pytest.importorskip("jax")
 
 import jax.numpy as jnp  # noqa: E402
 
-from counterplay.deep.nets import apply_net, new_net, new_nets, one_of, regret_matching  # noqa: E402
+from counterplay.algorithms.deep.common.networks import (  # noqa: E402
+    apply_net,
+    new_net,
+    new_nets,
+    regret_matching,
+    select_player,
+)
 
 
 def test_networks_skip_and_pad():
@@ -40,7 +46,7 @@ def test_gradient_of_few_and_many_rows(rows):
 
 def test_a_network_without_a_head_plays_uniformly():
     nets = new_nets(np.random.default_rng(0), 2, (4, 6, 3), zero_head=True)
-    outputs = apply_net(one_of(nets, 1), np.ones((2, 4), np.float32))
+    outputs = apply_net(select_player(nets, 1), np.ones((2, 4), np.float32))
     legal = np.array([[True, True, True], [True, False, True]])
     policy = np.asarray(regret_matching(outputs, legal))
     assert policy == approx(np.array([[1 / 3, 1 / 3, 1 / 3], [0.5, 0.0, 0.5]]))

@@ -13,10 +13,11 @@ from counterplay.experiment.config import load_config
 from tests.experiment.conftest import config, final, untimed
 
 CONFIGS = Path(__file__).parent.parent.parent / "configs" / "deep"
-SMALL = {"regret_units": [4], "traversals": 3, "steps": 2, "past_networks": 2}
-AVERAGE = {"average_units": [4], "average_steps": 2}
-CRITIC = {"critic_units": [4], "critic_rounds": 2, "critic_steps": 2, "critic_batch": 4}
-RESERVOIR = {"reservoir_size": 20, "batch": 4, "warm": False, "growth": 0.5}
+SMALL = {"hidden_sizes": [4], "num_traversals": 3, "train_steps": 2, "ensemble_size": 2}
+AVERAGE = {"average_hidden_sizes": [4], "average_train_steps": 2}
+CRITIC = {"critic_hidden_sizes": [4], "critic_target_updates": 2, "critic_train_steps": 2}
+CRITIC |= {"critic_batch_size": 4}
+RESERVOIR = {"reservoir_size": 20, "batch_size": 4, "warm_start": False, "train_steps_power": 0.5}
 METHODS = {
     "sd_cfr": RESERVOIR,
     "deep_cfr": AVERAGE | RESERVOIR,
@@ -32,7 +33,7 @@ def test_resumed_runs_are_the_same_bits(tmp_path, name):
     """Reservoirs, critics, averages and the optimisers' memories among them."""
     every = {"max_steps": 6, "evaluate_every": 2, "checkpoint_every": 3}
     chosen = SMALL | METHODS[name]
-    units = {key: chosen.pop(key) for key in list(chosen) if key.endswith("_units")}
+    units = {key: chosen.pop(key) for key in list(chosen) if key.endswith("hidden_sizes")}
     whole = config(name, **every, **chosen) | {"networks": units}
     run(whole, tmp_path / "whole")
     answers = iter([False, True])
@@ -42,7 +43,7 @@ def test_resumed_runs_are_the_same_bits(tmp_path, name):
         pass
     assert final(folder) == final(tmp_path / "whole")
     assert untimed(folder) == untimed(tmp_path / "whole")
-    assert any("replay.0.regret" in path for path in final(folder)[2])
+    assert any("regret_samples.0.sample_regret" in path for path in final(folder)[2])
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -57,8 +58,8 @@ def test_configs_name_their_method_and_game(name):
 def test_resumed_runs_on_rules_are_the_same_bits(tmp_path):
     """On a game whose tree the builder refuses: what critics learn from, and reservoirs, too."""
     name, game = "escher", "liars_dice(numdice=2,dice_sides=4)"
-    chosen = SMALL | METHODS[name] | {"critic_memory": 90}
-    units = {key: chosen.pop(key) for key in list(chosen) if key.endswith("_units")}
+    chosen = SMALL | METHODS[name] | {"critic_buffer_size": 90}
+    units = {key: chosen.pop(key) for key in list(chosen) if key.endswith("hidden_sizes")}
     every = {"max_steps": 4, "evaluate_every": 4, "checkpoint_every": 2}
     whole = config(name, game="liars_dice", params={"numdice": 2, "dice_sides": 4}, **every)
     whole["spec"] |= chosen
@@ -72,4 +73,4 @@ def test_resumed_runs_on_rules_are_the_same_bits(tmp_path):
     assert final(folder, game) == final(tmp_path / "whole", game)
     assert untimed(folder) == untimed(tmp_path / "whole")
     assert untimed(folder)[-1]["touched"] > 4 * 2 * 3 * 2
-    assert any("ring.observation" in path for path in final(folder, game)[2])
+    assert any("transitions.observation" in path for path in final(folder, game)[2])

@@ -15,12 +15,12 @@ import jax.numpy as jnp  # noqa: E402
 from jax.test_util import check_grads  # noqa: E402
 
 import counterplay as cp  # noqa: E402
-from counterplay.deep import critics, cumulative, regrets, traversals  # noqa: E402
-from counterplay.deep.fitting import squared_error  # noqa: E402
-from counterplay.deep.nets import apply_net, new_net  # noqa: E402
-from counterplay.kernels import replays  # noqa: E402
-from counterplay.kernels.bundles import Replay  # noqa: E402
-from counterplay.tree.walking import rows  # noqa: E402
+from counterplay.algorithms.deep.common.networks import apply_net, new_net  # noqa: E402
+from counterplay.algorithms.deep.common.training import mean_squared_error  # noqa: E402
+from counterplay.algorithms.deep.regret import base, discounted, samplers, sarsa_critic  # noqa: E402
+from counterplay.arenas.tree.sampling_view import node_rows  # noqa: E402
+from counterplay.kernels.sampling import regret_samples  # noqa: E402
+from counterplay.kernels.sampling.types import RegretSamples  # noqa: E402
 from tests.conftest import built  # noqa: E402
 from tests.deep.test_deep_hedge import OneHotKuhn  # noqa: E402
 from tests.random_games import RandomGame  # noqa: E402
@@ -38,7 +38,7 @@ def tree_of(game):
 def sums(tree):
     nothing = np.zeros(0)
     size, none = tree.num_sequences, np.zeros((0, tree.max_actions))
-    return Replay(np.zeros(size), np.zeros(size), np.zeros(1, int), nothing, nothing, none)
+    return RegretSamples(np.zeros(size), np.zeros(size), np.zeros(1, int), nothing, nothing, none)
 
 
 def expected(tree, policy, scheme, p, critic):
@@ -46,26 +46,28 @@ def expected(tree, policy, scheme, p, critic):
     world, total, weight = arena(tree), 0.0, 0.0
 
     def run(pick):
-        k, found = kernels(replays, pick), sums(tree)
+        k, found = kernels(regret_samples, pick), sums(tree)
         rest = (world, table(tree, policy), scratch(), found)
         visits, luck = np.zeros(tree.num_nodes), [0.0, 1.0]
         if scheme == "external":
             k.external_walk(p, 1.0, luck, *rest[:3])
-            for m in range(rest[2].tally[1]):
-                k.keep(world.nodes[rest[2].met[m]], 1.0, rest[1].regret, found, None)
+            for m in range(rest[2].counters[1]):
+                k.store_regrets(
+                    world.nodes[rest[2].pending_nodes[m]], 1.0, rest[1].regret, found, None
+                )
         elif scheme == "escher":
-            length = k.sample(p, 1.0, luck, *rest[:3])
-            k.note(p, 1.0, length, *rest[:3], visits)
-            k.uncorrected(p, 1.0, length, critic, *rest)
+            length = k.sample_episode(p, 1.0, luck, *rest[:3])
+            k.record_episode(p, 1.0, length, *rest[:3], visits)
+            k.store_critic_regrets(p, 1.0, length, critic, *rest)
         else:
-            length = k.sample(p, EPSILON, luck, *rest[:3])
-            k.corrected(p, EPSILON, WALKS[scheme], 1.0, length, critic, *rest)
+            length = k.sample_episode(p, EPSILON, luck, *rest[:3])
+            k.store_corrected_regrets(p, EPSILON, WALKS[scheme], 1.0, length, critic, *rest)
         assert not rest[1].regret.any()
         return found
 
     for probability, found in every_block(run):
-        total = total + probability * found.total
-        weight = weight + probability * found.weight
+        total = total + probability * found.regret_sum
+        weight = weight + probability * found.weight_sum
     return total, weight
 
 
@@ -91,7 +93,7 @@ def test_expected_targets_are_the_exact_regrets(game, scheme):
     owner = np.repeat(tree.infoset_player, tree.num_actions)
     critic = np.random.default_rng(3).normal(size=(tree.num_nodes, tree.num_players), scale=3.0)
     if scheme == "escher":
-        critic = critics.exact_values(tree, policy.probabilities)
+        critic = sarsa_critic.exact_step_values(tree, policy.probabilities)
     first = np.repeat(tree.offset[:-1], tree.num_actions)
     for p in range(tree.num_players):
         total, weight = expected(tree, policy, scheme, p, critic)
@@ -106,17 +108,19 @@ def test_expected_targets_are_the_exact_regrets(game, scheme):
 def test_an_exact_critic_leaves_no_noise(kuhn):
     """After the deal nothing but actions is sampled: every sample of a node is the same."""
     policy = cp.random_policy(kuhn, seed=2)
-    critic = critics.exact_values(kuhn, policy.probabilities)
+    critic = sarsa_critic.exact_step_values(kuhn, policy.probabilities)
     found, world = {}, arena(kuhn)
 
     def run(pick):
-        k, room, kept = kernels(replays, pick), scratch(), table(kuhn, policy)
-        length = k.sample(0, EPSILON, [0.0, 1.0], world, kept, room)
-        k.corrected(0, EPSILON, 1.0, 1.0, length, critic, world, kept, room, sums(kuhn))
+        k, room, kept = kernels(regret_samples, pick), scratch(), table(kuhn, policy)
+        length = k.sample_episode(0, EPSILON, [0.0, 1.0], world, kept, room)
+        k.store_corrected_regrets(
+            0, EPSILON, 1.0, 1.0, length, critic, world, kept, room, sums(kuhn)
+        )
         own = [d for d in range(length) if world.nodes[room.node[d]].player == 0]
         one = sums(kuhn)
-        k.corrected(0, EPSILON, 0.0, 1.0, length, critic, world, kept, room, one)
-        return tuple(room.node[d] for d in own), one.total.copy()
+        k.store_corrected_regrets(0, EPSILON, 0.0, 1.0, length, critic, world, kept, room, one)
+        return tuple(room.node[d] for d in own), one.regret_sum.copy()
 
     for _, (path, total) in every_block(run):
         assert found.setdefault(path, total) == approx(total, abs=1e-12)
@@ -126,14 +130,14 @@ def test_an_exact_critic_leaves_no_noise(kuhn):
 def test_chance_is_even_over_a_batch(kuhn):
     """Every deal as often as it is likely, in batches of any size, up to a part of one walk."""
     for count in (6, 20, 600):
-        walks = traversals.no_walks(kuhn, visits=True)
+        walks = samplers.new_tree_sampler_state(kuhn, track_visits=True)
         critic = np.zeros((kuhn.num_nodes, 2))
-        choices = cp.ESCHER(traversals=count)
-        scheme, key = traversals.believing(0, 1.0), jax.random.PRNGKey(count)
-        traversals.outcomes(choices, kuhn, walks, scheme, critic, key)
-        dealt = walks.visits[kuhn.level[2] : kuhn.level[3]]
+        choices = cp.algorithms.ESCHER(num_traversals=count)
+        scheme, key = samplers.critic_only_scheme(0, 1.0), jax.random.PRNGKey(count)
+        samplers.run_outcome_sampling_on_tree(choices, kuhn, walks, scheme, critic, key)
+        dealt = walks.visits[kuhn.level_offset[2] : kuhn.level_offset[3]]
         assert dealt.sum() == count and np.abs(dealt - count / 6).max() < 1
-        assert walks.touched[0] - walks.touched[1] == 2 * count
+        assert walks.nodes_touched[0] - walks.nodes_touched[1] == 2 * count
 
 
 @pytest.mark.parametrize("even", [True, False])
@@ -143,10 +147,10 @@ def test_luck_is_fair_however_long_a_game(even):
     luck, rng, count = np.zeros(2), np.array([5], np.uint64), 300
     found = np.zeros((40, 3, 3))
     for batch in range(20):
-        x = replays.first_luck(0, count, batch, even, rng)
+        x = regret_samples.draw_batch_offset(0, count, batch, even, rng)
         for w in range(count):
-            replays.deal(w, count, x, luck)
-            path = [replays.happen(likely, 0, 3, luck, rng) for _ in range(41)]
+            regret_samples.set_chance_quantile(w, count, x, luck)
+            path = [regret_samples.sample_chance(likely, 0, 3, luck, rng) for _ in range(41)]
             found[np.arange(40), path[:-1], path[1:]] += 1
     wanted = 20 * count * np.outer(likely, likely)
     if even:
@@ -157,7 +161,7 @@ def test_luck_is_fair_however_long_a_game(even):
 
 def unlayered(algorithm, **values):
     """The algorithm with a linear network, which it would refuse."""
-    for name, value in ({"regret_units": ()} | values).items():
+    for name, value in ({"hidden_sizes": ()} | values).items():
         object.__setattr__(algorithm, name, value)
     return algorithm
 
@@ -175,13 +179,17 @@ def matched(tree, regret):
 def test_a_linear_network_is_tabular_linear_cfr():
     """One-hot inputs, fitted to the optimum: regret matching on the sum of t times the samples."""
     tree = cp.build_tree(OneHotKuhn())
-    algorithm = unlayered(cp.SDCFR(traversals=20, steps=3000, lr=0.05, past_networks=0))
+    algorithm = unlayered(
+        cp.algorithms.SDCFR(
+            num_traversals=20, train_steps=3000, learning_rate=0.05, ensemble_size=0
+        )
+    )
     memory = algorithm.init(tree)
     for _ in range(4):
         memory = algorithm.step(tree, memory)
-        walks = memory.state.walks
-        total = walks.replay[0].total + walks.replay[1].total
-        weight = walks.replay[0].weight + walks.replay[1].weight
+        walks = memory.state.sampler
+        total = walks.regret_samples[0].regret_sum + walks.regret_samples[1].regret_sum
+        weight = walks.regret_samples[0].weight_sum + walks.regret_samples[1].weight_sum
         met = np.repeat(weight[tree.offset[:-1]] > 0, tree.num_actions)
         ours = walks.policy[: tree.num_sequences]
         assert ours[met] == approx(matched(tree, total)[met], abs=2e-3)
@@ -192,8 +200,8 @@ def test_a_linear_network_is_tabular_linear_cfr():
 def test_a_linear_network_is_tabular_dcfr_plus(predict):
     """R = d max(R, 0) + r, and with prediction one r more, on the same mean regrets."""
     tree = cp.build_tree(OneHotKuhn())
-    kind = cp.VRDeepPDCFRPlus if predict else cp.VRDeepDCFRPlus
-    algorithm = unlayered(kind(steps=3000, lr=0.05, past_networks=0))
+    kind = cp.algorithms.VRDeepPDCFRPlus if predict else cp.algorithms.VRDeepDCFRPlus
+    algorithm = unlayered(kind(train_steps=3000, learning_rate=0.05, ensemble_size=0))
     state = algorithm.init(tree).state
     rng, regret = np.random.default_rng(1), np.zeros(tree.num_sequences)
     owner = np.repeat(tree.infoset_player, tree.num_actions)
@@ -202,13 +210,15 @@ def test_a_linear_network_is_tabular_dcfr_plus(predict):
         for player in range(2):
             weight = rng.uniform(1.0, 2.0, tree.num_infosets)
             given = player, latest, weight, jax.random.PRNGKey(t), predict
-            state = cumulative.fit(algorithm, tree, t, state, *given)
+            state = discounted.fit_player_on_tree(algorithm, tree, t, state, *given)
         x, y = (t - 1.0) ** algorithm.alpha, float(t) ** algorithm.alpha
-        regret = np.maximum(regret, 0.0) * x / (x + algorithm.c) + latest / 2.0  # utilities to 2
+        regret = (
+            np.maximum(regret, 0.0) * x / (x + algorithm.discount_constant) + latest / 2.0
+        )  # utilities to 2
         wanted = regret
         if predict:
-            wanted = np.maximum(regret, 0.0) * y / (y + algorithm.c) + latest / 2.0
-        assert owner.size and state.walks.policy[: tree.num_sequences] == approx(
+            wanted = np.maximum(regret, 0.0) * y / (y + algorithm.discount_constant) + latest / 2.0
+        assert owner.size and state.sampler.policy[: tree.num_sequences] == approx(
             matched(tree, wanted), abs=3e-3
         )
 
@@ -216,42 +226,45 @@ def test_a_linear_network_is_tabular_dcfr_plus(predict):
 @pytest.mark.parametrize(("rounds", "depth"), [(20, 1), (1, 4)])
 def test_the_critic_learns_the_exact_values(kuhn, rounds, depth):
     steps = 1000 // rounds
-    algorithm = cp.DREAM(
-        critic_depth=depth, critic_rounds=rounds, critic_steps=steps, critic_lr=3e-3
+    algorithm = cp.algorithms.DREAM(
+        critic_lookahead=depth,
+        critic_target_updates=rounds,
+        critic_train_steps=steps,
+        critic_learning_rate=3e-3,
     )
-    walks = traversals.no_walks(kuhn, visits=True)
+    walks = samplers.new_tree_sampler_state(kuhn, track_visits=True)
     policy = cp.random_policy(kuhn, seed=4).probabilities
     walks.policy[: kuhn.num_sequences] = policy
     walks.visits[:] = 1.0
-    critic = critics.new_critic(algorithm, kuhn, np.random.default_rng(0))
+    critic = sarsa_critic.new_critic(algorithm, kuhn, np.random.default_rng(0))
     for n in range(3):
         key = jax.random.PRNGKey(n)
-        critic, said = critics.criticise(algorithm, kuhn, walks, critic, key)
-    after = critics.histories(kuhn).child
-    exact = critics.exact_values(kuhn, policy)
+        critic, said = sarsa_critic.fit_critic_on_tree(algorithm, kuhn, walks, critic, key)
+    after = sarsa_critic.index_histories(kuhn).child_node
+    exact = sarsa_critic.exact_step_values(kuhn, policy)
     assert said[after] == approx(exact[after], abs=0.1)
     assert np.abs(exact[after]).max() > 1.5
 
 
 def test_a_critic_knows_bids_that_nobody_sees():
     tree = built("goofspiel(num_cards=3,points_order=descending,imp_info=true)")
-    known = critics.histories(tree)
+    known = sarsa_critic.index_histories(tree)
     second = np.flatnonzero(tree.parent[known.decisions] == 0)  # one bid is on the table
-    assert len(second) == len(np.unique(known.seen[second], axis=0)) == 3
+    assert len(second) == len(np.unique(known.joint_observation[second], axis=0)) == 3
 
 
 def test_reservoirs_include_every_item_alike(kuhn):
-    node = rows(kuhn)[np.flatnonzero(kuhn.player == 0)[0]]
+    node = node_rows(kuhn)[np.flatnonzero(kuhn.player == 0)[0]]
     offered, room, repeats = 24, 6, 3000
     found = np.zeros(offered)
     rng, regret = np.array([7], np.uint64), np.zeros(kuhn.num_sequences)
     empty = np.zeros(0)
     for _ in range(repeats):
         slots = np.zeros(room, np.int64), np.zeros(room), np.zeros((room, 2), np.float32)
-        replay = Replay(empty, empty, np.zeros(1, np.int64), *slots)
+        replay = RegretSamples(empty, empty, np.zeros(1, np.int64), *slots)
         for k in range(offered):
-            replays.keep(node, float(k), regret, replay, rng)
-        found[replay.tag.astype(int)] += 1
+            regret_samples.store_regrets(node, float(k), regret, replay, rng)
+        found[replay.sample_weight.astype(int)] += 1
     assert found.sum() == room * repeats
     assert chisquare(found).pvalue > 1e-3
 
@@ -259,7 +272,7 @@ def test_reservoirs_include_every_item_alike(kuhn):
 def test_illegal_actions_move_nothing():
     outputs, target = jnp.ones((4, 3)), jnp.zeros((4, 3))
     legal = jnp.array([[True, True, False]] * 4)
-    slope = jax.grad(squared_error)(outputs, target, jnp.arange(4.0), legal)
+    slope = jax.grad(mean_squared_error)(outputs, target, jnp.arange(4.0), legal)
     assert (slope[:, 2] == 0.0).all() and (slope[1:, :2] != 0.0).all()
 
 
@@ -268,9 +281,9 @@ def test_means_of_a_minibatch_have_its_gradient():
     outputs, target = rng.normal(size=(5, 3)), rng.normal(size=(40, 3))
     place, weight = rng.integers(0, 5, 40), rng.uniform(size=40)
     legal = jnp.array(rng.uniform(size=(5, 3)) < 0.7)
-    mean, total = regrets.per_infoset(place, target, weight, 5)
-    together = jax.grad(lambda x: squared_error(x, mean, total, legal))(outputs)
-    alone = jax.grad(lambda x: squared_error(x[place], target, weight, legal[place]))(outputs)
+    mean, total = base.mean_by_infoset(place, target, weight, 5)
+    together = jax.grad(lambda x: mean_squared_error(x, mean, total, legal))(outputs)
+    alone = jax.grad(lambda x: mean_squared_error(x[place], target, weight, legal[place]))(outputs)
     assert together == approx(np.asarray(alone), abs=1e-6) and np.abs(alone).max() > 0.01
 
 
@@ -281,7 +294,7 @@ def test_gradients_against_finite_differences():
     legal = jnp.array(rng.uniform(size=(6, 3)) < 0.7)
 
     def loss(net):
-        return squared_error(apply_net(net, x), target, weight, legal)
+        return mean_squared_error(apply_net(net, x), target, weight, legal)
 
     check_grads(loss, (net,), order=1, modes=["rev"], eps=1e-2, rtol=0.05, atol=0.05)
 
@@ -290,14 +303,19 @@ def test_gradients_against_finite_differences():
 def test_any_number_of_players(spec):
     tree = built("kuhn_poker(players=3)")
     before = cp.exploitability(tree, cp.uniform_policy(tree))
-    small = cp.load_algorithm(spec, traversals=100, regret_units=(32,), past_networks=10)
+    small = cp.load_algorithm(spec, num_traversals=100, hidden_sizes=(32,), ensemble_size=10)
     result = cp.solve(tree, small, iterations=30)
     assert result.exploitability < 0.4 * before
 
 
 def test_a_reservoir_learns_too(kuhn):
-    algorithm = cp.SDCFR(
-        reservoir_size=4000, batch=64, steps=300, lr=0.01, regret_units=(32,), warm=False
+    algorithm = cp.algorithms.SDCFR(
+        reservoir_size=4000,
+        batch_size=64,
+        train_steps=300,
+        learning_rate=0.01,
+        hidden_sizes=(32,),
+        warm_start=False,
     )
     memory = algorithm.step(kuhn, algorithm.init(kuhn), 60)
     policies = algorithm.policies(kuhn, memory)
@@ -306,14 +324,16 @@ def test_a_reservoir_learns_too(kuhn):
 
 
 def test_fits_take_more_steps_as_the_memory_grows(kuhn):
-    algorithm = cp.SDCFR(traversals=5, steps=10, growth=0.5, past_networks=0)
+    algorithm = cp.algorithms.SDCFR(
+        num_traversals=5, train_steps=10, train_steps_power=0.5, ensemble_size=0
+    )
     memory = algorithm.step(kuhn, algorithm.init(kuhn), 9)
-    taken = [leaf for leaf in jax.tree.leaves(memory.state.nets.memory) if leaf.ndim == 1]
+    taken = [leaf for leaf in jax.tree.leaves(memory.state.nets.opt_state) if leaf.ndim == 1]
     assert taken[0].tolist() == [sum(round(10 * t**0.5) for t in range(1, 10))] * 2
 
 
 def test_a_network_answers_as_the_exact_average_does(kuhn):
-    algorithm = replace(cp.DeepCFR(), traversals=50, past_networks=1000)
+    algorithm = replace(cp.algorithms.DeepCFR(), num_traversals=50, ensemble_size=1000)
     memory = algorithm.step(kuhn, algorithm.init(kuhn), 60)
     policies = algorithm.policies(kuhn, memory)
     assert list(policies) == ["network", "average", "ensemble", "current"]
@@ -325,15 +345,18 @@ def test_a_network_answers_as_the_exact_average_does(kuhn):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("sd_cfr(regret_units=())", "regret_units is .*, must be one size or more"),
-        ("deep_cfr(average_units=())", "average_units is .*, must be one size or more"),
-        ("dream(critic_units=(0,))", "critic_units is .*, must be one size or more"),
+        ("sd_cfr(hidden_sizes=())", "sd_cfr: hidden_sizes is .*, must be one size or more"),
+        (
+            "deep_cfr(average_hidden_sizes=())",
+            "average_hidden_sizes is .*, must be one size or more",
+        ),
+        ("dream(critic_hidden_sizes=(0,))", "critic_hidden_sizes is .*, must be one size or more"),
         ("dream(epsilon=0)", "epsilon is 0, must be above 0"),
-        ("sd_cfr(traversals=0)", "traversals is 0, must be at least 1"),
-        ("escher(batch=4)", "batch is for a reservoir"),
-        ("sd_cfr(growth=-1)", "growth is -1, must be at least 0"),
+        ("sd_cfr(num_traversals=0)", "num_traversals is 0, must be at least 1"),
+        ("escher(batch_size=4)", "batch_size is for a reservoir"),
+        ("sd_cfr(train_steps_power=-1)", "train_steps_power is -1, must be at least 0"),
         ("vr_deep_dcfr_plus(alpha=-1)", "alpha is -1, must be at least 0"),
-        ("vr_deep_pdcfr_plus(batch=3)", "batch is for a reservoir"),
+        ("vr_deep_pdcfr_plus(batch_size=3)", "batch_size is for a reservoir"),
     ],
 )
 def test_bad_parameters(spec, message):
@@ -343,7 +366,7 @@ def test_bad_parameters(spec, message):
 
 def test_what_cannot_be_is_refused(kuhn):
     with pytest.raises(cp.ConfigError, match="GiB on kuhn_poker"):
-        cp.SDCFR(reservoir_size=10**10).init(kuhn)
+        cp.algorithms.SDCFR(reservoir_size=10**10).init(kuhn)
     with pytest.raises(cp.ConfigError, match="needs a two-player zero-sum game"):
-        cp.VRDeepDCFRPlus().init(built("kuhn_poker(players=3)"))
-    assert cp.SDCFR().batch == regrets.BATCH
+        cp.algorithms.VRDeepDCFRPlus().init(built("kuhn_poker(players=3)"))
+    assert cp.algorithms.SDCFR().batch_size == base.DEFAULT_BATCH_SIZE

@@ -14,29 +14,30 @@ import jax.numpy as jnp  # noqa: E402
 import optax  # noqa: E402
 
 import counterplay as cp  # noqa: E402
-from counterplay.deep import responders, values  # noqa: E402
-from counterplay.deep.dqn_response import DQNResponse  # noqa: E402
-from counterplay.deep.episodes import sample  # noqa: E402
-from counterplay.deep.fitting import in_training  # noqa: E402
-from counterplay.deep.gradients import log_of, playing  # noqa: E402
-from counterplay.deep.graph import graph_of  # noqa: E402
-from counterplay.deep.nets import new_nets, softmax  # noqa: E402
-from counterplay.deep.ppo_response import PPOResponse, clipped  # noqa: E402
-from counterplay.deep.responders import (  # noqa: E402
-    improved,
-    infosets_of,
-    next_infosets,
+from counterplay.algorithms.deep.common import best_response, returns  # noqa: E402
+from counterplay.algorithms.deep.common.best_response import (  # noqa: E402
+    apply_output_gradient,
+    infosets_where,
+    next_own_infosets,
     own_utility,
 )
-from counterplay.deep.sac_response import SACResponse  # noqa: E402
-from counterplay.population.oracles import ExactResponse, Weighted  # noqa: E402
+from counterplay.algorithms.deep.common.dqn_response import DQNResponse  # noqa: E402
+from counterplay.algorithms.deep.common.episodes import sample_episodes  # noqa: E402
+from counterplay.algorithms.deep.common.graph import graph_from_tree  # noqa: E402
+from counterplay.algorithms.deep.common.networks import new_nets, softmax  # noqa: E402
+from counterplay.algorithms.deep.common.ppo_response import PPOResponse, ppo_surrogate  # noqa: E402
+from counterplay.algorithms.deep.common.sac_response import SACResponse  # noqa: E402
+from counterplay.algorithms.deep.common.training import init_train_states  # noqa: E402
+from counterplay.algorithms.deep.policy_gradient.base import behaviour_from_table, safe_log  # noqa: E402
+from counterplay.algorithms.population.oracles import ExactResponse, WeightedPolicy  # noqa: E402
 from tests.conftest import built  # noqa: E402
 
-SMALL = {"units": (16,), "iterations": 400, "episodes": 128, "lr": 1e-2, "lr_end": 1e-3}
+SMALL = {"hidden_sizes": (16,), "iterations": 400, "num_episodes": 128}
+SMALL |= {"learning_rate": 1e-2, "learning_rate_end": 1e-3}
 RESPONDERS = [
-    DQNResponse(**SMALL, ring_size=20_000, target_every=20, batch=1024),
-    PPOResponse(**SMALL, value_lr=1e-2),
-    SACResponse(**SMALL, ring_size=20_000, follow=0.05, batch=1024),
+    DQNResponse(**SMALL, replay_buffer_size=20_000, target_update_every=20, batch_size=1024),
+    PPOResponse(**SMALL, value_learning_rate=1e-2),
+    SACResponse(**SMALL, replay_buffer_size=20_000, target_update_rate=0.05, batch_size=1024),
 ]
 
 
@@ -45,15 +46,18 @@ def named(responder):
 
 
 def some_episodes(tree, batch=64):
-    graph = graph_of(tree)
+    graph = graph_from_tree(tree)
     policy = softmax(jnp.zeros(graph.legal.shape), graph.legal)
-    return graph, sample(graph, playing(policy), jax.random.PRNGKey(0), batch)
+    return graph, sample_episodes(graph, behaviour_from_table(policy), jax.random.PRNGKey(0), batch)
 
 
 @pytest.mark.parametrize("responder", RESPONDERS, ids=named)
 def test_a_response_earns_nearly_all_there_is(kuhn, responder):
     """Against a mixture of two, drawn for each episode, which is not the mean of their policies."""
-    opponents = [Weighted(0.3, cp.uniform_policy(kuhn)), Weighted(0.7, cp.random_policy(kuhn, 4))]
+    opponents = [
+        WeightedPolicy(0.3, cp.uniform_policy(kuhn)),
+        WeightedPolicy(0.7, cp.random_policy(kuhn, 4)),
+    ]
     plain = sum(w * cp.expected_values(kuhn, policy)[1] for w, policy in opponents)
     best = ExactResponse().respond(kuhn, 1, opponents).value
     found = responder.respond(kuhn, 1, opponents, seed=2)
@@ -77,30 +81,32 @@ def test_seeds_and_going_on(responder):
     opponents = [Part(1.0, cp.uniform_policy(tree))]
     one, two = (responder.respond(tree, 2, opponents, seed=5) for _ in range(2))
     assert np.array_equal(one.policy.probabilities, two.policy.probabilities)
-    more = responder.respond(tree, 2, opponents, seed=6, start=one.policy)
-    again = responder.respond(tree, 2, opponents, seed=6, start=two.policy)  # nothing was used up
+    more = responder.respond(tree, 2, opponents, seed=6, previous=one.policy)
+    again = responder.respond(
+        tree, 2, opponents, seed=6, previous=two.policy
+    )  # nothing was used up
     assert np.array_equal(more.policy.probabilities, again.policy.probabilities)
     assert more.value > one.value - 0.02
     with pytest.raises(cp.ConfigError, match="only go on from a response of its own"):
-        responder.respond(tree, 2, opponents, start=cp.uniform_policy(tree))
+        responder.respond(tree, 2, opponents, previous=cp.uniform_policy(tree))
     with pytest.raises(cp.ConfigError, match="player is 3, must be from 0 to 2"):
         responder.respond(tree, 3, opponents)
 
 
 def test_networks_are_asked_where_there_are_visits(kuhn, monkeypatch):
     """And learn what they would if asked everywhere: at one infoset of each player, and at five."""
-    monkeypatch.setattr(responders, "LITTLE", 0)
-    graph, rng, optimiser = graph_of(kuhn), np.random.default_rng(0), optax.adam(0.1)
+    monkeypatch.setattr(best_response, "MIN_GATHER_ROWS", 0)
+    graph, rng, optimiser = graph_from_tree(kuhn), np.random.default_rng(0), optax.adam(0.1)
     nets = new_nets(rng, 2, (graph.num_features, 8, graph.max_actions))
-    trained = in_training(optimiser, nets)
+    trained = init_train_states(optimiser, nets)
 
     @jax.jit
     def both(weight, visits):
         def slope(says):
             return weight * visits[:, None] * (says - 1.0)
 
-        here = improved(optimiser, graph, (0, 1), trained, slope, visits, 5)
-        return here.params, improved(optimiser, graph, (0, 1), trained, slope).params
+        here = apply_output_gradient(optimiser, graph, (0, 1), trained, slope, visits, 5)
+        return here.params, apply_output_gradient(optimiser, graph, (0, 1), trained, slope).params
 
     for count in (1, 5):
         visits = np.zeros(graph.num_infosets, np.float32)
@@ -114,8 +120,8 @@ def test_networks_are_asked_where_there_are_visits(kuhn, monkeypatch):
 
 def test_what_follows_a_decision(leduc):
     graph, seen = some_episodes(leduc)
-    infoset = np.asarray(infosets_of(graph, seen, seen.live))
-    after, paid = np.asarray(next_infosets(graph, seen)), np.asarray(own_utility(seen))
+    infoset = np.asarray(infosets_where(graph, seen, seen.live))
+    after, paid = np.asarray(next_own_infosets(graph, seen)), np.asarray(own_utility(seen))
     player, utility = np.asarray(seen.player), np.asarray(seen.utility)
     for column in range(infoset.shape[1]):
         for turn in np.flatnonzero(player[:, column] >= 0):
@@ -131,13 +137,13 @@ def test_generalised_advantages(leduc):
     guess = jnp.asarray(np.random.default_rng(0).normal(size=graph.num_infosets), jnp.float32)
     value, paid = guess[graph.infoset[seen.decision]], own_utility(seen)
     live = np.asarray(seen.live)
-    whole = values.own_traces(seen, value, paid, 1.0)
+    whole = returns.compute_gae(seen, value, paid, 1.0)
     assert np.asarray(whole)[live] == approx(np.asarray(paid - value)[live], abs=1e-5)
-    after = np.asarray(next_infosets(graph, seen))
+    after = np.asarray(next_own_infosets(graph, seen))
     known = np.append(np.asarray(guess), 0.0)[after]
     last = after == graph.num_infosets
     step = np.where(last, np.asarray(paid), known) - np.asarray(value)
-    found = np.asarray(values.own_traces(seen, value, paid, 1e-9))
+    found = np.asarray(returns.compute_gae(seen, value, paid, 1e-9))
     assert found[live] == approx(step[live], abs=1e-5)
 
 
@@ -153,13 +159,13 @@ def test_samples_added_up_by_their_sign_are_the_samples():
     loss = zero.at[infoset, action].add(jnp.minimum(advantage, 0.0))
 
     def summed(logits):
-        return clipped(softmax(logits, legal), old, legal, gain, loss, 0.2).sum()
+        return ppo_surrogate(softmax(logits, legal), old, legal, gain, loss, 0.2).sum()
 
     def one_by_one(logits):
         ratio = (softmax(logits, legal) / old)[infoset, action]
         return jnp.minimum(ratio * advantage, jnp.clip(ratio, 0.8, 1.2) * advantage).sum()
 
-    moved = log_of(old) + jnp.asarray(rng.normal(size=(4, 3)), jnp.float32)
+    moved = safe_log(old) + jnp.asarray(rng.normal(size=(4, 3)), jnp.float32)
     assert float(summed(moved)) == approx(float(one_by_one(moved)), rel=1e-5)
     slopes = np.asarray(jax.grad(one_by_one)(moved))
     assert np.abs(slopes).max() > 0.1

@@ -11,22 +11,22 @@ from pytest import approx
 jax = pytest.importorskip("jax")
 
 import counterplay as cp  # noqa: E402
-from counterplay.deep import (  # noqa: E402
-    batches,
-    critics,
-    history,
-    rule_critics,
-    rule_episodes,
-    rule_walks,
-    transitions,
+from counterplay.algorithms.deep.common import critics as history  # noqa: E402
+from counterplay.algorithms.deep.common import rollouts  # noqa: E402
+from counterplay.algorithms.deep.common.episodes import sample_episodes  # noqa: E402
+from counterplay.algorithms.deep.common.graph import graph_from_tree, host_graph_from_tree  # noqa: E402
+from counterplay.algorithms.deep.common.network_policy import NetworkPolicy  # noqa: E402
+from counterplay.algorithms.deep.common.networks import (  # noqa: E402
+    PredictiveNets,
+    apply_net,
+    new_nets,
+    select_player,
+    uniform,
 )
-from counterplay.deep.episodes import sample  # noqa: E402
-from counterplay.deep.gradients import playing  # noqa: E402
-from counterplay.deep.graph import arrays_of, graph_of  # noqa: E402
-from counterplay.deep.nets import Predicting, apply_net, new_nets, one_of, uniform  # noqa: E402
-from counterplay.deep.network_policy import NetworkPolicy  # noqa: E402
-from counterplay.deep.on_rules import rules_on  # noqa: E402
-from counterplay.deep.traversals import Scheme  # noqa: E402
+from counterplay.algorithms.deep.common.tree_or_rules import env_from_arena  # noqa: E402
+from counterplay.algorithms.deep.policy_gradient.base import behaviour_from_table  # noqa: E402
+from counterplay.algorithms.deep.regret import samplers, sarsa_critic, transitions  # noqa: E402
+from counterplay.algorithms.deep.regret.samplers import SamplingScheme  # noqa: E402
 from counterplay.registry import load_algorithm  # noqa: E402
 from tests.conftest import built  # noqa: E402
 from tests.deep.test_regrets import EPSILON, expected  # noqa: E402
@@ -37,8 +37,8 @@ SCHEMES = {"dream": (EPSILON, 1.0), "vr": (EPSILON, 0.0), "escher": (1.0, 0.0)}
 
 def known_at(tree):
     """What critics on rules are told at every decision of a tree [D, Y], and their nodes."""
-    graph, decisions = arrays_of(tree), np.flatnonzero(tree.player >= 0)
-    seen = np.concatenate([graph.observation[view] for view in graph.view], axis=1)
+    graph, decisions = host_graph_from_tree(tree), np.flatnonzero(tree.player >= 0)
+    seen = np.concatenate([graph.observation[view] for view in graph.observation_row], axis=1)
     last = np.full((tree.num_nodes, tree.num_players), -1)
     for node in range(1, tree.num_nodes):
         above = tree.parent[node]
@@ -47,7 +47,7 @@ def known_at(tree):
             place = tree.offset[tree.infoset[above]] + node - tree.child_offset[above]
             last[node, who] = tree.sequence_action[place]
     most = int(tree.sequence_action.max()) + 1
-    return np.asarray(history.with_actions(seen, last[decisions], most)), decisions
+    return np.asarray(history.append_last_actions(seen, last[decisions], most)), decisions
 
 
 def said_on(tree, net, unit):
@@ -65,21 +65,24 @@ def said_on(tree, net, unit):
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_expected_targets_are_those_of_the_tree(kuhn, scheme):
     """With the same networks, whatever they say; the tree's by enumeration of all episodes."""
-    rules, rng = rules_on(cp.SampledGame(cp.KuhnPoker())), np.random.default_rng(5)
+    rules, rng = env_from_arena(cp.RulesArena(cp.games.KuhnPoker())), np.random.default_rng(5)
     nets = new_nets(rng, 2, (rules.num_features, 8, 2))
-    critic = one_of(new_nets(rng, 1, (2 * (rules.num_features + 2), 8, 4)), 0)
-    policy = NetworkPolicy(cp.KuhnPoker(), (nets,), "regret_matching").on(kuhn)
-    graph, guess = arrays_of(kuhn), said_on(kuhn, critic, rules.largest_utility)
-    choices, walks = cp.DREAM(traversals=12_000), rule_walks.no_walks(rules, 1, policies=False)
+    critic = select_player(new_nets(rng, 1, (2 * (rules.num_features + 2), 8, 4)), 0)
+    policy = NetworkPolicy(cp.games.KuhnPoker(), (nets,), "regret_matching").tabulate(kuhn)
+    graph, guess = host_graph_from_tree(kuhn), said_on(kuhn, critic, rules.largest_utility)
+    choices, walks = (
+        cp.algorithms.DREAM(num_traversals=12_000),
+        samplers.new_rules_sampler_state(rules, 1, keep_policies=False),
+    )
     precise = 0
     for player in range(2):
         total, weight = expected(kuhn, policy, scheme, player, guess)
-        how = Scheme(player, *SCHEMES[scheme], 1.0, 1.0, corrected=scheme != "escher")
+        how = SamplingScheme(player, *SCHEMES[scheme], 1.0, 1.0, correct_critic=scheme != "escher")
         key = jax.random.PRNGKey(player)
-        found = rule_episodes.play(choices, rules, walks, nets, how, critic, key)
+        found = samplers.sample_episode_regrets(choices, rules, walks, nets, how, critic, key)
         for infoset in np.flatnonzero(kuhn.infoset_player == player):
             first = kuhn.offset[infoset]
-            own = graph.observation[graph.own_view[infoset]]
+            own = graph.observation[graph.own_observation_row[infoset]]
             mine = (found.observation == own).all(1)
             if not weight[first]:
                 assert not mine.any()
@@ -100,47 +103,49 @@ def episodes_of(rules, count, size):
     def ask(seen, legal):
         return (legal / legal.sum(1, keepdims=True),) * 2
 
-    met, _ = batches.play(rules, ask, np.random.default_rng(1), count)
-    ring = transitions.no_transitions(rules, size)
+    met, _ = rollouts.play_episodes(rules, ask, np.random.default_rng(1), count)
+    ring = transitions.new_transitions(rules, size)
     last = np.asarray(history.last_actions(met.episodes, rules.num_players))
-    transitions.put(ring, met, last)
+    transitions.add_transitions(ring, met, last)
     return ring, met, last
 
 
 def test_a_ring_keeps_the_latest_decisions():
-    rules = rules_on(cp.SampledGame(cp.load_game(BIDS)))
+    rules = env_from_arena(cp.RulesArena(cp.load_game(BIDS)))
     ring, met, last = episodes_of(rules, 20, 100)
-    assert ring.seen[0] == 80  # two rounds: the last bids are forced
+    assert ring.num_seen[0] == 80  # two rounds: the last bids are forced
     assert ring.player[:80].reshape(20, 4).tolist() == [[0, 1, 0, 1]] * 20
-    assert ring.ends[:80].reshape(20, 4).tolist() == [[False, False, False, True]] * 20
+    assert ring.is_last_decision[:80].reshape(20, 4).tolist() == [[False, False, False, True]] * 20
     actions = ring.action[:80].reshape(20, 4).copy()
     for turn, before in enumerate([(None, None), (0, None), (0, 1), (2, 1)]):
         for player, place in enumerate(before):
-            known = ring.last[turn:80:4, player]
+            known = ring.last_action[turn:80:4, player]
             assert (known == (-1 if place is None else actions[:, place])).all()
-    transitions.put(ring, met, last)
-    assert ring.seen[0] == 160 and (ring.weight == 1.0).all()
+    transitions.add_transitions(ring, met, last)
+    assert ring.num_seen[0] == 160 and (ring.weight == 1.0).all()
     assert (ring.action[80:].tolist() + ring.action[:60].tolist()) == actions.ravel().tolist()
 
 
 def test_a_critic_learns_the_exact_values_on_rules():
     """Of uniform play, the face-down bid included."""
-    tree, rules = built(BIDS), rules_on(cp.SampledGame(cp.load_game(BIDS)))
+    tree, rules = built(BIDS), env_from_arena(cp.RulesArena(cp.load_game(BIDS)))
     ring = episodes_of(rules, 600, 3000)[0]
     rng = np.random.default_rng(0)
-    choices = cp.DREAM(
-        critic_depth=2,
-        critic_rounds=4,
-        critic_steps=300,
-        critic_lr=3e-3,
-        critic_batch=128,
-        critic_units=(32, 32),
+    choices = cp.algorithms.DREAM(
+        critic_lookahead=2,
+        critic_target_updates=4,
+        critic_train_steps=300,
+        critic_learning_rate=3e-3,
+        critic_batch_size=128,
+        critic_hidden_sizes=(32, 32),
     )
     nets = new_nets(rng, 2, (rules.num_features, 4, rules.num_actions), zero_head=True)
-    critic = rule_critics.new_critic(choices, rules, rng)
-    critic, net = rule_critics.criticise(choices, rules, ring, critic, nets, jax.random.PRNGKey(0))
-    exact = critics.exact_values(tree, cp.uniform_policy(tree).probabilities)
-    after = critics.histories(tree).child
+    critic = sarsa_critic.new_rules_critic(choices, rules, rng)
+    critic, net = sarsa_critic.fit_critic_on_rules(
+        choices, rules, ring, critic, nets, jax.random.PRNGKey(0)
+    )
+    exact = sarsa_critic.exact_step_values(tree, cp.uniform_policy(tree).probabilities)
+    after = sarsa_critic.index_histories(tree).child_node
     said = said_on(tree, net, rules.largest_utility)
     assert said[after] == approx(exact[after], abs=0.15)
     assert np.ptp(exact[after], axis=0).min() > 1.5
@@ -148,11 +153,15 @@ def test_a_critic_learns_the_exact_values_on_rules():
 
 def test_critics_of_gradients_know_bids_that_nobody_sees(kuhn):
     tree = built(BIDS)
-    assert history.told_apart(graph_of(kuhn)) and not history.told_apart(graph_of(tree))
-    graph, critic = graph_of(tree), history.Network((4,), 0.01)
-    net = critic.start(graph, np.random.default_rng(0)).params
-    episodes = sample(graph, playing(uniform(graph.legal)), jax.random.PRNGKey(0), 60)
-    seen = np.asarray(history.everything_seen(graph, episodes, net))
+    assert history.is_history_observable(
+        graph_from_tree(kuhn)
+    ) and not history.is_history_observable(graph_from_tree(tree))
+    graph, critic = graph_from_tree(tree), history.NetworkCritic((4,), 0.01)
+    net = critic.init_memory(graph, np.random.default_rng(0)).params
+    episodes = sample_episodes(
+        graph, behaviour_from_table(uniform(graph.legal)), jax.random.PRNGKey(0), 60
+    )
+    seen = np.asarray(history.joint_observations(graph, episodes, net))
     known, decisions = known_at(tree)
     met = np.unique(np.asarray(episodes.decision)[np.asarray(episodes.live)])
     assert seen.shape == known.shape == (graph.num_decisions, net[0][0].shape[0])
@@ -161,46 +170,53 @@ def test_critics_of_gradients_know_bids_that_nobody_sees(kuhn):
     assert seen[met].sum(1) == approx(known[met].sum(1))
 
 
-SMALL = "regret_units=(16,),critic_units=(16,),critic_rounds=3,critic_batch=64,reservoir_size=4000"
+SMALL = (
+    "hidden_sizes=(16,),critic_hidden_sizes=(16,),critic_target_updates=3,critic_batch_size=64,"
+    "reservoir_size=4000"
+)
 
 
-PI = ",average_units=(16,),average_steps=10"
+PI = ",average_hidden_sizes=(16,),average_train_steps=10"
 
 
 @pytest.mark.parametrize("name", ["dream", "escher", "vr_deep_pdcfr_plus"])
 def test_learns_on_rules(kuhn, name):
-    arena = cp.SampledGame(cp.KuhnPoker())
-    more = "critic_lr=0.003,critic_memory=4000,traversals=32,steps=40,batch=64,lr=0.005"
+    arena = cp.RulesArena(cp.games.KuhnPoker())
+    more = (
+        "critic_learning_rate=0.003,critic_buffer_size=4000,num_traversals=32,train_steps=40,"
+        "batch_size=64,learning_rate=0.005"
+    )
     algorithm = load_algorithm(f"{name}({SMALL},{more}{PI if name != 'dream' else ''})")
     memory = algorithm.step(arena, algorithm.init(arena, 0), 40)
     found = algorithm.policies(arena, memory)
     assert list(found)[-2:] == ["ensemble", "current"]
-    assert memory.touched > 40 * 2 * 32 * 3
-    assert cp.exploitability(kuhn, found["ensemble"].on(kuhn)) < 0.15  # uniform play: 11/24
+    assert memory.nodes_touched > 40 * 2 * 32 * 3
+    assert cp.exploitability(kuhn, found["ensemble"].tabulate(kuhn)) < 0.15  # uniform play: 11/24
 
 
 def test_an_ensemble_that_predicts_is_the_average(kuhn):
     """Past networks with their predictions: all of them kept, they play what was played."""
-    small = {"regret_units": (8,), "average_units": (8,), "critic_units": (8,), "critic_rounds": 1}
-    algorithm = cp.VRDeepPDCFRPlus(traversals=20, steps=10, **small)
+    small = {"hidden_sizes": (8,), "average_hidden_sizes": (8,), "critic_hidden_sizes": (8,)}
+    small |= {"critic_target_updates": 1}
+    algorithm = cp.algorithms.VRDeepPDCFRPlus(num_traversals=20, train_steps=10, **small)
     memory = algorithm.step(kuhn, algorithm.init(kuhn), 6)
     policies = algorithm.policies(kuhn, memory)
     average = policies["average"].probabilities
     assert policies["ensemble"].probabilities == approx(average, abs=1e-4)
-    assert isinstance(memory.state.averages.past, Predicting)
+    assert isinstance(memory.state.averages.ensemble, PredictiveNets)
 
 
 def test_refusals_of_what_only_a_tree_has(kuhn):
     init = partial(load_algorithm, reservoir_size=100)
-    rules, three = (cp.SampledGame(cp.KuhnPoker(players=n)) for n in (2, 3))
+    rules, three = (cp.RulesArena(cp.games.KuhnPoker(players=n)) for n in (2, 3))
     for name in ("dream", "escher", "vr_deep_dcfr_plus", "vr_deep_pdcfr_plus"):
-        with pytest.raises(cp.ConfigError, match="oracle is a pass over the tree"):
-            init(name, oracle=True).init(rules)
+        with pytest.raises(cp.ConfigError, match="exact_critic is a pass over the tree"):
+            init(name, exact_critic=True).init(rules)
     with pytest.raises(cp.ConfigError, match="take sd_cfr or dream"):
         init("escher").init(three)
     with pytest.raises(cp.ConfigError, match="needs a two-player zero-sum game"):
         init("vr_deep_dcfr_plus").init(three)
-    with pytest.raises(cp.ConfigError, match=r"critic_memory is 10{12}: these take"):
-        init("dream", critic_memory=10**12).init(rules)
+    with pytest.raises(cp.ConfigError, match=r"critic_buffer_size is 10{12}: these take"):
+        init("dream", critic_buffer_size=10**12).init(rules)
     with pytest.raises(cp.ConfigError, match="reservoir_size is for rules"):
         init("vr_deep_dcfr_plus").init(kuhn)

@@ -13,17 +13,20 @@ from pytest import approx
 jax = pytest.importorskip("jax")
 
 import counterplay as cp  # noqa: E402
-from counterplay.deep import averages, batches, rule_hedge  # noqa: E402
-from counterplay.deep.fitting import params_of  # noqa: E402
-from counterplay.deep.graph import arrays_of, graph_of  # noqa: E402
-from counterplay.deep.stepping import rules_of  # noqa: E402
+from counterplay.algorithms.deep import deep_hedge  # noqa: E402
+from counterplay.algorithms.deep.common import averages, rollouts  # noqa: E402
+from counterplay.algorithms.deep.common.batched_env import build_env  # noqa: E402
+from counterplay.algorithms.deep.common.graph import graph_from_tree, host_graph_from_tree  # noqa: E402
+from counterplay.algorithms.deep.common.training import params_by_player  # noqa: E402
 
-TINY = cp.DeepHedge(player_units=(8,), baseline_units=(8,), past_networks=3, average_units=(4,))
+TINY = cp.algorithms.DeepHedge(
+    hidden_sizes=(8,), baseline_hidden_sizes=(8,), ensemble_size=3, average_hidden_sizes=(4,)
+)
 
 
 @pytest.fixture(scope="module")
 def arena():
-    return cp.SampledGame(cp.KuhnPoker())
+    return cp.RulesArena(cp.games.KuhnPoker())
 
 
 def test_episodes_teach_what_they_teach_on_the_tree(kuhn, arena):
@@ -31,18 +34,20 @@ def test_episodes_teach_what_they_teach_on_the_tree(kuhn, arena):
 
     There, regrets and targets are unbiased; here, episodes are sampled as the tree's are.
     """
-    algorithm = replace(TINY, normalize_returns=True, average_units=())
+    algorithm = replace(TINY, normalize_returns=True, average_hidden_sizes=())
     state = algorithm.init(arena, 2).state
-    rules, who = rules_of(cp.KuhnPoker()), 1
-    ask = partial(rule_hedge._act(), algorithm, who, params_of(state.strategy))
-    met, _ = batches.play(rules, ask, np.random.default_rng(0), algorithm.episodes)
-    seen, graph = met.episodes, graph_of(kuhn)
-    table = np.asarray(averages.policies_of(params_of(state.strategy), graph))
-    places = arrays_of(kuhn)
-    everything = np.concatenate([places.observation[view] for view in places.view], axis=1)
+    rules, who = build_env(cp.games.KuhnPoker()), 1
+    ask = partial(deep_hedge._jit_act(), algorithm, who, params_by_player(state.strategy))
+    met, _ = rollouts.play_episodes(rules, ask, np.random.default_rng(0), algorithm.num_episodes)
+    seen, graph = met.episodes, graph_from_tree(kuhn)
+    table = np.asarray(averages.infoset_policies(params_by_player(state.strategy), graph))
+    places = host_graph_from_tree(kuhn)
+    everything = np.concatenate(
+        [places.observation[view] for view in places.observation_row], axis=1
+    )
     decision = np.zeros_like(seen.decision)
     for turn, column in zip(*np.nonzero(seen.live), strict=True):
-        views = np.concatenate([view[seen.decision[turn, column]] for view in met.seen])
+        views = np.concatenate([view[seen.decision[turn, column]] for view in met.observation])
         (here,) = np.flatnonzero((everything == views).all(axis=1))
         decision[turn, column] = here
         policy = table[np.asarray(graph.infoset)[here]]
@@ -50,17 +55,19 @@ def test_episodes_teach_what_they_teach_on_the_tree(kuhn, arena):
         mine = seen.player[turn, column] == who
         mixed = 0.1 / 2 + 0.9 * policy if mine else policy
         action = seen.action[turn, column]
-        assert seen.played[turn, column] == approx(mixed[action], abs=1e-6)
+        assert seen.sampling_prob[turn, column] == approx(mixed[action], abs=1e-6)
     before = jax.tree.map(np.array, (state.strategy, state.baseline))
     first = {"strategy": state.strategy[::-1], "baseline": state.baseline[::-1]}  # who learns next
     own, state = algorithm.init(kuhn, 2).state._replace(**first), state._replace(**first)
-    there = jax.jit(algorithm.learned_turn)(
+    there = jax.jit(algorithm.update_player)(
         graph, 1, who, own, seen._replace(decision=decision), jax.random.PRNGKey(0)
     )
-    here = rule_hedge._learn()(algorithm, 2.0, 1, who, state, met, jax.random.PRNGKey(0))
+    here = deep_hedge._jit_update_player()(
+        algorithm, 2.0, 1, who, state, met, jax.random.PRNGKey(0)
+    )
     for part, old in zip(("strategy", "baseline"), before, strict=True):
         ours, theirs, begin = (
-            list(map(jax.tree.leaves, params_of(each)))
+            list(map(jax.tree.leaves, params_by_player(each)))
             for each in (getattr(here, part), getattr(there, part), old)
         )
         for mine, other in zip(itertools.chain(*ours), itertools.chain(*theirs), strict=True):
@@ -76,14 +83,14 @@ def test_the_same_bits_however_it_is_cut(kuhn, arena):
     for count in (2, 3):
         again = TINY.step(arena, again, count)
     same = jax.tree.map(np.array_equal, memory.state, again.state)
-    assert all(jax.tree.leaves(same)) and memory.touched == again.touched >= 5 * 2 * 16
+    assert all(jax.tree.leaves(same)) and memory.nodes_touched == again.nodes_touched >= 5 * 2 * 16
     found = TINY.policies(arena, memory)
     assert list(found) == ["network", "ensemble", "current"]
-    assert all(cp.exploitability(kuhn, policy.on(kuhn)) < 1.0 for policy in found.values())
-    kept = np.asarray(memory.state.averages.buffer.seen)
-    assert (kept >= 5 * TINY.player_traversals).all()  # what each played as the other explored
+    assert all(cp.exploitability(kuhn, policy.tabulate(kuhn)) < 1.0 for policy in found.values())
+    kept = np.asarray(memory.state.averages.reservoir.num_seen)
+    assert (kept >= 5 * TINY.num_traversals).all()  # what each played as the other explored
 
 
 def test_refusals(arena):
     with pytest.raises(cp.ConfigError, match="league runs on tree; kuhn_poker is given as rules"):
-        cp.solve(arena, cp.League(), iterations=1)
+        cp.solve(arena, cp.algorithms.League(), iterations=1)

@@ -8,22 +8,22 @@ from pytest import approx
 
 jax = pytest.importorskip("jax")
 
-from counterplay.deep.nets import apply_net, new_net  # noqa: E402
-from counterplay.deep.unique import (  # noqa: E402
+from counterplay.algorithms.deep.common.dedup import (  # noqa: E402
     error_gradient,
-    gradient_at,
-    outputs_at,
-    unique_views,
+    find_unique_rows,
+    gradient_from_cotangent,
+    outputs_at_decisions,
 )
+from counterplay.algorithms.deep.common.networks import apply_net, new_net  # noqa: E402
 
 
 @jax.jit
 def asked_once(net, observation, view, live, push):
-    met = unique_views(view, live)
-    outputs = outputs_at(net, observation, met)
-    by_blocks = gradient_at(net, observation, met, push)
+    met = find_unique_rows(view, live)
+    outputs = outputs_at_decisions(net, observation, met)
+    by_blocks = gradient_from_cotangent(net, observation, met, push)
     by_error = error_gradient(net, observation, met, lambda outputs: push + 0.0 * outputs)
-    return met.differ, outputs, by_blocks, by_error
+    return met.num_unique, outputs, by_blocks, by_error
 
 
 @jax.jit

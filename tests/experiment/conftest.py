@@ -6,9 +6,8 @@ import json
 
 import pytest
 
-from counterplay.experiment import load_metrics
 from counterplay.experiment.checkpoint import load_checkpoint
-from counterplay.experiment.folder import read_config
+from counterplay.experiment.run_folder import load_metrics, load_run_config
 from counterplay.registry import ALGORITHMS
 
 
@@ -33,7 +32,7 @@ def untimed(folder):
 
 def final(folder, game="kuhn_poker"):
     """All that the last checkpoint holds, arrays as bytes, times left out."""
-    found = load_checkpoint(folder, read_config(folder), game)
+    found = load_checkpoint(folder, load_run_config(folder), game)
     arrays = {k: (a.dtype.str, a.shape, a.tobytes()) for k, a in found.leaves.arrays.items()}
     return found.progress.step, found.progress.recorded, arrays, found.leaves.scalars
 

@@ -11,21 +11,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import counterplay as cp
+from counterplay.distributed.study import load_study
 from counterplay.errors import ConfigError
-from counterplay.experiment import load_config
+from counterplay.experiment.config import load_config
 from counterplay.registry import ALGORITHMS, GAMES
-from counterplay.scale.study import load_study
 from tests.experiment.conftest import config, write
 
 REQUIRED = {"matrix_game": {"payoffs": [[[1, 0], [0, 1]], [[0, 1], [1, 0]]]}}
-TABULAR = [name for name, where in ALGORITHMS.items() if ".tabular." in where]
+FOLDERS = ("cfr", "exact", "fictitious_play", "mccfr", "regularised")
+TABULAR = [name for name, where in ALGORITHMS.items() if where.split(".")[2] in FOLDERS]
 
 
 def test_defaults_and_types():
     found = load_config({"algorithm": "cfr_hedge", "game": {"name": "kuhn_poker"}, "spec": SHORT})
     assert found.name == "run"
-    assert found.game == cp.KuhnPoker()
-    assert found.algorithm == cp.CFRHedge()
+    assert found.game == cp.games.KuhnPoker()
+    assert found.algorithm == cp.algorithms.CFRHedge()
     assert (found.max_steps, found.seed) == (10, 0)
     assert (found.evaluate_every, found.checkpoint_every) == (250, 25_000)
     assert found.device == "cpu"
@@ -35,10 +36,10 @@ SHORT = {"max_steps": 10}
 
 
 def test_integers_stand_for_numbers_and_lists_for_tuples():
-    found = load_config(config("toy", rate=2) | {"networks": {"toy_units": [5, 4]}})
+    found = load_config(config("toy", rate=2) | {"networks": {"toy_hidden_sizes": [5, 4]}})
     assert found.algorithm.rate == 2.0
     assert isinstance(found.algorithm.rate, float)
-    assert found.algorithm.toy_units == (5, 4)
+    assert found.algorithm.toy_hidden_sizes == (5, 4)
 
 
 def test_name_is_that_of_the_file(tmp_path):
@@ -69,7 +70,7 @@ def test_every_tabular_algorithm_survives_the_round_trip(name):
 def test_resolved_config_is_complete():
     whole = load_config(config("toy")).to_json()
     assert whole["game"] == {"name": "kuhn_poker", "params": {"players": 2, "num_cards": 0}}
-    assert whole["networks"] == {"toy_units": [3, 2]}
+    assert whole["networks"] == {"toy_hidden_sizes": [3, 2]}
     assert whole["spec"] == {
         "max_steps": 200,
         "seed": 0,
@@ -97,13 +98,13 @@ def test_resolved_config_is_complete():
             "game.params.size: unknown key (this section takes none)",
         ),
         (
-            {"networks": {"player_units": [2]}},
-            "networks.player_units: unknown key (this section takes none)",
+            {"networks": {"hidden_sizes": [2]}},
+            "networks.hidden_sizes: unknown key (this section takes none)",
         ),
         ({"networks": {"eta": 2}}, "networks.eta: unknown key; it belongs in spec"),
         (
-            {"algorithm": "toy", "spec": {"toy_units": [2, 2]}},
-            "spec.toy_units: unknown key; it belongs in networks",
+            {"algorithm": "toy", "spec": {"toy_hidden_sizes": [2, 2]}},
+            "spec.toy_hidden_sizes: unknown key; it belongs in networks",
         ),
         ({"spec": {"eta": "big"}}, 'spec.eta is "big", must be a number'),
         ({"spec": {"eta": True}}, "spec.eta is true, must be a number"),
@@ -138,11 +139,17 @@ def test_resolved_config_is_complete():
             "game.name: unknown game 'kuhn'; did you mean 'kuhn_poker'? (counterplay games lists",
         ),
         ({"spec": {"eta": -1}}, "spec.eta is -1.0, must be positive"),
-        ({"algorithm": "toy", "networks": {"toy_units": [0]}}, "networks.toy_units is (0,), must"),
-        ({"algorithm": "toy", "networks": {"toy_units": 5}}, "networks.toy_units is 5, must be a"),
         (
-            {"algorithm": "toy", "networks": {"toy_units": [1, "b"]}},
-            'networks.toy_units.1 is "b", must be an integer',
+            {"algorithm": "toy", "networks": {"toy_hidden_sizes": [0]}},
+            "networks.toy_hidden_sizes is (0,), must",
+        ),
+        (
+            {"algorithm": "toy", "networks": {"toy_hidden_sizes": 5}},
+            "networks.toy_hidden_sizes is 5, must be a",
+        ),
+        (
+            {"algorithm": "toy", "networks": {"toy_hidden_sizes": [1, "b"]}},
+            'networks.toy_hidden_sizes.1 is "b", must be an integer',
         ),
         (
             {"game": {"name": "kuhn_poker", "params": {"players": 1}}},
@@ -198,7 +205,7 @@ def test_any_game_and_short_forms(game, tmp_path, monkeypatch):
     cp.save_game(cp.load_game("chicken"), "chicken.efg")
     cp.save_game(cp.load_game("chicken"), "chicken.json")
     found = load_config(config("cfr") | {"game": game, "algorithm": "dcfr(gamma=3)"})
-    assert found.algorithm == cp.DCFR(gamma=3.0)
+    assert found.algorithm == cp.algorithms.DCFR(gamma=3.0)
     again = load_config(json.loads(json.dumps(found.to_json())))
     assert again.game_name == found.game_name
     assert cp.build_tree(again.game).spec == cp.build_tree(found.game).spec
@@ -311,12 +318,18 @@ def test_files_that_cannot_be_read(tmp_path):
 
 
 def test_overrides():
-    given = {"eta": 3, "spec.decay": 0.5, "game.params.players": 3, "seed": 4, "name": "other"}
+    given = {
+        "eta": 3,
+        "spec.decay_power": 0.5,
+        "game.params.players": 3,
+        "seed": 4,
+        "name": "other",
+    }
     found = load_config(config("cfr_hedge"), given)
-    assert found.algorithm == cp.CFRHedge(eta=3.0, decay=0.5)
-    assert found.game == cp.KuhnPoker(players=3)
+    assert found.algorithm == cp.algorithms.CFRHedge(eta=3.0, decay_power=0.5)
+    assert found.game == cp.games.KuhnPoker(players=3)
     assert (found.seed, found.name) == (4, "other")
-    assert load_config(config("toy"), {"toy_units": [1]}).algorithm.toy_units == (1,)
+    assert load_config(config("toy"), {"toy_hidden_sizes": [1]}).algorithm.toy_hidden_sizes == (1,)
     with pytest.raises(ConfigError, match=r"spec\.etta: unknown key; did you mean 'eta'"):
         load_config(config("cfr_hedge"), {"etta": 3})
     with pytest.raises(ConfigError, match=r"cannot set 'name.x': 'name' is no object"):
@@ -351,10 +364,10 @@ def test_files_of_games_are_looked_for_from_the_config(tmp_path, monkeypatch, ga
     cp.trust(folder / "own.py")
     first = cp.run("configs/config.json", "run")
     monkeypatch.chdir(elsewhere)
-    assert cp.resume("../run", steps=4).step == 4  # from anywhere
+    assert cp.resume("../run", max_steps=4).step == 4  # from anywhere
     assert load_config("../configs/config.json").game == first.config.game
     base = whole | {"algorithm": "external_sampling"}
-    study = {"name": "x", "base": base, "vary": {"plus": {"choices": [True]}}}
+    study = {"name": "x", "base": base, "vary": {"regret_matching_plus": {"choices": [True]}}}
     (folder / "study.json").write_text(json.dumps(study))
     assert load_study("../configs/study.json").base.game_name == first.config.game_name
 

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from counterplay.arenas.holdem.spot import Spot
 from counterplay.cli.main import main
+from counterplay.distributed.study import load_study
 from counterplay.errors import ConfigError
-from counterplay.experiment import examples, load_config
+from counterplay.experiment import examples
+from counterplay.experiment.config import load_config
 from counterplay.experiment.examples import copy_examples, find_config, list_examples
-from counterplay.public.spot import Spot
-from counterplay.scale.study import load_study
 
 ROOT = Path(__file__).parent.parent.parent
 EXAMPLES = list_examples()

@@ -9,10 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from counterplay.core.state_io import (
+    find_invalid_value,
+    find_layout_mismatch,
+    flatten_memory,
+    memory_layout,
+    restore_memory,
+    wait_until_ready,
+)
 from counterplay.errors import ConfigError, RunError
-from counterplay.experiment.checkpoint import Progress, load_checkpoint, write_checkpoint
+from counterplay.experiment.checkpoint import RunProgress, load_checkpoint, write_checkpoint
 from counterplay.experiment.config import load_config
-from counterplay.memory import ailment, flatten, layout, misfit, restore, wait_for
 from tests.experiment.conftest import config
 from tests.experiment.toys import Pair, Toy
 
@@ -24,7 +31,7 @@ class Memory:
 
 
 def test_paths_name_every_leaf(kuhn):
-    stored = flatten(Toy().init(kuhn))
+    stored = flatten_memory(Toy().init(kuhn))
     assert sorted(stored.arrays) == ["other.mean", "trail.0", "trail.1.0", "weights.empty", FIRST]
     assert stored.scalars == {
         "iteration": 0,
@@ -33,7 +40,7 @@ def test_paths_name_every_leaf(kuhn):
         "nothing": None,
         "flag": False,
     }
-    assert stored.on_device == []
+    assert stored.jax_paths == []
 
 
 FIRST = "weights.first"
@@ -41,7 +48,7 @@ FIRST = "weights.first"
 
 def test_round_trip_is_exact(kuhn):
     memory = Toy().step(kuhn, Toy().init(kuhn, seed=1), 7)
-    again = restore(Toy().init(kuhn, seed=2), flatten(memory))
+    again = restore_memory(Toy().init(kuhn, seed=2), flatten_memory(memory))
     assert again.iteration == 7
     assert isinstance(again.other, Pair)
     assert isinstance(again.trail[1], tuple)
@@ -54,7 +61,7 @@ def test_round_trip_is_exact(kuhn):
 
 def test_numbers_of_any_kind():
     memory = Memory(10**30, {"pi": math.pi, "inf": -math.inf, "word": "x", 3: np.int64(4)})
-    again = restore(memory, flatten(memory))
+    again = restore_memory(memory, flatten_memory(memory))
     assert again == memory
     assert type(again.part[3]) is int
 
@@ -70,24 +77,27 @@ def test_numbers_of_any_kind():
 )
 def test_what_does_not_fit_is_refused(other, message):
     with pytest.raises(ConfigError, match=message):
-        restore(Memory(0, other), flatten(Memory(0, np.zeros(2))))
+        restore_memory(Memory(0, other), flatten_memory(Memory(0, np.zeros(2))))
 
 
 def test_memories_must_be_plain():
     with pytest.raises(RunError, match="a memory cannot hold a set"):
-        flatten(Memory(0, {1, 2}))
+        flatten_memory(Memory(0, {1, 2}))
     with pytest.raises(RunError, match=r"same name 'part\.a\.b'"):
-        flatten(Memory(0, {"a.b": 1, "a": {"b": 2}}))
+        flatten_memory(Memory(0, {"a.b": 1, "a": {"b": 2}}))
 
 
 def test_health():
     good = Memory(0, {"a": np.array([1e9, 2.0]), "b": np.array([10**12]), "c": 3.0})
-    assert ailment(good) == ""
-    assert ailment(good, ["other"]) == ""
-    assert ailment(good, ["part"]) == "memory.part.a has run away to 1e+09 (the limit is 1e+06)"
-    assert ailment(Memory(0, np.array([[1.0, np.nan]]))) == "memory.part holds NaN"
-    assert ailment(Memory(0, [np.float32([-np.inf])])) == "memory.part.0 holds infinity"
-    assert ailment(Memory(0, math.nan)) == "memory.part holds NaN"
+    assert find_invalid_value(good) == ""
+    assert find_invalid_value(good, ["other"]) == ""
+    assert (
+        find_invalid_value(good, ["part"])
+        == "memory.part.a has run away to 1e+09 (the limit is 1e+06)"
+    )
+    assert find_invalid_value(Memory(0, np.array([[1.0, np.nan]]))) == "memory.part holds NaN"
+    assert find_invalid_value(Memory(0, [np.float32([-np.inf])])) == "memory.part.0 holds infinity"
+    assert find_invalid_value(Memory(0, math.nan)) == "memory.part holds NaN"
 
 
 @pytest.fixture
@@ -110,10 +120,10 @@ def test_jax_arrays_survive_a_checkpoint(jax_memory, tmp_path):
     import jax
 
     settings = load_config(config("deep_hedge"))
-    write_checkpoint(tmp_path, settings, "kuhn_poker", Progress(step=5), jax_memory)
+    write_checkpoint(tmp_path, settings, "kuhn_poker", RunProgress(step=5), jax_memory)
     stored = load_checkpoint(tmp_path, settings, "kuhn_poker")
-    again = stored.memory(jax_memory)
-    assert layout(again) == layout(jax_memory)
+    again = stored.restore_memory(jax_memory)
+    assert memory_layout(again) == memory_layout(jax_memory)
     assert isinstance(again.part["nets"][0]["b"], np.ndarray)
     for name in ("key", "half", "count"):
         assert isinstance(again.part[name], jax.Array)
@@ -121,8 +131,8 @@ def test_jax_arrays_survive_a_checkpoint(jax_memory, tmp_path):
         np.testing.assert_array_equal(np.asarray(again.part[name]), jax_memory.part[name])
     draws = [jax.random.normal(m.part["typed key"], 3) for m in (again, jax_memory)]
     np.testing.assert_array_equal(*draws)
-    wait_for(again)
-    assert ailment(again, ["part"]) == ""
+    wait_until_ready(again)
+    assert find_invalid_value(again, ["part"]) == ""
 
 
 def test_an_array_may_move_to_the_device_later(jax_memory):
@@ -131,11 +141,11 @@ def test_an_array_may_move_to_the_device_later(jax_memory):
 
     start = replace(jax_memory, part=np.zeros(2, np.float32))
     later = replace(jax_memory, part=jax.numpy.ones(2))
-    assert misfit(layout(start), layout(later)) == ""
-    assert isinstance(restore(start, flatten(later)).part, jax.Array)
+    assert find_layout_mismatch(memory_layout(start), memory_layout(later)) == ""
+    assert isinstance(restore_memory(start, flatten_memory(later)).part, jax.Array)
 
 
 def test_health_of_jax_arrays(jax_memory):
     jax_memory.part["half"] = jax_memory.part["half"] / 0.0
-    assert ailment(jax_memory) == "memory.part.half holds NaN"
+    assert find_invalid_value(jax_memory) == "memory.part.half holds NaN"
     assert [field.name for field in fields(jax_memory)] == ["iteration", "part"]

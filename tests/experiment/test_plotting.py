@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from counterplay.errors import ConfigError, RunError
-from counterplay.experiment.comparing import compare, to_csv
-from counterplay.experiment.plotting import COLOURS, plot
-from counterplay.experiment.references import load_references
-from counterplay.experiment.series import Interval, load_groups
+from counterplay.experiment.compare import compare, csv_from_rows
+from counterplay.experiment.plots.reference_curves import load_reference_curves
+from counterplay.experiment.plots.run_plots import GROUP_COLOURS, plot_runs
+from counterplay.experiment.run_groups import MedianRange, load_run_groups
 from tests.experiment.conftest import config, write
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -53,7 +53,7 @@ def curves(tmp_path):
 
 
 def test_seeds_belong_together(runs):
-    groups = load_groups([*sorted((runs / "small").iterdir()), runs / "other" / "a"])
+    groups = load_run_groups([*sorted((runs / "small").iterdir()), runs / "other" / "a"])
     assert [(group.label, len(group.runs)) for group in groups] == [("small", 3), ("other", 1)]
     curve = groups[0].curve("average")
     assert curve.step.tolist() == [1, 10, 20]  # the steps that all of them have
@@ -67,23 +67,26 @@ def test_seeds_belong_together(runs):
 
 def test_different_methods_under_one_name_are_told_apart(tmp_path):
     folders = [make_run(tmp_path / f"{eta}", eta=eta, seed=s) for s, eta in enumerate((5.0, 7.0))]
-    assert [group.label for group in load_groups(folders)] == ["small (eta=5.0)", "small (eta=7.0)"]
+    assert [group.label for group in load_run_groups(folders)] == [
+        "small (eta=5.0)",
+        "small (eta=7.0)",
+    ]
 
 
 def test_runs_without_records(tmp_path, runs):
     empty = make_run(tmp_path / "empty", averages=())
     with pytest.raises(RunError, match="no records yet in"):
-        load_groups([empty])
-    assert len(load_groups([empty, runs / "other" / "a"])) == 1
+        load_run_groups([empty])
+    assert len(load_run_groups([empty, runs / "other" / "a"])) == 1
     (empty / "config.json").write_text("{")
     make_run(tmp_path / "good")
     (tmp_path / "good" / "config.json").write_text("[]")
     with pytest.raises(RunError, match="not the config of a run"):
-        load_groups([tmp_path / "good"])
+        load_run_groups([tmp_path / "good"])
 
 
 def test_png(runs, tmp_path):
-    file = plot([runs], tmp_path / "out.png")
+    file = plot_runs([runs], tmp_path / "out.png")
     content = file.read_bytes()
     assert content.startswith(PNG)
     width, height = np.frombuffer(content[16:24], ">u4")
@@ -102,19 +105,21 @@ def is_text(element):
 
 def test_svg_names_its_lines(runs, curves, tmp_path):
     options = {"references": [f"{curves}:first"], "policies": ["all"]}
-    file = plot([runs], tmp_path / "out.svg", **options)
+    file = plot_runs([runs], tmp_path / "out.svg", **options)
     shown = texts(file.read_text())
     for label in ("small, 3 runs", "other", "reference first", "average policy", "current policy"):
         assert label in shown
     assert {"kuhn_poker", "exploitability", "step"} <= set(shown)
     assert "reference second" not in shown
-    again = plot([runs], tmp_path / "again.svg", **options)
+    again = plot_runs([runs], tmp_path / "again.svg", **options)
     assert again.read_bytes() == file.read_bytes()
 
 
 def test_one_policy_against_time(runs, curves, tmp_path):
     options = {"policies": ["average"], "x": "seconds", "title": "All of $it", "log_x": True}
-    shown = texts(plot([runs], tmp_path / "out.svg", references=[curves], **options).read_text())
+    shown = texts(
+        plot_runs([runs], tmp_path / "out.svg", references=[curves], **options).read_text()
+    )
     assert {"reference first", "reference second", "All of $it"} <= set(shown)
     assert "exploitability, average policy" in shown
     assert "time in the algorithm (s)" in shown
@@ -129,12 +134,12 @@ def test_units_of_time(tmp_path, last, unit):
     records = [{"step": s, "seconds": s * last, "average": 0.5} for s in (0.5, 1)]
     records = [r | {"step": n + 1} for n, r in enumerate(records)]
     (folder / "metrics.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
-    shown = texts(plot([folder], tmp_path / "out.svg", x="seconds").read_text())
+    shown = texts(plot_runs([folder], tmp_path / "out.svg", x="seconds").read_text())
     assert f"time in the algorithm ({unit})" in shown
 
 
 def test_html_stands_alone(runs, curves, tmp_path):
-    text = plot(
+    text = plot_runs(
         [runs], tmp_path / "out.html", references=[curves], title="<Kuhn>", policies=["all"]
     )
     text = text.read_text()
@@ -157,10 +162,10 @@ def test_html_stands_alone(runs, curves, tmp_path):
 
 def test_exact_equilibria_have_no_place_on_a_log_axis(tmp_path):
     folder = make_run(tmp_path / "run", averages=(0.5, 0.0))
-    text = plot([folder], tmp_path / "out.html", policies=["average"]).read_text()
+    text = plot_runs([folder], tmp_path / "out.html", policies=["average"]).read_text()
     assert json.loads(re.search(r"const all = (\[.*\]), frame", text)[1])[0]["step"] == [1]
     one = make_run(tmp_path / "one", averages=(0.5,))
-    assert plot([one], tmp_path / "out.png").stat().st_size > 10_000
+    assert plot_runs([one], tmp_path / "out.png").stat().st_size > 10_000
 
 
 @pytest.mark.parametrize(
@@ -176,23 +181,23 @@ def test_exact_equilibria_have_no_place_on_a_log_axis(tmp_path):
 def test_bad_options(runs, tmp_path, options, message):
     output = tmp_path / options.pop("output", "out.svg")
     with pytest.raises(ConfigError, match=message):
-        plot([runs], output, **options)
+        plot_runs([runs], output, **options)
     assert not output.exists()
 
 
 def test_unwritable_output(runs, tmp_path):
     with pytest.raises(RunError, match="cannot write"):
-        plot([runs / "other"], tmp_path / "nowhere" / "out.png")
+        plot_runs([runs / "other"], tmp_path / "nowhere" / "out.png")
 
 
 def test_plots_need_their_package(runs, tmp_path, monkeypatch):
-    monkeypatch.setattr("counterplay.experiment.plotting.find_spec", lambda name: None)
+    monkeypatch.setattr("counterplay.experiment.plots.run_plots.find_spec", lambda name: None)
     with pytest.raises(ConfigError, match=r"pip install 'counterplay\[plot\]'"):
-        plot([runs], tmp_path / "out.png")
+        plot_runs([runs], tmp_path / "out.png")
 
 
 def test_references(curves, tmp_path):
-    found = load_references(str(curves))
+    found = load_reference_curves(str(curves))
     assert [(c.label, c.policy) for c in found] == [
         ("reference first", "average"),
         ("reference first", "current"),
@@ -201,11 +206,11 @@ def test_references(curves, tmp_path):
     ]
     assert found[0].median.tolist() == [1.0, 0.02]
     with pytest.raises(ConfigError, match="has no curve 'frist'; did you mean 'first'"):
-        load_references(f"{curves}:frist")
+        load_reference_curves(f"{curves}:frist")
     with pytest.raises(ConfigError, match="x is not a reference curve"):
-        load_references(str(write(tmp_path / "bad.json", {"x": {"curve": [{"average": 1}]}})))
+        load_reference_curves(str(write(tmp_path / "bad.json", {"x": {"curve": [{"average": 1}]}})))
     with pytest.raises(ConfigError, match="not a file of reference curves"):
-        load_references(str(write(tmp_path / "bad.json", [])))
+        load_reference_curves(str(write(tmp_path / "bad.json", [])))
 
 
 def write_records(folder, *records):
@@ -241,20 +246,20 @@ def drawn(file):
 
 
 def test_by_default_each_method_has_one_line_that_of_its_first_policy(mixed, tmp_path):
-    lines = drawn(plot([mixed], tmp_path / "out.html"))
+    lines = drawn(plot_runs([mixed], tmp_path / "out.html"))
     assert {name: line["value"] for name, line in lines.items()} == {
         "cfr, average": [0.15, 0.15],
         "cfr_plus, linear_average": [0.01, 0.01],
     }
-    shown = texts(plot([mixed], tmp_path / "out.svg").read_text())
+    shown = texts(plot_runs([mixed], tmp_path / "out.svg").read_text())
     assert {"cfr (average)", "cfr_plus (linear_average)"} <= set(shown)
 
 
 def test_all_lines_are_equally_visible(mixed, tmp_path):
-    svg = plot([mixed], tmp_path / "out.svg", policies=["all"]).read_text()
+    svg = plot_runs([mixed], tmp_path / "out.svg", policies=["all"]).read_text()
     found = [
         path
-        for colour in COLOURS[:2]
+        for colour in GROUP_COLOURS[:2]
         for path in re.findall(rf'<path [^>]*style="[^"]*stroke: {colour}[^"]*"', svg)
     ]
     assert len(found) == 2 + 3 + 2  # with the two entries of the legend
@@ -265,27 +270,27 @@ def test_all_lines_are_equally_visible(mixed, tmp_path):
 def test_colours_are_those_of_the_studio():
     script = (resources.files("counterplay.studio") / "static" / "ui.js").read_text()
     hues = re.search(r"HUES = \[([^]]*)\]", script)[1]
-    assert tuple(re.findall("#[0-9a-f]{6}", hues)) == COLOURS
+    assert tuple(re.findall("#[0-9a-f]{6}", hues)) == GROUP_COLOURS
 
 
 def test_counts_of_runs_on_rules_are_never_called_exploitability(on_rules, runs, tmp_path):
     rules, *others = sorted(compare([on_rules, runs]), key=lambda row: row.name != "rules")
     assert (rules.average, rules.best, rules.current, rules.policy) == (None, None, None, None)
-    assert rules.measured["infosets"] == Interval(12, 12, 12)
+    assert rules.measured["infosets"] == MedianRange(12, 12, 12)
     assert all(row.average is not None and not row.measured for row in others)
-    first = next(csv.DictReader(to_csv(compare([on_rules])).splitlines()))
+    first = next(csv.DictReader(csv_from_rows(compare([on_rules])).splitlines()))
     assert (first["average"], first["best"], first["infosets"]) == ("", "", "12.0")
     with pytest.raises(ConfigError, match="runs on rules, which record no exploitability"):
-        plot([on_rules], tmp_path / "out.svg")
+        plot_runs([on_rules], tmp_path / "out.svg")
     notes = []
-    lines = drawn(plot([on_rules, runs], tmp_path / "out.html", note=notes.append))
+    lines = drawn(plot_runs([on_rules, runs], tmp_path / "out.html", note=notes.append))
     assert set(lines) == {"small, average", "other, average"}
     assert notes == ["left out rules: a run on rules records no exploitability"]
 
 
 def test_runs_on_rules_and_on_the_tree_are_different_methods(on_rules, tmp_path):
     tree = make_run(tmp_path / "tree", name="rules")
-    assert [group.is_exact for group in load_groups([on_rules, tree])] == [False, True]
+    assert [group.is_exact for group in load_run_groups([on_rules, tree])] == [False, True]
 
 
 def test_references_of_other_games_are_left_out(runs, tmp_path):
@@ -299,30 +304,30 @@ def test_references_of_other_games_are_left_out(runs, tmp_path):
         "leduc": curve("leduc_poker"),
     }
     file = str(write(tmp_path / "curves.json", content))
-    shown = texts(plot([runs], tmp_path / "out.svg", references=[file]).read_text())
+    shown = texts(plot_runs([runs], tmp_path / "out.svg", references=[file]).read_text())
     assert [label for label in shown if "reference" in label] == ["reference two"]
     with pytest.raises(ConfigError, match=r"no curve of kuhn_poker among leduc \(leduc_poker\)"):
-        plot([runs], tmp_path / "out.svg", references=[f"{file}:leduc"])
+        plot_runs([runs], tmp_path / "out.svg", references=[f"{file}:leduc"])
 
 
 def test_compare(runs):
     other, small = compare([runs])
     assert (other.name, other.runs, other.seeds) == ("other", 1, 1)
-    assert other.best == Interval(0.01, 0.01, 0.01)
+    assert other.best == MedianRange(0.01, 0.01, 0.01)
     assert (small.name, small.runs, small.seeds) == ("small", 3, 3)
-    assert small.step == Interval(20, 20, 30)
-    assert small.average == Interval(0.1, 0.05, 0.3)
-    assert small.best == Interval(0.1, 0.05, 0.3)
-    assert small.current == Interval(0.2, 0.1, 0.6)
-    assert small.steps_per_second == Interval(9.5, 9.5, 29 / 3)
+    assert small.step == MedianRange(20, 20, 30)
+    assert small.average == MedianRange(0.1, 0.05, 0.3)
+    assert small.best == MedianRange(0.1, 0.05, 0.3)
+    assert small.current == MedianRange(0.2, 0.1, 0.6)
+    assert small.steps_per_second == MedianRange(9.5, 9.5, 29 / 3)
 
 
 def test_compare_at_a_step(runs):
-    small = compare([runs / "small"], at=15)[0]
-    assert small.step == Interval(10, 10, 10)
-    assert small.average == Interval(0.2, 0.1, 0.3)
+    small = compare([runs / "small"], max_step=15)[0]
+    assert small.step == MedianRange(10, 10, 10)
+    assert small.average == MedianRange(0.2, 0.1, 0.3)
     with pytest.raises(ConfigError, match="small has no record up to step 0"):
-        compare([runs / "small"], at=0)
+        compare([runs / "small"], max_step=0)
 
 
 def test_compare_without_average_or_current(tmp_path):
@@ -336,6 +341,6 @@ def test_compare_without_average_or_current(tmp_path):
 
 
 def test_csv(runs):
-    rows = list(csv.DictReader(to_csv(compare([runs])).splitlines()))
+    rows = list(csv.DictReader(csv_from_rows(compare([runs])).splitlines()))
     assert [row["name"] for row in rows] == ["other", "small"]
     assert [float(rows[1][f"average{end}"]) for end in ("", "_low", "_high")] == [0.1, 0.05, 0.3]

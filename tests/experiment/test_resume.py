@@ -11,10 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from counterplay.core.archive import read_archive, write_archive
 from counterplay.errors import ConfigError, RunError
 from counterplay.experiment import checkpoint as checkpoints
-from counterplay.experiment import load_metrics, new_run, open_run, resume, run
-from counterplay.files import read_arrays, write_arrays
+from counterplay.experiment import resume, run
+from counterplay.experiment.run_folder import load_metrics
+from counterplay.experiment.runner import new_run, open_run
 from counterplay.registry import ALGORITHMS
 from tests.experiment.conftest import config, contents, final, untimed, write
 
@@ -88,8 +90,8 @@ MOMENTS = [
     ("os.fsync", 1),
     ("os.fsync", 2),
     ("os.fsync", 5),
-    ("counterplay.files._pack", 1),
-    ("counterplay.files._pack", 3),
+    ("counterplay.core.archive._write_zip", 1),
+    ("counterplay.core.archive._write_zip", 3),
 ]
 
 
@@ -120,13 +122,13 @@ def test_death_at_any_system_call(tmp_path, monkeypatch, uninterrupted, function
 
 DEATH = """
 import os, sys
-import counterplay.experiment.running as running
-from counterplay.experiment.folder import Metrics
-from counterplay.tabular.cfr_hedge import CFRHedge
+import counterplay.experiment.runner as running
+from counterplay.experiment.run_folder import MetricsWriter
+from counterplay.algorithms.cfr.cfr_hedge import CFRHedge
 
 kind, count = sys.argv[3], int(sys.argv[4])
 place, name = {"step": (CFRHedge, "step"), "save": (running, "write_checkpoint"),
-               "record": (Metrics, "add")}[kind]
+               "record": (MetricsWriter, "append")}[kind]
 real = getattr(place, name)
 
 def dies(*arguments):
@@ -237,8 +239,8 @@ def test_finished_runs_are_left_alone(tmp_path):
 def test_finished_runs_may_be_made_longer(tmp_path, uninterrupted):
     folder = run(WHOLE | {"spec": WHOLE["spec"] | {"max_steps": 120}}, tmp_path / "run").folder
     with pytest.raises(ConfigError, match="is at step 120 already, beyond 100"):
-        resume(folder, steps=100)
-    assert resume(folder, steps=200).step == 200
+        resume(folder, max_steps=100)
+    assert resume(folder, max_steps=200).step == 200
     assert same(folder, uninterrupted)
     assert json.loads((folder / "config.json").read_text())["spec"]["max_steps"] == 200
 
@@ -271,26 +273,26 @@ def test_foreign_checkpoints_are_refused(tmp_path, change, message):
     write(folder / "config.json", json.loads((folder / "config.json").read_text()) | change)
     before = contents(folder)
     with pytest.raises(ConfigError, match=message):
-        resume(folder, steps=400)
+        resume(folder, max_steps=400)
     assert contents(folder) == before
 
 
 def test_checkpoints_of_another_version_are_refused(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoints, "VERSION", 99)
+        patch.setattr(checkpoints, "FORMAT_VERSION", 99)
         folder = run(WHOLE, tmp_path / "run").folder
     before = contents(folder)
     with pytest.raises(ConfigError, match=r"is a checkpoint of version 99 \(counterplay .*, not 2"):
-        resume(folder, steps=400)
+        resume(folder, max_steps=400)
     assert contents(folder) == before
 
 
 def test_other_files_are_no_checkpoints(tmp_path):
     folder = run(WHOLE, tmp_path / "run").folder
-    write_arrays(folder / "checkpoint.npz", "counterplay policy 1", {"x": np.zeros(3)})
+    write_archive(folder / "checkpoint.npz", "counterplay policy 1", {"x": np.zeros(3)})
     before = contents(folder)
     with pytest.raises(ConfigError, match="it is a 'counterplay policy 1' file"):
-        resume(folder, steps=400)
+        resume(folder, max_steps=400)
     assert contents(folder) == before
 
 
@@ -298,18 +300,18 @@ def test_other_files_are_no_checkpoints(tmp_path):
 def test_incomplete_checkpoints(tmp_path, part):
     folder = run(WHOLE, tmp_path / "run").folder
     path = folder / "checkpoint.npz"
-    values = read_arrays(path, checkpoints.FORMAT)
+    values = read_archive(path, checkpoints.CHECKPOINT_FORMAT)
     del values[part]
-    write_arrays(path, checkpoints.FORMAT, values)
+    write_archive(path, checkpoints.CHECKPOINT_FORMAT, values)
     assert "is not a whole checkpoint" in open_run(folder).note
 
 
 def test_checkpoints_must_fit_the_memory(tmp_path):
     folder = run(WHOLE, tmp_path / "run").folder
     path = folder / "checkpoint.npz"
-    values = read_arrays(path, checkpoints.FORMAT)
+    values = read_archive(path, checkpoints.CHECKPOINT_FORMAT)
     values["memory.regret"] = values["memory.regret"].astype(np.float32)
-    write_arrays(path, checkpoints.FORMAT, values)
+    write_archive(path, checkpoints.CHECKPOINT_FORMAT, values)
     with pytest.raises(
         ConfigError, match=r"does not fit this .*: regret is float32 \[25\], must be"
     ):
@@ -356,7 +358,7 @@ def test_deep_algorithms(tmp_path):
     pytest.importorskip("jax")
     if "deep_hedge" not in ALGORITHMS:
         pytest.skip("no deep algorithm yet")
-    whole = config("deep_hedge", max_steps=300) | {"networks": {"player_units": [8]}}
+    whole = config("deep_hedge", max_steps=300) | {"networks": {"hidden_sizes": [8]}}
     run(whole, tmp_path / "whole")
     folder = run(whole, tmp_path / "run", stop=stop_after(7)).folder
     resume(folder)

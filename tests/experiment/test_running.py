@@ -10,18 +10,20 @@ import numpy as np
 import pytest
 
 import counterplay as cp
-from counterplay import files as archives
-from counterplay import solving
+from counterplay.core import archive as archives
+from counterplay.core import solve
+from counterplay.core.solve import SolveSession
 from counterplay.errors import ConfigError, RunError
-from counterplay.experiment import find_runs, load_metrics, new_run, open_run, resume, run, running
-from counterplay.experiment import folder as files
-from counterplay.experiment.process import status
-from counterplay.solving import Course
+from counterplay.experiment import resume, run, runner
+from counterplay.experiment import run_folder as files
+from counterplay.experiment.run_folder import find_runs, load_metrics
+from counterplay.experiment.run_status import read_status
+from counterplay.experiment.runner import new_run, open_run
 from tests.experiment.conftest import config, contents, final, untimed
 
 
 def test_folder(tmp_path):
-    result = run(config("cfr_hedge", eta=40), runs=tmp_path / "runs")
+    result = run(config("cfr_hedge", eta=40), runs_folder=tmp_path / "runs")
     assert result.folder.parent == tmp_path / "runs" / "small"
     assert sorted(contents(result.folder)) == [
         "checkpoint.npz",
@@ -34,7 +36,7 @@ def test_folder(tmp_path):
     ]
     whole = json.loads((result.folder / "config.json").read_text())
     assert whole["spec"]["eta"] == 40.0
-    assert whole["spec"]["decay"] == 0.25
+    assert whole["spec"]["decay_power"] == 0.25
     env = json.loads((result.folder / "env.json").read_text())
     assert env["seed"] == 0
     assert env["versions"]["counterplay"] == cp.__version__
@@ -71,15 +73,15 @@ def test_exact_methods_finish_early(tmp_path):
     assert (result.step, result.stopped, len(result.records)) == (1, False, 1)
     assert list(result.records[0])[2:] == ["equilibrium"]
     assert open_run(tmp_path / "run").finished
-    assert resume(tmp_path / "run", steps=2000).step == 1
+    assert resume(tmp_path / "run", max_steps=2000).step == 1
 
 
 def test_two_runs_at_once_get_two_folders(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "_free_names", lambda parent: [parent / "a", parent / "a-2"])
-    folders = [new_run(config(), runs=tmp_path).folder.name for _ in range(2)]
+    monkeypatch.setattr(files, "_candidate_paths", lambda parent: [parent / "a", parent / "a-2"])
+    folders = [new_run(config(), runs_folder=tmp_path).folder.name for _ in range(2)]
     assert folders == ["a", "a-2"]
     with pytest.raises(ConfigError, match="exists already; choose another folder, or resume"):
-        new_run(config(), runs=tmp_path)
+        new_run(config(), runs_folder=tmp_path)
     assert sorted(p.name for p in (tmp_path / "small").iterdir()) == folders
 
 
@@ -101,18 +103,18 @@ def test_an_existing_folder_is_left_alone(tmp_path):
 )
 def test_bad_input_makes_no_folder(tmp_path, whole, message):
     with pytest.raises(ConfigError, match=message):
-        run(whole, runs=tmp_path / "runs")
+        run(whole, runs_folder=tmp_path / "runs")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_unwritable_places(tmp_path):
     (tmp_path / "runs").touch()
     with pytest.raises(RunError, match=r"cannot create .*runs"):
-        run(config(), runs=tmp_path / "runs")
+        run(config(), runs_folder=tmp_path / "runs")
 
 
 def test_chunks_never_cross_an_evaluation_or_a_checkpoint(tmp_path, monkeypatch):
-    monkeypatch.setattr(solving, "GROWTH", 10**6)
+    monkeypatch.setattr(solve, "MAX_CHUNK_GROWTH", 10**6)
     seen = []
     run(config(max_steps=130), tmp_path / "run", tick=seen.append)
     assert seen == sorted(set(seen))
@@ -120,11 +122,11 @@ def test_chunks_never_cross_an_evaluation_or_a_checkpoint(tmp_path, monkeypatch)
 
 
 def test_long_waits_are_cut_short_by_a_checkpoint(tmp_path, monkeypatch):
-    monkeypatch.setattr(running, "PATIENCE", -1.0)
+    monkeypatch.setattr(runner, "MAX_SECONDS_BETWEEN_CHECKPOINTS", -1.0)
     checkpoints = []
-    write = running.write_checkpoint
+    write = runner.write_checkpoint
     monkeypatch.setattr(
-        running, "write_checkpoint", lambda *a: (checkpoints.append(a[3].step), write(*a))[1]
+        runner, "write_checkpoint", lambda *a: (checkpoints.append(a[3].step), write(*a))[1]
     )
     run(config(max_steps=20), tmp_path / "run")
     assert len(checkpoints) > 2
@@ -150,7 +152,7 @@ def test_broken_memories_stop_the_run(tmp_path, algorithm, how, message):
     )
     opened = open_run(folder)
     assert opened.step == 100
-    assert np.isfinite(opened.course.memory.weights["first"]).all()
+    assert np.isfinite(opened.session.memory.weights["first"]).all()
 
 
 def test_breaking_before_the_first_checkpoint(tmp_path):
@@ -173,14 +175,14 @@ def test_infinite_exploitability_stops_the_run(tmp_path, monkeypatch):
     class Judgement:
         exploitability = float("nan")
 
-    monkeypatch.setattr(solving, "judge", lambda tree, policy: Judgement)
+    monkeypatch.setattr(solve, "judge", lambda tree, policy: Judgement)
     with pytest.raises(RunError, match="at step 1: the exploitability of linear_average is nan"):
         run(config(), tmp_path / "run")
 
 
 def test_full_disk_keeps_the_checkpoint_before(tmp_path, monkeypatch):
     whole, folder = config(), tmp_path / "run"
-    real, calls = archives._pack, []
+    real, calls = archives._write_zip, []
 
     def fails_at_the_third(file, *arguments):
         calls.append(0)
@@ -189,7 +191,7 @@ def test_full_disk_keeps_the_checkpoint_before(tmp_path, monkeypatch):
             raise OSError(errno.ENOSPC, "No space left on device")
         return real(file, *arguments)
 
-    monkeypatch.setattr(archives, "_pack", fails_at_the_third)
+    monkeypatch.setattr(archives, "_write_zip", fails_at_the_third)
     with pytest.raises(RunError) as caught:
         run(whole, folder)
     assert "stopped at step 150: cannot write " in str(caught.value)
@@ -209,9 +211,9 @@ def test_full_disk_while_writing_records(tmp_path, monkeypatch):
     opened = new_run(config(), tmp_path / "run")
 
     def full(self, record):
-        raise self._error(OSError(errno.ENOSPC, "No space left on device"))
+        raise self._write_error(OSError(errno.ENOSPC, "No space left on device"))
 
-    monkeypatch.setattr(files.Metrics, "add", full)
+    monkeypatch.setattr(files.MetricsWriter, "append", full)
     with pytest.raises(RunError, match=r"at step 1: cannot write .*metrics\.jsonl: No space left"):
         opened.advance()
 
@@ -220,7 +222,7 @@ def test_one_process_at_a_time(tmp_path):
     pytest.importorskip("fcntl")
     folder = new_run(config(), tmp_path / "run").folder
     with (
-        files.Metrics(folder, 0),
+        files.MetricsWriter(folder, 0),
         pytest.raises(RunError, match=r"another process is running .*run right now"),
     ):
         resume(folder)
@@ -272,7 +274,7 @@ def test_tensorboard_needs_its_package(tmp_path, monkeypatch):
 def test_tensorboard(tmp_path):
     pytest.importorskip("tensorboardX")
     folder = run(config(max_steps=40), tmp_path / "run", tensorboard=True).folder
-    resume(folder, steps=60, tensorboard=True)
+    resume(folder, max_steps=60, tensorboard=True)
     files = sorted((folder / "tensorboard").iterdir())
     assert len(files) == 2
     assert b"exploitability/linear_average" in files[0].read_bytes()
@@ -285,12 +287,12 @@ def test_devices_are_those_of_jax(tmp_path):
 
     settings = load_config(config() | {"device": "tpu"})
     assert run(settings, tmp_path / "run").step == 200  # tabular algorithms do not care
-    deep = type("Deep", (), {"needs": "deep"})()
+    deep = type("Deep", (), {"required_extra": "deep"})()
     object.__setattr__(settings, "algorithm", deep)
     with pytest.raises(ConfigError, match="device is 'tpu', but JAX finds none here"):
-        running.on_device(settings)
+        runner.use_device(settings)
     object.__setattr__(settings, "device", "cpu")
-    with running.on_device(settings):
+    with runner.use_device(settings):
         pass
 
 
@@ -298,9 +300,9 @@ def test_a_refused_run_leaves_no_folder(tmp_path, monkeypatch):
     def refuse(*arguments, **options):
         raise ConfigError("not like this")
 
-    monkeypatch.setattr(Course, "advance", refuse)
+    monkeypatch.setattr(SolveSession, "advance", refuse)
     with pytest.raises(ConfigError, match="not like this"):
-        run(config(), runs=tmp_path / "runs")
+        run(config(), runs_folder=tmp_path / "runs")
     assert list((tmp_path / "runs").iterdir()) == []
 
 
@@ -310,7 +312,7 @@ def test_what_a_kill_in_the_last_write_left_is_removed(tmp_path):
     gone = {"ended": None, "start": 1}  # not this process
     (folder / "process.json").write_text(json.dumps(process | gone))
     (folder / ".process.json.abc").write_text("{")
-    assert status(folder).state == "killed"
+    assert read_status(folder).state == "killed"
     resume(folder)  # there is nothing left to do
     assert not list(folder.glob(".*"))
-    assert status(folder).state == "finished"
+    assert read_status(folder).state == "finished"

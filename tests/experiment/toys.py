@@ -7,8 +7,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from counterplay.core.policy import uniform_policy
 from counterplay.errors import ConfigError
-from counterplay.policy import uniform_policy
 
 
 class Pair(NamedTuple):
@@ -33,22 +33,22 @@ class Toy:
 
     break_at: int = 0
     how: str = "nan"
-    toy_units: tuple[int, ...] = (3, 2)
+    toy_hidden_sizes: tuple[int, ...] = (3, 2)
     rate: float = 0.5
 
     runs_on: ClassVar[tuple[str, ...]] = ("tree",)
-    needs: ClassVar[str] = ""
-    watched: ClassVar[tuple[str, ...]] = ("weights",)
+    required_extra: ClassVar[str] = ""
+    monitored_paths: ClassVar[tuple[str, ...]] = ("weights",)
 
     def __post_init__(self):
         if self.rate <= 0.0:
             raise ConfigError(f"toy: rate is {self.rate}, must be positive")
-        if min(self.toy_units) < 1:
-            raise ConfigError(f"toy: toy_units is {self.toy_units}, must be positive")
+        if min(self.toy_hidden_sizes) < 1:
+            raise ConfigError(f"toy: toy_hidden_sizes is {self.toy_hidden_sizes}, must be positive")
 
     def init(self, tree, seed=0):
         rng = np.random.default_rng(seed)
-        weights = {"first": rng.normal(size=self.toy_units), "empty": np.zeros((0, 2))}
+        weights = {"first": rng.normal(size=self.toy_hidden_sizes), "empty": np.zeros((0, 2))}
         trail = [np.arange(3, dtype=np.int8), (np.float32([1.5]), True)]
         return ToyMemory(0, weights, trail, Pair(np.zeros(2), 0))
 
@@ -56,7 +56,9 @@ class Toy:
         for _ in range(iterations):
             memory.iteration += 1
             rng = np.random.default_rng(memory.iteration)
-            memory.weights["first"] = memory.weights["first"] + rng.normal(size=self.toy_units)
+            memory.weights["first"] = memory.weights["first"] + rng.normal(
+                size=self.toy_hidden_sizes
+            )
             memory.other = Pair(memory.other.mean + 0.1, memory.other.count + 1)
             if memory.iteration == self.break_at:
                 self._break(memory)

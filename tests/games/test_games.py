@@ -11,24 +11,23 @@ import numpy as np
 import pytest
 from pytest import approx
 
-from counterplay.errors import ConfigError, GameError
-from counterplay.game import (
+from counterplay.core.game import (
     CHANCE,
     TERMINAL,
     Game,
+    action_labels,
     check_game,
-    choices_of,
-    place_in_grid,
-    situation,
+    describe_situation,
+    grid_position,
 )
+from counterplay.errors import ConfigError, GameError
 from counterplay.games.connect_four import ConnectFour
 from counterplay.games.grid_duel import GridDuel
 from counterplay.games.leduc_poker import LeducPoker
 from counterplay.games.matrix_game import MatrixGame
 from counterplay.games.rock_paper_scissors import RockPaperScissors
-from counterplay.games.tic_tac_toe import State as TicTacToeState
-from counterplay.games.tic_tac_toe import TicTacToe
-from counterplay.registry import GAMES, load_game, spec_of
+from counterplay.games.tic_tac_toe import TicTacToe, TicTacToeState
+from counterplay.registry import GAMES, get_spec, load_game
 
 
 class Row(NamedTuple):
@@ -176,10 +175,10 @@ def outcomes(game: Game, state: Any) -> list[int]:
 def test_contract(row: Row) -> None:
     game = load_game(row.spec)
     forgetful = "forgetful" in row.spec
-    report = check_game(game, imperfect_recall=forgetful)
+    report = check_game(game, allow_imperfect_recall=forgetful)
     assert (report.num_nodes, report.num_terminals, report.num_infosets) == row[1:4]
-    assert report.perfect_recall is not forgetful
-    assert report.zero_sum is (row.spec not in GENERAL_SUM)
+    assert report.has_perfect_recall is not forgetful
+    assert report.is_zero_sum is (row.spec not in GENERAL_SUM)
 
     unrolled = Unrolled(game)
     assert unrolled.counts() == row[1:4]
@@ -191,7 +190,7 @@ def test_contract(row: Row) -> None:
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.spec)
 def test_spec_loads_the_same_game(row: Row) -> None:
     game = load_game(row.spec)
-    again = load_game(spec_of(game))
+    again = load_game(get_spec(game))
     assert again == game
     assert hash(again) == hash(game)
 
@@ -253,7 +252,7 @@ def test_leduc_with_three_players() -> None:
         nodes = terminals = 0
         for action in outcomes(game, state):
             child = game.next_state(state, action)
-            shape = len(child.cards), "".join(c for c in child.record if c in "fcr|")
+            shape = len(child.cards), "".join(c for c in child.history if c in "fcr|")
             samples[shape] = child
             more_nodes, more_terminals = count(*shape)
             nodes, terminals = nodes + more_nodes, terminals + more_terminals
@@ -315,7 +314,7 @@ def test_tic_tac_toe() -> None:
     nash_conv = response(start.board, 0) + response(start.board, 1)
     assert nash_conv == approx(1.919659391534391, abs=1e-12)
     report = check_game(EndOfTicTacToe())
-    assert report.zero_sum and report.perfect_recall and report.longest_history == 6
+    assert report.is_zero_sum and report.has_perfect_recall and report.max_history_length == 6
 
 
 PLAYTHROUGHS = [  # each step: the infoset, where a player acts, and the action
@@ -683,17 +682,17 @@ BROKEN = [
 @pytest.mark.parametrize(("broken", "message"), BROKEN)
 def test_check_game_names_the_history(broken: type, message: str) -> None:
     with pytest.raises(GameError, match=message):
-        check_game(broken(), max_history=50)
+        check_game(broken(), max_history_length=50)
 
 
 def test_check_game_passes_sound_rules() -> None:
     report = check_game(Sound())
     assert (report.num_nodes, report.num_terminals, report.num_infosets) == (15, 8, 3)
-    assert report.longest_history == 3
-    assert report.perfect_recall and not report.zero_sum
+    assert report.max_history_length == 3
+    assert report.has_perfect_recall and not report.is_zero_sum
     with pytest.raises(GameError, match="more than 14 nodes; raise max_nodes"):
         check_game(Sound(), max_nodes=14)
-    assert not check_game(Forgets(), imperfect_recall=True).perfect_recall
+    assert not check_game(Forgets(), allow_imperfect_recall=True).has_perfect_recall
 
 
 def test_check_game_names_missing_methods() -> None:
@@ -714,12 +713,12 @@ def test_connect_four_finds_every_row() -> None:
             for up, right in ((1, 0), (0, 1), (1, 1), (-1, 1)):
                 cells = [(row + up * k, column + right * k) for k in range(4)]
                 if all(0 <= r < 6 and c < 7 for r, c in cells):
-                    assert game._row(sum(1 << 7 * c + r for r, c in cells))
-                    assert not game._row(sum(1 << 7 * c + r for r, c in cells[:3]))
+                    assert game._has_row(sum(1 << 7 * c + r for r, c in cells))
+                    assert not game._has_row(sum(1 << 7 * c + r for r, c in cells[:3]))
                     lines += 1
     assert lines == 69
     overhanging = [(4, 0), (5, 0), (0, 1), (1, 1)]  # bits 4, 5, 7, 8
-    assert not game._row(sum(1 << 7 * c + r for r, c in overhanging))
+    assert not game._has_row(sum(1 << 7 * c + r for r, c in overhanging))
 
 
 @pytest.mark.parametrize("field", ["rows", "columns", "x_in_row"])
@@ -751,12 +750,12 @@ def test_words_and_places_tell_infosets_apart_and_no_more(spec: str) -> None:
         for observer in range(game.num_players):
             key = game.infoset_key(state, observer)
             if player >= 0:
-                told[observer, key].add(situation(game, state, observer))
+                told[observer, key].add(describe_situation(game, state, observer))
         if player >= 0:
             key = game.infoset_key(state, player)
-            choices = choices_of(game, state)
+            choices = action_labels(game, state)
             assert len(choices) == len(set(choices)) == len(game.actions(state))
-            places[player, place_in_grid(game, key)].add(key)
+            places[player, grid_position(game, key)].add(key)
     assert all(len(texts) == 1 for texts in told.values()), "the words tell what the key hides"
     assert all(len(keys) == 1 for keys in places.values()), "two infosets at one place"
 
@@ -765,11 +764,11 @@ def test_what_people_read() -> None:
     game = load_game("kuhn_poker")
     state = game.next_state(game.next_state(game.initial_state(), 2), 0)
     state = game.next_state(state, 1)
-    assert situation(game, state, 1) == "You hold the Jack. Player 0 bet 1; the pot is 3."
-    assert choices_of(game, state) == ["fold", "call 1"]
-    assert place_in_grid(game, "0pb") == ("pb", "0", "")
-    assert place_in_grid(load_game("leduc_poker"), "Qs:crc|Kh:r") == ("crc|r", "Qs", "Kh")
+    assert describe_situation(game, state, 1) == "You hold the Jack. Player 0 bet 1; the pot is 3."
+    assert action_labels(game, state) == ["fold", "call 1"]
+    assert grid_position(game, "0pb") == ("pb", "0", "")
+    assert grid_position(load_game("leduc_poker"), "Qs:crc|Kh:r") == ("crc|r", "Qs", "Kh")
     plain = load_game("grid_duel")
-    assert situation(plain, plain.initial_state(), 0) == "You know: max:"
-    assert choices_of(plain, plain.initial_state()) == ["up", "down"]
-    assert place_in_grid(plain, "max:ud") == ("", "max:ud", "")
+    assert describe_situation(plain, plain.initial_state(), 0) == "You know: max:"
+    assert action_labels(plain, plain.initial_state()) == ["up", "down"]
+    assert grid_position(plain, "max:ud") == ("", "max:ud", "")

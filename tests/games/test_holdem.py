@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import counterplay as cp
-from counterplay.games.poker_table import strength
-from counterplay.kernels import hands
+from counterplay.games.holdem_base import hand_strength as plain_hand_strength
+from counterplay.kernels.holdem import hand_strength
 
 LIMIT = "betting=limit,raiseSize=10 10 20 20,maxRaises=3 4 4 4,numBoardCards=0 3 1 1,numRounds=4"
 FREE = "betting=nolimit,bettingAbstraction=fullgame,numBoardCards=0 3 1 1,numRounds=4"
@@ -54,7 +54,10 @@ def test_playthroughs(spec):
             other.apply_action(action)
         assert ours.player(state) == cp.TERMINAL
         assert ours.utilities(state) == pytest.approx(other.returns())
-        shown, folded = shown + (len(state.live) > 1), folded + (len(state.live) == 1)
+        shown, folded = (
+            shown + (len(state.players_left) > 1),
+            folded + (len(state.players_left) == 1),
+        )
     assert shown > 2 and folded > 2
 
 
@@ -62,8 +65,8 @@ def test_strengths():
     rng = np.random.default_rng(0)
     seven = np.array([rng.permutation(52)[:7] for _ in range(200)], np.uint8)
     found = np.zeros(200, np.int64)
-    hands.strengths(seven, found)
-    plain = [strength(tuple(row)) for row in seven.tolist()]
+    hand_strength.strengths(seven, found)
+    plain = [plain_hand_strength(tuple(row)) for row in seven.tolist()]
     order = sorted(set(plain))
     assert np.unique(found, return_inverse=True)[1].tolist() == [order.index(s) for s in plain]
 
@@ -85,6 +88,6 @@ def test_sizes():
 
 def test_sampled_learning():
     for name in ("limit_holdem(players=3)", "flop_holdem"):
-        arena = cp.SampledGame(cp.load_game(name))
+        arena = cp.RulesArena(cp.load_game(name))
         result = cp.solve(arena, "outcome_sampling", iterations=30, seed=1)
-        assert result.records[-1].measured["infosets"] > 10
+        assert result.records[-1].metrics["infosets"] > 10

@@ -8,7 +8,7 @@ import re
 import pytest
 
 import counterplay as cp
-from counterplay.game import check_game
+from counterplay.core.game import check_game
 from counterplay.games.kriegspiel import DRAW, Kriegspiel
 
 SMALL = "kriegspiel(position='k2/3/K1R',max_moves=2)"
@@ -37,7 +37,7 @@ def test_legal_moves_are_those_of_chess(position):
     compared = 0
     for seed in range(5):
         for state in episode(game, seed):
-            if game.player(state) == cp.TERMINAL or state.refused:
+            if game.player(state) == cp.TERMINAL or state.rejected_moves:
                 continue
             rows = [state.squares[k : k + 8] for k in range(0, 64, 8)]
             fen = "/".join(re.sub(r"\.+", lambda dots: str(len(dots[0])), row) for row in rows)
@@ -47,15 +47,15 @@ def test_legal_moves_are_those_of_chess(position):
             if theirs.is_terminal():
                 continue  # too little material, says chess
             wanted = {plain(str(theirs.child(action))) for action in theirs.legal_actions()}
-            legal = [a for a in game.actions(state) if game.legal(state.squares, state.turn, a)]
-            assert {game.moved(state.squares, action) for action in legal} == wanted
+            legal = [a for a in game.actions(state) if game.is_legal(state.squares, state.turn, a)]
+            assert {game.apply_move(state.squares, action) for action in legal} == wanted
             compared += 1
     assert compared > 20
 
 
 def test_small_games_keep_the_protocol():
     report = check_game(cp.load_game(SMALL))
-    assert report.zero_sum and report.perfect_recall
+    assert report.is_zero_sum and report.has_perfect_recall
     assert report.num_nodes > 100
     check_game(cp.load_game("kriegspiel(position='k2/1p1/P2/2K',max_moves=1)"))
 
@@ -65,7 +65,7 @@ def test_the_other_hears_nothing_of_what_was_refused():
     for seed in range(10):
         before = None
         for state in episode(game, seed):
-            if before is not None and state.refused:
+            if before is not None and state.rejected_moves:
                 other = 1 - state.turn
                 assert game.infoset_key(before, other) == game.infoset_key(state, other)
                 assert state.squares == before.squares
@@ -85,13 +85,13 @@ def test_mate_stalemate_and_the_end_of_patience():
     assert short.next_state(short.initial_state(), 15 * 16 + 11).winner == DRAW
     pawn = Kriegspiel(position="3k/P3/4/2K1")
     after = pawn.next_state(pawn.initial_state(), 4 * 16 + 0)
-    assert after.squares[0] == "Q" and "+" in after.heard[1][0]
+    assert after.squares[0] == "Q" and "+" in after.announcements[1][0]
 
 
 def test_sampling_runs_on_the_rules():
-    rules = cp.SampledGame(Kriegspiel(max_moves=6))
+    rules = cp.RulesArena(Kriegspiel(max_moves=6))
     result = cp.solve(rules, cp.load_algorithm("outcome_sampling"), iterations=20)
-    assert result.records[-1].measured["infosets"] > 20
+    assert result.records[-1].metrics["infosets"] > 20
 
 
 @pytest.mark.parametrize(

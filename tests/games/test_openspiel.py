@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from counterplay.game import CHANCE, TERMINAL, ObservedGame
+from counterplay.core.game import CHANCE, TERMINAL, ObservedGame
 from counterplay.registry import load_game
 
 pyspiel = pytest.importorskip("pyspiel")

@@ -7,7 +7,7 @@ import random
 import pytest
 
 import counterplay as cp
-from counterplay.games.phantom_board import NOBODY
+from counterplay.games.phantom_board import NO_PLAYER
 
 BOARDS = [(2, 2), (2, 3), (3, 2)]  # OpenSpiel overlooks wins on boards one cell wide
 OTHERS = ["dark_hex", "dark_hex(gameversion=adh)", "dark_hex(num_rows=4,num_cols=3)"]
@@ -71,9 +71,9 @@ def test_somebody_wins_at_hex_and_nobody_sees_more_than_its_attempts(spec):
             state = game.next_state(state, rng.choice(game.actions(state)))
             assert (game.observation(state, other), game.infoset_key(state, other)) == before
             failed = state.turn == player
-            assert not (failed and game.abrupt)
+            assert not (failed and game.is_abrupt)
         if "hex" in spec:
-            assert state.winner != NOBODY
+            assert state.winner != NO_PLAYER
 
 
 def test_boards_are_drawn_and_checked():

@@ -68,9 +68,9 @@ def test_algorithms_go_the_same_way(pairs, spec):
 
 def test_levels_and_threads(pairs, monkeypatch):
     arena, _, _ = pairs(2, 2)
-    one = cp.solve(arena, cp.PCFRPlus(), iterations=5)
-    monkeypatch.setattr("counterplay.generated.own_trees.LARGE", 2)
-    monkeypatch.setattr("counterplay.kernels.threads._num_threads", 3)
+    one = cp.solve(arena, cp.algorithms.PCFRPlus(), iterations=5)
+    monkeypatch.setattr("counterplay.arenas.factored.base.MIN_LEVEL_INFOSETS_FOR_THREADS", 2)
+    monkeypatch.setattr("counterplay.kernels.runtime.threads._num_threads", 3)
     seen, cuts = 0, 0
     for player in range(2):
         for parts in arena.levels(player, 3):
@@ -82,17 +82,19 @@ def test_levels_and_threads(pairs, monkeypatch):
                 assert first == seen
                 seen = last
     assert seen == arena.num_infosets and cuts > 0
-    three = cp.solve(arena, cp.PCFRPlus(), iterations=5)
+    three = cp.solve(arena, cp.algorithms.PCFRPlus(), iterations=5)
     assert (one.policy.probabilities == three.policy.probabilities).all()
 
 
 def test_keys(pairs):
     arena, _, _ = pairs(2, 2)
     numbers = range(arena.num_infosets)
-    assert [arena.find(arena.key(i), int(arena.infoset_player[i])) for i in numbers] == [*numbers]
+    assert [
+        arena.find_infoset(arena.infoset_key(i), int(arena.infoset_player[i])) for i in numbers
+    ] == [*numbers]
     for key, player in (("3,3", 0), ("1,1 9-9", 1), ("", 0), ("1,1 1-2 1-1", 0), ("1,1", 1)):
         with pytest.raises(cp.ConfigError, match="has no infoset"):
-            arena.find(key, player)
+            arena.find_infoset(key, player)
 
 
 @pytest.mark.parametrize(

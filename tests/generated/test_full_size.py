@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks.generated import opening
+from benchmarks.large_games.factored_arenas import opening
 from pytest import approx
 
 import counterplay as cp
-from counterplay.policy import normalised_policy
+from counterplay.core.policy import policy_from_weights
 
 pytestmark = pytest.mark.slow
 
@@ -52,7 +52,7 @@ def test_an_opening_walked_plainly():
 
 def test_a_value_between_its_bounds():
     arena = cp.build_arena(cp.load_game("dark_hex"))
-    algorithm = cp.PCFRPlus()
+    algorithm = cp.algorithms.PCFRPlus()
     memory, newer = algorithm.init(arena), np.zeros(arena.num_sequences)
     for t in range(1, 21):
         memory = algorithm.step(arena, memory)
@@ -65,5 +65,5 @@ def test_a_value_between_its_bounds():
     # the same with the first player's policies that the second one has learned against
     shifted = average.probabilities.copy()
     end = int(arena.offset[arena.form.player_infoset[1]])
-    shifted[:end] = normalised_policy(arena, newer).probabilities[:end]
+    shifted[:end] = policy_from_weights(arena, newer).probabilities[:end]
     assert cp.exploitability(arena, cp.Policy(arena, shifted)) == approx(0.000118, abs=1e-6)

@@ -7,7 +7,7 @@ import pytest
 from pytest import approx
 
 import counterplay as cp
-from counterplay.generated.sizes import num_own
+from counterplay.arenas.factored.phantom_sizes import count_infosets_and_sequences
 
 SMALL = [(1, 1), (1, 2), (2, 1), (2, 2), (2, 3), (3, 2)]
 KINDS = ["cdh", "adh"]
@@ -35,10 +35,10 @@ def pairs():
 def place_in(tree, arena):
     """Where each of the arena's sequences stands in the tree."""
     owners = arena.infoset_player.tolist()
-    first = [tree.offset[tree.find(arena.key(i), p)] for i, p in enumerate(owners)]
+    first = [tree.offset[tree.find_infoset(arena.infoset_key(i), p)] for i, p in enumerate(owners)]
     counts = arena.num_actions.astype(int)
     assert [arena.action_names(i) for i in range(len(first))] == [
-        tree.action_names(tree.find(arena.key(i), p)) for i, p in enumerate(owners)
+        tree.action_names(tree.find_infoset(arena.infoset_key(i), p)) for i, p in enumerate(owners)
     ]
     inside = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     return np.repeat(np.array(first, int), counts) + inside
@@ -86,7 +86,7 @@ def test_algorithms_go_the_same_way(pairs, spec, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_levels_share_no_parents(pairs, kind, monkeypatch):
-    monkeypatch.setattr("counterplay.generated.own_trees.LARGE", 2)
+    monkeypatch.setattr("counterplay.arenas.factored.base.MIN_LEVEL_INFOSETS_FOR_THREADS", 2)
     arena, _, _ = pairs(3, 2, kind)
     parent, seen = arena.form.parent, 0
     for player in range(2):
@@ -103,13 +103,13 @@ def test_levels_share_no_parents(pairs, kind, monkeypatch):
 @pytest.mark.parametrize("kind", KINDS)
 def test_same_bits_for_any_number_of_threads(pairs, kind, monkeypatch):
     arena, _, _ = pairs(3, 2, kind)
-    monkeypatch.setattr("counterplay.generated.own_trees.LARGE", 2)
+    monkeypatch.setattr("counterplay.arenas.factored.base.MIN_LEVEL_INFOSETS_FOR_THREADS", 2)
     found = []
     for threads in (1, 2, 5):
-        monkeypatch.setattr("counterplay.kernels.threads._num_threads", threads)
-        again = cp.build_arena(arena.rules, "generated")
+        monkeypatch.setattr("counterplay.kernels.runtime.threads._num_threads", threads)
+        again = cp.build_arena(arena.game, "generated")
         assert (again.form.parent == arena.form.parent).all()
-        result = cp.solve(again, cp.PCFRPlus(), iterations=5)
+        result = cp.solve(again, cp.algorithms.PCFRPlus(), iterations=5)
         found.append((result.policy.probabilities, result.exploitability))
     assert all((p == found[0][0]).all() and e == found[0][1] for p, e in found)
 
@@ -117,32 +117,32 @@ def test_same_bits_for_any_number_of_threads(pairs, kind, monkeypatch):
 @pytest.mark.parametrize("kind", KINDS)
 def test_keys_and_files(pairs, kind, tmp_path):
     arena, tree, place = pairs(2, 2, kind)
-    assert [arena.find(arena.key(i)) for i in range(arena.num_infosets)] == [
+    assert [arena.find_infoset(arena.infoset_key(i)) for i in range(arena.num_infosets)] == [
         *range(arena.num_infosets)
     ]
     for key, player in (("x:9", None), ("x:0 0", None), ("z", None), ("x:0", 1), ("x:0! 1", 0)):
         with pytest.raises(cp.ConfigError, match="has no infoset"):
-            arena.find(key, player)
+            arena.find_infoset(key, player)
     policy = cp.random_policy(arena, seed=3)
     policy.save(tmp_path / "a.policy")
-    again = cp.load_policy(tmp_path / "a.policy", cp.build_arena(arena.rules, "generated"))
+    again = cp.load_policy(tmp_path / "a.policy", cp.build_arena(arena.game, "generated"))
     assert (again.probabilities == policy.probabilities).all()
     assert cp.exploitability(arena, again) == cp.exploitability(arena, policy)
     with pytest.raises(cp.RunError, match="as a generated arena, not for"):
         cp.load_policy(tmp_path / "a.policy", tree)
     with pytest.raises(cp.RunError, match="has no keys"):
-        cp.load_sampled_policy(tmp_path / "a.policy", tree.rules)
+        cp.load_tabular_policy(tmp_path / "a.policy", tree.game)
     on_tree(tree, place, policy).save(tmp_path / "b.policy")
     assert cp.load_policy(tmp_path / "b.policy", arena).probabilities == approx(again.probabilities)
-    state = tree.rules.initial_state()
-    assert policy.odds(state, 0) == policy.probabilities[:4].tolist()
+    state = tree.game.initial_state()
+    assert policy.action_probabilities(state, 0) == policy.probabilities[:4].tolist()
 
 
 def test_sizes():
     for rows, columns in SMALL:
         for kind in ("cdh", "adh"):
             game = hex_game(rows, columns, kind)
-            infosets, sequences = num_own(game)
+            infosets, sequences = count_infosets_and_sequences(game)
             tree = cp.build_tree(game)
             assert tree.num_infosets <= infosets <= 1.5 * tree.num_infosets + 2
             assert sequences >= tree.num_sequences
@@ -158,9 +158,9 @@ def test_boards_too_large_are_refused_at_once(kind):
 
 
 def test_one_place_chooses():
-    assert isinstance(cp.build_arena(cp.load_game("kuhn_poker")), cp.Tree)
-    assert isinstance(cp.build_arena(hex_game(2, 2, "cdh")), cp.Tree)
-    assert isinstance(cp.build_arena(hex_game(2, 2, "cdh"), "rules"), cp.SampledGame)
+    assert isinstance(cp.build_arena(cp.load_game("kuhn_poker")), cp.TreeArena)
+    assert isinstance(cp.build_arena(hex_game(2, 2, "cdh")), cp.TreeArena)
+    assert isinstance(cp.build_arena(hex_game(2, 2, "cdh"), "rules"), cp.RulesArena)
     with pytest.raises(cp.ConfigError, match="has no generated arena; games that have: dark_hex"):
         cp.build_arena(cp.load_game("kuhn_poker"), "generated")
     with pytest.raises(cp.ConfigError, match="arena is 'nothing'"):

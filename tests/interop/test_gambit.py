@@ -14,12 +14,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import counterplay as cp
-from counterplay.game import CHANCE
-from counterplay.interop.explicit import ExplicitGame, Infoset, Outcome, distinct
-from counterplay.interop.files import load, save_game
-from counterplay.interop.gambit import read_efg, read_nfg, write_efg, write_nfg
-from counterplay.interop.json_game import read_json, write_json
-from counterplay.interop.writing_out import explicit_game, rational, strategic_form
+from counterplay.core.game import CHANCE
+from counterplay.interop.explicit import (
+    ExplicitGame,
+    ExplicitInfoset,
+    ExplicitOutcome,
+    make_distinct,
+)
+from counterplay.interop.explicit_export import (
+    simplest_fraction,
+    to_explicit_game,
+    to_strategic_game,
+)
+from counterplay.interop.gambit import efg_from_game, game_from_efg, game_from_nfg, nfg_from_game
+from counterplay.interop.game_files import load_game_file, save_game
+from counterplay.interop.json_game import game_from_json, json_from_game
 from tests.conftest import built
 from tests.random_games import random_games
 
@@ -48,14 +57,14 @@ OUTCOMES = """NFG 1 D "Two by two" { "Row" "Column" }
 
 
 def test_efg_means_what_it_says():
-    game = read_efg(STAGES)
+    game = game_from_efg(STAGES)
     assert game.title == 'An "entry" game'
     assert game.players == ("Ann", "Bob", "Cy")
     assert game.comment == "A comment\non two lines"
-    assert game.infosets[0] == Infoset(
+    assert game.infosets[0] == ExplicitInfoset(
         CHANCE, 7, "coin", ("high", "low"), (Fraction(1, 4), Fraction(3, 4))
     )
-    assert game.outcomes[0] == Outcome(
+    assert game.outcomes[0] == ExplicitOutcome(
         5, "entry fee", (Fraction(-3, 2), Fraction(0), Fraction(1, 3))
     )
     tree = cp.build_tree(game)
@@ -74,14 +83,14 @@ def test_efg_means_what_it_says():
 
 
 def test_nfg_counts_the_first_player_fastest():
-    game = read_nfg(DUEL)
+    game = game_from_nfg(DUEL)
     tree = cp.build_tree(game)
     assert game.utilities((1, 0)) == (0.0, 2.0)
     assert game.utilities((2, 1)) == (2.0, 0.0)
     assert game.utilities((1, 1)) == (0.0, 3.0)
     assert tree.infoset_keys == ("Row", "Column")
     assert tree.sequence_names == ("1", "2", "3", "1", "2")
-    outcome = read_nfg(OUTCOMES)
+    outcome = game_from_nfg(OUTCOMES)
     assert outcome.exact_utilities((0, 0)) == (Fraction(1, 3), Fraction(-1, 3))
     assert outcome.exact_utilities((1, 0)) == (Fraction(1, 2), Fraction(1, 4))
     assert outcome.exact_utilities((0, 1)) == (0, 0)
@@ -90,11 +99,13 @@ def test_nfg_counts_the_first_player_fastest():
 
 @pytest.mark.parametrize("text", [STAGES, DUEL, OUTCOMES])
 def test_written_and_read_again(text):
-    read, write = (read_efg, write_efg) if text.startswith("EFG") else (read_nfg, write_nfg)
+    read, write = (
+        (game_from_efg, efg_from_game) if text.startswith("EFG") else (game_from_nfg, nfg_from_game)
+    )
     game = read(text)
     assert read(write(game)) == game
-    assert read_json(write_json(game)) == game
-    assert write(read_json(write_json(game))) == write(game)
+    assert game_from_json(json_from_game(game)) == game
+    assert write(game_from_json(json_from_game(game))) == write(game)
 
 
 LABELS = st.text(max_size=6).filter(lambda text: not text.endswith("\\"))
@@ -102,7 +113,7 @@ LABELS = st.text(max_size=6).filter(lambda text: not text.endswith("\\"))
 
 @given(random_games(), st.lists(LABELS, min_size=5, max_size=5))
 def test_random_games_survive_every_format(game, labels):
-    explicit = explicit_game(game)
+    explicit = to_explicit_game(game)
     renamed = ExplicitGame(
         labels[0],
         tuple(labels[1] for _ in explicit.players),
@@ -111,9 +122,9 @@ def test_random_games_survive_every_format(game, labels):
         tuple(outcome._replace(name=labels[4]) for outcome in explicit.outcomes),
         explicit.nodes,
     )
-    assert read_efg(write_efg(renamed)) == renamed
-    assert read_json(write_json(renamed)) == renamed
-    ours, theirs = cp.build_tree(game), cp.build_tree(read_efg(write_efg(explicit)))
+    assert game_from_efg(efg_from_game(renamed)) == renamed
+    assert game_from_json(json_from_game(renamed)) == renamed
+    ours, theirs = cp.build_tree(game), cp.build_tree(game_from_efg(efg_from_game(explicit)))
     assert theirs.infoset_keys == ours.infoset_keys
     assert theirs.sequence_names == ours.sequence_names
     assert np.array_equal(theirs.utility, ours.utility)  # floats come back to the last bit
@@ -124,16 +135,21 @@ def test_random_games_survive_every_format(game, labels):
 
 
 def test_fractions():
-    assert [str(rational(x)) for x in (1 / 3, 0.1, -2.5, 4.0)] == ["1/3", "1/10", "-5/2", "4"]
+    assert [str(simplest_fraction(x)) for x in (1 / 3, 0.1, -2.5, 4.0)] == [
+        "1/3",
+        "1/10",
+        "-5/2",
+        "4",
+    ]
     odd = 0.1234567890123456
-    assert float(rational(odd)) == odd
+    assert float(simplest_fraction(odd)) == odd
 
 
 def test_labels_that_are_missing_or_repeated():
-    assert distinct(["a", "", "a", "a#2", "a"]) == ("a", "2", "a#3", "a#2", "a#4")
-    many = distinct(["a"] * 200_000)  # in linear time
+    assert make_distinct(["a", "", "a", "a#2", "a"]) == ("a", "2", "a#3", "a#2", "a#4")
+    many = make_distinct(["a"] * 200_000)  # in linear time
     assert (many[0], many[1], many[-1], len(set(many))) == ("a", "a#2", "a#200000", 200_000)
-    game = read_efg(
+    game = game_from_efg(
         'EFG 2 R "" { "" "" } p "" 1 1 "" { "" "" } 0 p "" 1 2 "" { "x" "x" } 0 '
         't "" 0 t "" 0 t "" 0'
     )
@@ -143,26 +159,26 @@ def test_labels_that_are_missing_or_repeated():
 
 
 def test_a_label_the_format_cannot_hold():
-    game = read_efg('EFG 2 R "t" { "a" } t "" 0')
+    game = game_from_efg('EFG 2 R "t" { "a" } t "" 0')
     with pytest.raises(cp.GameError, match="ends in a backslash"):
-        write_efg(replace(game, title="t\\"))
+        efg_from_game(replace(game, title="t\\"))
 
 
 def test_table_of_kuhn():
     """27 x 64 reduced plans (Kuhn, 1950), with the game's value."""
-    table = strategic_form(explicit_game(cp.load_game("kuhn_poker")))
+    table = to_strategic_game(to_explicit_game(cp.load_game("kuhn_poker")))
     assert [len(names) for names in table.strategies] == [27, 64]
     tree = cp.build_tree(table)
-    assert cp.sequence_form_lp(tree).value == pytest.approx(-1 / 18, abs=1e-12)
+    assert cp.algorithms.solve_sequence_form_lp(tree).value == pytest.approx(-1 / 18, abs=1e-12)
     assert table.exact_utilities((0, 0))[0].denominator <= 6
-    assert read_nfg(write_nfg(table)) == table
+    assert game_from_nfg(nfg_from_game(table)) == table
 
 
 @given(random_games(max_players=3, max_depth=3))
 def test_table_has_the_value_of_the_tree(game):
     """Uniform play over unreduced plans is uniform play; here, one plan against one plan."""
-    explicit = explicit_game(game)
-    table = strategic_form(explicit)
+    explicit = to_explicit_game(game)
+    table = to_strategic_game(explicit)
     tree = cp.build_tree(explicit)
     rng = random.Random(0)
     choice = tuple(rng.randrange(len(names)) for names in table.strategies)
@@ -172,7 +188,7 @@ def test_table_has_the_value_of_the_tree(game):
         digits = iter(names[choice[player]])
         for infoset in mine:
             digit = next(digits, "*")
-            first = tree.offset[tree.find(explicit.keys[infoset], player)]
+            first = tree.offset[tree.find_infoset(explicit.infoset_keys[infoset], player)]
             weights[first + (int(digit) - 1 if digit != "*" else 0)] = 1.0
     values = cp.expected_values(tree, cp.Policy(tree, weights))
     assert table.utilities(choice) == pytest.approx(tuple(values), abs=1e-12)
@@ -184,12 +200,12 @@ def test_files(tmp_path):
     tree = cp.build_tree(cp.load_game(str(path)))
     assert tree.spec == str(path)
     assert tree.infoset_keys == built("kuhn_poker").infoset_keys
-    result = cp.solve(tree, cp.CFRPlus(), iterations=1000)
+    result = cp.solve(tree, cp.algorithms.CFRPlus(), iterations=1000)
     assert cp.expected_values(tree, result.policy)[0] == pytest.approx(-1 / 18, abs=1e-3)
     result.policy.save(tmp_path / "kuhn.policy")
     assert cp.load_policy(tmp_path / "kuhn.policy", built("kuhn_poker"))["0pb"]["pass"] > 0.999
     (tmp_path / "bom.nfg").write_bytes(b"\xef\xbb\xbf" + DUEL.encode())
-    assert load(str(tmp_path / "bom.nfg")) == read_nfg(DUEL)
+    assert load_game_file(str(tmp_path / "bom.nfg")) == game_from_nfg(DUEL)
 
 
 def test_what_is_too_large_is_refused_at_once(tmp_path):
@@ -256,7 +272,7 @@ BAD_EFG = [
 @pytest.mark.parametrize(("text", "message"), BAD_EFG)
 def test_bad_efg(text, message):
     with pytest.raises(cp.GameError, match=message) as caught:
-        read_efg(text)
+        game_from_efg(text)
     assert re.match(r"line \d+, column \d+: ", str(caught.value))
 
 
@@ -275,7 +291,7 @@ BAD_NFG = [
 @pytest.mark.parametrize(("text", "message"), BAD_NFG)
 def test_bad_nfg(text, message):
     with pytest.raises(cp.GameError, match=message):
-        read_nfg(text)
+        game_from_nfg(text)
 
 
 BAD_JSON = [
@@ -307,7 +323,7 @@ def test_bad_json(text, message):
     if text.startswith('"'):
         text = f'{{"format": "counterplay game 1", {text}}}'
     with pytest.raises(cp.GameError, match=message):
-        read_json(text)
+        game_from_json(text)
 
 
 PIECES = [*'"{}\\/.,-+ \n0123456789eE', "c", "p", "t", "EFG", '""', "1/0", "9" * 50, "é", "\0"]
@@ -329,11 +345,11 @@ LINE = r"line \d+, column \d+: "
 @pytest.mark.parametrize(
     ("read", "text", "position"),
     [
-        (read_efg, STAGES, LINE),
-        (read_nfg, OUTCOMES, LINE),
-        (read_nfg, DUEL, LINE),
-        (read_json, write_json(read_efg(STAGES)), rf"{LINE}|\S+: "),
-        (read_json, write_json(read_nfg(OUTCOMES)), rf"{LINE}|(\[\d+\] of )?\S+: "),
+        (game_from_efg, STAGES, LINE),
+        (game_from_nfg, OUTCOMES, LINE),
+        (game_from_nfg, DUEL, LINE),
+        (game_from_json, json_from_game(game_from_efg(STAGES)), rf"{LINE}|\S+: "),
+        (game_from_json, json_from_game(game_from_nfg(OUTCOMES)), rf"{LINE}|(\[\d+\] of )?\S+: "),
     ],
     ids=["efg", "outcomes", "payoffs", "json", "json table"],
 )
@@ -357,21 +373,21 @@ def test_thousands_of_damaged_files(read, text, position):
 
 def test_deep_and_long_files_do_not_hang():
     node = 'p "" 1 {} "" {{ "x" }} 0\n'
-    game = read_efg(HEAD + "".join(node.format(i) for i in range(1, 20_001)) + 't "" 0')
+    game = game_from_efg(HEAD + "".join(node.format(i) for i in range(1, 20_001)) + 't "" 0')
     assert len(game.nodes) == 20_001
     with pytest.raises(cp.GameError, match="still not over after"):
         cp.build_tree(game)
     with pytest.raises(cp.GameError, match="never closed"):
-        read_efg('EFG 2 R "' + '\\"' * 100_000)
+        game_from_efg('EFG 2 R "' + '\\"' * 100_000)
     with pytest.raises(cp.GameError, match="is too long"):
-        read_efg(HEAD + 't "" 1 "" { ' + "9" * 100_000 + " 1 }")
+        game_from_efg(HEAD + 't "" 1 "" { ' + "9" * 100_000 + " 1 }")
     with pytest.raises(cp.GameError, match="line 1, column 1"):
-        read_json("[" * 100_000)
+        game_from_json("[" * 100_000)
 
 
 def test_the_example_in_the_docs():
     text = (Path(__file__).parents[2] / "docs" / "interop.md").read_text()
-    game = read_json(re.search(r":caption: guess.json\n(.*?)```", text, re.DOTALL)[1])
+    game = game_from_json(re.search(r":caption: guess.json\n(.*?)```", text, re.DOTALL)[1])
     tree = cp.build_tree(game)
     assert (tree.num_nodes, tree.num_infosets) == (7, 1)
     assert cp.best_response(tree, cp.uniform_policy(tree), 0).value == pytest.approx(1 / 6)
@@ -383,7 +399,7 @@ pyspiel = pytest.importorskip("pyspiel")
 @pytest.mark.parametrize("spec", ["kuhn_poker", "leduc_poker", "liars_dice(dice_sides=3)"])
 def test_openspiel_reads_our_efg(spec):
     ours = built(spec)
-    theirs = pyspiel.load_efg_game(write_efg(explicit_game(ours.game)))
+    theirs = pyspiel.load_efg_game(efg_from_game(to_explicit_game(ours.game)))
     policy = pyspiel.UniformRandomPolicy(theirs)
     uniform = cp.uniform_policy(ours)
     assert pyspiel.nash_conv(theirs, policy) == pytest.approx(cp.nash_conv(ours, uniform), abs=1e-9)
@@ -392,10 +408,10 @@ def test_openspiel_reads_our_efg(spec):
 
 
 def test_we_read_openspiels_files():
-    kuhn = cp.build_tree(read_efg(pyspiel.get_kuhn_poker_efg_data()))
-    assert cp.sequence_form_lp(kuhn).value == pytest.approx(-1 / 18, abs=1e-12)
+    kuhn = cp.build_tree(game_from_efg(pyspiel.get_kuhn_poker_efg_data()))
+    assert cp.algorithms.solve_sequence_form_lp(kuhn).value == pytest.approx(-1 / 18, abs=1e-12)
     sample = pyspiel.load_efg_game(pyspiel.get_sample_efg_data())
-    tree = cp.build_tree(read_efg(pyspiel.get_sample_efg_data()))
+    tree = cp.build_tree(game_from_efg(pyspiel.get_sample_efg_data()))
     values = pyspiel.expected_returns(
         sample.new_initial_state(), pyspiel.UniformRandomPolicy(sample), -1, True
     )
@@ -406,10 +422,10 @@ def test_we_read_openspiels_files():
 @pytest.mark.parametrize("name", ["matrix_pd", "matrix_rps", "matching_pennies_3p", "blotto"])
 def test_tables_of_openspiel(name):
     theirs = pyspiel.load_game(name)
-    table = read_nfg(pyspiel.game_to_nfg_string(theirs))
+    table = game_from_nfg(pyspiel.game_to_nfg_string(theirs))
     # its own reader takes no names
     numbers = tuple(tuple(str(n + 1) for n in range(len(names))) for names in table.strategies)
-    again = pyspiel.load_nfg_game(write_nfg(replace(table, strategies=numbers)))
+    again = pyspiel.load_nfg_game(nfg_from_game(replace(table, strategies=numbers)))
     assert again.num_players() == table.num_players
     for cell in [(0,) * table.num_players, (1, *[0] * (table.num_players - 1))]:
         for game in (theirs, again):

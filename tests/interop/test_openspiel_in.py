@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import counterplay as cp
-from counterplay.game import ObservedGame
+from counterplay.core.game import ObservedGame
 from counterplay.interop.openspiel_policy import to_pyspiel_policy
-from counterplay.registry import spec_of
+from counterplay.registry import get_spec
 from tests.conftest import answer, built
 
 pyspiel = pytest.importorskip("pyspiel")
@@ -64,7 +64,7 @@ def count(state) -> tuple[int, int, set[tuple[int, str]]]:
 @pytest.mark.parametrize("name", SEQUENTIAL + SIMULTANEOUS)
 def test_same_game(name):
     tree = built(f"openspiel:{name}")
-    game = tree.game.rules
+    game = tree.game.spiel_game
     simultaneous = game.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS
     assert simultaneous == (name in SIMULTANEOUS)
     theirs = pyspiel.convert_to_turn_based(game) if simultaneous else game
@@ -85,7 +85,7 @@ def test_same_game(name):
 
 def test_spec_and_parameters():
     game = cp.load_game("openspiel:leduc_poker(players=3)")
-    assert spec_of(game) == "openspiel:leduc_poker(players=3)"
+    assert get_spec(game) == "openspiel:leduc_poker(players=3)"
     assert cp.load_game("openspiel:leduc_poker", players=3) == game
     assert hash(game) != hash(cp.load_game("openspiel:leduc_poker"))
     assert cp.load_game("openspiel:repeated_game(stage_game=matrix_pd(),num_repetitions=2)")
@@ -93,15 +93,15 @@ def test_spec_and_parameters():
 
 def test_solve():
     tree = built("openspiel:kuhn_poker")
-    result = cp.solve(tree, cp.CFRPlus(), iterations=1000)
-    ours = cp.solve(built("kuhn_poker"), cp.CFRPlus(), iterations=1000)
+    result = cp.solve(tree, cp.algorithms.CFRPlus(), iterations=1000)
+    ours = cp.solve(built("kuhn_poker"), cp.algorithms.CFRPlus(), iterations=1000)
     assert np.array_equal(result.policy.probabilities, ours.policy.probabilities)
 
 
 def test_a_player_without_a_choice_is_passed_over():
     """In oshi_zumo who has no coins left cannot bid: OpenSpiel gives it no legal action."""
     tree = built("openspiel:oshi_zumo(coins=2,size=1,min_bid=1,horizon=5)")
-    theirs = pyspiel.convert_to_turn_based(tree.game.rules)
+    theirs = pyspiel.convert_to_turn_based(tree.game.spiel_game)
     nodes, terminals, _ = count(theirs.new_initial_state())
     assert (tree.num_nodes, tree.num_terminals) == (nodes, terminals)
 
@@ -109,14 +109,14 @@ def test_a_player_without_a_choice_is_passed_over():
 def test_perfect_information_without_strings_is_known_by_its_history():
     tree = built("openspiel:breakthrough(rows=3,columns=2)")
     assert tree.num_infosets == (tree.player >= 0).sum()
-    assert tree.perfect_recall
-    assert cp.solve(tree, cp.CFRPlus(), iterations=200).exploitability < 1e-2
+    assert tree.has_perfect_recall
+    assert cp.solve(tree, cp.algorithms.CFRPlus(), iterations=200).exploitability < 1e-2
 
 
 def test_observations_make_infosets_where_there_are_no_information_states():
     """In deep_sea the diver sees where it is; with recall it knows its whole way."""
     tree = built("openspiel:deep_sea(size=3)")
-    assert tree.perfect_recall
+    assert tree.has_perfect_recall
     assert tree.num_infosets == 1 + 2 + 4
     assert cp.best_response(tree, cp.uniform_policy(tree), 0).value == pytest.approx(0.99)
 
@@ -126,7 +126,7 @@ def test_observations_are_openspiels_tensors():
         game = cp.load_game(f"openspiel:{name}")
         assert isinstance(game, ObservedGame)
         state = game.initial_state()
-        spiel = getattr(state, "spiel", state)
+        spiel = getattr(state, "spiel_state", state)
         read = spiel.observation_tensor if name == "tic_tac_toe" else spiel.information_state_tensor
         assert list(game.observation(state, 1)) == read(1)
     assert not isinstance(cp.load_game("openspiel:coordinated_mp"), ObservedGame)
@@ -134,8 +134,11 @@ def test_observations_are_openspiels_tensors():
 
 @pytest.mark.parametrize("name", ["kuhn_poker", "leduc_poker"])
 def test_networks_see_what_they_see_in_our_own_game(name):
-    graph = pytest.importorskip("counterplay.deep.graph")
-    ours, theirs = graph.arrays_of(built(name)), graph.arrays_of(built(f"openspiel:{name}"))
+    graph = pytest.importorskip("counterplay.algorithms.deep.common.graph")
+    ours, theirs = (
+        graph.host_graph_from_tree(built(name)),
+        graph.host_graph_from_tree(built(f"openspiel:{name}")),
+    )
     for field in fields(ours):
         mine, other = getattr(ours, field.name), getattr(theirs, field.name)
         assert np.array_equal(mine, other), field.name
@@ -145,7 +148,7 @@ def test_networks_see_what_they_see_in_our_own_game(name):
 def test_deep_algorithms_run_unchanged():
     """Same tree, same observations, same seed: the same numbers as on our own Kuhn poker."""
     pytest.importorskip("jax")
-    algorithm = cp.DeepHedge()
+    algorithm = cp.algorithms.DeepHedge()
     policies = []
     for spec in ("kuhn_poker", "openspiel:kuhn_poker"):
         tree = built(spec)
@@ -157,7 +160,7 @@ def test_deep_algorithms_run_unchanged():
 def test_check_game_finds_no_fault():
     for name in ("kuhn_poker", "goofspiel(num_cards=3,imp_info=True)", "matrix_rps"):
         report = cp.check_game(cp.load_game(f"openspiel:{name}"))
-        assert report.zero_sum and report.perfect_recall
+        assert report.is_zero_sum and report.has_perfect_recall
 
 
 REFUSED = [

@@ -19,7 +19,7 @@ from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import api_test, seed_test
 from pettingzoo.utils.wrappers import TerminateIllegalWrapper
 
-from counterplay.interop.gambit import read_efg
+from counterplay.interop.gambit import game_from_efg
 from counterplay.interop.pettingzoo_env import CounterplayAEC
 
 GAMES = [
@@ -50,7 +50,7 @@ def test_gymnasiums_own_test(spec):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for player in range(2):
-            env = cp.BestResponseEnv(cp.random_policy(built(spec), seed=1), player)
+            env = cp.interop.BestResponseEnv(cp.random_policy(built(spec), seed=1), player)
             check_env(env, skip_render_check=True)
 
 
@@ -65,7 +65,7 @@ def mean_rewards(env, policy, episodes):
             if over:
                 total += list(env.rewards.values())
                 break
-            infoset = env.seats.infoset(env._state)
+            infoset = env.arrays.find_infoset(env._state)
             assert env.possible_agents[tree.infoset_player[infoset]] == agent
             first, last = tree.offset[infoset : infoset + 2]
             legal = tree.sequence_action[first:last]
@@ -116,8 +116,8 @@ def learn(env, episodes, seed=0):
         steps, over = [], False
         while not over:
             key, legal = seen.tobytes(), np.flatnonzero(info["action_mask"])
-            sums = total.setdefault(key, np.zeros(env.action_space.n))
-            tries = count.setdefault(key, np.full(env.action_space.n, 1e-9))
+            sums = total.setdefault(key, np.zeros(env.action_space.num_self_play_episodes))
+            tries = count.setdefault(key, np.full(env.action_space.num_self_play_episodes, 1e-9))
             action = legal[np.argmax((sums / tries)[legal])]
             if rng.random() < 0.3:
                 action = rng.choice(legal)
@@ -139,12 +139,12 @@ def learn(env, episodes, seed=0):
 def test_an_outside_learner_finds_the_best_response(player):
     tree = built("kuhn_poker")
     opponents = cp.random_policy(tree, seed=4)
-    env = cp.BestResponseEnv(opponents, player)
-    learnt = cp.judge_agent(env, learn(env, episodes=6000))
+    env = cp.interop.BestResponseEnv(opponents, player)
+    learnt = cp.interop.judge_agent(env, learn(env, episodes=6000))
     best = cp.best_response(tree, opponents, player)
     assert learnt.best_value == pytest.approx(best.value, abs=1e-12)
     assert 0.0 <= learnt.gap < 0.02
-    lazy = cp.judge_agent(env, lambda seen, mask: mask)  # uniform over the legal ones
+    lazy = cp.interop.judge_agent(env, lambda seen, mask: mask)  # uniform over the legal ones
     uniform = np.where(
         np.repeat(tree.infoset_player, tree.num_actions) == player, 0.5, opponents.probabilities
     )
@@ -159,8 +159,8 @@ def test_the_environment_is_worth_what_judge_agent_says():
         (built("kuhn_poker(players=3)"), 2),
         (cp.build_tree(RandomGame(seed=11, num_players=2)), 1),
     ]:
-        env = cp.BestResponseEnv(cp.random_policy(tree, seed=5), player)
-        wanted = cp.judge_agent(env, lambda seen, mask: mask / mask.sum()).value
+        env = cp.interop.BestResponseEnv(cp.random_policy(tree, seed=5), player)
+        wanted = cp.interop.judge_agent(env, lambda seen, mask: mask / mask.sum()).value
         rng = np.random.default_rng(1)
         total, episodes = 0.0, 4000
         for episode in range(episodes):
@@ -175,7 +175,7 @@ def test_the_environment_is_worth_what_judge_agent_says():
 
 def test_an_illegal_action_costs_the_most():
     tree = built("leduc_poker")
-    env = cp.BestResponseEnv(cp.uniform_policy(tree), 0)
+    env = cp.interop.BestResponseEnv(cp.uniform_policy(tree), 0)
     env.reset(seed=0)
     assert env.action_masks().tolist() == [0, 1, 1]
     _, reward, over, _, info = env.step(0)
@@ -188,24 +188,24 @@ def test_a_game_without_observations():
     text = """EFG 2 R "hide" { "a" "b" } p "" 1 1 "door" { "left" "right" } 0
     p "" 2 1 "seek" { "left" "right" } 0 t "" 1 "" { -1 1 } t "" 2 "" { 1 -1 }
     p "" 2 1 0 t "" 2 t "" 1"""
-    game = read_efg(text)
+    game = game_from_efg(text)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         api_test(CounterplayAEC(game), num_cycles=20)
     tree = cp.build_tree(game)
-    env = cp.BestResponseEnv(cp.Policy(tree, np.array([0.9, 0.1, 0.5, 0.5])), 1)
-    assert cp.judge_agent(env, learn(env, episodes=200)).value == pytest.approx(0.8)
+    env = cp.interop.BestResponseEnv(cp.Policy(tree, np.array([0.9, 0.1, 0.5, 0.5])), 1)
+    assert cp.interop.judge_agent(env, learn(env, episodes=200)).value == pytest.approx(0.8)
 
 
 def test_bad_agents_and_seats():
     tree = built("kuhn_poker")
     with pytest.raises(cp.ConfigError, match="player is 2, must be from 0 to 1"):
-        cp.BestResponseEnv(cp.uniform_policy(tree), 2)
-    env = cp.BestResponseEnv(cp.uniform_policy(tree), 0)
+        cp.interop.BestResponseEnv(cp.uniform_policy(tree), 2)
+    env = cp.interop.BestResponseEnv(cp.uniform_policy(tree), 0)
     with pytest.raises(cp.ConfigError, match=r"answers 7 at '0', where \[0, 1\] are legal"):
-        cp.judge_agent(env, lambda seen, mask: 7)
+        cp.interop.judge_agent(env, lambda seen, mask: 7)
     with pytest.raises(cp.ConfigError, match="answers"):
-        cp.judge_agent(env, lambda seen, mask: [np.nan, 1.0])
+        cp.interop.judge_agent(env, lambda seen, mask: [np.nan, 1.0])
 
 
 @pytest.mark.parametrize("module", ["gymnasium_env", "pettingzoo_env"])

@@ -6,25 +6,25 @@ import numpy as np
 import pytest
 from numba.core.errors import TypingError
 
-from counterplay.kernels.compiling import bare_kernel
+from counterplay.kernels.runtime.jit import no_alloc_kernel
 
 
-@bare_kernel
+@no_alloc_kernel
 def second(values):
     return values[1]
 
 
-@bare_kernel
+@no_alloc_kernel
 def whole(values):
     return values
 
 
-@bare_kernel
+@no_alloc_kernel
 def part(values):
     return values[0], values[1:]
 
 
-@bare_kernel
+@no_alloc_kernel
 def made(values):
     return np.zeros(2)[0] + values[0]
 

@@ -14,12 +14,12 @@ pytest.importorskip("numba")
 SOURCE = """
 from numba import njit
 
-from counterplay.kernels.caching import SealedCache
+from counterplay.kernels.runtime.jit_cache import ChecksummedCache
 
 
 def kernel(function):
     compiled = njit(function)
-    compiled._cache = SealedCache(function)
+    compiled._cache = ChecksummedCache(function)
     return compiled
 
 

@@ -13,18 +13,19 @@ import pytest
 from numba import config, njit
 
 import counterplay
-from counterplay import game
-from counterplay.kernels import baselines, compiling, episodes, walks
+from counterplay.core import game
+from counterplay.kernels.runtime import jit
+from counterplay.kernels.sampling import baselines, episodes, traversals
 from counterplay.registry import load_algorithm
 from tests.conftest import built
 
 CALLER = """
-from counterplay.kernels.compiling import kernel
-from counterplay.kernels.draws import include
+from counterplay.kernels.runtime.jit import kernel
+from counterplay.kernels.sampling.primitives import draw_bernoulli
 
 @kernel
 def twice(probability, rng):
-    return include(probability, rng) + include(probability, rng)
+    return draw_bernoulli(probability, rng) + draw_bernoulli(probability, rng)
 """
 CALL = """
 import numpy as np
@@ -58,7 +59,7 @@ def test_a_change_in_another_file_is_seen(package):
     assert call(package) == (2, 0)
     assert call(package) == (2, 1)
     before = list(folders.glob("sources-*"))
-    draws = package / "kernels" / "draws.py"
+    draws = package / "kernels" / "sampling" / "primitives.py"
     draws.write_text(draws.read_text().replace("probability >= 1.0 or", "probability > 1.0 and"))
     assert call(package) == (0, 0)
     assert call(package) == (0, 1)
@@ -82,17 +83,17 @@ def test_where_the_cache_is(package, tmp_path):
 
 
 def test_constants():
-    assert (compiling.CHANCE, compiling.TERMINAL) == (game.CHANCE, game.TERMINAL)
+    assert (jit.CHANCE, jit.TERMINAL) == (game.CHANCE, game.TERMINAL)
 
 
 WALKS = {
-    "chance_sampling": walks.chance_sampling,
-    "external_sampling": walks.external_sampling,
+    "chance_sampling": traversals.chance_sampling,
+    "external_sampling": traversals.external_sampling,
     "outcome_sampling": episodes.outcome_sampling,
-    "outcome_sampling(lazy=true)": episodes.lazy_outcome_sampling,
+    "outcome_sampling(lazy_averaging=true)": episodes.lazy_outcome_sampling,
     "online_outcome_sampling": episodes.online_sampling,
     "probing": episodes.probing,
-    "vr_mccfr": baselines.learned_baseline,
+    "vr_mccfr": baselines.decaying_baseline_sampling,
 }
 
 
@@ -109,7 +110,7 @@ def test_walks_count_no_references(name):
     """
     tree, algorithm, kernel = built("kuhn_poker"), load_algorithm(name), WALKS[name]
     algorithm.step(tree, algorithm.init(tree), 1)
-    on_tree = next(one for one in kernel.signatures if "Lazy(" not in str(one))  # not on rules
+    on_tree = next(one for one in kernel.signatures if "LazyNodes(" not in str(one))  # not on rules
     again = njit(on_tree, nogil=True, error_model="numpy")(kernel.py_func)
     (code,) = again.inspect_llvm().values()
     assert "define " in code
@@ -118,13 +119,13 @@ def test_walks_count_no_references(name):
 
 def test_kernels_that_cannot_be_kept_are_said_to_be_so_once(monkeypatch):
     """As where neither the package, nor the user's cache, nor $NUMBA_CACHE_DIR can be written."""
-    monkeypatch.setattr(compiling._Folders, "_locator_classes", [])
+    monkeypatch.setattr(jit._SourceHashCacheImpl, "_locator_classes", [])
     monkeypatch.setenv("NUMBA_CACHE_DIR", "/nowhere")
-    compiling.warn_uncached.cache_clear()
+    jit.warn_uncached.cache_clear()
     with pytest.warns(RuntimeWarning, match=r"kept in /nowhere .*set NUMBA_CACHE_DIR") as caught:
-        kernels = [compiling.kernel(lambda x: x), compiling.kernel(lambda x: x + 1)]
-    compiling.warn_uncached.cache_clear()
+        kernels = [jit.kernel(lambda x: x), jit.kernel(lambda x: x + 1)]
+    jit.warn_uncached.cache_clear()
     assert len(caught) == 1
-    assert not any(map(compiling.keeps_compiled, kernels))
-    assert not compiling.is_compiled(*kernels)
+    assert not any(map(jit.keeps_compiled, kernels))
+    assert not jit.is_compiled(*kernels)
     assert [kernel(1) for kernel in kernels] == [1, 2]

@@ -6,15 +6,15 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from benchmarks.matrix_equilibria import disagreement, extreme_equilibria, random_game
+from benchmarks.matrix.all_equilibria import disagreement, extreme_equilibria, random_game
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytest import approx
 
 import counterplay as cp
-from counterplay.matrix.checking import is_nash
-from counterplay.matrix.exact import meant
 from counterplay.matrix.normal_form import NormalForm
+from counterplay.matrix.tableau import fraction_from_float
+from counterplay.matrix.verification import is_nash
 from counterplay.registry import LEARNERS, load_learner
 from tests.matrix.forms import forms
 
@@ -63,13 +63,17 @@ SEVENTY_FIVE = [
 
 
 def profiles(form):
-    return [np.concatenate(one.profile) for one in cp.support_enumeration(form).equilibria]
+    return [np.concatenate(one.profile) for one in cp.matrix.support_enumeration(form).equilibria]
 
 
 def found_by_all(form):
     """What every method finds, in the order of the methods; the programme from few starts."""
-    exact = [cp.zero_sum_lp(form), cp.lemke_howson(form), *cp.support_enumeration(form).equilibria]
-    return [*exact, *cp.nash_nlp(form, starts=2)]
+    exact = [
+        cp.matrix.zero_sum_lp(form),
+        cp.matrix.lemke_howson(form),
+        *cp.matrix.support_enumeration(form).equilibria,
+    ]
+    return [*exact, *cp.matrix.nash_nlp(form, num_starts=2)]
 
 
 def same(ours, theirs, tolerance=1e-9):
@@ -99,11 +103,11 @@ def test_a_dominated_action_changes_nothing(count, size):
     matrix[:, -1] = size
     matrix[-1, -1] = 0.0
     matrix[:count, :count] = cyclic(count)
-    found = cp.nash_equilibria(NormalForm(matrix))
+    found = cp.matrix.nash_equilibria(NormalForm(matrix))
     uniform = [*[1 / count] * count, 0.0] * 2
     if size > 1.0:  # otherwise it is not dominated
         assert same([np.concatenate(one.profile) for one in found.equilibria], [uniform])
-        assert found.complete and found.note == "these are all"
+        assert found.is_complete and found.note == "these are all"
         for one in found_by_all(NormalForm(matrix)):
             assert np.concatenate(one.profile) == approx(uniform, abs=1e-7)
     assert found.equilibria
@@ -112,9 +116,9 @@ def test_a_dominated_action_changes_nothing(count, size):
 @pytest.mark.parametrize("scale", [1.0, 1 / 3, 1e-9, 1e9])
 @pytest.mark.parametrize("number", [0, 1])
 def test_seventy_five_equilibria(number, scale):
-    found = cp.nash_equilibria(NormalForm(np.array(SEVENTY_FIVE[number]) * scale))
+    found = cp.matrix.nash_equilibria(NormalForm(np.array(SEVENTY_FIVE[number]) * scale))
     assert len(found.equilibria) == 75
-    assert found.complete and found.note == "these are all"
+    assert found.is_complete and found.note == "these are all"
 
 
 @pytest.mark.parametrize("large", [1e6, 1e12, 1e15, 1e16, 1e19, 1e40])
@@ -125,10 +129,10 @@ def test_one_zero_sum_game_has_one_value(large):
         matrix = rng.integers(-3, 4, rng.integers(2, 5, 2)).astype(float)
         matrix[tuple(rng.integers(0, matrix.shape))] = large * rng.choice([-1.0, 1.0])
         form = NormalForm(matrix)
-        value = cp.lemke_howson(form).values[0]
+        value = cp.matrix.lemke_howson(form).values[0]
         for one in found_by_all(form):
             assert one.values[0] == approx(value, rel=1e-6, abs=1e-6)
-        for solve in (cp.correlated_equilibrium, cp.coarse_correlated_equilibrium):
+        for solve in (cp.matrix.correlated_equilibrium, cp.matrix.coarse_correlated_equilibrium):
             try:
                 found = solve(form, 0)
             except cp.RunError:  # it says that floats do not hold this
@@ -153,24 +157,27 @@ def test_as_many_as_exact_enumeration_finds(seed, outliers):
 
 
 def test_what_floats_stand_for():
-    assert [meant(v) for v in (1 / 3, -0.1 - 0.2, 0.0, 2.5)] == [
+    assert [fraction_from_float(v) for v in (1 / 3, -0.1 - 0.2, 0.0, 2.5)] == [
         Fraction(1, 3),
         Fraction(-3, 10),
         0,
         Fraction(5, 2),
     ]
     for value in np.random.default_rng(0).normal(size=100):
-        assert abs(meant(value) - Fraction(value)) <= abs(Fraction(value)) / 2**50
-        assert meant(value * 2.0**-60) == meant(value) / 2**60
+        assert abs(fraction_from_float(value) - Fraction(value)) <= abs(Fraction(value)) / 2**50
+        assert fraction_from_float(value * 2.0**-60) == fraction_from_float(value) / 2**60
     for large in (1e19, 2.0**60, 123456789.0):
-        assert meant(large) == int(large)
+        assert fraction_from_float(large) == int(large)
 
 
 @given(forms(least=0, most=2), st.sampled_from([3.0, 10.0, 7.0]))
 def test_ties_survive_division(form, divisor):
     """Thirds and tenths are rounded, and degenerate all the same."""
     other = NormalForm(form.utility / divisor)
-    assert cp.support_enumeration(other).degenerate == cp.support_enumeration(form).degenerate
+    assert (
+        cp.matrix.support_enumeration(other).is_degenerate
+        == cp.matrix.support_enumeration(form).is_degenerate
+    )
     assert same(profiles(other), profiles(form))
 
 
@@ -184,23 +191,28 @@ def test_units_of_each_player(form, first, second):
     scale = np.array([2.0**first, 2.0**second])
     other = NormalForm(form.utility * scale[:, None, None])
     for solve in (
-        lambda f: cp.support_enumeration(f).equilibria,
-        lambda f: cp.nash_equilibria(f, "lemke_howson").equilibria,
-        lambda f: cp.nash_nlp(f, starts=2),
+        lambda f: cp.matrix.support_enumeration(f).equilibria,
+        lambda f: cp.matrix.nash_equilibria(f, "lemke_howson").equilibria,
+        lambda f: cp.matrix.nash_nlp(f, num_starts=2),
     ):
         for one, two in zip(solve(form), solve(other), strict=True):
             assert all(map(np.array_equal, one.profile, two.profile))
             assert np.array_equal(one.values * scale, two.values)
             assert is_nash(other, one.profile)
     for weak in (False, True):
-        assert cp.eliminate(form, weak).kept == cp.eliminate(other, weak).kept
-    for solve in (cp.correlated_equilibrium, cp.coarse_correlated_equilibrium):
+        assert (
+            cp.matrix.eliminate_dominated(form, weak).remaining_actions
+            == cp.matrix.eliminate_dominated(other, weak).remaining_actions
+        )
+    for solve in (cp.matrix.correlated_equilibrium, cp.matrix.coarse_correlated_equilibrium):
         for objective in (0, 1):
             one, two = solve(form, objective), solve(other, objective)
             assert one.values * scale == approx(two.values, rel=1e-7, abs=1e-9 * scale.min())
     for name in LEARNERS:
-        one, two = (cp.learn(f, load_learner(name), iterations=20) for f in (form, other))
-        assert all(map(np.array_equal, one.average, two.average))
+        one, two = (
+            cp.matrix.run_learners(f, load_learner(name), iterations=20) for f in (form, other)
+        )
+        assert all(map(np.array_equal, one.average_profile, two.average_profile))
         assert np.array_equal(one.regret * scale, two.regret)
 
 
@@ -208,11 +220,11 @@ def test_units_of_each_player(form, first, second):
 @given(forms(max_actions=4, zero_sum=True), POWERS)
 def test_units_of_zero_sum_games(form, power):
     other = NormalForm(form.utility * 2.0**power)
-    assert other.zero_sum and other.constant_sum
-    one, two = cp.zero_sum_lp(form), cp.zero_sum_lp(other)
+    assert other.is_zero_sum and other.is_constant_sum
+    one, two = cp.matrix.zero_sum_lp(form), cp.matrix.zero_sum_lp(other)
     assert all(map(np.array_equal, one.profile, two.profile))
     single = NormalForm(form.utility * np.array([2.0**power, 0.0])[:, None, None])
-    assert single.constant_sum == (np.ptp(form.utility[0]) == 0.0)
+    assert single.is_constant_sum == (np.ptp(form.utility[0]) == 0.0)
 
 
 @settings(max_examples=15)
@@ -220,20 +232,20 @@ def test_units_of_zero_sum_games(form, power):
 def test_order_of_actions_and_players(form, seed):
     rng = np.random.default_rng(seed)
     order = [rng.permutation(count) for count in form.shape]
-    other = form.restricted(order)
+    other = form.restrict(order)
     turned = NormalForm(form.utility[::-1].transpose(0, 2, 1))
     ones = profiles(form)
     rows = form.shape[0]
     assert same(profiles(other), [[*one[:rows][order[0]], *one[rows:][order[1]]] for one in ones])
     assert same(profiles(turned), [[*one[rows:], *one[:rows]] for one in ones])
-    kept = cp.eliminate(form).kept
-    for player, own in enumerate(cp.eliminate(other).kept):
+    kept = cp.matrix.eliminate_dominated(form).remaining_actions
+    for player, own in enumerate(cp.matrix.eliminate_dominated(other).remaining_actions):
         assert {int(order[player][a]) for a in own} == set(kept[player])
-    assert cp.eliminate(turned).kept == kept[::-1]
+    assert cp.matrix.eliminate_dominated(turned).remaining_actions == kept[::-1]
     for goal in ("welfare", 0, 1):
-        best = cp.correlated_equilibrium(form, goal).values
+        best = cp.matrix.correlated_equilibrium(form, goal).values
         worth = best.sum() if goal == "welfare" else best[goal]
-        again = cp.correlated_equilibrium(other, goal).values
+        again = cp.matrix.correlated_equilibrium(other, goal).values
         assert worth == approx(again.sum() if goal == "welfare" else again[goal], abs=1e-8)
 
 
@@ -247,7 +259,10 @@ def test_moved_utilities(form, power, seed):
     shift[0], shift[1] = shift[0, :1], shift[1, :, :1]
     moved = NormalForm((whole.utility + shift) * 2.0**power)
     assert same(profiles(moved), profiles(whole))
-    assert cp.eliminate(moved).kept == cp.eliminate(whole).kept
+    assert (
+        cp.matrix.eliminate_dominated(moved).remaining_actions
+        == cp.matrix.eliminate_dominated(whole).remaining_actions
+    )
 
 
 @settings(max_examples=40)
@@ -261,4 +276,7 @@ def test_outliers_where_nobody_goes(form, power, zero_sum):
     rows, columns = form.shape
     played = [*range(rows), *range(rows + 1, rows + 1 + columns)]
     assert same([one[played] for one in profiles(larger)], profiles(form))
-    assert cp.eliminate(larger).kept == cp.eliminate(form).kept
+    assert (
+        cp.matrix.eliminate_dominated(larger).remaining_actions
+        == cp.matrix.eliminate_dominated(form).remaining_actions
+    )

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from pytest import approx
 
 import counterplay as cp
-from counterplay.matrix.normal_form import NormalForm, normal_form
-from counterplay.matrix.replicator_dynamics import project
+from counterplay.matrix.normal_form import NormalForm, normal_form_from_game
+from counterplay.matrix.replicator_dynamics import project_to_simplex
 from counterplay.registry import LEARNERS, load_learner
 from tests.matrix.forms import forms
 
@@ -19,7 +19,7 @@ NO_REGRET = ["hedge", "regret_matching", "regret_matching_plus"]
 
 
 def game(name):
-    return normal_form(cp.load_game(name))
+    return normal_form_from_game(cp.load_game(name))
 
 
 @pytest.mark.parametrize("name", LEARNERS)
@@ -28,9 +28,13 @@ def test_regret_is_what_it_is_called(name):
     learner, form = load_learner(name), game("shapleys_game")
     sums = [np.zeros(3), np.zeros(3)]
     for t in range(1, 6):
-        now = cp.learn(form, learner, iterations=t, start=CORNER)
+        now = cp.matrix.run_learners(form, learner, iterations=t, initial_profile=CORNER)
         before = (
-            cp.learn(form, learner, iterations=t - 1, start=CORNER).current if t > 1 else CORNER
+            cp.matrix.run_learners(
+                form, learner, iterations=t - 1, initial_profile=CORNER
+            ).current_profile
+            if t > 1
+            else CORNER
         )
         for player in (0, 1):
             values = form.action_values(player, before)
@@ -44,8 +48,8 @@ def test_regret_is_what_it_is_called(name):
 def test_joint_play_is_a_coarse_equilibrium_up_to_regret(form):
     """The gain of the best commitment against joint play is the largest regret, exactly."""
     for name in LEARNERS:
-        result = cp.learn(form, load_learner(name), iterations=50)
-        gain = cp.coarse_deviation(form, result.joint).gain
+        result = cp.matrix.run_learners(form, load_learner(name), iterations=50)
+        gain = cp.matrix.coarse_deviation(form, result.joint_distribution).gain
         assert gain == approx(max(result.regret[-1].max(), 0.0), abs=1e-9)
 
 
@@ -54,9 +58,9 @@ def test_joint_play_is_a_coarse_equilibrium_up_to_regret(form):
 def test_bounds_on_regret(form):
     iterations = 200
     for name in NO_REGRET:
-        regret = cp.learn(form, load_learner(name), iterations=iterations).regret
+        regret = cp.matrix.run_learners(form, load_learner(name), iterations=iterations).regret
         for player, count in enumerate(form.shape):
-            size, t = form.spread[player], np.arange(1, iterations + 1)
+            size, t = form.utility_range[player], np.arange(1, iterations + 1)
             if name == "hedge":
                 bound = size * np.sqrt(2.0 * np.log(count) / t) + 1e-9
             else:
@@ -67,10 +71,14 @@ def test_bounds_on_regret(form):
 def test_hedge_with_a_fixed_rate():
     iterations = 500
     eta = float(np.sqrt(8 * np.log(3) / iterations))
-    result = cp.learn(game("shapleys_game"), cp.Hedge(eta), iterations=iterations, start=CORNER)
+    result = cp.matrix.run_learners(
+        game("shapleys_game"), cp.matrix.Hedge(eta), iterations=iterations, initial_profile=CORNER
+    )
     prior = np.sqrt(np.log(1 / 0.05) / 2 / iterations) + np.log(20) / eta / iterations
     assert (result.regret[-1] <= prior).all()
-    uniform = cp.learn(game("rock_paper_scissors"), cp.Hedge(eta), iterations=iterations)
+    uniform = cp.matrix.run_learners(
+        game("rock_paper_scissors"), cp.matrix.Hedge(eta), iterations=iterations
+    )
     assert (uniform.regret[-1] <= np.sqrt(np.log(3) / 2 / iterations) * 2).all()
 
 
@@ -85,15 +93,21 @@ def test_hedge_with_a_fixed_rate():
     ],
 )
 def test_zero_sum_averages_approach_the_equilibrium(name, iterations, limit):
-    result = cp.learn(BIASED_RPS, load_learner(name), iterations=iterations, start=CORNER)
+    result = cp.matrix.run_learners(
+        BIASED_RPS, load_learner(name), iterations=iterations, initial_profile=CORNER
+    )
     assert result.nash_conv < limit  # of the start: 0.84
-    assert result.average[0] == approx([1 / 16, 10 / 16, 5 / 16], abs=0.1)
+    assert result.average_profile[0] == approx([1 / 16, 10 / 16, 5 / 16], abs=0.1)
 
 
 def test_alternating_regret_matching_plus_is_faster():
-    plus, plain = cp.RegretMatchingPlus(), cp.RegretMatching()
-    fast = cp.learn(BIASED_RPS, plus, iterations=2000, alternating=True, start=CORNER).nash_conv
-    slow = cp.learn(BIASED_RPS, plain, iterations=2000, start=CORNER).nash_conv
+    plus, plain = cp.matrix.RegretMatchingPlus(), cp.matrix.RegretMatching()
+    fast = cp.matrix.run_learners(
+        BIASED_RPS, plus, iterations=2000, alternating=True, initial_profile=CORNER
+    ).nash_conv
+    slow = cp.matrix.run_learners(
+        BIASED_RPS, plain, iterations=2000, initial_profile=CORNER
+    ).nash_conv
     assert fast < 1e-3 and fast < slow / 5
 
 
@@ -104,7 +118,9 @@ def test_no_convergence_where_there_is_none(name, spec):
     form = game(spec)
     rng = np.random.default_rng(2)
     start = CORNER if spec == "shapleys_game" else tuple(rng.dirichlet([1, 1], 3))
-    result = cp.learn(form, load_learner(name), iterations=4000, start=start)
+    result = cp.matrix.run_learners(
+        form, load_learner(name), iterations=4000, initial_profile=start
+    )
     assert result.nash_conv > 0.1
     if name == "regret_matching":
         assert result.regret[-1].max() < 0.05
@@ -114,28 +130,32 @@ def test_fictitious_play_by_hand():
     """Matching pennies from heads, heads: 1 flees to tails, 0 follows."""
     heads = np.array([1.0, 0.0])
     form = game("matching_pennies")
-    result = cp.learn(form, cp.FictitiousPlay(), iterations=4, start=(heads, heads))
+    result = cp.matrix.run_learners(
+        form, cp.matrix.FictitiousPlay(), iterations=4, initial_profile=(heads, heads)
+    )
     # player 0: h h h t?, player 1: h t t t; at t = 4 player 0 has seen h t t
-    assert result.average[1].tolist() == [0.25, 0.75]
-    assert result.average[0].tolist() == [0.75, 0.25]
+    assert result.average_profile[1].tolist() == [0.25, 0.75]
+    assert result.average_profile[0].tolist() == [0.75, 0.25]
 
 
 def test_sampled_play_is_reproducible_and_learns():
     one, two = (
-        cp.learn(BIASED_RPS, cp.RegretMatching(), iterations=3_000, sampled=True, seed=seed)
+        cp.matrix.run_learners(
+            BIASED_RPS, cp.matrix.RegretMatching(), iterations=3_000, sample_actions=True, seed=seed
+        )
         for seed in (1, 1)
     )
     assert np.array_equal(one.regret, two.regret)
     assert one.regret[-1].max() < 0.03
     assert one.nash_conv < 0.05
-    assert one.joint.sum() == approx(1.0)
+    assert one.joint_distribution.sum() == approx(1.0)
 
 
 def test_projection():
     rng = np.random.default_rng(0)
     for _ in range(50):
         point = rng.normal(size=4)
-        near = project(point, 0.05)
+        near = project_to_simplex(point, 0.05)
         assert near.sum() == approx(1.0) and near.min() >= 0.05 - 1e-12
         for _ in range(20):
             other = 0.05 + 0.8 * rng.dirichlet(np.ones(4))
@@ -153,10 +173,12 @@ def test_openspiel_projected_replicator_dynamics():
         prd_gamma=1e-6,
         average_over_last_n_strategies=2000,
     )
-    learner = cp.ReplicatorDynamics(step_size=0.03, floor=1e-6)  # times the range, 3
+    learner = cp.matrix.ReplicatorDynamics(step_size=0.03, floor=1e-6)  # times the range, 3
     start = (np.array([0.7, 0.3]), np.array([0.4, 0.6]))
-    found = cp.learn(NormalForm(first), learner, iterations=2000, start=start)
-    for ours, other in zip(found.average, expected, strict=True):
+    found = cp.matrix.run_learners(
+        NormalForm(first), learner, iterations=2000, initial_profile=start
+    )
+    for ours, other in zip(found.average_profile, expected, strict=True):
         assert ours == approx(other, abs=2e-3)
 
 
@@ -176,8 +198,8 @@ def test_bad_learners(spec, message):
 
 def test_bad_calls():
     with pytest.raises(cp.ConfigError, match="iterations is 0"):
-        cp.learn(BIASED_RPS, cp.Hedge(), iterations=0)
+        cp.matrix.run_learners(BIASED_RPS, cp.matrix.Hedge(), iterations=0)
     with pytest.raises(cp.ConfigError, match="too much for 3 actions"):
-        cp.learn(BIASED_RPS, cp.ReplicatorDynamics(floor=0.5))
+        cp.matrix.run_learners(BIASED_RPS, cp.matrix.ReplicatorDynamics(floor=0.5))
     with pytest.raises(cp.ConfigError, match="2 players"):
-        cp.learn(BIASED_RPS, cp.Hedge(), start=(np.ones(3) / 3,))
+        cp.matrix.run_learners(BIASED_RPS, cp.matrix.Hedge(), initial_profile=(np.ones(3) / 3,))

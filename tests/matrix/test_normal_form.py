@@ -10,9 +10,14 @@ from hypothesis import assume, given
 from pytest import approx
 
 import counterplay as cp
-from counterplay.matrix.normal_form import NormalForm, normal_form, pure_profile, uniform_profile
-from counterplay.matrix.pure_policies import count_pure_policies, pure_policies
-from counterplay.matrix.reading import read_normal_form
+from counterplay.matrix.normal_form import (
+    NormalForm,
+    normal_form_from_game,
+    pure_profile,
+    uniform_profile,
+)
+from counterplay.matrix.normal_form_io import read_normal_form
+from counterplay.matrix.policy_enumeration import count_pure_policies, pure_policies
 from tests.conftest import built
 from tests.matrix.forms import forms
 from tests.random_games import random_games
@@ -27,7 +32,7 @@ def test_values_are_sums_over_joint_actions(form):
         chance = np.prod([mixture[a] for mixture, a in zip(profile, joint, strict=True)])
         expected += chance * form.utility[(slice(None), *joint)]
     assert form.values(profile) == approx(expected)
-    assert form.joint(profile).sum() == approx(1.0)
+    assert form.joint_distribution(profile).sum() == approx(1.0)
     for player in range(form.num_players):
         for action in range(form.shape[player]):
             pure = (*profile[:player], np.eye(form.shape[player])[action], *profile[player + 1 :])
@@ -65,26 +70,26 @@ def test_refuses_names_that_do_not_fit():
 def test_a_player_with_one_action_is_a_player():
     form = NormalForm([[3.0, 1.0, 2.0]])
     assert form.shape == (1, 3)
-    (one,) = cp.nash_equilibria(form).equilibria
+    (one,) = cp.matrix.nash_equilibria(form).equilibria
     assert one.profile[1].tolist() == [0, 1, 0]
-    assert cp.correlated_equilibrium(form, "entropy").values == approx([1, -1])
-    assert cp.lemke_howson(form).values == approx([1, -1])
-    assert cp.eliminate(form).kept == ((0,), (1,))
+    assert cp.matrix.correlated_equilibrium(form, "entropy").values == approx([1, -1])
+    assert cp.matrix.lemke_howson(form).values == approx([1, -1])
+    assert cp.matrix.eliminate_dominated(form).remaining_actions == ((0,), (1,))
 
 
 def test_refuses_profiles_and_joints_that_are_none():
     form = NormalForm([[1, 2], [3, 4]])
     for profile in [([1, 0],), ([1, 0], [0.5, 0.4]), ([1, 0], [1, 0, 0]), ([2, -1], [1, 0])]:
         with pytest.raises(cp.ConfigError):
-            cp.nash_deviation(form, profile)
+            cp.matrix.nash_deviation(form, profile)
     for joint in [[[1, 0], [0, 1]], [[1, 0]], [[2, -1], [0, 0]]]:
         with pytest.raises(cp.ConfigError, match="joint must be probabilities"):
-            cp.correlated_deviation(form, joint)
+            cp.matrix.correlated_deviation(form, joint)
 
 
 def test_king_ace_poker_is_the_matrix_of_the_lecture():
     """Rows: the action with an ace, then with a king; r raise, k check, c call, f fold."""
-    form = pure_policies(built("king_ace_poker")).form
+    form = pure_policies(built("king_ace_poker")).normal_form
     expected = {
         "rr": {"cc": 0, "cf": -1 / 6, "ff": 1, "fc": 7 / 6},
         "kr": {"cc": -1 / 3, "cf": -1 / 6, "ff": 5 / 6, "fc": 2 / 3},
@@ -115,7 +120,7 @@ def test_refuses_with_the_count(spec):
     ):
         pure_policies(built(spec))
     with pytest.raises(cp.RunError, match="27 x 64 reduced pure policies, more than 1,000 in all"):
-        pure_policies(built("kuhn_poker"), max_joint=1000)
+        pure_policies(built("kuhn_poker"), max_joint_actions=1000)
 
 
 def test_refuses_players_who_forget():
@@ -125,9 +130,9 @@ def test_refuses_players_who_forget():
 
 def test_kuhn_by_its_matrix(kuhn):
     converted = pure_policies(kuhn)
-    found = cp.zero_sum_lp(converted.form)
+    found = cp.matrix.zero_sum_lp(converted.normal_form)
     assert found.values == approx([-1 / 18, 1 / 18])
-    assert cp.exploitability(kuhn, converted.policy(found.profile)) < 1e-12
+    assert cp.exploitability(kuhn, converted.policy_from_profile(found.profile)) < 1e-12
 
 
 @given(random_games(max_players=3))
@@ -138,18 +143,23 @@ def test_tree_and_matrix_agree(game):
     counts = count_pure_policies(tree)
     assume(np.prod(counts) <= 20_000)
     converted = pure_policies(tree)
-    assert converted.form.shape == counts
+    assert converted.normal_form.shape == counts
     rng = np.random.default_rng(game.seed)
     profile = tuple(rng.dirichlet(np.ones(count)) for count in counts)
-    policy = converted.policy(profile)
-    assert cp.expected_values(tree, policy) == approx(converted.form.values(profile), abs=1e-9)
+    policy = converted.policy_from_profile(profile)
+    assert cp.expected_values(tree, policy) == approx(
+        converted.normal_form.values(profile), abs=1e-9
+    )
     policy = cp.random_policy(tree, seed=game.seed)
-    profile = converted.profile(policy)
+    profile = converted.profile_from_policy(policy)
     judged = cp.nash_conv(tree, policy)
     assert [mixture.sum() for mixture in profile] == approx([1.0] * tree.num_players)
-    assert converted.form.values(profile) == approx(cp.expected_values(tree, policy), abs=1e-9)
+    assert converted.normal_form.values(profile) == approx(
+        cp.expected_values(tree, policy), abs=1e-9
+    )
     gains = [
-        converted.form.action_values(p, profile).max() - converted.form.values(profile)[p]
+        converted.normal_form.action_values(p, profile).max()
+        - converted.normal_form.values(profile)[p]
         for p in range(tree.num_players)
     ]
     assert sum(gains) == approx(judged, abs=1e-9)
@@ -157,18 +167,18 @@ def test_tree_and_matrix_agree(game):
 
 @given(forms(max_players=3, max_actions=3))
 def test_to_a_tree_and_back(form):
-    tree = cp.build_tree(form.game())
-    back = pure_policies(tree).form
+    tree = cp.build_tree(form.to_game())
+    back = pure_policies(tree).normal_form
     assert np.array_equal(back.utility, form.utility)
     assert back.action_names == form.action_names
-    assert np.array_equal(normal_form(form.game()).utility, form.utility)
+    assert np.array_equal(normal_form_from_game(form.to_game()).utility, form.utility)
     uniform = cp.expected_values(tree, cp.uniform_policy(tree))
     assert uniform == approx(form.values(uniform_profile(form)), abs=1e-12)
 
 
 def test_only_matrix_games_are_normal_forms_at_once():
     with pytest.raises(cp.ConfigError, match="pure_policies"):
-        normal_form(cp.load_game("kuhn_poker"))
+        normal_form_from_game(cp.load_game("kuhn_poker"))
 
 
 def test_pure_profile():

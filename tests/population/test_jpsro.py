@@ -12,7 +12,7 @@ from tests.random_games import RandomGame
 
 
 def solved(tree, meta_solver, iterations=60):
-    algorithm = cp.JPSRO(meta_solver=meta_solver)
+    algorithm = cp.algorithms.JPSRO(meta_solver=meta_solver)
     memory = algorithm.init(tree)
     while memory.iteration < iterations and not memory.finished:
         memory = algorithm.step(tree, memory)
@@ -25,8 +25,8 @@ def test_coarse_equilibrium_of_three_player_kuhn(meta_solver):
     memory, device = solved(tree, meta_solver)
     found = cp.judge(tree, device)
     assert memory.finished and found.nash_conv <= 1e-6
-    assert cp.coarse_deviation(memory.form, device.joint).gain <= 1e-6
-    assert cp.nash_conv(tree, device.separate) > 1e-3  # not what players alone can do
+    assert cp.matrix.coarse_deviation(memory.meta_game, device.joint).gain <= 1e-6
+    assert cp.nash_conv(tree, device.marginal_policy) > 1e-3  # not what players alone can do
 
 
 @pytest.mark.parametrize("meta_solver", ["mgcce", "mgce", "mwcce", "mwce"])
@@ -37,21 +37,23 @@ def test_equilibria_of_random_games(meta_solver, num_players):
     for seed in range(30):
         game = RandomGame(seed, num_players, max_depth=3, zero_sum=False)
         tree = cp.build_tree(game)
-        if np.prod(cp.count_pure_policies(tree)) > 2_000:
+        if np.prod(cp.matrix.count_pure_policies(tree)) > 2_000:
             continue
         _, device = solved(tree, meta_solver)
         assert cp.judge(tree, device).nash_conv <= 1e-6
-        every = cp.pure_policies(tree)
-        joint = np.zeros(every.form.shape)
+        every = cp.matrix.pure_policies(tree)
+        joint = np.zeros(every.normal_form.shape)
         parts = [shares(device.memory.plans[p], every.plans[p], tree) for p in range(num_players)]
         for place in np.argwhere(device.joint > 0.0):
             share = np.ones(())
             for player, k in enumerate(place):
                 share = np.multiply.outer(share, parts[player][k])
             joint += device.joint[tuple(place)] * share
-        deviation = cp.coarse_deviation if "cce" in meta_solver else cp.correlated_deviation
+        deviation = (
+            cp.matrix.coarse_deviation if "cce" in meta_solver else cp.matrix.correlated_deviation
+        )
         if "cce" in meta_solver or all(is_pure(plans) for plans in device.memory.plans):
-            assert deviation(every.form, joint).gain <= 1e-6
+            assert deviation(every.normal_form, joint).gain <= 1e-6
             checked += 1
     assert checked
 
@@ -83,8 +85,8 @@ def test_equilibria_of_sheriff(meta_solver):
     tree = built(f"openspiel:sheriff({parameters},sheriff_penalty=1.0)")
     memory, device = solved(tree, meta_solver)
     assert memory.finished and cp.judge(tree, device).nash_conv <= 1e-6
-    check = cp.coarse_deviation if device.coarse else cp.correlated_deviation
-    assert check(memory.form, device.joint).gain <= 1e-6
+    check = cp.matrix.coarse_deviation if device.coarse else cp.matrix.correlated_deviation
+    assert check(memory.meta_game, device.joint).gain <= 1e-6
 
 
 def test_zero_sum_value_is_the_games(kuhn):
@@ -96,4 +98,4 @@ def test_device_saves_what_players_can_do_alone(tmp_path, kuhn):
     _, device = solved(kuhn, "mgcce")
     device.save(tmp_path / "a.policy")
     assert (cp.load_policy(tmp_path / "a.policy", kuhn).probabilities == device.probabilities).all()
-    assert device["0"] == device.separate["0"]
+    assert device["0"] == device.marginal_policy["0"]

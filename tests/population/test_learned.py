@@ -9,27 +9,38 @@ import pytest
 from pytest import approx
 
 import counterplay as cp
-from counterplay.calls import carried
-from counterplay.memory import leaves
-from counterplay.population.learned import gradient, load_oracle, plan_of, race
-from counterplay.population.least_exploitable import least_exploitable
-from counterplay.population.oracles import Weighted
-from counterplay.population.pools import add_plans, new_population, plan_policy
-from counterplay.population.restricted import RestrictedGame
-from counterplay.scale.carrying import carrier
+from counterplay.algorithms.population.learned_oracles import (
+    learn_least_exploitable_mixture,
+    load_oracle,
+    plan_from_policy,
+    plan_gradient,
+)
+from counterplay.algorithms.population.least_exploitable import solve_least_exploitable_mixture
+from counterplay.algorithms.population.oracles import WeightedPolicy
+from counterplay.algorithms.population.population import (
+    add_plans,
+    new_population,
+    policy_from_plans,
+)
+from counterplay.algorithms.population.restricted_arena import RestrictedArena
+from counterplay.core.parallel import use_executor
+from counterplay.core.state_io import memory_leaves
+from counterplay.distributed.remote_calls import make_call_mapper
 from tests.conftest import answer
 from tests.scale.toys import Here
 
 pytestmark = pytest.mark.xdist_group("learned")  # compiled once, by one worker
 
-SMALL = "dqn(units=(16,), episodes=128, batch=256, ring_size=5000)"
+SMALL = "dqn(hidden_sizes=(16,), num_episodes=128, batch_size=256, replay_buffer_size=5000)"
 PART = 1_024  # episodes: one program, compiled once for each player, serves all tests
+ANYTIME = {"training_episodes": 6 * PART, "num_rounds": 6, "initial_policy": "uniform"}
 METHODS = {
-    "p2sro": {"oracle": SMALL, "training": PART, "levels": 2, "plateau": 0.02},
-    "psro": {"oracle": SMALL, "training": PART},
-    "anytime_psro": {"oracle": SMALL, "training": 6 * PART, "turns": 6, "start": "uniform"},
-    "sp_psro": {"oracle": SMALL, "training": 6 * PART, "turns": 6, "start": "uniform"},
+    "p2sro": {"training_episodes": PART, "num_active_levels": 2, "plateau_gain": 0.02},
+    "psro": {"training_episodes": PART},
+    "anytime_psro": ANYTIME,
+    "sp_psro": ANYTIME,
 }
+METHODS = {name: {"oracle": SMALL} | choices for name, choices in METHODS.items()}
 
 
 @pytest.fixture(params=sorted(METHODS))
@@ -39,14 +50,14 @@ def method(request):
 
 def test_solves_kuhn_and_resumes(method, kuhn):
     memory, error = method.init(kuhn, 1), []
-    count = 40 if isinstance(method, cp.PSRO | cp.P2SRO) else 14
+    count = 40 if isinstance(method, cp.algorithms.PSRO | cp.algorithms.P2SRO) else 14
     for iteration in range(1, count + 1):
         memory = method.step(kuhn, memory)
         error.append(cp.exploitability(kuhn, answer(method, kuhn, memory)))
         if iteration == 3:
             stored = {key: np.copy(value) for key, value in memory.to_arrays().items()}
     assert min(error) < 0.03 and error[-1] < 0.06
-    assert memory.episodes > 0 and not memory.finished
+    assert memory.learner_episodes > 0 and not memory.finished
     plain = {key: value[()] if value.ndim == 0 else value for key, value in stored.items()}
     other = type(memory).from_arrays(plain)
     other = method.step(kuhn, other, count - 3)
@@ -61,20 +72,21 @@ def test_solves_kuhn_and_resumes(method, kuhn):
 def test_one_level_is_psro(kuhn):
     """If it is fixed after every lesson: the same bits, those of the learners too."""
     psro = cp.load_algorithm("psro", **METHODS["psro"])
-    p2sro = cp.load_algorithm("p2sro", **METHODS["p2sro"] | {"levels": 1, "plateau": 0.99})
+    fixed = {"num_active_levels": 1, "plateau_gain": 0.99}
+    p2sro = cp.load_algorithm("p2sro", **METHODS["p2sro"] | fixed)
     one, other = (method.step(kuhn, method.init(kuhn, 4), 6) for method in (psro, p2sro))
-    for name in ("plans", "payoffs", "learned", "metas"):
+    for name in ("plans", "payoffs", "learner_arrays", "meta_strategy_history"):
         assert all(map(np.array_equal, getattr(one, name), getattr(other, name))), name
-    assert one.episodes == other.episodes > 0
+    assert one.learner_episodes == other.learner_episodes > 0
 
 
 @pytest.mark.parametrize("name", ["p2sro", "psro"])
 def test_levels_and_oracles_that_learn_are_units(name, kuhn):
     method = cp.load_algorithm(name, **METHODS[name])
-    alone = leaves(method.step(kuhn, method.init(kuhn), 4))
-    with carried(carrier(Here())):
-        away = leaves(method.step(kuhn, method.init(kuhn), 4))
-    assert alone.keys() == away.keys() and alone["learned.size"] > 0
+    alone = memory_leaves(method.step(kuhn, method.init(kuhn), 4))
+    with use_executor(make_call_mapper(Here())):
+        away = memory_leaves(method.step(kuhn, method.init(kuhn), 4))
+    assert alone.keys() == away.keys() and alone["learner_arrays.size"] > 0
     assert all(np.array_equal(alone[name], away[name]) for name in alone)
 
 
@@ -82,24 +94,30 @@ def test_a_race_finds_a_mixture_that_loses_little(kuhn):
     """Among three policies, by a race and by linear programming."""
     rng = np.random.default_rng(0)
     pools = [
-        np.array([plan_of(kuhn, cp.Policy(kuhn, _pure(kuhn, rng)), player) for _ in range(3)])
+        np.array(
+            [plan_from_policy(kuhn, cp.Policy(kuhn, _pure(kuhn, rng)), player) for _ in range(3)]
+        )
         for player in range(2)
     ]
     memory = new_population(kuhn, 0)
     add_plans(kuhn, memory, pools)
     pools = memory.plans
-    found = race(kuhn, 0, memory, load_oracle("x", SMALL, 6 * PART), 6, 5, None)
+    found = learn_least_exploitable_mixture(
+        kuhn, 0, memory, load_oracle("x", SMALL, 6 * PART), 6, 5, None
+    )
     assert found.mixture.sum() == approx(1.0)
-    least = least_exploitable(kuhn, 0, pools[0])
+    least = solve_least_exploitable_mixture(kuhn, 0, pools[0])
 
     def loss(mixture):
-        policy = plan_policy(kuhn, [mixture @ pools[0], pools[1][0]])
+        policy = policy_from_plans(kuhn, [mixture @ pools[0], pools[1][0]])
         return cp.judge(kuhn, policy).best_values[1]
 
     assert loss(least.mixture) == approx(least.value)
     assert loss(found.mixture) < least.value + 0.05
-    earned = max(pools[0] @ gradient(kuhn, 0, found.opponent)[:-1])  # the opponent holds the pool
-    assert earned <= max(pools[0] @ gradient(kuhn, 0, least.opponent)[:-1]) + 0.05
+    earned = max(
+        pools[0] @ plan_gradient(kuhn, 0, found.opponent)[:-1]
+    )  # the opponent holds the pool
+    assert earned <= max(pools[0] @ plan_gradient(kuhn, 0, least.opponent)[:-1]) + 0.05
 
 
 def _pure(tree, rng):
@@ -117,15 +135,15 @@ def test_what_a_pool_is_worth_in_a_race(kuhn):
         for policy in (first, second):
             mixed = np.where(own, policy.probabilities, first.probabilities)
             worth.append(cp.expected_values(kuhn, cp.Policy(kuhn, mixed))[player])
-        slope = gradient(kuhn, player, plan_of(kuhn, first, 1 - player))
-        plans = [plan_of(kuhn, policy, player) for policy in (first, second)]
+        slope = plan_gradient(kuhn, player, plan_from_policy(kuhn, first, 1 - player))
+        plans = [plan_from_policy(kuhn, policy, player) for policy in (first, second)]
         assert [slope[:-1] @ plan + slope[-1] for plan in plans] == approx(worth)
 
 
 def test_learners_go_on(kuhn):
     """A second lesson against the same opponent begins where the first ended."""
     oracle = load_oracle("psro", SMALL, PART)
-    met = [Weighted(1.0, cp.uniform_policy(kuhn))]
+    met = [WeightedPolicy(1.0, cp.uniform_policy(kuhn))]
     value, response = [], None
     for seed in range(4):
         found = oracle.respond(kuhn, 0, met, seed, response)
@@ -139,14 +157,20 @@ def test_learners_go_on(kuhn):
     ("spec", "problem"),
     [
         ("psro(oracle=guess)", "psro: oracle is 'guess', must be one of exact, dqn, ppo, sac"),
-        ("anytime_psro(oracle=dqn, turns=0)", "anytime_psro: turns is 0, must be at least 1"),
-        ("sp_psro(training=0)", "sp_psro: training is 0, must be at least 1"),
-        ("p2sro(oracle=dqn, rate=0.5)", "p2sro: rate is 0.5, must be 1 where dqn learns"),
-        ("p2sro(oracle=dqn, training=0)", "p2sro: training is 0, must be at least 1"),
+        (
+            "anytime_psro(oracle=dqn, num_rounds=0)",
+            "anytime_psro: num_rounds is 0, must be at least 1",
+        ),
+        ("sp_psro(training_episodes=0)", "sp_psro: training_episodes is 0, must be at least 1"),
+        ("p2sro(oracle=dqn, step_size=0.5)", "p2sro: step_size is 0.5, must be 1 where dqn learns"),
+        (
+            "p2sro(oracle=dqn, training_episodes=0)",
+            "p2sro: training_episodes is 0, must be at least 1",
+        ),
         ("p2sro(oracle=guess)", "p2sro: oracle is 'guess', must be one of exact, dqn, ppo, sac"),
         ("nxdo(oracle=exact)", "nxdo: oracle is exact, must be learned"),
         ("nxdo(solver=cfr)", "nxdo: solver is cfr, must learn on the device"),
-        ("nxdo(inner=0)", "nxdo: inner is 0, must be at least 1"),
+        ("nxdo(solver_iterations=0)", "nxdo: solver_iterations is 0, must be at least 1"),
     ],
 )
 def test_refusals(spec, problem):
@@ -155,20 +179,22 @@ def test_refusals(spec, problem):
 
 
 def test_learners_need_a_tree(kuhn):
-    arena = RestrictedGame(kuhn, np.ones(kuhn.num_sequences, bool))
+    arena = RestrictedArena(kuhn, np.ones(kuhn.num_sequences, bool))
     with pytest.raises(cp.ConfigError, match="needs a stored tree"):
         cp.load_algorithm("psro(oracle=dqn)").init(arena)
 
 
 def test_nxdo_allows_what_is_learned(kuhn):
-    solver = "deep_mmd(units=(16,), episodes=500, horizon=100)"
-    nxdo = cp.load_algorithm("nxdo", solver=solver, inner=20, oracle=SMALL, training=PART)
+    solver = "deep_mmd(hidden_sizes=(16,), num_episodes=500, schedule_iterations=100)"
+    nxdo = cp.load_algorithm(
+        "nxdo", solver=solver, solver_iterations=20, oracle=SMALL, training_episodes=PART
+    )
     memory = nxdo.step(kuhn, nxdo.init(kuhn), 1)
-    before = memory.allowed.copy()
+    before = memory.allowed_sequences.copy()
     assert kuhn.num_infosets <= before.sum() < kuhn.num_sequences
     policy = answer(nxdo, kuhn, memory).probabilities
     assert (policy[~before] == 0.0).all() and policy[before].max() > 0.0
     memory = nxdo.step(kuhn, memory, 2)
-    assert (memory.allowed >= before).all() and memory.episodes > 0
-    assert min(memory.shape) >= 1 and max(memory.shape) <= 3  # the responses are its pool
-    assert memory.metas.size == 3 * kuhn.num_sequences
+    assert (memory.allowed_sequences >= before).all() and memory.learner_episodes > 0
+    assert min(memory.pool_sizes) >= 1 and max(memory.pool_sizes) <= 3  # the responses are its pool
+    assert memory.meta_strategy_history.size == 3 * kuhn.num_sequences

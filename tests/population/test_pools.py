@@ -11,34 +11,46 @@ from hypothesis import strategies as st
 from pytest import approx
 
 import counterplay as cp
-from counterplay.memory import flatten, restore
-from counterplay.population import meta_solvers, oracles, pools
-from counterplay.population.least_exploitable import least_exploitable, pure_plans
-from counterplay.population.meta_solvers import SEPARATE
+from counterplay.algorithms.population import meta_solvers, oracles, population
+from counterplay.algorithms.population.least_exploitable import (
+    decompose_plan,
+    solve_least_exploitable_mixture,
+)
+from counterplay.algorithms.population.meta_solvers import INDEPENDENT_SOLVERS
+from counterplay.core.state_io import flatten_memory, restore_memory
 from counterplay.registry import load_algorithm
 from tests.changed_games import Changed
 from tests.conftest import answer, built
 from tests.random_games import RandomGame, random_games
 from tests.tabular.test_algorithms import same
 
-METHODS = ["double_oracle", "psro", "rectified_psro", "p2sro(rate=0.5)", "anytime_psro", "sp_psro"]
+METHODS = [
+    "double_oracle",
+    "psro",
+    "rectified_psro",
+    "p2sro(step_size=0.5)",
+    "anytime_psro",
+    "sp_psro",
+]
 
 
 def small(tree):
-    return all(n <= 60 for n in cp.count_pure_policies(tree))
+    return all(n <= 60 for n in cp.matrix.count_pure_policies(tree))
 
 
 def filled(tree, sizes, seed=0):
     """Pools of random policies."""
-    memory = pools.new_population(tree, seed)
+    memory = population.new_population(tree, seed)
     found = []
     for player, size in enumerate(sizes):
         plans = [
-            pools.reach_of(tree, cp.random_policy(tree, 10 * player + k).probabilities)
+            population.reach_from_probabilities(
+                tree, cp.random_policy(tree, 10 * player + k).probabilities
+            )
             for k in range(size)
         ]
-        found.append(np.array(plans)[:, pools.row(tree, player)])
-    pools.add_plans(tree, memory, found)
+        found.append(np.array(plans)[:, population.player_sequences(tree, player)])
+    population.add_plans(tree, memory, found)
     return memory
 
 
@@ -46,9 +58,9 @@ def filled(tree, sizes, seed=0):
 def test_payoffs_are_expected_values(game, one, two):
     tree = cp.build_tree(game)
     memory = filled(tree, [one, two, 2][: tree.num_players])
-    for joint in product(*map(range, memory.shape)):
+    for joint in product(*map(range, memory.pool_sizes)):
         plans = [memory.plans[p][k] for p, k in enumerate(joint)]
-        wanted = cp.expected_values(tree, pools.plan_policy(tree, plans))
+        wanted = cp.expected_values(tree, population.policy_from_plans(tree, plans))
         assert memory.payoffs[(slice(None), *joint)] == approx(wanted, abs=1e-9)
 
 
@@ -56,10 +68,12 @@ def test_payoffs_grow_as_if_made_at_once(kuhn):
     memory = filled(kuhn, [2, 3])
     whole = filled(kuhn, [4, 5])
     new = [plans[before:] for plans, before in zip(whole.plans, (2, 3), strict=True)]
-    assert pools.add_plans(kuhn, memory, new)
+    assert population.add_plans(kuhn, memory, new)
     assert memory.payoffs == approx(whole.payoffs, abs=1e-13)
-    assert not pools.add_plans(kuhn, memory, [plans[:1] for plans in whole.plans])  # duplicates
-    assert memory.counts[0].tolist() == [2, 1, 1, 1] and memory.shape == (4, 5)
+    assert not population.add_plans(
+        kuhn, memory, [plans[:1] for plans in whole.plans]
+    )  # duplicates
+    assert memory.counts[0].tolist() == [2, 1, 1, 1] and memory.pool_sizes == (4, 5)
 
 
 @given(random_games(max_players=2, num_players=2))
@@ -68,15 +82,18 @@ def test_mixtures_are_worth_the_same_against_every_pure_policy(game):
     if not small(tree):
         return
     memory = filled(tree, [3, 3])
-    if memory.shape != (3, 3):
+    if memory.pool_sizes != (3, 3):
         return  # somebody has nothing to decide: its policies are one
     mixtures = [np.array([0.5, 0.2, 0.3]), np.array([0.1, 0.0, 0.9])]
-    policy = pools.mixed_policy(tree, memory, mixtures)
-    every = cp.pure_policies(tree)
+    policy = population.policy_from_mixtures(tree, memory, mixtures)
+    every = cp.matrix.pure_policies(tree)
     for player in range(2):
         for plan in every.plans[1 - player]:
-            mine, theirs = pools.row(tree, player), pools.row(tree, 1 - player)
-            reach = pools.reach_of(tree, policy.probabilities)
+            mine, theirs = (
+                population.player_sequences(tree, player),
+                population.player_sequences(tree, 1 - player),
+            )
+            reach = population.reach_from_probabilities(tree, policy.probabilities)
             reach[theirs] = plan[theirs]
             cf_value = np.zeros(reach.size)
             tree.gradient(player, reach, cf_value)
@@ -92,7 +109,11 @@ def test_nash_mixtures_have_the_value_of_the_matrix(seed, rows, columns):
     memory = fake(np.stack([matrix, -matrix]))
     one, two = meta_solvers.nash(memory)
     assert (one @ matrix).min() == approx((matrix @ two).max(), abs=1e-9)
-    value = cp.nash_equilibria(cp.NormalForm(matrix), "support_enumeration").equilibria[0].values[0]
+    value = (
+        cp.matrix.nash_equilibria(cp.matrix.NormalForm(matrix), "support_enumeration")
+        .equilibria[0]
+        .values[0]
+    )
     assert one @ matrix @ two == approx(value, abs=1e-9)
 
 
@@ -100,14 +121,14 @@ def fake(payoffs):
     """A population known by its payoffs alone."""
     shape = payoffs.shape[1:]
     counts = [np.ones(n, np.int64) for n in shape]
-    return pools.Population(1, 0, [np.zeros((n, 0)) for n in shape], counts, payoffs)
+    return population.Population(1, 0, [np.zeros((n, 0)) for n in shape], counts, payoffs)
 
 
-@pytest.mark.parametrize("name", sorted(SEPARATE))
+@pytest.mark.parametrize("name", sorted(INDEPENDENT_SOLVERS))
 def test_meta_solvers_give_mixtures(name):
     payoffs = np.random.default_rng(1).normal(size=(2, 3, 4))
     payoffs[1] = -payoffs[0]
-    for mixture, size in zip(SEPARATE[name](fake(payoffs)), (3, 4), strict=True):
+    for mixture, size in zip(INDEPENDENT_SOLVERS[name](fake(payoffs)), (3, 4), strict=True):
         assert mixture.shape == (size,) and mixture.sum() == approx(1.0) and mixture.min() >= 0.0
 
 
@@ -115,8 +136,8 @@ def test_learning_meta_solvers_come_near_an_equilibrium():
     matrix = np.array([[0.0, -0.25, 0.5], [0.25, 0.0, -0.05], [-0.5, 0.05, 0.0]])
     memory = fake(np.stack([matrix, -matrix]))
     for name, error in (("regret_matching", 1e-3), ("projected_replicator", 0.05)):
-        profile = tuple(SEPARATE[name](memory))
-        assert cp.nash_deviation(cp.NormalForm(matrix), profile).gain < error
+        profile = tuple(INDEPENDENT_SOLVERS[name](memory))
+        assert cp.matrix.nash_deviation(cp.matrix.NormalForm(matrix), profile).gain < error
 
 
 def test_bad_payoffs_are_refused():
@@ -133,16 +154,18 @@ def test_bad_payoffs_are_refused():
 def test_exact_response_to_a_weighted_pool(game):
     tree = cp.build_tree(game)
     policies = [cp.random_policy(tree, seed) for seed in (1, 2)]
-    weighted = [oracles.Weighted(0.3, policies[0]), oracles.Weighted(0.7, policies[1])]
+    weighted = [oracles.WeightedPolicy(0.3, policies[0]), oracles.WeightedPolicy(0.7, policies[1])]
     for player in range(tree.num_players):
         found = oracles.ExactResponse().respond(tree, player, weighted)
-        mine = pools.row(tree, player)
+        mine = population.player_sequences(tree, player)
         total = 0.0
         for weight, policy in weighted:
             both = policy.probabilities.copy()
             both[mine] = found.policy.probabilities[mine]
             total += weight * cp.expected_values(tree, cp.Policy(tree, both))[player]
-            alone = oracles.ExactResponse().respond(tree, player, [oracles.Weighted(1.0, policy)])
+            alone = oracles.ExactResponse().respond(
+                tree, player, [oracles.WeightedPolicy(1.0, policy)]
+            )
             assert alone.value == approx(cp.judge(tree, policy).best_values[player], abs=1e-9)
         assert found.value == approx(total, abs=1e-9)
 
@@ -152,16 +175,18 @@ def test_least_exploitable_mixture(game):
     tree = cp.build_tree(game)
     memory = filled(tree, [3, 3])
     for player in range(2):
-        found = least_exploitable(tree, player, memory.plans[player])
-        mixtures = [np.ones(n) / n for n in memory.shape]
+        found = solve_least_exploitable_mixture(tree, player, memory.plans[player])
+        mixtures = [np.ones(n) / n for n in memory.pool_sizes]
         mixtures[player] = found.mixture
-        policy = pools.mixed_policy(tree, memory, mixtures)
+        policy = population.policy_from_mixtures(tree, memory, mixtures)
         assert found.value == approx(cp.judge(tree, policy).best_values[1 - player], abs=1e-7)
         plans = [found.opponent, found.opponent]
         plans[player] = found.mixture @ memory.plans[player]
         memory.plans[1 - player][0] = found.opponent  # no policy of the pool does better against it
-        assert pools.worth(tree, memory, player, (0, 0)).max() == approx(-found.value, abs=1e-7)
-        weights, pure = pure_plans(tree, 1 - player, found.opponent)
+        assert population.plan_values(tree, memory, player, (0, 0)).max() == approx(
+            -found.value, abs=1e-7
+        )
+        weights, pure = decompose_plan(tree, 1 - player, found.opponent)
         assert weights.sum() == approx(1.0, abs=1e-6)
         assert weights @ pure == approx(found.opponent, abs=1e-6)
         assert set(np.unique(pure)) <= {0.0, 1.0}
@@ -180,8 +205,8 @@ def test_anytime_never_rises_and_ends_at_an_equilibrium(name):
     """A thousand random games: see benchmarks/populations.py; here some of them."""
     for seed in range(60):
         tree = cp.build_tree(RandomGame(seed=seed, max_depth=4))
-        start = pools.STARTS[seed % len(pools.STARTS)]
-        found, memory = run(load_algorithm(name, start=start), tree, 200, seed)
+        start = population.INITIAL_POLICIES[seed % len(population.INITIAL_POLICIES)]
+        found, memory = run(load_algorithm(name, initial_policy=start), tree, 200, seed)
         assert (np.diff(found) <= 1e-8).all() and memory.finished
         assert found[-1] == approx(0.0, abs=1e-7)
 
@@ -196,17 +221,23 @@ def test_ends_at_an_equilibrium_of_random_games(name):
 
 
 def test_one_level_of_the_pipeline_is_psro_bit_for_bit(leduc):
-    one, many, psro = cp.P2SRO(levels=1), cp.P2SRO(levels=3), cp.PSRO()
+    one, many, psro = (
+        cp.algorithms.P2SRO(num_active_levels=1),
+        cp.algorithms.P2SRO(num_active_levels=3),
+        cp.algorithms.PSRO(),
+    )
     a, b, c = (method.step(leduc, method.init(leduc), 12) for method in (one, many, psro))
     for pipeline in (a, b):
-        assert same(pipeline.plans, c.plans) and same(pipeline.meta, c.meta)
-        assert same(pipeline.payoffs, c.payoffs) and same(pipeline.metas, c.metas)
+        assert same(pipeline.plans, c.plans) and same(pipeline.meta_strategy, c.meta_strategy)
+        assert same(pipeline.payoffs, c.payoffs) and same(
+            pipeline.meta_strategy_history, c.meta_strategy_history
+        )
 
 
 def test_more_levels_learn_in_fewer_iterations(kuhn):
     found = {}
     for levels in (1, 4):
-        algorithm = cp.P2SRO(levels=levels, rate=0.3)
+        algorithm = cp.algorithms.P2SRO(num_active_levels=levels, step_size=0.3)
         memory = algorithm.step(kuhn, algorithm.init(kuhn), 30)
         found[levels] = cp.nash_conv(kuhn, answer(algorithm, kuhn, memory))
     assert found[4] < 0.01 < 0.2 < found[1]
@@ -216,39 +247,39 @@ def test_more_levels_learn_in_fewer_iterations(kuhn):
 def test_memory_is_arrays_and_comes_back(kuhn, name):
     algorithm = load_algorithm(name)
     memory = algorithm.step(kuhn, algorithm.init(kuhn), 4)
-    back = restore(algorithm.init(kuhn), flatten(memory))
+    back = restore_memory(algorithm.init(kuhn), flatten_memory(memory))
     assert same(memory, back)
-    assert not hasattr(back, "problem") or not back.problem(kuhn)
+    assert not hasattr(back, "find_mismatch") or not back.find_mismatch(kuhn)
     assert same(algorithm.step(kuhn, memory, 3), algorithm.step(kuhn, back, 3))
 
 
 def test_a_memory_of_another_game_is_refused(kuhn):
     other = built("leduc_poker")
-    memory = cp.PSRO().step(kuhn, cp.PSRO().init(kuhn), 3)
-    assert memory.problem(other) == "the plans of player 0 have other sequences"
+    memory = cp.algorithms.PSRO().step(kuhn, cp.algorithms.PSRO().init(kuhn), 3)
+    assert memory.find_mismatch(other) == "the plans of player 0 have other sequences"
     memory.payoffs = memory.payoffs[:, :1]
-    assert memory.problem(kuhn) == "the payoffs are those of other pools"
-    for name, part in (("p2sro", "active"), ("sp_psro", "opponents")):
+    assert memory.find_mismatch(kuhn) == "the payoffs are those of other pools"
+    for name, part in (("p2sro", "active_plans"), ("sp_psro", "opponent_plans")):
         algorithm = load_algorithm(name)
         memory = algorithm.step(kuhn, algorithm.init(kuhn), 3)
-        assert not memory.problem(kuhn)
+        assert not memory.find_mismatch(kuhn)
         setattr(memory, part, [array[..., 1:] for array in getattr(memory, part)])
-        assert memory.problem(kuhn) == "the plans of player 0 have other sequences"
+        assert memory.find_mismatch(kuhn) == "the plans of player 0 have other sequences"
     with pytest.raises(cp.ConfigError, match="it has no"):
-        pools.Population.from_arrays({"iteration": 1})
+        population.Population.from_arrays({"iteration": 1})
 
 
 @pytest.mark.parametrize("name", ["double_oracle", "anytime_psro", "sp_psro", "jpsro"])
 @pytest.mark.parametrize("unit", [2.0**-40, 2.0**40])
 def test_units_change_no_bit(kuhn, name, unit):
-    other = cp.build_tree(Changed(kuhn.rules, (unit, unit)))
+    other = cp.build_tree(Changed(kuhn.game, (unit, unit)))
     algorithm = load_algorithm(name)
     one, two = (algorithm.step(tree, algorithm.init(tree), 12) for tree in (kuhn, other))
     assert same(one.plans, two.plans) and (one.payoffs * unit == two.payoffs).all()
-    assert one.ending == two.ending
+    assert one.stop_reason == two.stop_reason
 
 
 def test_what_finds_nothing_new_says_why(kuhn):
-    algorithm = cp.PSRO(meta_solver="last")
+    algorithm = cp.algorithms.PSRO(meta_solver="last")
     _, memory = run(algorithm, kuhn)
-    assert "every response is in the pools already, though one gains 1.50e+00" in memory.ending
+    assert "every response is in the pools already, though one gains 1.50e+00" in memory.stop_reason

@@ -10,8 +10,8 @@ from pytest import approx
 from scipy.optimize import linprog
 
 import counterplay as cp
-from counterplay.population.loop import best_responses, iterate
-from counterplay.population.oracles import ExactResponse
+from counterplay.algorithms.population.oracles import ExactResponse
+from counterplay.algorithms.population.psro_loop import compute_responses, iterate
 from tests.conftest import answer, built
 
 
@@ -42,23 +42,25 @@ def two_programmes(memory):
     return found
 
 
-@pytest.mark.parametrize("name", ["double_oracle", "psro", "p2sro(levels=1)", "p2sro"])
+@pytest.mark.parametrize("name", ["double_oracle", "psro", "p2sro(num_active_levels=1)", "p2sro"])
 def test_double_oracle_solves_kuhn(kuhn, name):
     found, memory = series(cp.load_algorithm(name), kuhn, 20)
     assert found[:3] == approx([2.0, 2.5, 1.0]) and found[-1] == approx(0.0, abs=1e-9)
-    assert max(memory.shape) <= 9
-    assert memory.ending == "ended at iteration 9: no player gains by a policy outside its pool"
+    assert max(memory.pool_sizes) <= 9
+    assert (
+        memory.stop_reason == "ended at iteration 9: no player gains by a policy outside its pool"
+    )
 
 
 def test_psro_series_on_kuhn_and_leduc(kuhn, leduc):
     """As computed elsewhere with one programme per player: which vertex is taken decides."""
-    respond = partial(best_responses, oracle=ExactResponse())
+    respond = partial(compute_responses, oracle=ExactResponse())
     known = {
         kuhn: [(1, 2.0), (2, 2.5), (3, 1.0), (4, 1 / 3), (5, 0.23), (6, 2 / 9), (7, 0.135417)],
         leduc: [(1, 2.0), (2, 8.0), (5, 3.85), (10, 3.94), (20, 4.83), (30, 2.87), (50, 1.10)],
     }
     for tree, points in known.items():
-        algorithm = cp.DoubleOracle()
+        algorithm = cp.algorithms.DoubleOracle()
         memory = algorithm.init(tree)
         for iteration, value in points:
             more = iteration - memory.iteration
@@ -68,13 +70,17 @@ def test_psro_series_on_kuhn_and_leduc(kuhn, leduc):
 
 
 def test_uniform_psro_is_fictitious_play(kuhn):
-    found, _ = series(cp.PSRO(meta_solver="uniform"), kuhn, 300)
+    found, _ = series(cp.algorithms.PSRO(meta_solver="uniform"), kuhn, 300)
     assert [found[t - 1] for t in (10, 100, 300)] == approx([0.4833, 0.0617, 0.0306], abs=6e-5)
 
 
 @pytest.mark.parametrize("game", ["kuhn_poker", "leduc_poker", "liars_dice(dice_sides=3)"])
 def test_uniform_psro_equals_xfp_step_by_step(game):
-    tree, psro, xfp = built(game), cp.PSRO(meta_solver="uniform", start="uniform"), cp.XFP()
+    tree, psro, xfp = (
+        built(game),
+        cp.algorithms.PSRO(meta_solver="uniform", initial_policy="uniform"),
+        cp.algorithms.XFP(),
+    )
     mine, theirs = psro.step(tree, psro.init(tree)), xfp.init(tree)
     for _ in range(40):
         mine, theirs = psro.step(tree, mine), xfp.step(tree, theirs)
@@ -112,13 +118,13 @@ XDO_REACHED = [
 
 @pytest.mark.parametrize(("unreached", "known"), [(True, XDO_ALWAYS), (False, XDO_REACHED)])
 def test_xdo_series_on_leduc(leduc, unreached, known):
-    algorithm = cp.XDO(solver="cfr", unreached=unreached)
+    algorithm = cp.algorithms.XDO(solver="cfr", expand_unreached=unreached)
     memory = algorithm.init(leduc)
     for value, inner, allowed in known:
         memory = algorithm.step(leduc, memory)
         got = cp.exploitability(leduc, answer(algorithm, leduc, memory))
         assert got == approx(value, abs=1e-6)
-        assert (memory.inner, memory.allowed.sum()) == (inner, allowed)
+        assert (memory.solver_iterations, memory.allowed_sequences.sum()) == (inner, allowed)
 
 
 @pytest.mark.parametrize(
@@ -127,13 +133,16 @@ def test_xdo_series_on_leduc(leduc, unreached, known):
 )
 def test_xdo_reaches_a_thousandth(spec, iterations):
     after = {"target": 1e-3, "evaluate_at": lambda iteration: iteration + 1}
-    assert cp.solve(built(spec), cp.XDO(), iterations=iterations, **after).exploitability <= 1e-3
+    assert (
+        cp.solve(built(spec), cp.algorithms.XDO(), iterations=iterations, **after).exploitability
+        <= 1e-3
+    )
 
 
 @pytest.mark.parametrize("start", ["first", "uniform", "random", "response"])
 @pytest.mark.parametrize("name", ["anytime_psro", "sp_psro"])
 def test_anytime_solves_kuhn_without_rising(kuhn, name, start):
-    found, memory = series(cp.load_algorithm(name, start=start), kuhn, 8, seed=3)
+    found, memory = series(cp.load_algorithm(name, initial_policy=start), kuhn, 8, seed=3)
     assert found[-1] == approx(0.0, abs=1e-9) and memory.finished
     assert (np.diff(found) <= 1e-9).all()
 
@@ -153,21 +162,21 @@ MCALEER = np.array(  # of McAleer et al. (2020): the last beats rock, paper and 
 
 
 def actions_found(matrix, algorithm):
-    tree = cp.build_tree(cp.NormalForm(matrix).game())
+    tree = cp.build_tree(cp.matrix.NormalForm(matrix).to_game())
     found, memory = series(algorithm, tree, 30)
     assert memory.finished
     return found[-1], [set(plans.argmax(axis=1).tolist()) for plans in memory.plans]
 
 
 def test_best_responses_to_alpha_rank_miss_what_preferences_find():
-    _, found = actions_found(MULLER, cp.AlphaPSRO(oracle="best_response"))
+    _, found = actions_found(MULLER, cp.algorithms.AlphaPSRO(oracle="best_response"))
     assert all(4 not in actions for actions in found)
-    _, found = actions_found(MULLER, cp.AlphaPSRO())
+    _, found = actions_found(MULLER, cp.algorithms.AlphaPSRO())
     assert all(4 in actions for actions in found)
 
 
 def test_rectified_responses_miss_what_best_responses_find():
-    gap, found = actions_found(MCALEER, cp.RectifiedPSRO())
+    gap, found = actions_found(MCALEER, cp.algorithms.RectifiedPSRO())
     assert found == [{0, 1, 2}] * 2 and gap == approx(0.8)
-    gap, found = actions_found(MCALEER, cp.PSRO())
+    gap, found = actions_found(MCALEER, cp.algorithms.PSRO())
     assert found == [{0, 1, 2, 3}] * 2 and gap == approx(0.0)

@@ -1,6 +1,6 @@
 """Values of small spots by plain enumeration: every pair of hands, every card, every action.
 
-Nothing of `counterplay.public` or of the kernels is used, but for the betting tree of
+Nothing of `counterplay.arenas.holdem` or of the kernels is used, but for the betting tree of
 `plain_betting`: cards are texts, hands are ranked by looking at all choices of five cards.
 """
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from counterplay.cards import card_name
-from counterplay.public.spot import Sizes, Spot
-from counterplay.public.tree import PublicTree
+from counterplay.arenas.holdem.spot import BetSizes, Spot
+from counterplay.arenas.holdem.spot_arena import SpotArena
+from counterplay.core.cards import card_name
 
 OOP = (
     "88+,A8s+,A5s-A2s:0.5,AJo+,ATo:0.75,K9s+,KQo,KJo:0.75,KTo:0.25,Q9s+,QJo:0.5,J8s+,JTo:0.25,"
@@ -19,9 +19,9 @@ IP = (
 )
 
 
-def both(bet: str = "", raises: str = "", donk: str | None = None) -> tuple[Sizes, Sizes]:
+def both(bet: str = "", raises: str = "", donk: str | None = None) -> tuple[BetSizes, BetSizes]:
     """The same sizes for both players; only the first can donk."""
-    return Sizes(bet, raises, donk), Sizes(bet, raises)
+    return BetSizes(bet, raises, donk), BetSizes(bet, raises)
 
 
 def all_but(cards: str) -> str:
@@ -31,5 +31,5 @@ def all_but(cards: str) -> str:
 
 
 @cache
-def tree_of(spot: Spot, precision: str = "float64", isomorphism: bool = True) -> PublicTree:
-    return PublicTree(spot, precision, isomorphism)
+def tree_of(spot: Spot, precision: str = "float64", isomorphism: bool = True) -> SpotArena:
+    return SpotArena(spot, precision, isomorphism)

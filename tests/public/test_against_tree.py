@@ -10,23 +10,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import counterplay as cp
-from counterplay.cards import hand_name
-from counterplay.public.rules import SpotGame
-from counterplay.public.spot import Spot
-from counterplay.public.tree import PublicPolicy, PublicTree
+from counterplay.arenas.holdem.base import HoldemPolicy
+from counterplay.arenas.holdem.spot import Spot
+from counterplay.arenas.holdem.spot_arena import SpotArena
+from counterplay.arenas.holdem.spot_game import SpotGame
+from counterplay.core.cards import hand_name
 from tests.public.spots import all_but, both
 
 pytestmark = pytest.mark.xdist_group("public")  # compiled once, by one worker
 
 DECK = "2c3c4c2d3d4d2h3h4h2s3s4s"
 ALGORITHMS = [
-    cp.CFR(),
-    cp.CFRPlus(delay=1),
-    cp.LinearCFR(),
-    cp.DCFR(),
-    cp.DCFR(gamma=3, restart=4),
-    cp.PCFRPlus(),
-    cp.PDCFRPlus(),
+    cp.algorithms.CFR(),
+    cp.algorithms.CFRPlus(delay=1),
+    cp.algorithms.LinearCFR(),
+    cp.algorithms.DCFR(),
+    cp.algorithms.DCFR(gamma=3, restart_base=4),
+    cp.algorithms.PCFRPlus(),
+    cp.algorithms.PDCFRPlus(),
 ]
 TURN = Spot(
     "2c3d4h3s",
@@ -40,23 +41,23 @@ TURN = Spot(
 )
 
 
-def places(arena: PublicTree):
+def places(arena: SpotArena):
     """(player, infoset key) -> where the tables hold its actions, of all that can be met."""
     found = {}
-    for node, board in arena.decisions():
+    for node, board in arena.iter_decisions():
         player = arena.betting.nodes[node].kind
-        own, start = arena.hands[player], arena.piece(node, board).start
+        own, start = arena.hands[player], arena.piece_slice(node, board).start
         count = len(arena.betting.nodes[node].actions)
         for h in range(own.size):
             if not set(own.cards[h].tolist()) & set(arena.boards.cards[board]):
-                key = f"{hand_name(int(own.index[h]))}:{arena.record(node, board)}"
+                key = f"{hand_name(int(own.index[h]))}:{arena.history(node, board)}"
                 found[player, key] = start + h + own.size * np.arange(count), own.weight[h]
     return found
 
 
 def compare(arena, tree, memory, plain, averages):
     where = places(arena)
-    scale = 1.0 / np.where(memory.weight > 0.0, memory.weight, 1.0)
+    scale = 1.0 / np.where(memory.last_weight > 0.0, memory.last_weight, 1.0)
     met = 0
     for infoset, key in enumerate(tree.infoset_keys):
         player = int(tree.infoset_player[infoset])
@@ -65,14 +66,14 @@ def compare(arena, tree, memory, plain, averages):
         np.testing.assert_allclose(memory.regret[at] * weight, plain.regret[here], atol=1e-9)
         for k in range(averages):
             wanted = plain.policy_sum[k][here] * scale[k]
-            np.testing.assert_allclose(memory.sums[k][at], wanted, atol=1e-9)
+            np.testing.assert_allclose(memory.policy_sum[k][at], wanted, atol=1e-9)
         met += 1
     assert met == tree.num_infosets > 0
 
 
 @cache
 def arena_and_tree():
-    return PublicTree(TURN, "float64", False), cp.build_tree(SpotGame(TURN))
+    return SpotArena(TURN, "float64", False), cp.build_tree(SpotGame(TURN))
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=repr)
@@ -124,12 +125,12 @@ def small_spots(draw):
 @given(small_spots(), st.integers(0, 5), st.integers(0, 100))
 def test_any_spot(spot, number, seed):
     try:
-        arena = PublicTree(spot, "float64", False)
+        arena = SpotArena(spot, "float64", False)
     except cp.ConfigError:  # no hand of one range leaves the other a hand
         return
     tree = cp.build_tree(SpotGame(spot))
     weights = np.random.default_rng(seed).exponential(size=arena.num_sequences)
-    policy, where, flat = PublicPolicy(arena, weights, weights[:0]), places(arena), []
+    policy, where, flat = HoldemPolicy(arena, weights, weights[:0]), places(arena), []
     for infoset, key in enumerate(tree.infoset_keys):
         chosen = weights[where[int(tree.infoset_player[infoset]), key][0]]
         flat.append(chosen / chosen.sum())

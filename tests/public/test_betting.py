@@ -9,22 +9,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import counterplay as cp
-from counterplay.public.betting import DEAL, FOLD, Betting, betting_of, round_chips
-from counterplay.public.spot import Sizes, Spot, parse_sizes
+from counterplay.arenas.holdem.betting import (
+    DEAL,
+    FOLD,
+    BettingTree,
+    build_betting_tree,
+    round_chips,
+)
+from counterplay.arenas.holdem.spot import BetSizes, Spot, parse_bet_sizes
 from tests.public.plain_betting import END, Config, build
 
 BOARDS = ("2c3d4h", "2c3d4h5s", "2c3d4h5s6d")
 MAX_COMPARED_NODES = 3_000
 
 
-def tree_of(betting: Betting, spot: Spot, number: int = 0) -> object:
+def tree_of(betting: BettingTree, spot: Spot, number: int = 0) -> object:
     """Our tree in the form of `plain_betting`."""
     node = betting.nodes[number]
-    if node.kind == DEAL and node.street.before + node.street.paid[0] < spot.stack:
-        return tree_of(betting, spot, betting.starts[node.next_block])
+    if (
+        node.kind == DEAL
+        and node.state.earlier_contribution + node.state.contributions[0] < spot.stack
+    ):
+        return tree_of(betting, spot, betting.block_starts[node.next_block])
     if node.kind >= FOLD:
         return END
-    children = range(node.first, node.first + len(node.actions))
+    children = range(node.first_child, node.first_child + len(node.actions))
     return [
         (name, tree_of(betting, spot, child))
         for name, child in zip(node.actions, children, strict=True)
@@ -71,8 +80,8 @@ def configs() -> st.SearchStrategy[Config]:
 def spot_of(config: Config) -> Spot:
     sizes = tuple(
         (
-            Sizes(config.bets[s][0], config.raises[s][0], config.donks[s]),
-            Sizes(config.bets[s][1], config.raises[s][1]),
+            BetSizes(config.bets[s][0], config.raises[s][0], config.donks[s]),
+            BetSizes(config.bets[s][1], config.raises[s][1]),
         )
         for s in range(3)
     )
@@ -91,7 +100,7 @@ def spot_of(config: Config) -> Spot:
 def check_tree(config: Config) -> None:
     spot = spot_of(config)
     try:
-        betting = betting_of(spot, MAX_COMPARED_NODES)
+        betting = build_betting_tree(spot, MAX_COMPARED_NODES)
     except cp.ConfigError:
         return  # too many nodes to be compared quickly
     assert tree_of(betting, spot) == build(config)
@@ -116,14 +125,14 @@ def test_many_random_trees_are_those_of_the_plain_builder(config):
 )
 def test_geometric_raises_subtract_raises_and_not_bets(raises, amounts):
     """As the native solver offers them on the turn: pot 333, stacks 832, a bet of a quarter."""
-    both = (Sizes("25%", raises),) * 2
+    both = (BetSizes("25%", raises),) * 2
     spot = Spot("2c3d4h5s", ("AA", "KK"), 333, (832, 832), (both,) * 3)
-    betting = betting_of(spot)
+    betting = build_betting_tree(spot)
     node, found = betting.nodes[0], []
-    node = betting.nodes[node.first + node.actions.index("bet 83")]
+    node = betting.nodes[node.first_child + node.actions.index("bet 83")]
     while len(node.actions) > 2:
         found.append(int(node.actions[2].split()[1]))
-        node = betting.nodes[node.first + 2]
+        node = betting.nodes[node.first_child + 2]
     assert found == amounts
 
 
@@ -149,16 +158,16 @@ def test_chips_are_rounded_half_up(number, chips):
 )
 def test_bad_sizes_are_refused(text, problem):
     with pytest.raises(cp.ConfigError, match=problem):
-        parse_sizes(text)
+        parse_bet_sizes(text)
 
 
 @pytest.mark.parametrize("street", [0, 2])
 def test_too_many_nodes_are_refused_while_a_street_is_built(street):
     words = " ".join(f"{10 * k}%" for k in range(1, 9))
-    both = (Sizes(words, words),) * 2
+    both = (BetSizes(words, words),) * 2
     spot = Spot(BOARDS[street], ("AA", "KK"), 20, (10**8, 10**8), (both,) * 3)
     with pytest.raises(cp.ConfigError, match=r"8 bet and 8 raise sizes each.*set raise_cap"):
-        betting_of(spot, max_nodes=2_000)
+        build_betting_tree(spot, max_nodes=2_000)
     calls = 0
 
     class Counted(Spot):
@@ -169,7 +178,9 @@ def test_too_many_nodes_are_refused_while_a_street_is_built(street):
             return min(self.stacks)
 
     with pytest.raises(cp.ConfigError, match="more than 2,000 nodes"):
-        betting_of(Counted(**{n: getattr(spot, n) for n in spot.__dataclass_fields__}), 2_000)
+        build_betting_tree(
+            Counted(**{n: getattr(spot, n) for n in spot.__dataclass_fields__}), 2_000
+        )
     assert calls < 200_000  # far fewer than the nodes of one street
 
 
@@ -177,7 +188,7 @@ def test_random_sizes_never_pass_the_stack():
     rng = random.Random(1)
     for _ in range(50):
         stack = rng.randint(1, 300)
-        both = (Sizes("3e, 150%", "2e, 3x"),) * 2
+        both = (BetSizes("3e, 150%", "2e, 3x"),) * 2
         spot = Spot("2c3d4h5s", ("AA", "KK"), rng.randint(1, 300), (stack, stack), (both,) * 3)
-        for node in betting_of(spot).nodes:
-            assert node.street.before + max(node.street.paid) <= stack
+        for node in build_betting_tree(spot).nodes:
+            assert node.state.earlier_contribution + max(node.state.contributions) <= stack

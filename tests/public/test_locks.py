@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import counterplay as cp
-from counterplay.cards import swap_suits
+from counterplay.arenas.holdem.boards import IDENTITY_PERMUTATION
+from counterplay.arenas.holdem.inspection import find_node
+from counterplay.arenas.holdem.locks import lock_node
+from counterplay.arenas.holdem.spot import Spot
+from counterplay.arenas.holdem.spot_arena import SpotArena
 from counterplay.cli.main import main
-from counterplay.public.boards import SAME
-from counterplay.public.locking import lock_record
-from counterplay.public.looking import find
-from counterplay.public.spot import Spot
-from counterplay.public.tree import PublicTree
+from counterplay.core.cards import permute_suits
 from tests.public.spots import all_but, both
 
 pytestmark = pytest.mark.xdist_group("public")  # compiled once, by one worker
@@ -29,13 +29,15 @@ FLOP = Spot("3c4c2d", ("44,43", "44:0.5,22,43s"), 10, (20, 20), (both("a"),) * 3
 
 def symmetric_cards(spot: Spot) -> tuple[str, str]:
     """A card that can be dealt and its twin."""
-    arena = PublicTree(spot)
+    arena = SpotArena(spot)
     boards = arena.boards
-    for child in range(int(boards.dealt[0]), int(boards.dealt[1])):
-        for i in range(int(boards.twin[child]), int(boards.twin[child + 1])):
-            suits = boards.renamings[int(boards.renaming[i])]
+    for child in range(int(boards.next_boards[0]), int(boards.next_boards[1])):
+        for i in range(
+            int(boards.isomorphic_boards[child]), int(boards.isomorphic_boards[child + 1])
+        ):
+            suits = boards.suit_permutations[int(boards.permutation_index[i])]
             card = boards.cards[child][-1]
-            twin = next(c for c in range(52) if swap_suits(c, suits) == card and c != card)
+            twin = next(c for c in range(52) if permute_suits(c, suits) == card and c != card)
             names = [f"{'23456789TJQKA'[c // 4]}{'cdhs'[c % 4]}" for c in (card, twin)]
             return names[0], names[1]
     raise AssertionError("no card has a twin")
@@ -47,39 +49,42 @@ def test_a_lock_after_one_card_is_that_of_a_tree_without_isomorphism(spot, which
     """Both when the card is the one solved and when it is only a twin."""
     card = symmetric_cards(spot)[which]
     record = f"check,check|{card}"
-    folded, whole = PublicTree(spot, "float64"), PublicTree(spot, "float64", isomorphism=False)
-    before = sum(folded.boards.counts)
-    action = whole.betting.nodes[find(whole, record).node].actions[-1]
-    reports = [lock_record(arena, record, {action: 1.0}) for arena in (folded, whole)]
-    assert reports[0].boards == (before, sum(folded.boards.counts)) and not reports[0].twins
-    assert before < sum(folded.boards.counts) <= sum(whole.boards.counts)
+    folded, whole = SpotArena(spot, "float64"), SpotArena(spot, "float64", isomorphism=False)
+    before = sum(folded.boards.level_sizes)
+    action = whole.betting.nodes[find_node(whole, record).node].actions[-1]
+    reports = [lock_node(arena, record, {action: 1.0}) for arena in (folded, whole)]
+    assert reports[0].boards == (before, sum(folded.boards.level_sizes)) and not reports[0].twins
+    assert before < sum(folded.boards.level_sizes) <= sum(whole.boards.level_sizes)
     assert "solved apart" in reports[0].notes[0] and not reports[1].notes
-    found = [cp.solve(arena, cp.DCFR(), iterations=7).policy for arena in (folded, whole)]
+    found = [
+        cp.solve(arena, cp.algorithms.DCFR(), iterations=7).policy for arena in (folded, whole)
+    ]
     one, other = (cp.judge(policy.arena, policy) for policy in found)
     np.testing.assert_allclose(one.values, other.values, atol=1e-9)
     np.testing.assert_allclose(one.best_values, other.best_values, atol=1e-9)
     for cards in symmetric_cards(spot):
-        views = [cp.look(policy, f"check,check|{cards}") for policy in found]
+        views = [cp.holdem.inspect_node(policy, f"check,check|{cards}") for policy in found]
         np.testing.assert_allclose(views[0].policy, views[1].policy, atol=1e-9)
-    locked = cp.look(found[0], record)
+    locked = cp.holdem.inspect_node(found[0], record)
     assert (locked.policy[-1] == 1.0).all()
-    twin = cp.look(found[0], f"check,check|{symmetric_cards(spot)[1 - which]}")
+    twin = cp.holdem.inspect_node(found[0], f"check,check|{symmetric_cards(spot)[1 - which]}")
     assert not (twin.policy[-1] == 1.0).all()
 
 
 def test_a_lock_of_twins_holds_for_all_of_them_and_names_them():
     first, twin = symmetric_cards(TURN)
-    arena = PublicTree(TURN, "float64")
-    size = sum(arena.boards.counts)
-    action = arena.betting.nodes[find(arena, f"check,check|{twin}").node].actions[-1]
-    report = lock_record(arena, f"check,check|{twin}", {action: 1.0}, twins=True)
+    arena = SpotArena(TURN, "float64")
+    size = sum(arena.boards.level_sizes)
+    action = arena.betting.nodes[find_node(arena, f"check,check|{twin}").node].actions[-1]
+    report = lock_node(arena, f"check,check|{twin}", {action: 1.0}, twins=True)
     assert report.twins == (f"check,check|{first}",) and report.boards == (size, size)
     assert f"holds after 'check,check|{first}' too" in report.notes[0]
-    whole = PublicTree(TURN, "float64", isomorphism=False)
+    whole = SpotArena(TURN, "float64", isomorphism=False)
     for card in (first, twin):
-        lock_record(whole, f"check,check|{card}", {action: 1.0})
+        lock_node(whole, f"check,check|{card}", {action: 1.0})
     judged = [
-        cp.judge(tree, cp.solve(tree, cp.DCFR(), iterations=7).policy) for tree in (arena, whole)
+        cp.judge(tree, cp.solve(tree, cp.algorithms.DCFR(), iterations=7).policy)
+        for tree in (arena, whole)
     ]
     np.testing.assert_allclose(judged[0].values, judged[1].values, atol=1e-9)
     np.testing.assert_allclose(judged[0].best_values, judged[1].best_values, atol=1e-9)
@@ -87,12 +92,13 @@ def test_a_lock_of_twins_holds_for_all_of_them_and_names_them():
 
 def test_locks_of_one_suit_are_solved_apart():
     """Hands that only the names of suits tell apart, before any card is dealt."""
-    folded, whole = PublicTree(TURN, "float64"), PublicTree(TURN, "float64", isomorphism=False)
+    folded, whole = SpotArena(TURN, "float64"), SpotArena(TURN, "float64", isomorphism=False)
     for arena in (folded, whole):
-        lock_record(arena, "", {"check": 1.0}, "4s4d,4s2d")
-        lock_record(arena, "check", {"check": 1.0}, "22")  # alike again: nothing more to split
+        lock_node(arena, "", {"check": 1.0}, "4s4d,4s2d")
+        lock_node(arena, "check", {"check": 1.0}, "22")  # alike again: nothing more to split
     judged = [
-        cp.judge(tree, cp.solve(tree, cp.DCFR(), iterations=7).policy) for tree in (folded, whole)
+        cp.judge(tree, cp.solve(tree, cp.algorithms.DCFR(), iterations=7).policy)
+        for tree in (folded, whole)
     ]
     np.testing.assert_allclose(judged[0].values, judged[1].values, atol=1e-9)
 
@@ -100,26 +106,28 @@ def test_locks_of_one_suit_are_solved_apart():
 def test_earlier_locks_stay_when_boards_are_split():
     """A lock of all twins first, then one of a single card elsewhere."""
     first, twin = symmetric_cards(FLOP)
-    trees = PublicTree(FLOP, "float64"), PublicTree(FLOP, "float64", isomorphism=False)
-    lock_record(trees[0], f"check,check|{first}", {"check": 1.0}, "44,22", twins=True)
+    trees = SpotArena(FLOP, "float64"), SpotArena(FLOP, "float64", isomorphism=False)
+    lock_node(trees[0], f"check,check|{first}", {"check": 1.0}, "44,22", twins=True)
     for card in (first, twin):
-        lock_record(trees[1], f"check,check|{card}", {"check": 1.0}, "44,22")
+        lock_node(trees[1], f"check,check|{card}", {"check": 1.0}, "44,22")
     for arena in trees:
-        lock_record(arena, f"check,check|{twin},check", {"check": 1.0}, "44")
-    judged = [cp.judge(tree, cp.solve(tree, cp.DCFR(), iterations=7).policy) for tree in trees]
+        lock_node(arena, f"check,check|{twin},check", {"check": 1.0}, "44")
+    judged = [
+        cp.judge(tree, cp.solve(tree, cp.algorithms.DCFR(), iterations=7).policy) for tree in trees
+    ]
     np.testing.assert_allclose(judged[0].values, judged[1].values, atol=1e-9)
     np.testing.assert_allclose(judged[0].best_values, judged[1].best_values, atol=1e-9)
 
 
 def test_policies_made_before_boards_were_split_are_refused():
-    arena = PublicTree(TURN, "float64")
-    result = cp.solve(arena, cp.DCFR(), iterations=2)
-    lock_record(arena, f"check,check|{symmetric_cards(TURN)[1]}", {"check": 1.0})
-    for use in (cp.judge, lambda arena, policy: cp.look(policy)):
+    arena = SpotArena(TURN, "float64")
+    result = cp.solve(arena, cp.algorithms.DCFR(), iterations=2)
+    lock_node(arena, f"check,check|{symmetric_cards(TURN)[1]}", {"check": 1.0})
+    for use in (cp.judge, lambda arena, policy: cp.holdem.inspect_node(policy)):
         with pytest.raises(cp.ConfigError, match="made before a lock"):
             use(arena, result.policy)
     with pytest.raises(cp.ConfigError, match="made before a lock"):
-        cp.DCFR().step(arena, result.memory, 1)
+        cp.algorithms.DCFR().step(arena, result.memory, 1)
 
 
 def test_split_solutions_are_saved_loaded_and_unlocked(tmp_path, capsys):
@@ -131,10 +139,12 @@ def test_split_solutions_are_saved_loaded_and_unlocked(tmp_path, capsys):
     assert main([*command, "--lock", lock, "--save", str(solved)]) == 0
     out, err = capsys.readouterr()
     assert "solved apart" in err and any("solved apart" in n for n in json.loads(out)["notes"])
-    loaded = cp.load_solution(solved)
-    view = cp.look(loaded.policy, f"check,check|{twin}")
+    loaded = cp.holdem.load_solution(solved)
+    view = cp.holdem.inspect_node(loaded.policy, f"check,check|{twin}")
     assert (view.policy[0] == 1.0).all()
-    assert not (cp.look(loaded.policy, f"check,check|{first}").policy[0] == 1.0).all()
+    assert not (
+        cp.holdem.inspect_node(loaded.policy, f"check,check|{first}").policy[0] == 1.0
+    ).all()
     command[2] = str(solved)
     assert main(command) == 0  # the lock stays
     kept = json.loads(capsys.readouterr().out)["values"]
@@ -148,7 +158,7 @@ def test_split_solutions_are_saved_loaded_and_unlocked(tmp_path, capsys):
     assert f"holds after 'check,check|{first}' too" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("given", [[(1, 0, 2, 3)], [SAME, (1, 2, 3, 0)], []])
+@pytest.mark.parametrize("given", [[(1, 0, 2, 3)], [IDENTITY_PERMUTATION, (1, 2, 3, 0)], []])
 def test_symmetries_that_are_no_group_of_the_spot_are_refused(given):
     with pytest.raises(cp.ConfigError, match="must be a group"):
-        PublicTree(TURN, symmetries=given)
+        SpotArena(TURN, symmetries=given)

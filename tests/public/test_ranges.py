@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import counterplay as cp
-from counterplay.cards import canonical_flops, cards_name, hand_index, parse_cards
-from counterplay.kernels import hands
-from counterplay.public.ranges import Range, describe, read_entries
+from counterplay.arenas.holdem.hand_ranges import Range, format_range, read_entries
+from counterplay.core.cards import canonical_flops, cards_name, hand_index, parse_cards
+from counterplay.kernels.holdem import hand_strength
 from tests.public.spots import IP, OOP
 
 pytestmark = pytest.mark.xdist_group("public")  # compiled once, by one worker
@@ -51,7 +51,7 @@ def test_cards():
 )
 def test_ranges(text, count):
     found = Range.parse(text)
-    assert found.num_hands == pytest.approx(count)
+    assert found.num_combos == pytest.approx(count)
     np.testing.assert_array_equal(Range.parse(str(found)).weights, found.weights)
 
 
@@ -59,7 +59,7 @@ def test_ranges(text, count):
 def test_described_ranges_are_the_same(weights):
     weights = np.array(weights)
     weights[0] = 1.0
-    np.testing.assert_array_equal(Range.parse(describe(weights)).weights, weights)
+    np.testing.assert_array_equal(Range.parse(format_range(weights)).weights, weights)
 
 
 @pytest.mark.parametrize(
@@ -148,15 +148,15 @@ def test_entries_say_what_was_read():
 def test_five_card_hands():
     cards = np.array(list(combinations(range(52), 5)), np.uint8)
     found = np.zeros(len(cards), np.int64)
-    hands.strengths(cards, found)
+    hand_strength.strengths(cards, found)
     counts = [1302540, 1098240, 123552, 54912, 10200, 5108, 3744, 624, 40]
-    assert np.bincount(found >> hands.SHIFT).tolist() == counts
+    assert np.bincount(found >> hand_strength.CATEGORY_SHIFT).tolist() == counts
     assert np.unique(found).size == 7462
 
 
 def test_all_seven_card_hands():
     counts = np.zeros(9, np.int64)
-    hands.count_categories(6, 52, counts)
+    hand_strength.count_categories(6, 52, counts)
     wanted = [23294460, 58627800, 31433400, 6461620, 6180020, 4047644, 3473184, 224848, 41584]
     assert counts.tolist() == wanted and counts.sum() == 133_784_560
 
@@ -165,23 +165,25 @@ def test_seven_cards_are_as_strong_as_their_best_five():
     rng = np.random.default_rng(0)
     seven = np.array([rng.permutation(52)[:7] for _ in range(300)], np.uint8)
     found, part = np.zeros(300, np.int64), np.zeros(300, np.int64)
-    hands.strengths(seven, found)
+    hand_strength.strengths(seven, found)
     best = np.zeros(300, np.int64)
     for chosen in combinations(range(7), 5):
-        hands.strengths(np.ascontiguousarray(seven[:, chosen]), part)
+        hand_strength.strengths(np.ascontiguousarray(seven[:, chosen]), part)
         best = np.maximum(best, part)
     np.testing.assert_array_equal(found, best)
     boards = np.zeros(300, np.int64)
     for i, cards in enumerate(seven.astype(np.int64)):
-        hands.board_strengths(cards[:5], np.sort(cards[5:]).reshape(1, 2), boards[i : i + 1])
+        hand_strength.board_strengths(
+            cards[:5], np.sort(cards[5:]).reshape(1, 2), boards[i : i + 1]
+        )
     np.testing.assert_array_equal(found, boards)
 
 
 def test_equity():
-    assert cp.equity(OOP, IP, "QsJh2h").value == pytest.approx(0.55347, abs=1e-5)
-    assert cp.equity("AsAh", "KsKh", "2s3h4d6c7c").value == 1.0
-    assert cp.equity("AA", "AA", "2c6dTh").value == pytest.approx(0.5)
-    sampled = cp.equity(OOP, IP, "QsJh2h", samples=300)
+    assert cp.holdem.compute_equity(OOP, IP, "QsJh2h").value == pytest.approx(0.55347, abs=1e-5)
+    assert cp.holdem.compute_equity("AsAh", "KsKh", "2s3h4d6c7c").value == 1.0
+    assert cp.holdem.compute_equity("AA", "AA", "2c6dTh").value == pytest.approx(0.5)
+    sampled = cp.holdem.compute_equity(OOP, IP, "QsJh2h", num_samples=300)
     assert abs(sampled.value - 0.55347) < 2 * sampled.error < 0.02
 
 
@@ -194,9 +196,9 @@ def test_equity_by_brute_force():
             for card in set(range(52)) - {*board, *held}:
                 both = np.array([[*board, card, *held[:2]], [*board, card, *held[2:]]], np.uint8)
                 found = np.zeros(2, np.int64)
-                hands.strengths(both, found)
+                hand_strength.strengths(both, found)
                 wins += (1.0 + np.sign(found[0] - found[1])) / 2, 1.0
-    found = cp.equity(",".join(one), ",".join(other), "QsJh2h9c")
+    found = cp.holdem.compute_equity(",".join(one), ",".join(other), "QsJh2h9c")
     assert found.value == pytest.approx(wins[0] / wins[1], abs=1e-12)
     assert np.isfinite(found.by_hand[0]).sum() == 2
     assert 0.0 < found.by_hand[0][hand_index(*parse_cards("AhKh"))] < 1.0
@@ -205,4 +207,4 @@ def test_equity_by_brute_force():
 def test_bad_equity():
     for arguments in (("AA", "KK", "AsAs"), ("AsAh", "AsKs"), ("AsAh", "KK", "As2c3c")):
         with pytest.raises(cp.ConfigError):
-            cp.equity(*arguments)
+            cp.holdem.compute_equity(*arguments)

@@ -8,15 +8,20 @@ import numpy as np
 import pytest
 
 import counterplay as cp
+from counterplay.arenas.holdem import betting
+from counterplay.arenas.holdem.betting import (
+    BettingNode,
+    StreetState,
+    bet_amounts,
+    build_betting_tree,
+)
+from counterplay.arenas.holdem.inspection import compare_nodes, find_node
+from counterplay.arenas.holdem.solution import SOLUTION_FORMAT
+from counterplay.arenas.holdem.spot import BetSizes, Spot
 from counterplay.cli.main import main
-from counterplay.files import write_arrays
-from counterplay.public import betting
-from counterplay.public.betting import Node, Street, amounts_of, betting_of
-from counterplay.public.looking import difference, find
-from counterplay.public.solution import FORMAT
-from counterplay.public.sparring import Sparring
-from counterplay.public.spot import Sizes, Spot
-from counterplay.studio.desk import Desk
+from counterplay.core.archive import write_archive
+from counterplay.play.spot_practice import SpotPractice
+from counterplay.studio.worker.main import StudioWorker
 from tests.public.spots import all_but, both
 
 pytestmark = pytest.mark.xdist_group("public")  # compiled once, by one worker
@@ -26,13 +31,13 @@ RIVER = Spot("2s3h4d6c7c", ("AsAh,QsQh", "KsKh,5s5h"), 20, (10, 10), (both(), bo
 
 def test_published_trees():
     sizes = (both("50% 100% a", "100% a"),) * 3
-    betting = betting_of(Spot("JsKs5cQs7d", ("random",) * 2, 3750, (18125,) * 2, sizes))
+    betting = build_betting_tree(Spot("JsKs5cQs7d", ("random",) * 2, 3750, (18125,) * 2, sizes))
     assert len(betting.nodes) == 57  # Libratus endgame 4
     assert sum(node.kind < 2 for node in betting.nodes) == 20
-    arena = cp.PublicTree(Spot.load("configs/spots/river.json"))
+    arena = cp.holdem.SpotArena(Spot.load("configs/spots/river.json"))
     assert sum(node.kind < 2 for node in arena.betting.nodes) == 12
     assert [own.size for own in arena.hands] == [160, 240]
-    flop = cp.PublicTree(Spot.load("configs/spots/flop_3bet_pot.json"))
+    flop = cp.holdem.SpotArena(Spot.load("configs/spots/flop_3bet_pot.json"))
     assert flop.size.num_bytes < 1.3e9
 
 
@@ -53,20 +58,20 @@ def test_published_trees():
 )
 def test_amounts(words, options, amounts):
     spot = Spot("2c3d4h5s", ("AA", "KK"), 100, (300, 400), (both(words),) * 3, **options)
-    assert amounts_of(spot, Street(1, 0), 300) == amounts
+    assert bet_amounts(spot, StreetState(1, 0), 300) == amounts
 
 
 def test_raises():
     spot = Spot("2c3d4h5s", ("AA", "KK"), 100, (900, 900), (both("50%", "50% 3x 20c a"),) * 3)
     # a bet of 50 makes 200 after a call: 50 + 100; 150; 50 + 20 is below the least raise, 100
-    assert amounts_of(spot, Street(1, 0, (50, 0), 1, 1), 900) == [100, 150, 900]
+    assert bet_amounts(spot, StreetState(1, 0, (50, 0), 1, 1), 900) == [100, 150, 900]
 
 
 def test_files(tmp_path):
     spot = Spot.load("configs/spots/turn.json")
     spot.save(tmp_path / "spot.json")
     assert Spot.load(tmp_path / "spot.json") == spot
-    assert spot.sizes[2][0] == Sizes("50% a", "60% a", "50%")
+    assert spot.sizes[2][0] == BetSizes("50% a", "60% a", "50%")
 
 
 @pytest.mark.parametrize(
@@ -155,39 +160,41 @@ def test_looking(tmp_path):
     dead = all_but("2c3c4c2d3d4d2h3h4h2s3s4s")
     sizes = (both("e"), both("60% a", "60%"), both("50%", "a"))
     spot = Spot("3c4c2d", ("44,43,32,22", "44:0.5,22,43s,33"), 10, (20, 20), sizes, dead=dead)
-    arena = cp.PublicTree(spot, "float64")
-    result = cp.solve(arena, cp.DCFR(gamma=3, restart=4), iterations=60)
+    arena = cp.holdem.SpotArena(spot, "float64")
+    result = cp.solve(arena, cp.algorithms.DCFR(gamma=3, restart_base=4), iterations=60)
     judgement = cp.judge(arena, result.policy)
-    view = cp.look(result.policy)
-    share = view.weight * view.met
-    assert view.player == 0 and view.reached
+    view = cp.holdem.inspect_node(result.policy)
+    share = view.weight * view.opponent_mass
+    assert view.player == 0 and view.is_reached
     assert share @ view.value / share.sum() == pytest.approx(judgement.values[0], abs=1e-6)
     assert share @ view.regret / share.sum() <= 2 * judgement.exploitability
     assert share @ view.equity / share.sum() == pytest.approx(
-        cp.equity(*spot.ranges, spot.board, dead=dead).value
+        cp.holdem.compute_equity(*spot.ranges, spot.board, dead_cards=dead).value
     )
     bet = arena.betting.nodes[0].actions[1]
     # suits h and s are alike, so one of these is folded into the other: hands change names
-    one, other = (cp.look(result.policy, f"{bet},call|{card}") for card in ("2h", "2s"))
-    assert find(arena, f"{bet},call|2s").board == find(arena, f"{bet},call|2h").board
+    one, other = (
+        cp.holdem.inspect_node(result.policy, f"{bet},call|{card}") for card in ("2h", "2s")
+    )
+    assert find_node(arena, f"{bet},call|2s").board == find_node(arena, f"{bet},call|2h").board
     places = {hand: i for i, hand in enumerate(one.hands)}
     swapped = [places[_renamed(hand)] for hand in other.hands]
     np.testing.assert_allclose(other.policy, one.policy[:, swapped], atol=1e-6)
     np.testing.assert_allclose(other.equity, one.equity[swapped], atol=1e-9)
-    cp.Solution(result.policy, judgement.exploitability, (1.0, 9.0), 60).save(tmp_path / "f")
-    again = cp.load_solution(tmp_path / "f").policy
+    cp.holdem.Solution(result.policy, judgement.exploitability, (1.0, 9.0), 60).save(tmp_path / "f")
+    again = cp.holdem.load_solution(tmp_path / "f").policy
     judged = cp.judge(again.arena, again)
     np.testing.assert_allclose(judged.values, judgement.values, atol=1e-3)
-    change = difference(result.policy, again)
-    assert np.abs(change.policy).max() < 1e-4 and change.distance < 1e-4
+    change = compare_nodes(result.policy, again)
+    assert np.abs(change.policy).max() < 1e-4 and change.policy_distance < 1e-4
     assert np.abs(change.frequencies).max() < 1e-4
-    part = cp.load_solution(tmp_path / "f", streets=1)
-    flop = cp.look(part.policy)
-    np.testing.assert_allclose(flop.policy, cp.look(again).policy)
+    part = cp.holdem.load_solution(tmp_path / "f", num_streets=1)
+    flop = cp.holdem.inspect_node(part.policy)
+    np.testing.assert_allclose(flop.policy, cp.holdem.inspect_node(again).policy)
     np.testing.assert_allclose(flop.equity, view.equity)
-    assert np.isnan(flop.value).all() and flop.page()["hands"][0]["value"] is None
+    assert np.isnan(flop.value).all() and flop.to_dict()["hands"][0]["value"] is None
     with pytest.raises(cp.ConfigError, match="not loaded"):
-        cp.look(part.policy, f"{bet},call|2h")
+        cp.holdem.inspect_node(part.policy, f"{bet},call|2h")
     with pytest.raises(cp.ConfigError, match="load all streets"):
         cp.judge(part.policy.arena, part.policy)
     with pytest.raises(cp.RunError, match="nothing to save"):
@@ -195,19 +202,19 @@ def test_looking(tmp_path):
 
 
 def test_sparring():
-    arena = cp.PublicTree(RIVER, "float64")
-    policy = cp.solve(arena, cp.DCFR(), iterations=300).policy
+    arena = cp.holdem.SpotArena(RIVER, "float64")
+    policy = cp.solve(arena, cp.algorithms.DCFR(), iterations=300).policy
     taken, lost = [], []
     for seed in range(60):
-        hand = Sparring(policy, 0, seed)
-        while not hand.finished:
+        hand = SpotPractice(policy, 0, seed)
+        while not hand.is_finished:
             view = hand.view
             at = view.hands.index(hand.hand)
             action = view.actions[int(view.action_value[:, at].argmin())]
-            made = hand.choose(action)
-            assert made.lost == pytest.approx(np.ptp(view.action_value[:, at]))
-        taken.append(hand.result())
-        lost.append(hand.lost)
+            made = hand.take_action(action)
+            assert made.ev_loss == pytest.approx(np.ptp(view.action_value[:, at]))
+        taken.append(hand.chips_won())
+        lost.append(hand.total_ev_loss)
     # what decisions lost is what is missing to the value of the spot, up to luck
     assert np.mean(taken) + np.mean(lost) == pytest.approx(
         cp.judge(arena, policy).values[0], abs=4 * np.std(taken) / np.sqrt(60)
@@ -243,7 +250,9 @@ def test_small_files_that_name_large_trees_are_refused_before_they_are_built(
 ):
     """The spot of the file would have 100,000 nodes of betting, or terabytes of tables."""
     made: list[int] = []
-    monkeypatch.setattr(betting, "Node", lambda *a, **k: made.append(0) or Node(*a, **k))
+    monkeypatch.setattr(
+        betting, "BettingNode", lambda *a, **k: made.append(0) or BettingNode(*a, **k)
+    )
     sizes = (both("10% 20% 30% a", "30% 60% a"),) * 3
     for spot in (
         Spot("Td9d6h", ("random",) * 2, 20, (10**8,) * 2, sizes),
@@ -262,18 +271,18 @@ def test_small_files_that_name_large_trees_are_refused_before_they_are_built(
             "policy_turn": zeros,
             "policy_river": zeros,
         }
-        write_arrays(path, FORMAT, content)
+        write_archive(path, SOLUTION_FORMAT, content)
         made.clear()
         for streets in (1, 3):
             with pytest.raises(cp.RunError, match=r"the file holds a policy of|does not fit"):
-                cp.load_solution(path, streets)
+                cp.holdem.load_solution(path, streets)
         assert len(made) <= 2 * (6 * stored + 400)  # headers of arrays count as numbers
 
 
 def test_files_of_older_versions_say_what_to_do(tmp_path):
-    write_arrays(tmp_path / "old.cps", "counterplay spot 2", {"spot": {}})
+    write_archive(tmp_path / "old.cps", "counterplay spot 2", {"spot": {}})
     with pytest.raises(cp.RunError, match=r"older version.*solve the spot again"):
-        cp.load_solution(tmp_path / "old.cps")
+        cp.holdem.load_solution(tmp_path / "old.cps")
 
 
 def test_omitted_streets_have_default_sizes_and_empty_ones_none():
@@ -289,7 +298,7 @@ def test_omitted_streets_have_default_sizes_and_empty_ones_none():
         assert all(note.startswith(start) for note, start in zip(spot.notes, notes, strict=True))
         assert Spot.from_dict(json.loads(json.dumps(spot.to_dict()))) == spot
     omitted = Spot.from_dict({k: v for k, v in found.items() if k != "sizes"})
-    actions = betting_of(omitted).nodes[0].actions
+    actions = build_betting_tree(omitted).nodes[0].actions
     assert actions == ("check", "all-in 10")  # half of the pot is all there is
     river = Spot.from_dict(found | {"board": "2s3h4d6c7c", "sizes": {"river": {"bet": "a"}}})
     assert not river.notes  # streets before the spot's own do not matter
@@ -304,7 +313,9 @@ def test_notes_are_in_the_results(tmp_path, capsys):
         assert notes == ["neither player can bet on the river: no bet sizes are given for it"]
         assert main([*command, str(path)]) == 0
         assert f"note: {notes[0]}" in capsys.readouterr().err
-    answer = Desk(lambda told: None).answer({"do": "spot_size", "spot": {**RIVER.to_dict()}})
+    answer = StudioWorker(lambda told: None).handle_call(
+        {"do": "spot_size", "spot": {**RIVER.to_dict()}}
+    )
     assert answer["notes"] == []
 
 
@@ -318,20 +329,20 @@ def test_donk_bets_that_are_forbidden_stay_forbidden(tmp_path):
 def test_hundreds_of_raises_give_finite_values(precision):
     """Average policies so small that their inverse overflows in 32 bits."""
     spot = Spot("2s3h4d6c7c", ("AA,QQ", "KK,55"), 100, (400, 400), (both("1c", "1c"),) * 3)
-    arena = cp.PublicTree(spot, precision)
+    arena = cp.holdem.SpotArena(spot, precision)
     assert len(arena.betting.nodes) > 2000
-    result = cp.solve(arena, cp.DCFR(gamma=3, restart=4), iterations=30)
+    result = cp.solve(arena, cp.algorithms.DCFR(gamma=3, restart_base=4), iterations=30)
     judgement = cp.judge(arena, result.policy)
     assert np.isfinite([*judgement.values, *judgement.best_values]).all()
     assert 0.0 <= judgement.exploitability < 1.0
     assert all(np.isfinite(record.exploitability) for record in result.records)
     for node in (0, len(arena.betting.nodes) - 6):
         if arena.betting.nodes[node].kind < 2:
-            assert np.isfinite(result.policy.at(node, 0)).all()
+            assert np.isfinite(result.policy.probabilities_at(node, 0)).all()
 
 
 def test_stacks_too_large_for_32_bits_are_noted():
     spot = Spot("2s3h4d6c7c", ("AA", "KK"), 1, (10**6, 10**6), (both("a", "a"),) * 3)
-    assert "take float64" in cp.PublicTree(spot).notes[-1]
-    assert not cp.PublicTree(spot, "float64").notes
-    assert not cp.PublicTree(RIVER).notes
+    assert "take float64" in cp.holdem.SpotArena(spot).notes[-1]
+    assert not cp.holdem.SpotArena(spot, "float64").notes
+    assert not cp.holdem.SpotArena(RIVER).notes

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import counterplay as cp
-from counterplay.public.spot import Spot
-from counterplay.public.tree import PublicPolicy, PublicTree
+from counterplay.arenas.holdem.base import HoldemPolicy
+from counterplay.arenas.holdem.spot import Spot
+from counterplay.arenas.holdem.spot_arena import SpotArena
 from tests.public.spots import all_but, both, tree_of
 
 pytestmark = pytest.mark.xdist_group("public")  # compiled once, by one worker
@@ -18,7 +19,7 @@ NONE = (both(), both(), both())
 
 def uniform(arena):
     empty = np.zeros(arena.num_sequences)
-    return PublicPolicy(arena, empty, empty[:0])
+    return HoldemPolicy(arena, empty, empty[:0])
 
 
 @pytest.mark.parametrize("board", ["Td9d6h", "Td9d6hQc", "Td9d6hQc7s"])
@@ -61,29 +62,31 @@ def call_node(arena):
     ("calls", "queens", "aces", "kings"), [(0.75, 0.0, 27.5, 6.25), (0.5, 5.0, 25.0, 5.0)]
 )
 def test_locked_calls(calls, queens, aces, kings):
-    arena = PublicTree(ALL_IN, "float64")
+    arena = SpotArena(ALL_IN, "float64")
     arena.lock(call_node(arena), 0, np.array([[1.0 - calls], [calls]]))
-    result = cp.solve(arena, cp.DCFR(), iterations=1000)
+    result = cp.solve(arena, cp.algorithms.DCFR(), iterations=1000)
     judgement = cp.judge(arena, result.policy)
     assert judgement.values[1] == pytest.approx(kings, abs=0.01)
     assert judgement.values[0] == pytest.approx((queens + aces) / 2, abs=0.01)
     assert judgement.exploitability < 0.01
-    assert result.policy.at(call_node(arena), 0)[:, 0] == pytest.approx([1 - calls, calls])
+    assert result.policy.probabilities_at(call_node(arena), 0)[:, 0] == pytest.approx(
+        [1 - calls, calls]
+    )
 
 
 def test_unlocked_again():
-    arena = PublicTree(ALL_IN, "float64")
+    arena = SpotArena(ALL_IN, "float64")
     arena.lock(call_node(arena), 0, np.array([[1.0], [0.0]]))
-    arena.unlock()
-    policy = cp.solve(arena, cp.DCFR(), iterations=3000).policy
-    bets = policy.at(0, 0)[1]
+    arena.clear_locks()
+    policy = cp.solve(arena, cp.algorithms.DCFR(), iterations=3000).policy
+    bets = policy.probabilities_at(0, 0)[1]
     assert bets[ACES] == pytest.approx(3.0 * bets[QUEENS], abs=0.03)
-    assert policy.at(call_node(arena), 0)[1, 0] == pytest.approx(2 / 3, abs=0.02)
+    assert policy.probabilities_at(call_node(arena), 0)[1, 0] == pytest.approx(2 / 3, abs=0.02)
     assert cp.judge(arena, policy).values[0] == pytest.approx(40 / 3, abs=0.02)
 
 
 def test_locks_treat_suits_alike():
-    arena = PublicTree(Spot("QsJh2h", ("AK,99", "KK,AQ"), 10, (20, 20), (both("a"),) * 3))
+    arena = SpotArena(Spot("QsJh2h", ("AK,99", "KK,AQ"), 10, (20, 20), (both("a"),) * 3))
     with pytest.raises(cp.ConfigError, match="isomorphism=False"):
         arena.lock(0, 0, np.random.default_rng(0).random((2, arena.hands[0].size)))
     with pytest.raises(cp.ConfigError, match="numbers"):
@@ -99,10 +102,13 @@ FLOP = Spot("3c4c2d", ("44,43,32", "44:0.5,22,43s"), 10, (20, 20), (both("e"),) 
 
 @pytest.mark.parametrize("spot", [TURN, FLOP], ids=["turn", "flop"])
 def test_isomorphic_boards_change_nothing(spot):
-    folded, whole = PublicTree(spot, "float64"), PublicTree(spot, "float64", isomorphism=False)
-    assert sum(folded.boards.counts) < sum(whole.boards.counts)
+    folded, whole = SpotArena(spot, "float64"), SpotArena(spot, "float64", isomorphism=False)
+    assert sum(folded.boards.level_sizes) < sum(whole.boards.level_sizes)
     for iterations in (1, 7):
-        found = [cp.solve(arena, cp.DCFR(), iterations=iterations) for arena in (folded, whole)]
+        found = [
+            cp.solve(arena, cp.algorithms.DCFR(), iterations=iterations)
+            for arena in (folded, whole)
+        ]
         one, other = (cp.judge(r.policy.arena, r.policy) for r in found)
         np.testing.assert_allclose(one.values, other.values, atol=1e-9)
         np.testing.assert_allclose(one.best_values, other.best_values, atol=1e-9)
@@ -111,8 +117,8 @@ def test_isomorphic_boards_change_nothing(spot):
 def test_precisions_agree():
     found = {}
     for precision in ("float64", "float32", "int16"):
-        arena = PublicTree(TURN, precision)
-        policy = cp.solve(arena, cp.DCFR(gamma=3, restart=4), iterations=150).policy
+        arena = SpotArena(TURN, precision)
+        policy = cp.solve(arena, cp.algorithms.DCFR(gamma=3, restart_base=4), iterations=150).policy
         found[precision] = cp.judge(arena, policy).exploitability
     assert found["float32"] == pytest.approx(found["float64"], rel=0.1, abs=1e-3)
     assert found["int16"] == pytest.approx(found["float64"], rel=0.1, abs=1e-3)
@@ -130,23 +136,23 @@ def test_family_converges(name):
 
 def test_other_algorithms_are_refused():
     with pytest.raises(cp.ConfigError, match="runs on sequences"):
-        cp.solve(tree_of(TURN), cp.CFRBR())
+        cp.solve(tree_of(TURN), cp.algorithms.CFRBR())
     with pytest.raises(cp.ConfigError, match="in turn"):
-        cp.solve(tree_of(TURN), cp.CFR(alternating=False), iterations=1)
+        cp.solve(tree_of(TURN), cp.algorithms.CFR(alternating=False), iterations=1)
 
 
 def test_too_large():
     sizes = (both("50% 100% a", "60% a"),) * 3
     spot = Spot("Td9d6h", FULL, 10, (10_000, 10_000), sizes, raise_cap=3)
     with pytest.raises(cp.ConfigError, match=r"GiB where .* free: offer fewer bet sizes"):
-        cp.solve(PublicTree(spot), cp.DCFR())
+        cp.solve(SpotArena(spot), cp.algorithms.DCFR())
 
 
 def test_threads_do_not_matter():
     policies = []
     for threads in (1, 2):
         cp.set_num_threads(threads)
-        result = cp.solve(PublicTree(FLOP, "float64"), cp.DCFR(), iterations=3)
+        result = cp.solve(SpotArena(FLOP, "float64"), cp.algorithms.DCFR(), iterations=3)
         policies.append(result.memory.regret)
     cp.set_num_threads(None)
     np.testing.assert_array_equal(*policies)

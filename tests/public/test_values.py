@@ -10,11 +10,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import counterplay as cp
+from counterplay.arenas.holdem.base import HoldemPolicy
+from counterplay.arenas.holdem.betting import build_betting_tree
+from counterplay.arenas.holdem.spot import BetSizes, Spot
+from counterplay.arenas.holdem.spot_arena import SpotArena
 from counterplay.cli.main import main
-from counterplay.public.betting import betting_of
-from counterplay.public.spot import Sizes, Spot
-from counterplay.public.tree import PublicPolicy, PublicTree
-from counterplay.studio.desk import Desk
+from counterplay.studio.worker.main import StudioWorker
 from tests.public.plain_betting import Config
 from tests.public.plain_values import PlainSpot
 from tests.public.spots import all_but, both
@@ -69,8 +70,8 @@ def spot_of(plain: PlainSpot) -> Spot:
     config = plain.config
     sizes = tuple(
         (
-            Sizes(config.bets[s][0], config.raises[s][0], config.donks[s]),
-            Sizes(config.bets[s][1], config.raises[s][1]),
+            BetSizes(config.bets[s][0], config.raises[s][0], config.donks[s]),
+            BetSizes(config.bets[s][1], config.raises[s][1]),
         )
         for s in range(3)
     )
@@ -90,23 +91,23 @@ def spot_of(plain: PlainSpot) -> Spot:
 def compare_values(plain: PlainSpot, choice: int) -> None:
     """Compare values at the start, and the EVs of hands at one decision."""
     spot = spot_of(plain)
-    assume(len(betting_of(spot).nodes) <= MAX_NODES[len(plain.board)])
+    assume(len(build_betting_tree(spot).nodes) <= MAX_NODES[len(plain.board)])
     assume(any(True for _ in plain.pairs()))
     uniform = not plain.seed
-    arena = PublicTree(spot, "float64", isomorphism=uniform)  # random policies tell suits apart
+    arena = SpotArena(spot, "float64", isomorphism=uniform)  # random policies tell suits apart
     weights = np.zeros(arena.num_sequences)
     if not uniform:
         for (player, key), (where, _) in places(arena).items():
             hand, _, record = key.partition(":")
             cards = (hand[:2], hand[2:])
             weights[where] = plain.policy(player, cards, record, where.size)
-    policy = PublicPolicy(arena, weights, weights[:0])
+    policy = HoldemPolicy(arena, weights, weights[:0])
     np.testing.assert_allclose(cp.judge(arena, policy).values, plain.values(), atol=1e-9)
-    decisions = list(arena.decisions())
+    decisions = list(arena.iter_decisions())
     node, board = decisions[choice % len(decisions)]
-    record = arena.record(node, board)
+    record = arena.history(node, board)
     path = [word for word in record.replace("|", ",").split(",") if word]
-    view = cp.look(policy, record)
+    view = cp.holdem.inspect_node(policy, record)
     wanted = plain.hand_values(view.player, path)
     for hand, value, actions in zip(view.hands, view.value, view.action_value.T, strict=True):
         cards = next((h for h in wanted if set(h) == {hand[:2], hand[2:]}), None)
@@ -131,9 +132,9 @@ def test_many_values_are_those_of_plain_enumeration(plain, choice):
 ALL_IN = Spot("2s3h4d6c7c", ("AsAh,QsQh", "KsKh"), 20, (10, 10), (both(), both(), both("a")))
 
 
-def uniform_policy(arena: PublicTree) -> PublicPolicy:
+def uniform_policy(arena: SpotArena) -> HoldemPolicy:
     empty = np.zeros(arena.num_sequences)
-    return PublicPolicy(arena, empty, empty[:0])
+    return HoldemPolicy(arena, empty, empty[:0])
 
 
 def test_evs_by_hand():
@@ -141,15 +142,15 @@ def test_evs_by_hand():
 
     Kings beat one of two hands: a call wins 40 - 10 or loses 10, that is 10 on average.
     """
-    policy = uniform_policy(PublicTree(ALL_IN, "float64"))
-    facing = cp.look(policy, "all-in 10")
+    policy = uniform_policy(SpotArena(ALL_IN, "float64"))
+    facing = cp.holdem.inspect_node(policy, "all-in 10")
     assert facing.pot == 30
     np.testing.assert_allclose(facing.action_value[:, 0], [0.0, 10.0])
     assert facing.value[0] == pytest.approx(5.0)
-    after_check = cp.look(policy, "check")
+    after_check = cp.holdem.inspect_node(policy, "check")
     np.testing.assert_allclose(after_check.action_value[0], [10.0])  # half of a pot of 20
     # aces have called or not after their check: 30 if they fold later, see each branch
-    first = cp.look(policy)
+    first = cp.holdem.inspect_node(policy)
     aces = first.hands.index("AsAh")
     check, bet = first.action_value[:, aces]
     assert bet == pytest.approx((20 + 30) / 2)  # kings fold: 20; call: the pot of 40 less 10
@@ -161,10 +162,10 @@ def test_evs_by_hand():
 )
 def test_evs_of_locked_calls(calls, queens, aces, kings):
     """EVs published with postflop-solver, player 0's at the start of the spot."""
-    arena = PublicTree(ALL_IN, "float64")
-    cp.lock_record(arena, "all-in 10", {"call": calls, "fold": 1.0 - calls})
-    policy = cp.solve(arena, cp.DCFR(), iterations=1000).policy
-    view = cp.look(policy)
+    arena = SpotArena(ALL_IN, "float64")
+    cp.holdem.lock_node(arena, "all-in 10", {"call": calls, "fold": 1.0 - calls})
+    policy = cp.solve(arena, cp.algorithms.DCFR(), iterations=1000).policy
+    view = cp.holdem.inspect_node(policy)
     assert view.value[view.hands.index("QsQh")] == pytest.approx(queens, abs=0.02)
     assert view.value[view.hands.index("AsAh")] == pytest.approx(aces, abs=0.02)
     assert cp.judge(arena, policy).values[1] == pytest.approx(kings, abs=0.02)
@@ -174,10 +175,10 @@ def test_evs_of_both_players_add_up_to_the_pot():
     """At a node and just after its actions, weighted by how often they are taken."""
     sizes = (both("50%", "3x a"),) * 3
     spot = Spot("2s3h4d6c7c", ("AA,QQ,54s", "KK,55,98s"), 20, (100, 100), sizes)
-    policy = cp.solve(PublicTree(spot, "float64"), cp.DCFR(), iterations=40).policy
-    view = cp.look(policy, "bet 10")
-    raised = cp.look(policy, "bet 10,raise 30")
-    share = view.weight * view.met * view.policy[view.actions.index("raise 30")]
+    policy = cp.solve(SpotArena(spot, "float64"), cp.algorithms.DCFR(), iterations=40).policy
+    view = cp.holdem.inspect_node(policy, "bet 10")
+    raised = cp.holdem.inspect_node(policy, "bet 10,raise 30")
+    share = view.weight * view.opponent_mass * view.policy[view.actions.index("raise 30")]
     mine = view.action_value[view.actions.index("raise 30")] @ share / share.sum()
     theirs = raised.value @ (raised.weight * raised.met) / (raised.weight @ raised.met)
     # after raising, player 1 has put 30 into the pot: from then on its EV is 30 more
@@ -186,13 +187,13 @@ def test_evs_of_both_players_add_up_to_the_pot():
 
 def test_all_places_show_the_same_ev(tmp_path, capsys):
     """Library, command line, exported file and the page of the studio."""
-    arena = PublicTree(ALL_IN)
-    result = cp.solve(arena, cp.DCFR(gamma=3, restart=4), iterations=200)
+    arena = SpotArena(ALL_IN)
+    result = cp.solve(arena, cp.algorithms.DCFR(gamma=3, restart_base=4), iterations=200)
     judgement = cp.judge(arena, result.policy)
     values = (float(judgement.values[0]), float(judgement.values[1]))
     path = tmp_path / "s.cps"
-    cp.Solution(result.policy, judgement.exploitability, values, 200).save(path)
-    wanted = cp.look(result.policy, "all-in 10")
+    cp.holdem.Solution(result.policy, judgement.exploitability, values, 200).save(path)
+    wanted = cp.holdem.inspect_node(result.policy, "all-in 10")
     assert wanted.action_value[0, 0] == 0.0
     assert main(["spot", "show", str(path), "all-in 10", "--json"]) == 0
     page = json.loads(capsys.readouterr().out)
@@ -200,7 +201,7 @@ def test_all_places_show_the_same_ev(tmp_path, capsys):
     assert main(["spot", "show", str(path), "all-in 10", "--hand", "KK"]) == 0
     row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("KsKh"))
     assert float(row.split()[4]) == pytest.approx(float(wanted.value[0]), abs=1e-2)
-    studio = Desk(lambda told: None).answer(
+    studio = StudioWorker(lambda told: None).handle_call(
         {"do": "spot", "spot": ALL_IN.to_dict(), "target": 0.1, "record": "all-in 10"}
     )
     assert studio["value"] == pytest.approx(float(wanted.value[0]), abs=0.3)

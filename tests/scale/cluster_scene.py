@@ -117,7 +117,7 @@ def workers_of(node):
 
 
 def main(folder: Path, whole: bool) -> None:
-    from counterplay.scale.cluster import Cluster
+    from counterplay.distributed.ray_cluster import RayExecutor
 
     os.environ.update(ENVIRONMENT | {"RAY_worker_niceness": "0"})  # no less than whoever waits
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
@@ -130,7 +130,7 @@ def main(folder: Path, whole: bool) -> None:
     nodes = Nodes(folder)
     nodes.start_head()
     passed("head")
-    with Cluster(ADDRESS) as executor:
+    with RayExecutor(ADDRESS) as executor:
         studies(folder, nodes, executor, found, passed)
         if whole:
             found["walks"], found["deep walks"] = walks(executor), deep(executor)
@@ -156,24 +156,24 @@ def studies(folder, nodes, executor, found, passed):
     from tests.scale.test_sweeping import TINY
 
     wait_for("one node", lambda: executor.size == 1)
-    cp.sweep(TINY, executor, runs=folder / "one")
+    cp.sweep(TINY, executor, runs_folder=folder / "one")
     passed("one node")
     nodes.start_node("second")
     wait_for("two nodes", lambda: nodes.keep() or executor.size == 2)
     found["cores"] = executor.size
     passed("second node")
-    cp.sweep(TINY, executor, runs=folder / "two")
+    cp.sweep(TINY, executor, runs_folder=folder / "two")
     passed("two nodes")
 
 
 def walks(executor):
     """Which tables of a Monte Carlo run are the same here and there."""
     import counterplay as cp
-    from counterplay.scale.walking import Spread
+    from counterplay.distributed.mccfr import DistributedMCCFR
 
     tree = cp.build_tree("kuhn_poker")
-    algorithm = cp.ExternalSampling(workers=6)
-    away = Spread(algorithm, executor)
+    algorithm = cp.algorithms.ExternalSampling(num_workers=6)
+    away = DistributedMCCFR(algorithm, executor)
     memory = away.step(tree, away.init(tree), 300_000)
     here = algorithm.step(tree, algorithm.init(tree), 300_000)
     names = ("regret", "policy", "policy_sum", "touched")
@@ -182,11 +182,11 @@ def walks(executor):
 
 def deep(executor):
     """Whether walks under frozen networks find the same here and there."""
-    from counterplay.calls import carried
-    from counterplay.scale.carrying import carrier
+    from counterplay.core.parallel import use_executor
+    from counterplay.distributed.remote_calls import make_call_mapper
     from tests.scale.toys import deep_walks
 
-    with carried(carrier(executor)):
+    with use_executor(make_call_mapper(executor)):
         there = deep_walks("leduc_poker", 300)
     return all(map(np.array_equal, there, deep_walks("leduc_poker", 300)))
 
@@ -211,7 +211,7 @@ def kills(folder, nodes, executor):
         kill(None)
         return False
 
-    cp.sweep(TINY, executor, runs=folder / "killed", report=kill, stop=watch)
+    cp.sweep(TINY, executor, runs_folder=folder / "killed", report=kill, stop=watch)
     return killed
 
 

@@ -15,8 +15,8 @@ import pytest
 
 import counterplay as cp
 from counterplay.cli.main import main
-from counterplay.scale.cluster import Cluster
-from counterplay.scale.ray_probe import check_protected
+from counterplay.distributed.ray_cluster import RayExecutor
+from counterplay.distributed.ray_probe import check_protected
 from tests.scale.test_sweeping import TINY, everything
 from tests.scale.toys import Here
 
@@ -72,7 +72,7 @@ def quick_scene(tmp_path_factory):
 @pytest.fixture(scope="module")
 def here(tmp_path_factory):
     """The study in this process."""
-    return cp.sweep(TINY, Here(), runs=tmp_path_factory.mktemp("here"))
+    return cp.sweep(TINY, Here(), runs_folder=tmp_path_factory.mktemp("here"))
 
 
 def test_same_bits_here_on_one_node_and_on_two(quick_scene, here):
@@ -81,7 +81,9 @@ def test_same_bits_here_on_one_node_and_on_two(quick_scene, here):
     assert found["cores"] == 2
     for place in ("one", "two"):
         assert everything(folder / place / "tiny") == expected, place
-        assert cp.standings(folder / place / "tiny").table == here.table
+        assert (
+            cp.distributed.load_study_ranking(folder / place / "tiny").proposals == here.proposals
+        )
 
 
 @whole
@@ -160,7 +162,7 @@ def test_a_cluster_without_token_is_not_used(tmp_path, monkeypatch, capsys):
     monkeypatch.delenv("RAY_AUTH_TOKEN", raising=False)
     monkeypatch.delenv("RAY_AUTH_TOKEN_PATH", raising=False)
     with pytest.raises(cp.ConfigError, match="RAY_AUTH_TOKEN is not set"):
-        Cluster("auto")
+        RayExecutor("auto")
 
 
 def test_a_cluster_that_is_not_there(tmp_path, monkeypatch):
@@ -171,7 +173,7 @@ def test_a_cluster_that_is_not_there(tmp_path, monkeypatch):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     with pytest.raises(cp.ConfigError, match=f"cannot reach a cluster at 127.0.0.1:{port}: "):
-        cp.sweep(TINY, f"127.0.0.1:{port}", runs=tmp_path)
+        cp.sweep(TINY, f"127.0.0.1:{port}", runs_folder=tmp_path)
     assert not any(tmp_path.iterdir())
 
 
@@ -180,4 +182,4 @@ def test_ray_that_is_not_installed(monkeypatch):
     monkeypatch.setenv("RAY_AUTH_TOKEN", "0" * 32)
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(cp.ConfigError, match=r"pip install 'counterplay\[scale\]'"):
-        Cluster("auto")
+        RayExecutor("auto")

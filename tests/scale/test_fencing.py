@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 import counterplay as cp
-from counterplay.experiment import folder as files
-from counterplay.experiment.folder import FencedError
-from counterplay.experiment.process import status
+from counterplay.experiment import run_folder as files
+from counterplay.experiment.run_folder import RunTakenOverError
+from counterplay.experiment.run_status import read_status
 from tests.experiment.conftest import config, final, untimed
 
 
 @pytest.mark.parametrize("late", ["before a record", "before a checkpoint"])
 def test_an_orphan_that_lives_on_is_fenced(tmp_path, monkeypatch, late):
-    monkeypatch.setattr(files, "lock", lambda handle: None)  # as on some network file systems
+    monkeypatch.setattr(files, "try_lock", lambda handle: None)  # as on some network file systems
     whole = cp.run(config(), tmp_path / "whole")
-    orphan = cp.new_run(config(), tmp_path / "run")
+    orphan = cp.experiment.new_run(config(), tmp_path / "run")
     finished = []
 
     def take_over(record):
@@ -27,7 +27,7 @@ def test_an_orphan_that_lives_on_is_fenced(tmp_path, monkeypatch, late):
         orphan.advance(report=take_over)
     assert final(tmp_path / "run")[2:] == final(whole.folder)[2:]
     assert untimed(tmp_path / "run") == untimed(whole.folder)
-    found = status(tmp_path / "run")
+    found = read_status(tmp_path / "run")
     assert found.state == "finished" and found.process["attempt"] == 2
     assert finished[0].step == 200
 
@@ -35,45 +35,45 @@ def test_an_orphan_that_lives_on_is_fenced(tmp_path, monkeypatch, late):
 def test_a_last_word_of_an_earlier_attempt_fences_nobody(tmp_path):
     """It had looked before the run was taken over, and wrote afterwards."""
     whole = cp.run(config(), tmp_path / "whole")
-    first = cp.new_run(config(), tmp_path / "run")
+    first = cp.experiment.new_run(config(), tmp_path / "run")
     first.advance(stop=lambda: True)
     before = (tmp_path / "run" / "process.json").read_bytes()
-    second = cp.open_run(tmp_path / "run")
+    second = cp.experiment.open_run(tmp_path / "run")
     second.advance(report=lambda _: (tmp_path / "run" / "process.json").write_bytes(before))
     assert final(tmp_path / "run")[2:] == final(whole.folder)[2:]
-    found = status(tmp_path / "run")
+    found = read_status(tmp_path / "run")
     assert found.state == "finished" and found.process["attempt"] == 2
 
 
 def test_what_an_orphan_writes_late_goes_nowhere(tmp_path, monkeypatch):
     """It had looked at the size of the file before the run was taken over, and wrote afterwards."""
-    monkeypatch.setattr(files, "lock", lambda handle: None)
+    monkeypatch.setattr(files, "try_lock", lambda handle: None)
     cp.run(config(max_steps=40), tmp_path / "run")
-    metrics = tmp_path / "run" / files.METRICS
+    metrics = tmp_path / "run" / files.METRICS_FILE
     content = metrics.read_bytes()
     (tmp_path / "run" / "process.json").unlink()  # a process that takes over writes its own
-    with files.Metrics(tmp_path / "run", len(content)) as orphan:
-        with files.Metrics(tmp_path / "run", 0) as taken:
-            taken.add({"step": 1, "seconds": 0.0})
+    with files.MetricsWriter(tmp_path / "run", len(content)) as orphan:
+        with files.MetricsWriter(tmp_path / "run", 0) as taken:
+            taken.append({"step": 1, "seconds": 0.0})
             orphan.file.write(b"late")
             orphan.file.flush()
-            taken.add({"step": 2, "seconds": 0.0})
+            taken.append({"step": 2, "seconds": 0.0})
         assert [record["step"] for record in files.load_metrics(tmp_path / "run")] == [1, 2]
         with pytest.raises(cp.RunError, match="has removed or changed"):
-            orphan.add({"step": 3, "seconds": 0.0})
-    assert not list((tmp_path / "run").glob(f".{files.METRICS}.*"))
+            orphan.append({"step": 3, "seconds": 0.0})
+    assert not list((tmp_path / "run").glob(f".{files.METRICS_FILE}.*"))
 
 
 def test_attempts_are_numbered(tmp_path):
-    made = cp.new_run(config(), tmp_path / "run")
+    made = cp.experiment.new_run(config(), tmp_path / "run")
     made.advance(stop=lambda: True)
     cp.resume(tmp_path / "run")
-    assert status(tmp_path / "run").process["attempt"] == 2
+    assert read_status(tmp_path / "run").process["attempt"] == 2
 
 
 def test_who_is_fenced_says_by_whom(tmp_path):
-    made = cp.new_run(config(), tmp_path / "run")
-    with pytest.raises(FencedError, match=r"taken over by process 7 on elsewhere"):
+    made = cp.experiment.new_run(config(), tmp_path / "run")
+    with pytest.raises(RunTakenOverError, match=r"taken over by process 7 on elsewhere"):
         made.advance(
             report=lambda _: files.write_json(
                 tmp_path / "run" / "process.json", {"pid": 7, "host": "elsewhere"}

@@ -8,9 +8,9 @@ import pytest
 
 import counterplay as cp
 from counterplay.cli.main import main
-from counterplay.experiment.folder import find_runs, load_metrics
-from counterplay.scale import choosing
-from counterplay.scale.grid import make_cells, run_grid
+from counterplay.distributed import executor
+from counterplay.distributed.grid import make_cells, run_grid
+from counterplay.experiment.run_folder import find_runs, load_metrics
 from tests.experiment.conftest import untimed
 from tests.scale.toys import Here
 
@@ -65,7 +65,7 @@ def test_what_is_refused(tmp_path):
 
 def test_command_line(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(choosing, "Local", lambda processes, say: Inside())
+    monkeypatch.setattr(executor, "LocalExecutor", lambda num_processes, notify: Inside())
     options = ["grid", "--algorithms", "cfr_plus,dcfr", "--games", "leduc_poker,kuhn_poker"]
     options += ["--seeds", "0:2", "--iterations", "1e2", "-o", "out"]
     assert main(options) == 0

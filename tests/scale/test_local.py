@@ -8,9 +8,9 @@ import signal
 import pytest
 
 import counterplay as cp
-from counterplay.scale import local
-from counterplay.scale.local import Local
-from counterplay.scale.units import Failure, Unit, do
+from counterplay.distributed import local
+from counterplay.distributed.local import LocalExecutor
+from counterplay.distributed.units import Unit, UnitFailure, run_unit
 
 
 def units(name, *each):
@@ -18,36 +18,39 @@ def units(name, *each):
 
 
 def test_results_come_in_the_order_of_units():
-    with Local(2) as executor:
+    with LocalExecutor(2) as executor:
         seen = []
         found = executor.map(units("square", *[(n,) for n in range(20)]), lambda *r: seen.append(r))
         pids = {pid for _, pid in found}
         assert [result for result, _ in found] == [n * n for n in range(20)]
         assert sorted(number for number, _ in seen) == list(range(20))
-        assert os.getpid() not in pids and pids <= set(executor.pids())
+        assert os.getpid() not in pids and pids <= set(executor.worker_pids())
         assert executor.map([]) == []
         assert executor.map(units("threads", ())) == [1]
-    assert not executor.pids()
+    assert not executor.worker_pids()
 
 
 def test_a_killed_process_is_started_again(tmp_path):
     said = []
-    with Local(2, said.append) as executor:
+    with LocalExecutor(2, said.append) as executor:
         work = units("killed_at_first", *[(str(tmp_path), n) for n in range(5)])
         assert executor.map(work) == [0, 1, 2, 3, 4]
         assert len(said) == 5 and "signal 9" in said[0]
-        os.kill(executor.pids()[0], signal.SIGKILL)  # between two calls
+        os.kill(executor.worker_pids()[0], signal.SIGKILL)  # between two calls
         assert executor.map(work) == [0, 1, 2, 3, 4]
 
 
 def test_a_unit_that_always_ends_its_process_is_given_up(monkeypatch):
-    monkeypatch.setattr(local, "ATTEMPTS", 2)
-    with Local(1) as executor, pytest.raises(cp.RunError, match=r"unit 0 has ended its process 2"):
+    monkeypatch.setattr(local, "MAX_ATTEMPTS_PER_UNIT", 2)
+    with (
+        LocalExecutor(1) as executor,
+        pytest.raises(cp.RunError, match=r"unit 0 has ended its process 2"),
+    ):
         executor.map(units("deadly", ()))
 
 
 def test_errors_keep_their_kind():
-    with Local(1) as executor:
+    with LocalExecutor(1) as executor:
         with pytest.raises(cp.ConfigError, match="number is 1, must be even"):
             executor.map(units("wrong", (0,), (1,), (2,), (3,)))
         with pytest.raises(cp.RunError, match="ZeroDivisionError: by us"):
@@ -55,7 +58,7 @@ def test_errors_keep_their_kind():
 
 
 def test_stop_begins_nothing_more():
-    with Local(1) as executor:
+    with LocalExecutor(1) as executor:
         seen = []
         found = executor.map(
             units("square", *[(n,) for n in range(200)]),
@@ -67,11 +70,11 @@ def test_stop_begins_nothing_more():
 
 
 def test_other_sources_are_refused():
-    failure = do(units("square", (1,))[0], "another")
-    assert isinstance(failure, Failure) and failure.kind == "ConfigError"
-    assert "has other sources than where the work comes from" in failure.text
+    failure = run_unit(units("square", (1,))[0], "another")
+    assert isinstance(failure, UnitFailure) and failure.error_name == "ConfigError"
+    assert "has other sources than where the work comes from" in failure.message
 
 
 def test_wrong_number_of_processes():
     with pytest.raises(cp.ConfigError, match="processes is 0, must be at least 1"):
-        Local(0)
+        LocalExecutor(0)

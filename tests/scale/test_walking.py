@@ -10,41 +10,41 @@ import pytest
 
 import counterplay as cp
 from counterplay.cli.main import main
-from counterplay.memory import leaves
+from counterplay.core.state_io import memory_leaves
+from counterplay.distributed import mccfr
+from counterplay.distributed.local import LocalExecutor
+from counterplay.distributed.mccfr import DistributedMCCFR, run_tree_workers
 from counterplay.registry import load_algorithm
-from counterplay.scale import walking
-from counterplay.scale.local import Local
-from counterplay.scale.walking import Spread, walk
 from tests.experiment.conftest import final, untimed
 from tests.scale.toys import Here
 
 
 def same(one, other):
-    mine, theirs = leaves(one), leaves(other)
+    mine, theirs = memory_leaves(one), memory_leaves(other)
     return all(np.array_equal(mine[name], theirs[name]) for name in mine | theirs)
 
 
 @pytest.mark.parametrize(
     "spec",
     [
-        "external_sampling(workers=5,gamma=1)",
-        "external_sampling(workers=3,plus=true)",
-        "external_sampling(workers=3,gamma=60)",  # fades on the way
-        "outcome_sampling(workers=4,lazy=true)",
-        "vr_mccfr(workers=3,alpha=1)",
-        "vr_mccfr_plus(workers=3,expected=true)",
-        "chance_sampling(workers=2,eta=0.5)",
-        "average_strategy_sampling(workers=3)",
+        "external_sampling(num_workers=5,gamma=1)",
+        "external_sampling(num_workers=3,regret_matching_plus=true)",
+        "external_sampling(num_workers=3,gamma=60)",  # fades on the way
+        "outcome_sampling(num_workers=4,lazy_averaging=true)",
+        "vr_mccfr(num_workers=3,alpha=1)",
+        "vr_mccfr_plus(num_workers=3,predictive_baseline=true)",
+        "chance_sampling(num_workers=2,hedge_eta=0.5)",
+        "average_strategy_sampling(num_workers=3)",
     ],
 )
 def test_same_bits(spec, kuhn, monkeypatch):
     """Regrets, averages and all the rest, across merges, however it is cut into steps."""
-    monkeypatch.setattr(walking, "FEW", 100)
+    monkeypatch.setattr(mccfr, "MIN_DISTRIBUTED_ITERATIONS", 100)
     algorithm = load_algorithm(spec)
     expected = algorithm.step(kuhn, algorithm.init(kuhn, seed=2), 3_000)
     executor = Here()
     executor.size = 2
-    away = Spread(algorithm, executor)
+    away = DistributedMCCFR(algorithm, executor)
     memory = away.init(kuhn, seed=2)
     for count in (1, 700, 1_299, 1_000):
         memory = away.step(kuhn, memory, count)
@@ -54,12 +54,12 @@ def test_same_bits(spec, kuhn, monkeypatch):
         assert np.array_equal(there.probabilities, policy.probabilities)
 
 
-@pytest.mark.parametrize("spec", ["external_sampling(workers=3)", "vr_mccfr(workers=2)"])
+@pytest.mark.parametrize("spec", ["external_sampling(num_workers=3)", "vr_mccfr(num_workers=2)"])
 def test_rules_that_are_never_unrolled(spec):
     """Workers on the rules: the bits of a run in one process."""
-    rules, algorithm = cp.SampledGame(cp.load_game("leduc_poker")), load_algorithm(spec)
+    rules, algorithm = cp.RulesArena(cp.load_game("leduc_poker")), load_algorithm(spec)
     expected = algorithm.step(rules, algorithm.init(rules, 4), 60)
-    away = Spread(algorithm, Here())
+    away = DistributedMCCFR(algorithm, Here())
     memory = away.step(rules, away.step(rules, away.init(rules, 4), 13), 47)
     assert same(memory, expected)
     assert dict(away.policies(rules, memory)["average"].rows) == dict(
@@ -68,14 +68,14 @@ def test_rules_that_are_never_unrolled(spec):
 
 
 def test_processes_that_are_killed_on_the_way(kuhn, monkeypatch):
-    monkeypatch.setattr(walking, "FEW", 1_000)
-    algorithm = cp.ExternalSampling(workers=8)
+    monkeypatch.setattr(mccfr, "MIN_DISTRIBUTED_ITERATIONS", 1_000)
+    algorithm = cp.algorithms.ExternalSampling(num_workers=8)
     expected = algorithm.step(kuhn, algorithm.init(kuhn), 40_000)
     said = []
-    with Local(2, said.append) as executor:
-        away = Spread(algorithm, executor)
+    with LocalExecutor(2, said.append) as executor:
+        away = DistributedMCCFR(algorithm, executor)
         memory = away.step(kuhn, away.init(kuhn), 20_000)
-        for pid in executor.pids():
+        for pid in executor.worker_pids():
             os.kill(pid, signal.SIGKILL)
         memory = away.step(kuhn, memory, 20_000)
     assert len(said) == 2
@@ -88,12 +88,12 @@ def test_a_run_on_processes(tmp_path):
         "name": "spread",
         "algorithm": "external_sampling",
         "game": "kuhn_poker",
-        "spec": {"max_steps": 60_000, "workers": 4, "checkpoint_every": 30_000, "seed": 3},
+        "spec": {"max_steps": 60_000, "num_workers": 4, "checkpoint_every": 30_000, "seed": 3},
     }
     alone = cp.run(config, tmp_path / "alone")
-    made = cp.new_run(config, tmp_path / "away")
+    made = cp.experiment.new_run(config, tmp_path / "away")
     seen = []
-    with walking.spread(made, Here()):
+    with mccfr.distribute_run(made, Here()):
         made.advance(tick=seen.append, stop=lambda: seen[-1] > 30_000)
     there = cp.resume(tmp_path / "away")
     assert final(alone.folder)[2:] == final(there.folder)[2:]
@@ -101,11 +101,11 @@ def test_a_run_on_processes(tmp_path):
 
 
 def test_what_cannot_be_spread(tmp_path, kuhn, capsys):
-    for algorithm in (cp.CFRPlus(), cp.ExternalSampling()):
+    for algorithm in (cp.algorithms.CFRPlus(), cp.algorithms.ExternalSampling()):
         with pytest.raises(cp.ConfigError, match="only algorithms with several workers"):
-            Spread(algorithm, Here())
+            DistributedMCCFR(algorithm, Here())
     with pytest.raises(cp.ConfigError, match="is another game here: 58 nodes, not 57"):
-        walk(cp.ExternalSampling(workers=2), kuhn.spec, 57, {}, 0, 1)
+        run_tree_workers(cp.algorithms.ExternalSampling(num_workers=2), kuhn.spec, 57, {}, 0, 1)
     file = tmp_path / "c.json"
     file.write_text('{"algorithm": "cfr_plus", "game": "kuhn_poker", "spec": {"max_steps": 10}}')
     assert main(["run", str(file), "--on", "local", "--runs", str(tmp_path)]) == 2

@@ -6,8 +6,8 @@ import os
 import signal
 from pathlib import Path
 
+from counterplay.distributed.units import run_unit, source_digest, unwrap_results
 from counterplay.errors import ConfigError
-from counterplay.scale.units import do, settled, source_digest
 
 
 def square(number):
@@ -39,7 +39,7 @@ def broken():
 
 
 def threads():
-    from counterplay.kernels.threads import num_threads
+    from counterplay.kernels.runtime.threads import num_threads
 
     return num_threads()
 
@@ -54,7 +54,7 @@ class Here:
         for number, unit in enumerate(units):
             if stop and stop():
                 break
-            (results[number],) = settled([do(unit, source_digest())])
+            (results[number],) = unwrap_results([run_unit(unit, source_digest())])
             if report:
                 report(number, results[number])
         return results
@@ -65,12 +65,14 @@ def deep_walks(game, count):
     import jax
 
     import counterplay as cp
-    from counterplay.deep import regrets
+    from counterplay.algorithms.deep.regret import base
 
-    arena = cp.SampledGame(cp.load_game(game))
-    choices = f"reservoir_size=300,traversals={count},regret_units=(8,),average_units=(8,)"
+    arena = cp.RulesArena(cp.load_game(game))
+    choices = (
+        f"reservoir_size=300,num_traversals={count},hidden_sizes=(8,),average_hidden_sizes=(8,)"
+    )
     algorithm = cp.load_algorithm(f"deep_cfr({choices})")
     state = algorithm.init(arena, 5).state
     for player in range(2):
-        regrets.external(algorithm, arena, state, player, 1.0, jax.random.PRNGKey(player))
-    return jax.tree.leaves(state.walks)
+        base.run_external_sampling(algorithm, arena, state, player, 1.0, jax.random.PRNGKey(player))
+    return jax.tree.leaves(state.sampler)

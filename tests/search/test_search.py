@@ -11,21 +11,21 @@ from hypothesis import strategies as st
 from pytest import approx
 
 import counterplay as cp
-from counterplay.registry import SEARCHERS, load_searcher, spec_of
-from counterplay.search.evaluation import suited
+from counterplay.registry import SEARCHERS, get_spec, load_searcher
+from counterplay.search.evaluation_functions import adapt_searcher
 from tests.search.trees import Dice, NestedGame, nested
 
 WORKED = ((3, 12, 8), (2, 4, 6), (19, 5, 2))
-WIN_OR_LOSE = {"lowest": -1.0, "highest": 1.0}
-PLAIN = {"ordering": False, "table": False, "deepening": False}
+WIN_OR_LOSE = {"min_utility": -1.0, "max_utility": 1.0}
+PLAIN = {"order_actions": False, "use_table": False, "iterative_deepening": False}
 ALPHA_BETAS = [
-    cp.AlphaBeta(**PLAIN),
-    cp.AlphaBeta(),
-    cp.AlphaBeta(table=False),
-    cp.AlphaBeta(ordering=False),
-    cp.AlphaBeta(depth=20),
-    cp.AlphaBeta(depth=20, deepening=False),
-    cp.AlphaBeta(seconds=60),
+    cp.search.AlphaBeta(**PLAIN),
+    cp.search.AlphaBeta(),
+    cp.search.AlphaBeta(use_table=False),
+    cp.search.AlphaBeta(order_actions=False),
+    cp.search.AlphaBeta(max_depth=20),
+    cp.search.AlphaBeta(max_depth=20, iterative_deepening=False),
+    cp.search.AlphaBeta(max_seconds=60),
 ]
 
 
@@ -41,21 +41,21 @@ def played(game, *actions):
 
 def test_worked_tree():
     """The lecture's example: value 3 by the first action; alpha-beta does not visit 4 and 6."""
-    for searcher in (cp.Minimax(), cp.Expectiminimax(), cp.AlphaBeta(**PLAIN)):
+    for searcher in (cp.search.Minimax(), cp.search.Expectiminimax(), cp.search.AlphaBeta(**PLAIN)):
         found = searcher.search(NestedGame(WORKED))
-        assert (found.action, found.value, found.exact) == (0, 3.0, True)
+        assert (found.action, found.value, found.is_exact) == (0, 3.0, True)
     game = NestedGame(WORKED)
-    cp.AlphaBeta(**PLAIN).search(game)  # random walks come first, to look for secrets
+    cp.search.AlphaBeta(**PLAIN).search(game)  # random walks come first, to look for secrets
     walks = len(game.visited) - 7
     assert game.visited[walks:] == [3, 12, 8, 2, 19, 5, 2]
     game.visited.clear()
-    cp.Minimax().search(game)
+    cp.search.Minimax().search(game)
     assert game.visited[walks:] == [3, 12, 8, 2, 4, 6, 19, 5, 2]
 
 
 def test_a_bound_is_not_taken_for_a_value():
     """The second action is cut off with the bound 3; the first one is still the best."""
-    found = cp.AlphaBeta(**PLAIN).search(NestedGame(((3, 5), (3, -9))))
+    found = cp.search.AlphaBeta(**PLAIN).search(NestedGame(((3, 5), (3, -9))))
     assert (found.action, found.value) == (0, 3.0)
     assert found.action_values == {0: 3.0, 1: 3.0}  # a bound: the value is -9
 
@@ -65,17 +65,17 @@ def test_a_bound_is_not_taken_for_a_value():
 
 def test_published_counts_of_tic_tac_toe():
     game = cp.load_game("tic_tac_toe")
-    assert cp.AlphaBeta(**PLAIN).search(game).num_nodes == 18_297
-    assert cp.AlphaBeta(**PLAIN, **WIN_OR_LOSE).search(game).num_nodes == 16_811
-    found = cp.Minimax().search(game)
+    assert cp.search.AlphaBeta(**PLAIN).search(game).num_nodes == 18_297
+    assert cp.search.AlphaBeta(**PLAIN, **WIN_OR_LOSE).search(game).num_nodes == 16_811
+    found = cp.search.Minimax().search(game)
     assert (found.value, found.num_nodes) == (0.0, 549_946)
     assert set(found.action_values.values()) == {0.0}
 
 
-@pytest.mark.parametrize("searcher", ALPHA_BETAS, ids=spec_of)
+@pytest.mark.parametrize("searcher", ALPHA_BETAS, ids=get_spec)
 def test_tic_tac_toe_is_a_draw(searcher):
     found = searcher.search(cp.load_game("tic_tac_toe"))
-    assert (found.value, found.exact) == (0.0, True)
+    assert (found.value, found.is_exact) == (0.0, True)
 
 
 def test_the_table_and_the_order_save_work():
@@ -89,15 +89,15 @@ def test_the_table_and_the_order_save_work():
 
 @given(nested())
 def test_all_searchers_agree(game):
-    found = cp.Minimax().search(game)
+    found = cp.search.Minimax().search(game)
     assert found.value == max(found.action_values.values())
-    assert cp.Expectiminimax().search(game).action_values == found.action_values
+    assert cp.search.Expectiminimax().search(game).action_values == found.action_values
     for searcher in ALPHA_BETAS:
         other = searcher.search(game)
         assert other.value == found.value
-        assert other.exact
+        assert other.is_exact
         assert found.action_values[other.action] == found.value
-    plain = cp.AlphaBeta(**PLAIN).search(game)
+    plain = cp.search.AlphaBeta(**PLAIN).search(game)
     assert plain.action == found.action
     assert plain.num_nodes <= found.num_nodes
 
@@ -105,9 +105,11 @@ def test_all_searchers_agree(game):
 @given(nested(chance=True))
 def test_expectiminimax_is_the_value_of_the_tree(game):
     """Against the exact equilibrium of the unrolled game, found by linear programming."""
-    found = cp.Expectiminimax().search(game)
-    assert found.value == approx(cp.sequence_form_lp(cp.build_tree(game)).value, abs=1e-7)
-    assert found.exact
+    found = cp.search.Expectiminimax().search(game)
+    assert found.value == approx(
+        cp.algorithms.solve_sequence_form_lp(cp.build_tree(game)).value, abs=1e-7
+    )
+    assert found.is_exact
 
 
 @given(nested(depth=5), st.integers(1, 4))
@@ -115,24 +117,28 @@ def test_depth_limited_searches_agree(game, depth):
     def guess(game, state):
         return (sum(state) * 7 + len(state)) % 5 - 2.0
 
-    found = cp.Minimax(depth=depth, evaluate=guess).search(game)
+    found = cp.search.Minimax(max_depth=depth, evaluate=guess).search(game)
     for deepening in (False, True):
-        other = cp.AlphaBeta(depth=depth, evaluate=guess, deepening=deepening).search(game)
+        other = cp.search.AlphaBeta(
+            max_depth=depth, evaluate=guess, iterative_deepening=deepening
+        ).search(game)
         assert other.value == found.value
         assert found.action_values[other.action] == found.value
-    assert cp.Expectiminimax(depth=depth, evaluate=guess).search(game).value == found.value
+    assert (
+        cp.search.Expectiminimax(max_depth=depth, evaluate=guess).search(game).value == found.value
+    )
 
 
 def test_without_a_guess_the_unknown_is_worth_nothing():
     game = NestedGame((((5,), (7,)), ((1,), (2,))))
-    found = cp.Minimax(depth=2).search(game)
-    assert (found.value, found.exact) == (0.0, False)
-    assert cp.Minimax(depth=3).search(game).exact
+    found = cp.search.Minimax(max_depth=2).search(game)
+    assert (found.value, found.is_exact) == (0.0, False)
+    assert cp.search.Minimax(max_depth=3).search(game).is_exact
 
 
 def test_chance_first():
     game = NestedGame(Dice((0.25, 0.75), ((1, 2), (4, 8))))
-    found = cp.Expectiminimax().search(game)
+    found = cp.search.Expectiminimax().search(game)
     assert (found.action, found.value) == (None, 6.5)
 
 
@@ -143,16 +149,20 @@ def test_chance_first():
 def test_small_boards_are_drawn(rows, columns):
     """Tromp's table of solved boards."""
     game = cp.load_game("connect_four", rows=rows, columns=columns)
-    found = cp.AlphaBeta(order=cp.middle_first, **WIN_OR_LOSE).search(game)
-    assert (found.value, found.exact) == (0.0, True)
+    found = cp.search.AlphaBeta(action_order=cp.search.middle_first_order, **WIN_OR_LOSE).search(
+        game
+    )
+    assert (found.value, found.is_exact) == (0.0, True)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("rows", "columns", "value"), [(5, 5, 0.0), (4, 6, -1.0)])
 def test_larger_boards(rows, columns, value):
     game = cp.load_game("connect_four", rows=rows, columns=columns)
-    found = cp.AlphaBeta(order=cp.middle_first, **WIN_OR_LOSE).search(game)
-    assert (found.value, found.exact) == (value, True)
+    found = cp.search.AlphaBeta(action_order=cp.search.middle_first_order, **WIN_OR_LOSE).search(
+        game
+    )
+    assert (found.value, found.is_exact) == (value, True)
 
 
 def test_late_states_against_openspiel():
@@ -175,24 +185,30 @@ def test_late_states_against_openspiel():
             action = rng.choice(other.legal_actions())
             ours, other = game.next_state(ours, action), other.child(action)
         if not other.is_terminal():
-            found = cp.AlphaBeta().search(game, ours)
+            found = cp.search.AlphaBeta().search(game, ours)
             assert found.value == value(other)
-            assert found.value == cp.Minimax().search(game, ours).value
+            assert found.value == cp.search.Minimax().search(game, ours).value
             seen.add((found.value, ours.history))
 
 
 def test_eight_plies_ahead_on_the_full_board():
     game = cp.load_game("connect_four")
-    deep = cp.AlphaBeta(depth=8, evaluate=cp.open_lines).search(game)
-    plain = cp.AlphaBeta(depth=8, evaluate=cp.open_lines, table=False).search(game)
+    deep = cp.search.AlphaBeta(max_depth=8, evaluate=cp.search.open_lines_evaluation).search(game)
+    plain = cp.search.AlphaBeta(
+        max_depth=8, evaluate=cp.search.open_lines_evaluation, use_table=False
+    ).search(game)
     assert deep.value == approx(plain.value)
-    assert deep.depth == 8 and not deep.exact
+    assert deep.depth == 8 and not deep.is_exact
     assert deep.num_nodes < 60_000  # a full search: 6.7 million
 
 
 def test_takes_the_win_and_stops_the_loss():
     game = cp.load_game("connect_four")
-    for searcher in (cp.AlphaBeta(depth=4), cp.Minimax(depth=2), cp.MCTS(simulations=500)):
+    for searcher in (
+        cp.search.AlphaBeta(max_depth=4),
+        cp.search.Minimax(max_depth=2),
+        cp.search.MCTS(max_simulations=500),
+    ):
         assert searcher.search(game, played(game, 0, 6, 1, 6, 2, 5)).action == 3
         assert searcher.search(game, played(game, 0, 3, 0, 3, 6, 3)).action == 3
 
@@ -200,7 +216,7 @@ def test_takes_the_win_and_stops_the_loss():
 def test_wins_quickly_and_loses_slowly():
     """Player 0 loses at once by action 0 and later by action 1; player 1 wins the other way."""
     slow, quick = ((((-1,),),),), (-1,)
-    searcher = cp.AlphaBeta(depth=9, lowest=-1, highest=1)
+    searcher = cp.search.AlphaBeta(max_depth=9, min_utility=-1, max_utility=1)
     found = searcher.search(NestedGame((quick, slow)))
     assert (found.action, found.value) == (1, -1.0)
     found = searcher.search(NestedGame(((slow, quick),)), (0,))
@@ -211,9 +227,13 @@ def test_wins_quickly_and_loses_slowly():
 def test_grid_duel(green):
     game = cp.load_game("grid_duel", green=green)
     wanted = 1.0 if green in ((2, 4, 5, 6, 8), (1, 2, 3)) else -1.0
-    for searcher in (cp.Minimax(), cp.AlphaBeta(), cp.MCTS(simulations=2000)):
+    for searcher in (
+        cp.search.Minimax(),
+        cp.search.AlphaBeta(),
+        cp.search.MCTS(max_simulations=2000),
+    ):
         found = searcher.search(game)
-        assert (found.value, found.exact) == (wanted, True)
+        assert (found.value, found.is_exact) == (wanted, True)
 
 
 # -- time, settings, refusals
@@ -222,9 +242,11 @@ def test_grid_duel(green):
 def test_a_time_limit_still_answers():
     game = cp.load_game("connect_four")
     for seconds in (1e-9, 0.05):
-        found = cp.AlphaBeta(seconds=seconds, evaluate=cp.open_lines).search(game)
+        found = cp.search.AlphaBeta(
+            max_seconds=seconds, evaluate=cp.search.open_lines_evaluation
+        ).search(game)
         assert found.depth >= 1 and found.action in range(7)
-        assert cp.MCTS(seconds=seconds).search(game).action in range(7)
+        assert cp.search.MCTS(max_seconds=seconds).search(game).action in range(7)
 
 
 @dataclass(frozen=True)
@@ -254,9 +276,9 @@ class LongWalk:
 
 @pytest.mark.parametrize("name", ["minimax", "expectiminimax", "alpha_beta"])
 def test_too_long_a_game_is_refused(name):
-    with pytest.raises(cp.GameError, match=r"LongWalk goes on for too long.*give a depth"):
+    with pytest.raises(cp.GameError, match=r"LongWalk goes on for too long.*give max_depth"):
         load_searcher(name).search(LongWalk())
-    assert load_searcher(f"{name}(depth=3)").search(LongWalk()).value == 0.0
+    assert load_searcher(f"{name}(max_depth=3)").search(LongWalk()).value == 0.0
 
 
 @pytest.mark.parametrize("name", SEARCHERS)
@@ -288,13 +310,13 @@ def test_refuses_chance(name):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("minimax(depth=-1)", "depth is -1, must be at least 0"),
-        ("alpha_beta(seconds=-1)", "seconds is -1"),
-        ("alpha_beta(lowest=2, highest=1)", "highest is 1"),
+        ("minimax(max_depth=-1)", "max_depth is -1, must be at least 0"),
+        ("alpha_beta(max_seconds=-1)", "max_seconds is -1"),
+        ("alpha_beta(min_utility=2, max_utility=1)", "max_utility is 1"),
         ("alpha_beta(evaluate=best)", "evaluate is 'best', must be a function"),
-        ("alpha_beta(dept=3)", "no parameter 'dept'; did you mean 'depth'"),
-        ("mcts(simulations=-5)", "simulations is -5"),
-        ("mcts(lowest=1)", "must be finite and grow"),
+        ("alpha_beta(dept=3)", "no parameter 'dept'; did you mean 'max_depth'"),
+        ("mcts(max_simulations=-5)", "max_simulations is -5"),
+        ("mcts(min_utility=1)", "min_utility is 1 .*must be finite and grow"),
         ("mtcs", "unknown searcher 'mtcs'; did you mean 'mcts'.*known: alpha_beta"),
     ],
 )
@@ -305,16 +327,20 @@ def test_bad_settings(spec, message):
 
 def test_rules_that_cannot_be_hashed_are_fine():
     assert NestedGame.__hash__ is None
-    assert cp.Minimax().search(NestedGame((1, 2))).action == 1
+    assert cp.search.Minimax().search(NestedGame((1, 2))).action == 1
 
 
 def test_alpha_beta_is_told_what_is_known_of_a_game():
     four, three = cp.load_game("connect_four(rows=4)"), cp.load_game("tic_tac_toe")
-    told = suited(four, cp.AlphaBeta(depth=3))
-    assert told == cp.AlphaBeta(3, 0.0, cp.open_lines, cp.middle_first, -1.0, 1.0)
-    own = cp.AlphaBeta(evaluate=cp.rollout(), highest=2.0)
-    assert suited(four, own).evaluate is own.evaluate
-    assert suited(four, own).highest == 2.0
-    assert suited(three, cp.AlphaBeta()) == cp.AlphaBeta(lowest=-1.0, highest=1.0)
-    assert suited(cp.load_game("grid_duel"), cp.AlphaBeta()) == cp.AlphaBeta()
-    assert suited(four, cp.MCTS()) == cp.MCTS()
+    told = adapt_searcher(four, cp.search.AlphaBeta(max_depth=3))
+    assert told == cp.search.AlphaBeta(
+        3, 0.0, cp.search.open_lines_evaluation, cp.search.middle_first_order, -1.0, 1.0
+    )
+    own = cp.search.AlphaBeta(evaluate=cp.search.rollout_evaluation(), max_utility=2.0)
+    assert adapt_searcher(four, own).evaluate is own.evaluate
+    assert adapt_searcher(four, own).max_utility == 2.0
+    assert adapt_searcher(three, cp.search.AlphaBeta()) == cp.search.AlphaBeta(
+        min_utility=-1.0, max_utility=1.0
+    )
+    assert adapt_searcher(cp.load_game("grid_duel"), cp.search.AlphaBeta()) == cp.search.AlphaBeta()
+    assert adapt_searcher(four, cp.search.MCTS()) == cp.search.MCTS()

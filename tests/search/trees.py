@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
-from counterplay.game import CHANCE, TERMINAL
+from counterplay.core.game import CHANCE, TERMINAL
 
 
 class Dice(NamedTuple):

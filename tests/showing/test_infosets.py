@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 
 import counterplay as cp
-from counterplay.showing.text import ASCII, Marks, bar, curve, grid, marks_for, outline, table
+from counterplay.display.text import (
+    ASCII_CHARACTERS,
+    DrawingCharacters,
+    characters_for_encoding,
+    format_bar,
+    format_curve,
+    format_grid,
+    format_outline,
+    format_table,
+)
 from tests.conftest import built
 from tests.random_games import RandomGame
 
@@ -49,12 +58,12 @@ def test_the_best_value_is_that_of_trying_it(kuhn):
 
 
 def test_nothing_is_lost_in_equilibrium(leduc):
-    policy = cp.sequence_form_lp(leduc).policy
+    policy = cp.algorithms.solve_sequence_form_lp(leduc).policy
     assert cp.mistakes(leduc, policy).gain.max() < 1e-9
 
 
 def test_rows(kuhn):
-    rows = cp.infoset_rows(cp.uniform_policy(kuhn), ["2*"], player=1, sort="reach")
+    rows = cp.infoset_rows(cp.uniform_policy(kuhn), ["2*"], player=1, sort_by="reach")
     assert [row.key for row in rows] == ["2p", "2b"]
     assert rows[0].reach == pytest.approx(1 / 6)
     assert rows[0].regret == pytest.approx(max(rows[0].action_values.values()) - rows[0].value)
@@ -64,7 +73,7 @@ def test_rows(kuhn):
 
 def test_every_infoset_has_its_cell(leduc):
     policy = cp.uniform_policy(leduc)
-    found = cp.grids(policy, cp.infoset_rows(policy, sort="key"))
+    found = cp.display.policy_grids(policy, cp.infoset_rows(policy, sort_by="key"))
     assert sum(len(one.cells) for one in found) == 936
     openings = next(one for one in found if one.panel == "")
     assert openings.rows == ("Js", "Jh", "Qs", "Qh", "Ks", "Kh")
@@ -73,24 +82,28 @@ def test_every_infoset_has_its_cell(leduc):
 
 def test_text(kuhn):
     policy = cp.uniform_policy(kuhn)
-    assert bar(0.5, Marks()) == "████    "
-    assert bar(1 / 16, Marks()) == "▌       "
-    assert bar(0.5, ASCII) == "####    "
-    assert marks_for("ascii") is ASCII
-    assert marks_for("utf-8") == Marks()
+    assert format_bar(0.5, DrawingCharacters()) == "████    "
+    assert format_bar(1 / 16, DrawingCharacters()) == "▌       "
+    assert format_bar(0.5, ASCII_CHARACTERS) == "####    "
+    assert characters_for_encoding("ascii") is ASCII_CHARACTERS
+    assert characters_for_encoding("utf-8") == DrawingCharacters()
     (row,) = cp.infoset_rows(policy, ["2pb"])
-    assert table([row], ASCII)[1].startswith("2pb      pass ####     0.500  bet ####     0.500 ")
-    (one,) = cp.grids(policy, [row])
-    assert grid(one, ASCII) == ["player 0, pb:  = pass   # bet", "2  ====####"]
-    lines = outline(kuhn, 9, ASCII, most=10)
+    assert format_table([row], ASCII_CHARACTERS)[1].startswith(
+        "2pb      pass ####     0.500  bet ####     0.500 "
+    )
+    (one,) = cp.display.policy_grids(policy, [row])
+    assert format_grid(one, ASCII_CHARACTERS) == ["player 0, pb:  = pass   # bet", "2  ====####"]
+    lines = format_outline(kuhn, 9, ASCII_CHARACTERS, max_lines=10)
     assert len(lines) == 11
     assert lines[-1] == "... more than 10 lines; choose a smaller depth"
 
 
 def test_one_line_and_html(kuhn):
-    result = cp.solve(kuhn, cp.CFRPlus(), iterations=100)
-    equilibrium = cp.zero_sum_lp(cp.NormalForm([[1, 0], [0, 2]]))
-    correlated = cp.correlated_equilibrium(cp.normal_form(cp.load_game("chicken")), "welfare")
+    result = cp.solve(kuhn, cp.algorithms.CFRPlus(), iterations=100)
+    equilibrium = cp.matrix.zero_sum_lp(cp.matrix.NormalForm([[1, 0], [0, 2]]))
+    correlated = cp.matrix.correlated_equilibrium(
+        cp.matrix.normal_form_from_game(cp.load_game("chicken")), "welfare"
+    )
     expected = [
         (kuhn, "Tree(kuhn_poker: 58 nodes, 12 infosets, 2 players)"),
         (result.policy, "Policy(kuhn_poker: 12 infosets, 2 players)"),
@@ -103,8 +116,8 @@ def test_one_line_and_html(kuhn):
         assert "\n" not in repr(thing)
         assert "<table>" in thing._repr_html_() or "<svg" in thing._repr_html_()
     assert "polyline" in result._repr_html_()
-    rules = cp.SampledGame(cp.load_game("kuhn_poker"))
-    sampled = cp.solve(rules, cp.ExternalSampling(), iterations=3)
+    rules = cp.RulesArena(cp.load_game("kuhn_poker"))
+    sampled = cp.solve(rules, cp.algorithms.ExternalSampling(), iterations=3)
     assert "on rules, not judged" in repr(sampled)
     assert repr(sampled.policy) == f"SampledPolicy(kuhn_poker: {len(sampled.policy)} infosets met)"
     assert sampled._repr_html_().startswith("<p>Result")
@@ -119,9 +132,9 @@ def test_pictures_in_notebooks(kuhn):
 
 
 def test_curves_fall(kuhn):
-    lines = curve([(1, 1.0), (10, 0.1), (100, 0.01)], ASCII, width=21, height=5)
+    lines = format_curve([(1, 1.0), (10, 0.1), (100, 0.01)], ASCII_CHARACTERS, width=21, height=5)
     assert lines[0].startswith(" 1e+00 |*")
     assert lines[4].endswith("**") and lines[4].startswith(" 1e-02 |   ")
     assert [line.rindex("*") for line in lines[:-1]] == sorted(len(line) - 1 for line in lines[:-1])
     assert lines[-1] == "        1                 100"
-    assert curve([(1, 0.0), (2, 0.0)], ASCII) == []
+    assert format_curve([(1, 0.0), (2, 0.0)], ASCII_CHARACTERS) == []

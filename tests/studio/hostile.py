@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
-from counterplay.studio.host import Studio
-from counterplay.studio.pages import make_app
+from counterplay.studio.server.app import make_app
+from counterplay.studio.server.app_state import StudioState
 
 METHODS = ["GET", "POST", "DELETE", "HEAD", "PUT", "PATCH", "OPTIONS", "TRACE", "get"]
 QUERY = [
@@ -100,7 +100,7 @@ VALID = [  # requests that are answered; one value of each is made hostile
     ("POST", "/api/estimate/run", {"config": KUHN}),
     ("POST", "/api/runs", {"config": DICT_GAME, "seeds": [0]}),
     ("POST", "/api/play", {"game": "kuhn_poker", "policy": "uniform", "seat": 0}),
-    ("POST", "/api/play", {"game": SMALL, "policy": "search:minimax(depth=1)", "seat": 0}),
+    ("POST", "/api/play", {"game": SMALL, "policy": "search:minimax(max_depth=1)", "seat": 0}),
     ("POST", "/api/matrix", {"game": "chicken", "learner": "hedge"}),
     ("POST", "/api/matrix", {"utility": [[[1, -1]], [[-1, 1]]], "names": [["a"], ["b"]]}),
     ("POST", "/api/spot", {"spot": SPOT, "estimate": True}),
@@ -122,7 +122,7 @@ class Attack:
         self.rng = random.Random(self.seed)
         self.routes = [
             (route.path, sorted(getattr(route, "methods", None) or ["GET"]))
-            for route in make_app(Studio(Path("nowhere"))).routes
+            for route in make_app(StudioState(Path("nowhere"))).routes
         ]
 
     def requests(self, count):

@@ -13,9 +13,10 @@ from urllib.parse import quote
 import pytest
 
 import counterplay as cp
-from counterplay.experiment import load_metrics, run
-from counterplay.experiment.process import status
-from counterplay.studio.server import opening_file
+from counterplay.experiment import run
+from counterplay.experiment.run_folder import load_metrics
+from counterplay.experiment.run_status import read_status
+from counterplay.studio.server.http_server import write_opening_page
 from tests.experiment.conftest import config
 from tests.studio.browser import Browser, Keys
 from tests.studio.conftest import Studio, free_port, until
@@ -135,7 +136,7 @@ def test_start_stop_and_resume(browser, fresh):
     browser.click(".actions button", "Stop")
     browser.see(".head .state", "stopped")
     folder = made.root / browser.path.removeprefix("/runs/")
-    assert status(folder).state == "stopped" and (folder / "checkpoint.npz").exists()
+    assert read_status(folder).state == "stopped" and (folder / "checkpoint.npz").exists()
     browser.click(".actions button", "Resume")
     browser.see(".head .state", "running")
     browser.click(".actions button", "Stop")
@@ -290,7 +291,7 @@ def test_opened_by_the_command(browser, fresh, monkeypatch):
     """The file that the command lets a browser open leads to the page, and holds the token."""
     made = fresh()
     monkeypatch.setenv("XDG_STATE_HOME", str(made.state))
-    file = opening_file(made.url, made.token)
+    file = write_opening_page(made.url, made.token)
     assert file.stat().st_mode & 0o777 == 0o600
     browser.driver.get(file.as_uri())
     browser.see("h1", "No runs yet")
@@ -327,9 +328,9 @@ def test_eight_tabs(browser, studio):
     browser.see(".u-wrap canvas")
     for handle in browser.driver.window_handles:
         if handle != first:
-            browser.driver.switch_to.window(handle)
+            browser.driver.switch_to.recent_fraction(handle)
             browser.driver.close()
-    browser.driver.switch_to.window(first)
+    browser.driver.switch_to.recent_fraction(first)
     browser.see("tbody.runs tr", "kuhn")
 
 

@@ -8,16 +8,16 @@ from dataclasses import MISSING, fields
 
 import pytest
 
-from counterplay.registry import ALGORITHMS, GAMES, find_class
-from counterplay.studio.catalogue import catalogue
+from counterplay.registry import ALGORITHMS, GAMES, import_registered
+from counterplay.studio.server.catalogue import build_catalogue
 
 
 @pytest.mark.parametrize(("kind", "registry"), [("games", GAMES), ("algorithms", ALGORITHMS)])
 def test_the_catalogue_is_what_the_classes_say(kind, registry):
-    entries = catalogue()[kind]
+    entries = build_catalogue()[kind]
     assert [entry["name"] for entry in entries] == list(registry)
     for entry in entries:
-        cls = find_class(registry, entry["name"])
+        cls = import_registered(registry, entry["name"])
         assert entry["summary"] and entry["doc"].startswith(entry["summary"])
         assert [field["name"] for field in entry["fields"]] == [f.name for f in fields(cls)]
         for told, real in zip(entry["fields"], fields(cls), strict=True):
@@ -31,8 +31,8 @@ def test_the_catalogue_is_what_the_classes_say(kind, registry):
 
 def test_the_server_imports_no_solver():
     code = (
-        "import sys, counterplay.studio.server\n"
-        "from counterplay.studio.catalogue import catalogue; catalogue()\n"
+        "import sys, counterplay.studio.server.http_server\n"
+        "from counterplay.studio.server.catalogue import catalogue; catalogue()\n"
         "print([m for m in ('numba', 'jax', 'scipy', 'ray', 'matplotlib') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -8,8 +8,12 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from counterplay.studio import connections
-from counterplay.studio.connections import AUTHORIZED, ConnectionLimiter, limited_protocol
+from counterplay.studio.server import connections
+from counterplay.studio.server.connections import (
+    AUTHORIZED,
+    ConnectionLimiter,
+    limited_protocol,
+)
 
 
 class Transport:

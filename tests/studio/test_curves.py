@@ -12,10 +12,15 @@ from hypothesis import strategies as st
 
 import counterplay as cp
 from counterplay.errors import RunError
-from counterplay.experiment import load_metrics
-from counterplay.studio.comparing import compared
-from counterplay.studio.curves import Series, last_record, sketch, thinned
-from counterplay.studio.watching import Watch
+from counterplay.experiment.run_folder import load_metrics
+from counterplay.studio.server.compare import compare_runs
+from counterplay.studio.server.metric_series import (
+    MetricSeries,
+    read_last_record,
+    sample_records,
+    select_points,
+)
+from counterplay.studio.server.run_index import RunIndex
 
 
 def write(folder, records, mode="w"):
@@ -30,14 +35,14 @@ def made(first, last):
 
 
 def rows(series):
-    names = series.names
-    return [dict(zip(names, row, strict=True)) for row in series.table[: series.rows].tolist()]
+    names = series.column_names
+    return [dict(zip(names, row, strict=True)) for row in series.values[: series.num_rows].tolist()]
 
 
 def test_follows_a_file(tmp_path):
-    series = Series(tmp_path)
+    series = MetricSeries(tmp_path)
     series.refresh()
-    assert series.rows == 0
+    assert series.num_rows == 0
     write(tmp_path, made(1, 10))
     series.refresh()
     first = series.epoch
@@ -46,18 +51,18 @@ def test_follows_a_file(tmp_path):
     with open(tmp_path / "metrics.jsonl", "a") as file:
         file.write('{"step": 300, "sec')  # half a line
     series.refresh()
-    assert (series.rows, series.epoch) == (299, first)
+    assert (series.num_rows, series.epoch) == (299, first)
     assert rows(series) == load_metrics(tmp_path)
 
 
 def test_notices_that_records_were_dropped(tmp_path):
-    series = Series(tmp_path)
+    series = MetricSeries(tmp_path)
     write(tmp_path, made(1, 100))
     series.refresh()
     before = series.epoch
     write(tmp_path, made(1, 50))
     series.refresh()
-    assert series.epoch != before and series.rows == 49
+    assert series.epoch != before and series.num_rows == 49
     before = series.epoch
     other = [record | {"seconds": 9.0} for record in made(40, 90)]  # shorter, then longer again
     write(tmp_path, made(1, 40) + other)
@@ -65,7 +70,7 @@ def test_notices_that_records_were_dropped(tmp_path):
     assert series.epoch != before and rows(series) == made(1, 40) + other
     os.unlink(tmp_path / "metrics.jsonl")
     series.refresh()
-    assert series.rows == 0
+    assert series.num_rows == 0
 
 
 @settings(max_examples=40)
@@ -74,7 +79,7 @@ def test_reads_every_number_as_json_does(tmp_path_factory, numbers):
     folder = tmp_path_factory.mktemp("metrics")
     records = [{"step": k, "seconds": 0.5, "average": x} for k, x in enumerate(numbers)]
     write(folder, records)
-    series = Series(folder)
+    series = MetricSeries(folder)
     series.refresh()
     assert rows(series) == records
 
@@ -85,7 +90,7 @@ def test_other_ways_to_write_json(tmp_path):
         '{ "step": 2, "seconds": 1, "average": 0.25 }',
     ]
     (tmp_path / "metrics.jsonl").write_text("\n".join(lines) + "\n")
-    series = Series(tmp_path)
+    series = MetricSeries(tmp_path)
     series.refresh()
     assert rows(series) == [json.loads(line) for line in lines]
 
@@ -106,7 +111,7 @@ def test_damaged_records(tmp_path, line):
     with open(tmp_path / "metrics.jsonl", "a") as file:
         file.write(line + "\n")
     with pytest.raises(RunError, match="damaged"):
-        Series(tmp_path).refresh()
+        MetricSeries(tmp_path).refresh()
 
 
 @given(st.integers(0, 1000), st.integers(10, 400), st.booleans())
@@ -114,13 +119,13 @@ def test_thinned_curves_keep_their_extremes(seed, points, log):
     rng = np.random.default_rng(seed)
     x = np.cumsum(rng.integers(1, 50, size=3000)).astype(float)
     curves = [rng.exponential(size=3000), rng.normal(size=3000)]
-    shown = thinned(x, curves, points, log)
+    shown = select_points(x, curves, points, log)
     assert shown.size <= points + 2 + 4
     assert (np.diff(shown) > 0).all()
     assert {0, 2999} <= set(shown.tolist())
     for curve in curves:
         assert curve[shown].min() == curve.min() and curve[shown].max() == curve.max()
-    few = thinned(x[:points], [curve[:points] for curve in curves], points, log)
+    few = select_points(x[:points], [curve[:points] for curve in curves], points, log)
     assert few.tolist() == list(range(points))
 
 
@@ -128,12 +133,12 @@ def test_sketches_read_little(tmp_path):
     write(tmp_path, made(1, 20_000))
     path = tmp_path / "metrics.jsonl"
     size = path.stat().st_size
-    found = sketch(path, size)
+    found = sample_records(path, size)
     assert 10 <= len(found) <= 40
     assert found[0] == made(1, 2)[0] and found[-1] == made(19_999, 20_000)[0]
-    assert last_record(path, size) == found[-1]
-    assert sketch(tmp_path / "nothing", 100) == []
-    assert last_record(tmp_path / "nothing", 100) is None
+    assert read_last_record(path, size) == found[-1]
+    assert sample_records(tmp_path / "nothing", 100) == []
+    assert read_last_record(tmp_path / "nothing", 100) is None
 
 
 def test_checksums_are_no_curve(tmp_path):
@@ -142,20 +147,20 @@ def test_checksums_are_no_curve(tmp_path):
     new = '{"step": 2, "seconds": 0.6, "average": 0.25, "crc32": 7}\n'
     for text in (new, old + new, old + new + new.replace("2,", "3,", 1)):
         (tmp_path / "metrics.jsonl").write_text(text)
-        series = Series(tmp_path)
+        series = MetricSeries(tmp_path)
         series.refresh()
-        assert series.names == ("step", "seconds", "average")
+        assert series.column_names == ("step", "seconds", "average")
         assert series.column("average").tolist()[-1] == 0.25
-        assert series.rows == text.count("\n")
+        assert series.num_rows == text.count("\n")
 
 
 def test_counts_of_runs_on_rules_are_not_compared_as_exploitability(tmp_path):
     config = {"name": "x", "algorithm": "external_sampling", "game": "kuhn_poker"}
     for name, arena in (("on_tree", "tree"), ("on_rules", "rules")):
         cp.run(config | {"arena": arena, "spec": {"max_steps": 20}}, tmp_path / name / "r")
-    watch = Watch(tmp_path)
+    watch = RunIndex(tmp_path)
     watch.poll()
-    groups = compared(watch, list(watch.runs.values()))["groups"]
+    groups = compare_runs(watch, list(watch.runs.values()))["groups"]
     rows = {group["exact"]: group["row"] for group in groups}
     assert {"average", "best", "current"} <= rows[True].keys()
     assert rows[False].keys() == {"step", "steps_per_second", "counts"}

@@ -12,10 +12,10 @@ import pytest
 
 from counterplay.errors import RunError
 from counterplay.experiment import run
-from counterplay.studio.answers import answer
-from counterplay.studio.comparing import compared
-from counterplay.studio.host import Studio
-from counterplay.studio.watching import Watch
+from counterplay.studio.server.app_state import StudioState
+from counterplay.studio.server.compare import compare_runs
+from counterplay.studio.server.responses import json_response
+from counterplay.studio.server.run_index import RunIndex
 from tests.experiment.conftest import config
 
 FILES = ["config.json", "metrics.jsonl", "process.json", "heartbeat.json", "env.json"]
@@ -76,25 +76,25 @@ def test_damaged_folders_hide_no_other_run(sound, tmp_path):
     for number in range(300):
         shutil.copytree(sound, tmp_path / f"hurt{number}" / sound.name)
         spoil(tmp_path / f"hurt{number}" / sound.name, rng)
-    studio = Studio(tmp_path)
-    studio.watch.poll(force=True)
-    rows = {name: studio.summary(seen) for name, seen in studio.watch.runs.items()}
+    studio = StudioState(tmp_path)
+    studio.run_index.poll(force=True)
+    rows = {name: studio.summarise_run(seen) for name, seen in studio.run_index.runs.items()}
     good = rows.pop(f"sound/{sound.name}")
     assert (good["state"], good["step"], good["damage"]) == ("finished", 60, "")
-    json.loads(answer(list(rows.values())).body)
+    json.loads(json_response(list(rows.values())).body)
     damaged = [row for row in rows.values() if row["state"] == "damaged"]
     assert len(rows) > 200 and len(damaged) > 50
     assert all(row["problem"] for row in damaged)
-    for seen in studio.watch.runs.values():
+    for seen in studio.run_index.runs.values():
         with contextlib.suppress(RunError):  # any other error is a fault
-            studio.watch.records(seen)
-    runs = list(studio.watch.runs.values())
-    found = compared(studio.watch, runs)
-    json.loads(answer(found).body)
+            studio.run_index.load_series(seen)
+    runs = list(studio.run_index.runs.values())
+    found = compare_runs(studio.run_index, runs)
+    json.loads(json_response(found).body)
     assert any(good["id"] in group["runs"] for group in found["groups"])
     assert all(one["problem"] for one in found["damaged"])
-    studio.watch.asked = -10.0  # long ago
-    while studio.watch.find_a_best():
+    studio.run_index.last_query_time = -10.0  # long ago
+    while studio.run_index.update_one_best():
         pass
 
 
@@ -104,7 +104,7 @@ def test_a_record_without_seconds(sound, tmp_path):
         shutil.copytree(sound, tmp_path / name / "1")
     with open(tmp_path / "hurt" / "1" / "metrics.jsonl", "ab") as file:
         file.write(LINES[0])
-    watch = Watch(tmp_path)
+    watch = RunIndex(tmp_path)
     watch.poll(force=True)
     assert watch.runs["good/1"].summary()["state"] == "finished"
     row = watch.runs["hurt/1"].summary()

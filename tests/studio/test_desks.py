@@ -11,12 +11,12 @@ from pytest import approx
 import counterplay as cp
 from counterplay.errors import ConfigError
 from counterplay.experiment.population import load_population
-from counterplay.matrix.normal_form import normal_form
+from counterplay.matrix.normal_form import normal_form_from_game
 from counterplay.registry import GAMES
-from counterplay.studio.answers import Refusal
-from counterplay.studio.desk import COMPILING, Desk
-from counterplay.studio.desks import Desks
-from counterplay.studio.sources import parse_lock
+from counterplay.studio.server.responses import ApiError
+from counterplay.studio.server.worker_pool import WorkerPool
+from counterplay.studio.worker.main import COMPILING, StudioWorker
+from counterplay.studio.worker.policy_sources import parse_locks
 from tests.conftest import built
 
 PUSH = [{"bet": "a", "raise": "a"}] * 2
@@ -31,11 +31,11 @@ RIVER = {
 
 @pytest.fixture(scope="module")
 def spots():
-    return Desk(lambda told: None)
+    return StudioWorker(lambda told: None)
 
 
 def spot(desk, record="", **more):
-    return desk.answer({"do": "spot", "spot": RIVER, "target": 0.02, "record": record} | more)
+    return desk.handle_call({"do": "spot", "spot": RIVER, "target": 0.02, "record": record} | more)
 
 
 def test_a_river_with_a_known_answer(spots):
@@ -62,11 +62,11 @@ def test_a_river_with_a_known_answer(spots):
 
 def test_cards_are_dealt():
     turn = RIVER | {"board": "2s3h4d6c", "sizes": {"turn": PUSH, "river": PUSH}}
-    desk = Desk(lambda told: None)
+    desk = StudioWorker(lambda told: None)
     call = {"do": "spot", "spot": turn, "target": 1.0}
-    found = desk.answer(call | {"record": "check,check"})
+    found = desk.handle_call(call | {"record": "check,check"})
     assert found["kind"] == "deal" and len(found["cards"]) == 48
-    found = desk.answer(call | {"record": "check,check|7c"})
+    found = desk.handle_call(call | {"record": "check,check|7c"})
     assert (found["kind"], found["board"]) == ("act", "2s3h4d6c7c")
     assert [step["record"] for step in found["steps"]] == [
         "check",
@@ -85,9 +85,9 @@ def test_cards_are_dealt():
     ],
 )
 def test_spots_that_cannot_be(more, problem):
-    desk = Desk(lambda told: None)
+    desk = StudioWorker(lambda told: None)
     with pytest.raises(ConfigError, match=problem):
-        desk.answer({"do": "spot", "spot": RIVER, "target": 5.0} | more)
+        desk.handle_call({"do": "spot", "spot": RIVER, "target": 5.0} | more)
 
 
 def test_a_spot_is_checked_as_it_is_typed(studio):
@@ -101,7 +101,7 @@ def test_a_spot_is_checked_as_it_is_typed(studio):
 def test_populations_are_those_of_the_run(studio):
     folder = "pool/20260101T000000Z"
     found = studio.get(f"/api/runs/{folder}/population")
-    table = load_population(studio.root / folder)
+    table = load_population(studio.runs_folder / folder)
     assert found["payoffs"] == table.payoffs[0].tolist()
     last = [mixture[-1] for mixture in found["mixtures"]]
     assert last == [table.mixtures(p)[-1].tolist() for p in range(2)]
@@ -117,9 +117,11 @@ def test_paths_of_learners(spots, learner):
     """What is shown is what the library learns, and averages approach the equilibrium."""
     call = {"do": "learn", "game": "rock_paper_scissors", "learner": learner}
     path = spots.answer(call)["path"]
-    form = normal_form(cp.load_game("rock_paper_scissors"))
+    form = normal_form_from_game(cp.load_game("rock_paper_scissors"))
     start = tuple(np.array(mixture) for mixture in path[0]["average"])
-    done = cp.learn(form, cp.load_learner(learner), iterations=1000, start=start)
+    done = cp.matrix.run_learners(
+        form, cp.matrix.load_learner(learner), iterations=1000, initial_profile=start
+    )
     for mine, whole in zip(path[-1]["average"], done.average, strict=True):
         assert mine == approx(whole.tolist())
     assert path[-1]["average"][0] == approx([1 / 3] * 3, abs=0.03)
@@ -130,17 +132,17 @@ def test_paths_of_learners(spots, learner):
 
 def test_locks_are_fixed_policies():
     tree = built("kuhn_poker")
-    desk = Desk(lambda told: None)
-    desk.spec = "kuhn_poker"
-    jack = tree.find("0", 0)
+    desk = StudioWorker(lambda told: None)
+    desk.game_spec = "kuhn_poker"
+    jack = tree.find_infoset("0", 0)
     source = {"text": "uniform", "lock": f"{jack}:0,1"}
-    found = desk.answer({"do": "infoset", "policy": source, "infoset": jack})
+    found = desk.handle_call({"do": "infoset", "policy": source, "infoset": jack})
     assert [action["probability"] for action in found["actions"]] == [0.0, 1.0]
     bluffs = cp.uniform_policy(tree).probabilities.copy()
     bluffs[tree.offset[jack] : tree.offset[jack + 1]] = 0.0, 1.0
-    game = cp.fix_policy(tree, cp.Policy(tree, bluffs), [jack])
-    whole = cp.solve(game.tree, cp.SequenceFormLP(), iterations=1)
-    facts = desk.answer({"do": "view", "policy": source})["facts"]
+    game = cp.abstraction.fix_policy(tree, cp.Policy(tree, bluffs), [jack])
+    whole = cp.solve(game.tree, cp.algorithms.SequenceFormLP(), iterations=1)
+    facts = desk.handle_call({"do": "view", "policy": source})["facts"]
     assert facts["values"][0] == approx(cp.judge(game.tree, whole.policy).values[0], abs=1e-3)
     assert facts["values"][0] < -1 / 18 - 0.01  # to bluff always costs
     assert facts["locked"] == [{"infoset": jack, "key": "0"}]
@@ -149,7 +151,7 @@ def test_locks_are_fixed_policies():
 @pytest.mark.parametrize("text", ["x", "0:1", "0:1,2,3", "99:1,1", "0:-1,2", "0:0,0", "0:nan,1"])
 def test_locks_that_cannot_be(text):
     with pytest.raises(ConfigError, match=r"lock"):
-        parse_lock(built("kuhn_poker"), text)
+        parse_locks(built("kuhn_poker"), text)
 
 
 def test_games_and_policies_as_files(studio, tmp_path):
@@ -182,15 +184,17 @@ def test_questions_that_compute_for_too_long_are_ended():
     question = {"do": "estimate", "spec": "leduc_poker"}
 
     async def asked():
-        desks = Desks()
+        desks = WorkerPool()
         try:
-            with pytest.raises(Refusal, match="too long") as caught:
-                await desks.ask("", question, patience=None, limit=0.01)
-            return caught.value.status, await desks.ask("", question, patience=None, limit=60)
+            with pytest.raises(ApiError, match="too long") as caught:
+                await desks.ask("", question, wait_seconds=None, cpu_limit_seconds=0.01)
+            return caught.value.status, await desks.ask(
+                "", question, wait_seconds=None, cpu_limit_seconds=60
+            )
         finally:
-            left = list(desks.desks.values())
+            left = list(desks.workers.values())
             desks.close_all()
-            await asyncio.gather(*(desk.reader for desk in left))
+            await asyncio.gather(*(desk.reader_task for desk in left))
 
     status, found = asyncio.run(asked())
     assert status == 408 and found["nodes"] > 1000
@@ -198,18 +202,18 @@ def test_questions_that_compute_for_too_long_are_ended():
 
 def test_kernels_are_compiled_before_a_page_needs_them(monkeypatch):
     monkeypatch.setattr("os.nice", lambda more: None)
-    desk = Desk(lambda told: None)
-    monkeypatch.setattr("counterplay.studio.spots.compile_note", lambda: "compiling")
-    assert desk.answer({"do": "warm_up"}) is True
-    monkeypatch.setattr("counterplay.studio.spots.compile_note", lambda: "")
-    assert desk.answer({"do": "warm_up"}) is False
+    desk = StudioWorker(lambda told: None)
+    monkeypatch.setattr("counterplay.studio.worker.spot_queries.compile_note", lambda: "compiling")
+    assert desk.handle_call({"do": "warm_up"}) is True
+    monkeypatch.setattr("counterplay.studio.worker.spot_queries.compile_note", lambda: "")
+    assert desk.handle_call({"do": "warm_up"}) is False
 
 
 def test_compiling_is_reported():
     from numba.core import event
 
     told = []
-    desk = Desk(told.append)
+    desk = StudioWorker(told.append)
     desk.report_compilation()
     desk.report_compilation()
     with event.trigger_event("numba:compile", data={}):
@@ -218,9 +222,9 @@ def test_compiling_is_reported():
 
 
 def test_people_play_games_whose_tree_is_too_large():
-    desk = Desk(lambda told: None)
+    desk = StudioWorker(lambda told: None)
     call = {"do": "play", "game": "limit_holdem", "policy": {"text": "uniform"}, "name": "a"}
-    found = desk.answer(call | {"seat": 0, "seed": 1, "number": 0, "actions": []})
+    found = desk.handle_call(call | {"seat": 0, "seed": 1, "number": 0, "actions": []})
     assert found["actions"] and not found["over"]
 
 

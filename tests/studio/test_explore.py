@@ -14,10 +14,14 @@ import pytest
 from pytest import approx
 
 import counterplay as cp
+from counterplay.arenas.tree.node_values import (
+    compute_node_values,
+    public_history_hashes,
+    subtree_sizes,
+)
+from counterplay.core.game import CHANCE, TERMINAL, grid_position
 from counterplay.errors import ConfigError
-from counterplay.game import CHANCE, TERMINAL, place_in_grid
-from counterplay.studio.desk import Desk
-from counterplay.tree.measuring import node_values, public_actions, subtree_sizes
+from counterplay.studio.worker.main import StudioWorker
 from tests.conftest import built
 from tests.studio.conftest import until
 
@@ -27,8 +31,8 @@ SPECS += ["goofspiel(num_cards=3)", "grid_duel", "chicken"]
 
 def desk(spec):
     told = []
-    made = Desk(told.append)
-    made.spec = spec
+    made = StudioWorker(told.append)
+    made.game_spec = spec
     return made
 
 
@@ -39,7 +43,7 @@ def leduc_desk():
 
 def ask(made, do, node=0, policy="uniform", **more):
     call = {"do": do, "node": node, "policy": {"text": policy}} | more
-    return json.loads(json.dumps(made.answer(call)))
+    return json.loads(json.dumps(made.handle_call(call)))
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -47,7 +51,7 @@ def test_walks_through_whole_trees(spec):
     """Every node that the outline leads to: names, reach, values and sizes; and all are found."""
     made, tree = desk(spec), built(spec)
     policy = cp.uniform_policy(tree)
-    measured = node_values(tree, policy.probabilities)
+    measured = compute_node_values(tree, policy.probabilities)
     sizes = subtree_sizes(tree)
     waiting, seen = [0], set()
     while waiting and len(seen) < 300:
@@ -58,7 +62,7 @@ def test_walks_through_whole_trees(spec):
         assert found["value"] == approx(measured.value[node], abs=1e-12)
         assert found["total"] == len(range(*tree.child_offset[node : node + 2]))
         if found["player"] >= 0:
-            assert found["infoset"]["key"] == tree.key(int(tree.infoset[node]))
+            assert found["infoset"]["key"] == tree.infoset_key(int(tree.infoset[node]))
             names = [child["name"] for child in found["children"]]
             assert names == list(tree.action_names(int(tree.infoset[node])))
             total = sum(child["probability"] for child in found["children"])
@@ -74,7 +78,7 @@ def test_walks_through_whole_trees(spec):
 
 def test_values_and_losses(leduc_desk):
     tree = built("leduc_poker")
-    policy = cp.solve(tree, cp.CFRPlus(), iterations=50).policy
+    policy = cp.solve(tree, cp.algorithms.CFRPlus(), iterations=50).policy
     worth, lost = cp.infoset_values(tree, policy), cp.mistakes(tree, policy)
     for number in (0, 17, 500, 935):
         found = ask(leduc_desk, "infoset", policy="solve:cfr_plus@50", infoset=number)
@@ -93,7 +97,7 @@ def test_values_and_losses(leduc_desk):
 
 def test_leaks_are_the_exploitability(leduc_desk):
     tree = built("leduc_poker")
-    policy = cp.solve(tree, cp.CFRPlus(), iterations=50).policy
+    policy = cp.solve(tree, cp.algorithms.CFRPlus(), iterations=50).policy
     found, start, total = [], 0, 1
     while start < total:
         page = ask(leduc_desk, "leaks", policy="solve:cfr_plus@50", start=start)
@@ -105,7 +109,7 @@ def test_leaks_are_the_exploitability(leduc_desk):
     assert found[-1]["sum"] == approx(1.0)
     assert sum(page["by_player"]) / 2 == approx(page["exploitability"])
     for one in found[:5]:
-        assert tree.infoset[one["node"]] == one["infoset"] == tree.find(one["key"])
+        assert tree.infoset[one["node"]] == one["infoset"] == tree.find_infoset(one["key"])
     mine = ask(leduc_desk, "leaks", policy="solve:cfr_plus@50", player=1)["leaks"]
     assert {one["player"] for one in mine} == {1}
 
@@ -114,7 +118,7 @@ def test_leaks_are_the_exploitability(leduc_desk):
 def test_grids_hold_every_infoset_once(spec):
     made, tree = desk(spec), built(spec)
     policy = cp.uniform_policy(tree)
-    reach = node_values(tree, policy.probabilities).reach
+    reach = compute_node_values(tree, policy.probabilities).reach
     for infoset in range(0, tree.num_infosets, max(tree.num_infosets // 12, 1)):
         node = int(np.flatnonzero(tree.infoset == infoset)[0])
         found = ask(made, "grid", node)
@@ -124,12 +128,12 @@ def test_grids_hold_every_infoset_once(spec):
         assert len(set(numbers)) == len(numbers)
         assert sum(found["mixture"].values()) == approx(1.0)
         for cell in found["cells"]:
-            key = tree.key(cell["infoset"])
-            assert [cell["row"], cell["column"]] == list(place_in_grid(tree.rules, key)[1:])
+            key = tree.infoset_key(cell["infoset"])
+            assert [cell["row"], cell["column"]] == list(grid_position(tree.game, key)[1:])
             assert cell["reach"] == approx(reach[tree.infoset == cell["infoset"]].sum())
             assert tree.infoset[cell["node"]] == cell["infoset"]
-        if not hasattr(tree.rules, "grid"):
-            numbers_of = public_actions(tree)
+        if not hasattr(tree.game, "grid_position"):
+            numbers_of = public_history_hashes(tree)
             same = np.unique(tree.infoset[(numbers_of == numbers_of[node]) & (tree.infoset >= 0)])
             assert set(numbers) == set(same.tolist())
 
@@ -168,11 +172,13 @@ def test_drawings(spec):
 def test_overviews_cover_every_level(spec):
     tree = built(spec)
     found = ask(desk(spec), "overview")
-    assert len(found["levels"]) == tree.level.size - 1
+    assert len(found["levels"]) == tree.level_offset.size - 1
     assert sum(map(len, found["levels"])) <= 1200
-    reach = node_values(tree, cp.uniform_policy(tree).probabilities).reach
+    reach = compute_node_values(tree, cp.uniform_policy(tree).probabilities).reach
     for level, (first, last) in zip(
-        found["levels"], zip(tree.level[:-1], tree.level[1:], strict=True), strict=True
+        found["levels"],
+        zip(tree.level_offset[:-1], tree.level_offset[1:], strict=True),
+        strict=True,
     ):
         assert sum(piece[1] for piece in level) == approx(reach[first:last].sum())
         assert all(first <= piece[3] < last for piece in level)
@@ -184,7 +190,7 @@ def test_differences_and_searches(leduc_desk):
     tree = built("leduc_poker")
     found = ask(leduc_desk, "view", 20, versus={"text": "best:0"})
     response = cp.best_response(tree, cp.uniform_policy(tree), 0).policy
-    row = list(response.at(int(tree.infoset[20])).values())
+    row = list(response.probabilities_at(int(tree.infoset[20])).values())
     assert [action["versus"] for action in found["infoset"]["actions"]] == row
     keys = [one["key"] for one in ask(leduc_desk, "find", text="Qs:c")]
     assert keys and all("Qs:c" in key for key in keys)
@@ -282,7 +288,7 @@ def test_games_of_ones_own(studio):
     ]:
         code, found = studio.ask("POST", "/api/games/upload", {"name": name, "text": body})
         assert code in (409, 422) and problem in found["error"]["message"], found
-        assert str(studio.root) not in found["error"]["message"]
+        assert str(studio.runs_folder) not in found["error"]["message"]
     assert len(studio.get("/api/catalogue")["uploaded"]) == 1
 
 

@@ -8,7 +8,11 @@ import time
 
 import pytest
 
-from counterplay.studio.guard import BODY, UPLOAD, _name
+from counterplay.studio.server.security_middleware import (
+    MAX_BODY_BYTES,
+    MAX_UPLOAD_BYTES,
+    _host_name,
+)
 
 PATHS = ["/api/hello", "/api/runs", "/api/events", "/api/nothing", "/api/play", "/api"]
 
@@ -44,7 +48,7 @@ def test_loopback_names(studio, name):
     ],
 )
 def test_ports_are_taken_off(host, name):
-    assert _name(host) == name
+    assert _host_name(host) == name
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
@@ -105,7 +109,7 @@ def test_headers_of_every_answer(studio, path):
 
 
 def test_bodies(studio):
-    for path, most in (("/api/check", BODY), ("/api/games/upload", UPLOAD)):
+    for path, most in (("/api/check", MAX_BODY_BYTES), ("/api/games/upload", MAX_UPLOAD_BYTES)):
         for length in (str(most + 1), "9" * 30, "-1", "x"):
             headers = studio.headers | {"Content-Length": length}
             assert studio.raw("POST", path, headers)[0] in (400, 413)
@@ -118,7 +122,7 @@ def test_bodies(studio):
     headers = studio.headers | {"Transfer-Encoding": "chunked"}
     connection = http.client.HTTPConnection(studio.address, timeout=30)
     try:
-        pieces = iter([b"x" * (BODY // 2)] * 4)
+        pieces = iter([b"x" * (MAX_BODY_BYTES // 2)] * 4)
         connection.request("POST", "/api/check", pieces, headers, encode_chunked=True)
         assert connection.getresponse().status == 413
     except (BrokenPipeError, ConnectionResetError):

@@ -14,8 +14,12 @@ import time
 
 import pytest
 
-from counterplay.studio.answers import COMMAND_LINE, refusal_from_exception, rewrite_for_page
-from counterplay.studio.connections import MAX_CONNECTIONS
+from counterplay.studio.server.connections import MAX_CONNECTIONS
+from counterplay.studio.server.responses import (
+    COMMAND_LINE,
+    refusal_from_exception,
+    rewrite_for_page,
+)
 from tests.studio.hostile import Attack
 
 KUHN = "kuhn/20260101T000000Z"
@@ -68,7 +72,7 @@ def watched(fresh, runs_folder, tmp_path, monkeypatch):
     thread = threading.Thread(target=watch_pipe)
     thread.start()
     made.secret = secret
-    made.opened = lambda: log.read_text().splitlines() + readers
+    made.is_opened = lambda: log.read_text().splitlines() + readers
     yield made
     ended.set()
     thread.join()
@@ -123,7 +127,7 @@ def attack(studio, seed, count):
             assert plain or error["message"], shown
             assert "Traceback" not in error.get("message", ""), shown
         seen[status] = seen.get(status, 0) + 1
-    assert studio.opened() == []
+    assert studio.is_opened() == []
     assert studio.get("/api/hello")["read_only"] is False
     assert studio.get("/api/runs?fresh=1")["problem"] == ""
     return seen

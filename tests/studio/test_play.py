@@ -8,9 +8,9 @@ import pytest
 from pytest import approx
 
 import counterplay as cp
-from counterplay.game import TERMINAL, choices_of
-from counterplay.playing import Draws, play_on
-from counterplay.studio.desk import Desk
+from counterplay.core.game import TERMINAL, action_labels
+from counterplay.play.match import RandomStreams, play_from
+from counterplay.studio.worker.main import StudioWorker
 from tests.conftest import built
 
 
@@ -19,7 +19,7 @@ def test_an_episode_of_kuhn(studio):
         "/api/play", {"game": "kuhn_poker", "policy": "solve:cfr_plus@200", "seat": 0}
     )["play"]
     tree = built("kuhn_poker")
-    policy = cp.solve(tree, cp.CFRPlus(), iterations=200).policy
+    policy = cp.solve(tree, cp.algorithms.CFRPlus(), iterations=200).policy
     best = cp.mistakes(tree, policy).best_value
     score = lost = 0.0
     for number in range(6):
@@ -32,7 +32,7 @@ def test_an_episode_of_kuhn(studio):
             assert studio.ask("POST", f"/api/play/{play}/next", {"number": number})[0] == 409
             code, _ = studio.ask("POST", f"/api/play/{play}/act", body | {"action": 7})
             assert code == 422
-            infoset = tree.find(state["key"], 0)
+            infoset = tree.find_infoset(state["key"], 0)
             first = tree.offset[infoset]
             code, state = studio.ask("POST", f"/api/play/{play}/act", body)
             assert code == 200
@@ -58,14 +58,14 @@ def test_an_episode_of_kuhn(studio):
 def test_until_the_end_only_the_infoset_is_told(spec, seat):
     """States that the person cannot tell apart look the same, to the letter."""
     tree = built(spec)
-    game = tree.rules
-    desk = Desk(lambda told: None)
-    desk.spec = spec
+    game = tree.game
+    desk = StudioWorker(lambda told: None)
+    desk.game_spec = spec
     shown: dict[str, str] = {}
     for seed in range(60):
         call = {"do": "play", "policy": {"text": "uniform"}, "name": str(seed), "seat": seat}
         call |= {"seed": seed, "number": 0, "actions": [], "hint": True}
-        while not (found := desk.answer(call))["over"]:
+        while not (found := desk.handle_call(call))["over"]:
             key = found["key"]
             text = json.dumps(found)
             assert shown.setdefault(key, text) == text
@@ -77,40 +77,40 @@ def test_until_the_end_only_the_infoset_is_told(spec, seat):
 def test_an_episode_survives_its_desk():
     """Played on from its seed and actions alone, by a desk that has never seen it."""
     calls = []
-    one = Desk(lambda told: None)
-    one.spec = "leduc_poker"
+    one = StudioWorker(lambda told: None)
+    one.game_spec = "leduc_poker"
     call = {"do": "play", "policy": {"text": "uniform"}, "name": "a", "seat": 1, "seed": 5}
     call |= {"number": 3, "actions": []}
     while True:
-        found = one.answer(call)
+        found = one.handle_call(call)
         calls.append((dict(call), json.dumps(found)))
         if found["over"]:
             break
         call = call | {"actions": [*call["actions"], len(found["actions"]) - 1]}
     for call, text in reversed(calls):
-        other = Desk(lambda told: None)
-        other.spec = "leduc_poker"
-        assert json.dumps(other.answer(call)) == text
+        other = StudioWorker(lambda told: None)
+        other.game_spec = "leduc_poker"
+        assert json.dumps(other.handle_call(call)) == text
 
 
 def test_episodes_are_those_of_the_library():
     game = cp.load_game("kuhn_poker")
-    desk = Desk(lambda told: None)
-    desk.spec = "kuhn_poker"
+    desk = StudioWorker(lambda told: None)
+    desk.game_spec = "kuhn_poker"
     call = {"do": "play", "policy": {"text": "uniform"}, "name": "b", "seat": 0, "seed": 9}
     call |= {"number": 0, "actions": []}
-    found = desk.answer(call)
-    tree, draw = built("kuhn_poker"), Draws(9, 0)
+    found = desk.handle_call(call)
+    tree, draw = built("kuhn_poker"), RandomStreams(9, 0)
     for seat in range(2):
         draw(seat)
-    _, state = play_on(game, game.initial_state(), [None, cp.uniform_policy(tree)], draw)
+    _, state = play_from(game, game.initial_state(), [None, cp.uniform_policy(tree)], draw)
     assert game.player(state) != TERMINAL
     assert found["key"] == game.infoset_key(state, 0)
-    assert [action["words"] for action in found["actions"]] == choices_of(game, state)
+    assert [action["words"] for action in found["actions"]] == action_labels(game, state)
 
 
 def test_searchers_play_too(studio):
-    body = {"game": "tic_tac_toe", "policy": "search:alpha_beta(depth=2)", "seat": 0}
+    body = {"game": "tic_tac_toe", "policy": "search:alpha_beta(max_depth=2)", "seat": 0}
     play = studio.post("/api/play", body)["play"]
     state = studio.get(f"/api/play/{play}")
     assert "0 1 2" in state["board"] and len(state["actions"]) == 9

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import counterplay as cp
-from counterplay import consent
-from counterplay.studio.answers import Refusal
-from counterplay.studio.launching import LOG, Launcher
-from counterplay.studio.queue_entries import KEY_NAME, is_signed
+from counterplay.core import trust
+from counterplay.studio.server.queue_entries import KEY_NAME, is_signed
+from counterplay.studio.server.responses import ApiError
+from counterplay.studio.server.run_launcher import LOG_FILE, RunLauncher
 from tests.experiment.conftest import config
 from tests.studio.conftest import until
 from tests.test_consent import CODE
@@ -39,34 +39,34 @@ def planted(tmp_path, monkeypatch):
 
 
 def ended(launcher):
-    for process in launcher.started.values():
+    for process in launcher.process_by_name.values():
         process.kill()
         process.wait()
 
 
 def test_an_entry_that_this_user_has_not_queued_waits(planted):
-    launcher = Launcher(planted / "runs", slots=4)
-    assert not launcher.poll(set()) and not launcher.started
-    (entry,) = launcher.waiting()
+    launcher = RunLauncher(planted / "runs", slots=4)
+    assert not launcher.poll(set()) and not launcher.process_by_name
+    (entry,) = launcher.list_pending()
     assert (entry["state"], entry["code"]) == ("held", str(planted / "evil.py"))
     for ticket, digest, status in (
         (TICKET, "", 409),
         ("../queue/x", entry["digest"], 404),
         ("0" * 20, entry["digest"], 404),
     ):
-        with pytest.raises(Refusal) as refused:
+        with pytest.raises(ApiError) as refused:
             launcher.approve(ticket, digest)
         assert refused.value.status == status
     with open(planted / "evil.py", "a") as file:
         file.write("# not what the page has shown\n")
-    with pytest.raises(Refusal, match="has changed"):
+    with pytest.raises(ApiError, match="has changed"):
         launcher.approve(TICKET, entry["digest"])
     assert not launcher.poll(set()) and not (planted / "marker").exists()
 
 
 def test_a_click_lets_it_run(planted):
-    launcher = Launcher(planted / "runs", slots=4)
-    (entry,) = launcher.waiting()
+    launcher = RunLauncher(planted / "runs", slots=4)
+    (entry,) = launcher.list_pending()
     launcher.approve(TICKET, entry["digest"])
     assert launcher.poll(set())
     try:
@@ -76,7 +76,7 @@ def test_a_click_lets_it_run(planted):
 
 
 def test_signatures_are_for_one_user_one_folder_one_ticket_and_one_config(planted, monkeypatch):
-    launcher = Launcher(planted / "mine")
+    launcher = RunLauncher(planted / "mine")
     whole = config(max_steps=20) | {"name": "mine"}
     path = planted / "mine" / ".studio" / "queue" / f"{launcher.enqueue(whole)}.json"
     assert is_signed(planted / "mine", path)
@@ -104,8 +104,8 @@ def test_a_planted_log_moves_no_file_out_of_the_folder(planted):
         (state / place).mkdir()
     (state / "starting" / f"{TICKET}.json").write_text("{}")
     (state / "logs" / f"{TICKET}.log").write_text(f"running {outside}\n")
-    Launcher(planted / "runs").poll(set())
-    assert not (outside / LOG).exists()
+    RunLauncher(planted / "runs").poll(set())
+    assert not (outside / LOG_FILE).exists()
 
 
 @pytest.mark.parametrize("options", [("--read-only",), ()])
@@ -126,7 +126,7 @@ def test_a_studio_runs_no_code_of_the_folder(planted, fresh, options):
     assert status == (403 if options else 409)
     assert [one["state"] for one in made.get("/api/runs")["queue"]] == ["held"]
     assert not (planted / "marker").exists()
-    consent.trust(planted / "evil.py")
+    trust.trust(planted / "evil.py")
     if options:
         status, found = made.ask("GET", explore)
         assert status == 422 and "--read-only" in found["error"]["message"]
@@ -141,4 +141,4 @@ def test_a_studio_runs_no_code_of_the_folder(planted, fresh, options):
 
 def test_the_studio_may_be_told_whom_to_trust(planted, fresh):
     fresh("--trust", str(Path("evil.py")), root=planted / "runs")
-    assert consent.required_code("evil.py:Game").is_allowed
+    assert trust.required_code("evil.py:Game").is_allowed

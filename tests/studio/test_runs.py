@@ -19,11 +19,20 @@ import time
 import pytest
 
 from counterplay.cli.main import main
-from counterplay.experiment import find_runs, load_metrics, new_run, resume, run
-from counterplay.experiment.comparing import compare
-from counterplay.experiment.process import STOP, Pulse, ask, is_alive, requests, status
-from counterplay.studio.launching import Launcher
-from counterplay.studio.watching import Watch, game_spec
+from counterplay.experiment import resume, run
+from counterplay.experiment.compare import compare
+from counterplay.experiment.run_folder import find_runs, load_metrics
+from counterplay.experiment.run_status import (
+    STOP_REQUEST,
+    Heartbeat,
+    is_alive,
+    pending_requests,
+    read_status,
+    send_request,
+)
+from counterplay.experiment.runner import new_run
+from counterplay.studio.server.run_index import RunIndex, game_spec_from_config
+from counterplay.studio.server.run_launcher import RunLauncher
 from tests.experiment.conftest import config, final, untimed
 from tests.studio.conftest import PATIENCE, until
 
@@ -38,7 +47,7 @@ def test_the_list(studio):
         f"sampled/20260101T00000{seed}Z" for seed in range(3)
     }
     kuhn = found[KUHN]
-    records = load_metrics(studio.root / KUHN)
+    records = load_metrics(studio.runs_folder / KUHN)
     assert (kuhn["state"], kuhn["step"], kuhn["max_steps"]) == ("finished", 2000, 2000)
     assert kuhn["value"] == records[-1]["linear_average"]
     assert kuhn["best"] == min(record["linear_average"] for record in records)
@@ -55,7 +64,7 @@ def test_one_run(studio):
     found = studio.get(f"/api/runs/{KUHN}")
     assert found["config"]["algorithm"] == "cfr_plus"
     assert json.loads(found["env"])["versions"]["counterplay"]
-    records = load_metrics(studio.root / KUHN)
+    records = load_metrics(studio.runs_folder / KUHN)
     metrics = studio.get(f"/api/runs/{KUHN}/metrics")
     table = dict(zip(metrics["columns"], metrics["data"], strict=True))
     assert table == {key: [r[key] for r in records] for key in records[0]}
@@ -76,7 +85,7 @@ def test_comparisons_are_those_of_the_command(studio):
     names = [KUHN, *(f"sampled/20260101T00000{seed}Z" for seed in range(3)), "gone/1"]
     found = studio.get("/api/compare?" + "&".join(f"r={name}" for name in names))
     assert found["gone"] == ["gone/1"]
-    rows = [row.to_json() for row in compare([studio.root / name for name in names[:-1]])]
+    rows = [row.to_json() for row in compare([studio.runs_folder / name for name in names[:-1]])]
     assert [group["label"] for group in found["groups"]] == [row["name"] for row in rows]
     for group, row in zip(found["groups"], rows, strict=True):
         for key, interval in group["row"].items():
@@ -109,7 +118,7 @@ def test_comparisons_are_those_of_the_command(studio):
     ],
 )
 def test_games_of_configs(game, spec):
-    assert game_spec({"game": game}) == spec
+    assert game_spec_from_config({"game": game}) == spec
 
 
 def test_links_and_strange_names_are_left_alone(tmp_path):
@@ -120,7 +129,7 @@ def test_links_and_strange_names_are_left_alone(tmp_path):
     shutil.copytree(outside, root / "a" / "b c")
     shutil.copytree(outside, root / ".hidden")
     shutil.copytree(outside, root / "a" / "good")
-    watch = Watch(root)
+    watch = RunIndex(root)
     watch.poll()
     assert set(watch.runs) == {"a/good"}
     assert watch.find("a/linked") is None and watch.find("../outside") is None
@@ -152,7 +161,7 @@ def test_start_stop_resume_and_put_away(fresh):
     assert made.ask("DELETE", f"/api/queue/{waiting[0]['ticket']}")[0] == 200
     made.post(f"/api/runs/{running['id']}/stop")
     made.ask("POST", f"/api/runs/{running['id']}/stop", {})  # twice is once
-    until(lambda: status(folder).state == "stopped")
+    until(lambda: read_status(folder).state == "stopped")
     assert until(lambda: (folder / "log.txt").read_text()).startswith("running ")
     assert made.ask("POST", f"/api/runs/{running['id']}/stop", {})[0] == 409
     step = load_metrics(folder)[-1]["step"]
@@ -168,19 +177,21 @@ def test_start_stop_resume_and_put_away(fresh):
 
 
 def test_a_run_takes_its_slot_before_its_folder_is_seen(tmp_path):
-    launcher = Launcher(tmp_path, slots=1)
+    launcher = RunLauncher(tmp_path, slots=1)
     for seed in (1, 2):
         launcher.enqueue(LONG | {"spec": LONG["spec"] | {"seed": seed}})
     assert launcher.poll(set())
-    started = next(iter(launcher.started.values()))
+    started = next(iter(launcher.process_by_name.values()))
     try:
         until(lambda: launcher.poll(set()))  # its folder is there; no look has noticed
-        assert [one["state"] for one in launcher.waiting()] == ["queued"]
+        assert [one["state"] for one in launcher.list_pending()] == ["queued"]
     finally:
         started.kill()
         started.wait()
-    assert launcher.poll(set()) and [one["state"] for one in launcher.waiting()] == ["starting"]
-    for process in launcher.started.values():
+    assert launcher.poll(set()) and [one["state"] for one in launcher.list_pending()] == [
+        "starting"
+    ]
+    for process in launcher.process_by_name.values():
         process.kill()
         process.wait()
 
@@ -206,7 +217,7 @@ def test_killed_runs_and_a_killed_studio(fresh):
     again = fresh()
     assert again.token == made.token
     if again.runs()[name]["state"] == "running":  # unless the machine was too slow for us
-        until(lambda: len(load_metrics(folder)) > before or status(folder).state != "running")
+        until(lambda: len(load_metrics(folder)) > before or read_status(folder).state != "running")
         again.ask("POST", f"/api/runs/{name}/kill", {})
         until(lambda: again.runs()[name]["state"] in ("killed", "finished"))
     again.ask("POST", f"/api/runs/{name}/resume", {})
@@ -227,13 +238,13 @@ def test_killed_at_random_moments(fresh):
         made.raw("GET", "/api/explore/view?game=kuhn_poker", made.headers)
         time.sleep(rng.random())
         victims = [made.process.pid, *made.children()]
-        process = status(made.root / name).process
+        process = read_status(made.root / name).process
         victims += [process["pid"]] if process and is_alive(process) else []
         for victim in rng.sample(victims, len(victims)):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(victim, signal.SIGKILL)
         made.end(signal.SIGKILL)
-        until(lambda: status(made.root / name).state != "running")  # noqa: B023
+        until(lambda: read_status(made.root / name).state != "running")  # noqa: B023
         made = fresh()
         assert made.runs()[name]["state"] in ("new", "ended", "killed", "finished")
     made.ask("POST", f"/api/runs/{name}/resume", {})
@@ -246,12 +257,12 @@ def test_killed_at_random_moments(fresh):
 def test_requests_while_a_run_takes_its_lock(tmp_path):
     """One that was there before is for a run that has ended; one that has come since counts."""
     folder = new_run(config(), tmp_path / "run").folder
-    ask(folder, STOP)
+    send_request(folder, STOP_REQUEST)
     assert resume(folder).step == 200
-    before = requests(folder)
-    ask(folder, STOP)
-    assert Pulse(folder, before).asked(STOP)
-    assert not Pulse(folder, requests(folder)).asked(STOP)
+    before = pending_requests(folder)
+    send_request(folder, STOP_REQUEST)
+    assert Heartbeat(folder, before).is_requested(STOP_REQUEST)
+    assert not Heartbeat(folder, pending_requests(folder)).is_requested(STOP_REQUEST)
 
 
 def test_points_come_once_and_none_is_lost(fresh):
@@ -412,6 +423,6 @@ def test_two_resumes_are_one(tmp_path):
         thread.start()
     for thread in threads:
         thread.join()
-    assert status(folder).state == "finished"
+    assert read_status(folder).state == "finished"
     assert all("another process" in p or "has changed since" in p for p in problems)
     assert find_runs([folder]) == [folder]

@@ -7,25 +7,25 @@ import re
 
 import pytest
 
-from counterplay.studio.pages import FILES, STATIC
+from counterplay.studio.server.app import STATIC_FILES, STATIC_FOLDER
 
-OWN = [path for path in FILES.values() if path.parent.name != "vendor"]
+OWN = [path for path in STATIC_FILES.values() if path.parent.name != "vendor"]
 
 
 def test_vendored_files_are_those_that_were_fetched():
-    sums = (STATIC / "vendor" / "SHA256SUMS").read_text().splitlines()
+    sums = (STATIC_FOLDER / "vendor" / "SHA256SUMS").read_text().splitlines()
     known = {name: digest for digest, name in (line.split("  ") for line in sums)}
-    there = {path.name for path in (STATIC / "vendor").iterdir()} - {"SHA256SUMS"}
+    there = {path.name for path in (STATIC_FOLDER / "vendor").iterdir()} - {"SHA256SUMS"}
     assert set(known) == there
     for name, digest in known.items():
-        content = (STATIC / "vendor" / name).read_bytes()
+        content = (STATIC_FOLDER / "vendor" / name).read_bytes()
         assert hashlib.sha256(content).hexdigest() == digest, name
     for library in ("preact", "htm", "uplot"):
         assert f"{library}.LICENSE.txt" in there
 
 
 def test_they_are_small():
-    assert sum(path.stat().st_size for path in FILES.values()) < 400_000
+    assert sum(path.stat().st_size for path in STATIC_FILES.values()) < 400_000
 
 
 @pytest.mark.parametrize("path", OWN, ids=lambda path: path.name)
@@ -43,4 +43,4 @@ def test_every_import_is_there():
     for path in OWN:
         if path.suffix == ".js":
             for name in re.findall(r"from \"\./([^\"]+)\"", path.read_text()):
-                assert name in FILES, (path.name, name)
+                assert name in STATIC_FILES, (path.name, name)

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from counterplay.kernels.bundles import Arena, Scratch, Table
-from counterplay.tabular.on_rules import plain
-from counterplay.tree.walking import chance_policy, rows
+from counterplay.algorithms.mccfr.rules_backend import python_kernels
+from counterplay.arenas.tree.sampling_view import chance_probabilities, node_rows
+from counterplay.kernels.sampling.types import GameNodes, RegretTables, Scratch
 
 
 def every_block(walk):
@@ -48,23 +48,30 @@ def kernels(module, pick):
     def include(probability, rng):
         return probability >= 1.0 or bool(pick([1.0 - probability, probability]))
 
-    space = plain(module, choose=choose, happen=happen, include=include, start=lambda *_: None)
+    space = python_kernels(
+        module,
+        sample_action=choose,
+        sample_chance=happen,
+        draw_bernoulli=include,
+        seed_stream=lambda *_: None,
+    )
     return SimpleNamespace(**space)
 
 
 def arena(tree, slot=None):
     nodes = [
-        SimpleNamespace(player=a, first=b, child=c, count=d) for a, b, c, d in rows(tree).tolist()
+        SimpleNamespace(player=a, first=b, child=c, count=d)
+        for a, b, c, d in node_rows(tree).tolist()
     ]
-    return Arena(nodes, tree.utility, slot, tree.num_players)
+    return GameNodes(nodes, tree.utility, slot, tree.num_players)
 
 
 def table(tree, policy, baseline=None):
     """No regrets, and this policy."""
     size = tree.num_sequences
-    everybody = np.append(policy.probabilities, chance_policy(tree))
+    everybody = np.append(policy.probabilities, chance_probabilities(tree))
     regret, policy_sum, visits, largest = np.zeros((4, size))
-    return Table(regret, everybody, policy_sum, visits, np.copy(baseline), largest)
+    return RegretTables(regret, everybody, policy_sum, visits, np.copy(baseline), largest)
 
 
 def scratch():

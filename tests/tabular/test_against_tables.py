@@ -166,7 +166,7 @@ def test_cfr_br_series():
     ],
 )
 def test_hedge(spec, eta, expected):
-    assert series(spec, f"cfr_hedge(eta={eta},decay=0)", (10, 100, 1000)) == approx(
+    assert series(spec, f"cfr_hedge(eta={eta},decay_power=0)", (10, 100, 1000)) == approx(
         expected, rel=2e-2
     )
 
@@ -189,7 +189,9 @@ def test_three_player_kuhn(algorithm):
 
 def test_three_player_kuhn_values():
     tree = built("kuhn_poker(players=3)")
-    values = cp.expected_values(tree, cp.solve(tree, cp.CFRPlus(), iterations=20_000).policy)
+    values = cp.expected_values(
+        tree, cp.solve(tree, cp.algorithms.CFRPlus(), iterations=20_000).policy
+    )
     assert values[1] == approx(-1 / 48, abs=1e-4)
     assert values[0] + values[2] == approx(1 / 48, abs=1e-4)
 
@@ -236,20 +238,22 @@ EXACT = {
 
 @pytest.mark.parametrize("spec", EXACT)
 def test_exact_values(spec):
-    equilibrium = cp.sequence_form_lp(built(spec))
+    equilibrium = cp.algorithms.solve_sequence_form_lp(built(spec))
     assert equilibrium.value == approx(EXACT[spec], abs=1e-9)
     assert cp.nash_conv(built(spec), equilibrium.policy) == approx(0.0, abs=1e-9)
 
 
 @pytest.mark.slow
 def test_exact_value_of_liars_dice():
-    assert cp.sequence_form_lp(built("liars_dice")).value == approx(-7 / 258, abs=1e-7)
+    assert cp.algorithms.solve_sequence_form_lp(built("liars_dice")).value == approx(
+        -7 / 258, abs=1e-7
+    )
 
 
 def test_kuhn_equilibria_have_one_parameter():
     """Whatever the method finds is a member of Kuhn's family."""
     tree = built("kuhn_poker")
-    for algorithm in (cp.PCFRPlus(), cp.PDCFRPlus()):
+    for algorithm in (cp.algorithms.PCFRPlus(), cp.algorithms.PDCFRPlus()):
         policy = cp.solve(tree, algorithm, iterations=5000).policy
         bluff = policy["0"]["bet"]
         assert 0.0 <= bluff <= 1 / 3 + 1e-4
@@ -262,7 +266,7 @@ def test_kuhn_equilibria_have_one_parameter():
 def test_king_ace_needs_the_reach_of_chance():
     """Four deals of unequal probability: without chance in the reach, CFR raises Kings here."""
     tree = built("king_ace_poker(type_level=true)")
-    result = cp.solve(tree, cp.CFR(), iterations=2000)
+    result = cp.solve(tree, cp.algorithms.CFR(), iterations=2000)
     assert 2 * result.exploitability == approx(0.00034, abs=2e-5)
     assert result.policy["K:"]["raise"] < 2e-3
 
@@ -296,14 +300,14 @@ def pure(tree, player, with_ace, with_king):
 
 def test_general_sum_games_are_not_solved_but_not_broken():
     """Shapley's game: CFR's average does not approach an equilibrium; nothing else goes wrong."""
-    shapley = cp.MatrixGame(
+    shapley = cp.games.MatrixGame(
         payoffs=(
             ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
             ((0, 1, 0), (0, 0, 1), (1, 0, 0)),
         )
     )
     tree = cp.build_tree(shapley)
-    assert not tree.zero_sum
-    assert 2 * cp.solve(tree, cp.CFR(), iterations=1000).exploitability <= 1.0
+    assert not tree.is_zero_sum
+    assert 2 * cp.solve(tree, cp.algorithms.CFR(), iterations=1000).exploitability <= 1.0
     with pytest.raises(cp.ConfigError, match="two-player zero-sum"):
-        cp.sequence_form_lp(tree)
+        cp.algorithms.solve_sequence_form_lp(tree)

@@ -10,11 +10,11 @@ import pytest
 from pytest import approx
 
 import counterplay as cp
-from counterplay.registry import ALGORITHMS, find_class, load_algorithm, spec_of
+from counterplay.registry import ALGORITHMS, get_spec, import_registered, load_algorithm
 from tests.conftest import answer, built
 
-CLASSES = {name: find_class(ALGORITHMS, name) for name in ALGORITHMS}
-DEEP = {name for name, cls in CLASSES.items() if cls.needs == "deep"}
+CLASSES = {name: import_registered(ALGORITHMS, name) for name in ALGORITHMS}
+DEEP = {name for name, cls in CLASSES.items() if cls.required_extra == "deep"}
 ONE_SIDED = {"online_outcome_sampling"}  # one player learns, the others are fixed
 SAMPLED = {name for name, cls in CLASSES.items() if cls.runs_on == ("tree", "rules")} - ONE_SIDED
 TWO = ("needs a two-player zero-sum game", "needs perfect recall")
@@ -33,19 +33,21 @@ REFUSALS = {  # by algorithm: what it says of players who are many, and of those
 }
 GRADIENTS = ("ach", "deep_mmd", "neurd", "ppo", "qpg", "r_nad", "rmpg", "rpg")
 FICTITIOUS = ("nfsp", "nfsp_ppo", "nfsp_sac")
-FEW = {"units": (16,), "horizon": 2000, "episodes": 500}
-COOL = FEW | {"tau": 0.3, "tau_end": 0.02}  # for the stakes of Kuhn
+FEW = {"hidden_sizes": (16,), "schedule_iterations": 2000, "num_episodes": 500}
+COOL = FEW | {"temperature": 0.3, "temperature_end": 0.02}  # for the stakes of Kuhn
 SMALL = dict.fromkeys(GRADIENTS, COOL) | {  # what differs from the defaults, here
-    "r_nad": FEW | {"stage": 200},
-    **{name: {"units": (32,), "horizon": 1_500} for name in FICTITIOUS},
-    "nfsp_ppo": {"units": (32,), "horizon": 1_500, "episodes": 512, "tau": 0.5, "tau_end": 0.0}
-    | {"even": 0.0, "average_power": 0.0},
-    "league": {"units": (16,), "horizon": 800, "stage": 100, "lr": 1e-2},
+    "r_nad": FEW | {"magnet_update_every": 200},
+    **{name: {"hidden_sizes": (32,), "schedule_iterations": 1_500} for name in FICTITIOUS},
+    "nfsp_ppo": {"hidden_sizes": (32,), "schedule_iterations": 1_500, "num_episodes": 512}
+    | {"entropy_coef": 0.5, "entropy_coef_end": 0.0}
+    | {"visit_saturation": 0.0, "average_power": 0.0},
+    "league": {"hidden_sizes": (16,), "schedule_iterations": 800}
+    | {"snapshot_every": 100, "learning_rate": 1e-2},
     "nxdo": {
-        "solver": "neurd(units=(16,), episodes=500)",
-        "inner": 500,
-        "oracle": "dqn(units=(16,), episodes=128, batch=256)",
-        "training": 1024,
+        "solver": "neurd(hidden_sizes=(16,), num_episodes=500)",
+        "solver_iterations": 500,
+        "oracle": "dqn(hidden_sizes=(16,), num_episodes=128, batch_size=256)",
+        "training_episodes": 1024,
     },
 }
 
@@ -69,7 +71,7 @@ def limits(algorithm):
     """Iterations on Kuhn and the exploitability after them; iterations on larger games and what
     part of uniform play's exploitability is left then.
     """
-    name = spec_of(algorithm).split("(")[0]
+    name = get_spec(algorithm).split("(")[0]
     special = {
         "chance_sampling": ((300_000, 1e-2), (30_000, 0.15)),
         "xfp": ((10_000, 3e-3), (300, 0.1)),
@@ -145,20 +147,20 @@ def test_the_first_policy_is_uniform(algorithm, kuhn):
 
 
 def test_spec_loads_an_equal_algorithm(algorithm):
-    assert load_algorithm(spec_of(algorithm)) == algorithm
-    assert spec_of(load_algorithm("dcfr(alpha=2,beta=-inf)")) == "dcfr(alpha=2,beta=-inf)"
+    assert load_algorithm(get_spec(algorithm)) == algorithm
+    assert get_spec(load_algorithm("dcfr(alpha=2,beta=-inf)")) == "dcfr(alpha=2,beta=-inf)"
 
 
 def test_keeps_the_contract(algorithm, kuhn):
     known = {"tree", "sequences", "episodes", "rules", "vectors"}
     assert set(algorithm.runs_on) <= known and algorithm.runs_on
-    assert algorithm.needs in ("", "deep")
+    assert algorithm.required_extra in ("", "deep")
     memory = algorithm.init(kuhn)
     assert memory.iteration == 0 and not memory.finished
     policies = algorithm.policies(kuhn, memory)
     assert policies
     for policy in policies.values():  # a device that correlates the players is no policy of its own
-        assert isinstance(getattr(policy, "separate", policy), cp.Policy)
+        assert isinstance(getattr(policy, "marginal_policy", policy), cp.Policy)
 
 
 def test_is_documented(algorithm):
@@ -168,7 +170,7 @@ def test_is_documented(algorithm):
 @pytest.mark.parametrize("spec", ["kuhn_poker(players=3)", "goofspiel(forgetful=true)"])
 def test_runs_where_it_can(tabular, spec):
     tree = built(spec)
-    name = spec_of(tabular).split("(")[0]
+    name = get_spec(tabular).split("(")[0]
     refusal = REFUSALS.get(name, (None, None))["forgetful" in spec]
     if refusal:
         with pytest.raises(cp.ConfigError, match=refusal):
@@ -185,28 +187,28 @@ def test_runs_where_it_can(tabular, spec):
     [
         ("cfr_plus(delay=-1)", "delay is -1, must be at least 0"),
         ("cfr_hedge(eta=0)", "eta is 0, must be positive"),
-        ("cfr_hedge(decay=2)", "decay is 2, must be from 0 to 1"),
-        ("xfp(power=-1)", "power is -1, must be at least 0"),
-        ("fsp(n=-1)", "n is -1, must be at least 0"),
-        ("batch_fsp(m=0)", "m is 0, must be at least 1"),
-        ("table_lookup_fsp(replays=0)", "replays is 0, must be at least 1"),
-        ("batch_fsp(capacity=0)", "capacity is 0, must be at least 1"),
+        ("cfr_hedge(decay_power=2)", "decay_power is 2, must be from 0 to 1"),
+        ("xfp(gamma=-1)", "gamma is -1, must be at least 0"),
+        ("fsp(num_self_play_episodes=-1)", "num_self_play_episodes is -1, must be at least 0"),
+        ("batch_fsp(num_response_episodes=0)", "num_response_episodes is 0, must be at least 1"),
+        ("table_lookup_fsp(num_replays=0)", "num_replays is 0, must be at least 1"),
+        ("batch_fsp(replay_buffer_size=0)", "replay_buffer_size is 0, must be at least 1"),
         ("fsp(temperature=0)", "temperature is 0, must be positive"),
-        ("fsp(rate=2)", "rate is 2, must be above 0 and at most 1"),
-        ("table_lookup_fsp(cooling=-1)", "cooling is -1, must be at least 0"),
+        ("fsp(learning_rate=2)", "learning_rate is 2, must be above 0 and at most 1"),
+        ("table_lookup_fsp(temperature_decay=-1)", "temperature_decay is -1, must be at least 0"),
         ("batch_fsp(temperature=inf)", "temperature is inf, must be positive"),
         ("psro(meta_solver=nsh)", "meta_solver is 'nsh', must be one of nash.*did you mean 'nash'"),
-        ("double_oracle(start=last)", "start is 'last', must be one of first"),
+        ("double_oracle(initial_policy=last)", "initial_policy is 'last', must be one of first"),
         ("psro(tolerance=2)", "tolerance is 2, must be from 0 to 1"),
-        ("p2sro(levels=0)", "levels is 0, must be at least 1"),
-        ("p2sro(rate=0)", "rate is 0, must be above 0"),
-        ("p2sro(plateau=1)", "plateau is 1, must be from 0 to 1"),
+        ("p2sro(num_active_levels=0)", "num_active_levels is 0, must be at least 1"),
+        ("p2sro(step_size=0)", "step_size is 0, must be above 0"),
+        ("p2sro(plateau_gain=1)", "plateau_gain is 1, must be from 0 to 1"),
         ("alpha_psro(oracle=guess)", "oracle is 'guess', must be one of preference"),
         ("alpha_psro(alpha=0)", "alpha is 0, must be positive"),
         ("jpsro(meta_solver=nash)", "meta_solver is 'nash', must be one of mgcce"),
-        ("xdo(threshold=0)", "threshold is 0, must be positive"),
-        ("xdo(every=0)", "every is 0, must be at least 1"),
-        ("xdo(target=1)", "target is 1, must be from 0 to 1"),
+        ("xdo(initial_threshold=0)", "initial_threshold is 0, must be positive"),
+        ("xdo(check_every=0)", "check_every is 0, must be at least 1"),
+        ("xdo(target_exploitability=1)", "target_exploitability is 1, must be from 0 to 1"),
         ("xdo(solver=fsp)", "solver is fsp, must be full-width"),
         ("cfr_plus(dely=1)", "no parameter 'dely'; did you mean 'delay'"),
         ("cfr(alternating=3)", "alternating is 3, must be of type bool"),

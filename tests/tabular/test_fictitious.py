@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from pytest import approx
 
 import counterplay as cp
-from counterplay.kernels import draws, self_play
-from counterplay.tabular import fictitious
+from counterplay.algorithms.fictitious_play import engine
+from counterplay.kernels.sampling import fictitious_self_play, primitives
 from tests import reference
 from tests.conftest import answer, built
 from tests.random_games import random_games
@@ -39,7 +39,7 @@ NASH_CONV = {  # computed independently, but for Kuhn at 5, 10 and 100: see `tes
 
 @pytest.mark.parametrize("spec", NASH_CONV)
 def test_xfp_series(spec):
-    tree, xfp = built(spec), cp.XFP()
+    tree, xfp = built(spec), cp.algorithms.XFP()
     memory = xfp.init(tree)
     for t, expected in NASH_CONV[spec]:
         memory = xfp.step(tree, memory, t - memory.iteration)
@@ -58,7 +58,7 @@ def test_ties():
     The table has 0.2638889 at 5, 0.1666667 at 10 and 0.0478548 at 100: there, rounding decided.
     """
     tree = built("kuhn_poker")
-    twin, xfp = reference.XFP(tree.game), cp.XFP()
+    twin, xfp = reference.XFP(tree.game), cp.algorithms.XFP()
     memory = xfp.init(tree)
     expected = {5: 0.2361111, 10: 0.1515152}
     for t in range(1, 13):
@@ -75,7 +75,7 @@ def test_ties():
 @given(random_games(max_players=3))
 def test_xfp_equals_the_textbook(game):
     """The behavioural update with lambda, over the rules, is the linear one over sequences."""
-    tree, xfp, twin = cp.build_tree(game), cp.XFP(), reference.XFP(game)
+    tree, xfp, twin = cp.build_tree(game), cp.algorithms.XFP(), reference.XFP(game)
     if not tree.num_infosets:
         return
     memory = xfp.init(tree)
@@ -89,7 +89,7 @@ def test_xfp_equals_the_textbook(game):
 @pytest.mark.parametrize("spec", ["kuhn_poker", "leduc_poker", "kuhn_poker(players=3)"])
 def test_xfp_is_a_population_with_a_uniform_mixture(spec):
     """Each response answers the uniform mixture of uniform play and all responses before it."""
-    tree, xfp = built(spec), cp.XFP()
+    tree, xfp = built(spec), cp.algorithms.XFP()
     memory = xfp.init(tree)
     population = [cp.uniform_policy(tree)]
     for _ in range(12):
@@ -115,22 +115,22 @@ def join(tree, others, own, player):
 
 def test_later_responses_may_count_more(leduc):
     """Weights t keep the guarantee; uniform play then fades sooner."""
-    plain = cp.solve(leduc, cp.XFP(), iterations=500)
-    linear = cp.solve(leduc, cp.XFP(power=1.0), iterations=500)
+    plain = cp.solve(leduc, cp.algorithms.XFP(), iterations=500)
+    linear = cp.solve(leduc, cp.algorithms.XFP(gamma=1.0), iterations=500)
     assert linear.exploitability < 0.12
     assert plain.exploitability < 0.11
 
 
 def test_xfp_needs_infosets_in_an_order():
-    class Forgetful(cp.KuhnPoker):
+    class Forgetful(cp.games.KuhnPoker):
         def infoset_key(self, state, player):
             return super().infoset_key(state, player)[:1]  # the card alone
 
     tree = cp.build_tree(Forgetful())
-    assert not tree.perfect_recall
+    assert not tree.has_perfect_recall
     with pytest.raises(cp.ConfigError, match="xfp finds no best response in Forgetful"):
-        cp.XFP().init(tree)
-    cp.solve(tree, cp.BatchFSP(), iterations=100)
+        cp.algorithms.XFP().init(tree)
+    cp.solve(tree, cp.algorithms.BatchFSP(), iterations=100)
 
 
 @settings(max_examples=10)
@@ -150,14 +150,14 @@ def test_episodes_follow_the_policy(game):
             reach[node] *= policy.probabilities[first + node - tree.child_offset[above]]
     expected = reach[tree.terminals]
     rng, count = np.zeros(1, np.uint64), 20_000
-    memory, met = cp.FSP(capacity=1).init(tree), np.zeros(tree.num_terminals)
+    memory, met = cp.algorithms.FSP(replay_buffer_size=1).init(tree), np.zeros(tree.num_terminals)
     memory.q[:] = 0.7 * np.log(policy.probabilities)
     memory.count[:] = policy.probabilities
-    bundles = fictitious.bundles(tree, memory)
+    bundles = engine.kernel_arguments(tree, memory)
     responds = np.arange(tree.num_players) % 2 == 0  # some by response, some by average
     for t in range(count):
-        draws.start(np.uint64(5), t, 0, rng)
-        z = self_play.play(responds, 0.7, *bundles, rng)
+        primitives.seed_stream(np.uint64(5), t, 0, rng)
+        z = fictitious_self_play.play_episode(responds, 0.7, *bundles, rng)
         met[z] += 1
     error = np.sqrt(expected * (1.0 - expected) / count)
     assert (np.abs(met / count - expected) <= 5.0 * error + 1e-9).all()
@@ -181,14 +181,16 @@ def test_fitted_q_is_the_fixed_point_on_the_remembered_episodes(game):
     tree = cp.build_tree(game)
     if not tree.num_infosets:
         return
-    algorithm = cp.BatchFSP(n=3, m=2, capacity=25)
+    algorithm = cp.algorithms.BatchFSP(
+        num_self_play_episodes=3, num_response_episodes=2, replay_buffer_size=25
+    )
     memory = algorithm.step(tree, algorithm.init(tree, seed=3), 40)
     algorithm.step(tree, memory, 1)
     size = 25
     old = memory.q.copy()
-    form = tree.form, np.arange(tree.num_sequences), 6, memory.visits, memory.gained
+    form = tree.form, np.arange(tree.num_sequences), 6, memory.visits, memory.return_sum
     none = 0, 0, False  # no new episodes: fit what is remembered
-    fictitious.iterate(tree, memory, self_play.batch, [np.ones(1)], *none, *form)
+    engine.iterate(tree, memory, fictitious_self_play.batch_fsp, [np.ones(1)], *none, *form)
     for player in range(tree.num_players):
         targets = {}
         for z in memory.episodes[player, :size]:
@@ -211,19 +213,26 @@ def infoset_of(tree):
 
 def test_the_two_ways_to_count(kuhn):
     """The whole response, or the actions alone: the same in expectation, and in total."""
-    whole, actions = cp.BatchFSP(m=5), cp.BatchFSP(m=5, sampled=True)
+    whole, actions = (
+        cp.algorithms.BatchFSP(num_response_episodes=5),
+        cp.algorithms.BatchFSP(num_response_episodes=5, count_sampled_actions=True),
+    )
     first = whole.step(kuhn, whole.init(kuhn), 200)
     second = actions.step(kuhn, actions.init(kuhn), 200)
     assert (second.count == np.round(second.count)).all()
     for memory in (first, second):
         sums = np.add.reduceat(memory.count, kuhn.offset[:-1])
-        opening = [kuhn.find(key) for key in "012"]
+        opening = [kuhn.find_infoset(key) for key in "012"]
         assert sums[opening].sum() == approx(5 * 200)
 
 
 @pytest.mark.parametrize(
     ("algorithm", "iterations"),
-    [(cp.FSP(), 30_000), (cp.TableLookupFSP(), 30_000), (cp.BatchFSP(), 300)],
+    [
+        (cp.algorithms.FSP(), 30_000),
+        (cp.algorithms.TableLookupFSP(), 30_000),
+        (cp.algorithms.BatchFSP(), 300),
+    ],
 )
 def test_learns_leduc(algorithm, iterations, leduc):
     """Uniform play has 2.37; the thesis's defaults halve that in 120,000 episodes."""
@@ -235,12 +244,18 @@ def test_learns_leduc(algorithm, iterations, leduc):
 def test_q_learning_finds_a_best_response():
     """Against a fixed opponent, enough episodes at a low temperature find what it is worth."""
     tree = built("kuhn_poker")
-    algorithm = cp.TableLookupFSP(n=0, replays=5, capacity=2000, temperature=0.5, cooling=0.0)
+    algorithm = cp.algorithms.TableLookupFSP(
+        num_self_play_episodes=0,
+        num_replays=5,
+        replay_buffer_size=2000,
+        temperature=0.5,
+        temperature_decay=0.0,
+    )
     memory = algorithm.init(tree)
     fixed = np.repeat(tree.infoset_player == 1, tree.num_actions)
     memory.count[fixed] = 1e12  # player 1 stays uniform
     memory = algorithm.step(tree, memory, 50_000)
-    response = fictitious.response_policy(tree, memory, 0.01)
+    response = engine.response_policy(tree, memory, 0.01)
     mixed = np.where(fixed, 0.5, response.probabilities)
     best = cp.best_response(tree, cp.uniform_policy(tree), 0).value
     assert cp.expected_values(tree, cp.Policy(tree, mixed))[0] == approx(best, abs=0.02)

@@ -20,7 +20,7 @@ def lacking(tree, policy, player):
 def test_learns_a_best_response(spec, player, seed):
     tree = built(spec)
     opponents = cp.random_policy(tree, seed=seed)
-    algorithm = cp.OnlineOutcomeSampling(player=player, opponents=opponents)
+    algorithm = cp.algorithms.OnlineOutcomeSampling(player=player, opponents=opponents)
     policy = cp.solve(tree, algorithm, iterations=200_000, seed=seed).policy
     assert lacking(tree, cp.random_policy(tree, seed=seed), player) > 0.1
     assert lacking(tree, policy, player) < 0.01
@@ -31,27 +31,29 @@ def test_learns_a_best_response(spec, player, seed):
 def test_three_players_and_leduc(leduc):
     tree = built("kuhn_poker(players=3)")
     for player in range(3):
-        result = cp.solve(tree, cp.OnlineOutcomeSampling(player=player), iterations=100_000)
+        result = cp.solve(
+            tree, cp.algorithms.OnlineOutcomeSampling(player=player), iterations=100_000
+        )
         assert lacking(tree, result.policy, player) < 0.02
-    result = cp.solve(leduc, cp.OnlineOutcomeSampling(player=1), iterations=1_000_000)
+    result = cp.solve(leduc, cp.algorithms.OnlineOutcomeSampling(player=1), iterations=1_000_000)
     assert lacking(leduc, cp.uniform_policy(leduc), 1) > 2.0
     assert lacking(leduc, result.policy, 1) < 0.3
 
 
 def test_opponents_from_a_file(kuhn, tmp_path):
-    opponents = cp.solve(kuhn, cp.CFRPlus(), iterations=100).policy
+    opponents = cp.solve(kuhn, cp.algorithms.CFRPlus(), iterations=100).policy
     opponents.save(tmp_path / "kuhn.policy")
     from_file = cp.load_algorithm(
         "online_outcome_sampling", player=1, opponents=str(tmp_path / "kuhn.policy")
     )
-    given = cp.OnlineOutcomeSampling(player=1, opponents=opponents)
+    given = cp.algorithms.OnlineOutcomeSampling(player=1, opponents=opponents)
     policies = [cp.solve(kuhn, a, iterations=500).policy.probabilities for a in (from_file, given)]
     assert (policies[0] == policies[1]).all()
 
 
 def test_only_own_episodes_count():
     """One episode by hand: two own decisions, uniform play, utility 3."""
-    learner = cp.OnlineLearner(epsilon=0.5, seed=0)
+    learner = cp.algorithms.OnlineLearner(epsilon=0.5, seed=0)
     first = learner.act("start", ["a", "b"])
     second = learner.act("later", ["x", "y", "z"])
     learner.finish(3.0)
@@ -69,8 +71,8 @@ def test_only_own_episodes_count():
 
 def test_a_learner_in_a_world_of_its_own(kuhn):
     """It plays Kuhn poker against somebody whose policy it never sees."""
-    game, opponents = cp.KuhnPoker(), cp.random_policy(kuhn, seed=4)
-    learner, rng = cp.OnlineLearner(seed=1), np.random.default_rng(2)
+    game, opponents = cp.games.KuhnPoker(), cp.random_policy(kuhn, seed=4)
+    learner, rng = cp.algorithms.OnlineLearner(seed=1), np.random.default_rng(2)
     for _ in range(20_000):
         state = game.initial_state()
         while (player := game.player(state)) != cp.TERMINAL:
@@ -87,7 +89,7 @@ def test_a_learner_in_a_world_of_its_own(kuhn):
         learner.finish(game.utilities(state)[0])
     learned = opponents.probabilities.copy()
     for key in learner.regret:
-        infoset = kuhn.find(key, 0)
+        infoset = kuhn.find_infoset(key, 0)
         learned[slice(*kuhn.offset[infoset : infoset + 2])] = learner.average(key)
     policy = cp.Policy(kuhn, learned)
     assert lacking(kuhn, policy, 0) < 0.05 < 0.1 < lacking(kuhn, opponents, 0)
@@ -95,14 +97,14 @@ def test_a_learner_in_a_world_of_its_own(kuhn):
 
 def test_wrong_use(kuhn):
     with pytest.raises(cp.ConfigError, match="player is 2, must be from 0 to 1"):
-        cp.OnlineOutcomeSampling(player=2).init(kuhn)
+        cp.algorithms.OnlineOutcomeSampling(player=2).init(kuhn)
     with pytest.raises(cp.RunError, match="there is no file"):
-        cp.OnlineOutcomeSampling(opponents="nowhere.policy").init(kuhn)
-    given = cp.OnlineOutcomeSampling(opponents=cp.uniform_policy(kuhn))
+        cp.algorithms.OnlineOutcomeSampling(opponents="nowhere.policy").init(kuhn)
+    given = cp.algorithms.OnlineOutcomeSampling(opponents=cp.uniform_policy(kuhn))
     with pytest.raises(cp.ConfigError, match="opponents need a tree"):
-        cp.solve(cp.SampledGame(cp.KuhnPoker()), given)
+        cp.solve(cp.RulesArena(cp.games.KuhnPoker()), given)
     with pytest.raises(cp.ConfigError, match="epsilon is 0, must be above 0"):
-        cp.OnlineLearner(epsilon=0)
+        cp.algorithms.OnlineLearner(epsilon=0)
     other = cp.uniform_policy(built("leduc_poker"))
     with pytest.raises(cp.ConfigError, match="the policy is for leduc_poker, not for kuhn_poker"):
-        cp.OnlineOutcomeSampling(opponents=other).init(kuhn)
+        cp.algorithms.OnlineOutcomeSampling(opponents=other).init(kuhn)

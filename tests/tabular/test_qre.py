@@ -9,7 +9,7 @@ import pytest
 from pytest import approx
 
 import counterplay as cp
-from counterplay.tabular.tabular_r_nad import rewards
+from counterplay.algorithms.regularised.tabular_r_nad import accumulate_rewards
 from tests.conftest import built
 
 
@@ -23,8 +23,8 @@ def solved(tree, algorithm):
     ("temperature", "rest"), [(0.5, 0.22482), (0.2, 0.08715), (0.1, 0.03779), (0.05, 0.014402)]
 )
 def test_agent_form(kuhn, temperature, rest):
-    path = {"hottest": max(0.2, temperature), "fall": 0.5}
-    policy = solved(kuhn, cp.QRE(temperature=temperature, precision=1e-7, **path))
+    path = {"initial_temperature": max(0.2, temperature), "cooling_factor": 0.5}
+    policy = solved(kuhn, cp.algorithms.QRE(temperature=temperature, tolerance=1e-7, **path))
     assert cp.nash_conv(kuhn, policy) == approx(rest, abs=1e-5)
     q = cp.infoset_values(kuhn, policy).action_value.reshape(-1, 2)
     odds = np.exp((q[:, 1] - q[:, 0]) / temperature)
@@ -32,13 +32,15 @@ def test_agent_form(kuhn, temperature, rest):
 
 
 def test_reduced_normal_form(kuhn):
-    policy = solved(kuhn, cp.QRE(temperature=0.1, reduced=True, precision=1e-8))
+    policy = solved(
+        kuhn, cp.algorithms.QRE(temperature=0.1, reduced_normal_form=True, tolerance=1e-8)
+    )
     assert cp.nash_conv(kuhn, policy) == approx(0.207388, abs=1e-6)
     assert policy["0"]["bet"] == approx(0.246358, abs=1e-6)
 
 
 def test_tabular_r_nad_reaches_nash(kuhn):
-    algorithm = cp.TabularRNaD(tau=0.2, eta=0.5)
+    algorithm = cp.algorithms.TabularRNaD(temperature=0.2, eta=0.5)
     result = cp.solve(kuhn, algorithm, iterations=3000)
     assert result.exploitability < 1e-8
 
@@ -46,7 +48,7 @@ def test_tabular_r_nad_reaches_nash(kuhn):
 def test_rewards_sum_to_zero():
     tree = built("kuhn_poker")
     given = np.random.default_rng(0).normal(size=tree.num_sequences)
-    paid = rewards(tree, given)
+    paid = accumulate_rewards(tree, given)
     assert np.abs(paid).max() > 0.1 and paid.sum(axis=1) == approx(0.0, abs=1e-12)
     policy = cp.random_policy(tree, 1)
     values = cp.infoset_values(tree, policy)
@@ -67,7 +69,7 @@ def terminal_reach(tree, policy):
     """The probability of every terminal."""
     reach = np.ones(tree.num_nodes)
     for node in range(1, tree.num_nodes):
-        above, sequence = tree.parent[node], tree.sequence_before[node]
+        above, sequence = tree.parent[node], tree.incoming_sequence[node]
         own = policy.probabilities[sequence] if sequence >= 0 else tree.chance[node]
         reach[node] = reach[above] * own
     return reach[tree.terminals]

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from pytest import approx
 
 import counterplay as cp
-from counterplay.kernels import sweeps, threads
-from counterplay.tree import assembling
+from counterplay.arenas.tree import builder
+from counterplay.core.policy import policy_from_weights
+from counterplay.kernels.runtime import threads
+from counterplay.kernels.sequence_form import sweeps
 from tests import reference
 from tests.conftest import answer, built
 from tests.random_games import random_games
@@ -71,14 +73,16 @@ def test_hedge_equal_to_the_textbook_recursion(alternating, game, eta):
         lambda t: 1.0,
         learner=lambda gains: reference.softmax(eta * gains),
     )
-    assert_equal_to_twin(game, cp.CFRHedge(eta=eta, decay=0.0, alternating=alternating), twin)
+    assert_equal_to_twin(
+        game, cp.algorithms.CFRHedge(eta=eta, decay_power=0.0, alternating=alternating), twin
+    )
 
 
 @pytest.mark.parametrize("spec", ["goofspiel(num_cards=4,points_order=descending,forgetful=true)"])
 def test_imperfect_recall_equal_to_the_textbook_recursion(spec):
     """Averages add up over the histories of a merged infoset, not over a representative."""
     game = cp.load_game(spec)
-    assert not cp.build_tree(game).perfect_recall
+    assert not cp.build_tree(game).has_perfect_recall
     for name in ("cfr", "cfr_plus", "cfr(alternating=false)"):
         discount, average = SCHEDULES[name]
         twin = reference.CFR(game, "alternating=false" not in name, discount, average)
@@ -115,7 +119,7 @@ def test_regret_bounds(game, iterations):
     tree = cp.build_tree(game)
     if not tree.num_infosets:
         return
-    regrets, memory = overall_regret(tree, cp.CFR(alternating=False), iterations)
+    regrets, memory = overall_regret(tree, cp.algorithms.CFR(alternating=False), iterations)
     immediate = np.maximum.reduceat(memory.regret[:-1], tree.offset[:-1])
     spread = np.ptp(tree.utility, axis=0)
     for player in range(tree.num_players):
@@ -133,7 +137,7 @@ def test_regret_bounds(game, iterations):
 def test_nash_conv_is_the_average_regret(game, iterations):
     """Two players, zero-sum, simultaneous updates: the two are the same number."""
     tree = cp.build_tree(game)
-    algorithm = cp.CFR(alternating=False)
+    algorithm = cp.algorithms.CFR(alternating=False)
     regrets, memory = overall_regret(tree, algorithm, iterations)
     found = cp.nash_conv(tree, answer(algorithm, tree, memory))
     assert found == approx(regrets.sum() / iterations, abs=1e-9)
@@ -143,9 +147,9 @@ def test_nash_conv_is_the_average_regret(game, iterations):
 @given(random_games(num_players=2, zero_sum=True))
 def test_cfr_plus_finds_the_value_of_the_linear_programme(game):
     tree = cp.build_tree(game)
-    exact = cp.sequence_form_lp(tree)
+    exact = cp.algorithms.solve_sequence_form_lp(tree)
     assert cp.nash_conv(tree, exact.policy) == approx(0.0, abs=1e-8)
-    result = cp.solve(tree, cp.CFRPlus(), iterations=2000)
+    result = cp.solve(tree, cp.algorithms.CFRPlus(), iterations=2000)
     assert result.exploitability < 5e-3
     assert cp.expected_values(tree, result.policy)[0] == approx(exact.value, abs=1e-2)
 
@@ -159,9 +163,9 @@ def test_threads_change_no_bit(algorithm, spec, monkeypatch):
     one = cp.load_algorithm(algorithm)
     tree = built(spec)
     alone = one.step(tree, one.init(tree), 20)
-    monkeypatch.setattr(assembling, "PART", 16)
+    monkeypatch.setattr(builder, "MIN_INFOSETS_PER_BLOCK", 16)
     cut = cp.build_tree(cp.load_game(spec))
-    monkeypatch.setattr("counterplay.tree.arrays.LARGE", 0)
+    monkeypatch.setattr("counterplay.arenas.tree.arena.MIN_NODES_FOR_THREADS", 0)
     monkeypatch.setattr(threads, "_num_threads", 3)
     assert max(len(parts) for parts in cut.levels(0, 3)) > 1
     together = one.step(cut, one.init(cut), 20)
@@ -188,7 +192,7 @@ def test_set_num_threads():
 def test_ties_are_not_broken_by_rounding():
     """In a symmetric game no action is better by its last bit: tied infosets stay uniform."""
     tree = built("goofspiel(num_cards=3)")
-    algorithm = cp.CFR()
+    algorithm = cp.algorithms.CFR()
     memory = algorithm.step(tree, algorithm.init(tree))
     twin = reference.CFR(tree.game, True, *SCHEDULES["cfr"])
     twin.iterate()
@@ -201,7 +205,7 @@ def test_ties_are_not_broken_by_rounding():
 
 
 def test_averages_by_name(kuhn):
-    algorithm = cp.CFR()
+    algorithm = cp.algorithms.CFR()
     memory = algorithm.init(kuhn)
     plain, linear = np.zeros(24), np.zeros(24)
     for t in range(1, 6):
@@ -212,9 +216,7 @@ def test_averages_by_name(kuhn):
         (algorithm.policies(kuhn, memory)["average"], plain),
         (algorithm.policies(kuhn, memory)["linear_average"], linear),
     ):
-        assert got.probabilities == approx(
-            cp.policy.normalised_policy(kuhn, expected).probabilities
-        )
+        assert got.probabilities == approx(policy_from_weights(kuhn, expected).probabilities)
     assert (algorithm.policies(kuhn, memory)["current"].probabilities == memory.policy[:-1]).all()
     assert answer(algorithm, kuhn, memory).probabilities == approx(
         algorithm.policies(kuhn, memory)["average"].probabilities

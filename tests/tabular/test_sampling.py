@@ -9,26 +9,26 @@ import numpy as np
 import pytest
 
 import counterplay as cp
+from counterplay.algorithms.mccfr.engine import WorkerRows
+from counterplay.algorithms.mccfr.workers import next_merge_iteration, round_length
 from counterplay.registry import load_algorithm
-from counterplay.tabular.monte_carlo import Rows
-from counterplay.tabular.workers import next_merge, round_at
 from tests.conftest import answer, built
 from tests.random_games import RandomGame
 from tests.tabular.test_algorithms import same
 
 FAMILY = [
     "chance_sampling",
-    "chance_sampling(plus=true)",
+    "chance_sampling(regret_matching_plus=true)",
     "external_sampling",
-    "external_sampling(eta=0.3,gamma=1)",
+    "external_sampling(hedge_eta=0.3,gamma=1)",
     "outcome_sampling",
-    "outcome_sampling(lazy=true)",
+    "outcome_sampling(lazy_averaging=true)",
     "probing",
     "average_strategy_sampling(epsilon=0.3,beta=1)",
     "vr_mccfr",
-    "vr_mccfr(expected=true,alpha=1,gamma=1)",
+    "vr_mccfr(predictive_baseline=true,alpha=1,gamma=1)",
     "vr_mccfr_plus",
-    "vr_mccfr_plus(expected=true)",
+    "vr_mccfr_plus(predictive_baseline=true)",
     "online_outcome_sampling",
 ]
 
@@ -49,12 +49,12 @@ def test_the_rules_say_what_the_tree_says(spec, game):
     rules = cp.load_game(game) if isinstance(game, str) else game
     tree = built(game) if isinstance(game, str) else cp.build_tree(game)
     compiled = run(spec, tree, 30, seed=5)
-    sampled = run(spec, cp.SampledGame(rules), 30, seed=5)
-    assert sampled.touched == compiled.touched[0]
+    sampled = run(spec, cp.RulesArena(rules), 30, seed=5)
+    assert sampled.nodes_touched == compiled.nodes_touched[0]
     assert len(sampled.infosets) > 3
     for (player, key), (first, names) in sampled.infosets.items():
         there = slice(first, first + len(names))
-        infoset = tree.find(key, player)
+        infoset = tree.find_infoset(key, player)
         here = slice(*tree.offset[infoset : infoset + 2])
         for table in ("regret", "policy", "policy_sum"):
             found, exact = getattr(sampled, table)[there], getattr(compiled, table)[0, here]
@@ -62,7 +62,7 @@ def test_the_rules_say_what_the_tree_says(spec, game):
                 np.testing.assert_allclose(found, exact, rtol=1e-12, atol=1e-12)
             else:
                 assert found.tolist() == exact.tolist()
-    met = {tree.find(key, player) for player, key in sampled.infosets}
+    met = {tree.find_infoset(key, player) for player, key in sampled.infosets}
     for infoset in set(range(tree.num_infosets)) - met:
         assert not compiled.policy_sum[0, slice(*tree.offset[infoset : infoset + 2])].any()
 
@@ -70,7 +70,7 @@ def test_the_rules_say_what_the_tree_says(spec, game):
 @pytest.mark.parametrize("spec", FAMILY[:-1])
 def test_cuts_do_not_matter(spec, kuhn):
     """However a run is cut into steps, and across merges: the same bits."""
-    name = spec.removesuffix(")") + (",workers=2)" if "(" in spec else "(workers=2)")
+    name = spec.removesuffix(")") + (",num_workers=2)" if "(" in spec else "(num_workers=2)")
     algorithm = load_algorithm(name)
     whole = algorithm.step(kuhn, algorithm.init(kuhn, seed=3), 5_007)
     part = algorithm.init(kuhn, seed=3)
@@ -81,7 +81,7 @@ def test_cuts_do_not_matter(spec, kuhn):
 
 
 def test_seeds_and_workers_differ(kuhn):
-    algorithm = cp.ExternalSampling(workers=2)
+    algorithm = cp.algorithms.ExternalSampling(num_workers=2)
     first, second = (algorithm.step(kuhn, algorithm.init(kuhn, seed), 50) for seed in (0, 1))
     assert not np.array_equal(first.regret, second.regret)
     assert not np.array_equal(first.regret[0], first.regret[1])
@@ -89,15 +89,15 @@ def test_seeds_and_workers_differ(kuhn):
 
 def test_workers_go_on_with_the_mean_of_their_regrets(kuhn):
     """Every worker is a run of its own until the merge; then all have the mean."""
-    algorithm = cp.ExternalSampling(workers=3)
-    start = algorithm.step(kuhn, algorithm.init(kuhn), next_merge(1_000, 3))
+    algorithm = cp.algorithms.ExternalSampling(num_workers=3)
+    start = algorithm.step(kuhn, algorithm.init(kuhn), next_merge_iteration(1_000, 3))
     assert (start.regret == start.regret[0]).all()
-    count = next_merge(start.iteration, 3) - start.iteration
+    count = next_merge_iteration(start.iteration, 3) - start.iteration
     assert count > 10
     memory = algorithm.step(kuhn, copy.deepcopy(start), count - 1)
     alone = []
     for w in range(3):
-        single = Rows(start.iteration, *(a[w : w + 1].copy() for a in arrays(start)))
+        single = WorkerRows(start.iteration, *(a[w : w + 1].copy() for a in arrays(start)))
         alone.append(algorithm.step(kuhn, single, count - 1).regret[0])
     assert np.array_equal(memory.regret, alone)
     merged = algorithm.step(kuhn, copy.deepcopy(memory), 1)
@@ -116,21 +116,21 @@ def arrays(memory):
 @pytest.mark.parametrize("workers", [2, 3, 16, 64, 256])
 def test_rounds_grow(workers):
     """Whether an iteration ends with a merge depends on it alone, and rounds are a share of t."""
-    merges = [t for t in range(1, 60_000) if t % round_at(t, workers) == 0]
+    merges = [t for t in range(1, 60_000) if t % round_length(t, workers) == 0]
     found, t = [], 0
-    while (t := next_merge(t, workers)) < 60_000:
+    while (t := next_merge_iteration(t, workers)) < 60_000:
         found.append(t)
     assert found == merges
     for t in (10_000, 10**6, 10**9):
-        assert 0.07 <= (next_merge(next_merge(t, workers), workers) - t) / t * workers <= 0.33 or (
-            round_at(t, workers) == 1
-        )
+        assert 0.07 <= (
+            next_merge_iteration(next_merge_iteration(t, workers), workers) - t
+        ) / t * workers <= 0.33 or (round_length(t, workers) == 1)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_threads_do_not_matter(kuhn, threads):
     """More workers than threads: the same bits for any number of threads."""
-    algorithm = cp.ExternalSampling(workers=7)
+    algorithm = cp.algorithms.ExternalSampling(num_workers=7)
     expected = algorithm.step(kuhn, algorithm.init(kuhn, seed=1), 500)
     cp.set_num_threads(threads)
     try:
@@ -142,7 +142,9 @@ def test_threads_do_not_matter(kuhn, threads):
 def test_two_workers_learn_more_from_as_many_iterations(leduc):
     results = [
         [
-            cp.solve(leduc, cp.ExternalSampling(workers=w), iterations=20_000, seed=s)
+            cp.solve(
+                leduc, cp.algorithms.ExternalSampling(num_workers=w), iterations=20_000, seed=s
+            )
             for s in range(3)
         ]
         for w in (1, 2)
@@ -189,7 +191,7 @@ def test_known_figures(game, name):
     for seed in range(5):
         memory = algorithm.step(tree, algorithm.init(tree, seed), iterations)
         found.append(cp.nash_conv(tree, answer(algorithm, tree, memory)))
-        touched.append(memory.touched.sum() / iterations)
+        touched.append(memory.nodes_touched.sum() / iterations)
     assert low < np.mean(found) < high
     if (game, name) in NODES:
         assert np.mean(touched) == pytest.approx(NODES[game, name], rel=0.02)
@@ -204,12 +206,12 @@ def test_everything_included_is_external_sampling(leduc):
 @pytest.mark.parametrize("game", ["tic_tac_toe", "rock_paper_scissors"])
 def test_chance_sampling_without_chance_is_vanilla_cfr(game):
     if game == "tic_tac_toe":
-        tree = cp.build_tree(cp.Goofspiel(num_cards=4, points_order="descending"))
+        tree = cp.build_tree(cp.games.Goofspiel(num_cards=4, points_order="descending"))
     else:
         tree = built("matrix_game(payoffs=(((1,-2),(-1,1)),((-1,2),(1,-1))))")
     assert not (tree.player == cp.CHANCE).any()
-    sampled = cp.solve(tree, cp.ChanceSampling(), iterations=50)
-    full = cp.solve(tree, cp.CFR(), iterations=50)
+    sampled = cp.solve(tree, cp.algorithms.ChanceSampling(), iterations=50)
+    full = cp.solve(tree, cp.algorithms.CFR(), iterations=50)
     np.testing.assert_allclose(sampled.policy.probabilities, full.policy.probabilities, atol=1e-9)
     assert sampled.exploitability == pytest.approx(full.exploitability, abs=1e-9)
 
@@ -222,12 +224,12 @@ def test_one_action_and_one_player(spec):
     algorithm = load_algorithm(spec)
     result = cp.solve(lonely, algorithm, iterations=20_000)
     assert result.exploitability < 0.05
-    nothing = cp.build_tree(cp.MatrixGame(payoffs=np.zeros((3, 1, 1, 1))))
+    nothing = cp.build_tree(cp.games.MatrixGame(payoffs=np.zeros((3, 1, 1, 1))))
     assert cp.solve(nothing, algorithm, iterations=3).exploitability == 0.0
 
 
 @pytest.mark.parametrize(
-    "spec", ["external_sampling", "chance_sampling", "vr_mccfr(expected=true)"]
+    "spec", ["external_sampling", "chance_sampling", "vr_mccfr(predictive_baseline=true)"]
 )
 def test_three_players(spec):
     tree = built("kuhn_poker(players=3)")
@@ -237,9 +239,17 @@ def test_three_players(spec):
 
 def test_plus_and_hedge_solve_too(kuhn):
     for spec in (
-        *("external_sampling(plus=true,gamma=1)", "external_sampling(eta=0.02)"),
-        *("chance_sampling(plus=true,gamma=1)", "chance_sampling(eta=0.02)"),
-        *("probing(plus=true)", "probing(eta=0.02)", "vr_mccfr(plus=true)", "vr_mccfr(eta=0.01)"),
+        *(
+            "external_sampling(regret_matching_plus=true,gamma=1)",
+            "external_sampling(hedge_eta=0.02)",
+        ),
+        *("chance_sampling(regret_matching_plus=true,gamma=1)", "chance_sampling(hedge_eta=0.02)"),
+        *(
+            "probing(regret_matching_plus=true)",
+            "probing(hedge_eta=0.02)",
+            "vr_mccfr(regret_matching_plus=true)",
+            "vr_mccfr(hedge_eta=0.01)",
+        ),
     ):
         result = cp.solve(kuhn, load_algorithm(spec), iterations=300_000)
         assert result.exploitability < 1e-2, spec
@@ -247,7 +257,7 @@ def test_plus_and_hedge_solve_too(kuhn):
 
 def test_the_lazy_average_counts_every_iteration(kuhn):
     """Caught up, each infoset's weights sum to the iterations times the player's own reach."""
-    algorithm = cp.OutcomeSampling(lazy=True)
+    algorithm = cp.algorithms.OutcomeSampling(lazy_averaging=True)
     memory = algorithm.step(kuhn, algorithm.init(kuhn), 1)
     uniform = answer(algorithm, kuhn, memory)  # nobody has played anything else yet, on the whole
     assert cp.exploitability(kuhn, uniform) < 11 / 24 + 0.2
@@ -266,12 +276,18 @@ def test_the_lazy_average_counts_every_iteration(kuhn):
         ("average_strategy_sampling(tau=0.5)", "tau is 0.5, must be at least 1"),
         ("average_strategy_sampling(beta=-1)", "beta is -1, must be at least 0"),
         ("average_strategy_sampling(beta=inf)", "beta is inf, must be at least 0 and finite"),
-        ("vr_mccfr(decay=0)", "decay is 0, must be above 0 and at most 1"),
-        ("vr_mccfr(plus=true,eta=1)", "plus is for regret matching"),
-        ("vr_mccfr_plus(expected=true,decay=0.1)", "decay is for guesses that are learned"),
-        ("external_sampling(workers=0)", "workers is 0, must be from 1 to 256"),
+        ("vr_mccfr(baseline_decay=0)", "baseline_decay is 0, must be above 0 and at most 1"),
+        (
+            "vr_mccfr(regret_matching_plus=true,hedge_eta=1)",
+            "regret_matching_plus is for regret matching",
+        ),
+        (
+            "vr_mccfr_plus(predictive_baseline=true,baseline_decay=0.1)",
+            "baseline_decay is for guesses that are learned",
+        ),
+        ("external_sampling(num_workers=0)", "num_workers is 0, must be from 1 to 256"),
         ("external_sampling(gamma=-1)", "gamma is -1, must be at least 0"),
-        ("chance_sampling(eta=-1)", "eta is -1, must be at least 0"),
+        ("chance_sampling(hedge_eta=-1)", "hedge_eta is -1, must be at least 0"),
         ("outcome_sampling(plus=true)", "outcome_sampling has no parameter 'plus'"),
         ("online_outcome_sampling(player=-1)", "player is -1, must be at least 0"),
     ],

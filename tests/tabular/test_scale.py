@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from benchmarks import scales
+from benchmarks.robustness import extreme_utilities as scales
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytest import approx
 
 import counterplay as cp
-from counterplay.game import CHANCE, TERMINAL
+from counterplay.core.game import CHANCE, TERMINAL
+from counterplay.core.policy import policy_from_weights
 from counterplay.registry import ALGORITHMS, load_algorithm
 from tests.changed_games import Changed, in_the_words_of
 from tests.conftest import answer, built
@@ -23,8 +24,8 @@ from tests.tabular.test_algorithms import DEEP, same
 
 IN_UNITS = {  # hyper-parameters in the game's units: how they change with these
     "cfr_hedge": lambda a, unit: replace(a, eta=a.eta / unit),
-    "mmd": lambda a, unit: replace(a, eta=a.eta / unit, tau=a.tau * unit),
-    "tabular_r_nad": lambda a, unit: replace(a, eta=a.eta / unit, tau=a.tau * unit),
+    "mmd": lambda a, unit: replace(a, eta=a.eta / unit, temperature=a.temperature * unit),
+    "tabular_r_nad": lambda a, unit: replace(a, eta=a.eta / unit, temperature=a.temperature * unit),
     "fsp": lambda a, unit: replace(a, temperature=a.temperature * unit),
     "table_lookup_fsp": lambda a, unit: replace(a, temperature=a.temperature * unit),
     "batch_fsp": lambda a, unit: replace(a, temperature=a.temperature * unit),
@@ -47,7 +48,7 @@ def play(tree, algorithm, iterations=12):
 
 def pennies(first=1.0, second=1.0):
     rows = np.array(PENNIES)
-    return cp.build_tree(cp.MatrixGame((first * rows, -second * rows)))
+    return cp.build_tree(cp.games.MatrixGame((first * rows, -second * rows)))
 
 
 @pytest.mark.parametrize("name", FREE)
@@ -144,8 +145,8 @@ def test_the_order_of_a_sum_decides_no_tie(name, spec):
 def test_chance_sampling_without_chance_is_cfr():
     """To the last tie, in a game full of them."""
     tree = built("goofspiel(points_order=descending)")
-    exact = play(tree, cp.CFR(), 20).probabilities
-    assert play(tree, cp.ChanceSampling(), 20).probabilities == approx(exact, abs=1e-9)
+    exact = play(tree, cp.algorithms.CFR(), 20).probabilities
+    assert play(tree, cp.algorithms.ChanceSampling(), 20).probabilities == approx(exact, abs=1e-9)
 
 
 @pytest.mark.parametrize("name", [*FULL_WIDTH, "cfr_br", "xfp"])
@@ -159,7 +160,7 @@ def test_one_players_units_do_not_stop_another(name, units):
 class Beside:
     """Half the time a lottery pays its prizes, half the time a game is played."""
 
-    game: cp.MatrixGame
+    game: cp.games.MatrixGame
     prizes: tuple[float, ...]
     num_players: int = 2
 
@@ -193,7 +194,7 @@ class Beside:
 @pytest.mark.parametrize("name", [*FULL_WIDTH, "external_sampling", "chance_sampling"])
 def test_high_stakes_elsewhere_do_not_stop_anybody(name):
     rows = 1e-3 * np.array(PENNIES)
-    tree = cp.build_tree(Beside(cp.MatrixGame((rows, -rows)), (-1e12, 1e12)))
+    tree = cp.build_tree(Beside(cp.games.MatrixGame((rows, -rows)), (-1e12, 1e12)))
     policy = play(tree, load_algorithm(name), 30_000)
     assert policy.probabilities == approx([0.4, 0.6, 0.4, 0.6], abs=3e-2)
 
@@ -204,12 +205,12 @@ def test_general_sum_at_every_scale(power, share):
     battle = cp.load_game("battle_of_the_sexes")
     small = Changed(battle, (10.0**power,) * 2)
     for game in (small, Beside(small, (1e10, -1e10)), Beside(small, (share, -share))):
-        assert not cp.build_tree(game).zero_sum
-        assert not cp.check_game(game).zero_sum
+        assert not cp.build_tree(game).is_zero_sum
+        assert not cp.check_game(game).is_zero_sum
         with pytest.raises(cp.ConfigError, match="zero-sum"):
-            cp.sequence_form_lp(cp.build_tree(game))
+            cp.algorithms.solve_sequence_form_lp(cp.build_tree(game))
     kuhn = Changed(cp.load_game("kuhn_poker(players=3)"), (10.0**power * share,) * 3)
-    assert cp.build_tree(kuhn).zero_sum and cp.check_game(kuhn).zero_sum
+    assert cp.build_tree(kuhn).is_zero_sum and cp.check_game(kuhn).is_zero_sum
 
 
 @pytest.mark.parametrize("constant", [0.0, 1e6])
@@ -220,7 +221,7 @@ def test_general_sum_at_every_scale(power, share):
 def test_linear_programme_at_every_scale(spec, value, unit, constant):
     constants = (unit * constant, -unit * constant)
     tree = cp.build_tree(Changed(cp.load_game(spec), (unit, unit), constants))
-    exact = cp.sequence_form_lp(tree)
+    exact = cp.algorithms.solve_sequence_form_lp(tree)
     assert exact.value / unit - constant == approx(value, abs=1e-8)
     assert cp.nash_conv(tree, exact.policy) / unit == approx(0.0, abs=1e-8)
 
@@ -228,13 +229,15 @@ def test_linear_programme_at_every_scale(spec, value, unit, constant):
 @pytest.mark.parametrize("unit", [1e-5, 1e12])
 def test_linear_programme_of_leduc(unit):
     tree = cp.build_tree(Changed(cp.load_game("leduc_poker"), (unit, unit)))
-    assert cp.sequence_form_lp(tree).value / unit == approx(-0.085606424078, abs=1e-9)
+    assert cp.algorithms.solve_sequence_form_lp(tree).value / unit == approx(
+        -0.085606424078, abs=1e-9
+    )
 
 
 HEAVY = [
-    *("dcfr(gamma=700)", "pcfr_plus(gamma=300)", "pdcfr_plus(gamma=60000)", "xfp(power=400)"),
+    *("dcfr(gamma=700)", "pcfr_plus(gamma=300)", "pdcfr_plus(gamma=60000)", "xfp(gamma=400)"),
     *("external_sampling(gamma=500)", "outcome_sampling(gamma=500)", "probing(gamma=500)"),
-    *("outcome_sampling(gamma=500,lazy=true)", "chance_sampling(gamma=500)"),
+    *("outcome_sampling(gamma=500,lazy_averaging=true)", "chance_sampling(gamma=500)"),
     *("average_strategy_sampling(gamma=500)", "online_outcome_sampling(gamma=500)"),
     *("vr_mccfr(gamma=500,alpha=700)", "vr_mccfr_plus(gamma=500)"),
 ]
@@ -253,7 +256,7 @@ def test_large_powers_do_not_overflow_however_a_run_is_cut(name, kuhn):
 
 @pytest.mark.parametrize("name", [name for name in HEAVY[4:] if "lazy" not in name])
 def test_large_powers_on_rules_too(name, kuhn):
-    algorithm, rules = load_algorithm(name), cp.SampledGame(kuhn.game)
+    algorithm, rules = load_algorithm(name), cp.RulesArena(kuhn.game)
     policy = play(rules, algorithm, 40)
     expected = play(kuhn, algorithm, 40)
     for player, key, row in policy.items():
@@ -262,12 +265,12 @@ def test_large_powers_on_rules_too(name, kuhn):
 
 @pytest.mark.parametrize("gamma", [5.0, 60.0, 1000.0])
 def test_large_powers_weigh_as_they_say(gamma, kuhn):
-    algorithm = cp.PDCFRPlus(gamma=gamma)
+    algorithm = cp.algorithms.PDCFRPlus(gamma=gamma)
     memory, total, last = algorithm.init(kuhn), np.zeros(24), 3000
     for t in range(1, last + 1):
         total += (t / last) ** gamma * memory.reach[:-1]
         memory = algorithm.step(kuhn, memory)
-    expected = cp.policy.normalised_policy(kuhn, total).probabilities
+    expected = policy_from_weights(kuhn, total).probabilities
     reached = np.repeat(np.add.reduceat(total, kuhn.offset[:-1]) > 1e-9, 2)
     found = answer(algorithm, kuhn, memory).probabilities
     assert found[reached] == approx(expected[reached], abs=1e-9)
@@ -322,11 +325,11 @@ def test_a_thousand_decisions_in_a_row(name):
 def test_averages_of_what_cannot_be_weighed(kuhn):
     """Numbers that have lost their precision say nothing, and no average is infinite."""
     weights = np.where(np.arange(24) % 2, 3e-323, 1e-322)
-    assert (cp.policy.normalised_policy(kuhn, weights).probabilities == 0.5).all()
+    assert (policy_from_weights(kuhn, weights).probabilities == 0.5).all()
     current = np.tile([0.25, 0.75], 12)
-    found = cp.policy.normalised_policy(kuhn, weights, current).probabilities
+    found = policy_from_weights(kuhn, weights, current).probabilities
     assert (found == current).all()
-    assert cp.policy.normalised_policy(kuhn, weights * 1e60).probabilities[0] == approx(10 / 13)
+    assert policy_from_weights(kuhn, weights * 1e60).probabilities[0] == approx(10 / 13)
 
 
 def test_utilities_too_large_or_small_to_add_up():
@@ -336,7 +339,7 @@ def test_utilities_too_large_or_small_to_add_up():
             cp.build_tree(game)
     with pytest.raises(cp.GameError, match="up to 1e"):
         cp.check_game(Changed(RandomGame(seed=3), (1e200, 1.0)))
-    policy = play(pennies(1e149, 1e149), cp.CFR(), 20_000)
+    policy = play(pennies(1e149, 1e149), cp.algorithms.CFR(), 20_000)
     assert policy.probabilities == approx([0.4, 0.6, 0.4, 0.6], abs=2e-2)
 
 
@@ -344,7 +347,7 @@ def test_utilities_too_large_or_small_to_add_up():
 def test_nobody_left_to_choose(name, kuhn):
     """Everything fixed: a tree without infosets is a tree, and what is lifted is what was fixed."""
     policy = cp.random_policy(kuhn, seed=1)
-    fixed = cp.fix_policy(kuhn, policy, lambda *_: True)
+    fixed = cp.abstraction.fix_policy(kuhn, policy, lambda *_: True)
     assert fixed.tree.num_infosets == 0
     found = play(fixed.tree, load_algorithm(name))
     assert (fixed.lift(found).probabilities == policy.probabilities).all()
@@ -368,8 +371,10 @@ def test_judgement_equals_fractions():
 def test_mixed_stakes_are_solved():
     """The same trees between two players, zero-sum; CFR also with each player in its own units."""
     for number, tree in enumerate(scales.trees(12, num_players=2, zero_sum=True, same_units=True)):
-        assert scales.exact_nash_conv(tree, cp.sequence_form_lp(tree).policy) < 1e-8
+        assert (
+            scales.exact_nash_conv(tree, cp.algorithms.solve_sequence_form_lp(tree).policy) < 1e-8
+        )
         units = Changed(tree.game, (10.0 ** (2 * number - 12), 10.0 ** (12 - 2 * number)))
-        for algorithm in (cp.CFRPlus(), cp.DCFR()):
+        for algorithm in (cp.algorithms.CFRPlus(), cp.algorithms.DCFR()):
             found = play(cp.build_tree(units), algorithm, 1000).probabilities
             assert scales.exact_nash_conv(tree, cp.Policy(tree, found)) < 1e-3

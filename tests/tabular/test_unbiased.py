@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import counterplay as cp
-from counterplay.kernels import baselines, episodes, walks
-from counterplay.tree.replaying import augmented
+from counterplay.arenas.tree.replay import number_augmented_actions
+from counterplay.kernels.sampling import baselines, episodes, traversals
 from tests.conftest import built
 from tests.random_games import RandomGame
 from tests.tabular.blocks import arena, chance_reach, every_block, kernels, scratch, table
@@ -32,26 +32,26 @@ def average_strategy(k, p, arena, table, scratch):
 
 
 def probing(k, p, *rest):
-    k.probe(p, EPSILON, 1.0, *rest)
+    k.sample_with_probes(p, EPSILON, 1.0, *rest)
 
 
 def outcome(k, p, *rest):
-    length = k.sample(p, EPSILON, *rest)
-    k.outcome_regrets(p, EPSILON, length, *rest)
-    k.stochastic_average(p, 1.0, length, *rest)
+    length = k.sample_episode(p, EPSILON, *rest)
+    k.add_outcome_regrets(p, EPSILON, length, *rest)
+    k.add_stochastic_average(p, 1.0, length, *rest)
 
 
 def with_baseline(k, p, *rest):
-    length = k.sample(p, EPSILON, *rest)
+    length = k.sample_episode(p, EPSILON, *rest)
     k.add_averages(p, 1.0, length, *rest)
-    k.baseline_regrets(p, EPSILON, 1.0, length, *rest)
-    k.track(p, 0.5, length, *rest)
+    k.add_baseline_regrets(p, EPSILON, 1.0, length, *rest)
+    k.update_decaying_baseline(p, 0.5, length, *rest)
 
 
 SCHEMES = {
-    "chance": (walks, chance, "own"),
-    "external": (walks, external, "others"),
-    "average_strategy": (walks, average_strategy, "others"),
+    "chance": (traversals, chance, "own"),
+    "external": (traversals, external, "others"),
+    "average_strategy": (traversals, average_strategy, "others"),
     "probing": (episodes, probing, "others"),
     "outcome": (episodes, outcome, "own"),
     "augmented_baseline": (baselines, with_baseline, "others"),
@@ -76,7 +76,7 @@ def guesses(tree, scheme):
     """Slots of the kind that the scheme keeps, and arbitrary guesses."""
     if "baseline" not in scheme:
         return None, None
-    slot = augmented(tree)
+    slot = number_augmented_actions(tree)
     if "history" in scheme:
         slot = np.arange(tree.num_nodes * tree.num_players).reshape(-1, tree.num_players)
     return slot, np.random.default_rng(7).normal(size=slot.max() + 1, scale=5.0)
@@ -142,7 +142,7 @@ def test_visits_keep_the_average_of_any_number_of_players(game):
 
         def run(pick, p=p):
             kept = table(tree, policy)
-            kernels(walks, pick).visit_for(p, 1.0, world, kept, scratch())
+            kernels(traversals, pick).add_average_episode(p, 1.0, world, kept, scratch())
             return kept.policy_sum
 
         policy_sum = policy_sum + sum(weight * found for weight, found in every_block(run))
@@ -182,8 +182,8 @@ def test_exact_guesses_leave_only_the_variance_of_where_the_episode_goes(game):
         def run(pick, p=p):
             kept, room = table(tree, policy, value.ravel()), scratch()
             k = kernels(baselines, pick)
-            length = k.sample(p, EPSILON, world, kept, room)
-            return kept.regret, k.baseline_regrets(p, EPSILON, 1.0, length, world, kept, room)
+            length = k.sample_episode(p, EPSILON, world, kept, room)
+            return kept.regret, k.add_baseline_regrets(p, EPSILON, 1.0, length, world, kept, room)
 
         squares = 0.0
         for probability, (regret, root) in every_block(run):

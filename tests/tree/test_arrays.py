@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 
 import counterplay as cp
-from counterplay.game import CHANCE, TERMINAL
-from counterplay.tree import assembling, estimating, unrolling, walking
-from counterplay.tree.replaying import augmented
+from counterplay.arenas.tree import build, builder, sampling_view, size_estimate
+from counterplay.arenas.tree.replay import number_augmented_actions
+from counterplay.core.game import CHANCE, TERMINAL
 from tests.conftest import built
 from tests.random_games import RandomGame, random_games
 
@@ -60,9 +60,9 @@ def test_level_order_and_counts(game):
     assert tree.num_nodes == report.num_nodes
     assert tree.num_terminals == report.num_terminals
     assert tree.num_infosets == report.num_infosets
-    assert tree.perfect_recall and report.perfect_recall
-    assert tree.zero_sum == report.zero_sum
-    assert len(tree.level) - 2 == report.longest_history
+    assert tree.has_perfect_recall and report.has_perfect_recall
+    assert tree.is_zero_sum == report.is_zero_sum
+    assert len(tree.level_offset) - 2 == report.max_history_length
 
 
 @given(random_games())
@@ -92,18 +92,18 @@ def test_table_of_games():
     }
     for spec, row in rows.items():
         tree = built(spec)
-        measured = (tree.num_players, tree.num_nodes, tree.num_infosets, tree.longest_episode)
+        measured = (tree.num_players, tree.num_nodes, tree.num_infosets, tree.max_episode_length)
         assert (*measured, tree.max_actions, tree.utility.min(), tree.utility.max()) == row
-    assert not built("goofspiel(forgetful=true)").perfect_recall
-    assert built("goofspiel").perfect_recall
+    assert not built("goofspiel(forgetful=true)").has_perfect_recall
+    assert built("goofspiel").has_perfect_recall
 
 
 def test_forgetful_tree_refines_to_perfect_recall():
     forgetful, full = built("goofspiel(forgetful=true)"), built("goofspiel")
-    assert forgetful.refined.num_infosets == full.num_infosets == 7304
-    assert forgetful.refined.perfect_recall
-    assert full.refined is full
-    assert len(set(forgetful.refined.infoset_keys)) == 7304
+    assert forgetful.perfect_recall_tree.num_infosets == full.num_infosets == 7304
+    assert forgetful.perfect_recall_tree.has_perfect_recall
+    assert full.perfect_recall_tree is full
+    assert len(set(forgetful.perfect_recall_tree.infoset_keys)) == 7304
 
 
 def test_arrays_are_read_only(kuhn):
@@ -114,7 +114,7 @@ def test_arrays_are_read_only(kuhn):
 
 
 def test_a_cut_level_has_independent_blocks(monkeypatch):
-    monkeypatch.setattr(assembling, "PART", 50)
+    monkeypatch.setattr(builder, "MIN_INFOSETS_PER_BLOCK", 50)
     tree = cp.build_tree(cp.load_game("leduc_poker"))
     parts = [parts for player in range(2) for parts in tree.levels(player, 3)]
     assert max(map(len, parts)) == 3
@@ -133,7 +133,15 @@ def test_save_and_load(spec, tmp_path):
     assert copy.spec == tree.spec
     assert copy.infoset_keys == tree.infoset_keys
     assert copy.sequence_names == tree.sequence_names
-    for name in ("player", "parent", "child_offset", "chance", "infoset", "utility", "merged"):
+    for name in (
+        "player",
+        "parent",
+        "child_offset",
+        "chance",
+        "infoset",
+        "utility",
+        "game_sequence",
+    ):
         assert (getattr(copy, name) == getattr(tree, name)).all()
         assert getattr(copy, name).dtype == getattr(tree, name).dtype
     policy = cp.random_policy(tree, seed=1)
@@ -179,7 +187,7 @@ def test_refuses_what_does_not_fit():
 
 
 def test_the_look_ahead_refuses_early(monkeypatch):
-    monkeypatch.setattr(unrolling, "ESTIMATE_AT", unrolling.REPORT_EVERY)
+    monkeypatch.setattr(build, "ESTIMATE_AFTER_NODES", build.MAX_NODES_BETWEEN_CHECKS)
     counted = []
     with pytest.raises(cp.RunError, match="nodes"):
         cp.build_tree(
@@ -195,13 +203,13 @@ def test_progress_is_reported():
     tree = cp.build_tree(
         cp.load_game("liars_dice(dice_sides=5)"), progress=lambda *x: seen.append(x)
     )
-    assert [nodes // unrolling.REPORT_EVERY for nodes, _ in seen] == [1]
+    assert [nodes // build.MAX_NODES_BETWEEN_CHECKS for nodes, _ in seen] == [1]
     assert tree.num_nodes == 51181
 
 
 @pytest.mark.parametrize(("spec", "nodes"), [("leduc_poker", 9457), ("goofspiel", 26773)])
 def test_estimate(spec, nodes):
-    guess = cp.estimate_size(cp.load_game(spec), probes=2000, seconds=60.0)
+    guess = cp.estimate_size(cp.load_game(spec), max_probes=2000, seconds=60.0)
     assert guess.num_probes == 2000
     assert abs(guess.num_nodes - nodes) <= max(4 * guess.standard_error, 1e-6 * nodes)
     assert guess.num_bytes > nodes
@@ -209,7 +217,7 @@ def test_estimate(spec, nodes):
 
 def test_estimate_is_unbiased():
     game = RandomGame(seed=5, num_players=2, max_depth=5)
-    guess = cp.estimate_size(game, probes=4000, seconds=60.0, seed=3)
+    guess = cp.estimate_size(game, max_probes=4000, seconds=60.0, seed=3)
     assert guess.num_nodes == pytest.approx(cp.build_tree(game).num_nodes, rel=0.1)
 
 
@@ -250,9 +258,9 @@ class Broken(RandomGame):
 )
 def test_broken_rules_name_the_history(method, replacement, message, monkeypatch):
     monkeypatch.setattr(Broken, method, replacement, raising=False)
-    monkeypatch.setattr(unrolling, "REPORT_EVERY", 1)
-    for module in (estimating, unrolling):
-        monkeypatch.setattr(module, "MAX_HISTORY", 50)
+    monkeypatch.setattr(build, "MAX_NODES_BETWEEN_CHECKS", 1)
+    for module in (size_estimate, build):
+        monkeypatch.setattr(module, "MAX_HISTORY_LENGTH", 50)
     if method != "player":
         player = {0: CHANCE, 1: 0, 2: 1, 3: 0}
         monkeypatch.setattr(
@@ -264,11 +272,11 @@ def test_broken_rules_name_the_history(method, replacement, message, monkeypatch
 
 
 def test_find_names_the_nearest_key(kuhn):
-    assert kuhn.infoset_keys[kuhn.find("0pb")] == "0pb"
+    assert kuhn.infoset_keys[kuhn.find_infoset("0pb")] == "0pb"
     with pytest.raises(cp.ConfigError, match="no infoset '9pb'; did you mean"):
-        kuhn.find("9pb")
+        kuhn.find_infoset("9pb")
     with pytest.raises(cp.ConfigError, match="no infoset '0pb'"):
-        kuhn.find("0pb", player=1)
+        kuhn.find_infoset("0pb", player=1)
 
 
 def test_augmented_infosets(kuhn, tmp_path):
@@ -283,29 +291,34 @@ def test_augmented_infosets(kuhn, tmp_path):
             states[child] = game.next_state(states[node], action)
             for player, group in enumerate(groups):
                 known = player, game.infoset_key(states[node], player), action
-                number = int(augmented(kuhn)[child, player])
+                number = int(number_augmented_actions(kuhn)[child, player])
                 assert group.setdefault(known, number) == number
     numbers = [number for group in groups for number in group.values()]
     assert sorted(numbers) == list(range(1, len(numbers) + 1))
     kuhn.save(tmp_path / "kuhn.tree")
-    assert (augmented(cp.load_tree(tmp_path / "kuhn.tree")) == augmented(kuhn)).all()
+    assert (
+        number_augmented_actions(cp.load_tree(tmp_path / "kuhn.tree"))
+        == number_augmented_actions(kuhn)
+    ).all()
 
     class OutOfReach(RandomGame):
         """Defined here: no spec leads to it."""
 
     cp.build_tree(OutOfReach(seed=2, max_depth=3)).save(tmp_path / "other.tree")
     with pytest.raises(cp.ConfigError, match="augmented infosets need the rules; build the tree"):
-        cp.VRMCCFR().init(cp.load_tree(tmp_path / "other.tree"))
+        cp.algorithms.VRMCCFR().init(cp.load_tree(tmp_path / "other.tree"))
 
 
 def test_rows_for_walks(leduc):
-    rows = walking.rows(leduc)
+    rows = sampling_view.node_rows(leduc)
     assert (rows["player"] == leduc.player).all()
     for node in (0, 5, 100, 2000):
         first, last = leduc.child_offset[node : node + 2]
         assert (rows["child"][node], rows["count"][node]) == (first, last - first)
         if leduc.player[node] == cp.CHANCE:
             start = rows["first"][node] - leduc.num_sequences
-            lottery = walking.chance_policy(leduc)[start : start + last - first]
+            lottery = sampling_view.chance_probabilities(leduc)[start : start + last - first]
             assert (lottery == leduc.chance[first:last]).all()
-    assert walking.chance_policy(leduc).size == 6 + 5 + 4  # equal lotteries are kept once
+    assert (
+        sampling_view.chance_probabilities(leduc).size == 6 + 5 + 4
+    )  # equal lotteries are kept once

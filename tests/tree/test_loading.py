@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import counterplay as cp
-from counterplay.files import DamageError
-from counterplay.tree import assembling
-from counterplay.tree.loading import ARRAYS, validate
+from counterplay.arenas.tree import builder
+from counterplay.arenas.tree.tree_io import ARRAY_TYPES, validate_tree
+from counterplay.core.archive import DamagedFileError
 from tests.conftest import built
 from tests.random_games import random_games
 
@@ -21,7 +21,7 @@ SPECS = ("kuhn_poker(players=3)", "goofspiel(num_cards=3,forgetful=true)")
 
 @given(random_games())
 def test_every_tree_is_valid(game):
-    validate(cp.build_tree(game))
+    validate_tree(cp.build_tree(game))
 
 
 def test_remade_and_refined_trees_are_valid(kuhn, leduc, tmp_path, monkeypatch):
@@ -32,17 +32,17 @@ def test_remade_and_refined_trees_are_valid(kuhn, leduc, tmp_path, monkeypatch):
         found = cp.judge(again, cp.Policy(again, policy.probabilities))
         assert found.nash_conv == cp.nash_conv(tree, policy)
 
-    round_trip(built(SPECS[1]).refined)
-    round_trip(cp.abstract(kuhn, [["0", "1"]]).tree)
+    round_trip(built(SPECS[1]).perfect_recall_tree)
+    round_trip(cp.abstraction.build_abstraction(kuhn, [["0", "1"]]).tree)
     for seed in range(2):
         chosen = cp.random_policy(leduc, seed)
-        round_trip(cp.fix_policy(leduc, chosen, lambda player, key: player == 0).tree)
-    monkeypatch.setattr(assembling, "PART", 50)
+        round_trip(cp.abstraction.fix_policy(leduc, chosen, lambda player, key: player == 0).tree)
+    monkeypatch.setattr(builder, "MIN_INFOSETS_PER_BLOCK", 50)
     round_trip(cp.build_tree(cp.load_game("leduc_poker")))
 
 
 @pytest.mark.parametrize("spec", SPECS)
-@pytest.mark.parametrize("name", ARRAYS)
+@pytest.mark.parametrize("name", ARRAY_TYPES)
 @settings(max_examples=20)
 @given(data=st.data())
 def test_no_number_can_be_changed_alone(spec, name, data):
@@ -66,8 +66,8 @@ def test_no_number_can_be_changed_alone(spec, name, data):
         if part
         else replace(tree, **{field: array})
     )
-    with pytest.raises(DamageError):
-        validate(changed)
+    with pytest.raises(DamagedFileError):
+        validate_tree(changed)
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -76,5 +76,5 @@ def test_other_utilities_do_not_fit_the_form(spec):
     for value in (np.nan, np.inf, 1e308, 7.25):
         utility = tree.utility.copy()
         utility[3, 0] = value
-        with pytest.raises(DamageError, match=r"utility|weight"):
-            validate(replace(tree, utility=utility))
+        with pytest.raises(DamagedFileError, match=r"utility|weight"):
+            validate_tree(replace(tree, utility=utility))

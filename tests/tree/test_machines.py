@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import counterplay as cp
-from counterplay.tree import unrolling
+from counterplay.arenas.tree import build
 
 SPECS = [
     "kuhn_poker",
@@ -34,17 +34,22 @@ SPECS = [
 @pytest.mark.parametrize("spec", SPECS)
 def test_machines_do_what_the_rules_do(spec):
     game = cp.load_game(spec)
-    assert cp.check_machine(game, cp.machine_of(game), max_nodes=3_000, episodes=100) > 50
+    assert (
+        cp.games.check_compiled_game(
+            game, cp.games.find_compiled_game(game), max_nodes=3_000, num_episodes=100
+        )
+        > 50
+    )
 
 
 @pytest.mark.parametrize("spec", [spec for spec in SPECS if "3,suit" not in spec][:-1])
 def test_the_tree_is_the_very_same(spec, monkeypatch):
     game = cp.load_game(spec)
-    monkeypatch.setattr(unrolling, "MACHINE_FROM", 1e300)
+    monkeypatch.setattr(build, "MIN_NODES_FOR_COMPILED_RULES", 1e300)
     plain = cp.build_tree(game)
-    monkeypatch.setattr(unrolling, "MACHINE_FROM", 0)
+    monkeypatch.setattr(build, "MIN_NODES_FOR_COMPILED_RULES", 0)
     made = cp.build_tree(game)
-    for field in fields(cp.Tree):
+    for field in fields(cp.TreeArena):
         ours, theirs = getattr(made, field.name), getattr(plain, field.name)
         if isinstance(ours, np.ndarray):
             assert ours.dtype == theirs.dtype, field.name
@@ -58,37 +63,37 @@ def test_the_tree_is_the_very_same(spec, monkeypatch):
 
 def test_games_that_do_not_fit_have_none():
     for spec in ("goofspiel(num_cards=13)", "liars_dice(numdice=3)", "goofspiel(forgetful=true)"):
-        assert cp.machine_of(cp.load_game(spec)) is None
-    assert cp.machine_of(cp.load_game("dark_hex(num_rows=4,num_cols=4)")) is None
-    assert cp.machine_of(cp.load_game("tic_tac_toe")) is None
+        assert cp.games.find_compiled_game(cp.load_game(spec)) is None
+    assert cp.games.find_compiled_game(cp.load_game("dark_hex(num_rows=4,num_cols=4)")) is None
+    assert cp.games.find_compiled_game(cp.load_game("tic_tac_toe")) is None
 
 
 def test_a_difference_is_named_with_its_history():
-    machine = cp.machine_of(cp.KuhnPoker(num_cards=4))
+    machine = cp.games.find_compiled_game(cp.games.KuhnPoker(num_cards=4))
     with pytest.raises(cp.GameError, match=r"outcomes is 3 .*, 4 by the machine; history: \(the"):
-        cp.check_machine(cp.KuhnPoker(), machine)
-    kuhn = cp.machine_of(cp.KuhnPoker())
+        cp.games.check_compiled_game(cp.games.KuhnPoker(), machine)
+    kuhn = cp.games.find_compiled_game(cp.games.KuhnPoker())
 
     def blind(rules, states, player, key):
-        kuhn.see(rules, states, player, key)
+        kuhn.infoset_key(rules, states, player, key)
         key &= 0xFFFFFFFF  # without the card
 
     with pytest.raises(cp.GameError, match=r"what is seen.*; history: deal"):
-        cp.check_machine(cp.KuhnPoker(), kuhn._replace(see=blind))
+        cp.games.check_compiled_game(cp.games.KuhnPoker(), kuhn._replace(infoset_key=blind))
 
     def crowded(rules, states, player, count):
-        kuhn.look(rules, states, player, count)
+        kuhn.current_player(rules, states, player, count)
         count[player >= 0] = -7
 
     with pytest.raises(cp.GameError, match=r"number of actions is 2 .*, -7 .*; history: deal"):
-        cp.check_machine(cp.KuhnPoker(), kuhn._replace(look=crowded))
+        cp.games.check_compiled_game(cp.games.KuhnPoker(), kuhn._replace(current_player=crowded))
 
     def generous(rules, states, utility):
-        kuhn.pay(rules, states, utility)
+        kuhn.utilities(rules, states, utility)
         utility += 1.0
 
     with pytest.raises(cp.GameError, match=r"the utilities is .*history: deal \d, deal \d, "):
-        cp.check_machine(cp.KuhnPoker(), kuhn._replace(pay=generous))
+        cp.games.check_compiled_game(cp.games.KuhnPoker(), kuhn._replace(utilities=generous))
 
 
 def test_the_page_says_how(tmp_path, monkeypatch):
@@ -105,10 +110,10 @@ def test_the_page_says_how(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     rules = importlib.import_module("pennies_rules").MatchingPennies()
     machine = importlib.import_module("pennies_machine").machine
-    assert cp.check_machine(rules, machine) == 7
+    assert cp.games.check_compiled_game(rules, machine) == 7
 
 
 def test_memory_is_checked_before_a_level_is_made(monkeypatch):
-    monkeypatch.setattr(unrolling, "MACHINE_FROM", 0)
+    monkeypatch.setattr(build, "MIN_NODES_FOR_COMPILED_RULES", 0)
     with pytest.raises(cp.RunError, match="may be used"):
         cp.build_tree(cp.load_game("liars_dice(dice_sides=4)"), memory_limit=1_000_000)

@@ -9,8 +9,12 @@ from hypothesis import strategies as st
 from pytest import approx
 
 import counterplay as cp
-from counterplay.game import CHANCE, TERMINAL
-from counterplay.tree.measuring import node_values, public_actions, subtree_sizes
+from counterplay.arenas.tree.node_values import (
+    compute_node_values,
+    public_history_hashes,
+    subtree_sizes,
+)
+from counterplay.core.game import CHANCE, TERMINAL
 from tests.conftest import built
 from tests.random_games import random_games
 
@@ -45,8 +49,8 @@ def test_nodes_by_walking_the_rules(game, seed):
     policy = cp.random_policy(tree, seed)
     found: dict = {}
     walk(game, policy, game.initial_state(), 1.0, (), found)
-    sizes, measured = subtree_sizes(tree), node_values(tree, policy.probabilities)
-    signature, numbers = public_actions(tree), {}
+    sizes, measured = subtree_sizes(tree), compute_node_values(tree, policy.probabilities)
+    signature, numbers = public_history_hashes(tree), {}
     for node in range(tree.num_nodes):
         history, above = [], node
         while tree.parent[above] >= 0:
@@ -64,7 +68,7 @@ def test_nodes_by_walking_the_rules(game, seed):
 def test_the_root_is_the_game(spec):
     tree = built(spec)
     policy = cp.random_policy(tree, 3)
-    measured = node_values(tree, policy.probabilities)
+    measured = compute_node_values(tree, policy.probabilities)
     assert subtree_sizes(tree)[0] == tree.num_nodes
     assert measured.reach[tree.terminals].sum() == approx(1.0)
     assert measured.value[0] == approx(cp.expected_values(tree, policy), abs=1e-12)

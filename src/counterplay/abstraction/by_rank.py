@@ -6,12 +6,12 @@ import re
 from collections.abc import Hashable, Sequence
 from typing import ClassVar
 
+from counterplay.arenas.tree.arena import TreeArena
+from counterplay.core.settings import settings
 from counterplay.errors import ConfigError
-from counterplay.settings import settings
-from counterplay.tree import Tree
 
-RANK = "[0-9TJQKA]"
-CARD = re.compile(rf"(^|\|)({RANK})[shdc]?")  # at the start, or after a bar
+RANK_PATTERN = "[0-9TJQKA]"
+CARD_PATTERN = re.compile(rf"(^|\|)({RANK_PATTERN})[shdc]?")  # at the start, or after a bar
 
 
 @settings()
@@ -27,27 +27,29 @@ class ByRank:
     """
 
     groups: tuple[str, ...] = ()
-    pairs: bool = True
+    distinguish_pairs: bool = True
 
     runs_on: ClassVar[tuple[str, ...]] = ("tree",)
 
     def __post_init__(self) -> None:
         ranks = "".join(self.groups)
         for rank in ranks:
-            if not re.fullmatch(RANK, rank):
+            if not re.fullmatch(RANK_PATTERN, rank):
                 raise ConfigError(f"by_rank: {rank!r} is not a rank; these are 0-9 T J Q K A")
             if ranks.count(rank) > 1:
                 raise ConfigError(f"by_rank: rank {rank!r} is in two groups")
 
-    def labels(self, tree: Tree) -> Sequence[Hashable]:
+    def labels(self, tree: TreeArena) -> Sequence[Hashable]:
         """One label per infoset, a key with the groups in place of the cards."""
-        if not any(CARD.search(key) for key in tree.infoset_keys):
+        if not any(CARD_PATTERN.search(key) for key in tree.infoset_keys):
             raise ConfigError(f"by_rank: no infoset of {tree.spec} shows a card")
         return [self.label(key) for key in tree.infoset_keys]
 
     def label(self, key: str) -> str:
         """The key with the groups in place of the cards."""
         group = {rank: f"({name})" for name in self.groups for rank in name}
-        ranks = [rank for _, rank in CARD.findall(key)]
-        pair = self.pairs and len(set(ranks)) < len(ranks)
-        return CARD.sub(lambda card: card[1] + group.get(card[2], card[2]), key) + "*" * pair
+        ranks = [rank for _, rank in CARD_PATTERN.findall(key)]
+        pair = self.distinguish_pairs and len(set(ranks)) < len(ranks)
+        return (
+            CARD_PATTERN.sub(lambda card: card[1] + group.get(card[2], card[2]), key) + "*" * pair
+        )

@@ -6,25 +6,32 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
-from counterplay.abstraction.abstract import Buckets, Infoset, derive, find, labels_of
+from counterplay.abstraction.abstraction import (
+    BucketSpec,
+    InfosetRef,
+    derive_abstraction,
+    infoset_labels,
+    resolve_infoset,
+)
+from counterplay.arenas.tree.arena import TreeArena
+from counterplay.core.arena import Ints
+from counterplay.core.evaluation import check_same_game
+from counterplay.core.policy import Policy
 from counterplay.errors import ConfigError
-from counterplay.evaluate import check_aligned
-from counterplay.policy import Policy
-from counterplay.tree import Ints, Tree
 
-Partition = Callable[[str], int] | Mapping[int, Iterable[Infoset]]
-Solve = Callable[[Tree], Policy]
+GraftPartition = Callable[[str], int] | Mapping[int, Iterable[InfosetRef]]
+SolveFunction = Callable[[TreeArena], Policy]
 
 
-def graft(
-    tree: Tree,
-    base: Policy,
+def graft_policy(
+    tree: TreeArena,
+    base_policy: Policy,
     player: int,
-    parts: Partition,
-    solve: Solve,
+    parts: GraftPartition,
+    solve: SolveFunction,
     *,
-    buckets: Buckets | None = None,
-    opponents: Buckets | None = None,
+    buckets: BucketSpec | None = None,
+    opponent_buckets: BucketSpec | None = None,
     independent: bool = False,
 ) -> Policy:
     """The base policy with each part of the player's infosets replaced by a solution of its own.
@@ -44,31 +51,31 @@ def graft(
     Args:
         parts: the number of the part of each of the player's infosets, as a function of its key, or
             the infosets of each number; those not named, or with number 0, are left to the base.
-        solve: returns a policy for a game; `lambda game: cp.solve(game, cp.CFRPlus()).policy`.
+        solve: returns a policy for a game; `lambda game: cp.solve(game, cp.algorithms.CFRPlus()).policy`.
         buckets: the abstraction of the player's infosets in the parts; without it, none.
         opponents: the abstraction of the opponents' infosets; without it, none.
         independent: solve every part with the base policy elsewhere, as the definitions say.
     """
-    check_aligned(tree, base)
+    check_same_game(tree, base_policy)
     if not 0 <= player < tree.num_players:
         raise ConfigError(f"player is {player}, must be from 0 to {tree.num_players - 1}")
-    part = _numbers(tree, player, parts)
-    _check(tree, part)
+    part = _part_numbers(tree, player, parts)
+    _check_parts(tree, part)
     ours = tree.infoset_player == player
-    own, others = labels_of(tree, buckets), labels_of(tree, opponents)
+    own, others = infoset_labels(tree, buckets), infoset_labels(tree, opponent_buckets)
     labels = [own[i] if ours[i] else others[i] for i in range(tree.num_infosets)]
     everything = np.ones(tree.num_sequences, bool)
-    grafted = base.probabilities.copy()
+    grafted = base_policy.probabilities.copy()
     for number in np.unique(part[part > 0]):
-        around = base if independent else Policy(tree, grafted)
-        game = derive(tree, labels, everything, ours & (part != number), around)
+        around = base_policy if independent else Policy(tree, grafted)
+        game = derive_abstraction(tree, labels, everything, ours & (part != number), around)
         found = game.lift(solve(game.tree)).probabilities
         inside = np.repeat(part == number, tree.num_actions)
         grafted[inside] = found[inside]
     return Policy(tree, grafted)
 
 
-def _numbers(tree: Tree, player: int, parts: Partition) -> Ints:
+def _part_numbers(tree: TreeArena, player: int, parts: GraftPartition) -> Ints:
     """The part of every infoset; 0 at those of the other players."""
     part = np.zeros(tree.num_infosets, np.int64)
     if callable(parts):
@@ -77,7 +84,7 @@ def _numbers(tree: Tree, player: int, parts: Partition) -> Ints:
     else:
         seen: set[int] = set()
         for number, group in parts.items():
-            for infoset in [find(tree, each) for each in group]:
+            for infoset in [resolve_infoset(tree, each) for each in group]:
                 if infoset in seen:
                     raise ConfigError(f"infoset {tree.infoset_keys[infoset]!r} is in two parts")
                 seen.add(infoset)
@@ -95,9 +102,9 @@ def _numbers(tree: Tree, player: int, parts: Partition) -> Ints:
     return part
 
 
-def _check(tree: Tree, part: Ints) -> None:
+def _check_parts(tree: TreeArena, part: Ints) -> None:
     """Refuse a part that can be left: what follows an infoset must be in the same part."""
-    owner, above = tree.merged_infoset, tree.infoset_before
+    owner, above = tree.game_infoset, tree.previous_infoset
     for infoset in np.flatnonzero(above >= 0):
         before, after = owner[above[infoset]], owner[infoset]
         if part[before] and part[before] != part[after]:

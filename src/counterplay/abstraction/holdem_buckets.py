@@ -18,126 +18,128 @@ from typing import Any
 
 import numpy as np
 
-from counterplay.abstraction.by_equity import medians
-from counterplay.arena import Floats, Ints
-from counterplay.cards import (
-    HANDS,
+from counterplay.abstraction.by_equity import cluster_centres
+from counterplay.core.archive import read_archive, write_archive
+from counterplay.core.arena import Floats, Ints
+from counterplay.core.cards import (
+    ALL_HANDS,
     NUM_CARDS,
-    SUIT_SWAPS,
-    canonical,
+    SUIT_PERMUTATIONS,
+    canonical_cards,
     canonical_flops,
     hand_index,
-    swap_suits,
+    permute_suits,
 )
+from counterplay.core.game import Game
 from counterplay.errors import RunError
-from counterplay.files import read_arrays, write_arrays
-from counterplay.game import Game
-from counterplay.kernels import histograms
-from counterplay.kernels.threads import num_threads, run_parts
-from counterplay.registry import spec_of
+from counterplay.kernels.holdem import equity_histograms
+from counterplay.kernels.runtime.threads import num_threads, run_in_threads
+from counterplay.registry import get_spec
 
-FORMAT = "counterplay buckets 1"
-SAMPLE = 40  # boards of a street that centres are made from
-POINTS = 2500  # of their hands
-STARTS = 3  # of k-means
-_CARDS = np.array(HANDS)
+BUCKETS_FORMAT = "counterplay buckets 1"
+NUM_SAMPLED_BOARDS = 40  # boards of a street that centres are made from
+MAX_CLUSTERED_HANDS = 2500  # of their hands
+NUM_RESTARTS = 3  # of k-means
+_HAND_CARDS = np.array(ALL_HANDS)
 
 
 @dataclass(frozen=True)
 class HoldemBuckets:
     """Which bucket a hand is in on a board of 0, 3, 4 or 5 cards."""
 
-    buckets: int = 50  # of each street after the first
-    bins: int = 30
+    num_buckets: int = 50  # of each street after the first
+    num_bins: int = 30
     seed: int = 0
 
     @property
-    def path(self) -> Path:
+    def cache_path(self) -> Path:
         """Where they are kept: $COUNTERPLAY_CACHE, or the user's folder for caches."""
         home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         folder = Path(os.environ.get("COUNTERPLAY_CACHE") or Path(home) / "counterplay")
-        return folder / f"buckets-{self.buckets}-{self.bins}-{self.seed}.npz"
+        return folder / f"buckets-{self.num_buckets}-{self.num_bins}-{self.seed}.npz"
 
-    def bucket(self, hand: tuple[int, int], board: tuple[int, ...]) -> int:
+    def hand_bucket(self, hand: tuple[int, int], board: tuple[int, ...]) -> int:
         """The number of a hand's bucket among those of its street."""
         if not board:
             low, high = sorted(hand)
             a, b = low // 4, high // 4
             return 13 * b + a if low % 4 == high % 4 else 13 * a + b
-        row, suits = _place(tuple(sorted(board)))
-        index = hand_index(*(swap_suits(card, suits) for card in hand))
+        row, suits = _canonical_board(tuple(sorted(board)))
+        index = hand_index(*(permute_suits(card, suits) for card in hand))
         if len(board) == 5:
-            return int(self._river(row)[index])
-        return int(self.tables[f"street_{len(board)}"][_rows(len(board))[row]][index])
+            return int(self._river_buckets(row)[index])
+        return int(
+            self.tables[f"street_{len(board)}"][_canonical_board_rows(len(board))[row]][index]
+        )
 
     @lru_cache(maxsize=2048)  # noqa: B019  one object per setting, as long as the program
-    def _river(self, board: tuple[int, ...]) -> Ints:
-        return self._assigned(board, self.tables["centres_5"])
+    def _river_buckets(self, board: tuple[int, ...]) -> Ints:
+        return self._assign_buckets(board, self.tables["centres_5"])
 
     @cached_property
     def tables(self) -> dict[str, Any]:
         """Centres of every street, buckets of every flop and turn: from the disk, or built."""
-        if self.path.exists():
+        if self.cache_path.exists():
             try:
-                return read_arrays(self.path, FORMAT)
+                return read_archive(self.cache_path, BUCKETS_FORMAT)
             except RunError:  # damaged: built again and written over
                 pass
         found: dict[str, Any] = {}
         rng = np.random.default_rng(self.seed)
         for cards in (3, 4, 5):
-            found[f"centres_{cards}"] = self._centres(cards, rng)
+            found[f"centres_{cards}"] = self._compute_centres(cards, rng)
         for cards in (3, 4):
-            found[f"street_{cards}"] = self._table(cards, found[f"centres_{cards}"])
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        write_arrays(self.path, FORMAT, found, compress=False)
+            found[f"street_{cards}"] = self._build_table(cards, found[f"centres_{cards}"])
+        self.cache_path.parent.mkdir(parents=True, exist_ok=True)
+        write_archive(self.cache_path, BUCKETS_FORMAT, found, compress=False)
         return found
 
-    def _centres(self, cards: int, rng: np.random.Generator) -> Floats:
+    def _compute_centres(self, num_cards: int, rng: np.random.Generator) -> Floats:
         points = []
-        for _ in range(SAMPLE):
-            board = rng.choice(NUM_CARDS, cards, replace=False)
-            live = ~np.isin(_CARDS, board).any(axis=1)
-            points.append(self._histograms(tuple(board.tolist()))[live])
+        for _ in range(NUM_SAMPLED_BOARDS):
+            board = rng.choice(NUM_CARDS, num_cards, replace=False)
+            live = ~np.isin(_HAND_CARDS, board).any(axis=1)
+            points.append(self._compute_histograms(tuple(board.tolist()))[live])
         every = np.concatenate(points)
-        chosen = every[rng.choice(len(every), min(POINTS, len(every)), replace=False)]
-        return medians(chosen, self.buckets, rng, STARTS)
+        chosen = every[rng.choice(len(every), min(MAX_CLUSTERED_HANDS, len(every)), replace=False)]
+        return cluster_centres(chosen, self.num_buckets, rng, NUM_RESTARTS)
 
-    def _histograms(self, board: tuple[int, ...]) -> Floats:
-        out = np.zeros((len(HANDS), self.bins))
-        histograms.histograms(np.array(board, np.int64), _CARDS, out)
+    def _compute_histograms(self, board: tuple[int, ...]) -> Floats:
+        out = np.zeros((len(ALL_HANDS), self.num_bins))
+        equity_histograms.compute_histograms(np.array(board, np.int64), _HAND_CARDS, out)
         return out
 
-    def _assigned(self, board: tuple[int, ...], centres: Floats) -> Ints:
-        found = np.zeros(len(HANDS), np.uint16)
-        histograms.nearest(self._histograms(board), centres, found)
+    def _assign_buckets(self, board: tuple[int, ...], centres: Floats) -> Ints:
+        found = np.zeros(len(ALL_HANDS), np.uint16)
+        equity_histograms.assign_nearest(self._compute_histograms(board), centres, found)
         return found
 
-    def _table(self, cards: int, centres: Floats) -> Ints:
-        boards = list(_rows(cards))
-        found, tasks = np.zeros((len(boards), len(HANDS)), np.uint16), count()
+    def _build_table(self, num_cards: int, centres: Floats) -> Ints:
+        boards = list(_canonical_board_rows(num_cards))
+        found, tasks = np.zeros((len(boards), len(ALL_HANDS)), np.uint16), count()
 
         def work(thread: int, _: int) -> None:
             while (number := next(tasks)) < len(boards):
-                found[number] = self._assigned(boards[number], centres)
+                found[number] = self._assign_buckets(boards[number], centres)
 
-        run_parts(work, [(thread, thread + 1) for thread in range(num_threads())])
+        run_in_threads(work, [(thread, thread + 1) for thread in range(num_threads())])
         return found
 
 
 @cache
-def _rows(cards: int) -> dict[tuple[int, ...], int]:
+def _canonical_board_rows(num_cards: int) -> dict[tuple[int, ...], int]:
     """The boards of 3 or 4 cards that differ in more than suits, numbered."""
-    if cards == 3:
+    if num_cards == 3:
         return {flop: row for row, flop in enumerate(canonical_flops())}
-    found = {canonical((*flop, card)) for flop in canonical_flops() for card in range(NUM_CARDS)
+    found = {canonical_cards((*flop, card)) for flop in canonical_flops() for card in range(NUM_CARDS)
              if card not in flop}  # fmt: skip
     return {board: row for row, board in enumerate(sorted(found))}
 
 
 @lru_cache(maxsize=1 << 16)
-def _place(board: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _canonical_board(board: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The board that stands for one, and the renaming of suits that makes it that."""
-    return min((tuple(sorted(swap_suits(c, s) for c in board)), s) for s in SUIT_SWAPS)
+    return min((tuple(sorted(permute_suits(c, s) for c in board)), s) for s in SUIT_PERMUTATIONS)
 
 
 class BucketedGame:
@@ -146,8 +148,8 @@ class BucketedGame:
     With `recall` they know their buckets of earlier streets too; else only the last one.
     """
 
-    def __init__(self, game: Any, buckets: HoldemBuckets, recall: bool):
-        self.game, self.buckets, self.recall = game, buckets, recall
+    def __init__(self, game: Any, buckets: HoldemBuckets, perfect_recall: bool):
+        self.game, self.buckets, self.perfect_recall = game, buckets, perfect_recall
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.game, name)
@@ -155,7 +157,7 @@ class BucketedGame:
     @property
     def spec(self) -> str:
         """The game and its buckets, for people."""
-        return f"{spec_of(self.game)} in {self.buckets.buckets} buckets a street"
+        return f"{get_spec(self.game)} in {self.buckets.num_buckets} buckets a street"
 
     def infoset_key(self, state: Any, player: int) -> str:
         """The buckets and the betting, without cards."""
@@ -165,12 +167,12 @@ class BucketedGame:
         board = state.cards[2 * self.game.num_players :]
         shown = [sum(self.game.board_cards[: r + 1]) for r in range(state.round + 1)]
         known = [cards for cards in shown if cards <= len(board)]
-        streets = known if self.recall else known[-1:]
-        names = [str(self.buckets.bucket(hand, board[:cards])) for cards in streets]
-        betting = "|".join(part.rpartition(":")[2] for part in state.record.split("|"))
+        streets = known if self.perfect_recall else known[-1:]
+        names = [str(self.buckets.hand_bucket(hand, board[:cards])) for cards in streets]
+        betting = "|".join(part.rpartition(":")[2] for part in state.history.split("|"))
         return f"{'-'.join(names)}:{betting}"
 
 
-def bucketed(game: Game, buckets: HoldemBuckets, recall: bool = False) -> Any:
+def bucket_game(game: Game, buckets: HoldemBuckets, perfect_recall: bool = False) -> Any:
     """The game with its hands in buckets, for algorithms that sample rules."""
-    return BucketedGame(game, buckets, recall)
+    return BucketedGame(game, buckets, perfect_recall)

@@ -21,8 +21,8 @@ from counterplay.errors import ConfigError, FileError
 from counterplay.registry import ALGORITHMS, GAMES
 
 if TYPE_CHECKING:
-    from counterplay.policy import Policy
-    from counterplay.sampled import SampledPolicy
+    from counterplay.arenas.rules import TabularPolicy
+    from counterplay.core.policy import Policy
 
 MAX_INTEGER_DIGITS = 18  # of an option such as --iterations 1e6
 MAX_SEEDS = 10_000  # of one option
@@ -173,17 +173,17 @@ def print_facts(facts: Mapping[str, object]) -> None:
     """Print one `name  value` line per fact."""
     width = max(map(len, facts))
     for name, value in facts.items():
-        print(f"{name.replace('_', ' '):{width}}  {_readable(value)}")
+        print(f"{name.replace('_', ' '):{width}}  {_format_value(value)}")
 
 
-def _readable(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
         return f"{value:.6g}"
-    return ", ".join(map(_readable, value)) if isinstance(value, list) else str(value)
+    return ", ".join(map(_format_value, value)) if isinstance(value, list) else str(value)
 
 
 def split_specs(text: str) -> list[str]:
@@ -216,7 +216,7 @@ def parse_seeds(option: str, text: str) -> list[int]:
     return list(dict.fromkeys(seeds))
 
 
-def readable_bytes(count: float) -> str:
+def format_bytes(count: float) -> str:
     """A number of bytes in the unit that suits it, such as `3.2 MiB`."""
     for unit in ("bytes", "KiB", "MiB", "GiB"):
         if count < 1024:
@@ -225,7 +225,7 @@ def readable_bytes(count: float) -> str:
     return f"{count:,.3g} TiB"
 
 
-def readable_seconds(count: float) -> str:
+def format_seconds(count: float) -> str:
     """A time in the unit that suits it, such as `12 min`."""
     for unit, size in (("s", 60.0), ("min", 60.0), ("h", 24.0)):
         if count < size:
@@ -234,7 +234,7 @@ def readable_seconds(count: float) -> str:
     return f"{count:,.3g} days"
 
 
-SourceArgument = Annotated[
+PolicyArgument = Annotated[
     str,
     typer.Argument(
         metavar="POLICY",
@@ -243,7 +243,7 @@ SourceArgument = Annotated[
         show_default=False,
     ),
 ]
-OfGameOption = Annotated[
+PolicyGameOption = Annotated[
     str | None, typer.Option("--game", metavar="GAME", help="The game, if POLICY does not name it.")
 ]
 
@@ -251,7 +251,7 @@ OfGameOption = Annotated[
 def _remember_trust(paths: list[str] | None) -> list[str] | None:
     """Allow the code that the user names, before the command opens anything."""
     if paths:
-        from counterplay.consent import trust
+        from counterplay.core.trust import trust
 
         for path in paths:
             trust(path)
@@ -289,7 +289,7 @@ def check_outputs(save: Path | None, export: Path | None, force: bool = True) ->
             raise FileError(f"cannot write {path}: no permission to write in {path.parent}")
 
 
-def write_outputs(policy: Policy | SampledPolicy, save: Path | None, export: Path | None) -> None:
+def write_outputs(policy: Policy | TabularPolicy, save: Path | None, export: Path | None) -> None:
     """Write the policy to the files asked for, and say so on stderr."""
     if save:
         policy.save(save)
@@ -300,9 +300,9 @@ def write_outputs(policy: Policy | SampledPolicy, save: Path | None, export: Pat
             print(f"wrote {path}", file=sys.stderr)
 
 
-def say_what_networks_see(algorithm: Any, game: Any) -> None:
+def print_observation_note(algorithm: Any, game: Any) -> None:
     """A line on stderr where networks must do without observations of the game's own."""
-    from counterplay.observing import note
+    from counterplay.core.observations import missing_observations_note
 
-    if algorithm.needs == "deep" and (line := note(game)):
+    if algorithm.required_extra == "deep" and (line := missing_observations_note(game)):
         print(line, file=sys.stderr)

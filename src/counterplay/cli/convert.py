@@ -18,7 +18,7 @@ def convert(
     ],
 ) -> None:
     """Write a game as a Gambit or JSON file; numbers stay exact."""
-    from counterplay.interop.files import check_game_file, save_game
+    from counterplay.interop.game_files import check_game_file, save_game
     from counterplay.registry import load_game
 
     check_game_file(file)

@@ -34,18 +34,20 @@ def draw(
 
     It shows who acts, what is hidden, and how likely each branch is.
     """
-    from counterplay.cli.evaluate import as_exact
-    from counterplay.cli.progress import build
-    from counterplay.evaluate import check_aligned
-    from counterplay.experiment.stored import load_policies
+    from counterplay.cli.evaluate import to_tree_policy
+    from counterplay.cli.progress import build_tree_with_progress
+    from counterplay.core.evaluation import check_same_game
+    from counterplay.display.tree_drawing import check_drawing_file, draw_tree
+    from counterplay.experiment.saved_policies import load_policies
     from counterplay.registry import load_game
-    from counterplay.showing.picture import check_picture_file, draw_tree
 
-    check_picture_file(output)
+    check_drawing_file(output)
     check_outputs(output, None)
-    tree, plays = build(load_game(game)), None
+    tree, plays = build_tree_with_progress(load_game(game)), None
     if policy:
-        plays = as_exact(next(iter(load_policies(policy, build=build).values())))
-        check_aligned(tree, plays)
+        plays = to_tree_policy(
+            next(iter(load_policies(policy, build=build_tree_with_progress).values()))
+        )
+        check_same_game(tree, plays)
     draw_tree(tree, plays, depth=depth).save(output)
     print(f"wrote {output}", file=sys.stderr)

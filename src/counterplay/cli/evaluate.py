@@ -8,8 +8,8 @@ from counterplay.cli.common import (
     ExportOption,
     ForceOption,
     JsonOption,
-    OfGameOption,
-    SourceArgument,
+    PolicyArgument,
+    PolicyGameOption,
     TrustOption,
     check_outputs,
     print_json,
@@ -18,12 +18,12 @@ from counterplay.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from counterplay.evaluate import Judgement
+    from counterplay.core.evaluation import Judgement
 
 
 def evaluate(
-    policy: SourceArgument,
-    game: OfGameOption = None,
+    policy: PolicyArgument,
+    game: PolicyGameOption = None,
     export: ExportOption = None,
     force: ForceOption = False,
     json: JsonOption = False,
@@ -33,18 +33,18 @@ def evaluate(
 
     Of a run, every policy that it keeps is judged.
     """
-    from counterplay.cli.progress import build
-    from counterplay.evaluate import judge
-    from counterplay.experiment.stored import load_policies
+    from counterplay.cli.progress import build_tree_with_progress
+    from counterplay.core.evaluation import judge
+    from counterplay.experiment.saved_policies import load_policies
 
     check_outputs(None, export, force)
-    kept = load_policies(policy, game, build=build, vectors=not export)
-    found = {name: as_exact(one) for name, one in kept.items()}
-    judged = {name: judge(one.tree, one) for name, one in found.items()}
+    kept = load_policies(policy, game, build=build_tree_with_progress, allow_holdem=not export)
+    found = {name: to_tree_policy(one) for name, one in kept.items()}
+    judged = {name: judge(one.arena, one) for name, one in found.items()}
     first = next(iter(found))
-    spec = found[first].tree.spec
+    spec = found[first].arena.spec
     if json:
-        facts = {name: _facts(judgement) for name, judgement in judged.items()}
+        facts = {name: _judgement_facts(judgement) for name, judgement in judged.items()}
         more = {"policies": facts} if len(facts) > 1 else {}
         print_json({"game": spec, **facts[first], **more})
     else:
@@ -52,18 +52,22 @@ def evaluate(
         for name, judgement in judged.items():
             if len(judged) > 1:
                 print(f"\npolicy  {name}")
-            _print(judgement)
+            _print_judgement(judgement)
     write_outputs(found[first], None, export)
 
 
-def as_exact(policy: Any) -> Any:
+def to_tree_policy(policy: Any) -> Any:
     """Put a policy that was learned on rules, by sampling or by networks, on the game's tree."""
-    from counterplay.cli.progress import build
+    from counterplay.cli.progress import build_tree_with_progress
 
-    return policy.on(build(policy.game)) if hasattr(policy, "on") else policy
+    return (
+        policy.tabulate(build_tree_with_progress(policy.game))
+        if hasattr(policy, "tabulate")
+        else policy
+    )
 
 
-def _facts(judgement: Judgement) -> dict[str, Any]:
+def _judgement_facts(judgement: Judgement) -> dict[str, Any]:
     values, best_values = judgement.values.tolist(), judgement.best_values.tolist()
     return {
         "values": values,
@@ -74,8 +78,8 @@ def _facts(judgement: Judgement) -> dict[str, Any]:
     }
 
 
-def _print(judgement: Judgement) -> None:
-    facts = _facts(judgement)
+def _print_judgement(judgement: Judgement) -> None:
+    facts = _judgement_facts(judgement)
     columns = zip(facts["values"], facts["best_values"], facts["gains"], strict=True)
     rows = [
         (str(player), f"{value:.6f}", f"{best:.6f}", f"{gain:.2e}")

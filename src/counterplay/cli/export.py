@@ -10,22 +10,22 @@ import typer
 
 from counterplay.cli.common import (
     ForceOption,
-    OfGameOption,
-    SourceArgument,
+    PolicyArgument,
+    PolicyGameOption,
     TrustOption,
     check_outputs,
 )
 
 
 def export(
-    policy: SourceArgument,
+    policy: PolicyArgument,
     file: Annotated[
         Path,
         typer.Argument(
             metavar="FILE", help="Ends in .json or .csv; else what solve --save writes."
         ),
     ],
-    game: OfGameOption = None,
+    game: PolicyGameOption = None,
     force: ForceOption = False,
     trust: TrustOption = None,
 ) -> None:
@@ -33,15 +33,15 @@ def export(
 
     Of a run, the policy with the guarantee; RUN@NAME chooses another.
     """
-    from counterplay.cli.evaluate import as_exact
-    from counterplay.cli.progress import build
-    from counterplay.experiment.stored import load_policies
+    from counterplay.cli.evaluate import to_tree_policy
+    from counterplay.cli.progress import build_tree_with_progress
+    from counterplay.experiment.saved_policies import load_policies
 
     check_outputs(file, None, force)
-    found = load_policies(policy, game, build=build)
+    found = load_policies(policy, game, build=build_tree_with_progress)
     name, one = next(iter(found.items()))
     if not hasattr(one, "save"):  # networks of a run on rules become a table
-        one = as_exact(one)
+        one = to_tree_policy(one)
     writers = {".json": one.to_json, ".csv": one.to_csv}
     writers.get(file.suffix, one.save)(file)
     others = [other for other in found if other != name]

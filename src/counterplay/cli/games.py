@@ -12,10 +12,10 @@ from typing import Any
 
 from counterplay.cli.common import JsonOption, print_json
 from counterplay.errors import ConfigError
-from counterplay.registry import GAMES, find_class
+from counterplay.registry import GAMES, import_registered
 
-LONGEST = 24  # characters of a default value worth a place in the list
-PIPED = 100  # columns where no terminal says otherwise
+MAX_DEFAULT_LENGTH = 24  # characters of a default value worth a place in the list
+DEFAULT_COLUMNS = 100  # columns where no terminal says otherwise
 
 
 def games(json: JsonOption = False) -> None:
@@ -25,15 +25,15 @@ def games(json: JsonOption = False) -> None:
 
 def print_registry(registry: dict[str, str], json: bool) -> None:
     """Print name, summary and parameters of everything in a registry, at any width."""
-    entries = [_entry(registry, name) for name in registry]
+    entries = [_describe_class(registry, name) for name in registry]
     if json:
         print_json(entries)
         return
-    width = shutil.get_terminal_size((PIPED, 24)).columns
+    width = shutil.get_terminal_size((DEFAULT_COLUMNS, 24)).columns
     longest = max(map(len, registry))
     for entry in entries:
         needs = f" Needs {entry['needs']}." if entry["needs"] else ""
-        parameters = _parameters(entry)
+        parameters = _format_parameters(entry)
         lines = [f"{entry['summary']}{needs}"] + ([f"({parameters})"] if parameters else [])
         if longest + 30 > width:  # too narrow for two columns
             print(entry["name"])
@@ -47,13 +47,13 @@ def print_registry(registry: dict[str, str], json: bool) -> None:
             lead = indent
 
 
-def _entry(registry: dict[str, str], name: str) -> dict[str, Any]:
+def _describe_class(registry: dict[str, str], name: str) -> dict[str, Any]:
     """What is known about a class; from its source alone where a package is missing."""
     try:
-        cls, needs = find_class(registry, name), ""
+        cls, needs = import_registered(registry, name), ""
     except ConfigError as error:
         needs = str(error).partition("needs ")[2]
-        return {"name": name} | _read(*registry[name].split(":")) | {"needs": needs}
+        return {"name": name} | _describe_source(*registry[name].split(":")) | {"needs": needs}
     parameters: dict[str, Any] = {}
     required = []
     for field in fields(cls):
@@ -67,12 +67,12 @@ def _entry(registry: dict[str, str], name: str) -> dict[str, Any]:
         "name": name,
         "parameters": parameters,
         "required": required,
-        "summary": _summary(cls.__doc__ or ""),
+        "summary": _summary_line(cls.__doc__ or ""),
         "needs": needs,
     }
 
 
-def _read(module: str, name: str) -> dict[str, Any]:
+def _describe_source(module: str, name: str) -> dict[str, Any]:
     """Parameters and summary of a dataclass, as its source has them."""
     place = importlib.util.find_spec(module)
     assert place is not None and place.origin is not None
@@ -87,11 +87,11 @@ def _read(module: str, name: str) -> dict[str, Any]:
             except ValueError:
                 value = ast.unparse(line.value)
             parameters[ast.unparse(line.target)] = value
-    summary = _summary(ast.get_docstring(found) or "")
+    summary = _summary_line(ast.get_docstring(found) or "")
     return {"parameters": parameters, "required": [], "summary": summary}
 
 
-def _summary(docstring: str) -> str:
+def _summary_line(docstring: str) -> str:
     """The first line; what introduces equations, up to a colon, is left out."""
     line = docstring.strip().split("\n")[0]
     if not line.endswith(":"):
@@ -100,9 +100,9 @@ def _summary(docstring: str) -> str:
     return f"{sentence or line[:-1]}."
 
 
-def _parameters(entry: dict[str, Any]) -> str:
+def _format_parameters(entry: dict[str, Any]) -> str:
     parts = [f"{name}=(required)" for name in entry["required"]]
     for name, value in entry["parameters"].items():
         text = str(value)
-        parts.append(f"{name}={text if len(text) <= LONGEST else '...'}")
+        parts.append(f"{name}={text if len(text) <= MAX_DEFAULT_LENGTH else '...'}")
     return ", ".join(parts)

@@ -17,11 +17,11 @@ from counterplay.cli.common import (
     print_json,
     split_specs,
 )
-from counterplay.cli.signals import first_signal
+from counterplay.cli.signals import catch_first_signal
 
 if TYPE_CHECKING:
-    from counterplay.experiment.comparing import Row
-    from counterplay.scale.grid import GridProgress, GridResult
+    from counterplay.distributed.grid import GridProgress, GridResult
+    from counterplay.experiment.compare import ComparisonRow
 
 
 def grid(
@@ -63,19 +63,19 @@ def grid(
     checkpoint and ends; the same command goes on and skips what is finished. More --iterations make
     finished runs longer.
     """
-    from counterplay.cli.progress import Bar
-    from counterplay.scale.grid import make_cells, run_grid
+    from counterplay.cli.progress import ProgressBar
+    from counterplay.distributed.grid import make_cells, run_grid
 
     names = split_specs(algorithms), split_specs(games), parse_seeds("--seeds", seeds)
     cells = make_cells(*names, iterations, output, evaluate_every)
-    bar = Bar("running", "cells", total=len(cells))
+    bar = ProgressBar("running", "cells", total=len(cells))
 
     def report(progress: GridProgress) -> None:
         if progress.problem:
             print(f"failed: {progress.problem}", file=sys.stderr)
         bar.update(progress.done, progress.total)
 
-    with bar, first_signal() as stop:
+    with bar, catch_first_signal() as stop:
         result = run_grid(cells, output, on, processes=processes, report=report, stop=stop)
     _print(result, json)
     if result.stopped:
@@ -100,10 +100,10 @@ def _print(result: GridResult, json: bool) -> None:
         print_rows(table)
 
 
-def _ranked(folders: list[Path]) -> list[Row]:
+def _ranked(folders: list[Path]) -> list[ComparisonRow]:
     """The rows of one game, the least exploitable first; runs without records are left out."""
-    from counterplay.experiment import load_metrics
-    from counterplay.experiment.comparing import compare
+    from counterplay.experiment.compare import compare
+    from counterplay.experiment.run_folder import load_metrics
 
     begun = [folder for folder in folders if load_metrics(folder)]
     rows = compare(begun) if begun else []

@@ -10,18 +10,18 @@ from counterplay.cli.common import (
     GameArgument,
     JsonOption,
     SeedOption,
+    format_bytes,
+    format_seconds,
     print_facts,
     print_json,
-    readable_bytes,
-    readable_seconds,
 )
-from counterplay.cli.episode import print_step, random_episode
+from counterplay.cli.random_episode import print_episode_step, sample_random_episode
+from counterplay.core.game import CHANCE, Game, check_game
 from counterplay.errors import GameError, RunError
-from counterplay.game import CHANCE, Game, check_game
-from counterplay.registry import load_game, spec_of
+from counterplay.registry import get_spec, load_game
 
 NODES_PER_SECOND = 100_000  # that building takes, roughly
-MOST_CHECKED = 10_000_000  # nodes that `--check` walks before it gives up
+MAX_CHECKED_NODES = 10_000_000  # nodes that `--check` walks before it gives up
 
 
 def inspect(
@@ -40,40 +40,40 @@ def inspect(
 ) -> None:
     """Print the size and the properties of a game."""
     rules = load_game(game)
-    facts: dict[str, Any] = {"game": spec_of(rules)}
+    facts: dict[str, Any] = {"game": get_spec(rules)}
     steps: list[dict[str, Any]] = []
     if check:
-        facts |= _checked(rules)
+        facts |= _rule_check_facts(rules)
     if estimate:
-        facts |= _estimated(rules, seed)
+        facts |= _size_estimate_facts(rules, seed)
     if episode:
-        steps = random_episode(rules, seed)
+        steps = sample_random_episode(rules, seed)
     if not (estimate or episode):
-        facts |= _counted(rules)
+        facts |= _tree_facts(rules)
     if json:
         print_json(facts | ({"episode": steps} if episode else {}))
         return
-    print_facts(_with_units(facts))
+    print_facts(_format_facts(facts))
     for number, step in enumerate(steps):
-        print_step(number, step)
+        print_episode_step(number, step)
 
 
-def _checked(game: Game) -> dict[str, Any]:
-    from counterplay.tree.estimating import HOPELESS, look_ahead
+def _rule_check_facts(game: Game) -> dict[str, Any]:
+    from counterplay.arenas.tree.size_estimate import REFUSAL_FACTOR, estimate_num_nodes
 
-    if look_ahead(game) > HOPELESS * MOST_CHECKED:
-        problem = f"has far more than {MOST_CHECKED:,} nodes, too many to check"
-        raise RunError(f"{spec_of(game)} {problem}; choose smaller parameters")
+    if estimate_num_nodes(game) > REFUSAL_FACTOR * MAX_CHECKED_NODES:
+        problem = f"has far more than {MAX_CHECKED_NODES:,} nodes, too many to check"
+        raise RunError(f"{get_spec(game)} {problem}; choose smaller parameters")
     try:
-        report = check_game(game, max_nodes=MOST_CHECKED, imperfect_recall=True)
+        report = check_game(game, max_nodes=MAX_CHECKED_NODES, allow_imperfect_recall=True)
     except GameError as error:  # the answer of --check, not a wrong argument
         raise RunError(str(error)) from error
-    recall = "perfect recall" if report.perfect_recall else "players forget"
+    recall = "perfect recall" if report.has_perfect_recall else "players forget"
     return {"checked": f"{report.num_nodes:,} nodes, no fault found, {recall}"}
 
 
-def _estimated(game: Game, seed: int) -> dict[str, Any]:
-    from counterplay.tree.estimating import estimate_size
+def _size_estimate_facts(game: Game, seed: int) -> dict[str, Any]:
+    from counterplay.arenas.tree.size_estimate import estimate_size
 
     size = estimate_size(game, seed=seed)
     return {
@@ -84,12 +84,12 @@ def _estimated(game: Game, seed: int) -> dict[str, Any]:
     }
 
 
-def _counted(game: Game) -> dict[str, Any]:
+def _tree_facts(game: Game) -> dict[str, Any]:
     import numpy as np
 
-    from counterplay.cli.progress import build
+    from counterplay.cli.progress import build_tree_with_progress
 
-    tree = build(game)
+    tree = build_tree_with_progress(game)
     return {
         "players": tree.num_players,
         "nodes": tree.num_nodes,
@@ -98,27 +98,27 @@ def _counted(game: Game) -> dict[str, Any]:
         "infosets": tree.num_infosets,
         "infosets_by_player": np.bincount(tree.infoset_player, minlength=tree.num_players).tolist(),
         "sequences": tree.num_sequences,
-        "longest_episode": tree.longest_episode,
-        "longest_history": len(tree.level) - 2,
+        "longest_episode": tree.max_episode_length,
+        "longest_history": len(tree.level_offset) - 2,
         "most_actions": tree.max_actions,
         "lowest_utilities": tree.utility.min(axis=0).tolist(),
         "highest_utilities": tree.utility.max(axis=0).tolist(),
-        "zero_sum": tree.zero_sum,
-        "perfect_recall": tree.perfect_recall,
+        "zero_sum": tree.is_zero_sum,
+        "perfect_recall": tree.has_perfect_recall,
         "memory_bytes": tree.num_bytes,
     }
 
 
-def _with_units(facts: dict[str, Any]) -> dict[str, Any]:
+def _format_facts(facts: dict[str, Any]) -> dict[str, Any]:
     """The facts as a person reads them."""
-    from counterplay.tree.estimating import readable_count
+    from counterplay.arenas.tree.size_estimate import format_count
 
     shown = dict(facts)
     if "estimated_nodes" in facts:
         nodes, error = facts["estimated_nodes"], shown.pop("standard_error")
-        shown["estimated_nodes"] = f"{readable_count(nodes)} +- {readable_count(error)}"
+        shown["estimated_nodes"] = f"{format_count(nodes)} +- {format_count(error)}"
     if "memory_bytes" in facts:
-        shown["memory"] = readable_bytes(shown.pop("memory_bytes"))
+        shown["memory"] = format_bytes(shown.pop("memory_bytes"))
     if "build_seconds" in facts:
-        shown["time to build"] = readable_seconds(shown.pop("build_seconds"))
+        shown["time to build"] = format_seconds(shown.pop("build_seconds"))
     return shown

@@ -41,18 +41,18 @@ from counterplay.cli.run import run
 from counterplay.cli.show import show
 from counterplay.cli.signals import terminate_as_interrupt
 from counterplay.cli.solve import solve
-from counterplay.cli.spot_show import spot
+from counterplay.cli.spot import spot
 from counterplay.cli.studio import studio
 from counterplay.cli.sweep import sweep
 from counterplay.errors import ConfigError, CounterplayError, FileError, GameError
 from counterplay.registry import GAMES
 
-FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+EXIT_FAILED, BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
 MAX_MESSAGE_LENGTH = 2_000  # characters
 EXIT_CODES = "Exit codes: 0 done; 1 failed, or the answer is no; 2 wrong input; 130 interrupted."
 
 # ClickException, the base of typer's own errors; its module differs between versions of typer
-USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
+USAGE_ERROR_TYPE: type[Exception] = typer.BadParameter.__mro__[2]
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -68,7 +68,7 @@ for command in COMMANDS:
 app.add_typer(spot, name="spot")
 
 
-def _version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         print(f"counterplay {__version__}")
         raise typer.Exit()
@@ -79,7 +79,9 @@ def counterplay(
     context: typer.Context,
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
     ] = False,
 ) -> None:
     """Solve games of hidden information, and know exactly how good the solution is."""
@@ -102,13 +104,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
             return int(code or 0)
     except (KeyboardInterrupt, typer.Abort):
-        return INTERRUPTED
+        return EXIT_INTERRUPTED
     except (ConfigError, FileError, GameError) as error:
-        return _fail(error, BAD_INPUT)
-    except USAGE_ERROR as error:
-        return _fail(_with_hint(error, given), BAD_INPUT)
+        return _print_error(error, BAD_INPUT)
+    except USAGE_ERROR_TYPE as error:
+        return _print_error(_usage_message(error, given), BAD_INPUT)
     except CounterplayError as error:
-        return _fail(error, FAILED)
+        return _print_error(error, EXIT_FAILED)
     except BrokenPipeError:  # the reader, such as head, has seen enough
         silence_stdout()
         return 0
@@ -118,12 +120,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         silence_stdout()
         place = f"{error.filename}: " if error.filename else ""
-        return _fail(f"{place}{error.strerror or error}", FAILED)
+        return _print_error(f"{place}{error.strerror or error}", EXIT_FAILED)
     except MemoryError:
-        return _fail("out of memory; choose smaller parameters", FAILED)
+        return _print_error("out of memory; choose smaller parameters", EXIT_FAILED)
 
 
-def _fail(problem: object, code: int) -> int:
+def _print_error(problem: object, code: int) -> int:
     text = " ".join(str(problem).split())
     if len(text) > MAX_MESSAGE_LENGTH:  # it quotes something enormous
         half = MAX_MESSAGE_LENGTH // 2
@@ -132,7 +134,7 @@ def _fail(problem: object, code: int) -> int:
     return code
 
 
-def _with_hint(error: Any, arguments: Sequence[str]) -> str:
+def _usage_message(error: Any, arguments: Sequence[str]) -> str:
     context = getattr(error, "ctx", None)
     hint = f" (see {context.command_path} --help)" if context else ""
     option = getattr(error, "option_name", None)
@@ -156,9 +158,9 @@ def _game_with_option(option: str, arguments: Sequence[str]) -> str:
 
 
 def _parameter_names(game: str) -> list[str]:
-    from counterplay.experiment.declared import declared_fields
+    from counterplay.experiment.dataclass_fields import read_dataclass_fields
 
-    return [field.name for field in declared_fields(GAMES[game])]
+    return [field.name for field in read_dataclass_fields(GAMES[game])]
 
 
 def _open_missing_streams() -> None:

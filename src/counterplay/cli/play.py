@@ -12,8 +12,7 @@ from counterplay.cli.common import (
     TrustOption,
     integer_option,
 )
-from counterplay.cli.contestants import Contestants
-from counterplay.cli.person import QuitError, Sitting
+from counterplay.cli.play_prompt import QuitError, TerminalPlaySession
 from counterplay.errors import ConfigError
 
 
@@ -23,7 +22,7 @@ def play(
         str | None,
         typer.Option(
             metavar="OPPONENT",
-            help="Who plays: alpha_beta, 'mcts(seconds=1)', ..., uniform, or an algorithm.",
+            help="Who plays: alpha_beta, 'mcts(max_seconds=1)', ..., uniform, or an algorithm.",
             show_default="cfr_plus",
         ),
     ] = None,
@@ -74,7 +73,8 @@ def play(
     trust: TrustOption = None,
 ) -> None:
     """Play against a policy or a searcher. Inside, ? shows help and q quits."""
-    from counterplay.registry import load_game, spec_of
+    from counterplay.cli.progress import agent_loader_with_progress
+    from counterplay.registry import get_spec, load_game
 
     if policy and (opponent or algorithm or iterations):
         raise ConfigError(
@@ -85,12 +85,12 @@ def play(
     rules = load_game(game)
     if player >= rules.num_players:
         raise ConfigError(f"--player is {player}, must be from 0 to {rules.num_players - 1}")
-    known = Contestants(rules, iterations)
+    known = agent_loader_with_progress(rules, iterations)
     name = opponent or algorithm or "cfr_plus"
-    other = known.stored(policy) if policy else known.named(name)[0]
+    other = known.load_saved_policy(policy) if policy else known.load_agents(name)[0]
     luck = randrange(2**32) if seed is None else seed
-    sitting = Sitting(rules, other, player, luck, reveal, losses=losses)
-    print(f"You are player {player} of {spec_of(rules)}. ? shows help, q quits.")
+    sitting = TerminalPlaySession(rules, other, player, luck, reveal, show_losses=losses)
+    print(f"You are player {player} of {get_spec(rules)}. ? shows help, q quits.")
     try:
         while episodes is None or sitting.num_episodes < episodes:
             sitting.play_episode(pause=episodes is None)

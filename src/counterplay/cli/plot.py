@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from counterplay.cli.common import TrustOption, check_outputs
-from counterplay.cli.compare import STUDY, RunsArgument
+from counterplay.cli.compare import STUDY_FILE, RunsArgument
 
 
 def plot(
@@ -48,16 +48,16 @@ def plot(
     Runs that differ only in their seed become one line, their median, with a band around it. The
     folder of a study gives the importance of settings, parallel coordinates and rungs.
     """
-    from counterplay.experiment.plotting import plot as write
-    from counterplay.experiment.plotting import plot_pools
+    from counterplay.experiment.plots.run_plots import plot_population
+    from counterplay.experiment.plots.run_plots import plot_runs as write
 
     check_outputs(output, None)
     if payoffs:
-        plot_pools(runs, output, title)
+        plot_population(runs, output, title)
         print(f"wrote {output}", file=sys.stderr)
         return
-    if len(runs) == 1 and (Path(runs[0]) / STUDY).is_file() and output.suffix != ".html":
-        from counterplay.scale.drawing import plot_study
+    if len(runs) == 1 and (Path(runs[0]) / STUDY_FILE).is_file() and output.suffix != ".html":
+        from counterplay.distributed.study_plot import plot_study
 
         plot_study(runs[0], output, title)
         print(f"wrote {output}", file=sys.stderr)

@@ -11,22 +11,24 @@ from counterplay.cli.common import print_line
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from counterplay.game import Game
-    from counterplay.tree import Tree
+    from counterplay.arenas.tree.arena import TreeArena
+    from counterplay.core.game import Game
+    from counterplay.core.solve import Algorithm, Result
+    from counterplay.play.agents import AgentLoader
 
 
-class Bar:
+class ProgressBar:
     """A progress bar that appears `delay` seconds from now and leaves no trace at its end."""
 
     def __init__(self, title: str, unit: str, total: int = 0, delay: float = 0.0):
         self.title, self.unit, self.total = title, unit, total
-        self.watched = sys.stderr.isatty()
+        self.is_terminal = sys.stderr.isatty()
         self.start = time.monotonic()
-        self.appears = self.start + delay
+        self.show_after = self.start + delay
         self.progress: Progress | None = None
-        self.first = 0, self.start  # what was done, and when, from where the rate is counted
+        self.rate_start = 0, self.start  # what was done, and when, from where the rate is counted
 
-    def __enter__(self) -> Bar:
+    def __enter__(self) -> ProgressBar:
         self.update(0)
         return self
 
@@ -36,7 +38,7 @@ class Bar:
 
     def update(self, done: int, total: int = 0, note: str = "") -> None:
         """Show how much is done, how fast it goes, and a note."""
-        if not self.watched or time.monotonic() < self.appears:
+        if not self.is_terminal or time.monotonic() < self.show_after:
             return
         if self.progress is None:
             self.progress = _new_progress(self.title)
@@ -47,13 +49,13 @@ class Bar:
         task = self.progress.task_ids[0]
         self.progress.update(task, completed=min(done, total), total=total or None, text=text)
 
-    def waited_until(self, done: int) -> None:
+    def restart_rate(self, done: int) -> None:
         """Count the rate from here on: what was done until now has waited for compilation."""
-        self.first = done, time.monotonic()
+        self.rate_start = done, time.monotonic()
 
     def rate(self, done: int) -> float:
         """How much is done per second."""
-        before, since = self.first if done > self.first[0] else (0, self.start)
+        before, since = self.rate_start if done > self.rate_start[0] else (0, self.start)
         return (done - before) / max(time.monotonic() - since, 1e-9)
 
     def print(self, line: str) -> None:
@@ -86,14 +88,34 @@ def _new_progress(title: str) -> Progress:
     return progress
 
 
-def build(game: Game) -> Tree:
+def build_tree_with_progress(game: Game) -> TreeArena:
     """The tree of a game, with a bar if it takes longer than two seconds."""
-    return build_any(game, "tree")
+    return build_arena_with_progress(game, "tree")
 
 
-def build_any(game: Game, kind: str = "", runs_on: tuple[str, ...] = ("sequences",)) -> Any:
+def build_arena_with_progress(
+    game: Game, kind: str = "", runs_on: tuple[str, ...] = ("sequences",)
+) -> Any:
     """The arena of a game, of that kind, or of the kind that suits an algorithm."""
-    from counterplay.generated.choosing import build_arena
+    from counterplay.arenas.build import build_arena
 
-    with Bar("building", "nodes", delay=2.0) as bar:
+    with ProgressBar("building", "nodes", delay=2.0) as bar:
         return build_arena(game, kind, runs_on=runs_on, progress=bar.update)
+
+
+def agent_loader_with_progress(
+    game: Game, iterations: int | None = None, rules_only: bool = False
+) -> AgentLoader:
+    """A loader of agents with bars while it builds and solves."""
+    from counterplay.play.agents import AgentLoader
+
+    return AgentLoader(game, iterations, rules_only, build_tree_with_progress, _solve_agent)
+
+
+def _solve_agent(tree: TreeArena, algorithm: Algorithm, iterations: int) -> Result:
+    from counterplay.core.solve import solve
+
+    with ProgressBar("solving", "it", total=iterations) as bar:
+        result = solve(tree, algorithm, iterations=iterations, tick=bar.update)
+    print(f"The opponent's exploitability is {result.exploitability:.2e}.", file=sys.stderr)
+    return result

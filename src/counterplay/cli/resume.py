@@ -14,11 +14,16 @@ from counterplay.cli.common import (
     integer_option,
     print_json_line,
 )
-from counterplay.cli.run import OnOption, TensorBoardOption, as_json, follow
+from counterplay.cli.run import (
+    ExecutorOption,
+    TensorBoardOption,
+    advance_with_progress,
+    result_to_json,
+)
 from counterplay.errors import ConfigError
 
 if TYPE_CHECKING:
-    from counterplay.experiment import Run
+    from counterplay.experiment.runner import Run
 
 
 def resume(
@@ -31,31 +36,32 @@ def resume(
     tensorboard: TensorBoardOption = False,
     json: JsonOption = False,
     trust: TrustOption = None,
-    on: OnOption = None,
+    on: ExecutorOption = None,
 ) -> None:
     """Go on with runs from their latest checkpoints.
 
     The result is the same, bit for bit, as that of a run that was never interrupted.
     """
-    from counterplay.cli.progress import build
-    from counterplay.experiment import find_runs, open_run
+    from counterplay.cli.progress import build_tree_with_progress
+    from counterplay.experiment.run_folder import find_runs
+    from counterplay.experiment.runner import open_run
 
     for given in folders:
         found = find_runs([given])
         if len(found) > 1 and not has_magic(given):
             raise ConfigError(f"{given} holds {len(found)} runs; to go on with all: {given}/*")
     for folder in find_runs(folders):
-        run = open_run(folder, steps=steps, build=build)
+        run = open_run(folder, max_steps=steps, build=build_tree_with_progress)
         if not run.finished:
-            follow(run, tensorboard, json, on)
+            advance_with_progress(run, tensorboard, json, on)
             continue
         result = run.advance()
         if json:
-            print_json_line(as_json(result))
-        print(f"{folder} is finished, at step {run.step:,}{_more(run)}", file=sys.stderr)
+            print_json_line(result_to_json(result))
+        print(f"{folder} is finished, at step {run.step:,}{_resume_hint(run)}", file=sys.stderr)
 
 
-def _more(run: Run) -> str:
+def _resume_hint(run: Run) -> str:
     """How to go on all the same, unless the algorithm has nothing left to do."""
     if run.step < run.config.max_steps:
         return ""

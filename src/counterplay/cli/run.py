@@ -13,23 +13,23 @@ import typer
 from counterplay.cli.common import (
     JsonOption,
     TrustOption,
+    format_seconds,
     integer_option,
     parse_integer,
     parse_seeds,
     print_json_line,
-    readable_seconds,
-    say_what_networks_see,
+    print_observation_note,
 )
-from counterplay.cli.signals import first_signal
+from counterplay.cli.signals import catch_first_signal
 from counterplay.errors import ConfigError
 
 if TYPE_CHECKING:
-    from counterplay.experiment import Run, RunResult
+    from counterplay.experiment.runner import Run, RunResult
 
 TensorBoardOption = Annotated[
     bool, typer.Option("--tensorboard", help="Write TensorBoard events into the run folder too.")
 ]
-OnOption = Annotated[
+ExecutorOption = Annotated[
     str | None,
     typer.Option(
         metavar="local|auto|host:port",
@@ -70,93 +70,99 @@ def run(
     tensorboard: TensorBoardOption = False,
     json: JsonOption = False,
     trust: TrustOption = None,
-    on: OnOption = None,
+    on: ExecutorOption = None,
 ) -> None:
     """Run an experiment and keep all of it in a folder.
 
     Ctrl-C writes a checkpoint and ends; `counterplay resume` goes on from there. Twice aborts. With
     --json, every record is a line as soon as it is there, and the last line is the result.
     """
-    from counterplay.cli.progress import build
-    from counterplay.experiment import new_run
+    from counterplay.cli.progress import build_tree_with_progress
     from counterplay.experiment.examples import find_config
-    from counterplay.experiment.running import discard_if_refused, tensorboard_writer
+    from counterplay.experiment.runner import discard_if_refused, new_run, tensorboard_writer_class
 
     if tensorboard:
-        tensorboard_writer()  # complains before a folder is made
-    overrides = dict(_setting(text) for text in set_ or [])
+        tensorboard_writer_class()  # complains before a folder is made
+    overrides = dict(_parse_setting(text) for text in set_ or [])
     if seed is not None and seeds is not None:
         raise ConfigError("--seed and --seeds exclude each other")
     for one in [seed] if seeds is None else parse_seeds("--seeds", seeds):
         given = {"spec.seed": one, "spec.max_steps": steps, "name": name}
         more = {key: value for key, value in given.items() if value is not None}
-        made = new_run(find_config(config), runs=runs, overrides=overrides | more, build=build)
+        made = new_run(
+            find_config(config),
+            runs_folder=runs,
+            overrides=overrides | more,
+            build=build_tree_with_progress,
+        )
         with discard_if_refused(made):
-            follow(made, tensorboard, json, on)
+            advance_with_progress(made, tensorboard, json, on)
 
 
-def follow(run: Run, tensorboard: bool, json: bool, on: str | None = None) -> None:
+def advance_with_progress(
+    run: Run, tensorboard: bool, json: bool, executor: str | None = None
+) -> None:
     """Let a run go on to its end, printing records and progress."""
     print(f"running {run.folder}", file=sys.stderr)
-    say_what_networks_see(run.config.algorithm, run.config.game)
+    print_observation_note(run.config.algorithm, run.config.game)
     if run.note:
         print(run.note, file=sys.stderr)
     where: AbstractContextManager[None] = nullcontext()
-    if on:
-        from counterplay.scale.walking import spread
+    if executor:
+        from counterplay.distributed.mccfr import distribute_run
 
-        where = spread(run, on, lambda line: print(line, file=sys.stderr))
-    with where, _Follower(run, table=not json) as follower, first_signal() as stop:
+        where = distribute_run(run, executor, lambda line: print(line, file=sys.stderr))
+    with where, _RunReporter(run, table=not json) as follower, catch_first_signal() as stop:
         result = run.advance(
             report=follower.report, tick=follower.tick, stop=stop, tensorboard=tensorboard
         )
-    if ending := getattr(result.memory, "ending", ""):
+    if ending := getattr(result.memory, "stop_reason", ""):
         print(ending, file=sys.stderr)
     if json:
-        print_json_line(as_json(result))
+        print_json_line(result_to_json(result))
     if result.stopped:
         go_on = f"counterplay resume {result.folder}"
         print(f"interrupted at step {result.step:,}; to go on: {go_on}", file=sys.stderr)
         raise typer.Exit(130)
-    print(f"{result.step:,} steps in {readable_seconds(result.seconds)}", file=sys.stderr)
+    print(f"{result.step:,} steps in {format_seconds(result.seconds)}", file=sys.stderr)
 
 
-class _Follower:
+class _RunReporter:
     """Shows how a run goes: some records on stdout, a progress bar on stderr."""
 
     def __init__(self, run: Run, table: bool):
-        from counterplay.cli.progress import Bar
+        from counterplay.cli.progress import ProgressBar
 
-        self.run, self.table, self.columns, self.note = run, table, [""], ""
-        self.bar = Bar("running", "steps", total=run.config.max_steps)
-        self.waited = False  # for compilation, which the first step does
+        self.run, self.prints_table, self.printed_columns, self.note = run, table, [""], ""
+        self.bar = ProgressBar("running", "steps", total=run.config.max_steps)
+        self.has_compiled = False  # for compilation, which the first step does
 
-    def __enter__(self) -> _Follower:
+    def __enter__(self) -> _RunReporter:
         self.bar.__enter__()
-        self.bar.update(0, note="compiling" if self.run.config.algorithm.needs else "")
+        self.bar.update(0, note="compiling" if self.run.config.algorithm.required_extra else "")
         return self
 
     def __exit__(self, *problem: Any) -> None:
         self.bar.__exit__(*problem)
 
     def tick(self, step: int) -> None:
-        if not self.waited:
-            self.waited = True
-            self.bar.waited_until(step)
+        if not self.has_compiled:
+            self.has_compiled = True
+            self.bar.restart_rate(step)
             return
         seconds = (self.run.config.max_steps - step) / max(self.bar.rate(step), 1e-9)
-        self.bar.update(step, note=f"{readable_seconds(seconds)} left{self.note}")
+        self.bar.update(step, note=f"{format_seconds(seconds)} left{self.note}")
 
     def report(self, record: dict[str, Any]) -> None:
         policies = [key for key in record if key not in ("step", "seconds")]
         self.note = f", exploitability {record[policies[0]]:.2e}"
-        if not self.table:
+        if not self.prints_table:
             print_json_line(record)
             return
         if not self._is_shown(record["step"]):
             return
-        if self.columns != policies:
-            self.columns = policies
+        if self.printed_columns != policies:
+            self.printed_columns = policies
             self.bar.print("  ".join(["step", *policies]))
         values = [f"{record[policy]:.2e}" for policy in policies]
         self.bar.print("  ".join([str(record["step"]), *values]))
@@ -168,7 +174,7 @@ class _Follower:
         return step == 1 or self.run.finished or (rest == 0 and round_number)
 
 
-def as_json(result: RunResult) -> dict[str, Any]:
+def result_to_json(result: RunResult) -> dict[str, Any]:
     """What a run has come to, for machines."""
     return {
         "folder": str(result.folder),
@@ -186,7 +192,7 @@ def _parse_float(text: str) -> int | float:
     return float(text) if whole is None else whole
 
 
-def _setting(text: str) -> tuple[str, Any]:
+def _parse_setting(text: str) -> tuple[str, Any]:
     """Key and value of `key=value`; the value is JSON, or else a string."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():

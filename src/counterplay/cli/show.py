@@ -9,8 +9,8 @@ import typer
 
 from counterplay.cli.common import (
     JsonOption,
-    OfGameOption,
-    SourceArgument,
+    PolicyArgument,
+    PolicyGameOption,
     TrustOption,
     integer_option,
     print_json,
@@ -18,17 +18,17 @@ from counterplay.cli.common import (
 from counterplay.errors import ConfigError
 
 if TYPE_CHECKING:
-    from counterplay.policy import Policy
-    from counterplay.showing.infosets import InfosetRow
+    from counterplay.core.policy import Policy
+    from counterplay.display.infoset_table import InfosetRow
 
 
 def show(
-    policy: SourceArgument,
+    policy: PolicyArgument,
     patterns: Annotated[
         list[str] | None,
         typer.Argument(metavar="PATTERN...", help="Infosets, such as 'Kh:*'; all if left out."),
     ] = None,
-    game: OfGameOption = None,
+    game: PolicyGameOption = None,
     player: Annotated[
         int | None, integer_option(minimum=0, help="Only this player.", show_default="all")
     ] = None,
@@ -51,21 +51,23 @@ def show(
     What an infoset loses is its part of what best responses gain: over all infosets, these parts
     add up to NashConv.
     """
-    from counterplay.cli.evaluate import as_exact
-    from counterplay.cli.progress import build
-    from counterplay.experiment.stored import load_policies
-    from counterplay.showing.infosets import infoset_rows
+    from counterplay.cli.evaluate import to_tree_policy
+    from counterplay.cli.progress import build_tree_with_progress
+    from counterplay.display.infoset_table import infoset_rows
+    from counterplay.experiment.saved_policies import load_policies
 
     if grid and tree is not None:
         raise ConfigError("--grid and --tree exclude each other")
-    name, found = next(iter(load_policies(policy, game, build=build).items()))
-    one: Policy = as_exact(found)
+    name, found = next(iter(load_policies(policy, game, build=build_tree_with_progress).items()))
+    one: Policy = to_tree_policy(found)
     order = "key" if grid and sort == "loss" else sort
-    rows = infoset_rows(one, patterns or (), player=player, sort=order)
+    rows = infoset_rows(one, patterns or (), player=player, sort_by=order)
     if json:
-        print_json({"game": one.tree.spec, "policy": name, "infosets": [_facts(r) for r in rows]})
+        print_json(
+            {"game": one.arena.spec, "policy": name, "infosets": [_infoset_facts(r) for r in rows]}
+        )
         return
-    _print_head(one)
+    _print_summary(one)
     if tree is not None:
         _print_tree(one, tree)
     elif grid:
@@ -74,56 +76,62 @@ def show(
         _print_rows(rows, limit)
 
 
-def _print_head(policy: Policy) -> None:
-    from counterplay.evaluate import judge
+def _print_summary(policy: Policy) -> None:
+    from counterplay.core.evaluation import judge
 
-    judgement = judge(policy.tree, policy)
+    judgement = judge(policy.arena, policy)
     values = ", ".join(f"{value:.4f}" for value in judgement.values)
     loss = f"exploitability {judgement.exploitability:.2e}, NashConv {judgement.nash_conv:.2e}"
-    print(f"{policy.tree.spec}: {loss}; player values {values}")
+    print(f"{policy.arena.spec}: {loss}; player values {values}")
 
 
 def _print_rows(rows: list[InfosetRow], limit: int) -> None:
-    from counterplay.showing.text import marks_for, table
+    from counterplay.display.text import characters_for_encoding, format_table
 
-    marks = marks_for(sys.stdout.encoding)
+    marks = characters_for_encoding(sys.stdout.encoding)
     shown = rows[:limit]
     for player in sorted({row.player for row in shown}):
         print(f"\nplayer {player}")
-        for line in table([row for row in shown if row.player == player], marks):
+        for line in format_table([row for row in shown if row.player == player], marks):
             print(line.rstrip())
     if len(rows) > limit:
-        rest = sum(row.loss for row in rows[limit:])
+        rest = sum(row.best_response_gain for row in rows[limit:])
         print(f"\n{len(rows) - limit:,} more infosets lose {rest:.1e} together; --limit shows more")
 
 
 def _print_grids(policy: Policy, rows: list[InfosetRow], limit: int) -> None:
-    from counterplay.showing.infosets import grids
-    from counterplay.showing.text import grid, marks_for
+    from counterplay.display.infoset_table import policy_grids
+    from counterplay.display.text import characters_for_encoding, format_grid
 
-    tables = grids(policy, rows)
+    tables = policy_grids(policy, rows)
     for one in tables[:limit]:
         print()
-        print("\n".join(grid(one, marks_for(sys.stdout.encoding))))
+        print("\n".join(format_grid(one, characters_for_encoding(sys.stdout.encoding))))
     if len(tables) > limit:
         print(f"\n{len(tables) - limit:,} more tables; --limit or a pattern chooses")
 
 
 def _print_tree(policy: Any, depth: int) -> None:
-    from counterplay.showing.text import marks_for, outline
+    from counterplay.display.text import characters_for_encoding, format_outline
 
     print()
-    print("\n".join(outline(policy.tree, depth, marks_for(sys.stdout.encoding), policy)))
+    print(
+        "\n".join(
+            format_outline(
+                policy.arena, depth, characters_for_encoding(sys.stdout.encoding), policy
+            )
+        )
+    )
 
 
-def _facts(row: InfosetRow) -> dict[str, Any]:
+def _infoset_facts(row: InfosetRow) -> dict[str, Any]:
     return {
         "player": row.player,
         "infoset": row.key,
-        "plays": row.plays,
+        "plays": row.probabilities,
         "reach": row.reach,
         "value": row.value,
         "action_values": row.action_values,
         "regret": row.regret,
-        "loss": row.loss,
+        "loss": row.best_response_gain,
     }

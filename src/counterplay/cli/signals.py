@@ -12,10 +12,10 @@ from contextlib import contextmanager
 
 SHOW_CURSOR = "\x1b[?25h"  # progress bars hide it
 CLEAR_LINE = "\r\x1b[K"
-STOPPING = "stopping after this step; again to abort\n"
-GRACE = 1.0  # seconds that compiled code has to return after the second signal
+STOPPING_MESSAGE = "stopping after this step; again to abort\n"
+ABORT_GRACE_SECONDS = 1.0  # seconds that compiled code has to return after the second signal
 
-Handler = Callable[[int, object], None]
+SignalHandler = Callable[[int, object], None]
 
 
 @contextmanager
@@ -28,19 +28,19 @@ def terminate_as_interrupt() -> Iterator[None]:
     def handle(number: int, frame: object) -> None:
         raise KeyboardInterrupt
 
-    with _handled(handle, signal.SIGTERM):
+    with _handle_signals(handle, signal.SIGTERM):
         yield
 
 
 @contextmanager
-def first_signal() -> Iterator[Callable[[], bool]]:
+def catch_first_signal() -> Iterator[Callable[[], bool]]:
     """A function that says whether a signal has come; the second one raises KeyboardInterrupt.
 
     The first one is acknowledged on stderr as soon as it comes, even if compiled code keeps Python
     from handling it; the second then ends the process.
     """
     came = False
-    acknowledge = _Once()
+    acknowledge = _AcknowledgeOnce()
 
     def handle(number: int, frame: object) -> None:
         nonlocal came
@@ -52,11 +52,11 @@ def first_signal() -> Iterator[Callable[[], bool]]:
     if threading.current_thread() is not threading.main_thread():  # only that one gets signals
         yield lambda: False
         return
-    with _handled(handle, signal.SIGINT, signal.SIGTERM), _watched(acknowledge):
+    with _handle_signals(handle, signal.SIGINT, signal.SIGTERM), _watch_signals(acknowledge):
         yield lambda: came
 
 
-class _Once:
+class _AcknowledgeOnce:
     """Says that the signal has come, whoever notices it first."""
 
     def __init__(self) -> None:
@@ -64,11 +64,11 @@ class _Once:
 
     def __call__(self) -> None:
         if self.lock.acquire(blocking=False):  # and never released
-            os.write(2, f"{CLEAR_LINE if sys.stderr.isatty() else ''}{STOPPING}".encode())
+            os.write(2, f"{CLEAR_LINE if sys.stderr.isatty() else ''}{STOPPING_MESSAGE}".encode())
 
 
 @contextmanager
-def _watched(acknowledge: Callable[[], None]) -> Iterator[None]:
+def _watch_signals(acknowledge: Callable[[], None]) -> Iterator[None]:
     """Look out for signals from a thread, in case that compiled code keeps Python busy."""
     ours, theirs = socket.socketpair()
     theirs.setblocking(False)
@@ -79,7 +79,7 @@ def _watched(acknowledge: Callable[[], None]) -> Iterator[None]:
             if not ours.recv(1):
                 return
             acknowledge()
-            if ours.recv(1) and not left.wait(GRACE):
+            if ours.recv(1) and not left.wait(ABORT_GRACE_SECONDS):
                 if sys.stderr.isatty():
                     os.write(2, SHOW_CURSOR.encode())
                 os._exit(130)
@@ -95,7 +95,7 @@ def _watched(acknowledge: Callable[[], None]) -> Iterator[None]:
 
 
 @contextmanager
-def _handled(handler: Handler, *numbers: signal.Signals) -> Iterator[None]:
+def _handle_signals(handler: SignalHandler, *numbers: signal.Signals) -> Iterator[None]:
     before = {number: signal.signal(number, handler) for number in numbers}
     try:
         yield

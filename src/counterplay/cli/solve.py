@@ -16,19 +16,19 @@ from counterplay.cli.common import (
     SeedOption,
     check_outputs,
     complete_algorithms,
+    format_bytes,
     integer_option,
     print_json_line,
-    readable_bytes,
-    say_what_networks_see,
+    print_observation_note,
     write_outputs,
 )
-from counterplay.cli.signals import first_signal
+from counterplay.cli.signals import catch_first_signal
 from counterplay.errors import ConfigError
 
 if TYPE_CHECKING:
-    from counterplay.evaluate import Judgement
-    from counterplay.solving import Record, Result
-    from counterplay.tree import Tree
+    from counterplay.arenas.tree.arena import TreeArena
+    from counterplay.core.evaluation import Judgement
+    from counterplay.core.solve import Record, Result
 
 
 def solve(
@@ -48,7 +48,7 @@ def solve(
         str | None,
         typer.Option(
             metavar="ABSTRACTION",
-            help="Solve a smaller game, such as by_rank or 'by_equity(buckets=3)'; "
+            help="Solve a smaller game, such as by_rank or 'by_equity(num_buckets=3)'; "
             "exploitability is that of the lifted policy in the full one.",
             show_default=False,
         ),
@@ -84,10 +84,10 @@ def solve(
     Ctrl-C ends the run early: the best policy so far is reported and written. Twice aborts. With
     --json, every record is a line as soon as it is there, and the last line is the result.
     """
-    from counterplay.cli.progress import build_any
-    from counterplay.evaluate import judge
-    from counterplay.kernels.threads import set_num_threads
-    from counterplay.registry import load_abstraction, load_algorithm, load_game, spec_of
+    from counterplay.cli.progress import build_arena_with_progress
+    from counterplay.core.evaluation import judge
+    from counterplay.kernels.runtime.threads import set_num_threads
+    from counterplay.registry import get_spec, load_abstraction, load_algorithm, load_game
 
     method = load_algorithm(algorithm or ("outcome_sampling" if sampled else "cfr_plus"))
     buckets = load_abstraction(abstraction) if abstraction else None
@@ -97,93 +97,97 @@ def solve(
     if sampled and buckets:
         if "rules" not in buckets.runs_on:
             raise ConfigError(f"{abstraction} needs a tree, which --sampled never builds")
-        rules, buckets = buckets.rules(rules), None
-        if not rules.buckets.path.exists():
+        rules, buckets = buckets.bucket_game(rules), None
+        if not rules.buckets.cache_path.exists():
             print("building buckets of all boards: some minutes, once", file=sys.stderr)
-    if sampled and method.needs and (save or export):
+    if sampled and method.required_extra and (save or export):
         raise ConfigError(
             "networks on rules have no table to write: keep them in a run (counterplay run), or "
             "leave out --sampled where the game has a tree or a generated arena"
         )
-    say_what_networks_see(method, rules)
+    print_observation_note(method, rules)
     kind = "rules" if sampled else "tree" if buckets else ""
-    arena = build_any(rules, kind, method.runs_on)
-    runner = method if buckets is None else _abstracted(arena, buckets, method)
-    result = _run(arena, runner, table=not json, iterations=iterations, seed=seed, target=target)
+    arena = build_arena_with_progress(rules, kind, method.runs_on)
+    runner = method if buckets is None else _abstract_algorithm(arena, buckets, method)
+    result = _solve_with_progress(
+        arena, runner, table=not json, iterations=iterations, seed=seed, target=target
+    )
     policy = result.best_policy if result.stopped else result.policy
     judgement = None if sampled else judge(arena, policy)
     if json:
-        facts = _as_json(arena, method, result, judgement)
-        print_json_line(facts | ({"abstraction": spec_of(buckets)} if buckets else {}))
-    if ending := getattr(result.memory, "ending", ""):
+        facts = _result_to_json(arena, method, result, judgement)
+        print_json_line(facts | ({"abstraction": get_spec(buckets)} if buckets else {}))
+    if ending := getattr(result.memory, "stop_reason", ""):
         print(ending, file=sys.stderr)
-    print(_summary(result, judgement), file=sys.stderr)
+    print(_summarise_result(result, judgement), file=sys.stderr)
     write_outputs(policy, save, export)
     if result.stopped:
         raise typer.Exit(130)
 
 
-def _abstracted(tree: Tree, buckets: Any, method: Any) -> Any:
+def _abstract_algorithm(tree: TreeArena, buckets: Any, method: Any) -> Any:
     """The algorithm for the smaller game, whose size goes to stderr."""
-    from counterplay.abstraction.abstract import abstract
+    from counterplay.abstraction.abstraction import build_abstraction
 
-    smaller = abstract(tree, buckets)
-    recall = "perfect" if smaller.tree.perfect_recall else "imperfect"
+    smaller = build_abstraction(tree, buckets)
+    recall = "perfect" if smaller.tree.has_perfect_recall else "imperfect"
     print(f"{smaller.tree.spec}, {recall} recall", file=sys.stderr)
-    return smaller.using(method)
+    return smaller.wrap_algorithm(method)
 
 
-def _run(arena: Any, method: Any, table: bool, iterations: int, **options: Any) -> Result:
+def _solve_with_progress(
+    arena: Any, method: Any, table: bool, iterations: int, **options: Any
+) -> Result:
     """Solve with a progress bar and, if wanted, a table that ends with the policy to keep."""
-    from counterplay.cli.progress import Bar
-    from counterplay.solving import solve as run
+    from counterplay.cli.progress import ProgressBar
+    from counterplay.core.solve import solve as run
 
-    bar = Bar("solving", "it", total=iterations)
+    bar = ProgressBar("solving", "it", total=iterations)
     done, note = 0, ""
 
     def tick(now: int) -> None:
         nonlocal done
         if not done:
-            bar.waited_until(now)
+            bar.restart_rate(now)
         done = now
         bar.update(done, note=note)
 
     def report(record: Record) -> None:
         nonlocal note
-        note = f"exploitability {record.exploitability:.2e}" if record.exact else ""
+        note = f"exploitability {record.exploitability:.2e}" if record.is_exact else ""
         if not table:
-            print_json_line(_row(record))
+            print_json_line(_record_to_json(record))
         if table and record.iteration == 1:
-            columns = ["exploitability"] if record.exact else record.measured
+            columns = ["exploitability"] if record.is_exact else record.metrics
             bar.print("  ".join(["iteration", *columns]))
         if table:
-            bar.print(_line(record))
+            bar.print(_format_record(record))
         bar.update(done, note=note)
 
-    with bar, first_signal() as stop:
-        bar.update(0, note="compiling" if method.needs else "")
+    with bar, catch_first_signal() as stop:
+        bar.update(0, note="compiling" if method.required_extra else "")
         result = run(
             arena, method, iterations=iterations, tick=tick, report=report, stop=stop, **options
         )
-    best = _best(result.records)
-    if table and best.exact and result.stopped and best is not result.records[-1]:
-        print(_line(best))
+    best = _best_record(result.records)
+    if table and best.is_exact and result.stopped and best is not result.records[-1]:
+        print(_format_record(best))
     return result
 
 
-def _line(record: Record) -> str:
-    if record.exact:
+def _format_record(record: Record) -> str:
+    if record.is_exact:
         return f"{record.iteration}  {record.exploitability:.2e}"
-    counts = {**record.measured, "bytes": readable_bytes(record.measured["bytes"])}
+    counts = {**record.metrics, "bytes": format_bytes(record.metrics["bytes"])}
     return "  ".join(map(str, [record.iteration, *counts.values()]))
 
 
-def _best(records: tuple[Record, ...]) -> Record:
+def _best_record(records: tuple[Record, ...]) -> Record:
     """The record of `Result.best_policy`: the least exploitable, the latest of equals."""
     return min(reversed(records), key=lambda record: record.exploitability)
 
 
-def _summary(result: Result, judgement: Judgement | None) -> str:
+def _summarise_result(result: Result, judgement: Judgement | None) -> str:
     first = result.records[0]  # compilation included, where there is any
     after = max(result.seconds - first.seconds, 1e-9)
     plural = "s" * (result.iterations != 1)
@@ -193,27 +197,27 @@ def _summary(result: Result, judgement: Judgement | None) -> str:
     if result.stopped:
         text = f"interrupted after {text}"
     if judgement is None:
-        rate = result.records[-1].measured["touched"] / max(result.seconds, 1e-9)
+        rate = result.records[-1].metrics["touched"] / max(result.seconds, 1e-9)
         return f"{text}; {rate:,.0f} nodes/s"
     if result.stopped:
-        text += f"; best at {_best(result.records).iteration:,}"
+        text += f"; best at {_best_record(result.records).iteration:,}"
     return f"{text}; player values {', '.join(f'{value:.6f}' for value in judgement.values)}"
 
 
-def _as_json(
+def _result_to_json(
     arena: Any, method: Any, result: Result, judgement: Judgement | None
 ) -> dict[str, Any]:
-    from counterplay.registry import spec_of
+    from counterplay.registry import get_spec
 
     facts = {
         "game": arena.spec,
-        "algorithm": spec_of(method),
+        "algorithm": get_spec(method),
         "iterations": result.iterations,
         "seconds": result.seconds,
         "stopped": result.stopped,
     }
     if judgement is None:
-        return facts | dict(result.records[-1].measured)
+        return facts | dict(result.records[-1].metrics)
     return facts | {
         "exploitability": judgement.exploitability,
         "nash_conv": judgement.nash_conv,
@@ -221,6 +225,6 @@ def _as_json(
     }
 
 
-def _row(record: Record) -> dict[str, Any]:
-    measured = {"exploitability": record.exploitability} if record.exact else record.measured
+def _record_to_json(record: Record) -> dict[str, Any]:
+    measured = {"exploitability": record.exploitability} if record.is_exact else record.metrics
     return {"iteration": record.iteration, **measured, "seconds": record.seconds}

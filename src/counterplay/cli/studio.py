@@ -47,12 +47,12 @@ def studio(
 ) -> None:
     """Open the studio in a browser. Ctrl-C ends it; runs go on."""
     try:
-        from counterplay.studio.server import opening_file, serve
+        from counterplay.studio.server.http_server import serve, write_opening_page
     except ModuleNotFoundError as error:
         advice = "pip install 'counterplay[studio]'"
         raise ConfigError(f"the studio needs the package {error.name}: {advice}") from error
 
-    def ready(address: str, token: str) -> None:
+    def announce(address: str, token: str) -> None:
         print(f"Counterplay Studio of {runs} at {address}/#token={token}", flush=True)
         print("Ctrl-C ends it; runs go on.", flush=True)
         if host not in ("127.0.0.1", "localhost", "::1"):
@@ -61,7 +61,7 @@ def studio(
         if browser:
             import webbrowser
 
-            page = opening_file(address, token).as_uri()
+            page = write_opening_page(address, token).as_uri()
             threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()
 
     serve(
@@ -71,5 +71,5 @@ def studio(
         allow_hosts=allow_host or [],
         read_only=read_only,
         slots=slots,
-        ready=ready,
+        on_ready=announce,
     )

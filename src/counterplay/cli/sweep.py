@@ -13,17 +13,17 @@ from counterplay.cli.common import (
     JsonOption,
     ProcessesOption,
     TrustOption,
+    format_seconds,
     print_json,
     print_table,
-    readable_seconds,
 )
-from counterplay.cli.signals import first_signal
+from counterplay.cli.signals import catch_first_signal
 
 if TYPE_CHECKING:
-    from counterplay.scale.standings import Standings
-    from counterplay.scale.sweeping import SweepProgress
+    from counterplay.distributed.ranking import StudyRanking
+    from counterplay.distributed.sweeps import SweepProgress
 
-SHOWN = 10  # proposals in the table after a search
+NUM_SHOWN_PROPOSALS = 10  # proposals in the table after a search
 
 
 def sweep(
@@ -42,43 +42,51 @@ def sweep(
 
     Ctrl-C lets all runs write a checkpoint and ends. The same command goes on, after a crash too.
     """
-    from counterplay.cli.progress import Bar
+    from counterplay.cli.progress import ProgressBar
+    from counterplay.distributed.sweeps import sweep as search
     from counterplay.experiment.examples import find_config
-    from counterplay.scale.sweeping import sweep as search
 
-    bar = Bar("searching", "steps")
+    bar = ProgressBar("searching", "steps")
 
     def report(progress: SweepProgress) -> None:
-        if progress.line:
-            print(progress.line, file=sys.stderr)
-        if progress.total:
-            left = progress.total - progress.steps
+        if progress.message:
+            print(progress.message, file=sys.stderr)
+        if progress.total_steps:
+            left = progress.total_steps - progress.steps
             seconds = left / max(bar.rate(progress.steps), 1e-9)
-            note = f"{readable_seconds(seconds)} left" if progress.steps else ""
-            bar.update(progress.steps, progress.total, note)
+            note = f"{format_seconds(seconds)} left" if progress.steps else ""
+            bar.update(progress.steps, progress.total_steps, note)
 
     study = find_config(study)
-    with bar, first_signal() as stop:
-        found = search(study, on, runs=runs, processes=processes, report=report, stop=stop)
+    with bar, catch_first_signal() as stop:
+        found = search(
+            study, on, runs_folder=runs, num_processes=processes, report=report, stop=stop
+        )
     if json:
         print_json(found.to_json() | {"stopped": found.stopped})
-    elif any(one.rungs for one in found.table):
-        print_standings(found, SHOWN)
+    elif any(one.mean_by_rung for one in found.proposals):
+        print_ranking(found, NUM_SHOWN_PROPOSALS)
     if found.stopped:
         print("interrupted; to go on: the same command", file=sys.stderr)
         raise typer.Exit(130)
 
 
-def print_standings(found: Standings, most: int | None = None) -> None:
+def print_ranking(ranking: StudyRanking, max_rows: int | None = None) -> None:
     """Print the ranking of each game, the best first, and the judgement on unseen seeds."""
-    for number, (game, table) in enumerate(found.tables.items()):
-        if found.study.varies_game:
+    for number, (game, table) in enumerate(ranking.tables.items()):
+        if ranking.study.varies_game:
             print(f"{chr(10) if number else ''}{game}")
         rows = [
-            (str(one.number), one.text, f"{one.steps:,}", str(one.mean.seeds), str(one.mean))
-            for one in table[:most]
-            if one.rungs
+            (
+                str(one.number),
+                one.settings_text,
+                f"{one.last_rung:,}",
+                str(one.last_mean.num_seeds),
+                str(one.last_mean),
+            )
+            for one in table[:max_rows]
+            if one.mean_by_rung
         ]
         print_table(("proposal", "settings", "steps", "seeds", "exploitability, mean [95 %]"), rows)
-    for who, mean in found.judged.items():
-        print(f"{who} on {mean.seeds} unseen seeds: {mean}")
+    for who, mean in ranking.judgement_by_config.items():
+        print(f"{who} on {mean.num_seeds} unseen seeds: {mean}")

@@ -16,49 +16,62 @@ from typing import Any
 
 import numpy as np
 
-from counterplay.arena import Floats, Ints
+from counterplay.algorithms.population.meta_solvers import marginals
+from counterplay.algorithms.population.population import (
+    Population,
+    player_sequences,
+    policy_from_plans,
+)
+from counterplay.algorithms.population.restricted_arena import ActionUnionPopulation
+from counterplay.algorithms.population.rules_backend import RulesPopulation, pool_policy
+from counterplay.core.archive import read_archive, write_archive, write_file, write_text
+from counterplay.core.arena import Floats, Ints
 from counterplay.errors import ConfigError, FileError
-from counterplay.experiment.drawing import STYLE
-from counterplay.files import read_arrays, write_arrays, write_file, write_text
-from counterplay.population.meta_solvers import marginals
-from counterplay.population.on_rules import SampledPopulation, pool_policy
-from counterplay.population.pools import Population, plan_policy, row
-from counterplay.population.restricted import UnitedPools
+from counterplay.experiment.plots.figure import MATPLOTLIB_STYLE
 
-FORMAT = "counterplay population 1"
-POOL, TABLE = "pool", "population.npz"
-FORMATS = (".png", ".svg")
-MOST_NUMBERS = 12  # rows and columns up to which a picture says its numbers too
+POPULATION_FORMAT = "counterplay population 1"
+POOL_FOLDER, POPULATION_FILE = "pool", "population.npz"
+PLOT_SUFFIXES = (".png", ".svg")
+MAX_ANNOTATED_SIZE = 12  # rows and columns up to which a picture says its numbers too
 
 
 @dataclass(frozen=True)
-class Table:
+class PopulationTable:
     """What `population.npz` holds."""
 
     payoffs: Floats  # [P, n_0, ..., n_{P-1}]
-    sizes: Ints  # [T, P]
-    metas: Floats  # all meta-strategies in a row
-    joint: bool  # whether a meta-strategy is one table
-    ending: str
-    sequences: tuple[int, ...] = ()  # [P + 1] of each player, where a meta-strategy is a policy
+    pool_size_history: Ints  # [T, P]
+    meta_strategy_history: Floats  # all meta-strategies in a row
+    is_joint: bool  # whether a meta-strategy is one table
+    stop_reason: str
+    sequence_offsets: tuple[
+        int, ...
+    ] = ()  # [P + 1] of each player, where a meta-strategy is a policy
 
     @property
-    def lengths(self) -> list[int]:
+    def meta_strategy_sizes(self) -> list[int]:
         """The sizes of meta-strategies [T]."""
-        if self.sequences:
-            return [self.sequences[-1]] * len(self.sizes)
-        return [int(size.prod() if self.joint else size.sum()) for size in self.sizes]
+        if self.sequence_offsets:
+            return [self.sequence_offsets[-1]] * len(self.pool_size_history)
+        return [
+            int(size.prod() if self.is_joint else size.sum()) for size in self.pool_size_history
+        ]
 
     def mixtures(self, player: int) -> list[Floats]:
         """How each iteration mixed the player's pool, or how often it played each action there."""
         found, first = [], 0
-        if self.sequences:
-            own = slice(*self.sequences[player : player + 2])
-            return [policy[own] for policy in self.metas.reshape(len(self.sizes), -1)]
-        for sizes, length in zip(self.sizes.tolist(), self.lengths, strict=True):
-            part = self.metas[first : first + length]
+        if self.sequence_offsets:
+            own = slice(*self.sequence_offsets[player : player + 2])
+            return [
+                policy[own]
+                for policy in self.meta_strategy_history.reshape(len(self.pool_size_history), -1)
+            ]
+        for sizes, length in zip(
+            self.pool_size_history.tolist(), self.meta_strategy_sizes, strict=True
+        ):
+            part = self.meta_strategy_history[first : first + length]
             first += length
-            if self.joint:
+            if self.is_joint:
                 found.append(marginals(part.reshape(sizes))[player])
             else:
                 found.append(np.split(part, np.cumsum(sizes)[:-1])[player])
@@ -74,38 +87,44 @@ class Table:
 
 def write_population(folder: Path, arena: Any, memory: Any) -> None:
     """Write pools and payoffs, if the run has any."""
-    if not isinstance(memory, Population) or not min(memory.shape):
+    if not isinstance(memory, Population) or not min(memory.pool_sizes):
         return
-    (folder / POOL).mkdir(exist_ok=True)
-    for number in range(max(memory.shape)):
-        if isinstance(memory, SampledPopulation):
+    (folder / POOL_FOLDER).mkdir(exist_ok=True)
+    for number in range(max(memory.pool_sizes)):
+        if isinstance(memory, RulesPopulation):
             policy: Any = pool_policy(arena, memory, number)
         else:
             plans = [pool[min(number, len(pool) - 1)] for pool in memory.plans]
-            policy = plan_policy(arena, plans)
-        policy.save(folder / POOL / f"{number:03}.policy")
+            policy = policy_from_plans(arena, plans)
+        policy.save(folder / POOL_FOLDER / f"{number:03}.policy")
     content = {
         "payoffs": memory.payoffs,
-        "sizes": memory.sizes.reshape(-1, arena.num_players),
-        "metas": memory.metas,
-        "joint": len(memory.meta) == 1 != arena.num_players,
-        "ending": memory.ending,
+        "sizes": memory.pool_size_history.reshape(-1, arena.num_players),
+        "metas": memory.meta_strategy_history,
+        "joint": len(memory.meta_strategy) == 1 != arena.num_players,
+        "ending": memory.stop_reason,
     }
-    if isinstance(memory, UnitedPools):
-        ends = [row(arena, player).stop for player in range(arena.num_players)]
+    if isinstance(memory, ActionUnionPopulation):
+        ends = [player_sequences(arena, player).stop for player in range(arena.num_players)]
         content |= {"sequences": (0, *ends), "joint": False}
-    write_arrays(folder / TABLE, FORMAT, content)
+    write_archive(folder / POPULATION_FILE, POPULATION_FORMAT, content)
 
 
-def load_population(folder: str | Path) -> Table:
+def load_population(folder: str | Path) -> PopulationTable:
     """The payoffs and meta-strategies that a run has left."""
-    path = Path(folder) / TABLE
+    path = Path(folder) / POPULATION_FILE
     if not path.exists():
         raise ConfigError(f"{folder} has no population; psro, double_oracle and others leave one")
-    found = read_arrays(path, FORMAT)
+    found = read_archive(path, POPULATION_FORMAT)
     try:
-        found.setdefault("sequences", ())
-        table = Table(**{name: found[name] for name in Table.__dataclass_fields__})
+        table = PopulationTable(
+            payoffs=found["payoffs"],
+            pool_size_history=found["sizes"],
+            meta_strategy_history=found["metas"],
+            is_joint=found["joint"],
+            stop_reason=found["ending"],
+            sequence_offsets=found.get("sequences", ()),
+        )
         problem = _find_problem(table)
     except (KeyError, IndexError, AttributeError, TypeError, ValueError) as error:
         raise FileError(f"{path}: not a whole population file ({error})") from error
@@ -116,7 +135,12 @@ def load_population(folder: str | Path) -> Table:
 
 def _find_problem(table: Any) -> str:
     """Return what is wrong with a `Table` whose fields may have any type, or nothing."""
-    payoffs, sizes, metas, sequences = table.payoffs, table.sizes, table.metas, table.sequences
+    payoffs, sizes, metas, sequences = (
+        table.payoffs,
+        table.pool_size_history,
+        table.meta_strategy_history,
+        table.sequence_offsets,
+    )
     arrays: dict[str, Any] = {
         "payoffs": (payoffs, "f"),
         "sizes": (sizes, "i"),
@@ -127,7 +151,7 @@ def _find_problem(table: Any) -> str:
             return f"{name} is not an array of the right type"
     if not (np.isfinite(payoffs).all() and np.isfinite(metas).all()):
         return "it holds NaN or infinity"
-    kinds = type(table.joint), type(table.ending)
+    kinds = type(table.is_joint), type(table.stop_reason)
     if kinds != (bool, str):
         return "joint or ending has another type"
     num_players = payoffs.ndim - 1
@@ -142,25 +166,25 @@ def _find_problem(table: Any) -> str:
             return "sequences has another length or type"
         if sequences[0] != 0 or any(b < a for a, b in pairwise(sequences)):
             return "sequences is not in order"
-    if sum(table.lengths) != metas.size:
+    if sum(table.meta_strategy_sizes) != metas.size:
         return "its parts do not fit"
     return ""
 
 
-def plot_payoffs(folder: str | Path, output: str | Path, title: str) -> Path:
+def draw_payoffs(folder: str | Path, output: str | Path, title: str) -> Path:
     """Draw what player 0's policies are worth against player 1's, and how both were mixed.
 
     Where more play, the others follow the last meta-strategy.
     """
     output = Path(output)
-    if output.suffix not in FORMATS:
+    if output.suffix not in PLOT_SUFFIXES:
         raise ConfigError(f"cannot draw payoffs to {output}; the name must end in .png or .svg")
     from matplotlib import rc_context
 
     table = load_population(folder)
     file = io.BytesIO()
-    with rc_context(STYLE):
-        figure = _figure(table, title)
+    with rc_context(MATPLOTLIB_STYLE):
+        figure = _payoff_figure(table, title)
         metadata: Any = {"Date": None} if output.suffix == ".svg" else None
         figure.savefig(file, format=output.suffix[1:], dpi=160, metadata=metadata)
     if output.suffix == ".svg":
@@ -170,7 +194,7 @@ def plot_payoffs(folder: str | Path, output: str | Path, title: str) -> Path:
     return output
 
 
-def _figure(table: Table, title: str) -> Any:
+def _payoff_figure(table: PopulationTable, title: str) -> Any:
     from matplotlib.figure import Figure
 
     payoffs = table.two_player_payoffs()
@@ -178,7 +202,7 @@ def _figure(table: Table, title: str) -> Any:
     left, *others = figure.subplots(1, 3, width_ratios=(1.3, 1.0, 1.0))
     most = float(np.abs(payoffs).max()) or 1.0
     image = left.imshow(payoffs, cmap="RdBu", vmin=-most, vmax=most, interpolation="nearest")
-    if max(payoffs.shape) <= MOST_NUMBERS:
+    if max(payoffs.shape) <= MAX_ANNOTATED_SIZE:
         for (row, column), value in np.ndenumerate(payoffs):
             dark = abs(value) > 0.6 * most
             colour = "white" if dark else "#333333"
@@ -193,6 +217,6 @@ def _figure(table: Table, title: str) -> Any:
         axes.imshow(
             shown.T, cmap="Greens", vmin=0.0, vmax=1.0, aspect="auto", interpolation="nearest"
         )
-        what = "action" if table.sequences else "policy"
+        what = "action" if table.sequence_offsets else "policy"
         axes.set(title=f"player {player}", xlabel="meta-strategy", ylabel=what)
     return figure

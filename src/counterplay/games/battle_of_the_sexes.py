@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from counterplay.games.matrix_game import MatrixGame, Table
-from counterplay.settings import settings
+from counterplay.core.settings import settings
+from counterplay.games.matrix_game import MatrixGame, PayoffTable
 
-PLANS = ("movie", "game")
+ACTION_NAMES = ("movie", "game")
 
 
 @settings()
@@ -18,5 +18,5 @@ class BattleOfTheSexes(MatrixGame):
     the game (1, 2), or each at the own favourite with probability 2/3, which yields 2/3 each.
     """
 
-    payoffs: tuple[Table, ...] = (((2.0, 0.0), (0.0, 1.0)), ((1.0, 0.0), (0.0, 2.0)))
-    action_names: tuple[tuple[str, ...], ...] = (PLANS, PLANS)
+    payoffs: tuple[PayoffTable, ...] = (((2.0, 0.0), (0.0, 1.0)), ((1.0, 0.0), (0.0, 2.0)))
+    action_names: tuple[tuple[str, ...], ...] = (ACTION_NAMES, ACTION_NAMES)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from counterplay.games.matrix_game import MatrixGame, Table
-from counterplay.settings import settings
+from counterplay.core.settings import settings
+from counterplay.games.matrix_game import MatrixGame, PayoffTable
 
-CHOICES = ("dare", "swerve")
+ACTION_NAMES = ("dare", "swerve")
 
 
 @settings()
@@ -18,5 +18,5 @@ class Chicken(MatrixGame):
     dare one time in three, which yields 14/3 each. With a mediator both can have 5.25 on average.
     """
 
-    payoffs: tuple[Table, ...] = (((0.0, 7.0), (2.0, 6.0)), ((0.0, 2.0), (7.0, 6.0)))
-    action_names: tuple[tuple[str, ...], ...] = (CHOICES, CHOICES)
+    payoffs: tuple[PayoffTable, ...] = (((0.0, 7.0), (2.0, 6.0)), ((0.0, 2.0), (7.0, 6.0)))
+    action_names: tuple[tuple[str, ...], ...] = (ACTION_NAMES, ACTION_NAMES)

@@ -5,20 +5,20 @@ from __future__ import annotations
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
+from counterplay.core.game import TERMINAL
+from counterplay.core.settings import settings
 from counterplay.errors import ConfigError
-from counterplay.game import TERMINAL
-from counterplay.settings import settings
 
-NOBODY = -1  # has won
-MARKS = "xo"  # of player 0 and player 1
-DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"  # columns in a history
+NO_PLAYER = -1  # has won
+PLAYER_MARKS = "xo"  # of player 0 and player 1
+COLUMN_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"  # columns in a history
 
 
-class State(NamedTuple):
-    first: int = 0  # cells of player 0 as bits: column by column, each from the bottom up
-    second: int = 0  # cells of player 1
+class ConnectFourState(NamedTuple):
+    first_stones: int = 0  # cells of player 0 as bits: column by column, each from the bottom up
+    second_stones: int = 0  # cells of player 1
     history: str = ""  # columns chosen so far, in order
-    winner: int = NOBODY
+    winner: int = NO_PLAYER
 
 
 @settings()
@@ -42,20 +42,20 @@ class ConnectFour:
     num_players: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
-        for name, most in (("rows", 100), ("columns", len(DIGITS)), ("x_in_row", 100)):
+        for name, most in (("rows", 100), ("columns", len(COLUMN_DIGITS)), ("x_in_row", 100)):
             if not 1 <= getattr(self, name) <= most:
                 value = getattr(self, name)
                 raise ConfigError(f"connect_four: {name} is {value}, must be from 1 to {most}")
 
     @cached_property
-    def _bottom(self) -> list[int]:
+    def _bottom_bits(self) -> list[int]:
         """By column, its lowest bit."""
         return [1 << column * (self.rows + 1) for column in range(self.columns)]
 
     @cached_property
-    def _top(self) -> list[tuple[int, int]]:
+    def _top_bits(self) -> list[tuple[int, int]]:
         """The columns in order, with their highest bits."""
-        return [(column, bit << self.rows - 1) for column, bit in enumerate(self._bottom)]
+        return [(column, bit << self.rows - 1) for column, bit in enumerate(self._bottom_bits)]
 
     @cached_property
     def _shifts(self) -> list[list[int]]:
@@ -70,68 +70,80 @@ class ConnectFour:
             shifts.append(found)
         return shifts
 
-    def initial_state(self) -> State:
-        return State()
+    def initial_state(self) -> ConnectFourState:
+        return ConnectFourState()
 
-    def player(self, state: State) -> int:
+    def player(self, state: ConnectFourState) -> int:
         turn = len(state.history)
-        if state.winner != NOBODY or turn == self.rows * self.columns:
+        if state.winner != NO_PLAYER or turn == self.rows * self.columns:
             return TERMINAL
         return turn % 2
 
-    def actions(self, state: State) -> list[int]:
-        taken = state.first | state.second
-        return [column for column, bit in self._top if not taken & bit]
+    def actions(self, state: ConnectFourState) -> list[int]:
+        taken = state.first_stones | state.second_stones
+        return [column for column, bit in self._top_bits if not taken & bit]
 
-    def chance_outcomes(self, state: State) -> list[tuple[int, float]]:
+    def chance_outcomes(self, state: ConnectFourState) -> list[tuple[int, float]]:
         return []
 
-    def next_state(self, state: State, action: int) -> State:
+    def next_state(self, state: ConnectFourState, action: int) -> ConnectFourState:
         first, second, history, _ = state
         taken = first | second
         # adding the lowest bit of a column carries to its lowest empty cell
-        stones = taken + self._bottom[action] & ~taken
+        stones = taken + self._bottom_bits[action] & ~taken
         if len(history) % 2 == 0:
             first |= stones
-            return State(first, second, history + DIGITS[action], 0 if self._row(first) else NOBODY)
+            return ConnectFourState(
+                first,
+                second,
+                history + COLUMN_DIGITS[action],
+                0 if self._has_row(first) else NO_PLAYER,
+            )
         second |= stones
-        return State(first, second, history + DIGITS[action], 1 if self._row(second) else NOBODY)
+        return ConnectFourState(
+            first,
+            second,
+            history + COLUMN_DIGITS[action],
+            1 if self._has_row(second) else NO_PLAYER,
+        )
 
-    def utilities(self, state: State) -> tuple[float, float]:
-        if state.winner == NOBODY:
+    def utilities(self, state: ConnectFourState) -> tuple[float, float]:
+        if state.winner == NO_PLAYER:
             return (0.0, 0.0)
         return (1.0, -1.0) if state.winner == 0 else (-1.0, 1.0)
 
-    def infoset_key(self, state: State, player: int) -> str:
-        return f"{MARKS[player]}:{state.history}"
+    def infoset_key(self, state: ConnectFourState, player: int) -> str:
+        return f"{PLAYER_MARKS[player]}:{state.history}"
 
-    def action_name(self, state: State, action: int) -> str:
-        return f"{MARKS[len(state.history) % 2]}{action}"
+    def action_name(self, state: ConnectFourState, action: int) -> str:
+        return f"{PLAYER_MARKS[len(state.history) % 2]}{action}"
 
-    def observation(self, state: State, player: int) -> list[float]:
+    def observation(self, state: ConnectFourState, player: int) -> list[float]:
         """By cell, bottom row first: x, o, empty (or other's, own, empty); OpenSpiel's tensor."""
-        cells = [self.cell(state, r, c) for r in range(self.rows) for c in range(self.columns)]
+        cells = [
+            self.cell_owner(state, r, c) for r in range(self.rows) for c in range(self.columns)
+        ]
         first = 1 - player if self.egocentric_obs_tensor else 0
-        return [float(cell == mark) for mark in (first, 1 - first, NOBODY) for cell in cells]
+        return [float(cell == mark) for mark in (first, 1 - first, NO_PLAYER) for cell in cells]
 
-    def search_key(self, state: State) -> tuple[int, int]:
-        return state.first, state.second
+    def search_key(self, state: ConnectFourState) -> tuple[int, int]:
+        return state.first_stones, state.second_stones
 
-    def board(self, state: State) -> str:
+    def board(self, state: ConnectFourState) -> str:
         columns, width = range(self.columns), len(str(self.columns - 1))
         rows = [
-            [(MARKS + ".")[self.cell(state, row, column)] for column in columns]
+            [(PLAYER_MARKS + ".")[self.cell_owner(state, row, column)] for column in columns]
             for row in reversed(range(self.rows))
         ]
         lines = [*rows, [str(column) for column in columns]]
         return "\n".join(" ".join(cell.rjust(width) for cell in line) for line in lines)
 
-    def cell(self, state: State, row: int, column: int) -> int:
+    def cell_owner(self, state: ConnectFourState, row: int, column: int) -> int:
         """The player whose stone lies there, rows counted from the bottom, or NOBODY."""
-        bit = self._bottom[column] << row
-        return 0 if state.first & bit else 1 if state.second & bit else NOBODY
+        bit = self._bottom_bits[column] << row
+        return 0 if state.first_stones & bit else 1 if state.second_stones & bit else NO_PLAYER
 
-    def _row(self, stones: int) -> bool:
+    def _has_row(self, stones: int) -> bool:
         """Whether there are `x_in_row` stones in a row."""
         for shifts in self._shifts:
             left = stones

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from counterplay.core.settings import settings
 from counterplay.errors import ConfigError
 from counterplay.games.phantom_board import PhantomBoard
-from counterplay.settings import settings
 
-VERSIONS = ("cdh", "adh")
-MOST = 19  # rows or columns
-STEPS = ((0, 1), (0, -1), (1, 0), (-1, 0), (1, -1), (-1, 1))  # to the six neighbours
+GAME_VERSIONS = ("cdh", "adh")
+MAX_BOARD_SIDE = 19  # rows or columns
+NEIGHBOUR_STEPS = ((0, 1), (0, -1), (1, 0), (-1, 0), (1, -1), (-1, 1))  # to the six neighbours
 
 
 @settings()
@@ -32,11 +32,11 @@ class DarkHex(PhantomBoard):
 
     def __post_init__(self) -> None:
         for name in ("num_rows", "num_cols"):
-            if not 1 <= getattr(self, name) <= MOST:
-                problem = f"{name} is {getattr(self, name)}, must be from 1 to {MOST}"
+            if not 1 <= getattr(self, name) <= MAX_BOARD_SIDE:
+                problem = f"{name} is {getattr(self, name)}, must be from 1 to {MAX_BOARD_SIDE}"
                 raise ConfigError(f"dark_hex: {problem}")
-        if self.gameversion not in VERSIONS:
-            problem = f"{self.gameversion!r}, must be one of {', '.join(VERSIONS)}"
+        if self.gameversion not in GAME_VERSIONS:
+            problem = f"{self.gameversion!r}, must be one of {', '.join(GAME_VERSIONS)}"
             raise ConfigError(f"dark_hex: gameversion is {problem}")
 
     @cached_property
@@ -44,18 +44,18 @@ class DarkHex(PhantomBoard):
         return self.num_rows * self.num_cols
 
     @cached_property
-    def abrupt(self) -> bool:
+    def is_abrupt(self) -> bool:
         return self.gameversion == "adh"
 
-    def wins(self, player: int, stones: int) -> bool:
+    def has_won(self, player: int, stones: int) -> bool:
         last = (self.num_rows, self.num_cols)[player] - 1
-        reached = {cell for cell in range(self.num_cells) if self.place(cell)[player] == 0}
+        reached = {cell for cell in range(self.num_cells) if self.row_and_column(cell)[player] == 0}
         waiting = [cell for cell in reached if stones >> cell & 1]
         while waiting:
-            row, column = place = self.place(waiting.pop())
+            row, column = place = self.row_and_column(waiting.pop())
             if place[player] == last:
                 return True
-            for down, right in STEPS:
+            for down, right in NEIGHBOUR_STEPS:
                 if 0 <= row + down < self.num_rows and 0 <= column + right < self.num_cols:
                     cell = (row + down) * self.num_cols + column + right
                     if stones >> cell & 1 and cell not in reached:
@@ -63,7 +63,7 @@ class DarkHex(PhantomBoard):
                         waiting.append(cell)
         return False
 
-    def place(self, cell: int) -> tuple[int, int]:
+    def row_and_column(self, cell: int) -> tuple[int, int]:
         """Row and column."""
         return divmod(cell, self.num_cols)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from counterplay.games.poker_table import LimitTable, check_whole
-from counterplay.settings import settings
+from counterplay.core.settings import settings
+from counterplay.games.holdem_base import HoldemBase, check_integer
 
 
 @settings()
-class FlopHoldem(LimitTable):
+class FlopHoldem(HoldemBase):
     """Heads-up limit hold'em stopped after the flop (Brown et al., 2019, appendix A).
 
     Two cards each; blinds 50 (player 0, who opens) and 100; at most `raises` raises by 100. Then
@@ -28,7 +28,7 @@ class FlopHoldem(LimitTable):
 
     def __post_init__(self) -> None:
         for name in ("raises", "flop_raises"):
-            check_whole("flop_holdem", name, getattr(self, name), 1, 8)
+            check_integer("flop_holdem", name, getattr(self, name), 1, 8)
 
     @property
     def num_players(self) -> int:
@@ -39,7 +39,7 @@ class FlopHoldem(LimitTable):
         return 50, 100
 
     @property
-    def first(self) -> tuple[int, int]:
+    def first_to_act(self) -> tuple[int, int]:
         return 0, 1
 
     @property

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from counterplay.core.game import CHANCE, TERMINAL
+from counterplay.core.settings import settings
 from counterplay.errors import ConfigError
-from counterplay.game import CHANCE, TERMINAL
-from counterplay.settings import settings
 
-NOBODY = -1  # wins a tied round
-ORDERS = ("random", "ascending", "descending")
-RETURNS = ("win_loss", "point_difference", "total_points")
+NO_PLAYER = -1  # wins a tied round
+POINTS_ORDERS = ("random", "ascending", "descending")
+RETURNS_TYPES = ("win_loss", "point_difference", "total_points")
 
 
-class State(NamedTuple):
+class GoofspielState(NamedTuple):
     prizes: tuple[int, ...]  # cards turned up so far; card c is worth c + 1
     bids: tuple[tuple[int, ...], ...]  # of the complete rounds, everyone's in one tuple
-    pending: tuple[int, ...]  # bids of the running round, still face down
+    pending_bids: tuple[int, ...]  # bids of the running round, still face down
     hands: tuple[tuple[int, ...], ...]  # cards left, by player, without the pending bids
     winners: tuple[int, ...]  # of the complete rounds
     points: tuple[int, ...]  # by player
@@ -55,7 +55,7 @@ class Goofspiel:
             if not 2 <= getattr(self, name) <= most:
                 problem = f"{name} is {getattr(self, name)}, must be from 2 to {most}"
                 raise ConfigError(f"goofspiel: {problem}")
-        for name, known in (("points_order", ORDERS), ("returns_type", RETURNS)):
+        for name, known in (("points_order", POINTS_ORDERS), ("returns_type", RETURNS_TYPES)):
             if getattr(self, name) not in known:
                 problem = f"{name} is {getattr(self, name)!r}, must be one of {', '.join(known)}"
                 raise ConfigError(f"goofspiel: {problem}")
@@ -67,47 +67,51 @@ class Goofspiel:
         return self.players
 
     @cached_property
-    def order(self) -> tuple[int, ...]:
+    def prize_order(self) -> tuple[int, ...]:
         """The prizes in their fixed order; empty if they come at random."""
         ascending = tuple(range(self.num_cards))
         return {"ascending": ascending, "descending": ascending[::-1]}.get(self.points_order, ())
 
-    def initial_state(self) -> State:
+    def initial_state(self) -> GoofspielState:
         hands = (tuple(range(self.num_cards)),) * self.players
-        return State(self.order[:1], (), (), hands, (), (0,) * self.players)
+        return GoofspielState(self.prize_order[:1], (), (), hands, (), (0,) * self.players)
 
-    def player(self, state: State) -> int:
+    def player(self, state: GoofspielState) -> int:
         if len(state.bids) < len(state.prizes):
-            return len(state.pending)
+            return len(state.pending_bids)
         return TERMINAL if len(state.bids) == self.num_cards else CHANCE
 
-    def actions(self, state: State) -> tuple[int, ...]:
-        return state.hands[len(state.pending)]
+    def actions(self, state: GoofspielState) -> tuple[int, ...]:
+        return state.hands[len(state.pending_bids)]
 
-    def chance_outcomes(self, state: State) -> list[tuple[int, float]]:
+    def chance_outcomes(self, state: GoofspielState) -> list[tuple[int, float]]:
         left = [prize for prize in range(self.num_cards) if prize not in state.prizes]
         return [(prize, 1.0 / len(left)) for prize in left]
 
-    def next_state(self, state: State, action: int) -> State:
+    def next_state(self, state: GoofspielState, action: int) -> GoofspielState:
         prizes, bids, pending, hands, winners, points = state
         if len(bids) == len(prizes):
-            return State((*prizes, action), bids, pending, hands, winners, points)
+            return GoofspielState((*prizes, action), bids, pending, hands, winners, points)
         pending = (*pending, action)
         if len(pending) < self.players:
-            return State(prizes, bids, pending, hands, winners, points)
+            return GoofspielState(prizes, bids, pending, hands, winners, points)
 
-        winners, points = _award(prizes[-1], pending, winners, points)
-        hands = tuple([_without(card, hand) for card, hand in zip(pending, hands, strict=True)])
+        winners, points = _award_prize(prizes[-1], pending, winners, points)
+        hands = tuple([_remove_card(card, hand) for card, hand in zip(pending, hands, strict=True)])
         bids = (*bids, pending)
         if len(bids) < self.num_cards - 1:
-            return State(self.order[: len(bids) + 1] or prizes, bids, (), hands, winners, points)
+            return GoofspielState(
+                self.prize_order[: len(bids) + 1] or prizes, bids, (), hands, winners, points
+            )
 
         prize = self.num_cards * (self.num_cards - 1) // 2 - sum(prizes)  # the one not turned up
         bid = tuple([card for (card,) in hands])
-        winners, points = _award(prize, bid, winners, points)
-        return State((*prizes, prize), (*bids, bid), (), ((),) * self.players, winners, points)
+        winners, points = _award_prize(prize, bid, winners, points)
+        return GoofspielState(
+            (*prizes, prize), (*bids, bid), (), ((),) * self.players, winners, points
+        )
 
-    def utilities(self, state: State) -> list[float]:
+    def utilities(self, state: GoofspielState) -> list[float]:
         points = state.points
         if self.returns_type == "total_points":
             return [float(total) for total in points]
@@ -120,26 +124,26 @@ class Goofspiel:
         win, loss = 1.0 / ahead, -1.0 / (self.players - ahead)
         return [win if total == best else loss for total in points]
 
-    def infoset_key(self, state: State, player: int) -> str:
+    def infoset_key(self, state: GoofspielState, player: int) -> str:
         """Prizes with bids, "p0 4:2-1 3:", or own bid and winner, "p0 4:2>0 3:"; a tie is ">-"."""
         prizes, bids, _, hands, winners, _ = state
         key = f"p{player}"
         if self.imp_info:
             for prize, bid, winner in zip(prizes, bids, winners, strict=False):
-                key += f" {prize + 1}:{bid[player] + 1}>{winner if winner != NOBODY else '-'}"
+                key += f" {prize + 1}:{bid[player] + 1}>{winner if winner != NO_PLAYER else '-'}"
         elif self.forgetful:
             for prize, winner in zip(prizes, winners, strict=False):
-                key += f" {prize + 1}>{winner if winner != NOBODY else '-'}"
-            key += "".join([f" {_numbers(hand)}" for hand in hands])
+                key += f" {prize + 1}>{winner if winner != NO_PLAYER else '-'}"
+            key += "".join([f" {_format_cards(hand)}" for hand in hands])
         else:
             for prize, bid in zip(prizes, bids, strict=False):
-                key += f" {prize + 1}:{_numbers(bid)}"
+                key += f" {prize + 1}:{_format_cards(bid)}"
         return f"{key} {prizes[-1] + 1}:" if len(prizes) > len(bids) else key
 
-    def action_name(self, state: State, action: int) -> str:
+    def action_name(self, state: GoofspielState, action: int) -> str:
         return f"{'bid' if len(state.bids) < len(state.prizes) else 'prize'} {action + 1}"
 
-    def observation(self, state: State, player: int) -> list[float]:
+    def observation(self, state: GoofspielState, player: int) -> list[float]:
         """Points by player, the observer first, and, all as one-hots or sets of cards,
 
         bids shown: prize by round, cards left by player, the observer first;
@@ -149,52 +153,54 @@ class Goofspiel:
         num_cards = self.num_cards
         seats = [(player + p) % self.players for p in range(self.players)]
         slots = num_cards * (num_cards + 1) // 2 + 1
-        points = _one_hots([state.points[p] for p in seats], self.players, slots)
-        prizes = _one_hots(state.prizes, num_cards, num_cards)
+        points = _encode_one_hot([state.points[p] for p in seats], self.players, slots)
+        prizes = _encode_one_hot(state.prizes, num_cards, num_cards)
         if not self.imp_info:
             hands = [float(c in state.hands[p]) for p in seats for c in range(num_cards)]
             return points + prizes + hands
         hand = [float(c in state.hands[player]) for c in range(num_cards)]
-        winners = _one_hots(state.winners, num_cards, self.players)
-        own_bids = _one_hots([bid[player] for bid in state.bids], num_cards, num_cards)
+        winners = _encode_one_hot(state.winners, num_cards, self.players)
+        own_bids = _encode_one_hot([bid[player] for bid in state.bids], num_cards, num_cards)
         return points + hand + winners + prizes + own_bids
 
-    def describe(self, state: State, player: int) -> str:
+    def describe(self, state: GoofspielState, player: int) -> str:
         prize = f"The prize is {state.prizes[-1] + 1}" if state.prizes else "No prize is shown yet"
         points = ", ".join(map(str, state.points))
-        return f"{prize}. You hold {_numbers(state.hands[player])}; points by player: {points}."
+        return (
+            f"{prize}. You hold {_format_cards(state.hands[player])}; points by player: {points}."
+        )
 
-    def grid(self, infoset_key: str) -> tuple[str, str, str]:
+    def grid_position(self, infoset_key: str) -> tuple[str, str, str]:
         """One table: a row per what has happened, a column per prize to bid for."""
         rounds, _, prize = infoset_key.rpartition(" ")
         return "", rounds.partition(" ")[2], prize.rstrip(":")
 
 
-def _award(
+def _award_prize(
     prize: int, bid: tuple[int, ...], winners: tuple[int, ...], points: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Winners and points after one more round."""
     best = max(bid)
     if bid.count(best) > 1:
-        return (*winners, NOBODY), points
+        return (*winners, NO_PLAYER), points
     winner = bid.index(best)
     total = points[winner] + prize + 1
     return (*winners, winner), (*points[:winner], total, *points[winner + 1 :])
 
 
-def _without(card: int, hand: tuple[int, ...]) -> tuple[int, ...]:
+def _remove_card(card: int, hand: tuple[int, ...]) -> tuple[int, ...]:
     i = hand.index(card)
     return hand[:i] + hand[i + 1 :]
 
 
-def _numbers(cards: tuple[int, ...]) -> str:
+def _format_cards(cards: tuple[int, ...]) -> str:
     return "-".join([str(card + 1) for card in cards])
 
 
-def _one_hots(choices: Sequence[int], num_rows: int, size: int) -> list[float]:
+def _encode_one_hot(choices: Sequence[int], num_rows: int, size: int) -> list[float]:
     """A row of `size` entries per choice; zeros for NOBODY and for choices still to come."""
     values = [0.0] * (num_rows * size)
     for row, choice in enumerate(choices):
-        if choice != NOBODY:
+        if choice != NO_PLAYER:
             values[row * size + choice] = 1.0
     return values

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import ClassVar, NamedTuple
 
+from counterplay.core.game import TERMINAL
+from counterplay.core.settings import settings
 from counterplay.errors import ConfigError
-from counterplay.game import TERMINAL
-from counterplay.settings import settings
 
-LETTERS = ("ud", "lr")  # by player; action 0 is up or left, action 1 down or right
-NAMES = (("up", "down"), ("left", "right"))
+ACTION_LETTERS = ("ud", "lr")  # by player; action 0 is up or left, action 1 down or right
+ACTION_NAMES = (("up", "down"), ("left", "right"))
 
 
-class State(NamedTuple):
+class GridDuelState(NamedTuple):
     cell: int = 5  # where the token stands: 1 2 3 / 4 5 6 / 7 8 9
     history: str = ""  # letters of the actions so far
 
@@ -40,34 +40,34 @@ class GridDuel:
             raise ConfigError(f"grid_duel: green is {green}, must be different cells from 1 to 9")
         object.__setattr__(self, "green", green)
 
-    def initial_state(self) -> State:
-        return State()
+    def initial_state(self) -> GridDuelState:
+        return GridDuelState()
 
-    def player(self, state: State) -> int:
+    def player(self, state: GridDuelState) -> int:
         return TERMINAL if len(state.history) == 4 else len(state.history) % 2
 
-    def actions(self, state: State) -> tuple[int, ...]:
+    def actions(self, state: GridDuelState) -> tuple[int, ...]:
         if self.blocked_moves_stay:
             return (0, 1)
-        return tuple([action for action in (0, 1) if _target(state, action) != state.cell])
+        return tuple([action for action in (0, 1) if _target_cell(state, action) != state.cell])
 
-    def chance_outcomes(self, state: State) -> list[tuple[int, float]]:
+    def chance_outcomes(self, state: GridDuelState) -> list[tuple[int, float]]:
         return []
 
-    def next_state(self, state: State, action: int) -> State:
-        letter = LETTERS[len(state.history) % 2][action]
-        return State(_target(state, action), state.history + letter)
+    def next_state(self, state: GridDuelState, action: int) -> GridDuelState:
+        letter = ACTION_LETTERS[len(state.history) % 2][action]
+        return GridDuelState(_target_cell(state, action), state.history + letter)
 
-    def utilities(self, state: State) -> tuple[float, float]:
+    def utilities(self, state: GridDuelState) -> tuple[float, float]:
         return (1.0, -1.0) if state.cell in self.green else (-1.0, 1.0)
 
-    def infoset_key(self, state: State, player: int) -> str:
+    def infoset_key(self, state: GridDuelState, player: int) -> str:
         return f"{('max', 'min')[player]}:{state.history}"
 
-    def action_name(self, state: State, action: int) -> str:
-        return NAMES[len(state.history) % 2][action]
+    def action_name(self, state: GridDuelState, action: int) -> str:
+        return ACTION_NAMES[len(state.history) % 2][action]
 
-    def observation(self, state: State, player: int) -> list[float]:
+    def observation(self, state: GridDuelState, player: int) -> list[float]:
         """Player, token by cell, then (up or left, down or right) per turn."""
         values = [0.0] * (2 + 9 + 8)
         values[player] = 1.0
@@ -77,7 +77,7 @@ class GridDuel:
         return values
 
 
-def _target(state: State, action: int) -> int:
+def _target_cell(state: GridDuelState, action: int) -> int:
     """The cell a move leads to; the token's own if the board ends there."""
     row, column = divmod(state.cell - 1, 3)
     step = 2 * action - 1

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import ClassVar, NamedTuple
 
-from counterplay.game import CHANCE, TERMINAL
-from counterplay.settings import settings
+from counterplay.core.game import CHANCE, TERMINAL
+from counterplay.core.settings import settings
 
 CHECK, RAISE = 0, 1  # player 0
 FOLD, CALL = 0, 1  # player 1
-CARDS = ("As", "Ah", "Ks", "Kh")
+CARD_NAMES = ("As", "Ah", "Ks", "Kh")
 # Both cards at once: name, two cards of these kinds, probability.
 DEALS = (("AA", (0, 1), 1 / 6), ("AK", (0, 2), 1 / 3), ("KA", (2, 0), 1 / 3), ("KK", (2, 3), 1 / 6))
 
 
-class State(NamedTuple):
+class KingAcePokerState(NamedTuple):
     cards: tuple[int, ...] = ()  # dealt so far, player 0 first, as indices into CARDS
     bets: tuple[int, ...] = ()  # player 0's action, then player 1's
 
@@ -35,32 +35,32 @@ class KingAcePoker:
     type_level: bool = False  # one deal of two kinds of card instead of two deals of one card
     num_players: ClassVar[int] = 2
 
-    def initial_state(self) -> State:
-        return State()
+    def initial_state(self) -> KingAcePokerState:
+        return KingAcePokerState()
 
-    def player(self, state: State) -> int:
+    def player(self, state: KingAcePokerState) -> int:
         if len(state.cards) < 2:
             return CHANCE
         over = state.bets == (CHECK,) or len(state.bets) == 2
         return TERMINAL if over else len(state.bets)
 
-    def actions(self, state: State) -> tuple[int, ...]:
+    def actions(self, state: KingAcePokerState) -> tuple[int, ...]:
         return (FOLD, CALL) if state.bets else (CHECK, RAISE)
 
-    def chance_outcomes(self, state: State) -> list[tuple[int, float]]:
+    def chance_outcomes(self, state: KingAcePokerState) -> list[tuple[int, float]]:
         if self.type_level:
             return [(action, probability) for action, (_, _, probability) in enumerate(DEALS)]
         left = [card for card in range(4) if card not in state.cards]
         return [(card, 1.0 / len(left)) for card in left]
 
-    def next_state(self, state: State, action: int) -> State:
+    def next_state(self, state: KingAcePokerState, action: int) -> KingAcePokerState:
         if len(state.cards) == 2:
-            return State(state.cards, (*state.bets, action))
+            return KingAcePokerState(state.cards, (*state.bets, action))
         if self.type_level:
-            return State(DEALS[action][1])
-        return State((*state.cards, action))
+            return KingAcePokerState(DEALS[action][1])
+        return KingAcePokerState((*state.cards, action))
 
-    def utilities(self, state: State) -> tuple[float, float]:
+    def utilities(self, state: KingAcePokerState) -> tuple[float, float]:
         if state.bets == (RAISE, FOLD):
             return (1.0, -1.0)
         kings = (state.cards[0] // 2, state.cards[1] // 2)
@@ -68,16 +68,16 @@ class KingAcePoker:
         won = chips * (kings[1] - kings[0])
         return (won, 0.0 - won)  # which is never -0.0
 
-    def infoset_key(self, state: State, player: int) -> str:
-        card = CARDS[state.cards[player]][0] if player < len(state.cards) else ""
+    def infoset_key(self, state: KingAcePokerState, player: int) -> str:
+        card = CARD_NAMES[state.cards[player]][0] if player < len(state.cards) else ""
         return f"{card}:{'r' * len(state.bets)}"
 
-    def action_name(self, state: State, action: int) -> str:
+    def action_name(self, state: KingAcePokerState, action: int) -> str:
         if len(state.cards) < 2:
-            return f"deal {DEALS[action][0] if self.type_level else CARDS[action]}"
+            return f"deal {DEALS[action][0] if self.type_level else CARD_NAMES[action]}"
         return (("check", "raise"), ("fold", "call"))[len(state.bets)][action]
 
-    def observation(self, state: State, player: int) -> list[float]:
+    def observation(self, state: KingAcePokerState, player: int) -> list[float]:
         """Player, own card (ace, king), whether player 0 has raised."""
         values = [0.0] * 5
         values[player] = 1.0

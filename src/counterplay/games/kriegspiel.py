@@ -7,24 +7,33 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
+from counterplay.core.game import TERMINAL
+from counterplay.core.settings import settings
 from counterplay.errors import ConfigError
-from counterplay.game import TERMINAL
-from counterplay.settings import settings
 
-PLAYING, DRAW = -1, -2  # instead of a winner
-STRAIGHT, SLANTED = ((1, 0), (-1, 0), (0, 1), (0, -1)), ((1, 1), (1, -1), (-1, 1), (-1, -1))
-JUMPS = tuple((a, b) for a in (1, -1, 2, -2) for b in (1, -1, 2, -2) if abs(a) != abs(b))
-STEPS = {"k": STRAIGHT + SLANTED, "q": STRAIGHT + SLANTED, "r": STRAIGHT, "b": SLANTED, "n": JUMPS}
-SLIDERS = "qrb"
+UNDECIDED, DRAW = -1, -2  # instead of a winner
+ROOK_STEPS, BISHOP_STEPS = ((1, 0), (-1, 0), (0, 1), (0, -1)), ((1, 1), (1, -1), (-1, 1), (-1, -1))
+KNIGHT_STEPS = tuple((a, b) for a in (1, -1, 2, -2) for b in (1, -1, 2, -2) if abs(a) != abs(b))
+STEPS_BY_PIECE = {
+    "k": ROOK_STEPS + BISHOP_STEPS,
+    "q": ROOK_STEPS + BISHOP_STEPS,
+    "r": ROOK_STEPS,
+    "b": BISHOP_STEPS,
+    "n": KNIGHT_STEPS,
+}
+SLIDING_PIECES = "qrb"
 
 
-class State(NamedTuple):
+class KriegspielState(NamedTuple):
     squares: str  # the board row by row, from the top; capitals are player 0's, dots are empty
     turn: int = 0
-    refused: tuple[int, ...] = ()  # tries of this turn that were not legal
-    heard: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())  # by player: tries and announcements
-    moves: int = 0
-    winner: int = PLAYING
+    rejected_moves: tuple[int, ...] = ()  # tries of this turn that were not legal
+    announcements: tuple[tuple[str, ...], tuple[str, ...]] = (
+        (),
+        (),
+    )  # by player: tries and announcements
+    num_moves: int = 0
+    winner: int = UNDECIDED
 
 
 @settings()
@@ -58,7 +67,7 @@ class Kriegspiel:
             raise ConfigError(f"kriegspiel: {problem}")
         if not 1 <= self.max_moves <= 1000:
             raise ConfigError(f"kriegspiel: max_moves is {self.max_moves}, must be from 1 to 1000")
-        movable = any(self.legal(whole, 0, a) for a in self.tries(whole, 0))
+        movable = any(self.is_legal(whole, 0, a) for a in self.pseudo_legal_moves(whole, 0))
         if self.in_check(whole, 1) or not movable:
             raise ConfigError("kriegspiel: player 0 must have a move, and not give check already")
 
@@ -67,134 +76,152 @@ class Kriegspiel:
         return sum(int(c) if c.isdigit() else 1 for c in self.position.split("/")[0])
 
     @cached_property
-    def start(self) -> str:
+    def initial_squares(self) -> str:
         return re.sub(r"\d", lambda n: "." * int(n[0]), self.position).replace("/", "")
 
     @cached_property
-    def size(self) -> int:
-        return len(self.start)
+    def num_squares(self) -> int:
+        return len(self.initial_squares)
 
     @property
     def num_distinct_actions(self) -> int:
-        return self.size**2
+        return self.num_squares**2
 
-    def initial_state(self) -> State:
-        return State(self.start)
+    def initial_state(self) -> KriegspielState:
+        return KriegspielState(self.initial_squares)
 
-    def player(self, state: State) -> int:
-        return state.turn if state.winner == PLAYING else TERMINAL
+    def player(self, state: KriegspielState) -> int:
+        return state.turn if state.winner == UNDECIDED else TERMINAL
 
-    def actions(self, state: State) -> list[int]:
-        return [a for a in self.tries(state.squares, state.turn) if a not in state.refused]
+    def actions(self, state: KriegspielState) -> list[int]:
+        return [
+            a
+            for a in self.pseudo_legal_moves(state.squares, state.turn)
+            if a not in state.rejected_moves
+        ]
 
-    def chance_outcomes(self, state: State) -> list[tuple[int, float]]:
+    def chance_outcomes(self, state: KriegspielState) -> list[tuple[int, float]]:
         return []
 
-    def next_state(self, state: State, action: int) -> State:
+    def next_state(self, state: KriegspielState, action: int) -> KriegspielState:
         squares, turn, refused, heard, moves, _ = state
         name = self.action_name(state, action)
-        if not self.legal(squares, turn, action):
-            return State(squares, turn, (*refused, action), _add(heard, turn, f"{name}!"), moves)
-        taken = squares[action % self.size] != "."
-        after, other, moves = self.moved(squares, action), 1 - turn, moves + 1
+        if not self.is_legal(squares, turn, action):
+            return KriegspielState(
+                squares, turn, (*refused, action), _add_announcement(heard, turn, f"{name}!"), moves
+            )
+        taken = squares[action % self.num_squares] != "."
+        after, other, moves = self.apply_move(squares, action), 1 - turn, moves + 1
         check = self.in_check(after, other)
-        said = f"x{action % self.size}" * taken + "+" * check
-        heard = _add(_add(heard, turn, name + said), other, said or "-")
-        winner = PLAYING
-        if not any(self.legal(after, other, a) for a in self.tries(after, other)):
+        said = f"x{action % self.num_squares}" * taken + "+" * check
+        heard = _add_announcement(_add_announcement(heard, turn, name + said), other, said or "-")
+        winner = UNDECIDED
+        if not any(self.is_legal(after, other, a) for a in self.pseudo_legal_moves(after, other)):
             winner = turn if check else DRAW
         elif moves == self.max_moves:
             winner = DRAW
-        return State(after, other, (), heard, moves, winner)
+        return KriegspielState(after, other, (), heard, moves, winner)
 
-    def utilities(self, state: State) -> tuple[float, float]:
+    def utilities(self, state: KriegspielState) -> tuple[float, float]:
         if state.winner == DRAW:
             return (0.0, 0.0)
         return (1.0, -1.0) if state.winner == 0 else (-1.0, 1.0)
 
-    def infoset_key(self, state: State, player: int) -> str:
-        return f"{'wb'[player]}:{' '.join(state.heard[player])}"
+    def infoset_key(self, state: KriegspielState, player: int) -> str:
+        return f"{'wb'[player]}:{' '.join(state.announcements[player])}"
 
-    def action_name(self, state: State, action: int) -> str:
-        return f"{action // self.size}-{action % self.size}"
+    def action_name(self, state: KriegspielState, action: int) -> str:
+        return f"{action // self.num_squares}-{action % self.num_squares}"
 
-    def observation(self, state: State, player: int) -> list[float]:
+    def observation(self, state: KriegspielState, player: int) -> list[float]:
         """By piece, own squares; the last announcement by square, check; tries refused, by square.
 
         What was heard earlier is left out: a network that is to remember it must do so itself.
         """
         pieces = "KQRBNP" if player == 0 else "kqrbnp"
         own = [float(square == piece) for piece in pieces for square in state.squares]
-        said = next((word for word in reversed(state.heard[player]) if not word.endswith("!")), "")
+        said = next(
+            (word for word in reversed(state.announcements[player]) if not word.endswith("!")), ""
+        )
         matched = re.search(r"x(\d+)", said)
-        taken = [float(matched is not None and int(matched[1]) == k) for k in range(self.size)]
-        refused = [0.0] * (2 * self.size)
-        for action in state.refused if state.turn == player else ():
-            refused[action // self.size] = refused[self.size + action % self.size] = 1.0
-        return [*own, *taken, float("+" in said), *refused, state.moves / self.max_moves]
+        taken = [
+            float(matched is not None and int(matched[1]) == k) for k in range(self.num_squares)
+        ]
+        refused = [0.0] * (2 * self.num_squares)
+        for action in state.rejected_moves if state.turn == player else ():
+            refused[action // self.num_squares] = refused[
+                self.num_squares + action % self.num_squares
+            ] = 1.0
+        return [*own, *taken, float("+" in said), *refused, state.num_moves / self.max_moves]
 
-    def tries(self, squares: str, player: int) -> list[int]:
+    def pseudo_legal_moves(self, squares: str, player: int) -> list[int]:
         """Moves that might be legal as far as the player's own pieces tell, in order."""
-        mine = [k for k, piece in enumerate(squares) if _owner(piece) == player]
-        hidden = "".join(piece if _owner(piece) == player else "." for piece in squares)
-        found = {k * self.size + to for k in mine for to in self.reached(hidden, k, blind=True)}
+        mine = [k for k, piece in enumerate(squares) if _piece_owner(piece) == player]
+        hidden = "".join(piece if _piece_owner(piece) == player else "." for piece in squares)
+        found = {
+            k * self.num_squares + to
+            for k in mine
+            for to in self.target_squares(hidden, k, ignore_opponent=True)
+        }
         return sorted(found)
 
-    def legal(self, squares: str, player: int, action: int) -> bool:
+    def is_legal(self, squares: str, player: int, action: int) -> bool:
         """Whether the referee lets a try pass."""
-        start, to = divmod(action, self.size)
-        if to not in self.reached(squares, start):
+        start, to = divmod(action, self.num_squares)
+        if to not in self.target_squares(squares, start):
             return False
-        return not self.in_check(self.moved(squares, action), player)
+        return not self.in_check(self.apply_move(squares, action), player)
 
     def in_check(self, squares: str, player: int) -> bool:
         king = squares.index("K" if player == 0 else "k")
-        others = [k for k, piece in enumerate(squares) if _owner(piece) == 1 - player]
-        return any(king in self.reached(squares, k) for k in others)
+        others = [k for k, piece in enumerate(squares) if _piece_owner(piece) == 1 - player]
+        return any(king in self.target_squares(squares, k) for k in others)
 
-    def moved(self, squares: str, action: int) -> str:
+    def apply_move(self, squares: str, action: int) -> str:
         """The board after a move."""
-        start, to = divmod(action, self.size)
+        start, to = divmod(action, self.num_squares)
         board, piece = list(squares), squares[start]
-        if piece in "pP" and to // self.width in (0, self.size // self.width - 1):
+        if piece in "pP" and to // self.width in (0, self.num_squares // self.width - 1):
             piece = "Q" if piece == "P" else "q"
         board[start], board[to] = ".", piece
         return "".join(board)
 
-    def reached(self, squares: str, start: int, blind: bool = False) -> Iterator[int]:
+    def target_squares(
+        self, squares: str, start: int, ignore_opponent: bool = False
+    ) -> Iterator[int]:
         """Squares that the piece may go to; `blind`, where others' pieces might be anywhere."""
-        piece, player = squares[start].lower(), _owner(squares[start])
+        piece, player = squares[start].lower(), _piece_owner(squares[start])
         if piece == "p":
             ahead = -1 if player == 0 else 1
             for right in (0, 1, -1):
-                to = self.beside(start, ahead, right)
-                if to is None or _owner(squares[to]) == player:
+                to = self.offset_square(start, ahead, right)
+                if to is None or _piece_owner(squares[to]) == player:
                     continue
-                if blind or (squares[to] != ".") == bool(right):
+                if ignore_opponent or (squares[to] != ".") == bool(right):
                     yield to
             return
-        for down, right in STEPS[piece]:
-            to = self.beside(start, down, right)
-            while to is not None and _owner(squares[to]) != player:
+        for down, right in STEPS_BY_PIECE[piece]:
+            to = self.offset_square(start, down, right)
+            while to is not None and _piece_owner(squares[to]) != player:
                 yield to
-                if piece not in SLIDERS or squares[to] != ".":
+                if piece not in SLIDING_PIECES or squares[to] != ".":
                     break
-                to = self.beside(to, down, right)
+                to = self.offset_square(to, down, right)
 
-    def beside(self, square: int, down: int, right: int) -> int | None:
+    def offset_square(self, square: int, down: int, right: int) -> int | None:
         """The square so far away, if it is on the board."""
         row, column = square // self.width + down, square % self.width + right
-        inside = 0 <= row < self.size // self.width and 0 <= column < self.width
+        inside = 0 <= row < self.num_squares // self.width and 0 <= column < self.width
         return row * self.width + column if inside else None
 
 
-def _owner(piece: str) -> int:
+def _piece_owner(piece: str) -> int:
     """Whose piece it is; -1 for an empty square."""
     return -1 if piece == "." else int(piece.islower())
 
 
-def _add(
-    heard: tuple[tuple[str, ...], tuple[str, ...]], player: int, word: str
+def _add_announcement(
+    announcements: tuple[tuple[str, ...], tuple[str, ...]], player: int, word: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    longer = (*heard[player], word)
-    return (longer, heard[1]) if player == 0 else (heard[0], longer)
+    longer = (*announcements[player], word)
+    return (longer, announcements[1]) if player == 0 else (announcements[0], longer)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from counterplay.core.game import CHANCE, TERMINAL
+from counterplay.core.settings import settings
 from counterplay.errors import ConfigError
-from counterplay.game import CHANCE, TERMINAL
-from counterplay.settings import settings
 
 PASS, BET = 0, 1
-MOST_CARDS = 1_000
-NAMES = (*map(str, range(2, 10)), "Ten", "Jack", "Queen", "King", "Ace")  # in sentences
+MAX_CARDS = 1_000
+CARD_NAMES = (*map(str, range(2, 10)), "Ten", "Jack", "Queen", "King", "Ace")  # in sentences
 
 
-class State(NamedTuple):
+class KuhnPokerState(NamedTuple):
     cards: tuple[int, ...] = ()  # dealt so far, player 0 first
     bets: tuple[int, ...] = ()  # PASS or BET, in order
 
@@ -38,8 +38,8 @@ class KuhnPoker:
     def __post_init__(self) -> None:
         if not 2 <= self.players <= 10:
             raise ConfigError(f"kuhn_poker: players is {self.players}, must be from 2 to 10")
-        if self.num_cards and not self.players <= self.num_cards <= MOST_CARDS:
-            allowed = f"from {self.players} to {MOST_CARDS}, or 0"
+        if self.num_cards and not self.players <= self.num_cards <= MAX_CARDS:
+            allowed = f"from {self.players} to {MAX_CARDS}, or 0"
             raise ConfigError(f"kuhn_poker: num_cards is {self.num_cards}, must be {allowed}")
 
     @property
@@ -50,10 +50,10 @@ class KuhnPoker:
     def deck_size(self) -> int:
         return self.num_cards or self.players + 1
 
-    def initial_state(self) -> State:
-        return State()
+    def initial_state(self) -> KuhnPokerState:
+        return KuhnPokerState()
 
-    def player(self, state: State) -> int:
+    def player(self, state: KuhnPokerState) -> int:
         if len(state.cards) < self.players:
             return CHANCE
         if BET in state.bets:  # everyone else answers the first bet once
@@ -62,19 +62,19 @@ class KuhnPoker:
             over = len(state.bets) == self.players
         return TERMINAL if over else len(state.bets) % self.players
 
-    def actions(self, state: State) -> tuple[int, ...]:
+    def actions(self, state: KuhnPokerState) -> tuple[int, ...]:
         return (PASS, BET)
 
-    def chance_outcomes(self, state: State) -> list[tuple[int, float]]:
+    def chance_outcomes(self, state: KuhnPokerState) -> list[tuple[int, float]]:
         left = [card for card in range(self.deck_size) if card not in state.cards]
         return [(card, 1.0 / len(left)) for card in left]
 
-    def next_state(self, state: State, action: int) -> State:
+    def next_state(self, state: KuhnPokerState, action: int) -> KuhnPokerState:
         if len(state.cards) < self.players:
-            return State((*state.cards, action), state.bets)
-        return State(state.cards, (*state.bets, action))
+            return KuhnPokerState((*state.cards, action), state.bets)
+        return KuhnPokerState(state.cards, (*state.bets, action))
 
-    def utilities(self, state: State) -> list[float]:
+    def utilities(self, state: KuhnPokerState) -> list[float]:
         paid = [1.0] * self.players
         live = list(range(self.players))
         if BET in state.bets:
@@ -85,16 +85,16 @@ class KuhnPoker:
         pot = sum(paid)
         return [pot - paid[p] if p == winner else -paid[p] for p in range(self.players)]
 
-    def infoset_key(self, state: State, player: int) -> str:
+    def infoset_key(self, state: KuhnPokerState, player: int) -> str:
         card = str(state.cards[player]) if player < len(state.cards) else ""
         return card + "".join("pb"[bet] for bet in state.bets)
 
-    def action_name(self, state: State, action: int) -> str:
+    def action_name(self, state: KuhnPokerState, action: int) -> str:
         if len(state.cards) < self.players:
             return f"deal {action}"
         return ("pass", "bet")[action]
 
-    def observation(self, state: State, player: int) -> list[float]:
+    def observation(self, state: KuhnPokerState, player: int) -> list[float]:
         """Player, own card, then (passed, bet) per turn: OpenSpiel's information-state tensor."""
         turns = 2 * self.players - 1
         values = [0.0] * (self.players + self.deck_size + 2 * turns)
@@ -105,7 +105,7 @@ class KuhnPoker:
             values[self.players + self.deck_size + 2 * turn + bet] = 1.0
         return values
 
-    def describe(self, state: State, player: int) -> str:
+    def describe(self, state: KuhnPokerState, player: int) -> str:
         if player >= len(state.cards):
             return "The cards are being dealt."
         seen = f"You hold the {self.card_name(state.cards[player])}."
@@ -117,16 +117,16 @@ class KuhnPoker:
         story = ", ".join(did) or "nobody has acted yet"
         return f"{seen} {story[0].upper()}{story[1:]}; the pot is {paid}."
 
-    def choices(self, state: State) -> tuple[str, str]:
+    def action_labels(self, state: KuhnPokerState) -> tuple[str, str]:
         return ("fold", "call 1") if BET in state.bets else ("check", "bet 1")
 
     def card_name(self, card: int) -> str:
         """Jack, Queen, King (and Ace) in the smallest decks; numbers where names run out."""
-        if self.deck_size > len(NAMES):
+        if self.deck_size > len(CARD_NAMES):
             return str(card)
-        return NAMES[card + (9 if self.deck_size <= 4 else 13 - self.deck_size)]
+        return CARD_NAMES[card + (9 if self.deck_size <= 4 else 13 - self.deck_size)]
 
-    def grid(self, infoset_key: str) -> tuple[str, str, str]:
+    def grid_position(self, infoset_key: str) -> tuple[str, str, str]:
         """A table per betting, a row per card."""
         card = infoset_key.rstrip("pb")
         return infoset_key[len(card) :], card, ""

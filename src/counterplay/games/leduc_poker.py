@@ -5,24 +5,24 @@ from __future__ import annotations
 from functools import cached_property
 from typing import NamedTuple
 
+from counterplay.core.game import CHANCE, TERMINAL
+from counterplay.core.settings import settings
 from counterplay.errors import ConfigError
-from counterplay.game import CHANCE, TERMINAL
-from counterplay.settings import settings
 
 FOLD, CALL, RAISE = 0, 1, 2
-RANKS, MORE_RANKS, SUITS = "JQKA", "23456789TJQKA", "sh"
+RANKS, ALL_RANKS, SUITS = "JQKA", "23456789TJQKA", "sh"
 RAISE_SIZES = (2, 4)  # in the first and in the second round
 MAX_RAISES = 2  # per round
 
 
-class State(NamedTuple):
+class LeducPokerState(NamedTuple):
     to_act: int  # a player, CHANCE or TERMINAL
     cards: tuple[int, ...]  # dealt so far: private ones, player 0 first, then the public one
-    record: str  # what everybody saw, such as "cc|Kh:r"
-    paid: tuple[int, ...]  # chips put in, by player
-    live: tuple[int, ...]  # players who have not folded
-    waiting: int  # how many of them the round waits for, if nobody raises
-    raises: int  # in this round
+    history: str  # what everybody saw, such as "cc|Kh:r"
+    contributions: tuple[int, ...]  # chips put in, by player
+    players_left: tuple[int, ...]  # players who have not folded
+    num_waiting: int  # how many of them the round waits for, if nobody raises
+    num_raises: int  # in this round
 
 
 @settings()
@@ -52,8 +52,8 @@ class LeducPoker:
     def __post_init__(self) -> None:
         if not 2 <= self.players <= 3:
             raise ConfigError(f"leduc_poker: players is {self.players}, must be 2 or 3")
-        if self.ranks and not 2 <= self.ranks <= len(MORE_RANKS):
-            most = len(MORE_RANKS)
+        if self.ranks and not 2 <= self.ranks <= len(ALL_RANKS):
+            most = len(ALL_RANKS)
             raise ConfigError(f"leduc_poker: ranks is {self.ranks}, must be from 2 to {most}, or 0")
 
     @property
@@ -64,7 +64,7 @@ class LeducPoker:
     def card_names(self) -> list[str]:
         """Name by card: rank and suit, or the rank alone where suits do not exist."""
         suits = [""] if self.suit_isomorphism else SUITS
-        ranks = MORE_RANKS[-self.num_ranks :] if self.num_ranks > len(RANKS) else RANKS
+        ranks = ALL_RANKS[-self.num_ranks :] if self.num_ranks > len(RANKS) else RANKS
         return [rank + suit for rank in ranks[: self.num_ranks] for suit in suits]
 
     @cached_property
@@ -75,33 +75,33 @@ class LeducPoker:
     def num_suits(self) -> int:
         return 1 if self.suit_isomorphism else 2
 
-    def initial_state(self) -> State:
+    def initial_state(self) -> LeducPokerState:
         everyone = tuple(range(self.players))
-        return State(CHANCE, (), "", (1,) * self.players, everyone, self.players, 0)
+        return LeducPokerState(CHANCE, (), "", (1,) * self.players, everyone, self.players, 0)
 
-    def player(self, state: State) -> int:
+    def player(self, state: LeducPokerState) -> int:
         return state.to_act
 
-    def actions(self, state: State) -> tuple[int, ...]:
-        if state.raises == 0:
+    def actions(self, state: LeducPokerState) -> tuple[int, ...]:
+        if state.num_raises == 0:
             return (CALL, RAISE)
         # Whoever acts after a raise has not matched it yet: it may fold.
-        return (FOLD, CALL, RAISE) if state.raises < MAX_RAISES else (FOLD, CALL)
+        return (FOLD, CALL, RAISE) if state.num_raises < MAX_RAISES else (FOLD, CALL)
 
-    def chance_outcomes(self, state: State) -> list[tuple[int, float]]:
+    def chance_outcomes(self, state: LeducPokerState) -> list[tuple[int, float]]:
         total = 2 * self.num_ranks - len(state.cards)
         copies = 2 // self.num_suits
         left = [copies - state.cards.count(card) for card in range(len(self.card_names))]
         return [(card, count / total) for card, count in enumerate(left) if count]
 
-    def next_state(self, state: State, action: int) -> State:
+    def next_state(self, state: LeducPokerState, action: int) -> LeducPokerState:
         player, cards, record, paid, live, waiting, raises = state
         if player == CHANCE:
             cards = (*cards, action)
             if len(cards) > self.players:
                 record = f"{record}|{self.card_names[action]}:"
             to_act = CHANCE if len(cards) < self.players else live[0]
-            return State(to_act, cards, record, paid, live, len(live), 0)
+            return LeducPokerState(to_act, cards, record, paid, live, len(live), 0)
 
         seat = live.index(player) + 1
         waiting -= 1
@@ -121,28 +121,28 @@ class LeducPoker:
             to_act = TERMINAL
         else:
             to_act = live[seat % len(live)] if waiting else CHANCE
-        return State(to_act, cards, record, paid, live, waiting, raises)
+        return LeducPokerState(to_act, cards, record, paid, live, waiting, raises)
 
-    def utilities(self, state: State) -> list[float]:
-        winners = state.live
+    def utilities(self, state: LeducPokerState) -> list[float]:
+        winners = state.players_left
         if len(winners) > 1:
             *private, public = (card // self.num_suits for card in state.cards)
             strength = [rank + 100 * (rank == public) for rank in private]
             best = max([strength[player] for player in winners])
             winners = tuple([player for player in winners if strength[player] == best])
-        share = sum(state.paid) / len(winners)
-        return [share * (p in winners) - chips for p, chips in enumerate(state.paid)]
+        share = sum(state.contributions) / len(winners)
+        return [share * (p in winners) - chips for p, chips in enumerate(state.contributions)]
 
-    def infoset_key(self, state: State, player: int) -> str:
+    def infoset_key(self, state: LeducPokerState, player: int) -> str:
         card = self.card_names[state.cards[player]] if player < len(state.cards) else ""
-        return f"{card}:{state.record}"
+        return f"{card}:{state.history}"
 
-    def action_name(self, state: State, action: int) -> str:
+    def action_name(self, state: LeducPokerState, action: int) -> str:
         if state.to_act == CHANCE:
             return f"deal {self.card_names[action]}"
         return ("fold", "call", "raise")[action]
 
-    def observation(self, state: State, player: int) -> list[float]:
+    def observation(self, state: LeducPokerState, player: int) -> list[float]:
         """Player, own card, public card, (called, raised) per turn of the first and second round.
 
         This is OpenSpiel's information-state tensor; a fold takes a turn but leaves no mark.
@@ -155,25 +155,25 @@ class LeducPoker:
             own[state.cards[player]] = 1.0
         if len(state.cards) > self.players:
             public[state.cards[-1]] = 1.0
-        first, _, rest = state.record.partition("|")
+        first, _, rest = state.history.partition("|")
         for start, record in ((0, first), (2 * turns, rest.partition(":")[2])):
             for turn, letter in enumerate(record):
                 if letter != "f":
                     bets[start + 2 * turn + (letter == "r")] = 1.0
         return [float(p == player) for p in range(self.players)] + own + public + bets
 
-    def describe(self, state: State, player: int) -> str:
+    def describe(self, state: LeducPokerState, player: int) -> str:
         if player >= len(state.cards):
             return "The cards are being dealt."
         seen = f"You hold {self.card_names[state.cards[player]]}"
         if len(state.cards) > self.players:
             seen += f"; the public card is {self.card_names[state.cards[-1]]}"
-        return f"{seen}. {self.story(state.record, player)}The pot is {sum(state.paid)}."
+        return f"{seen}. {self.describe_betting(state.history, player)}The pot is {sum(state.contributions)}."
 
-    def story(self, record: str, player: int) -> str:
+    def describe_betting(self, history: str, player: int) -> str:
         """The betting of the running round, who did what, as the player would tell it."""
         turns, told = list(range(self.players)), list[str]()
-        for betting in record.replace(":", "|").split("|")[::2]:  # without the public card
+        for betting in history.replace(":", "|").split("|")[::2]:  # without the public card
             turns, told = sorted(turns), []
             for place, letter in enumerate(betting):
                 seat = turns.pop(0)
@@ -184,13 +184,13 @@ class LeducPoker:
         text = ", ".join(told)
         return f"{text[0].upper()}{text[1:]}. " if text else ""
 
-    def choices(self, state: State) -> list[str]:
-        owing = max(state.paid) - state.paid[state.to_act]
+    def action_labels(self, state: LeducPokerState) -> list[str]:
+        owing = max(state.contributions) - state.contributions[state.to_act]
         size = RAISE_SIZES[len(state.cards) > self.players]
         words = ("fold", f"call {owing}" if owing else "check", f"raise {size}")
         return [words[action] for action in self.actions(state)]
 
-    def grid(self, infoset_key: str) -> tuple[str, str, str]:
+    def grid_position(self, infoset_key: str) -> tuple[str, str, str]:
         """A table per betting, a row per own card, a column per public card."""
         own, _, record = infoset_key.partition(":")
         first, _, rest = record.partition("|")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
+from counterplay.core.game import CHANCE, TERMINAL
+from counterplay.core.settings import settings
 from counterplay.errors import ConfigError
-from counterplay.game import CHANCE, TERMINAL
-from counterplay.settings import settings
 
 
-class State(NamedTuple):
+class LiarsDiceState(NamedTuple):
     dice: tuple[int, ...] = ()  # faces 1..dice_sides, player 0's first; sorted once all are rolled
     bids: tuple[int, ...] = ()  # actions in order; the last may be liar
 
@@ -47,42 +47,42 @@ class LiarsDice:
         return 2 * self.numdice
 
     @cached_property
-    def liar(self) -> int:
+    def liar_action(self) -> int:
         """The action that ends the game, one above the highest bid."""
         return self.total_dice * self.dice_sides
 
     @cached_property
     def bid_names(self) -> list[str]:
         """Name by action, such as "2-5" for two fives."""
-        bids = [divmod(bid, self.dice_sides) for bid in range(self.liar)]
+        bids = [divmod(bid, self.dice_sides) for bid in range(self.liar_action)]
         return [*[f"{more + 1}-{side + 1}" for more, side in bids], "liar"]
 
-    def initial_state(self) -> State:
-        return State()
+    def initial_state(self) -> LiarsDiceState:
+        return LiarsDiceState()
 
-    def player(self, state: State) -> int:
+    def player(self, state: LiarsDiceState) -> int:
         dice, bids = state
         if len(dice) < self.total_dice:
             return CHANCE
-        return TERMINAL if bids and bids[-1] == self.liar else len(bids) % 2
+        return TERMINAL if bids and bids[-1] == self.liar_action else len(bids) % 2
 
-    def actions(self, state: State) -> range:
+    def actions(self, state: LiarsDiceState) -> range:
         bids = state.bids
-        return range(bids[-1] + 1, self.liar + 1) if bids else range(self.liar)
+        return range(bids[-1] + 1, self.liar_action + 1) if bids else range(self.liar_action)
 
-    def chance_outcomes(self, state: State) -> list[tuple[int, float]]:
+    def chance_outcomes(self, state: LiarsDiceState) -> list[tuple[int, float]]:
         return [(side, 1.0 / self.dice_sides) for side in range(self.dice_sides)]
 
-    def next_state(self, state: State, action: int) -> State:
+    def next_state(self, state: LiarsDiceState, action: int) -> LiarsDiceState:
         dice, bids = state
         if len(dice) == self.total_dice:
-            return State(dice, (*bids, action))
+            return LiarsDiceState(dice, (*bids, action))
         dice = (*dice, action + 1)
         if len(dice) == self.total_dice:
             dice = (*sorted(dice[: self.numdice]), *sorted(dice[self.numdice :]))
-        return State(dice, bids)
+        return LiarsDiceState(dice, bids)
 
-    def utilities(self, state: State) -> tuple[float, float]:
+    def utilities(self, state: LiarsDiceState) -> tuple[float, float]:
         dice, bids = state
         more, side = divmod(bids[-2], self.dice_sides)
         matches = dice.count(side + 1)
@@ -91,19 +91,19 @@ class LiarsDice:
         bidder = len(bids) % 2  # the caller acted last
         return (1.0, -1.0) if (matches > more) == (bidder == 0) else (-1.0, 1.0)
 
-    def infoset_key(self, state: State, player: int) -> str:
+    def infoset_key(self, state: LiarsDiceState, player: int) -> str:
         dice, bids = state
         start = player * self.numdice
         own = ",".join(map(str, dice[start : start + self.numdice]))
         names = self.bid_names
         return " ".join([own, *[names[bid] for bid in bids]])
 
-    def action_name(self, state: State, action: int) -> str:
+    def action_name(self, state: LiarsDiceState, action: int) -> str:
         return f"roll {action + 1}" if len(state.dice) < self.total_dice else self.bid_names[action]
 
-    def observation(self, state: State, player: int) -> list[float]:
+    def observation(self, state: LiarsDiceState, player: int) -> list[float]:
         """Player, own dice, bids made so far: OpenSpiel's information-state tensor."""
-        values = [0.0] * (2 + self.numdice * self.dice_sides + self.liar + 1)
+        values = [0.0] * (2 + self.numdice * self.dice_sides + self.liar_action + 1)
         values[player] = 1.0
         start = player * self.numdice
         for die, face in enumerate(state.dice[start : start + self.numdice]):
@@ -112,7 +112,7 @@ class LiarsDice:
             values[2 + self.numdice * self.dice_sides + bid] = 1.0
         return values
 
-    def describe(self, state: State, player: int) -> str:
+    def describe(self, state: LiarsDiceState, player: int) -> str:
         if len(state.dice) < self.total_dice:
             return "The dice are being rolled."
         own = state.dice[player * self.numdice :][: self.numdice]
@@ -120,16 +120,16 @@ class LiarsDice:
         if not state.bids:
             return f"{seen} Nobody has bid yet."
         who = "You" if (len(state.bids) - 1) % 2 == player else "The other player"
-        return f"{seen} {who} bid {self.spoken(state.bids[-1])}."
+        return f"{seen} {who} bid {self.format_bid(state.bids[-1])}."
 
-    def choices(self, state: State) -> list[str]:
-        return [self.spoken(bid) for bid in self.actions(state)]
+    def action_labels(self, state: LiarsDiceState) -> list[str]:
+        return [self.format_bid(bid) for bid in self.actions(state)]
 
-    def spoken(self, bid: int) -> str:
+    def format_bid(self, bid: int) -> str:
         """A bid in words, such as "2 x 5"."""
         return self.bid_names[bid].replace("-", " x ")
 
-    def grid(self, infoset_key: str) -> tuple[str, str, str]:
+    def grid_position(self, infoset_key: str) -> tuple[str, str, str]:
         """A table per bids before the last, a row per own dice, a column per last bid."""
         own, *bids = infoset_key.split(" ")
         return " ".join(bids[:-1]), own, bids[-1] if bids else ""

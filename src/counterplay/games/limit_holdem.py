@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from counterplay.games.poker_table import LimitTable, check_whole
-from counterplay.settings import settings
+from counterplay.core.settings import settings
+from counterplay.games.holdem_base import HoldemBase, check_integer
 
 
 @settings()
-class LimitHoldem(LimitTable):
+class LimitHoldem(HoldemBase):
     """Limit hold'em: two cards each, then three, one and one on the board, four rounds of betting.
 
     Raises are of 10 in the first two rounds and of 20 in the others, at most three before the flop
@@ -26,7 +26,7 @@ class LimitHoldem(LimitTable):
     raise_sizes: ClassVar[tuple[int, ...]] = (10, 10, 20, 20)
 
     def __post_init__(self) -> None:
-        check_whole("limit_holdem", "players", self.players, 2, 3)
+        check_integer("limit_holdem", "players", self.players, 2, 3)
 
     @property
     def num_players(self) -> int:
@@ -37,7 +37,7 @@ class LimitHoldem(LimitTable):
         return (10, 5) if self.players == 2 else (5, 10, 0)
 
     @property
-    def first(self) -> tuple[int, ...]:
+    def first_to_act(self) -> tuple[int, ...]:
         return (self.players - 1, 0, 0, 0)
 
     @property

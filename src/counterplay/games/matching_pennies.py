@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from counterplay.games.matrix_game import MatrixGame, Table
-from counterplay.settings import settings
+from counterplay.core.settings import settings
+from counterplay.games.matrix_game import MatrixGame, PayoffTable
 
-SIDES = ("heads", "tails")
+ACTION_NAMES = ("heads", "tails")
 
 
 @settings()
@@ -15,5 +15,5 @@ class MatchingPennies(MatrixGame):
     7 nodes, 4 terminals, 2 infosets. Value 0: everyone tosses the penny.
     """
 
-    payoffs: tuple[Table, ...] = (((1.0, -1.0), (-1.0, 1.0)), ((-1.0, 1.0), (1.0, -1.0)))
-    action_names: tuple[tuple[str, ...], ...] = (SIDES, SIDES)
+    payoffs: tuple[PayoffTable, ...] = (((1.0, -1.0), (-1.0, 1.0)), ((-1.0, 1.0), (1.0, -1.0)))
+    action_names: tuple[tuple[str, ...], ...] = (ACTION_NAMES, ACTION_NAMES)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from counterplay.games.matrix_game import MatrixGame, Table
-from counterplay.settings import settings
+from counterplay.core.settings import settings
+from counterplay.games.matrix_game import MatrixGame, PayoffTable
 
-SIDES = ("heads", "tails")
-FIRST = (((1.0, 1.0), (-1.0, -1.0)), ((-1.0, -1.0), (1.0, 1.0)))
-SECOND = (((1.0, -1.0), (-1.0, 1.0)), ((1.0, -1.0), (-1.0, 1.0)))
-THIRD = (((-1.0, 1.0), (-1.0, 1.0)), ((1.0, -1.0), (1.0, -1.0)))
+ACTION_NAMES = ("heads", "tails")
+PLAYER_0_PAYOFFS = (((1.0, 1.0), (-1.0, -1.0)), ((-1.0, -1.0), (1.0, 1.0)))
+PLAYER_1_PAYOFFS = (((1.0, -1.0), (-1.0, 1.0)), ((1.0, -1.0), (-1.0, 1.0)))
+PLAYER_2_PAYOFFS = (((-1.0, 1.0), (-1.0, 1.0)), ((1.0, -1.0), (1.0, -1.0)))
 
 
 @settings()
@@ -19,5 +19,5 @@ class MatchingPennies3P(MatrixGame):
     zero-sum. In the only equilibrium everyone tosses the penny, with value 0.
     """
 
-    payoffs: tuple[Table, ...] = (FIRST, SECOND, THIRD)
-    action_names: tuple[tuple[str, ...], ...] = (SIDES, SIDES, SIDES)
+    payoffs: tuple[PayoffTable, ...] = (PLAYER_0_PAYOFFS, PLAYER_1_PAYOFFS, PLAYER_2_PAYOFFS)
+    action_names: tuple[tuple[str, ...], ...] = (ACTION_NAMES, ACTION_NAMES, ACTION_NAMES)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from counterplay.core.game import TERMINAL
+from counterplay.core.settings import settings
 from counterplay.errors import ConfigError
-from counterplay.game import TERMINAL
-from counterplay.settings import settings
 
-Table = Any  # nested tuples of floats, as deep as there are players
-MOST_PLAYERS = 30  # NumPy's arrays do not have many more dimensions
+PayoffTable = Any  # nested tuples of floats, as deep as there are players
+MAX_PLAYERS = 30  # NumPy's arrays do not have many more dimensions
 
 
-class State(NamedTuple):
-    chosen: tuple[int, ...] = ()  # actions so far, player 0's first; secret until all have chosen
+class MatrixGameState(NamedTuple):
+    chosen_actions: tuple[
+        int, ...
+    ] = ()  # actions so far, player 0's first; secret until all have chosen
 
 
 @settings()
@@ -28,14 +30,14 @@ class MatrixGame:
     One infoset per player. With two players and m x n actions: 1 + m + m * n nodes.
     """
 
-    payoffs: tuple[Table, ...]
+    payoffs: tuple[PayoffTable, ...]
     action_names: tuple[tuple[str, ...], ...] = ()
 
     def __post_init__(self) -> None:
-        payoffs = _plain(self.payoffs)
+        payoffs = _lists_from_arrays(self.payoffs)
         if not isinstance(payoffs, (list, tuple)) or not payoffs:
             raise ConfigError("matrix_game: payoffs is empty, must hold one table per player")
-        shape = _shape(payoffs[0])
+        shape = _nested_shape(payoffs[0])
         if len(shape) != len(payoffs):
             raise ConfigError(
                 f"matrix_game: payoffs holds {len(payoffs)} tables, so each must have "
@@ -56,62 +58,66 @@ class MatrixGame:
     def num_players(self) -> int:
         return len(self.payoffs)
 
-    def initial_state(self) -> State:
-        return State()
+    def initial_state(self) -> MatrixGameState:
+        return MatrixGameState()
 
-    def player(self, state: State) -> int:
-        turn = len(state.chosen)
+    def player(self, state: MatrixGameState) -> int:
+        turn = len(state.chosen_actions)
         return turn if turn < len(self.payoffs) else TERMINAL
 
-    def actions(self, state: State) -> range:
+    def actions(self, state: MatrixGameState) -> range:
         table = self.payoffs[0]
-        for _ in state.chosen:
+        for _ in state.chosen_actions:
             table = table[0]
         return range(len(table))
 
-    def chance_outcomes(self, state: State) -> list[tuple[int, float]]:
+    def chance_outcomes(self, state: MatrixGameState) -> list[tuple[int, float]]:
         return []
 
-    def next_state(self, state: State, action: int) -> State:
-        return State((*state.chosen, action))
+    def next_state(self, state: MatrixGameState, action: int) -> MatrixGameState:
+        return MatrixGameState((*state.chosen_actions, action))
 
-    def utilities(self, state: State) -> list[float]:
+    def utilities(self, state: MatrixGameState) -> list[float]:
         tables = list(self.payoffs)
-        for action in state.chosen:
+        for action in state.chosen_actions:
             tables = [table[action] for table in tables]
         return tables
 
-    def infoset_key(self, state: State, player: int) -> str:
+    def infoset_key(self, state: MatrixGameState, player: int) -> str:
         return f"p{player}"
 
-    def action_name(self, state: State, action: int) -> str:
-        return self.action_names[len(state.chosen)][action] if self.action_names else str(action)
+    def action_name(self, state: MatrixGameState, action: int) -> str:
+        return (
+            self.action_names[len(state.chosen_actions)][action]
+            if self.action_names
+            else str(action)
+        )
 
-    def observation(self, state: State, player: int) -> list[float]:
+    def observation(self, state: MatrixGameState, player: int) -> list[float]:
         """Player; there is nothing else to know."""
         return [float(p == player) for p in range(len(self.payoffs))]
 
 
-def _plain(values: Any, depth: int = 0) -> Any:
+def _lists_from_arrays(values: Any, depth: int = 0) -> Any:
     """Lists for a numpy array, or for one in a sequence; anything else as it is."""
     if hasattr(values, "tolist"):
         return values.tolist()
     if not isinstance(values, (list, tuple)):
         return values
-    if depth > MOST_PLAYERS:
-        problem = f"nested too deeply, must be for at most {MOST_PLAYERS} players"
+    if depth > MAX_PLAYERS:
+        problem = f"nested too deeply, must be for at most {MAX_PLAYERS} players"
         raise ConfigError(f"matrix_game: payoffs is {problem}")
-    return [_plain(v, depth + 1) for v in values]
+    return [_lists_from_arrays(v, depth + 1) for v in values]
 
 
-def _shape(table: Any) -> tuple[int, ...]:
+def _nested_shape(table: Any) -> tuple[int, ...]:
     """The lengths along the first entries: the shape, if the table has one."""
     if not isinstance(table, (list, tuple)):
         return ()
-    return (len(table), *_shape(table[0])) if table else (0,)
+    return (len(table), *_nested_shape(table[0])) if table else (0,)
 
 
-def _freeze(table: Any, shape: tuple[int, ...], where: str) -> Table:
+def _freeze(table: Any, shape: tuple[int, ...], where: str) -> PayoffTable:
     """The table as nested tuples of floats, once it is known to be complete and finite."""
     if not shape:
         if isinstance(table, (int, float)) and math.isfinite(table):

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import ClassVar
 
+from counterplay.core.game import CHANCE
+from counterplay.core.settings import settings
 from counterplay.errors import ConfigError
-from counterplay.game import CHANCE
-from counterplay.games.poker_table import CALL, FOLD, LimitTable, State, check_whole
-from counterplay.settings import settings
+from counterplay.games.holdem_base import CALL, FOLD, HoldemBase, HoldemState, check_integer
 
 
 @settings()
-class NoLimitHoldem(LimitTable):
+class NoLimitHoldem(HoldemBase):
     """No-limit hold'em: any raise by at least the last one, up to all that a player has.
 
     Blinds are 50 and 100. Two players: player 1 has the small blind and opens, player 0 the big
@@ -31,9 +31,9 @@ class NoLimitHoldem(LimitTable):
     board_cards: ClassVar[tuple[int, ...]] = (0, 3, 1, 1)
 
     def __post_init__(self) -> None:
-        check_whole("no_limit_holdem", "players", self.players, 2, 6)
-        check_whole("no_limit_holdem", "stack", self.stack, 200, 10**6)
-        self._parts  # noqa: B018  refused here, not in the middle of a game
+        check_integer("no_limit_holdem", "players", self.players, 2, 6)
+        check_integer("no_limit_holdem", "stack", self.stack, 200, 10**6)
+        self._pot_fractions  # noqa: B018  refused here, not in the middle of a game
 
     @property
     def num_players(self) -> int:
@@ -44,11 +44,11 @@ class NoLimitHoldem(LimitTable):
         return (100, 50) if self.players == 2 else (50, 100, *(0,) * (self.players - 2))
 
     @property
-    def first(self) -> tuple[int, ...]:
+    def first_to_act(self) -> tuple[int, ...]:
         return (1 if self.players == 2 else 2, 0, 0, 0)
 
     @cached_property
-    def _parts(self) -> list[float]:
+    def _pot_fractions(self) -> list[float]:
         """The sizes as parts of the pot; infinity is all-in."""
         words = [word.strip() for word in self.sizes.split(",") if word.strip()]
         try:
@@ -62,33 +62,35 @@ class NoLimitHoldem(LimitTable):
             )
         return found
 
-    def actions(self, state: State) -> tuple[int, ...]:
-        highest, paid = max(state.paid), state.paid[state.to_act]
+    def actions(self, state: HoldemState) -> tuple[int, ...]:
+        highest, paid = max(state.contributions), state.contributions[state.to_act]
         folding = (FOLD,) * (highest > paid)
         if highest >= self.stack:
             return (*folding, CALL)
-        least = min(highest + state.least, self.stack)
-        if not self._parts:
+        least = min(highest + state.min_raise, self.stack)
+        if not self._pot_fractions:
             return (*folding, CALL, *range(least, self.stack + 1))
-        pot = sum(state.paid) + highest - paid
-        wanted = {min(highest + part * pot, float(self.stack)) for part in self._parts}
+        pot = sum(state.contributions) + highest - paid
+        wanted = {min(highest + part * pot, float(self.stack)) for part in self._pot_fractions}
         return (*folding, CALL, *sorted({max(least, round(total)) for total in wanted}))
 
-    def raised(self, state: State, action: int) -> int:
+    def contribution_after_raise(self, state: HoldemState, action: int) -> int:
         return action
 
-    def letter(self, action: int) -> str:
+    def action_letter(self, action: int) -> str:
         return "f" if action == FOLD else "c" if action == CALL else f"r{action}"
 
-    def able(self, paid: Sequence[int], live: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(p for p in live if paid[p] < self.stack)
+    def players_able_to_act(
+        self, contributions: Sequence[int], players_left: tuple[int, ...]
+    ) -> tuple[int, ...]:
+        return tuple(p for p in players_left if contributions[p] < self.stack)
 
-    def action_name(self, state: State, action: int) -> str:
+    def action_name(self, state: HoldemState, action: int) -> str:
         if state.to_act == CHANCE or action <= CALL:
             return super().action_name(state, action)
         return f"raise to {action}"
 
-    def observation(self, state: State, player: int) -> list[float]:
+    def observation(self, state: HoldemState, player: int) -> list[float]:
         """Player, own cards, board, and of each its chips and whether it is still in."""
         cards = [0.0] * 104
         for card in state.cards[2 * player : 2 * player + 2]:
@@ -96,7 +98,7 @@ class NoLimitHoldem(LimitTable):
         for card in state.cards[2 * self.players :]:
             cards[52 + card] = 1.0
         who = [float(p == player) for p in range(self.players)]
-        chips = [paid / self.stack for paid in state.paid]
-        inside = [float(p in state.live) for p in range(self.players)]
+        chips = [paid / self.stack for paid in state.contributions]
+        inside = [float(p in state.players_left) for p in range(self.players)]
         rounds = [float(state.round == number) for number in range(4)]
-        return [*who, *cards, *chips, *inside, *rounds, state.least / self.stack]
+        return [*who, *cards, *chips, *inside, *rounds, state.min_raise / self.stack]

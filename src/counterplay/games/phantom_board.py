@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import ClassVar, NamedTuple
 
-from counterplay.game import TERMINAL
+from counterplay.core.game import TERMINAL
 
-NOBODY = -1  # has won
-MARKS = "xo"  # of player 0 and player 1
+NO_PLAYER = -1  # has won
+PLAYER_MARKS = "xo"  # of player 0 and player 1
 
 
-class State(NamedTuple):
+class PhantomBoardState(NamedTuple):
     turn: int = 0  # whose it is
     stones: tuple[int, int] = (0, 0)  # cells of each player, one bit each
-    tried: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())  # cells of each player, in order
-    winner: int = NOBODY
+    attempts: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())  # cells of each player, in order
+    winner: int = NO_PLAYER
 
 
 class PhantomBoard:
@@ -36,58 +36,58 @@ class PhantomBoard:
         raise NotImplementedError
 
     @property
-    def abrupt(self) -> bool:
+    def is_abrupt(self) -> bool:
         """Whether a failed attempt costs the turn."""
         raise NotImplementedError
 
-    def wins(self, player: int, stones: int) -> bool:
+    def has_won(self, player: int, stones: int) -> bool:
         """Whether the player has won with these stones; more of them never change that."""
         raise NotImplementedError
 
-    def initial_state(self) -> State:
-        return State()
+    def initial_state(self) -> PhantomBoardState:
+        return PhantomBoardState()
 
-    def player(self, state: State) -> int:
+    def player(self, state: PhantomBoardState) -> int:
         full = state.stones[0] | state.stones[1] == (1 << self.num_cells) - 1
-        return TERMINAL if full or state.winner != NOBODY else state.turn
+        return TERMINAL if full or state.winner != NO_PLAYER else state.turn
 
-    def actions(self, state: State) -> list[int]:
-        tried = state.tried[state.turn]
+    def actions(self, state: PhantomBoardState) -> list[int]:
+        tried = state.attempts[state.turn]
         return [cell for cell in range(self.num_cells) if cell not in tried]
 
-    def chance_outcomes(self, state: State) -> list[tuple[int, float]]:
+    def chance_outcomes(self, state: PhantomBoardState) -> list[tuple[int, float]]:
         return []
 
-    def next_state(self, state: State, action: int) -> State:
+    def next_state(self, state: PhantomBoardState, action: int) -> PhantomBoardState:
         turn, stones, tried, winner = state
         mine, theirs = stones[turn], stones[1 - turn]
         free = not theirs >> action & 1
         if free:
             mine |= 1 << action
-            winner = turn if self.wins(turn, mine) else NOBODY
+            winner = turn if self.has_won(turn, mine) else NO_PLAYER
         both = (*tried[turn], action), tried[1 - turn]
-        return State(
-            1 - turn if free or self.abrupt else turn,
+        return PhantomBoardState(
+            1 - turn if free or self.is_abrupt else turn,
             (mine, theirs) if turn == 0 else (theirs, mine),
             both if turn == 0 else both[::-1],
             winner,
         )
 
-    def utilities(self, state: State) -> tuple[float, float]:
-        if state.winner == NOBODY:
+    def utilities(self, state: PhantomBoardState) -> tuple[float, float]:
+        if state.winner == NO_PLAYER:
             return (0.0, 0.0)
         return (1.0, -1.0) if state.winner == 0 else (-1.0, 1.0)
 
-    def infoset_key(self, state: State, player: int) -> str:
-        mine, tried = state.stones[player], state.tried[player]
+    def infoset_key(self, state: PhantomBoardState, player: int) -> str:
+        mine, tried = state.stones[player], state.attempts[player]
         return attempts_key(player, [(cell, bool(mine >> cell & 1)) for cell in tried])
 
-    def action_name(self, state: State, action: int) -> str:
-        return f"{MARKS[state.turn]}{action}"
+    def action_name(self, state: PhantomBoardState, action: int) -> str:
+        return f"{PLAYER_MARKS[state.turn]}{action}"
 
-    def observation(self, state: State, player: int) -> list[float]:
+    def observation(self, state: PhantomBoardState, player: int) -> list[float]:
         """By cell: not tried, other's, own; then by attempt, the cell."""
-        size, tried, mine = self.num_cells, state.tried[player], state.stones[player]
+        size, tried, mine = self.num_cells, state.attempts[player], state.stones[player]
         own = [float(mine >> cell & 1) for cell in range(size)]
         known = [float(cell in tried) for cell in range(size)]
         order = [0.0] * (size * size)
@@ -100,4 +100,4 @@ class PhantomBoard:
 def attempts_key(player: int, attempts: list[tuple[int, bool]]) -> str:
     """The infoset after attempts, each a cell and whether it was free."""
     cells = [f"{cell}" if free else f"{cell}!" for cell, free in attempts]
-    return f"{MARKS[player]}:{' '.join(cells)}"
+    return f"{PLAYER_MARKS[player]}:{' '.join(cells)}"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import cached_property
 from typing import ClassVar
 
+from counterplay.core.settings import settings
 from counterplay.errors import ConfigError
 from counterplay.games.phantom_board import PhantomBoard
 from counterplay.games.tic_tac_toe import LINES
-from counterplay.settings import settings
 
-VERSIONS = ("classical", "abrupt")
+GAME_VERSIONS = ("classical", "abrupt")
 
 
 @settings()
@@ -27,15 +27,15 @@ class PhantomTicTacToe(PhantomBoard):
     num_cells: ClassVar[int] = 9
 
     def __post_init__(self) -> None:
-        if self.gameversion not in VERSIONS:
-            problem = f"{self.gameversion!r}, must be one of {', '.join(VERSIONS)}"
+        if self.gameversion not in GAME_VERSIONS:
+            problem = f"{self.gameversion!r}, must be one of {', '.join(GAME_VERSIONS)}"
             raise ConfigError(f"phantom_tic_tac_toe: gameversion is {problem}")
 
     @cached_property
-    def abrupt(self) -> bool:
+    def is_abrupt(self) -> bool:
         return self.gameversion == "abrupt"
 
-    def wins(self, player: int, stones: int) -> bool:
+    def has_won(self, player: int, stones: int) -> bool:
         return any(all(stones >> cell & 1 for cell in line) for line in LINES)
 
     def board(self, state: object) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from counterplay.games.matrix_game import MatrixGame, Table
-from counterplay.settings import settings
+from counterplay.core.settings import settings
+from counterplay.games.matrix_game import MatrixGame, PayoffTable
 
-CHOICES = ("cooperate", "defect")
+ACTION_NAMES = ("cooperate", "defect")
 
 
 @settings()
@@ -16,5 +16,5 @@ class PrisonersDilemma(MatrixGame):
     Cooperation is strictly dominated: that both defect is the only equilibrium of any kind.
     """
 
-    payoffs: tuple[Table, ...] = (((5.0, 0.0), (10.0, 1.0)), ((5.0, 10.0), (0.0, 1.0)))
-    action_names: tuple[tuple[str, ...], ...] = (CHOICES, CHOICES)
+    payoffs: tuple[PayoffTable, ...] = (((5.0, 0.0), (10.0, 1.0)), ((5.0, 10.0), (0.0, 1.0)))
+    action_names: tuple[tuple[str, ...], ...] = (ACTION_NAMES, ACTION_NAMES)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from counterplay.games.matrix_game import MatrixGame, Table
-from counterplay.settings import settings
+from counterplay.core.settings import settings
+from counterplay.games.matrix_game import MatrixGame, PayoffTable
 
-SHAPES = ("rock", "paper", "scissors")
-WINS = ((0.0, -1.0, 1.0), (1.0, 0.0, -1.0), (-1.0, 1.0, 0.0))
-LOSSES = ((0.0, 1.0, -1.0), (-1.0, 0.0, 1.0), (1.0, -1.0, 0.0))
+ACTION_NAMES = ("rock", "paper", "scissors")
+PLAYER_0_PAYOFFS = ((0.0, -1.0, 1.0), (1.0, 0.0, -1.0), (-1.0, 1.0, 0.0))
+PLAYER_1_PAYOFFS = ((0.0, 1.0, -1.0), (-1.0, 0.0, 1.0), (1.0, -1.0, 0.0))
 
 
 @settings()
@@ -17,5 +17,5 @@ class RockPaperScissors(MatrixGame):
     13 nodes, 9 terminals, 2 infosets. Value 0: everyone plays each shape one time in three.
     """
 
-    payoffs: tuple[Table, ...] = (WINS, LOSSES)
-    action_names: tuple[tuple[str, ...], ...] = (SHAPES, SHAPES)
+    payoffs: tuple[PayoffTable, ...] = (PLAYER_0_PAYOFFS, PLAYER_1_PAYOFFS)
+    action_names: tuple[tuple[str, ...], ...] = (ACTION_NAMES, ACTION_NAMES)

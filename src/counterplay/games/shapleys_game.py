@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from counterplay.games.matrix_game import MatrixGame, Table
-from counterplay.settings import settings
+from counterplay.core.settings import settings
+from counterplay.games.matrix_game import MatrixGame, PayoffTable
 
-SHAPES = ("rock", "paper", "scissors")
-FIRST = ((0.0, 0.0, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0))
-SECOND = ((0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (1.0, 0.0, 0.0))
+ACTION_NAMES = ("rock", "paper", "scissors")
+PLAYER_0_PAYOFFS = ((0.0, 0.0, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0))
+PLAYER_1_PAYOFFS = ((0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (1.0, 0.0, 0.0))
 
 
 @settings()
@@ -18,5 +18,5 @@ class ShapleysGame(MatrixGame):
     time in three, which yields 1/3 each; fictitious play circles around it for ever.
     """
 
-    payoffs: tuple[Table, ...] = (FIRST, SECOND)
-    action_names: tuple[tuple[str, ...], ...] = (SHAPES, SHAPES)
+    payoffs: tuple[PayoffTable, ...] = (PLAYER_0_PAYOFFS, PLAYER_1_PAYOFFS)
+    action_names: tuple[tuple[str, ...], ...] = (ACTION_NAMES, ACTION_NAMES)

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import ClassVar, NamedTuple
 
-from counterplay.game import TERMINAL
-from counterplay.settings import settings
+from counterplay.core.game import TERMINAL
+from counterplay.core.settings import settings
 
-NOBODY = -1  # has won
-MARKS = "xo"  # of player 0 and player 1
+NO_PLAYER = -1  # has won
+PLAYER_MARKS = "xo"  # of player 0 and player 1
 LINES = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6))
-OTHERS = [  # by cell, the two other cells of every line through it
+OTHER_LINE_CELLS = [  # by cell, the two other cells of every line through it
     [tuple(c for c in line if c != cell) for line in LINES if cell in line] for cell in range(9)
 ]
 
 
-class State(NamedTuple):
+class TicTacToeState(NamedTuple):
     board: str = "........."  # x, o or . by cell, row by row
     history: str = ""  # cells taken so far, in order
-    winner: int = NOBODY  # the player with three in a row
+    winner: int = NO_PLAYER  # the player with three in a row
 
 
 @settings()
@@ -34,46 +34,48 @@ class TicTacToe:
 
     num_players: ClassVar[int] = 2
 
-    def initial_state(self) -> State:
-        return State()
+    def initial_state(self) -> TicTacToeState:
+        return TicTacToeState()
 
-    def player(self, state: State) -> int:
+    def player(self, state: TicTacToeState) -> int:
         turn = len(state.history)
-        return TERMINAL if turn == 9 or state.winner != NOBODY else turn % 2
+        return TERMINAL if turn == 9 or state.winner != NO_PLAYER else turn % 2
 
-    def actions(self, state: State) -> list[int]:
+    def actions(self, state: TicTacToeState) -> list[int]:
         return [cell for cell, mark in enumerate(state.board) if mark == "."]
 
-    def chance_outcomes(self, state: State) -> list[tuple[int, float]]:
+    def chance_outcomes(self, state: TicTacToeState) -> list[tuple[int, float]]:
         return []
 
-    def next_state(self, state: State, action: int) -> State:
+    def next_state(self, state: TicTacToeState, action: int) -> TicTacToeState:
         board, history, winner = state
         player = len(history) % 2
-        mark = MARKS[player]
-        for first, second in OTHERS[action]:
+        mark = PLAYER_MARKS[player]
+        for first, second in OTHER_LINE_CELLS[action]:
             if board[first] == mark == board[second]:
                 winner = player
-        return State(f"{board[:action]}{mark}{board[action + 1 :]}", f"{history}{action}", winner)
+        return TicTacToeState(
+            f"{board[:action]}{mark}{board[action + 1 :]}", f"{history}{action}", winner
+        )
 
-    def utilities(self, state: State) -> tuple[float, float]:
-        if state.winner == NOBODY:
+    def utilities(self, state: TicTacToeState) -> tuple[float, float]:
+        if state.winner == NO_PLAYER:
             return (0.0, 0.0)
         return (1.0, -1.0) if state.winner == 0 else (-1.0, 1.0)
 
-    def infoset_key(self, state: State, player: int) -> str:
-        return f"{MARKS[player]}:{state.history}"
+    def infoset_key(self, state: TicTacToeState, player: int) -> str:
+        return f"{PLAYER_MARKS[player]}:{state.history}"
 
-    def action_name(self, state: State, action: int) -> str:
-        return f"{MARKS[len(state.history) % 2]}{action}"
+    def action_name(self, state: TicTacToeState, action: int) -> str:
+        return f"{PLAYER_MARKS[len(state.history) % 2]}{action}"
 
-    def observation(self, state: State, player: int) -> list[float]:
+    def observation(self, state: TicTacToeState, player: int) -> list[float]:
         """By cell: empty, then o, then x; for both players OpenSpiel's observation tensor."""
         return [float(mark == here) for mark in ".ox" for here in state.board]
 
-    def search_key(self, state: State) -> str:
+    def search_key(self, state: TicTacToeState) -> str:
         return state.board
 
-    def board(self, state: State) -> str:
+    def board(self, state: TicTacToeState) -> str:
         cells = [str(n) if mark == "." else mark for n, mark in enumerate(state.board)]
         return "\n".join(" ".join(cells[row : row + 3]) for row in (0, 3, 6))

@@ -13,12 +13,12 @@ from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
-from counterplay.game import CHANCE, TERMINAL
+from counterplay.core.game import CHANCE, TERMINAL
 
-NONE = -1  # no infoset: a terminal node; no outcome: nobody gets anything
+NO_INDEX = -1  # no infoset: a terminal node; no outcome: nobody gets anything
 
 
-class Infoset(NamedTuple):
+class ExplicitInfoset(NamedTuple):
     """An infoset of a player, or of chance, which then has probabilities too."""
 
     player: int
@@ -28,7 +28,7 @@ class Infoset(NamedTuple):
     probabilities: tuple[Fraction, ...] = ()
 
 
-class Outcome(NamedTuple):
+class ExplicitOutcome(NamedTuple):
     """What every player gets when a node is reached or a cell is chosen."""
 
     number: int
@@ -36,7 +36,7 @@ class Outcome(NamedTuple):
     payoffs: tuple[Fraction, ...]
 
 
-class Node(NamedTuple):
+class ExplicitNode(NamedTuple):
     """A node; its children are further down the list of nodes."""
 
     name: str
@@ -46,7 +46,7 @@ class Node(NamedTuple):
 
 
 @dataclass(frozen=True)
-class WrittenGame:
+class FileGame:
     """What trees and tables have in common."""
 
     title: str
@@ -64,76 +64,78 @@ class WrittenGame:
 
 
 @dataclass(frozen=True)
-class ExplicitGame(WrittenGame):
+class ExplicitGame(FileGame):
     """A tree written out node by node, the root first and every subtree in one piece.
 
     A player's utility is the sum of what the outcomes on the way to a terminal node give it.
     """
 
-    infosets: tuple[Infoset, ...]
-    outcomes: tuple[Outcome, ...]
-    nodes: tuple[Node, ...]
+    infosets: tuple[ExplicitInfoset, ...]
+    outcomes: tuple[ExplicitOutcome, ...]
+    nodes: tuple[ExplicitNode, ...]
 
     def initial_state(self) -> int:
         return 0
 
     def player(self, state: int) -> int:
         infoset = self.nodes[state].infoset
-        return TERMINAL if infoset == NONE else self.infosets[infoset].player
+        return TERMINAL if infoset == NO_INDEX else self.infosets[infoset].player
 
     def actions(self, state: int) -> tuple[int, ...]:
-        return self._actions[self.nodes[state].infoset]
+        return self._actions_by_infoset[self.nodes[state].infoset]
 
     def chance_outcomes(self, state: int) -> tuple[tuple[int, float], ...]:
-        return self._chance[self.nodes[state].infoset]
+        return self._chance_by_infoset[self.nodes[state].infoset]
 
     def next_state(self, state: int, action: int) -> int:
         return self.nodes[state].children[action]
 
     def utilities(self, state: int) -> tuple[float, ...]:
-        return tuple(map(float, self._totals[state]))
+        return tuple(map(float, self._accumulated_payoffs[state]))
 
     def exact_utilities(self, state: int) -> tuple[Fraction, ...]:
         """The utilities as they stand in the file."""
-        return self._totals[state]
+        return self._accumulated_payoffs[state]
 
     def infoset_key(self, state: int, player: int) -> str:
         """The infoset's name; to the others, what they did last, which is all a file tells."""
         infoset = self.nodes[state].infoset
-        if infoset != NONE and self.infosets[infoset].player == player:
-            return self.keys[infoset]
+        if infoset != NO_INDEX and self.infosets[infoset].player == player:
+            return self.infoset_keys[infoset]
         while state:
             parent, action = self._parents[state]
             infoset = self.nodes[parent].infoset
             if self.infosets[infoset].player == player:
-                return f"{self.keys[infoset]}>{self.names[infoset][action]}"
+                return (
+                    f"{self.infoset_keys[infoset]}>{self.action_names_by_infoset[infoset][action]}"
+                )
             state = parent
         return ""
 
     def action_name(self, state: int, action: int) -> str:
-        return self.names[self.nodes[state].infoset][action]
+        return self.action_names_by_infoset[self.nodes[state].infoset][action]
 
     @cached_property
-    def names(self) -> tuple[tuple[str, ...], ...]:
+    def action_names_by_infoset(self) -> tuple[tuple[str, ...], ...]:
         """The names of each infoset's actions, no two alike and none empty."""
-        return tuple(distinct(infoset.actions) for infoset in self.infosets)
+        return tuple(make_distinct(infoset.actions) for infoset in self.infosets)
 
     @cached_property
-    def keys(self) -> tuple[str, ...]:
+    def infoset_keys(self) -> tuple[str, ...]:
         """A key for each infoset: its name, with its number where the name is not enough."""
         taken = Counter((infoset.player, infoset.name) for infoset in self.infosets)
         keys = []
         for player, number, name, *_ in self.infosets:
             alone = taken[player, name] == 1
             keys.append((name if alone else f"{name}#{number}") if name else str(number))
-        return distinct_by_player(keys, self.infosets)
+        return make_distinct_by_player(keys, self.infosets)
 
     @cached_property
-    def _actions(self) -> list[tuple[int, ...]]:
+    def _actions_by_infoset(self) -> list[tuple[int, ...]]:
         return [tuple(range(len(infoset.actions))) for infoset in self.infosets]
 
     @cached_property
-    def _chance(self) -> list[tuple[tuple[int, float], ...]]:
+    def _chance_by_infoset(self) -> list[tuple[tuple[int, float], ...]]:
         return [
             tuple(enumerate(map(float, infoset.probabilities))) if infoset.player == CHANCE else ()
             for infoset in self.infosets
@@ -142,20 +144,20 @@ class ExplicitGame(WrittenGame):
     @cached_property
     def _parents(self) -> list[tuple[int, int]]:
         """Each node's parent and the action that leads to it."""
-        parents = [(NONE, NONE)] * len(self.nodes)
+        parents = [(NO_INDEX, NO_INDEX)] * len(self.nodes)
         for number, node in enumerate(self.nodes):
             for action, child in enumerate(node.children):
                 parents[child] = number, action
         return parents
 
     @cached_property
-    def _totals(self) -> list[tuple[Fraction, ...]]:
+    def _accumulated_payoffs(self) -> list[tuple[Fraction, ...]]:
         """What each player has got on the way to each node, the node included."""
         totals: list[tuple[Fraction, ...]] = []
         nothing = (Fraction(0),) * self.num_players
         for number, node in enumerate(self.nodes):
             before = totals[self._parents[number][0]] if number else nothing
-            if node.outcome == NONE:
+            if node.outcome == NO_INDEX:
                 totals.append(before)
             else:
                 here = self.outcomes[node.outcome].payoffs
@@ -164,14 +166,14 @@ class ExplicitGame(WrittenGame):
 
 
 @dataclass(frozen=True)
-class StrategicGame(WrittenGame):
+class StrategicGame(FileGame):
     """A table: everyone chooses a strategy at the same time, and the cell says what all get.
 
     Cells stand in the order of counting, the first player's strategy changing fastest.
     """
 
     strategies: tuple[tuple[str, ...], ...]
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[ExplicitOutcome, ...]
     cells: tuple[int, ...]  # index into the outcomes, or NONE
 
     def initial_state(self) -> tuple[int, ...]:
@@ -198,7 +200,7 @@ class StrategicGame(WrittenGame):
         for choice, names in zip(state, self.strategies, strict=True):
             cell += size * choice
             size *= len(names)
-        if self.cells[cell] == NONE:
+        if self.cells[cell] == NO_INDEX:
             return (Fraction(0),) * len(self.players)
         return self.outcomes[self.cells[cell]].payoffs
 
@@ -206,14 +208,14 @@ class StrategicGame(WrittenGame):
         return self.players[player] or f"p{player}"
 
     def action_name(self, state: tuple[int, ...], action: int) -> str:
-        return self._names[len(state)][action]
+        return self._action_names[len(state)][action]
 
     @cached_property
-    def _names(self) -> tuple[tuple[str, ...], ...]:
-        return tuple(map(distinct, self.strategies))
+    def _action_names(self) -> tuple[tuple[str, ...], ...]:
+        return tuple(map(make_distinct, self.strategies))
 
 
-def distinct(names: Sequence[str]) -> tuple[str, ...]:
+def make_distinct(names: Sequence[str]) -> tuple[str, ...]:
     """The names, an empty one replaced by its number from 1, a repeated one with a number added."""
     named = [name or str(place) for place, name in enumerate(names, 1)]
     taken = set(named)
@@ -228,12 +230,14 @@ def distinct(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(named)
 
 
-def distinct_by_player(keys: list[str], infosets: Sequence[Infoset]) -> tuple[str, ...]:
+def make_distinct_by_player(
+    keys: list[str], infosets: Sequence[ExplicitInfoset]
+) -> tuple[str, ...]:
     """The keys, made distinct among those of one player."""
     groups: dict[int, list[int]] = {}
     for place, infoset in enumerate(infosets):
         groups.setdefault(infoset.player, []).append(place)
     for places in groups.values():
-        for place, key in zip(places, distinct([keys[p] for p in places]), strict=True):
+        for place, key in zip(places, make_distinct([keys[p] for p in places]), strict=True):
             keys[place] = key
     return tuple(keys)

@@ -8,20 +8,22 @@ from typing import Any
 
 import numpy as np
 
+from counterplay.core.evaluation import check_same_game, judge
+from counterplay.core.game import State
+from counterplay.core.policy import Policy, require_tree
 from counterplay.errors import ConfigError
-from counterplay.evaluate import check_aligned, judge
-from counterplay.game import State
-from counterplay.interop.seats import Seats, needs
-from counterplay.playing import play_on
-from counterplay.policy import Policy, tree_of
+from counterplay.interop.env_arrays import EnvArrays, missing_extra_error
+from counterplay.play.match import play_from
 
 try:
     import gymnasium
     from gymnasium import spaces
 except ModuleNotFoundError as error:
-    raise needs("rl", "Gymnasium") from error
+    raise missing_extra_error("rl", "Gymnasium") from error
 
-Agent = Callable[[Any, Any], Any]  # observation [X], mask [A] -> an action, or probabilities [A]
+AgentFunction = Callable[
+    [Any, Any], Any
+]  # observation [X], mask [A] -> an action, or probabilities [A]
 
 
 class BestResponseEnv(gymnasium.Env[Any, Any]):
@@ -35,18 +37,18 @@ class BestResponseEnv(gymnasium.Env[Any, Any]):
 
     metadata = {"render_modes": []}  # noqa: RUF012
 
-    def __init__(self, opponents: Policy, player: int, seats: Seats | None = None):
-        tree = tree_of(opponents)
+    def __init__(self, opponents: Policy, player: int, arrays: EnvArrays | None = None):
+        tree = require_tree(opponents)
         if not 0 <= player < tree.num_players:
             raise ConfigError(f"player is {player}, must be from 0 to {tree.num_players - 1}")
-        self.seats = seats or Seats(tree)
-        check_aligned(self.seats.tree, opponents)
+        self.arrays = arrays or EnvArrays(tree)
+        check_same_game(self.arrays.tree, opponents)
         self.opponents, self.player = opponents, player
-        self.lowest = float(tree.utility[:, player].min())
-        size, seen = self.seats.observation.shape[1], self.seats.observation
+        self.min_utility = float(tree.utility[:, player].min())
+        size, seen = self.arrays.observations.shape[1], self.arrays.observations
         low, high = min(0.0, float(seen.min(initial=0.0))), max(1.0, float(seen.max(initial=0.0)))
         self.observation_space = spaces.Box(low, high, (size,), np.float32)
-        self.action_space = spaces.Discrete(self.seats.num_actions)
+        self.action_space = spaces.Discrete(self.arrays.num_actions)
         self._state: State | None = None
         self._infoset = -1  # of the player; none before and after an episode
 
@@ -54,41 +56,43 @@ class BestResponseEnv(gymnasium.Env[Any, Any]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
-        self._go_on(self.seats.rules.initial_state())
-        return self._seen(), self._info()
+        self._advance(self.arrays.game.initial_state())
+        return self._observation(), self._info()
 
-    def _go_on(self, state: State) -> None:
+    def _advance(self, state: State) -> None:
         """Let the others act until it is the player's turn or the game is over."""
-        rules = self.seats.rules
+        rules = self.arrays.game
         others = [None if p == self.player else self.opponents for p in range(rules.num_players)]
-        _, self._state = play_on(rules, state, others, lambda player: self.np_random.random())
-        self._infoset = self.seats.infoset(self._state)
+        _, self._state = play_from(rules, state, others, lambda player: self.np_random.random())
+        self._infoset = self.arrays.find_infoset(self._state)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         if self._state is None:
             raise ConfigError("call reset before step")
-        rules = self.seats.rules
+        rules = self.arrays.game
         if self._infoset >= 0:
             if int(action) not in rules.actions(self._state):
-                return self._end(self.lowest, {"illegal": True})
-            self._go_on(rules.next_state(self._state, int(action)))
+                return self._end_episode(self.min_utility, {"illegal": True})
+            self._advance(rules.next_state(self._state, int(action)))
         if self._infoset >= 0:
-            return self._seen(), 0.0, False, False, self._info()
-        return self._end(float(rules.utilities(self._state)[self.player]), {})
+            return self._observation(), 0.0, False, False, self._info()
+        return self._end_episode(float(rules.utilities(self._state)[self.player]), {})
 
-    def _end(self, reward: float, more: dict[str, Any]) -> tuple[Any, float, bool, bool, Any]:
+    def _end_episode(
+        self, reward: float, more: dict[str, Any]
+    ) -> tuple[Any, float, bool, bool, Any]:
         self._state, self._infoset = None, -1
-        return self._seen(), reward, True, False, {**self._info(), **more}
+        return self._observation(), reward, True, False, {**self._info(), **more}
 
-    def _seen(self) -> Any:
+    def _observation(self) -> Any:
         infoset = self._infoset
-        rows = self.seats.observation
+        rows = self.arrays.observations
         return rows[infoset].copy() if infoset >= 0 else np.zeros(rows.shape[1], np.float32)
 
     def action_masks(self) -> Any:
         """Which actions are legal now [A]."""
         infoset = self._infoset
-        rows = self.seats.mask
+        rows = self.arrays.legal_mask
         return rows[infoset].copy() if infoset >= 0 else np.ones(rows.shape[1], np.int8)
 
     def _info(self) -> dict[str, Any]:
@@ -96,7 +100,7 @@ class BestResponseEnv(gymnasium.Env[Any, Any]):
 
 
 @dataclass(frozen=True)
-class Learnt:
+class AgentJudgement:
     """What an outside agent's behaviour is worth, exactly."""
 
     value: float  # its expected utility against the opponents
@@ -109,19 +113,21 @@ class Learnt:
         return self.best_value - self.value
 
 
-def judge_agent(env: BestResponseEnv, agent: Agent) -> Learnt:
+def judge_agent(env: BestResponseEnv, agent: AgentFunction) -> AgentJudgement:
     """Ask the agent what it does at every infoset of its seat, and compute what that is worth.
 
     Args:
         agent: takes observation [X] and mask of legal actions [A]; returns an action, or
             probabilities [A], of which those of illegal actions are left out.
     """
-    tree, seats = env.seats.tree, env.seats
+    tree, seats = env.arrays.tree, env.arrays
     values = env.opponents.probabilities.copy()
     for infoset in np.flatnonzero(tree.infoset_player == env.player):
         first, last = tree.offset[infoset : infoset + 2]
         legal = tree.sequence_action[first:last]
-        answer = np.asarray(agent(seats.observation[infoset].copy(), seats.mask[infoset].copy()))
+        answer = np.asarray(
+            agent(seats.observations[infoset].copy(), seats.legal_mask[infoset].copy())
+        )
         odds = answer[legal].astype(np.float64) if answer.ndim else (legal == answer) * 1.0
         if not (odds.min() >= 0.0 and 0.0 < odds.sum() < np.inf):
             key = tree.infoset_keys[infoset]
@@ -132,4 +138,4 @@ def judge_agent(env: BestResponseEnv, agent: Agent) -> Learnt:
     policy = Policy(tree, values)
     judgement = judge(tree, policy)
     value, best = judgement.values[env.player], judgement.best_values[env.player]
-    return Learnt(float(value), float(best), policy)
+    return AgentJudgement(float(value), float(best), policy)

@@ -18,17 +18,23 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NoReturn
 
+from counterplay.core.game import CHANCE
 from counterplay.errors import GameError
-from counterplay.game import CHANCE
-from counterplay.interop.building import Builder, check_cells, exact
-from counterplay.interop.explicit import NONE, ExplicitGame, Infoset, Outcome, StrategicGame
+from counterplay.interop.explicit import (
+    NO_INDEX,
+    ExplicitGame,
+    ExplicitInfoset,
+    ExplicitOutcome,
+    StrategicGame,
+)
+from counterplay.interop.explicit_builder import ExplicitGameBuilder, count_cells, parse_fraction
 
-FORMAT = "counterplay game 1"
+GAME_FORMAT = "counterplay game 1"
 
 
-def write_json(game: ExplicitGame | StrategicGame) -> str:
+def json_from_game(game: ExplicitGame | StrategicGame) -> str:
     """The text of a `.json` file; reading it gives an equal game."""
-    head: dict[str, Any] = {"format": FORMAT, "title": game.title, "comment": game.comment}
+    head: dict[str, Any] = {"format": GAME_FORMAT, "title": game.title, "comment": game.comment}
     head["players"] = list(game.players)
     outcomes = [
         {"number": o.number, "name": o.name, "payoffs": list(map(str, o.payoffs))}
@@ -36,11 +42,18 @@ def write_json(game: ExplicitGame | StrategicGame) -> str:
     ]
     lists: dict[str, list[Any]] = {"outcomes": outcomes}
     if isinstance(game, StrategicGame):
-        lists |= {"strategies": list(game.strategies), "cells": list(map(_link, game.cells))}
+        lists |= {
+            "strategies": list(game.strategies),
+            "cells": list(map(_index_or_null, game.cells)),
+        }
     else:
         lists["infosets"] = [_infoset_row(infoset) for infoset in game.infosets]
         lists["nodes"] = [
-            {"name": n.name, "infoset": _link(n.infoset), "outcome": _link(n.outcome)}
+            {
+                "name": n.name,
+                "infoset": _index_or_null(n.infoset),
+                "outcome": _index_or_null(n.outcome),
+            }
             for n in game.nodes
         ]
     parts = [f'"{name}": {json.dumps(value)}' for name, value in head.items()]
@@ -50,23 +63,23 @@ def write_json(game: ExplicitGame | StrategicGame) -> str:
     return "{" + ",\n ".join(parts) + "}\n"
 
 
-def _infoset_row(infoset: Infoset) -> dict[str, Any]:
+def _infoset_row(infoset: ExplicitInfoset) -> dict[str, Any]:
     row: dict[str, Any] = infoset._asdict()
     odds = list(map(str, row.pop("probabilities")))
     return row | {"probabilities": odds} if odds else row
 
 
-def _link(place: int) -> int | None:
-    return None if place == NONE else place
+def _index_or_null(place: int) -> int | None:
+    return None if place == NO_INDEX else place
 
 
-def read_json(text: str, path: str = "") -> ExplicitGame | StrategicGame:
+def game_from_json(text: str, path: str = "") -> ExplicitGame | StrategicGame:
     """The game that the text of a `.json` file describes.
 
     Raises:
         GameError: the first fault found, with line and column, or with the place in the document.
     """
-    reader = _Reader(path)
+    reader = _JsonReader(path)
     try:
         document = json.loads(text)
     except json.JSONDecodeError as error:
@@ -74,13 +87,13 @@ def read_json(text: str, path: str = "") -> ExplicitGame | StrategicGame:
     except (RecursionError, ValueError) as error:  # too deep, or a number of too many digits
         reader.fail(str(error), "line 1, column 1")
     reader.check(isinstance(document, dict), "must be an object", "line 1, column 1")
-    if document.get("format") != FORMAT:
+    if document.get("format") != GAME_FORMAT:
         found = repr(document.get("format"))[:60]
-        reader.fail(f"this is {found}, not a {FORMAT!r} file", "line 1, column 1: format")
-    return _table(reader, document) if "cells" in document else _tree(reader, document)
+        reader.fail(f"this is {found}, not a {GAME_FORMAT!r} file", "line 1, column 1: format")
+    return _read_table(reader, document) if "cells" in document else _read_tree(reader, document)
 
 
-class _Reader:
+class _JsonReader:
     """Values out of a document, each complained about by its place."""
 
     def __init__(self, path: str):
@@ -90,11 +103,11 @@ class _Reader:
         name = f"{self.path}, " if self.path else ""
         raise GameError(f"{name}{where}: {problem}")
 
-    def failing(self, where: str) -> Callable[[str], NoReturn]:
+    def error_reporter(self, where: str) -> Callable[[str], NoReturn]:
         return lambda problem: self.fail(problem, where)
 
-    def check(self, fine: bool, problem: str, where: str) -> None:
-        if not fine:
+    def check(self, condition: bool, problem: str, where: str) -> None:
+        if not condition:
             self.fail(problem, where)
 
     def text(self, row: dict[str, Any], key: str, where: str) -> str:
@@ -131,71 +144,77 @@ class _Reader:
             place = f"{where}{key}[{number}]"
             plain = isinstance(value, (str, int, float)) and not isinstance(value, bool)
             self.check(plain, "must be a number", place)
-            found.append(exact(_digits(value), self.failing(place)))
+            found.append(parse_fraction(_number_text(value), self.error_reporter(place)))
         return tuple(found)
 
-    def place(self, row: dict[str, Any], key: str, places: int, where: str) -> int:
+    def index(self, row: dict[str, Any], key: str, num_entries: int, where: str) -> int:
         """Where in a list of so many places an entry points; NONE for null."""
         if row.get(key) is None:
-            return NONE
+            return NO_INDEX
         value = self.integer(row[key], f"{where}{key}")
-        self.check(0 <= value < places, f"{value} is not one of {places} places", f"{where}{key}")
+        self.check(
+            0 <= value < num_entries, f"{value} is not one of {num_entries} places", f"{where}{key}"
+        )
         return value
 
 
-def _digits(value: str | float) -> str:
+def _number_text(value: str | float) -> str:
     try:
         return str(value)
     except ValueError:  # an integer of thousands of digits
         return "a number of thousands of digits"
 
 
-def _builder(reader: _Reader, document: dict[str, Any]) -> Builder:
+def _read_header(reader: _JsonReader, document: dict[str, Any]) -> ExplicitGameBuilder:
     title, comment = reader.text(document, "title", ""), reader.text(document, "comment", "")
     players = reader.texts(document, "players")
-    builder = Builder(title, players, comment, reader.failing("players"))
+    builder = ExplicitGameBuilder(title, players, comment, reader.error_reporter("players"))
     for where, row in reader.objects(document, "outcomes"):
-        builder.fail = reader.failing(where.rstrip("."))
+        builder.fail = reader.error_reporter(where.rstrip("."))
         number = reader.integer(row.get("number"), f"{where}number")
         payoffs = reader.numbers(row, "payoffs", where)
-        place = builder.outcome(number, Outcome(number, reader.text(row, "name", where), payoffs))
+        place = builder.add_outcome(
+            number, ExplicitOutcome(number, reader.text(row, "name", where), payoffs)
+        )
         reader.check(place == len(builder.outcomes) - 1, "this number is taken", f"{where}number")
     return builder
 
 
-def _tree(reader: _Reader, document: dict[str, Any]) -> ExplicitGame:
-    builder = _builder(reader, document)
+def _read_tree(reader: _JsonReader, document: dict[str, Any]) -> ExplicitGame:
+    builder = _read_header(reader, document)
     for where, row in reader.objects(document, "infosets"):
-        builder.fail = reader.failing(where.rstrip("."))
+        builder.fail = reader.error_reporter(where.rstrip("."))
         player = reader.integer(row.get("player"), f"{where}player")
         number = reader.integer(row.get("number"), f"{where}number")
         name, actions = reader.text(row, "name", where), reader.texts(row, "actions", where)
         chances = reader.numbers(row, "probabilities", where) if player == CHANCE else ()
-        place = builder.infoset(player, number, Infoset(player, number, name, actions, chances))
+        place = builder.add_infoset(
+            player, number, ExplicitInfoset(player, number, name, actions, chances)
+        )
         reader.check(place == len(builder.infosets) - 1, "this number is taken", f"{where}number")
     for where, row in reader.objects(document, "nodes"):
-        builder.fail = reader.failing(where.rstrip("."))
-        infoset = reader.place(row, "infoset", len(builder.infosets), where)
-        outcome = reader.place(row, "outcome", len(builder.outcomes), where)
-        builder.node(reader.text(row, "name", where), infoset, outcome)
-    builder.fail = reader.failing("nodes")
-    return builder.game(reader.path)
+        builder.fail = reader.error_reporter(where.rstrip("."))
+        infoset = reader.index(row, "infoset", len(builder.infosets), where)
+        outcome = reader.index(row, "outcome", len(builder.outcomes), where)
+        builder.add_node(reader.text(row, "name", where), infoset, outcome)
+    builder.fail = reader.error_reporter("nodes")
+    return builder.build(reader.path)
 
 
-def _table(reader: _Reader, document: dict[str, Any]) -> StrategicGame:
-    builder = _builder(reader, document)
+def _read_table(reader: _JsonReader, document: dict[str, Any]) -> StrategicGame:
+    builder = _read_header(reader, document)
     strategies = tuple(
         reader.texts({"strategies": row}, "strategies", f"[{number}] of ")
         for number, row in enumerate(reader.rows(document, "strategies"))
     )
     rows = reader.rows(document, "cells")
-    fail = reader.failing("strategies")
+    fail = reader.error_reporter("strategies")
     if len(strategies) != len(builder.players):
         fail(f"{len(strategies)} lists for {len(builder.players)} players")
-    if check_cells([len(names) for names in strategies], len(rows), fail) != len(rows):
+    if count_cells([len(names) for names in strategies], len(rows), fail) != len(rows):
         fail(f"they do not make {len(rows)} cells")
     cells = tuple(
-        reader.place({"cells": value}, "cells", len(builder.outcomes), f"[{number}] of ")
+        reader.index({"cells": value}, "cells", len(builder.outcomes), f"[{number}] of ")
         for number, value in enumerate(rows)
     )
     outcomes, players = tuple(builder.outcomes), builder.players

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from counterplay.core.game import CHANCE, TERMINAL
 from counterplay.errors import ConfigError, GameError, RunError, suggestion
-from counterplay.game import CHANCE, TERMINAL
 
-PREFIX = "openspiel:"
+SPEC_PREFIX = "openspiel:"
 MAX_ACTIONS = 1_000_000  # at a node: OpenSpiel makes a list of all of them
 
 
@@ -32,43 +32,46 @@ def import_pyspiel() -> Any:
     return pyspiel
 
 
-def load(spec: str, **parameters: Any) -> OpenSpielGame:
+def load_openspiel_game(spec: str, **parameters: Any) -> OpenSpielGame:
     """The game of a spec such as `openspiel:leduc_poker(players=3)`."""
-    name = spec.removeprefix(PREFIX).strip()
+    name = spec.removeprefix(SPEC_PREFIX).strip()
     if parameters:
         name = _with_parameters(name, parameters)
-    rules = _load_rules(name)
+    rules = _load_spiel_game(name)
     kind = rules.get_type()
-    refuse(name, kind)
+    check_supported(name, kind)
     refuse_too_many_actions(name, rules)
     observed = kind.provides_information_state_tensor or kind.provides_observation_tensor
-    families = (OpenSpielGame, ObservedOpenSpielGame), (InTurn, ObservedInTurn)
-    return families[needs_own_states(kind)][observed](name)
+    families = (
+        (OpenSpielGame, ObservedOpenSpielGame),
+        (TurnBasedOpenSpielGame, ObservedTurnBasedOpenSpielGame),
+    )
+    return families[needs_turn_based_states(kind)][observed](name)
 
 
 def parse_parameters(spec: str) -> dict[str, Any]:
     """The parameters of a spec by name, those of nested games as dicts."""
     pyspiel = import_pyspiel()
     try:
-        return dict(pyspiel.game_parameters_from_string(spec.removeprefix(PREFIX).strip()))
+        return dict(pyspiel.game_parameters_from_string(spec.removeprefix(SPEC_PREFIX).strip()))
     except (pyspiel.SpielError, RuntimeError, TypeError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise ConfigError(f"OpenSpiel cannot read {spec!r}: {reason}") from error
 
 
-def refuse(name: str, kind: Any) -> None:
+def check_supported(name: str, game_type: Any) -> None:
     """Raise an error for games that no finite tree can hold."""
     pyspiel = import_pyspiel()
     modes, dynamics = pyspiel.GameType.ChanceMode, pyspiel.GameType.Dynamics
-    if kind.dynamics == dynamics.MEAN_FIELD:
+    if game_type.dynamics == dynamics.MEAN_FIELD:
         reason = "it is a mean-field game: its players are a continuum, not a number"
-    elif kind.chance_mode == modes.SAMPLED_STOCHASTIC:
+    elif game_type.chance_mode == modes.SAMPLED_STOCHASTIC:
         reason = "it samples chance inside and does not tell the probabilities"
-    elif not (_has_key(kind) or kind.provides_observation_string):
+    elif not (_has_key(game_type) or game_type.provides_observation_string):
         reason = "it says nothing about what its players know"
     else:
         return
-    raise GameError(f"{PREFIX}{name} cannot be unrolled: {reason}")
+    raise GameError(f"{SPEC_PREFIX}{name} cannot be unrolled: {reason}")
 
 
 def refuse_too_many_actions(name: str, rules: Any) -> None:
@@ -79,24 +82,24 @@ def refuse_too_many_actions(name: str, rules: Any) -> None:
     for what, count in counts.items():
         if count > MAX_ACTIONS:
             raise RunError(
-                f"{PREFIX}{name} has up to {count:,} {what} at a node, more than {MAX_ACTIONS:,}; "
+                f"{SPEC_PREFIX}{name} has up to {count:,} {what} at a node, more than {MAX_ACTIONS:,}; "
                 "choose smaller parameters, such as stacks, or an abstraction of the betting"
             )
 
 
-def needs_own_states(kind: Any) -> bool:
+def needs_turn_based_states(game_type: Any) -> bool:
     """Whether OpenSpiel's own states are not enough to walk the tree with."""
     pyspiel = import_pyspiel()
-    return kind.dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS or not _has_key(kind)
+    return game_type.dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS or not _has_key(game_type)
 
 
-def _has_key(kind: Any) -> bool:
+def _has_key(game_type: Any) -> bool:
     """Whether what a player knows follows from the last state alone."""
     perfect = import_pyspiel().GameType.Information.PERFECT_INFORMATION
-    return kind.provides_information_state_string or kind.information == perfect
+    return game_type.provides_information_state_string or game_type.information == perfect
 
 
-def _load_rules(name: str) -> Any:
+def _load_spiel_game(name: str) -> Any:
     """OpenSpiel's game, with its complaints as ours."""
     pyspiel = import_pyspiel()
     try:
@@ -112,7 +115,9 @@ def _load_rules(name: str) -> Any:
         for key in given:
             if key not in known:
                 near, takes = suggestion(key, known), ", ".join(known) or "none"
-                raise ConfigError(f"{PREFIX}{short} has no parameter {key!r}{near} (takes {takes})")
+                raise ConfigError(
+                    f"{SPEC_PREFIX}{short} has no parameter {key!r}{near} (takes {takes})"
+                )
         return pyspiel.load_game(name)
     except (pyspiel.SpielError, RuntimeError, TypeError, ValueError) as error:
         reason = " ".join(str(error).split())
@@ -139,32 +144,32 @@ class OpenSpielGame:
     name: str  # as OpenSpiel writes it, such as "leduc_poker(players=3)"
 
     @cached_property
-    def rules(self) -> Any:
+    def spiel_game(self) -> Any:
         """OpenSpiel's own game."""
-        return _load_rules(self.name)
+        return _load_spiel_game(self.name)
 
     @cached_property
-    def _described(self) -> bool:
-        return self.rules.get_type().provides_information_state_string
+    def _has_information_state(self) -> bool:
+        return self.spiel_game.get_type().provides_information_state_string
 
     @cached_property
-    def _over(self) -> int:
+    def _terminal_id(self) -> int:
         return int(import_pyspiel().PlayerId.TERMINAL)
 
     @property
     def spec(self) -> str:
-        return PREFIX + self.name
+        return SPEC_PREFIX + self.name
 
     @property
     def num_players(self) -> int:
-        return self.rules.num_players()
+        return self.spiel_game.num_players()
 
     def initial_state(self) -> Any:
-        return self.rules.new_initial_state()
+        return self.spiel_game.new_initial_state()
 
     def player(self, state: Any) -> int:
         player = state.current_player()
-        return player if player >= CHANCE else TERMINAL if player == self._over else player
+        return player if player >= CHANCE else TERMINAL if player == self._terminal_id else player
 
     def actions(self, state: Any) -> Sequence[int]:
         return state.legal_actions()
@@ -179,7 +184,11 @@ class OpenSpielGame:
         return state.returns()
 
     def infoset_key(self, state: Any, player: int) -> str:
-        return state.information_state_string(player) if self._described else state.history_str()
+        return (
+            state.information_state_string(player)
+            if self._has_information_state
+            else state.history_str()
+        )
 
     def action_name(self, state: Any, action: int) -> str:
         return state.action_to_string(state.current_player(), action)
@@ -189,22 +198,24 @@ class ObservedOpenSpielGame(OpenSpielGame):
     """The same with observations: the information-state tensor, or else the observation tensor."""
 
     def observation(self, state: Any, player: int) -> list[float]:
-        if self.rules.get_type().provides_information_state_tensor:
+        if self.spiel_game.get_type().provides_information_state_tensor:
             return state.information_state_tensor(player)
         return state.observation_tensor(player)
 
 
-class InTurnState(NamedTuple):
+class TurnBasedState(NamedTuple):
     """OpenSpiel's state, what has been chosen since, and what players saw when they acted."""
 
-    spiel: Any
+    spiel_state: Any
     player: int
     actions: tuple[int, ...] | None = None  # legal ones, in a simultaneous move
-    pending: tuple[int, ...] = ()  # secret choices of a simultaneous move, player 0's first
-    views: tuple[str, ...] = ()  # by player; empty where OpenSpiel's strings tell all
+    pending_actions: tuple[int, ...] = ()  # secret choices of a simultaneous move, player 0's first
+    observation_histories: tuple[
+        str, ...
+    ] = ()  # by player; empty where OpenSpiel's strings tell all
 
 
-class InTurn(OpenSpielGame):
+class TurnBasedOpenSpielGame(OpenSpielGame):
     """A game of OpenSpiel that needs more than its states: simultaneous moves, or own recall.
 
     Players who move at the same time do so in turn, the earlier choices hidden from the later; a
@@ -214,68 +225,86 @@ class InTurn(OpenSpielGame):
     """
 
     @cached_property
-    def _together(self) -> int:
+    def _simultaneous_id(self) -> int:
         return int(import_pyspiel().PlayerId.SIMULTANEOUS)
 
     @cached_property
     def _num_players(self) -> int:
-        return self.rules.num_players()
+        return self.spiel_game.num_players()
 
-    def initial_state(self) -> InTurnState:
-        told = _has_key(self.rules.get_type())
+    def initial_state(self) -> TurnBasedState:
+        told = _has_key(self.spiel_game.get_type())
         views = () if told else ("",) * self._num_players
-        return self._state(self.rules.new_initial_state(), views)
+        return self._wrap_state(self.spiel_game.new_initial_state(), views)
 
-    def _state(self, spiel: Any, views: tuple[str, ...]) -> InTurnState:
-        player = spiel.current_player()
-        if player == self._together:
-            return self._turn(spiel, (), views)
-        return InTurnState(spiel, TERMINAL if player == self._over else player, None, (), views)
+    def _wrap_state(
+        self, spiel_state: Any, observation_histories: tuple[str, ...]
+    ) -> TurnBasedState:
+        player = spiel_state.current_player()
+        if player == self._simultaneous_id:
+            return self._next_turn(spiel_state, (), observation_histories)
+        return TurnBasedState(
+            spiel_state,
+            TERMINAL if player == self._terminal_id else player,
+            None,
+            (),
+            observation_histories,
+        )
 
-    def _turn(self, spiel: Any, pending: tuple[int, ...], views: tuple[str, ...]) -> InTurnState:
+    def _next_turn(
+        self, spiel_state: Any, pending: tuple[int, ...], observation_histories: tuple[str, ...]
+    ) -> TurnBasedState:
         """The next turn of a simultaneous move, or what comes after it."""
         while (player := len(pending)) < self._num_players:
-            actions = spiel.legal_actions(player)
+            actions = spiel_state.legal_actions(player)
             if actions:
-                return InTurnState(spiel, player, tuple(actions), pending, views)
+                return TurnBasedState(
+                    spiel_state, player, tuple(actions), pending, observation_histories
+                )
             pending = (*pending, 0)  # what OpenSpiel takes from who has no choice
-        after = spiel.clone()
+        after = spiel_state.clone()
         after.apply_actions(pending)
-        return self._state(after, views)
+        return self._wrap_state(after, observation_histories)
 
-    def player(self, state: InTurnState) -> int:
+    def player(self, state: TurnBasedState) -> int:
         return state.player
 
-    def actions(self, state: InTurnState) -> Sequence[int]:
-        return state.spiel.legal_actions() if state.actions is None else state.actions
+    def actions(self, state: TurnBasedState) -> Sequence[int]:
+        return state.spiel_state.legal_actions() if state.actions is None else state.actions
 
-    def chance_outcomes(self, state: InTurnState) -> list[tuple[int, float]]:
-        return state.spiel.chance_outcomes()
+    def chance_outcomes(self, state: TurnBasedState) -> list[tuple[int, float]]:
+        return state.spiel_state.chance_outcomes()
 
-    def next_state(self, state: InTurnState, action: int) -> InTurnState:
+    def next_state(self, state: TurnBasedState, action: int) -> TurnBasedState:
         spiel, player, actions, pending, views = state
         if views and player >= 0:
             seen = f"{self.infoset_key(state, player)}>{action}\n"
             views = (*views[:player], seen, *views[player + 1 :])
         if actions is None:
-            return self._state(spiel.child(action), views)
-        return self._turn(spiel, (*pending, action), views)
+            return self._wrap_state(spiel.child(action), views)
+        return self._next_turn(spiel, (*pending, action), views)
 
-    def utilities(self, state: InTurnState) -> list[float]:
-        return state.spiel.returns()
+    def utilities(self, state: TurnBasedState) -> list[float]:
+        return state.spiel_state.returns()
 
-    def infoset_key(self, state: InTurnState, player: int) -> str:
-        if state.views:
-            return state.views[player] + state.spiel.observation_string(player)
-        spiel = state.spiel
-        return spiel.information_state_string(player) if self._described else spiel.history_str()
+    def infoset_key(self, state: TurnBasedState, player: int) -> str:
+        if state.observation_histories:
+            return state.observation_histories[player] + state.spiel_state.observation_string(
+                player
+            )
+        spiel = state.spiel_state
+        return (
+            spiel.information_state_string(player)
+            if self._has_information_state
+            else spiel.history_str()
+        )
 
-    def action_name(self, state: InTurnState, action: int) -> str:
-        return state.spiel.action_to_string(state.player, action)
+    def action_name(self, state: TurnBasedState, action: int) -> str:
+        return state.spiel_state.action_to_string(state.player, action)
 
 
-class ObservedInTurn(InTurn):
+class ObservedTurnBasedOpenSpielGame(TurnBasedOpenSpielGame):
     """The same with observations."""
 
-    def observation(self, state: InTurnState, player: int) -> Sequence[float]:
-        return ObservedOpenSpielGame.observation(self, state.spiel, player)  # type: ignore[arg-type]
+    def observation(self, state: TurnBasedState, player: int) -> Sequence[float]:
+        return ObservedOpenSpielGame.observation(self, state.spiel_state, player)  # type: ignore[arg-type]

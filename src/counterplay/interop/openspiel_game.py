@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from counterplay.arenas.tree.arena import TreeArena
+from counterplay.arenas.tree.build import build_tree
+from counterplay.core.game import CHANCE, TERMINAL, Game, ObservedGame
 from counterplay.errors import ConfigError
-from counterplay.game import CHANCE, TERMINAL, Game, ObservedGame
 from counterplay.interop.openspiel import OpenSpielGame, import_pyspiel
-from counterplay.registry import spec_of
-from counterplay.tree import Tree
-from counterplay.tree.unrolling import build_tree
+from counterplay.registry import get_spec
 
-_REGISTERED: dict[str, Game] = {}  # what stands in OpenSpiel's own registry by our doing
+_REGISTERED_GAMES: dict[str, Game] = {}  # what stands in OpenSpiel's own registry by our doing
 
 
-def to_openspiel(game: Game | Tree, name: str = "") -> Any:
+def to_openspiel(game: Game | TreeArena, name: str = "") -> Any:
     """Register a game with OpenSpiel and return it as a `pyspiel.Game`.
 
     `pyspiel.load_game` finds it from then on, under `counterplay_` and its spec with all but
@@ -25,18 +25,18 @@ def to_openspiel(game: Game | Tree, name: str = "") -> Any:
     is there. Information states are `p0 ` or `p1 ` and so on, followed by the infoset's key.
     """
     pyspiel = import_pyspiel()
-    tree = game if isinstance(game, Tree) else build_tree(game)
-    rules = tree.rules
+    tree = game if isinstance(game, TreeArena) else build_tree(game)
+    rules = tree.game
     if isinstance(rules, OpenSpielGame):
-        return rules.rules
-    name = name or "counterplay_" + re.sub(r"\W+", "_", spec_of(rules)).strip("_")
-    if name in _REGISTERED and _REGISTERED[name] == rules:
+        return rules.spiel_game
+    name = name or "counterplay_" + re.sub(r"\W+", "_", get_spec(rules)).strip("_")
+    if name in _REGISTERED_GAMES and _REGISTERED_GAMES[name] == rules:
         return pyspiel.load_game(name)
     if name in pyspiel.registered_names():
         raise ConfigError(f"OpenSpiel has a game {name!r} already; give another name")
     kind = _game_type(tree, rules, name)
     pyspiel.register_game(kind, _game_class(kind, _game_info(tree), rules))
-    _REGISTERED[name] = rules
+    _REGISTERED_GAMES[name] = rules
     return pyspiel.load_game(name)
 
 
@@ -45,13 +45,15 @@ def information_state(player: int, key: str) -> str:
     return f"p{player} {key}"
 
 
-def _game_type(tree: Tree, rules: Game, name: str) -> Any:
+def _game_type(tree: TreeArena, rules: Game, name: str) -> Any:
     kinds = import_pyspiel().GameType
     chancy = bool((tree.player == CHANCE).any())
-    hidden = tree.num_nodes > 1 and bool((tree.num_histories > 1).any() or not tree.perfect_recall)
+    hidden = tree.num_nodes > 1 and bool(
+        (tree.num_histories > 1).any() or not tree.has_perfect_recall
+    )
     observed = isinstance(rules, ObservedGame)
     totals = tree.utility.sum(axis=1)
-    if tree.zero_sum:
+    if tree.is_zero_sum:
         utility = kinds.Utility.ZERO_SUM
     elif np.ptp(totals) == 0.0:
         utility = kinds.Utility.CONSTANT_SUM
@@ -81,12 +83,12 @@ def _game_type(tree: Tree, rules: Game, name: str) -> Any:
     )
 
 
-def _game_info(tree: Tree) -> Any:
-    actions, chance = tree.sequence_action, tree.action[1:][_below_chance(tree)[1:]]
+def _game_info(tree: TreeArena) -> Any:
+    actions, chance = tree.sequence_action, tree.action[1:][_is_below_chance(tree)[1:]]
     if min(actions.min(initial=0), chance.min(initial=0)) < 0:
         raise ConfigError(f"{tree.spec} has negative actions, which OpenSpiel does not allow")
     totals = tree.utility.sum(axis=1)
-    constant = tree.zero_sum or np.ptp(totals) == 0.0
+    constant = tree.is_zero_sum or np.ptp(totals) == 0.0
     return import_pyspiel().GameInfo(
         num_distinct_actions=int(actions.max(initial=0)) + 1,
         max_chance_outcomes=int(chance.max(initial=-1)) + 1,
@@ -94,27 +96,30 @@ def _game_info(tree: Tree) -> Any:
         min_utility=float(tree.utility.min()),
         max_utility=float(tree.utility.max()),
         utility_sum=float(totals[0]) if constant else None,
-        max_game_length=max(1, tree.longest_episode),
+        max_game_length=max(1, tree.max_episode_length),
     )
 
 
-def _below_chance(tree: Tree) -> Any:
+def _is_below_chance(tree: TreeArena) -> Any:
     return tree.player[tree.parent] == CHANCE
 
 
-class _Held:
+class _SharedState:
     """A state of our rules. OpenSpiel copies its states deeply; ours are immutable, so share it."""
 
-    __slots__ = ("last", "state")
+    __slots__ = ("last_decision_state", "state")
 
-    def __init__(self, state: Any, last: Any):
-        self.state, self.last = state, last  # `last`: the same, or the one before the end
+    def __init__(self, state: Any, last_decision_state: Any):
+        self.state, self.last_decision_state = (
+            state,
+            last_decision_state,
+        )  # the same, or the one before the end
 
-    def __deepcopy__(self, memo: Any) -> _Held:
+    def __deepcopy__(self, memo: Any) -> _SharedState:
         return self
 
 
-def _game_class(kind: Any, info: Any, rules: Game) -> type:
+def _game_class(game_type: Any, game_info: Any, rules: Game) -> type:
     """The subclasses of OpenSpiel's game and state that run our rules."""
     pyspiel = import_pyspiel()
     ids = pyspiel.PlayerId
@@ -123,7 +128,7 @@ def _game_class(kind: Any, info: Any, rules: Game) -> type:
         def __init__(self, game: Any):
             super().__init__(game)
             start = rules.initial_state()
-            self._held = _Held(start, start)
+            self._held = _SharedState(start, start)
 
         def current_player(self) -> int:
             player = rules.player(self._held.state)
@@ -138,7 +143,7 @@ def _game_class(kind: Any, info: Any, rules: Game) -> type:
         def _apply_action(self, action: int) -> None:
             after = rules.next_state(self._held.state, action)
             over = rules.player(after) == TERMINAL
-            self._held = _Held(after, self._held.last if over else after)
+            self._held = _SharedState(after, self._held.last_decision_state if over else after)
 
         def _action_to_string(self, player: int, action: int) -> str:
             return rules.action_name(self._held.state, action)
@@ -167,14 +172,16 @@ def _game_class(kind: Any, info: Any, rules: Game) -> type:
 
         def set_from(self, state: Any, player: int) -> None:
             if isinstance(rules, ObservedGame):
-                self.tensor[:] = rules.observation(state._held.last, player)
+                self.tensor[:] = rules.observation(state._held.last_decision_state, player)
 
         def string_from(self, state: Any, player: int) -> str:
-            return information_state(player, rules.infoset_key(state._held.last, player))
+            return information_state(
+                player, rules.infoset_key(state._held.last_decision_state, player)
+            )
 
     class CounterplayGame(pyspiel.Game):  # type: ignore[misc, name-defined]
         def __init__(self, params: Any = None):
-            super().__init__(kind, info, params or {})
+            super().__init__(game_type, game_info, params or {})
 
         def new_initial_state(self) -> CounterplayState:
             return CounterplayState(self)

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from counterplay.arenas.tree.arena import TreeArena
+from counterplay.arenas.tree.replay import first_infoset_nodes, first_infoset_states, node_history
+from counterplay.core.game import Game
+from counterplay.core.policy import Policy, require_tree
 from counterplay.errors import ConfigError
-from counterplay.game import Game
 from counterplay.interop.openspiel import OpenSpielGame, import_pyspiel
 from counterplay.interop.openspiel_game import information_state, to_openspiel
-from counterplay.policy import Policy, tree_of
-from counterplay.tree import Tree
-from counterplay.tree.replaying import first_nodes, history, infoset_states
 
 
 def to_pyspiel_policy(policy: Policy, turn_based: bool = False) -> Any:
@@ -25,31 +25,31 @@ def to_pyspiel_policy(policy: Policy, turn_based: bool = False) -> Any:
     Raises:
         ConfigError: the game has no information states, or two players share one.
     """
-    tree = tree_of(policy)
-    rules = tree.rules
+    tree = require_tree(policy)
+    rules = tree.game
     if isinstance(rules, OpenSpielGame):
-        kind = rules.rules.get_type()
+        kind = rules.spiel_game.get_type()
         if not kind.provides_information_state_string:
             raise ConfigError(f"{tree.spec} has no information states; use to_python_policy")
     table: dict[str, list[tuple[int, float]]] = {}
     for infoset, key in enumerate(tree.infoset_keys):
         player = int(tree.infoset_player[infoset])
-        name = _state_string(rules, player, key, turn_based)
+        name = _information_state_string(rules, player, key, turn_based)
         if name in table:
             raise ConfigError(f"two players of {tree.spec} share {key!r}; use to_python_policy")
-        table[name] = _choices(policy, infoset)
+        table[name] = _action_probability_pairs(policy, infoset)
     return import_pyspiel().TabularPolicy(table)
 
 
-def _state_string(rules: Game, player: int, key: str, turn_based: bool) -> str:
+def _information_state_string(rules: Game, player: int, key: str, turn_based: bool) -> str:
     """The information-state string OpenSpiel has where we have that key."""
     if not isinstance(rules, OpenSpielGame):
         return information_state(player, key)
     return f"Current player: {player}\n{key}" if turn_based else key
 
 
-def _choices(policy: Policy, infoset: int) -> list[tuple[int, float]]:
-    tree = tree_of(policy)
+def _action_probability_pairs(policy: Policy, infoset: int) -> list[tuple[int, float]]:
+    tree = require_tree(policy)
     first, last = tree.offset[infoset : infoset + 2]
     actions = tree.sequence_action[first:last].tolist()
     return list(zip(actions, policy.probabilities[first:last].tolist(), strict=True))
@@ -63,8 +63,8 @@ def to_python_policy(policy: Policy) -> Any:
     """
     import_pyspiel()
     base = importlib.import_module("open_spiel.python.policy").Policy
-    tree = tree_of(policy)
-    rules = tree.rules
+    tree = require_tree(policy)
+    rules = tree.game
 
     class CounterplayPolicy(base):  # type: ignore[misc, valid-type]
         def __init__(self) -> None:
@@ -76,22 +76,26 @@ def to_python_policy(policy: Policy) -> Any:
             player = state.current_player() if player_id is None else player_id
             if not state.legal_actions(player):
                 return {0: 1.0}  # what OpenSpiel lets a player do who has no choice
-            return dict(_choices(policy, tree.find(_key_at(rules, state, player), player)))
+            return dict(
+                _action_probability_pairs(
+                    policy, tree.find_infoset(_infoset_key_at(rules, state, player), player)
+                )
+            )
 
     return CounterplayPolicy()
 
 
-def _key_at(rules: Game, state: Any, player: int) -> str:
+def _infoset_key_at(rules: Game, state: Any, player: int) -> str:
     """Our key of what a player knows at a state of OpenSpiel."""
     if isinstance(rules, OpenSpielGame):
-        kind = rules.rules.get_type()
+        kind = rules.spiel_game.get_type()
         if not kind.provides_information_state_string:
-            return rules.infoset_key(_replayed(rules, state), player)
+            return rules.infoset_key(_replay_state(rules, state), player)
         return state.information_state_string(player).removeprefix(f"Current player: {player}\n")
     return state.information_state_string(player).removeprefix(information_state(player, ""))
 
 
-def _replayed(rules: OpenSpielGame, state: Any) -> Any:
+def _replay_state(rules: OpenSpielGame, state: Any) -> Any:
     """Our state after the history of OpenSpiel's; what players without a choice did is left out."""
     ours = rules.initial_state()
     for step in state.full_history():
@@ -100,17 +104,17 @@ def _replayed(rules: OpenSpielGame, state: Any) -> Any:
     return ours
 
 
-def from_openspiel_policy(tree: Tree, theirs: Any) -> Policy:
+def from_openspiel_policy(tree: TreeArena, spiel_policy: Any) -> Policy:
     """The policy that a policy of OpenSpiel, C++ or Python, stands for.
 
     `theirs` belongs to the OpenSpiel game the tree came from, to `to_openspiel(tree)`, or to the
     turn-based form of either; dicts from information-state string to (action, probability) pairs
     are taken too.
     """
-    rules = tree.rules
-    ask = _asker(tree, rules, theirs)
+    rules = tree.game
+    ask = _build_lookup(tree, rules, spiel_policy)
     values = np.zeros(tree.num_sequences)
-    for infoset, node in enumerate(first_nodes(tree)):
+    for infoset, node in enumerate(first_infoset_nodes(tree)):
         first, last = tree.offset[infoset : infoset + 2]
         odds = ask(infoset, int(node))
         key = tree.infoset_keys[infoset]
@@ -124,37 +128,39 @@ def from_openspiel_policy(tree: Tree, theirs: Any) -> Policy:
     return Policy(tree, values)
 
 
-def _asker(tree: Tree, rules: Game, theirs: Any) -> Any:
+def _build_lookup(tree: TreeArena, rules: Game, spiel_policy: Any) -> Any:
     """A function from infoset and node to what the policy does there."""
     pyspiel = import_pyspiel()
-    if isinstance(theirs, pyspiel.TabularPolicy):
-        theirs = theirs.policy_table()
-    if isinstance(theirs, dict):
-        return lambda infoset, node: _look_up(tree, rules, theirs, infoset)
+    if isinstance(spiel_policy, pyspiel.TabularPolicy):
+        spiel_policy = spiel_policy.policy_table()
+    if isinstance(spiel_policy, dict):
+        return lambda infoset, node: _look_up_infoset(tree, rules, spiel_policy, infoset)
     simultaneous = pyspiel.GameType.Dynamics.SIMULTANEOUS
-    game = getattr(theirs, "game", None) or to_openspiel(tree)
-    in_cpp = isinstance(theirs, pyspiel.Policy)
+    game = getattr(spiel_policy, "game", None) or to_openspiel(tree)
+    in_cpp = isinstance(spiel_policy, pyspiel.Policy)
     if in_cpp and game.get_type().dynamics == simultaneous:  # C++ policies know only one player
         game = pyspiel.convert_to_turn_based(game)
     if game.get_type().dynamics == simultaneous:
-        ours = infoset_states(tree)
-        return lambda infoset, node: theirs.action_probabilities(
-            ours[infoset].spiel, int(tree.infoset_player[infoset])
+        ours = first_infoset_states(tree)
+        return lambda infoset, node: spiel_policy.action_probabilities(
+            ours[infoset].spiel_state, int(tree.infoset_player[infoset])
         )
 
     def ask(infoset: int, node: int) -> dict[int, float]:
         state = game.new_initial_state()
-        for action in history(tree, node):
+        for action in node_history(tree, node):
             state.apply_action(action)
-        return theirs.action_probabilities(state)
+        return spiel_policy.action_probabilities(state)
 
     return ask
 
 
-def _look_up(tree: Tree, rules: Game, table: dict[str, Any], infoset: int) -> dict[int, float]:
+def _look_up_infoset(
+    tree: TreeArena, rules: Game, table: dict[str, Any], infoset: int
+) -> dict[int, float]:
     player, key = int(tree.infoset_player[infoset]), tree.infoset_keys[infoset]
     for turn_based in (False, True):
-        found = table.get(_state_string(rules, player, key, turn_based))
+        found = table.get(_information_state_string(rules, player, key, turn_based))
         if found:
             return dict(found)
     return {}

@@ -6,18 +6,19 @@ from typing import Any
 
 import numpy as np
 
+from counterplay.arenas.tree.arena import TreeArena
+from counterplay.core.game import TERMINAL, Game, ObservedGame, State
+from counterplay.core.game_checks import format_history
 from counterplay.errors import ConfigError
-from counterplay.game import TERMINAL, Game, ObservedGame, State, describe_history
-from counterplay.interop.seats import Seats, needs
-from counterplay.playing import play_on
-from counterplay.tree import Tree
+from counterplay.interop.env_arrays import EnvArrays, missing_extra_error
+from counterplay.play.match import play_from
 
 try:
     import gymnasium.spaces as spaces
     from gymnasium.utils import seeding
     from pettingzoo import AECEnv
 except ModuleNotFoundError as error:
-    raise needs("rl", "PettingZoo") from error
+    raise missing_extra_error("rl", "PettingZoo") from error
 
 
 class CounterplayAEC(AECEnv):  # type: ignore[misc]
@@ -30,16 +31,16 @@ class CounterplayAEC(AECEnv):  # type: ignore[misc]
 
     metadata = {"render_modes": ["ansi"], "name": "counterplay", "is_parallelizable": False}  # noqa: RUF012
 
-    def __init__(self, game: Game | Tree, render_mode: str | None = None):
-        self.seats = Seats(game)
+    def __init__(self, game: Game | TreeArena, render_mode: str | None = None):
+        self.arrays = EnvArrays(game)
         self.render_mode = render_mode
-        tree = self.seats.tree
+        tree = self.arrays.tree
         self.metadata = {**type(self).metadata, "name": tree.spec}
         self.possible_agents = [f"player_{player}" for player in range(tree.num_players)]
         self.agents: list[str] = []
-        size, count = self.seats.observation.shape[1], self.seats.num_actions
-        low = min(0.0, float(self.seats.observation.min(initial=0.0)))
-        high = max(1.0, float(self.seats.observation.max(initial=0.0)))
+        size, count = self.arrays.observations.shape[1], self.arrays.num_actions
+        low = min(0.0, float(self.arrays.observations.min(initial=0.0)))
+        high = max(1.0, float(self.arrays.observations.max(initial=0.0)))
         seen = spaces.Dict(
             {
                 "observation": spaces.Box(low, high, (size,), np.float32),
@@ -66,15 +67,15 @@ class CounterplayAEC(AECEnv):  # type: ignore[misc]
         self.truncations = dict.fromkeys(self.agents, False)
         self.infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
         self._history: list[int] = []
-        self._shown = self.seats.rules.initial_state()
+        self._last_state = self.arrays.game.initial_state()
         self.agent_selection = self.agents[0]
-        self._go_on(self.seats.rules.initial_state())
+        self._advance(self.arrays.game.initial_state())
 
-    def _go_on(self, state: State) -> None:
+    def _advance(self, state: State) -> None:
         """Let chance act, and hand over to the next player or end the game."""
-        rules = self.seats.rules
+        rules = self.arrays.game
         nobody = [None] * rules.num_players
-        steps, self._state = play_on(rules, state, nobody, lambda player: self._rng.random())
+        steps, self._state = play_from(rules, state, nobody, lambda player: self._rng.random())
         self._history += [step.action for step in steps]
         player = rules.player(self._state)
         if player == TERMINAL:
@@ -83,41 +84,41 @@ class CounterplayAEC(AECEnv):  # type: ignore[misc]
             self.terminations = dict.fromkeys(self.agents, True)
         else:
             self.agent_selection = self.possible_agents[player]
-            self._shown = self._state  # also after the end, where rules describe no views
+            self._last_state = self._state  # also after the end, where rules describe no views
 
     def step(self, action: int | None) -> None:
         agent = self.agent_selection
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)
             return
-        rules = self.seats.rules
+        rules = self.arrays.game
         if action is None or int(action) not in rules.actions(self._state):
             legal = np.flatnonzero(self.observe(agent)["action_mask"]).tolist()
             raise ConfigError(f"action {action} is not legal for {agent}, only {legal}")
         self._history.append(int(action))
         self._cumulative_rewards[agent] = 0.0
         self._clear_rewards()
-        self._go_on(rules.next_state(self._state, int(action)))
+        self._advance(rules.next_state(self._state, int(action)))
         if self.terminations[agent]:
             self.agent_selection = self.agents[0]
         self._accumulate_rewards()
 
     def observe(self, agent: str) -> dict[str, Any]:
-        seats, player = self.seats, self.possible_agents.index(agent)
-        now = seats.rules.player(self._state)
+        seats, player = self.arrays, self.possible_agents.index(agent)
+        now = seats.game.player(self._state)
         if now == player:
-            infoset = seats.infoset(self._state)
-            seen, mask = seats.observation[infoset], seats.mask[infoset]
+            infoset = seats.find_infoset(self._state)
+            seen, mask = seats.observations[infoset], seats.legal_mask[infoset]
         else:
-            seen, mask = np.zeros_like(seats.observation[0]), np.zeros_like(seats.mask[0])
-            if isinstance(seats.rules, ObservedGame):
-                seen = np.array(seats.rules.observation(self._shown, player), np.float32)
+            seen, mask = np.zeros_like(seats.observations[0]), np.zeros_like(seats.legal_mask[0])
+            if isinstance(seats.game, ObservedGame):
+                seen = np.array(seats.game.observation(self._last_state, player), np.float32)
         return {"observation": seen.copy(), "action_mask": mask.copy()}
 
     def render(self) -> str | None:
         if self.render_mode != "ansi":
             return None
-        return describe_history(self.seats.rules, self._history)
+        return format_history(self.arrays.game, self._history)
 
     def close(self) -> None:
         """Nothing is open."""

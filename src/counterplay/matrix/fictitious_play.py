@@ -6,17 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from counterplay.core.arena import Floats
+from counterplay.core.settings import settings
 from counterplay.matrix.normal_form import NormalForm
-from counterplay.settings import settings
-from counterplay.tree import Floats
 
-TIE = 1e-12  # part of the total up to which differences are rounding errors
+RELATIVE_TIE_TOLERANCE = 1e-12  # part of the total up to which differences are rounding errors
 
 
 @dataclass
-class Memory:
-    start: Floats
-    total: Floats  # sum of the values seen
+class FictitiousPlayMemory:
+    initial_mixture: Floats
+    value_sum: Floats  # sum of the values seen
     iteration: int = 0
 
 
@@ -32,19 +32,19 @@ class FictitiousPlay:
     iterated elimination solves; not in Shapley's game.
     """
 
-    def init(self, form: NormalForm, player: int, start: Floats) -> Memory:
-        return Memory(start.copy(), np.zeros(start.size))
+    def init(self, form: NormalForm, player: int, initial_mixture: Floats) -> FictitiousPlayMemory:
+        return FictitiousPlayMemory(initial_mixture.copy(), np.zeros(initial_mixture.size))
 
-    def play(self, memory: Memory) -> Floats:
+    def play(self, memory: FictitiousPlayMemory) -> Floats:
         if memory.iteration == 0:
-            return memory.start
-        most = memory.total.max()
-        best = memory.total >= most - TIE * abs(most)
+            return memory.initial_mixture
+        most = memory.value_sum.max()
+        best = memory.value_sum >= most - RELATIVE_TIE_TOLERANCE * abs(most)
         return np.eye(best.size)[int(best.argmax())]
 
-    def observe(self, memory: Memory, values: Floats, played: Floats) -> None:
+    def observe(self, memory: FictitiousPlayMemory, values: Floats, played_mixture: Floats) -> None:
         memory.iteration += 1
-        memory.total += values
+        memory.value_sum += values
 
-    def weight(self, iteration: int) -> float:
+    def average_weight(self, iteration: int) -> float:
         return 1.0

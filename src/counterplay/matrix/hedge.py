@@ -6,17 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from counterplay.core.arena import Floats
+from counterplay.core.settings import settings
 from counterplay.errors import ConfigError
 from counterplay.matrix.normal_form import NormalForm
-from counterplay.settings import settings
-from counterplay.tree import Floats
 
 
 @dataclass
-class Memory:
-    log_start: Floats
-    total: Floats  # sum of the values seen
-    spread: float  # D, the range of the player's utilities
+class HedgeMemory:
+    log_initial_mixture: Floats
+    value_sum: Floats  # sum of the values seen
+    utility_range: float  # D, the range of the player's utilities
     iteration: int = 0
 
 
@@ -37,22 +37,24 @@ class Hedge:
         if not 0.0 <= self.eta < np.inf:
             raise ConfigError(f"hedge: eta is {self.eta}, must be 0 or positive")
 
-    def init(self, form: NormalForm, player: int, start: Floats) -> Memory:
+    def init(self, form: NormalForm, player: int, initial_mixture: Floats) -> HedgeMemory:
         with np.errstate(divide="ignore"):
-            log_start = np.log(start)
-        return Memory(log_start, np.zeros(start.size), float(form.spread[player]))
+            log_start = np.log(initial_mixture)
+        return HedgeMemory(
+            log_start, np.zeros(initial_mixture.size), float(form.utility_range[player])
+        )
 
-    def play(self, memory: Memory) -> Floats:
-        count = memory.total.size
+    def play(self, memory: HedgeMemory) -> Floats:
+        count = memory.value_sum.size
         falling = np.sqrt(8.0 * np.log(count) / (memory.iteration + 1))
-        eta = (self.eta or falling) / memory.spread
-        exponent = memory.log_start + eta * (memory.total - memory.total.max())
+        eta = (self.eta or falling) / memory.utility_range
+        exponent = memory.log_initial_mixture + eta * (memory.value_sum - memory.value_sum.max())
         weights = np.exp(exponent - exponent.max())
         return weights / weights.sum()
 
-    def observe(self, memory: Memory, values: Floats, played: Floats) -> None:
+    def observe(self, memory: HedgeMemory, values: Floats, played_mixture: Floats) -> None:
         memory.iteration += 1
-        memory.total += values
+        memory.value_sum += values
 
-    def weight(self, iteration: int) -> float:
+    def average_weight(self, iteration: int) -> float:
         return 1.0

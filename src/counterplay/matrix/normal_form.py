@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from counterplay.core.arena import Floats
+from counterplay.core.game import Game
 from counterplay.errors import ConfigError
-from counterplay.game import Game
 from counterplay.games.matrix_game import MatrixGame
-from counterplay.tree import Floats
 
 Profile = tuple[Floats, ...]  # one mixture [A_i], probabilities over actions, per player
 
-MOST_JOINT = 1_000_000  # joint actions of the largest game that is taken
-LARGEST = 1e100  # utility whose products with others still fit in a float
+MAX_JOINT_ACTIONS = 1_000_000  # joint actions of the largest game that is taken
+MAX_ABS_UTILITY = 1e100  # utility whose products with others still fit in a float
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class NormalForm:
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        utility = _array(self.utility)
+        utility = _utility_array(self.utility)
         if utility.ndim == 2:
             utility = np.stack([utility, -utility])
         num_players = utility.shape[0] if utility.ndim else 0
@@ -51,10 +51,10 @@ class NormalForm:
                 f"utility has shape {utility.shape}; for {num_players} players it must have one "
                 f"table each with {num_players} dimensions, none of them empty"
             )
-        if utility[0].size > MOST_JOINT:
+        if utility[0].size > MAX_JOINT_ACTIONS:
             size = f"{' x '.join(map(str, utility.shape[1:]))} = {utility[0].size:,}"
             raise ConfigError(
-                f"{size} joint actions are too many; at most {MOST_JOINT:,} are taken"
+                f"{size} joint actions are too many; at most {MAX_JOINT_ACTIONS:,} are taken"
             )
         wrong = np.argwhere(~np.isfinite(utility))
         if wrong.size:
@@ -63,10 +63,10 @@ class NormalForm:
             where = f"the utility of player {player} at joint action {tuple(joint)}"
             raise ConfigError(f"{where} is {value}, must be finite")
         size = np.abs(utility.reshape(num_players, -1)).max(axis=1)
-        if ((size > LARGEST) | ((size > 0.0) & (size < 1.0 / LARGEST))).any():
+        if ((size > MAX_ABS_UTILITY) | ((size > 0.0) & (size < 1.0 / MAX_ABS_UTILITY))).any():
             raise ConfigError(
-                f"the largest utilities by player are {size}, must be between {1 / LARGEST:g} and "
-                f"{LARGEST:g} for floats to hold their products; measure them in other units"
+                f"the largest utilities by player are {size}, must be between {1 / MAX_ABS_UTILITY:g} and "
+                f"{MAX_ABS_UTILITY:g} for floats to hold their products; measure them in other units"
             )
         utility.flags.writeable = False
         names = tuple(tuple(map(str, row)) for row in self.action_names)
@@ -89,25 +89,25 @@ class NormalForm:
         return self.utility.shape[1:]
 
     @property
-    def num_joint(self) -> int:
+    def num_joint_actions(self) -> int:
         """How many joint actions there are."""
         return self.utility[0].size
 
     @cached_property
-    def spread(self) -> Floats:
+    def utility_range(self) -> Floats:
         """Highest minus lowest utility of each player [P]; 1 where all are equal."""
         spread = np.ptp(self.utility.reshape(self.num_players, -1), axis=1)
         return np.where(spread > 0.0, spread, 1.0)
 
     @cached_property
-    def lowered(self) -> NormalForm:
+    def zero_min_form(self) -> NormalForm:
         """The game with each player's lowest utility moved to 0: the same gains, fewer digits."""
         flat = self.utility.reshape(self.num_players, -1)
         moved = (flat - flat.min(axis=1, keepdims=True)).reshape(self.utility.shape)
-        return self._with(moved)
+        return self._with_utility(moved)
 
     @cached_property
-    def relative(self) -> NormalForm:
+    def relative_form(self) -> NormalForm:
         """Each player's utility less that of its best reply to the others' actions: at most 0.
 
         It has the same gains as the game, and keeps all digits of every difference between two
@@ -117,26 +117,26 @@ class NormalForm:
             self.utility[player] - self.utility[player].max(axis=player, keepdims=True)
             for player in range(self.num_players)
         ]
-        return self._with(np.stack(tables))
+        return self._with_utility(np.stack(tables))
 
     @cached_property
-    def unit(self) -> Floats:
+    def unit_utility(self) -> Floats:
         """Utilities moved and scaled to [0, 1] for each player: the same game, better numbers."""
-        return self.lowered.utility / self.spread.reshape(-1, *(1 for _ in self.shape))
+        return self.zero_min_form.utility / self.utility_range.reshape(-1, *(1 for _ in self.shape))
 
     @cached_property
-    def constant_sum(self) -> bool:
+    def is_constant_sum(self) -> bool:
         """Whether the players' utilities always have the same sum."""
-        total = self.lowered.utility.sum(axis=0)
-        return bool(np.ptp(total) <= 1e-9 * self.lowered.utility.max())
+        total = self.zero_min_form.utility.sum(axis=0)
+        return bool(np.ptp(total) <= 1e-9 * self.zero_min_form.utility.max())
 
     @cached_property
-    def zero_sum(self) -> bool:
+    def is_zero_sum(self) -> bool:
         """Whether that sum is zero."""
         total = np.abs(self.utility.sum(axis=0)).max()
-        return self.constant_sum and bool(total <= 1e-9 * np.abs(self.utility).max())
+        return self.is_constant_sum and bool(total <= 1e-9 * np.abs(self.utility).max())
 
-    def table(self, player: int) -> Floats:
+    def payoff_matrix(self, player: int) -> Floats:
         """The player's utilities as a matrix: own actions by joint actions of all others."""
         return np.moveaxis(self.utility[player], player, 0).reshape(self.shape[player], -1)
 
@@ -153,33 +153,33 @@ class NormalForm:
         pairs = [(profile[p], self.action_values(p, profile)) for p in range(self.num_players)]
         return np.array([float(mixture @ values) for mixture, values in pairs])
 
-    def joint(self, profile: Profile) -> Floats:
+    def joint_distribution(self, profile: Profile) -> Floats:
         """The probability of each joint action [A_0, ..., A_{P-1}] when all mix on their own."""
         product = np.ones(())
         for mixture in profile:
             product = np.multiply.outer(product, mixture)
         return product
 
-    def restricted(self, kept: Sequence[Sequence[int]]) -> NormalForm:
+    def restrict(self, actions: Sequence[Sequence[int]]) -> NormalForm:
         """The game in which player i has only the actions `kept[i]`, in that order."""
         names = tuple(
-            tuple(self.action_names[p][a] for a in kept[p]) for p in range(self.num_players)
+            tuple(self.action_names[p][a] for a in actions[p]) for p in range(self.num_players)
         )
-        return NormalForm(self.utility[np.ix_(range(self.num_players), *kept)], names)
+        return NormalForm(self.utility[np.ix_(range(self.num_players), *actions)], names)
 
-    def _with(self, utility: Floats) -> NormalForm:
+    def _with_utility(self, utility: Floats) -> NormalForm:
         """The same with other utilities, which need no checking."""
         form = object.__new__(NormalForm)
         object.__setattr__(form, "utility", utility)
         object.__setattr__(form, "action_names", self.action_names)
         return form
 
-    def game(self) -> MatrixGame:
+    def to_game(self) -> MatrixGame:
         """The rules of this game, as `build_tree` takes them."""
         return MatrixGame(tuple(self.utility.tolist()), self.action_names)
 
 
-def normal_form(game: Game) -> NormalForm:
+def normal_form_from_game(game: Game) -> NormalForm:
     """The normal form of a game whose players choose once each; `pure_policies` serves others."""
     if not isinstance(game, MatrixGame):
         name = type(game).__name__
@@ -187,9 +187,9 @@ def normal_form(game: Game) -> NormalForm:
     return NormalForm(np.array(game.payoffs), game.action_names)
 
 
-def pure_profile(form: NormalForm, joint: Sequence[int]) -> Profile:
+def pure_profile(form: NormalForm, joint_action: Sequence[int]) -> Profile:
     """The profile in which player i plays action `joint[i]` for certain."""
-    return tuple(np.eye(n)[a] for n, a in zip(form.shape, joint, strict=True))
+    return tuple(np.eye(n)[a] for n, a in zip(form.shape, joint_action, strict=True))
 
 
 def uniform_profile(form: NormalForm) -> Profile:
@@ -221,14 +221,14 @@ def _is_distribution(values: Floats) -> bool:
     return bool(values.min(initial=0.0) >= -1e-12 and abs(values.sum() - 1.0) <= 1e-6)
 
 
-def _array(utility: Any) -> Floats:
+def _utility_array(utility: Any) -> Floats:
     """The tables as one new array; a matrix game says what is wrong with ragged ones."""
     try:
         return np.array(utility, np.float64)
     except (ValueError, TypeError) as error:
-        MatrixGame((utility, utility) if _depth(utility) == 2 else utility)
+        MatrixGame((utility, utility) if _nesting_depth(utility) == 2 else utility)
         raise ConfigError(f"utility is not a table of numbers ({error})") from error
 
 
-def _depth(values: Any) -> int:
-    return 1 + _depth(values[0]) if isinstance(values, (list, tuple)) and values else 0
+def _nesting_depth(values: Any) -> int:
+    return 1 + _nesting_depth(values[0]) if isinstance(values, (list, tuple)) and values else 0

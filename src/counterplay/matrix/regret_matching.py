@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from counterplay.core.arena import Floats
+from counterplay.core.settings import settings
 from counterplay.matrix.normal_form import NormalForm
-from counterplay.settings import settings
-from counterplay.tree import Floats
 
 
 @dataclass
-class Memory:
-    start: Floats
+class RegretMatchingMemory:
+    initial_mixture: Floats
     regret: Floats
 
 
@@ -27,16 +27,16 @@ class RegretMatching:
     Regret per iteration is at most D * sqrt(A / T), with utilities in a range of D.
     """
 
-    def init(self, form: NormalForm, player: int, start: Floats) -> Memory:
-        return Memory(start.copy(), np.zeros(start.size))
+    def init(self, form: NormalForm, player: int, initial_mixture: Floats) -> RegretMatchingMemory:
+        return RegretMatchingMemory(initial_mixture.copy(), np.zeros(initial_mixture.size))
 
-    def play(self, memory: Memory) -> Floats:
+    def play(self, memory: RegretMatchingMemory) -> Floats:
         positive = np.maximum(memory.regret, 0.0)
         total = positive.sum()
-        return positive / total if total > 0.0 else memory.start
+        return positive / total if total > 0.0 else memory.initial_mixture
 
-    def observe(self, memory: Memory, values: Floats, played: Floats) -> None:
-        memory.regret += values - values @ played
+    def observe(self, memory: RegretMatchingMemory, values: Floats, played_mixture: Floats) -> None:
+        memory.regret += values - values @ played_mixture
 
-    def weight(self, iteration: int) -> float:
+    def average_weight(self, iteration: int) -> float:
         return 1.0

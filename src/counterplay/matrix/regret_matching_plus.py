@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from counterplay.core.arena import Floats
+from counterplay.core.settings import settings
 from counterplay.matrix.normal_form import NormalForm
-from counterplay.settings import settings
-from counterplay.tree import Floats
 
 
 @dataclass
-class Memory:
-    start: Floats
+class RegretMatchingPlusMemory:
+    initial_mixture: Floats
     regret: Floats
 
 
@@ -28,15 +28,19 @@ class RegretMatchingPlus:
     practice, most of all with alternating players.
     """
 
-    def init(self, form: NormalForm, player: int, start: Floats) -> Memory:
-        return Memory(start.copy(), np.zeros(start.size))
+    def init(
+        self, form: NormalForm, player: int, initial_mixture: Floats
+    ) -> RegretMatchingPlusMemory:
+        return RegretMatchingPlusMemory(initial_mixture.copy(), np.zeros(initial_mixture.size))
 
-    def play(self, memory: Memory) -> Floats:
+    def play(self, memory: RegretMatchingPlusMemory) -> Floats:
         total = memory.regret.sum()
-        return memory.regret / total if total > 0.0 else memory.start
+        return memory.regret / total if total > 0.0 else memory.initial_mixture
 
-    def observe(self, memory: Memory, values: Floats, played: Floats) -> None:
-        memory.regret = np.maximum(memory.regret + values - values @ played, 0.0)
+    def observe(
+        self, memory: RegretMatchingPlusMemory, values: Floats, played_mixture: Floats
+    ) -> None:
+        memory.regret = np.maximum(memory.regret + values - values @ played_mixture, 0.0)
 
-    def weight(self, iteration: int) -> float:
+    def average_weight(self, iteration: int) -> float:
         return float(iteration)

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from counterplay.core.arena import Floats
+from counterplay.core.settings import settings
 from counterplay.errors import ConfigError
 from counterplay.matrix.normal_form import NormalForm
-from counterplay.settings import settings
-from counterplay.tree import Floats
 
 
 @dataclass
-class Memory:
+class ReplicatorMemory:
     mixture: Floats
-    spread: float  # the range of the player's utilities
+    utility_range: float  # the range of the player's utilities
 
 
 @settings()
@@ -40,28 +40,34 @@ class ReplicatorDynamics:
         if not 0.0 <= self.floor < 1.0:
             raise ConfigError(f"replicator_dynamics: floor is {self.floor}, must be in [0, 1)")
 
-    def init(self, form: NormalForm, player: int, start: Floats) -> Memory:
-        if self.floor * start.size >= 1.0:
+    def init(self, form: NormalForm, player: int, initial_mixture: Floats) -> ReplicatorMemory:
+        if self.floor * initial_mixture.size >= 1.0:
             raise ConfigError(
-                f"replicator_dynamics: floor is {self.floor}, too much for {start.size} actions"
+                f"replicator_dynamics: floor is {self.floor}, too much for {initial_mixture.size} actions"
             )
-        mixture = project(start, self.floor) if self.floor else start.copy()
-        return Memory(mixture, float(form.spread[player]))
+        mixture = (
+            project_to_simplex(initial_mixture, self.floor)
+            if self.floor
+            else initial_mixture.copy()
+        )
+        return ReplicatorMemory(mixture, float(form.utility_range[player]))
 
-    def play(self, memory: Memory) -> Floats:
+    def play(self, memory: ReplicatorMemory) -> Floats:
         return memory.mixture
 
-    def observe(self, memory: Memory, values: Floats, played: Floats) -> None:
+    def observe(self, memory: ReplicatorMemory, values: Floats, played_mixture: Floats) -> None:
         mixture = memory.mixture
-        growth = (values - mixture @ values) / memory.spread
+        growth = (values - mixture @ values) / memory.utility_range
         mixture = mixture * (1.0 + self.step_size * growth)
-        memory.mixture = project(mixture, self.floor) if self.floor else mixture / mixture.sum()
+        memory.mixture = (
+            project_to_simplex(mixture, self.floor) if self.floor else mixture / mixture.sum()
+        )
 
-    def weight(self, iteration: int) -> float:
+    def average_weight(self, iteration: int) -> float:
         return 1.0
 
 
-def project(point: Floats, floor: float) -> Floats:
+def project_to_simplex(point: Floats, floor: float) -> Floats:
     """The nearest mixture with no probability below `floor`, by Euclid's measure."""
     room = 1.0 - point.size * floor
     above = np.sort(point - floor)[::-1]

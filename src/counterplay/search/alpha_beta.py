@@ -8,26 +8,26 @@ from dataclasses import replace
 from math import inf
 from typing import Any
 
-from counterplay.game import CHANCE, TERMINAL, Game, State
-from counterplay.search.searching import (
-    Evaluation,
-    Found,
-    MergingGame,
+from counterplay.core.game import CHANCE, TERMINAL, Game, State
+from counterplay.core.settings import settings
+from counterplay.search.searcher import (
+    EvaluationFunction,
+    SearchResult,
+    TranspositionGame,
+    catch_recursion_error,
+    chance_error,
     check_settings,
-    no_chance,
-    nothing,
-    recursive,
-    start,
-    utility,
+    resolve_root,
+    terminal_utility,
+    zero_evaluation,
 )
-from counterplay.settings import settings
 
-EXACT, AT_LEAST, AT_MOST = 0, 1, 2  # what a value in the table says
-TO_THE_END = 2**62
-MOST_STATES = 5_000_000  # in the table, about 1 GiB
+BOUND_EXACT, BOUND_LOWER, BOUND_UPPER = 0, 1, 2  # what a value in the table says
+UNLIMITED_DEPTH = 2**62
+MAX_TABLE_STATES = 5_000_000  # in the table, about 1 GiB
 
-Ordering = Callable[[Game, State], Sequence[int]]
-Children = Iterable[tuple[int, State]]
+ActionOrder = Callable[[Game, State], Sequence[int]]
+ChildStates = Iterable[tuple[int, State]]
 
 
 @settings()
@@ -48,73 +48,84 @@ class AlphaBeta:
     win ends the search, so that deepening finds the quickest.
     """
 
-    depth: int = 0  # actions to look ahead; 0: to the end, or as far as the time allows
-    seconds: float = 0.0  # 0: no limit; otherwise the deepest search that was finished counts
-    evaluate: Evaluation | None = None  # of states where the search stops early; without it, 0
-    order: Ordering | None = None  # the actions of a state, the most promising first
-    lowest: float = -inf
-    highest: float = inf
-    deepening: bool = True
-    ordering: bool = True
-    table: bool = True
+    max_depth: int = 0  # actions to look ahead; 0: to the end, or as far as the time allows
+    max_seconds: float = 0.0  # 0: no limit; otherwise the deepest search that was finished counts
+    evaluate: EvaluationFunction | None = (
+        None  # of states where the search stops early; without it, 0
+    )
+    action_order: ActionOrder | None = None  # the actions of a state, the most promising first
+    min_utility: float = -inf
+    max_utility: float = inf
+    iterative_deepening: bool = True
+    order_actions: bool = True
+    use_table: bool = True
 
     def __post_init__(self) -> None:
-        check_settings("alpha_beta", self, depth=0, seconds=0.0, highest=self.lowest)
+        check_settings(
+            "alpha_beta", self, max_depth=0, max_seconds=0.0, max_utility=self.min_utility
+        )
 
-    @recursive
-    def search(self, game: Game, state: State | None = None) -> Found:
-        root = start(game, state)
+    @catch_recursion_error
+    def search(self, game: Game, state: State | None = None) -> SearchResult:
+        root = resolve_root(game, state)
         if game.player(root) == CHANCE:
-            raise no_chance(game, "alpha_beta")
-        run = _Run(self, game)
+            raise chance_error(game, "alpha_beta")
+        run = _AlphaBetaSearch(self, game)
         # without a limit on depth or time, shallow searches would only cost time
-        stepwise = self.deepening and (self.depth or self.seconds)
-        limit = self.depth or TO_THE_END
-        found = run.from_root(root, 1 if stepwise else limit)
-        if self.seconds:
-            run.until = run.began + self.seconds
-        while stepwise and found.depth < limit and not found.exact and self.is_open(found.value):
+        stepwise = self.iterative_deepening and (self.max_depth or self.max_seconds)
+        limit = self.max_depth or UNLIMITED_DEPTH
+        found = run.search_root(root, 1 if stepwise else limit)
+        if self.max_seconds:
+            run.deadline_seconds = run.start_seconds + self.max_seconds
+        while (
+            stepwise
+            and found.depth < limit
+            and not found.is_exact
+            and self.is_undecided(found.value)
+        ):
             before = found
             try:
-                found = run.from_root(root, found.depth + 1)
+                found = run.search_root(root, found.depth + 1)
             except _OutOfTimeError:
                 break
-            if found.value == (self.highest if game.player(root) else self.lowest):
+            if found.value == (self.max_utility if game.player(root) else self.min_utility):
                 found = replace(found, action=before.action)  # lost: what held out longest
         return found
 
-    def is_open(self, value: float) -> bool:
+    def is_undecided(self, value: float) -> bool:
         """Whether a deeper search could find another value: not once somebody is sure to win."""
-        return self.lowest < value < self.highest
+        return self.min_utility < value < self.max_utility
 
 
 class _OutOfTimeError(Exception):
     """The search is to end now."""
 
 
-class _Run:
+class _AlphaBetaSearch:
     """What one search remembers."""
 
     def __init__(self, settings: AlphaBeta, game: Game) -> None:
         self.settings, self.game = settings, game
-        self.evaluate = settings.evaluate or nothing
-        self.key = game.search_key if settings.table and isinstance(game, MergingGame) else None
+        self.evaluate = settings.evaluate or zero_evaluation
+        self.state_key = (
+            game.search_key if settings.use_table and isinstance(game, TranspositionGame) else None
+        )
         self.table: dict[Any, tuple[int, float, int, int]] = {}  # depth, value, bound, action
         self.cutoffs: dict[tuple[int, int], int] = {}  # by depth and action
-        self.began, self.until = time.perf_counter(), inf
-        self.num_nodes = self.num_guesses = 0
+        self.start_seconds, self.deadline_seconds = time.perf_counter(), inf
+        self.num_nodes = self.num_evaluations = 0
 
-    def from_root(self, root: State, depth: int) -> Found:
+    def search_root(self, root: State, depth: int) -> SearchResult:
         """The best action, looking `depth` actions ahead."""
         settings, player = self.settings, self.game.player(root)
-        key = self.key(root) if self.key else None
-        self.num_guesses = 0
+        key = self.state_key(root) if self.state_key else None
+        self.num_evaluations = 0
         self.num_nodes += 1
         known = self.table.get(key)
-        alpha, beta = settings.lowest, settings.highest
+        alpha, beta = settings.min_utility, settings.max_utility
         best, found = None, inf if player else -inf
         values = {}
-        for action, child in self.ordered(root, depth, known[3] if known else None):
+        for action, child in self.order_children(root, depth, known[3] if known else None):
             worth = values[action] = self.value(child, depth - 1, alpha, beta)
             if best is None or (worth < found if player else worth > found):
                 best, found = action, worth
@@ -122,49 +133,49 @@ class _Run:
             if alpha >= beta:
                 break
         assert best is not None
-        self.remember(key, depth, found, EXACT, best)
-        exact, shown = self.num_guesses == 0, depth if depth < TO_THE_END else 0
-        return Found(best, found, exact, self.num_nodes, values, shown)
+        self.store_value(key, depth, found, BOUND_EXACT, best)
+        exact, shown = self.num_evaluations == 0, depth if depth < UNLIMITED_DEPTH else 0
+        return SearchResult(best, found, exact, self.num_nodes, values, shown)
 
     def value(self, state: State, depth: int, alpha: float, beta: float) -> float:
         """The value of a state if it lies between alpha and beta; otherwise a bound on it."""
         self.num_nodes += 1
         player = self.game.player(state)
         if player == TERMINAL:
-            return utility(self.game, state)
+            return terminal_utility(self.game, state)
         if player == CHANCE:
-            raise no_chance(self.game, "alpha_beta")
+            raise chance_error(self.game, "alpha_beta")
         if depth == 0:
-            self.num_guesses += 1
+            self.num_evaluations += 1
             return self.evaluate(self.game, state)
-        if not self.num_nodes % 64 and time.perf_counter() > self.until:
+        if not self.num_nodes % 64 and time.perf_counter() > self.deadline_seconds:
             raise _OutOfTimeError
         action, key = None, None
-        if self.key:
-            key = self.key(state)
+        if self.state_key:
+            key = self.state_key(state)
             known = self.table.get(key)
             if known:
                 far, worth, bound, action = known
                 if far >= depth:
-                    self.num_guesses += far < TO_THE_END
-                    if bound == EXACT:
+                    self.num_evaluations += far < UNLIMITED_DEPTH
+                    if bound == BOUND_EXACT:
                         return worth
-                    if bound == AT_LEAST:
+                    if bound == BOUND_LOWER:
                         alpha = max(alpha, worth)
                     else:
                         beta = min(beta, worth)
                     if alpha >= beta:
                         return worth
-        guesses = self.num_guesses
-        search = self.lowest_of if player else self.highest_of
-        worth, bound, action = search(self.ordered(state, depth, action), depth, alpha, beta)
-        if self.num_guesses == guesses:
-            depth = TO_THE_END  # nothing below was guessed: as good as any deeper search
-        self.remember(key, depth, worth, bound, action)
+        guesses = self.num_evaluations
+        search = self.min_value if player else self.max_value
+        worth, bound, action = search(self.order_children(state, depth, action), depth, alpha, beta)
+        if self.num_evaluations == guesses:
+            depth = UNLIMITED_DEPTH  # nothing below was guessed: as good as any deeper search
+        self.store_value(key, depth, worth, bound, action)
         return worth
 
-    def highest_of(
-        self, children: Children, depth: int, alpha: float, beta: float
+    def max_value(
+        self, children: ChildStates, depth: int, alpha: float, beta: float
     ) -> tuple[float, int, int]:
         """Player 0's choice: its value, the kind of bound that is, and the action."""
         found, best, low = -inf, -1, alpha
@@ -174,12 +185,12 @@ class _Run:
                 found, best = worth, action
                 if found >= beta:
                     self.cutoffs[depth, action] = self.cutoffs.get((depth, action), 0) + 1
-                    return found, AT_LEAST, action
+                    return found, BOUND_LOWER, action
                 alpha = max(alpha, found)
-        return found, EXACT if found > low else AT_MOST, best
+        return found, BOUND_EXACT if found > low else BOUND_UPPER, best
 
-    def lowest_of(
-        self, children: Children, depth: int, alpha: float, beta: float
+    def min_value(
+        self, children: ChildStates, depth: int, alpha: float, beta: float
     ) -> tuple[float, int, int]:
         """Player 1's choice, the same the other way round."""
         found, best, high = inf, -1, beta
@@ -189,27 +200,33 @@ class _Run:
                 found, best = worth, action
                 if found <= alpha:
                     self.cutoffs[depth, action] = self.cutoffs.get((depth, action), 0) + 1
-                    return found, AT_MOST, action
+                    return found, BOUND_UPPER, action
                 beta = min(beta, found)
-        return found, EXACT if found < high else AT_LEAST, best
+        return found, BOUND_EXACT if found < high else BOUND_LOWER, best
 
-    def ordered(self, state: State, depth: int, first: int | None) -> Children:
+    def order_children(self, state: State, depth: int, best_action: int | None) -> ChildStates:
         """The actions with the states they lead to, the most promising first."""
         game, settings = self.game, self.settings
-        actions = settings.order(game, state) if settings.order else game.actions(state)
+        actions = (
+            settings.action_order(game, state) if settings.action_order else game.actions(state)
+        )
         children = ((action, game.next_state(state, action)) for action in actions)
-        if not settings.ordering:
+        if not settings.order_actions:
             return children
-        cutoffs = {} if settings.order else self.cutoffs
+        cutoffs = {} if settings.action_order else self.cutoffs
 
         def rank(child: tuple[int, State]) -> int:
             if game.player(child[1]) == TERMINAL:
-                return -TO_THE_END  # costs nothing to look at
-            return 1 - TO_THE_END if child[0] == first else -cutoffs.get((depth, child[0]), 0)
+                return -UNLIMITED_DEPTH  # costs nothing to look at
+            return (
+                1 - UNLIMITED_DEPTH
+                if child[0] == best_action
+                else -cutoffs.get((depth, child[0]), 0)
+            )
 
         return sorted(children, key=rank)
 
-    def remember(self, key: Any, depth: int, value: float, bound: int, action: int) -> None:
+    def store_value(self, key: Any, depth: int, value: float, bound: int, action: int) -> None:
         """Enter what is known of a state into the table."""
-        if key is not None and (len(self.table) < MOST_STATES or key in self.table):
+        if key is not None and (len(self.table) < MAX_TABLE_STATES or key in self.table):
             self.table[key] = (depth, value, bound, action)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from counterplay.game import Game, State
-from counterplay.search.expectiminimax import looked_ahead
-from counterplay.search.searching import Evaluation, Found, check_settings, recursive
-from counterplay.settings import settings
+from counterplay.core.game import Game, State
+from counterplay.core.settings import settings
+from counterplay.search.expectiminimax import search_full_width
+from counterplay.search.searcher import (
+    EvaluationFunction,
+    SearchResult,
+    catch_recursion_error,
+    check_settings,
+)
 
 
 @settings()
@@ -18,12 +23,14 @@ class Minimax:
     of those with the best value is returned.
     """
 
-    depth: int = 0  # actions to look ahead; 0: to the end
-    evaluate: Evaluation | None = None  # of states where the search stops early; without it, 0
+    max_depth: int = 0  # actions to look ahead; 0: to the end
+    evaluate: EvaluationFunction | None = (
+        None  # of states where the search stops early; without it, 0
+    )
 
     def __post_init__(self) -> None:
-        check_settings("minimax", self, depth=0)
+        check_settings("minimax", self, max_depth=0)
 
-    @recursive
-    def search(self, game: Game, state: State | None = None) -> Found:
-        return looked_ahead(self, game, state, chance=False)
+    @catch_recursion_error
+    def search(self, game: Game, state: State | None = None) -> SearchResult:
+        return search_full_width(self, game, state, allow_chance=False)

@@ -15,7 +15,7 @@ const SEARCHED = ["tic_tac_toe", "connect_four"];
 function opponents(game, runs, fits) {
   const solved = [...runs.values()].filter(run => run.game === game && run.exact && run.checkpoint)
     .map(run => [`run:${run.id}@${run.policy}`, `${run.name} (${run.algorithm}, ${short(run.value)})`]);
-  const searched = SEARCHED.includes(game.split("(")[0]) ? [["search:alpha_beta", "alpha-beta search"], ["search:mcts(seconds=1)", "Monte Carlo tree search"]] : [];
+  const searched = SEARCHED.includes(game.split("(")[0]) ? [["search:alpha_beta", "alpha-beta search"], ["search:mcts(max_seconds=1)", "Monte Carlo tree search"]] : [];
   const uniform = ["uniform", "uniform: any action, equally often"];
   const tree = searched.length || !fits ? [] : [["solve:cfr_plus@1000", "CFR+, 1,000 iterations, solved now"]];
   return [...solved, ...searched, ...tree, uniform];

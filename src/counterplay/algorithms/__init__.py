@@ -1,0 +1,16 @@
+"""Algorithms that compute policies, one per file, grouped by family.
+
+Public names are imported when they are first used.
+"""
+
+from __future__ import annotations
+
+from counterplay.lazy_exports import exports_from_registry, lazy_exports
+from counterplay.registry import ALGORITHMS
+
+_EXPORTS = {
+    "mccfr.online_outcome_sampling": ["OnlineLearner"],
+    "exact.sequence_form_lp": ["solve_sequence_form_lp"],
+} | exports_from_registry(ALGORITHMS)
+
+__getattr__, __dir__, __all__ = lazy_exports(__name__, _EXPORTS)

@@ -1,0 +1,34 @@
+"""Predictive discounted CFR+: prediction and fading together."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from counterplay.algorithms.cfr import engine, scaled_weights
+from counterplay.algorithms.cfr.engine import RegretMemory, RegretMinimiser
+from counterplay.core.arena import SequenceArena
+from counterplay.core.settings import settings
+
+
+@settings()
+class PDCFRPlus(RegretMinimiser):
+    """PDCFR+ (Xu, Li, Liu, Fu, Fu, Xing and Cheng, 2024). At t = 1, 2, ..., in turn:
+
+        policy_sum = policy_sum + t**gamma * reach * policy
+        regret     = max(regret + instant_regret, 0) * t**alpha / (t**alpha + 1)
+        policy     = regret_matching(regret + instant_regret)
+
+    The paper writes the discount of iteration t at the start of iteration t + 1: the same numbers.
+    """
+
+    alpha: float = 2.3
+    gamma: float = 5.0
+    is_predictive: ClassVar[bool] = True
+
+    def step(self, arena: SequenceArena, memory: RegretMemory, iterations: int = 1) -> RegretMemory:
+        for t, weights in scaled_weights.iter_weights(memory, iterations, self.gamma):
+            factors = engine.discount_factors(
+                arena, t, 1.0 / (1.0 + t**-self.alpha), 0.0, prediction=1.0
+            )
+            engine.iterate(arena, memory, engine.REGRET_MATCHING, factors, weights)
+        return memory

@@ -1,0 +1,57 @@
+"""Learned best responses: how exploitable a policy is at least, by networks that learn against it.
+
+Every player in turn learns alone, against a policy that stays as it is: the others are part of the
+rules. What it has learned then plays fresh episodes, so that the gain is an honest estimate.
+"""
+
+from __future__ import annotations
+
+from counterplay.algorithms.deep.common.batched_env import FixedOpponentsBatchedEnv
+from counterplay.algorithms.deep.common.tree_or_rules import ResponseArena
+from counterplay.core.arena import check_runs_on
+from counterplay.core.game import Game
+from counterplay.play.bounds import (
+    LowerBound,
+    check_bound_arguments,
+    estimate_lower_bound,
+)
+from counterplay.play.match import Agent
+from counterplay.registry import load_algorithm
+
+DEFAULT_LEARNER = (
+    "ppo(critic=network,num_episodes=128,hidden_sizes=(64,64),learning_rate=0.005,"
+    "temperature=0.02,temperature_end=0.002,ema_decay=0)"
+)
+
+
+def learned_best_response(
+    game: Game,
+    policy: Agent,
+    *,
+    learner: str = DEFAULT_LEARNER,
+    iterations: int = 300,
+    num_episodes: int = 1000,
+    seed: int = 0,
+    confidence: float = 0.95,
+) -> LowerBound:
+    """A lower bound of a policy's NashConv from responses that networks learn, on the rules alone.
+
+    Args:
+        policy: whoever can say `action_probabilities(state, player)` for every player.
+        learner: a policy gradient that runs on rules; its `schedule_iterations` is set
+            to the iterations.
+        iterations: that each player learns for.
+        num_episodes: for each player, each played once by its response and once by the policy.
+        seed: the same seed gives the same result.
+        confidence: how often the intervals are to cover the true gain of these responses.
+    """
+    counts = {"iterations": iterations, "num_episodes": num_episodes}
+    check_bound_arguments(game, policy, confidence, counts)
+    algorithm = load_algorithm(learner, schedule_iterations=iterations)
+    responders = []
+    for player in range(game.num_players):
+        arena = ResponseArena(game, FixedOpponentsBatchedEnv(game, policy, player))
+        check_runs_on(algorithm, arena)
+        memory = algorithm.step(arena, algorithm.init(arena, seed), iterations)
+        responders.append(algorithm.policies(arena, memory)["current"])
+    return estimate_lower_bound(game, policy, responders, num_episodes, seed + 1, confidence)

@@ -1,0 +1,149 @@
+"""What generated arenas share: players' own trees as three arrays, and everything read from them.
+
+No history is stored, and no text: keys are made when asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+
+from counterplay.arenas.tree.size_estimate import available_memory, format_count, format_gib
+from counterplay.core.arena import Floats, Ints, SequenceTrees
+from counterplay.core.game import Game
+from counterplay.errors import ConfigError, RunError
+from counterplay.kernels.runtime.threads import num_threads
+from counterplay.registry import get_spec
+
+# of arena, solver and judge together: benchmarks/generated.py
+BYTES_PER_INFOSET, BYTES_PER_SEQUENCE = 30, 90
+MAX_COUNTED_INFOSETS = 10**15  # infosets; what is more is not told apart
+MIN_LEVEL_INFOSETS_FOR_THREADS = 50_000  # infosets of a level from which several threads pay
+RELATIVE_TIE_TOLERANCE = (
+    16.0 * np.finfo(np.float64).eps
+)  # of the largest utility: differences that do not count
+
+
+class FactoredArena:
+    """Own trees, and a gradient that each kind of game computes in its own way.
+
+    `first_of_level` has the first infoset of every level, by player, and the end.
+    """
+
+    capabilities: ClassVar[tuple[str, ...]] = ("sequences", "episodes")
+    has_perfect_recall: ClassVar[bool] = True
+    has_canonical_numbering: ClassVar[bool] = (
+        True  # by the game alone: files of policies need no keys
+    )
+    num_players: ClassVar[int] = 2
+
+    def __init__(self, game: Game, form: SequenceTrees, first_of_level: Sequence[Sequence[int]]):
+        self.game, self.form, self.first_of_level = game, form, first_of_level
+        self.spec = get_spec(game)
+        for array in form:
+            array.flags.writeable = False
+
+    @property
+    def offset(self) -> Ints:
+        return self.form.offset
+
+    @property
+    def num_infosets(self) -> int:
+        return self.form.parent.size
+
+    @property
+    def num_sequences(self) -> int:
+        return int(self.form.offset[-1])
+
+    @cached_property
+    def num_actions(self) -> Ints:
+        return np.diff(self.form.offset).astype(np.int8)
+
+    @cached_property
+    def infoset_player(self) -> Ints:
+        return np.repeat(np.arange(2, dtype=np.int8), np.diff(self.form.player_infoset))
+
+    @cached_property
+    def value_tolerance(self) -> Floats:
+        """As on a stored tree, whose entries add up to the largest utility wherever any counts."""
+        return np.broadcast_to(np.float64(RELATIVE_TIE_TOLERANCE), self.num_sequences)
+
+    @property
+    def max_threads(self) -> int:
+        return num_threads() if self.num_infosets >= MIN_LEVEL_INFOSETS_FOR_THREADS else 1
+
+    def levels(self, player: int, count: int) -> list[list[tuple[int, int]]]:
+        """The player's infosets, level by level; parts of a level share no parent sequence."""
+        found = []
+        for first, last in pairwise(self.first_of_level[player]):
+            parts = count if last - first >= MIN_LEVEL_INFOSETS_FOR_THREADS else 1
+            even = [first + (last - first) * k // parts for k in range(1, parts)]
+            cuts = sorted({first, *(self.find_cut(here, first, last) for here in even), last})
+            found.append(list(pairwise(cuts)))
+        return found
+
+    def find_cut(self, infoset: int, first: int, last: int) -> int:
+        """Where a level may be cut near an infoset; here siblings stand side by side."""
+        parent = self.form.parent
+        while infoset < last and parent[infoset] == parent[infoset - 1]:
+            infoset += 1
+        return infoset
+
+    def gradient(self, player: int, reach: Floats, cf_value: Floats) -> None:
+        raise NotImplementedError
+
+    def infoset_key(self, infoset: int) -> str:
+        raise NotImplementedError
+
+    def action_names(self, infoset: int) -> tuple[str, ...]:
+        raise NotImplementedError
+
+    def find_infoset(self, key: str, player: int | None = None) -> int:
+        raise NotImplementedError
+
+    def observations(self, first: int, last: int) -> Any:
+        """What their player observes at some infosets [N, X], all of them one player's."""
+        raise NotImplementedError
+
+    def legal_mask(self, first: int, last: int) -> Any:
+        """Which actions exist there [N, A], by the numbers that the rules give them."""
+        raise NotImplementedError
+
+    def unknown_infoset_error(self, key: str) -> ConfigError:
+        """What `find` raises for a key that is none."""
+        example = self.infoset_key(self.num_infosets // 2)
+        return ConfigError(f"{self.spec} has no infoset {key!r} (such as {example!r})")
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory that the arena takes."""
+        return _total_bytes(vars(self))
+
+
+def check_memory(game: Game, infosets: int, sequences: int, memory_limit: int | None) -> None:
+    """Refuse a game that would not fit into memory, before anything is made of it."""
+    limit = memory_limit or int(0.8 * available_memory())
+    needed = infosets * BYTES_PER_INFOSET + sequences * BYTES_PER_SEQUENCE
+    if needed > limit:
+        count = (
+            f"about {format_count(infosets)}"
+            if infosets < MAX_COUNTED_INFOSETS
+            else f"more than {MAX_COUNTED_INFOSETS:.0e}"
+        )
+        raise RunError(
+            f"{get_spec(game)} has {count} infosets: its arena and an algorithm take at least "
+            f"{format_gib(min(needed, MAX_COUNTED_INFOSETS))}, and only {format_gib(limit)} may be used; choose smaller "
+            "parameters, or sample the rules (--sampled)"
+        )
+
+
+def _total_bytes(part: Any) -> int:
+    if isinstance(part, np.ndarray):
+        return part.nbytes if part.strides != (0,) else 8
+    if isinstance(part, dict):
+        return sum(map(_total_bytes, part.values()))
+    return sum(map(_total_bytes, part)) if isinstance(part, (list, tuple)) else 0

@@ -1,0 +1,328 @@
+"""A spot: what two players of no-limit hold'em face after the flop, the turn or the river.
+
+A spot is a frozen dataclass or a JSON file with the same names. Bet sizes are words:
+
+    50%     half of the pot; for a raise, half of the pot after calling
+    2.5x    two and a half times the bet that is raised
+    100c    100 chips; for a raise, 100 chips on top of the bet; `100c3r` for up to 3 raises only
+    e       geometric: the part of the pot that, bet on every street left, ends all-in; `2e` on two
+            streets; `3e200%` at most twice the pot; for a raise, the raises already made on this
+            street are subtracted from the number of streets
+    a       all-in
+
+The amounts follow the rules of b-inary/postflop-solver: see `counterplay.arenas.holdem.betting`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass, fields
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from counterplay.arenas.holdem.hand_ranges import Range
+from counterplay.core.archive import write_text
+from counterplay.core.cards import NUM_CARDS, cards_name, parse_cards
+from counterplay.errors import ConfigError, FileError, suggestion
+
+STREETS = ("flop", "turn", "river")
+BOARD_CARDS = (3, 4, 5)
+PLAIN_SIZE = re.compile(r"(\d+(?:\.\d+)?)(%|x|c)")
+CAPPED_SIZE = re.compile(r"(\d+)c(\d+)r")
+GEOMETRIC_SIZE = re.compile(r"(\d*)e(?:(\d+(?:\.\d+)?)%)?")
+MAX_CHIPS = 10**9  # chips: sums of them stay exact
+MAX_COUNT = 100  # streets of a geometric size, raises of a capped one
+
+
+class BetSize(NamedTuple):
+    """One bet size: its unit %, x, c, e or a, and its numbers."""
+
+    unit: str
+    number: float = 0.0  # of e: streets, 0 for all that are left
+    raise_cap: int = 0  # of c: offered for that many raises of a street; 0 for any number
+    max_pot: float = math.inf  # of e: pots at most
+
+
+@lru_cache(maxsize=256)
+def parse_bet_sizes(text: str) -> tuple[BetSize, ...]:
+    """The sizes of a text such as `33%, 2.5x, a`."""
+    sizes: list[BetSize] = []
+    for position, word in enumerate(text.replace(",", " ").split(), 1):
+        try:
+            sizes.append(_read_size(word.lower()))
+        except ValueError as error:
+            raise ConfigError(f"bet sizes {text[:60]!r}, size {position}: {error}") from None
+    return tuple(sizes)
+
+
+def _read_size(word: str) -> BetSize:
+    """Read one size; raises `ValueError` with the problem."""
+    if word == "a":
+        return BetSize("a")
+    if match := CAPPED_SIZE.fullmatch(word):
+        cap = _number(match[2], word, MAX_COUNT)
+        return BetSize("c", _number(match[1], word), raise_cap=int(cap))
+    if match := GEOMETRIC_SIZE.fullmatch(word):
+        streets = _number(match[1], word, MAX_COUNT) if match[1] else 0.0
+        return BetSize(
+            "e", streets, max_pot=_number(match[2], word) / 100 if match[2] else math.inf
+        )
+    match = PLAIN_SIZE.fullmatch(word)
+    if not match:
+        raise ValueError(f"cannot read {word!r}; write 50%, 2.5x, 100c, e, 2e, 3e200% or a")
+    size = BetSize(match[2], _number(match[1], word))
+    if size.unit == "x" and size.number <= 1.0:
+        raise ValueError(f"{word!r} is not a raise; the factor must be above 1")
+    if size.unit == "c" and not size.number.is_integer():
+        raise ValueError(f"{word!r} must be a whole number of chips")
+    return size
+
+
+def _number(text: str, word: str, most: float = MAX_CHIPS) -> float:
+    value = float(text)
+    if not 0.0 < value <= most:
+        raise ValueError(f"{word!r} is out of range (above 0, at most {most:,})")
+    return value
+
+
+@dataclass(frozen=True)
+class BetSizes:
+    """What one player may bet on one street, as words; `donk` replaces `bet` where given.
+
+    A donk bet is one into the player who was the last to bet on the street before.
+    """
+
+    bet: str = ""
+    raises: str = ""
+    donk: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, text in (("bet", self.bet), ("raise", self.raises), ("donk", self.donk or "")):
+            for size in parse_bet_sizes(text):
+                if size.unit == "x" and name != "raise":
+                    raise ConfigError(f"{name} size {text!r}: there is no bet yet to multiply by x")
+                if size.raise_cap and name != "raise":
+                    raise ConfigError(f"{name} size {text!r}: only raises have a cap such as 3r")
+
+
+DEFAULT_SIZES = BetSizes(bet="50% a", raises="60% a")  # of a street whose sizes are not given
+
+
+@dataclass(frozen=True)
+class Spot:
+    """Board, ranges, pot and stacks; player 0 is out of position and acts first on every street.
+
+    The value of a spot to a player is its EV at the start: its share of the final pot, less the
+    chips it puts in from there on. Values add up to the pot, less the rake.
+    """
+
+    board: str
+    ranges: tuple[str, str]
+    pot: int
+    stacks: tuple[int, int]  # left behind; the smaller one is all that can be played for
+    sizes: tuple[tuple[BetSizes, BetSizes], ...] = ((DEFAULT_SIZES,) * 2,) * 3  # flop, turn, river
+    rake: float = 0.0  # part of the pot
+    rake_cap: float = math.inf  # chips at most
+    add_all_in: float = 0.0  # all-in is offered too where it is at most so many pots
+    force_all_in: float = 0.0  # a bet becomes all-in if at most so many pots would be left behind
+    commit_all_in: float = math.inf  # a bet becomes all-in if more than this part of the stack
+    merge: float = 0.0  # sizes closer than this part of the pot are merged into the larger
+    raise_cap: int = 0  # bets and raises per street; 0 for no limit
+    min_bet: int = 1
+    dead: str = ""  # cards out of play
+
+    def __post_init__(self) -> None:
+        check_spot(self)
+
+    @cached_property
+    def cards(self) -> tuple[int, ...]:
+        """The board's cards; a flop in the order given."""
+        return parse_cards(self.board, "board")
+
+    @cached_property
+    def dead_cards(self) -> tuple[int, ...]:
+        return parse_cards(self.dead, "dead cards")
+
+    @property
+    def stack(self) -> int:
+        """What can be played for."""
+        return min(self.stacks)
+
+    @property
+    def street(self) -> int:
+        """0 for the flop, 1 for the turn, 2 for the river."""
+        return BOARD_CARDS.index(len(self.cards))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences about the bet sizes that a reader of the solution should know."""
+        notes = []
+        for street, sizes in list(zip(STREETS, self.sizes, strict=True))[self.street :]:
+            if sizes == (DEFAULT_SIZES, DEFAULT_SIZES):
+                notes.append(
+                    f"the {street} has the default sizes: bet {DEFAULT_SIZES.bet}, raise "
+                    f"{DEFAULT_SIZES.raises}"
+                )
+            passive = [p for p in (0, 1) if not (sizes[p].bet.strip() or (sizes[p].donk or ""))]
+            if passive and not self.add_all_in:
+                who = "neither player can" if len(passive) == 2 else f"player {passive[0]} cannot"
+                notes.append(f"{who} bet on the {street}: no bet sizes are given for it")
+        return tuple(notes)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Spot:
+        """Read a JSON file."""
+        try:
+            found = json.loads(Path(path).read_text())
+        except FileNotFoundError as error:
+            raise FileError(f"there is no file {path}") from error
+        except (OSError, ValueError, RecursionError) as error:
+            raise FileError(f"cannot read {path}: {error}") from error
+        try:
+            return cls.from_dict(found)
+        except ConfigError as error:
+            raise ConfigError(f"{path}: {error}") from None
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Spot:
+        """The spot that `to_dict` described; missing entries have their defaults.
+
+        A street that `sizes` does not name has `DEFAULT_SIZES`; one with empty sizes has no bets.
+        """
+        if not isinstance(data, dict):
+            raise ConfigError("a spot is a JSON object with board, ranges, pot and stacks")
+        names = [f.name for f in fields(cls)]
+        for name in data:
+            if name not in names:
+                raise ConfigError(f"a spot has no entry {name!r}{suggestion(name, names)}")
+        for name in ("board", "ranges", "pot", "stacks"):
+            if name not in data:
+                raise ConfigError(f"the spot lacks the entry {name!r}")
+        values = dict(data)
+        if isinstance(values["stacks"], int):
+            values["stacks"] = [values["stacks"]] * 2
+        for name in ("ranges", "stacks"):
+            values[name] = _check_pair(values[name], name)
+        values["sizes"] = _parse_sizes(values.get("sizes", {}))
+        if values.get("rake_cap") is None:
+            values.pop("rake_cap", None)
+        return cls(**values)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The spot as JSON can hold it; entries at their defaults are left out."""
+        default = {f.name: f.default for f in fields(self)}
+        found = {name: getattr(self, name) for name in default if name != "sizes"}
+        kept = {name: value for name, value in found.items() if value != default[name]}
+        kept["sizes"] = {
+            street: [_sizes_to_dict(sizes) for sizes in both]
+            for street, both in zip(STREETS, self.sizes, strict=True)
+            if both != (DEFAULT_SIZES, DEFAULT_SIZES)
+        }
+        return {n: list(v) if isinstance(v, tuple) else v for n, v in kept.items()}
+
+    def save(self, path: str | Path) -> None:
+        """Write the JSON file that `load` reads."""
+        write_text(path, json.dumps(self.to_dict(), indent=2) + "\n")
+
+
+def check_spot(spot: Spot) -> None:
+    """Refuse what is no spot, with the first reason."""
+    for name in ("board", "dead"):
+        if not isinstance(getattr(spot, name), str):
+            raise ConfigError(f"{name} is {getattr(spot, name)!r}, must be a text such as 'Td9d6h'")
+    if not all(isinstance(text, str) for text in spot.ranges):
+        raise ConfigError("ranges are two texts, that of the player out of position first")
+    if len(spot.cards) not in BOARD_CARDS:
+        raise ConfigError(
+            f"board {spot.board!r} has {len(spot.cards)} cards; a spot has 3 (flop), 4 or 5"
+        )
+    both = set(spot.cards) & set(spot.dead_cards)
+    if both:
+        raise ConfigError(f"{cards_name(both)} is on the board and among the dead cards")
+    if NUM_CARDS - len(spot.dead_cards) < 5 + 4:
+        raise ConfigError(f"{len(spot.dead_cards)} dead cards leave too few to deal")
+    for name, value, least in (
+        ("pot", spot.pot, 1),
+        *(("stacks", stack, 1) for stack in spot.stacks),
+        ("min_bet", spot.min_bet, 1),
+        ("raise_cap", spot.raise_cap, 0),
+    ):
+        if type(value) is not int or not least <= value <= MAX_CHIPS:
+            raise ConfigError(
+                f"{name} is {value!r}, must be a whole number from {least} to {MAX_CHIPS}"
+            )
+    for name, most in (("rake", 1.0), ("rake_cap", math.inf), ("add_all_in", math.inf)):
+        _check_number(spot, name, most)
+    for name in ("force_all_in", "commit_all_in", "merge"):
+        _check_number(spot, name, math.inf)
+    for both_sizes in spot.sizes:
+        for sizes in both_sizes:
+            for size in parse_bet_sizes(f"{sizes.bet} {sizes.donk or ''}"):
+                if size.unit == "c" and size.number < spot.min_bet:
+                    raise ConfigError(
+                        f"a bet of {size.number:g}c is below the minimum of {spot.min_bet}"
+                    )
+    used = (*spot.cards, *spot.dead_cards)
+    for player, text in enumerate(spot.ranges):
+        if not Range.parse(text).weights_without(used).any():
+            raise ConfigError(
+                f"every hand of player {player}'s range {text[:40]!r} holds a card of the board "
+                f"{spot.board}"
+            )
+
+
+def _check_number(spot: Spot, name: str, maximum: float) -> None:
+    value = getattr(spot, name)
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float))
+        or not 0.0 <= value <= maximum
+    ):
+        limit = f"from 0 to {maximum:g}" if maximum < math.inf else "at least 0"
+        raise ConfigError(f"{name} is {value!r}, must be a number {limit}")
+
+
+def _check_pair(value: Any, name: str) -> tuple[Any, Any]:
+    if not isinstance(value, (list, tuple)) or len(value) != 2:
+        raise ConfigError(f"{name} is {value!r}, must be two entries, out of position first")
+    return value[0], value[1]
+
+
+def _parse_sizes(found: Any) -> tuple[tuple[BetSizes, BetSizes], ...]:
+    if not isinstance(found, dict):
+        raise ConfigError("sizes is an object with the entries flop, turn and river")
+    for name in found:
+        if name not in STREETS:
+            raise ConfigError(f"sizes has no entry {name!r}{suggestion(name, STREETS)}")
+    return tuple(
+        _parse_street_sizes(found[street], street)
+        if street in found
+        else (DEFAULT_SIZES, DEFAULT_SIZES)
+        for street in STREETS
+    )
+
+
+def _parse_street_sizes(found: Any, street: str) -> tuple[BetSizes, BetSizes]:
+    both = (
+        (found, found) if isinstance(found, dict) else _check_pair(found, f"sizes of the {street}")
+    )
+    return _parse_player_sizes(both[0], street), _parse_player_sizes(both[1], street)
+
+
+def _parse_player_sizes(found: Any, street: str) -> BetSizes:
+    known = ("bet", "raise", "donk")
+    if not isinstance(found, dict) or not all(isinstance(text, str) for text in found.values()):
+        raise ConfigError(f"sizes of the {street} are texts named bet, raise and donk")
+    for name in found:
+        if name not in known:
+            raise ConfigError(f"sizes of the {street} have no entry {name!r} (bet, raise, donk)")
+    return BetSizes(found.get("bet", ""), found.get("raise", ""), found.get("donk"))
+
+
+def _sizes_to_dict(sizes: BetSizes) -> dict[str, str]:
+    found = {"bet": sizes.bet, "raise": sizes.raises, "donk": sizes.donk}
+    kept = {name: text for name, text in found.items() if text}
+    return kept if sizes.donk != "" else kept | {"donk": ""}  # no donk bets at all

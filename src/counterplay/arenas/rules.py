@@ -1,0 +1,241 @@
+"""The rules themselves as an arena, for games too large for a tree, and policies learned there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from counterplay.core.archive import write_archive
+from counterplay.core.game import Game, State
+from counterplay.core.game_checks import action_names, check_protocol
+from counterplay.core.policy import Policy, is_other_game, uniform_policy
+from counterplay.core.policy_io import (
+    POLICY_FORMAT,
+    read_policy_rows,
+    write_policy_csv,
+    write_policy_json,
+)
+from counterplay.errors import ConfigError, FileError, suggestion
+from counterplay.registry import get_spec, load_game
+
+
+@dataclass(frozen=True, eq=False)
+class RulesArena:
+    """The rules of a game, or of the game of that name, to be sampled where others take a tree."""
+
+    game: Game
+    capabilities: ClassVar[tuple[str, ...]] = ("rules",)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.game, str):
+            object.__setattr__(self, "game", load_game(self.game))
+        check_protocol(self.game)
+
+    @property
+    def spec(self) -> str:
+        return get_spec(self.game)
+
+    @property
+    def num_players(self) -> int:
+        return self.game.num_players
+
+
+@dataclass(frozen=True)
+class SizeReport:
+    """How far a run on the rules has come, and what it has met."""
+
+    iteration: int
+    nodes_touched: int  # nodes, counted as often as they were visited
+    num_infosets: int
+    num_entries: int  # of each table
+    num_bytes: int  # tables and keys, about
+
+    def metrics(self) -> dict[str, float]:
+        """What records of a run on the rules say."""
+        return {
+            "infosets": self.num_infosets,
+            "touched": self.nodes_touched,
+            "bytes": self.num_bytes,
+        }
+
+
+class VisitedRows(Mapping[tuple[int, str], dict[str, float]]):
+    """Action name -> probability by (player, infoset key), made of weights when asked for.
+
+    The infosets may grow later; what was met until now is what this knows.
+    """
+
+    def __init__(self, infosets: dict[tuple[int, str], tuple[int, tuple[str, ...]]], weights: Any):
+        self.infosets, self.num_rows = infosets, len(infosets)
+        self.weights = np.array(weights)  # as they are now
+
+    def __getitem__(self, where: tuple[int, str]) -> dict[str, float]:
+        first, names = self.infosets[where]
+        row = self.weights[first : first + len(names)].tolist()
+        if not row:
+            raise KeyError(where)
+        total = sum(row)
+        row = [x / total if total > 0.0 else 1.0 / len(row) for x in row]
+        return dict(zip(names, row, strict=True))
+
+    def __iter__(self) -> Iterator[tuple[int, str]]:
+        return islice(self.infosets, self.num_rows)
+
+    def __len__(self) -> int:
+        return self.num_rows
+
+
+class TabularPolicy:
+    """The policy at every infoset met: `policy["Qs:cr|Kh:"]` as in `Policy`; uniform elsewhere.
+
+    Without rows it is uniform play, on any game.
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        rows: Mapping[tuple[int, str], dict[str, float]] | None = None,
+        complete: bool = False,
+    ):
+        """Keep the rows of infosets.
+
+        Args:
+            rows: action name -> probability by (player, infoset key).
+            complete: whether these are all infosets: then one without a row is an error.
+        """
+        self.game, self.rows, self.complete = game, rows if rows is not None else {}, complete
+        self.spec, self.num_players = get_spec(game), game.num_players
+
+    @classmethod
+    def from_memory(cls, arena: RulesArena, memory: Any, weights: Any) -> TabularPolicy:
+        """The policy proportional to weights that stand as the memory says."""
+        return cls(arena.game, VisitedRows(memory.infosets, weights))
+
+    def action_probabilities(self, state: State, player: int) -> list[float]:
+        """The probabilities of the player's actions at a state, as `playing` asks for them."""
+        key = self.game.infoset_key(state, player)
+        row = self.rows.get((player, key))
+        if row is not None:
+            return list(row.values())
+        if self.complete:
+            raise ConfigError(f"the policy for {self.spec} has no infoset {key!r}")
+        count = len(self.game.actions(state))
+        return [1.0 / count] * count
+
+    def __getitem__(self, key: str | tuple[int, str]) -> dict[str, float]:
+        places = [key] if isinstance(key, tuple) else [(p, key) for p in range(self.num_players)]
+        found = [place for place in places if place in self.rows]
+        if len(found) == 1:
+            return self.rows[found[0]]
+        if found:
+            raise ConfigError(f"several players have an infoset {key!r}; give the player too")
+        near = suggestion(str(key), [name for _, name in list(self.rows)[:20_000]])
+        raise ConfigError(f"infoset {key!r} of {self.spec} has not been met{near}")
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        return f"SampledPolicy({self.spec}: {len(self):,} infosets met)"
+
+    def items(self) -> Iterator[tuple[int, str, dict[str, float]]]:
+        """(player, infoset key, action name -> probability) for every infoset met."""
+        for (player, key), row in self.rows.items():
+            yield player, key, row
+
+    def tabulate(self, arena: Any) -> Policy:
+        """The same policy on a tree, uniform at infosets never met; for exact judgement.
+
+        So also on another arena that knows its infosets by their keys.
+        """
+        values = uniform_policy(arena).probabilities.copy()
+        infosets = len(self.rows)
+        if self.complete and infosets != arena.num_infosets:
+            has = f"has {infosets} infosets, {arena.spec} {arena.num_infosets}"
+            raise ConfigError(f"the policy for {self.spec} {has}")
+        for player, key, row in self.items():
+            infoset = arena.find_infoset(key, player)
+            first, last = arena.offset[infoset : infoset + 2]
+            names = arena.action_names(infoset)
+            if tuple(row) != names and set(row) != set(names):
+                raise ConfigError(f"a policy for {self.spec} does not fit {key!r} of {arena.spec}")
+            values[first:last] = [row[name] for name in names]
+        return Policy(arena, values)
+
+    def save(self, path: str | Path) -> None:
+        """Write the policy to one file; `load_policy` reads it back, given a tree."""
+        content = {
+            "spec": self.spec,
+            "infoset_player": np.array([player for player, _ in self.rows], np.int8),
+            "offset": np.cumsum([0, *map(len, self.rows.values())]),
+            "infoset_keys": tuple(key for _, key in self.rows),
+            "sequence_names": tuple(name for row in self.rows.values() for name in row),
+            "probabilities": np.array([p for row in self.rows.values() for p in row.values()]),
+            "partial": not self.complete,
+        }
+        write_archive(path, POLICY_FORMAT, content)
+
+    def to_json(self, path: str | Path) -> None:
+        """Write the policy as JSON: for each player, infoset key -> action name -> probability."""
+        write_policy_json(
+            path, self.spec, self.num_players, self._sorted_items(), partial=not self.complete
+        )
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write the policy as CSV: one line per player, infoset key and action."""
+        write_policy_csv(path, self._sorted_items(), partial=not self.complete)
+
+    def _sorted_items(self) -> list[tuple[int, str, dict[str, float]]]:
+        """Return the items by player and key, whichever was met first."""
+        return sorted(self.items(), key=lambda item: item[:2])
+
+
+class LoadedPolicy(TabularPolicy):
+    """A policy of a file, played on the rules: action names are compared at every infoset met."""
+
+    def __init__(self, game: Game, rows: dict[tuple[int, str], dict[str, float]], complete: bool):
+        super().__init__(game, rows, complete)
+        self.ordered: set[tuple[int, str]] = set()  # infosets whose rows follow the game's order
+
+    def action_probabilities(self, state: State, player: int) -> list[float]:
+        where = player, self.game.infoset_key(state, player)
+        if where in self.rows and where not in self.ordered:
+            names = action_names(self.game, state, self.game.actions(state))
+            row = self.rows[where]
+            if set(row) != set(names):
+                raise ConfigError(
+                    f"the policy for {self.spec} has the actions {', '.join(row)} at {where[1]!r}; "
+                    f"the game has {', '.join(names)}"
+                )
+            rows: Any = self.rows
+            rows[where] = {name: row[name] for name in names}
+            self.ordered.add(where)
+        return super().action_probabilities(state, player)
+
+
+def load_tabular_policy(path: str | Path, game: Game) -> TabularPolicy:
+    """Read a policy that `save` wrote, of any kind, to be played by the rules, without a tree."""
+    stored = read_policy_rows(path)
+    if is_other_game(stored.spec, get_spec(game), exactly=True):
+        raise FileError(f"{path} is a policy for {stored.spec}, not for {get_spec(game)}")
+    most = max((player for player, _ in stored.rows), default=-1)
+    players = stored.num_players if stored.num_players is not None else most + 1
+    if players > game.num_players or stored.num_players not in (None, game.num_players):
+        has = f"but {get_spec(game)} has {game.num_players}"
+        raise FileError(f"{path} is a policy of {players} players, {has}")
+    if not stored.rows and not stored.partial:
+        raise FileError(f"{path} is a policy without infosets")
+    for (_, key), (_, row) in stored.rows.items():
+        if not (abs(row.sum() - 1.0) <= 1e-6 and row.min() >= 0.0):
+            problem = f"not a probability distribution at {key!r}: {row}"
+            raise FileError(f"{path}: damaged policy: {problem}")
+    rows = {
+        where: dict(zip(names, row.tolist(), strict=True))
+        for where, (names, row) in stored.rows.items()
+    }
+    return LoadedPolicy(game, rows, complete=not stored.partial)

@@ -1,0 +1,1 @@
+"""Games, arenas, policies, evaluation and `solve`: what all other packages build on."""

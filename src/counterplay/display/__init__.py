@@ -1,0 +1,15 @@
+"""Tables, grids and drawings of policies and trees, as text, HTML, SVG and PNG.
+
+Public names are imported when they are first used.
+"""
+
+from __future__ import annotations
+
+from counterplay.lazy_exports import lazy_exports
+
+_EXPORTS = {
+    "infoset_table": ["InfosetRow", "PolicyGrid", "infoset_rows", "policy_grids"],
+    "tree_drawing": ["TreeDrawing", "draw_tree"],
+}
+
+__getattr__, __dir__, __all__ = lazy_exports(__name__, _EXPORTS)

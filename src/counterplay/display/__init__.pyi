@@ -1,0 +1,17 @@
+"""The public names of this package, written by tools/exports.py; do not edit."""
+
+from counterplay.display.infoset_table import InfosetRow as InfosetRow
+from counterplay.display.infoset_table import PolicyGrid as PolicyGrid
+from counterplay.display.infoset_table import infoset_rows as infoset_rows
+from counterplay.display.infoset_table import policy_grids as policy_grids
+from counterplay.display.tree_drawing import TreeDrawing as TreeDrawing
+from counterplay.display.tree_drawing import draw_tree as draw_tree
+
+__all__ = [
+    "InfosetRow",
+    "PolicyGrid",
+    "TreeDrawing",
+    "draw_tree",
+    "infoset_rows",
+    "policy_grids",
+]

@@ -1,0 +1,75 @@
+"""Find out whether a Ray cluster asks its clients for a token, by calling it without one.
+
+    python -m counterplay.distributed.ray_probe HOST:PORT
+
+The variables of the client's environment say what the client would send, not what the cluster
+demands. Ray reads them once for each process, so the call without a token is made by a process of
+its own; `check_protected` starts it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+from typing import Any
+
+from counterplay.errors import ConfigError
+
+PROBE_SECONDS = 20
+STARTUP_SECONDS = 60  # for importing Ray on a busy machine
+PROTECTED, OPEN, UNKNOWN = 0, 3, 4  # exit codes of the probe
+WITHOUT_TOKEN = {
+    "RAY_AUTH_MODE": "disabled",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_BACKEND_LOG_LEVEL": "fatal",
+    "RAY_gcs_rpc_server_connect_timeout_s": str(PROBE_SECONDS),
+}
+
+
+def check_protected(address: str) -> None:
+    """Raise `ConfigError` unless the cluster at `host:port` refuses a client without a token."""
+    environment = {key: value for key, value in os.environ.items() if "RAY_AUTH" not in key}
+    command = [sys.executable, "-m", "counterplay.distributed.ray_probe", address]
+    try:
+        done = subprocess.run(
+            command,
+            env=environment | WITHOUT_TOKEN,
+            capture_output=True,
+            text=True,
+            timeout=PROBE_SECONDS + STARTUP_SECONDS,
+        )
+        code, problem = done.returncode, done.stdout.strip()
+    except subprocess.TimeoutExpired:
+        code, problem = UNKNOWN, "it does not answer"
+    if code == OPEN:
+        raise ConfigError(
+            f"the cluster at {address} asks for no token, so anybody on its network can run code "
+            "there: start it again with RAY_AUTH_MODE=token and RAY_AUTH_TOKEN on every machine"
+        )
+    if code != PROTECTED:
+        raise ConfigError(
+            f"cannot find out whether the cluster at {address} asks for a token: "
+            f"{problem[:300] or 'the probe has failed'}"
+        )
+
+
+def probe(address: str) -> tuple[int, str]:
+    """Call a cluster without a token; the exit code, and the problem if it is `UNKNOWN`."""
+    gcs_client: Any = importlib.import_module("ray._raylet").GcsClient
+    refusal: Any = importlib.import_module("ray.exceptions").AuthenticationError
+    try:
+        gcs_client(address=address).get_all_node_info(timeout=PROBE_SECONDS)
+    except refusal:
+        return PROTECTED, ""
+    except Exception as error:  # Ray's own, of many kinds
+        return UNKNOWN, " ".join(str(error).split())
+    return OPEN, ""
+
+
+if __name__ == "__main__":
+    exit_code, reason = probe(sys.argv[1])
+    sys.stdout.write(reason)
+    sys.stdout.flush()
+    os._exit(exit_code)  # without Ray's own words at the end

@@ -1,0 +1,195 @@
+"""Draw exploitability on a log axis: a colour per group of runs, references in black."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from counterplay.core.arena import Floats
+from counterplay.experiment.run_groups import MetricCurve
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+REFERENCE_MARKERS = "osD^vPX*"  # tell reference curves apart
+LINE_STYLES = ("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)))  # by policy
+LINE_WIDTH = 1.8
+TIME_UNITS = ((172_800.0, "days", 86_400.0), (7_200.0, "hours", 3_600.0), (600.0, "minutes", 60.0))
+MATPLOTLIB_STYLE: dict[Any, Any] = {
+    "font.size": 10.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "#888888",
+    "axes.labelcolor": "#333333",
+    "text.color": "#222222",
+    "xtick.color": "#555555",
+    "ytick.color": "#555555",
+    "axes.titlesize": 12.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "counterplay",  # the same plot is the same file
+}
+
+
+@dataclass(frozen=True)
+class PlotLine:
+    """A curve and how it is drawn."""
+
+    curve: MetricCurve
+    colour: str
+    dash: int = 0  # index into DASHES, modulo their number
+    reference_index: int | None = None  # its number among the references, if it is one
+
+
+@dataclass(frozen=True)
+class CurveFigure:
+    """A figure, and where on it the points of each line lie: from 0 to 1, from the top left."""
+
+    figure: Figure
+    title: str
+    lines: list[PlotLine]
+    point_positions: list[Floats]  # [n, 2] for each line
+    axes_extent: tuple[float, float]  # top and bottom of the axes, likewise
+
+    def render(self, file_format: str) -> bytes:
+        """The figure as a PNG, SVG or PDF file."""
+        from matplotlib import rc_context
+
+        file = io.BytesIO()
+        with rc_context(MATPLOTLIB_STYLE):
+            metadata: Any = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(file_format)
+            self.figure.savefig(file, format=file_format, dpi=160, metadata=metadata)
+        return file.getvalue()
+
+
+def draw_curves(lines: list[PlotLine], x: str, title: str, log_x: bool = False) -> CurveFigure:
+    """Draw lines against `step` or `seconds`."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    unit, size = _x_label_and_scale(lines, x, log_x)
+    points = [
+        (getattr(line.curve, x) / size, _mask_nonpositive(line.curve.median)) for line in lines
+    ]
+    if log_x:
+        points = [(_mask_nonpositive(across), up) for across, up in points]
+    with rc_context(MATPLOTLIB_STYLE):
+        figure = Figure(figsize=(8.0, 5.2), layout="constrained")
+        axes = figure.add_subplot()
+        for line, (across, up) in zip(lines, points, strict=True):
+            _draw_line(axes, line, across, up)
+        axes.set(yscale="log", xlabel=unit, ylabel=_y_label(lines))
+        axes.set_title(title.replace("$", r"\$"), pad=12)
+        _format_axes(axes, x, log_x)
+        _draw_legend(figure, lines)
+        figure.draw_without_rendering()
+        places = [_figure_positions(figure, axes, *point) for point in points]
+        box = axes.get_position()
+    return CurveFigure(figure, title, lines, places, (1.0 - float(box.y1), 1.0 - float(box.y0)))
+
+
+def _draw_line(axes: Axes, line: PlotLine, across: Floats, up: Floats) -> None:
+    if line.reference_index is not None:
+        axes.plot(across, up, color=line.colour, zorder=5, **_style(line))
+        return
+    axes.plot(
+        across, up, color=line.colour, zorder=4, marker=_point_marker(up), ms=3, **_style(line)
+    )
+    if line.curve.num_runs > 1:
+        low, high = _mask_nonpositive(line.curve.low), _mask_nonpositive(line.curve.high)
+        axes.fill_between(across, low, high, color=line.colour, alpha=0.18, lw=0, zorder=2)
+
+
+def _style(line: PlotLine) -> dict[str, Any]:
+    """Width, dashes and marker of a line; every curve of a run is equally visible."""
+    dashes = LINE_STYLES[line.dash % len(LINE_STYLES)]
+    if line.reference_index is None:
+        return {"lw": LINE_WIDTH, "ls": dashes}
+    marker = REFERENCE_MARKERS[line.reference_index % len(REFERENCE_MARKERS)]
+    return {"lw": 1.1, "ls": dashes, "marker": marker, "ms": 3.5, "mew": 0.0, "markevery": 0.05}
+
+
+def _y_label(lines: Sequence[PlotLine]) -> str:
+    """What the vertical axis shows; if it is one policy, its name is not in the legend."""
+    policies = {line.curve.policy for line in lines}
+    return "exploitability" + (f", {policies.pop()} policy" if len(policies) == 1 else "")
+
+
+def _point_marker(values: Floats) -> str:
+    """A line of one point would not be seen."""
+    return "o" if values.size == 1 else ""
+
+
+def _format_axes(axes: Axes, x: str, log_x: bool) -> None:
+    from matplotlib.ticker import EngFormatter
+
+    axes.grid(which="major", color="#d9d9d9", lw=0.7)
+    axes.grid(which="minor", axis="y", color="#eeeeee", lw=0.5)
+    axes.set_axisbelow(True)
+    axes.tick_params(which="both", length=0)
+    if log_x:
+        axes.set_xscale("log")
+    else:
+        axes.set_xlim(left=0.0)
+    if x == "step":
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.margins(x=0.02)
+
+
+def _draw_legend(figure: Figure, lines: Sequence[PlotLine]) -> None:
+    """One entry per group of runs; then, where groups have several curves, one per policy."""
+    from matplotlib.lines import Line2D
+
+    policies = dict.fromkeys(line.curve.policy for line in lines)
+    groups = dict.fromkeys((line.curve.label, line.reference_index) for line in lines)
+    one_each = len(groups) == len(lines)
+    entries: dict[str, Line2D] = {}
+    for line in lines:
+        label = line.curve.label.replace("$", r"\$")
+        if one_each and len(policies) > 1:
+            label += f" ({line.curve.policy})"
+        if line.curve.num_runs > 1:
+            label += f", {line.curve.num_runs} runs"
+        plain = line if one_each else replace(line, dash=0)
+        entries.setdefault(label, Line2D([], [], color=line.colour, **_style(plain)))
+    for policy in policies if not one_each and len(policies) > 1 else ():
+        dash = min(line.dash for line in lines if line.curve.policy == policy)
+        look: Any = {"lw": LINE_WIDTH, "ls": LINE_STYLES[dash % len(LINE_STYLES)]}
+        entries[f"{policy} policy"] = Line2D([], [], color="#777777", **look)
+    longest = max(map(len, entries))
+    figure.legend(
+        list(entries.values()),
+        list(entries),
+        loc="outside lower center",  # beside the curves, never over them
+        ncols=max(1, min(4, len(entries), 96 // (longest + 8))),
+        fontsize=9,
+        frameon=False,
+        handlelength=2.6,
+    )
+
+
+def _x_label_and_scale(lines: Sequence[PlotLine], x: str, log_x: bool) -> tuple[str, float]:
+    """What the horizontal axis counts."""
+    if x == "step":
+        return "step", 1.0
+    longest = max(float(np.nanmax(line.curve.seconds, initial=0.0)) for line in lines)
+    fitting = [(name, size) for least, name, size in TIME_UNITS if longest > least and not log_x]
+    name, size = fitting[0] if fitting else ("s", 1.0)
+    return f"time in the algorithm ({name})", size
+
+
+def _mask_nonpositive(values: Floats) -> Floats:
+    """A log axis has no zero: exact equilibria leave a gap."""
+    return np.where(values > 0.0, values, np.nan)
+
+
+def _figure_positions(figure: Figure, axes: Axes, across: Floats, up: Floats) -> Floats:
+    pixels = axes.transData.transform(np.column_stack([across, up]))
+    places = figure.transFigure.inverted().transform(pixels)
+    return np.column_stack([places[:, 0], 1.0 - places[:, 1]])

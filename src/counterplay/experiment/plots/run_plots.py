@@ -1,0 +1,164 @@
+"""Plots of exploitability: PNG, SVG, PDF, or an HTML page that needs nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from counterplay.core.archive import write_file, write_text
+from counterplay.errors import ConfigError
+from counterplay.experiment.plots.figure import PlotLine, draw_curves
+from counterplay.experiment.plots.html import build_html_page
+from counterplay.experiment.plots.reference_curves import load_reference_curves
+from counterplay.experiment.population import draw_payoffs
+from counterplay.experiment.run_folder import find_runs
+from counterplay.experiment.run_groups import MetricCurve, RunGroup, load_run_groups
+
+PLOT_SUFFIXES = (".png", ".svg", ".pdf", ".html")
+# The studio's chart colours, `HUES` in studio/static/ui.js
+GROUP_COLOURS = (
+    "#0072b2",
+    "#e69f00",
+    "#009e73",
+    "#cc79a7",
+    "#56b4e9",
+    "#d55e00",
+    "#b8a900",
+    "#7d7d7d",
+)
+ALL_POLICIES = "all"
+REFERENCE_COLOUR = "#111111"
+
+
+def plot_runs(
+    paths: Iterable[str | Path],
+    output: str | Path,
+    *,
+    references: Iterable[str] = (),
+    x: str = "step",
+    policies: Sequence[str] = (),
+    title: str | None = None,
+    log_x: bool = False,
+    note: Callable[[str], None] | None = None,
+) -> Path:
+    """Draw the exploitability of runs, and reference curves over them.
+
+    Runs that differ only in their seed are one line, their median, in a band from least to largest.
+    Runs on rules record no exploitability and are left out.
+
+    Args:
+        output: a file that ends in .png, .svg, .pdf or .html.
+        references: files of reference curves, or `FILE:name` for one of them; only curves of the
+            runs' games are drawn.
+        x: `step` or `seconds`.
+        policies: the policies to draw, or "all"; by default the guaranteed policy of each method,
+            the first in its algorithm's `policies`.
+        note: called with a sentence about each group of runs that is left out.
+
+    Raises:
+        ConfigError: an option is wrong, or no run records exploitability.
+    """
+    output = Path(output)
+    if output.suffix not in PLOT_SUFFIXES:
+        raise ConfigError(
+            f"cannot plot to {output}; the name must end in {', '.join(PLOT_SUFFIXES)}"
+        )
+    if x not in ("step", "seconds"):
+        raise ConfigError(f"x is {x!r}, must be step or seconds")
+    require_matplotlib()
+    groups = _exact_groups(load_run_groups(find_runs(paths)), note)
+    lines = _build_lines(groups, policies) + _reference_lines(groups, policies, references)
+    picture = draw_curves(lines, x, _default_title(groups) if title is None else title, log_x)
+    if output.suffix == ".html":
+        write_text(output, build_html_page(picture))
+    elif output.suffix == ".svg":
+        write_text(output, picture.render("svg").decode())
+    else:
+        content = picture.render(output.suffix[1:])
+        write_file(output, lambda file: file.write(content))
+    return output
+
+
+def plot_population(
+    paths: Iterable[str | Path], output: str | Path, title: str | None = None
+) -> Path:
+    """Draw the payoffs between the pools of one run, and how its iterations mixed them."""
+    runs = find_runs(paths)
+    if len(runs) != 1:
+        raise ConfigError(f"payoffs are those of one run, not of {len(runs)}; name its folder")
+    require_matplotlib()
+    groups = load_run_groups(runs)
+    return draw_payoffs(runs[0], output, _default_title(groups) if title is None else title)
+
+
+def require_matplotlib() -> None:
+    """Complain now if there is no matplotlib."""
+    if find_spec("matplotlib") is None:
+        raise ConfigError("plots need the package matplotlib: pip install 'counterplay[plot]'")
+
+
+def _exact_groups(groups: Sequence[RunGroup], note: Callable[[str], None] | None) -> list[RunGroup]:
+    """The groups that record exploitability; `note` is called about the others."""
+    exact = [group for group in groups if group.is_exact]
+    if not exact:
+        raise ConfigError(
+            "these are runs on rules, which record no exploitability to plot; "
+            "`counterplay compare` shows what they record"
+        )
+    for group in groups:
+        if not group.is_exact and note:
+            note(f"left out {group.label}: a run on rules records no exploitability")
+    return exact
+
+
+def _build_lines(groups: Sequence[RunGroup], policies: Sequence[str]) -> list[PlotLine]:
+    """The curves of all groups: a colour per group, a dash pattern per policy."""
+    recorded = list(dict.fromkeys(name for group in groups for name in group.policies))
+    for name in policies:
+        if name not in (ALL_POLICIES, *recorded):
+            raise ConfigError(f"no run has a policy {name!r}; there is {', '.join(recorded)}")
+    dashes = _dashes(recorded, policies)
+    lines = []
+    for number, group in enumerate(groups):
+        repeats, colour = divmod(number, len(GROUP_COLOURS))
+        for policy in _chosen(group.policies, policies):
+            dash = dashes.get(policy, 0) + repeats
+            lines.append(PlotLine(group.curve(policy), GROUP_COLOURS[colour], dash))
+    return lines
+
+
+def _reference_lines(
+    groups: Sequence[RunGroup], policies: Sequence[str], sources: Iterable[str]
+) -> list[PlotLine]:
+    """The reference curves of the groups' games, for the policies that are drawn."""
+    games = {group.game for group in groups}
+    curves = [curve for source in sources for curve in load_reference_curves(source, games)]
+    by_label: dict[str, dict[str, MetricCurve]] = {}
+    for curve in curves:
+        by_label.setdefault(curve.label, {})[curve.policy] = curve
+    dashes = _dashes([name for group in groups for name in group.policies], policies)
+    return [
+        PlotLine(own[policy], REFERENCE_COLOUR, dashes.get(policy, 0), number)
+        for number, own in enumerate(by_label.values())
+        for policy in _chosen(list(own), policies)
+    ]
+
+
+def _chosen(recorded: Sequence[str], policies: Sequence[str]) -> list[str]:
+    """The policies to draw of those recorded; without a choice the guaranteed one, the first."""
+    if not policies:
+        return list(recorded[:1])
+    return [name for name in recorded if name in policies or ALL_POLICIES in policies]
+
+
+def _dashes(recorded: Sequence[str], policies: Sequence[str]) -> dict[str, int]:
+    """The dash pattern of each policy; where only guaranteed policies are drawn, all are solid."""
+    chosen = dict.fromkeys(_chosen(recorded, policies)) if policies else {}
+    return {name: number for number, name in enumerate(chosen)}
+
+
+def _default_title(groups: Sequence[RunGroup]) -> str:
+    """The game, if it is the same for all."""
+    games = {group.game for group in groups}
+    return games.pop() if len(games) == 1 else "exploitability"

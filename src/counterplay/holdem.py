@@ -1,0 +1,23 @@
+"""Hold'em spots: ranges, equity, solving, node locks, practice and drawings.
+
+`counterplay.holdem` gathers public names of several packages; they are imported on first use.
+"""
+
+from __future__ import annotations
+
+from counterplay.lazy_exports import lazy_exports
+
+_EXPORTS = {
+    "counterplay.arenas.holdem.equity": ["compute_equity"],
+    "counterplay.arenas.holdem.flop_arena": ["FlopHoldemArena", "load_flop_policy"],
+    "counterplay.display.hand_grid": ["draw_hand_grid"],
+    "counterplay.arenas.holdem.locks": ["lock_node"],
+    "counterplay.arenas.holdem.inspection": ["compare_nodes", "inspect_node"],
+    "counterplay.arenas.holdem.hand_ranges": ["Range"],
+    "counterplay.arenas.holdem.solution": ["Solution", "load_solution"],
+    "counterplay.play.spot_practice": ["SpotPractice"],
+    "counterplay.arenas.holdem.spot": ["BetSizes", "Spot"],
+    "counterplay.arenas.holdem.spot_arena": ["SpotArena"],
+}
+
+__getattr__, __dir__, __all__ = lazy_exports(__name__, _EXPORTS)

@@ -1,0 +1,19 @@
+"""The public names of this package, written by tools/exports.py; do not edit."""
+
+from counterplay.interop.gymnasium_env import BestResponseEnv as BestResponseEnv
+from counterplay.interop.gymnasium_env import judge_agent as judge_agent
+from counterplay.interop.openspiel_game import to_openspiel as to_openspiel
+from counterplay.interop.openspiel_policy import from_openspiel_policy as from_openspiel_policy
+from counterplay.interop.openspiel_policy import to_pyspiel_policy as to_pyspiel_policy
+from counterplay.interop.openspiel_policy import to_python_policy as to_python_policy
+from counterplay.interop.pettingzoo_env import CounterplayAEC as CounterplayAEC
+
+__all__ = [
+    "BestResponseEnv",
+    "CounterplayAEC",
+    "from_openspiel_policy",
+    "judge_agent",
+    "to_openspiel",
+    "to_pyspiel_policy",
+    "to_python_policy",
+]

@@ -1,0 +1,294 @@
+"""Phantom games in which a failed attempt costs the turn, by dense contractions.
+
+An infoset is a pattern (which attempts found a free cell), the order c of own stones and the order
+F of the cells where attempts failed. Two infosets are of one history if each failure lies on a
+stone that the other had placed before. That is a condition on the patterns and on which of the
+other's stones, counted in their order, the failures hit. So for given sets of stones O and P and
+patterns p and q, with R(p, q) and S(p, q) the ways in which failures may hit stones,
+
+    Y[c, d] = sum over rho in R(p, q) of reach[q, d, c.rho]
+    Z[c, F] = sum over q, and over d and sigma in S(p, q) with d.sigma = F, of Y[c, d]
+
+and cf_values follow from Z: with the other's reach now, where the player wins, and with its reach
+after each winning reply, where it does. Inner loops run over all orders, contiguous in memory.
+
+Orders are numbered as permutations; choices of some out of k as (set, order). Infosets of a pattern
+stand by (own stones, failed cells), then by order of failures, then by order of stones.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterplay.kernels.runtime.jit import kernel
+
+
+class AbruptBoard(NamedTuple):
+    """A board, and where infosets of either player stand."""
+
+    num_cells: int
+    wins: Any  # [P, 2**N] whether these stones have won
+    count: Any  # [2**N] cells in a set
+    pair: Any  # [2**N, 2**N] number of (stones, failed cells) among those of their sizes
+    start: Any  # first infoset by pattern, then pair; -1 if there is none
+    factorial: Any  # [N + 1]
+
+
+class Permutations(NamedTuple):
+    """Permutations of k things, their last thing, and the number of the rest without it."""
+
+    order: Any  # [k!, k]
+    last: Any  # [k!]
+    rest: Any  # [k!]
+
+
+class PatternBlock(NamedTuple):
+    """The infosets of one pattern, which is not empty."""
+
+    mine: Any  # [pairs] stones
+    hit: Any  # [pairs] failed cells
+    place: int  # where `start` has them
+    before: int  # and those before the last attempt
+    succeeded: bool  # that attempt
+    width: int  # actions
+    own: Permutations
+    failed: Permutations
+
+
+class InfosetPairs(NamedTuple):
+    """All pairs of infosets with given numbers of attempts and stones; what the player owns first.
+
+    The player is to act. Sequences of an infoset i start at base + i * width.
+    """
+
+    player: int
+    own_sets: Any  # stones that have not won
+    other_sets: Any
+    own_place: Any  # [A] by own pattern, where `start` has its infosets
+    other_place: Any  # [B] the same of the other's patterns, now,
+    other_before: Any  # [B] and before its last attempt
+    other_last: Any  # [B] whether that succeeded
+    own_base: int
+    own_width: int
+    other_base: int  # now
+    other_width: int
+    before_base: int  # before its last attempt
+    own: Permutations  # of own stones
+    other: Permutations
+    own_failed: Permutations  # of own failures
+    other_failed: Permutations
+    hit_own: Any  # [., m] which own stones may be those that the other's failures hit, as sets
+    hit_other: Any
+    through_own: Any  # [k!, .] number of a choice (set, order), given own order and rho
+    through_other: Any
+    rho_offset: Any  # [A, B + 1] first of the allowed rho of two patterns
+    rho: Any
+    sigma_offset: Any
+    sigma: Any
+    by_rho: Any  # [B, A] own patterns, those with the same set of rho side by side
+    is_new_group: Any  # [B, A] whether that set differs from the one before
+
+
+@kernel
+def list_cells(cells, found):
+    """List the cells of a set."""
+    k = 0
+    while cells:
+        low = cells & -cells
+        cells ^= low
+        cell = 0
+        while low >> cell != 1:
+            cell += 1
+        found[k] = cell
+        k += 1
+
+
+@kernel
+def fill_infosets(board, block, first_sequence, stones, tried, parent):
+    """Set the parts of `stones`, `tried` and `parent` [I] that belong to a pattern."""
+    size = board.num_cells
+    own, failed = block.own, block.failed
+    num_orders, width = own.last.size, block.width + 1
+    my_cells, failed_cells = np.empty(size, np.int64), np.empty(size, np.int64)
+    for number in range(block.mine.size):
+        i = board.start[block.place + number]
+        mine, hit = block.mine[number], block.hit[number]
+        if i < 0:
+            continue
+        list_cells(mine, my_cells)
+        list_cells(hit, failed_cells)
+        for f in range(failed.last.size):
+            for c in range(num_orders):
+                stones[i], tried[i] = mine, mine | hit
+                if block.succeeded:
+                    cell = my_cells[own.last[c]]
+                    before = board.pair[mine ^ (1 << cell), hit]
+                    inside = f * board.factorial[own.order.shape[1] - 1] + own.rest[c]
+                else:
+                    cell = failed_cells[failed.last[f]]
+                    before = board.pair[mine, hit ^ (1 << cell)]
+                    inside = failed.rest[f] * num_orders + c
+                above = board.start[block.before + before] + inside
+                lower = ((1 << cell) - 1) & ~(mine | hit)
+                parent[i] = first_sequence + above * width + board.count[lower]
+                i += 1
+
+
+@kernel
+def load_opponent_reach(
+    board, shape, b, wins_now, replies, num_replies, theirs, mine, reach, table
+):
+    """Set `table` [choices, replies x orders] to the other's reach with its pattern `b`.
+
+    The first column, if `wins_now`, is the reach now; the others that after winning replies.
+    """
+    count, size = board.count, board.num_cells
+    full = (1 << size) - 1
+    orders, failed = shape.other, shape.other_failed
+    num_orders, num_failed = orders.last.size, failed.last.size
+    their_cells, my_cells = np.empty(size, np.int64), np.empty(size, np.int64)
+    list_cells(theirs, their_cells)
+    list_cells(mine, my_cells)
+    attempts = size - shape.other_width
+    for choice in range(shape.hit_own.shape[0]):
+        hit = 0
+        for j in range(shape.hit_own.shape[1]):
+            hit |= 1 << my_cells[shape.hit_own[choice, j]]
+        here = board.start[shape.other_place[b] + board.pair[theirs, hit]]
+        untried = full & ~(theirs | hit)
+        for g in range(num_failed):
+            row = table[choice * num_failed + g]
+            if wins_now:
+                for d in range(num_orders):
+                    if attempts == 0:
+                        row[d] = 1.0
+                        continue
+                    if shape.other_last[b]:
+                        cell = their_cells[orders.last[d]]
+                        before = board.pair[theirs ^ (1 << cell), hit]
+                        inside = g * board.factorial[orders.order.shape[1] - 1] + orders.rest[d]
+                    else:
+                        cell = my_cells[shape.hit_own[choice, failed.last[g]]]
+                        before = board.pair[theirs, hit ^ (1 << cell)]
+                        inside = failed.rest[g] * num_orders + d
+                    i = board.start[shape.other_before[b] + before]
+                    s = shape.before_base + (i + inside) * (shape.other_width + 1)
+                    lower = (untried | 1 << cell) & ((1 << cell) - 1)
+                    row[d] = reach[s + count[lower]] if i >= 0 else 0.0
+            for r in range(num_replies):
+                column = (r + wins_now) * num_orders
+                place = count[untried & ((1 << replies[r]) - 1)]
+                for d in range(num_orders):
+                    s = shape.other_base + (here + g * num_orders + d) * shape.other_width + place
+                    row[column + d] = reach[s] if here >= 0 else 0.0
+
+
+@kernel
+def contract(shape, b, columns, table, some, flipped, result):
+    """Add to `result` [A, choices, columns x own orders] what pattern `b` of the other's gives."""
+    num_own, num_other = shape.own.last.size, shape.other.last.size
+    for z in range(shape.own_place.size):
+        a = shape.by_rho[b, z]
+        if shape.rho_offset[a, b] == shape.rho_offset[a, b + 1]:
+            continue
+        if shape.is_new_group[b, z]:
+            for c in range(num_own):
+                first = shape.rho_offset[a, b]
+                source = table[shape.through_own[c, shape.rho[first]]]
+                for w in range(columns * num_other):
+                    some[w] = source[w]
+                for e in range(first + 1, shape.rho_offset[a, b + 1]):
+                    source = table[shape.through_own[c, shape.rho[e]]]
+                    for w in range(columns * num_other):
+                        some[w] += source[w]
+                for r in range(columns):
+                    for d in range(num_other):
+                        flipped[d, r * num_own + c] = some[r * num_other + d]
+        for d in range(num_other):
+            source = flipped[d]
+            for e in range(shape.sigma_offset[a, b], shape.sigma_offset[a, b + 1]):
+                target = result[a, shape.through_other[d, shape.sigma[e]]]
+                for w in range(columns * num_own):
+                    target[w] += source[w]
+
+
+@kernel
+def add_cf_values(board, shape, wins_now, replies, num_replies, mine, theirs, result, cf_value):
+    """Add what `result` says to the player's `cf_value`."""
+    count, size = board.count, board.num_cells
+    full = (1 << size) - 1
+    free = full & ~(mine | theirs)
+    num_own, num_failed = shape.own.last.size, shape.own_failed.last.size
+    their_cells, reply_at = np.empty(size, np.int64), np.full(size, -1)
+    list_cells(theirs, their_cells)
+    for r in range(num_replies):
+        reply_at[replies[r]] = r + wins_now
+    cells = np.empty(size, np.int64)
+    for a in range(shape.own_place.size):
+        for choice in range(shape.hit_other.shape[0]):
+            hit = 0
+            for j in range(shape.hit_other.shape[1]):
+                hit |= 1 << their_cells[shape.hit_other[choice, j]]
+            here = board.start[shape.own_place[a] + board.pair[mine, hit]]
+            if here < 0:
+                continue
+            untried = full & ~(mine | hit)
+            list_cells(untried, cells)
+            for f in range(num_failed):
+                row = result[a, choice * num_failed + f]
+                for c in range(num_own):
+                    s = shape.own_base + (here + f * num_own + c) * shape.own_width
+                    lost = 0.0
+                    for r in range(num_replies):
+                        lost += row[(r + wins_now) * num_own + c]
+                    for k in range(count[untried]):
+                        cell = cells[k]
+                        if not free >> cell & 1:
+                            cf_value[s + k] -= lost
+                        elif board.wins[shape.player, mine | 1 << cell]:
+                            cf_value[s + k] += row[c]
+                        elif reply_at[cell] >= 0:
+                            cf_value[s + k] -= lost - row[reply_at[cell] * num_own + c]
+                        else:
+                            cf_value[s + k] -= lost
+
+
+@kernel
+def add_gradient(board, shape, first, step, reach, cf_value):
+    """Add to the player's `cf_value` what the pairs of a shape give, for every `step`-th own set"""
+    size, num_patterns = board.num_cells, shape.own_place.size
+    full = (1 << size) - 1
+    num_own, num_other = shape.own.last.size, shape.other.last.size
+    choices = shape.hit_own.shape[0] * shape.other_failed.last.size
+    own_choices = shape.hit_other.shape[0] * shape.own_failed.last.size
+    replies = np.empty(size, np.int64)
+    for o in range(first, shape.own_sets.size, step):
+        mine = shape.own_sets[o]
+        for theirs in shape.other_sets:
+            free = full & ~(mine | theirs)
+            if mine & theirs or not free:
+                continue
+            wins_now, num_replies = 0, 0
+            for cell in range(size):
+                if free >> cell & 1:
+                    wins_now |= board.wins[shape.player, mine | 1 << cell]
+                    if board.wins[1 - shape.player, theirs | 1 << cell]:
+                        replies[num_replies] = cell
+                        num_replies += 1
+            columns = wins_now + num_replies
+            if not columns:
+                continue
+            table = np.empty((choices, columns * num_other))
+            some = np.empty(columns * num_other)
+            flipped = np.empty((num_other, columns * num_own))
+            result = np.zeros((num_patterns, own_choices, columns * num_own))
+            for b in range(shape.other_place.size):
+                load_opponent_reach(
+                    board, shape, b, wins_now, replies, num_replies, theirs, mine, reach, table
+                )
+                contract(shape, b, columns, table, some, flipped, result)
+            add_cf_values(
+                board, shape, wins_now, replies, num_replies, mine, theirs, result, cf_value
+            )

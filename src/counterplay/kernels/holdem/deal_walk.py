@@ -1,0 +1,316 @@
+"""Ends of streets in a public tree: folds and showdowns, and what comes after a card is dealt.
+
+A hand meets every hand of the opponent that shares no card with it: all of them, less those with
+its first card, less those with its second, plus the same hand, which was taken away twice. Of the
+weaker ones likewise, as hands are added in the order of their strength. Eight leaves go at once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy import uint64
+
+from counterplay.kernels.holdem.street_walk import ascend, descend
+from counterplay.kernels.runtime.jit import fma_kernel as kernel
+from counterplay.kernels.runtime.jit import noinline_kernel
+from counterplay.kernels.runtime.simd import (
+    NUM_LANES,
+    add_row,
+    add_scaled_remainder,
+    add_scaled_row,
+)
+
+ALL_CARDS_ROW = 52  # the row of sums for all cards, after those for each
+MIN_TOLERANCE = 1e-30  # what is less may lose its precision, and is slow
+ZERO, ONE = np.uint64(0), np.uint64(1)
+
+
+@kernel
+def clear(rows):
+    """Set all of an array [., 8] to zero."""
+    for i in range(uint64(rows.shape[0])):
+        for k in range(uint64(NUM_LANES)):
+            rows[i, k] = 0.0
+
+
+@kernel
+def add_values_against_all(
+    live, order, cards, same, against, opposite, opposite_cards, reach, amount, sums, out
+):
+    """Add to `out` what all hands of the opponent are worth that leave a hand its cards.
+
+    Hands that the board allows are `order` from `live[0]` to `live[1]`; `against` and `opposite`
+    are the opponent's.
+    """
+    for i in range(uint64(against[0]), uint64(against[1])):
+        o = uint64(opposite[i])
+        add_row(sums, opposite_cards[o, ZERO], reach, o)
+        add_row(sums, opposite_cards[o, ONE], reach, o)
+    for c in range(ALL_CARDS_ROW):
+        add_row(sums, ALL_CARDS_ROW, sums, c)
+    half = sums.dtype.type(0.5)
+    for k in range(NUM_LANES):
+        sums[ALL_CARDS_ROW, k] *= half
+    for i in range(uint64(live[0]), uint64(live[1])):
+        o = uint64(order[i])
+        add_scaled_remainder(out, o, amount, 2, sums, ALL_CARDS_ROW, cards[o, ZERO], cards[o, ONE])
+        add_scaled_row(out, o, amount, 3, reach, same[o])
+
+
+@kernel
+def add_values_against_weaker(
+    live,
+    order,
+    rank,
+    cards,
+    against,
+    opposite,
+    opposite_rank,
+    opposite_cards,
+    reach,
+    amount,
+    sums,
+    out,
+):
+    """Add to `out` what it is worth to be stronger, or as strong, at showdowns."""
+    i, end, j, stop = uint64(live[0]), uint64(live[1]), uint64(against[0]), uint64(against[1])
+    while i < end:
+        level = rank[i]
+        while j < stop and opposite_rank[j] < level:
+            o = uint64(opposite[j])
+            add_row(sums, opposite_cards[o, ZERO], reach, o)
+            add_row(sums, opposite_cards[o, ONE], reach, o)
+            add_row(sums, ALL_CARDS_ROW, reach, o)
+            j += ONE
+        k = i
+        while k < end and rank[k] == level:
+            o = uint64(order[k])
+            add_scaled_remainder(
+                out, o, amount, 0, sums, ALL_CARDS_ROW, cards[o, ZERO], cards[o, ONE]
+            )
+            k += ONE
+        while j < stop and opposite_rank[j] == level:
+            o = uint64(opposite[j])
+            add_row(sums, opposite_cards[o, ZERO], reach, o)
+            add_row(sums, opposite_cards[o, ONE], reach, o)
+            add_row(sums, ALL_CARDS_ROW, reach, o)
+            j += ONE
+        while i < k:
+            o = uint64(order[i])
+            add_scaled_remainder(
+                out, o, amount, 1, sums, ALL_CARDS_ROW, cards[o, ZERO], cards[o, ONE]
+            )
+            i += ONE
+
+
+@noinline_kernel
+def evaluate_leaves(walk, room, rows, block, board):
+    """Set the values of a block's showdowns and folds."""
+    leaf, opponent_row, payoff = walk.leaf, walk.opponent_row, walk.payoff
+    order, rank, cards, same = walk.order, walk.strength, walk.cards, walk.same_hand
+    opposite, opposite_rank = walk.opponent_order, walk.opponent_strength
+    opposite_cards, opponent, value = walk.opponent_cards, rows.opponent_reach, rows.value
+    reach, out, sums, amount = room.reach, room.leaf_values, room.card_sums, room.leaf_payoff
+    live = (walk.live_offset[board], walk.live_offset[board + 1])
+    against = (walk.opponent_live_offset[board], walk.opponent_live_offset[board + 1])
+    size, other_size = uint64(walk.sizes[0]), uint64(walk.sizes[1])
+    base, first_fold, end = walk.block[block], walk.leaf_range[block, 1], walk.leaf_range[block, 2]
+    for first in range(walk.leaf_range[block, 0], end, NUM_LANES):
+        last = min(first + NUM_LANES, end)
+        clear(amount)
+        for k in range(uint64(last - first)):
+            node = leaf[uint64(first) + k]
+            row = uint64(opponent_row[node])
+            for h in range(other_size):
+                reach[h, k] = opponent[row, h]
+            for j in range(uint64(4)):
+                amount[j, k] = payoff[node, j]
+        clear(out)
+        clear(sums)
+        add_values_against_all(
+            live, order, cards, same, against, opposite, opposite_cards, reach, amount, sums, out
+        )
+        if first < first_fold:
+            clear(sums)
+            add_values_against_weaker(
+                live,
+                order,
+                rank,
+                cards,
+                against,
+                opposite,
+                opposite_rank,
+                opposite_cards,
+                reach,
+                amount,
+                sums,
+                out,
+            )
+        for k in range(uint64(last - first)):
+            row = uint64(leaf[uint64(first) + k] - base)
+            for h in range(size):
+                value[row, h] = out[h, k]
+
+
+@kernel
+def set_reach_after_deal(walk, above, node, board, below):
+    """Set the first row of a block to the reach after a deal, with `board` as the next one."""
+    own, next_own = above.own_reach, below.own_reach
+    opponent, next_opponent = above.opponent_reach, below.opponent_reach
+    holders, opponent_holders = walk.holders, walk.opponent_holders
+    card, chance = walk.card[board], next_opponent.dtype.type(walk.chance[board])
+    row, other_row = uint64(walk.own_row[node]), uint64(walk.opponent_row[node])
+    for h in range(uint64(walk.sizes[0])):
+        next_own[ZERO, h] = own[row, h]
+    for h in range(uint64(walk.sizes[1])):
+        next_opponent[ZERO, h] = opponent[other_row, h] * chance
+    for i in range(walk.holder_offset[card], walk.holder_offset[card + 1]):
+        next_own[ZERO, holders[i]] = 0.0
+    for i in range(walk.opponent_holder_offset[card], walk.opponent_holder_offset[card + 1]):
+        next_opponent[ZERO, opponent_holders[i]] = 0.0
+
+
+@kernel
+def add_values_after_deal(walk, value, row, board, total, to):
+    """Add a row of values after a deal to another, also for the cards like the one dealt."""
+    renaming, renamed = walk.permutation_index, walk.hand_permutations
+    size = uint64(walk.sizes[0])
+    for h in range(size):
+        total[to, h] += value[row, h]
+    for i in range(walk.isomorphic_boards[board], walk.isomorphic_boards[board + 1]):
+        by = uint64(renaming[i])
+        for h in range(size):
+            total[to, h] += value[row, renamed[by, h]]
+
+
+@kernel
+def value_tolerance(rows, size, rounding):
+    """Up to here, differences of values are rounding errors; never less than `SMALLEST`."""
+    opponent = rows.opponent_reach
+    total = 0.0
+    for h in range(uint64(size)):
+        total += opponent[ZERO, h]
+    return rows.value.dtype.type(max(total * rounding, MIN_TOLERANCE))
+
+
+@noinline_kernel
+def walk_last_street(walk, tables, room, rows, block, board, mode, rounding):
+    """Walk a block without deals; the first row of the reach is given."""
+    descend(walk, tables, room, rows, block, board, mode)
+    evaluate_leaves(walk, room, rows, block, board)
+    tiny = value_tolerance(rows, walk.sizes[1], rounding)
+    ascend(walk, tables, room, rows, block, board, mode, tiny)
+
+
+@noinline_kernel
+def walk_middle_street(walk, tables, room, block, board, mode, rounding):
+    """Walk a block and, card by card, what comes after it."""
+    rows, below = room.upper, room.lower
+    descend(walk, tables, room, rows, block, board, mode)
+    evaluate_leaves(walk, room, rows, block, board)
+    base = walk.block[block]
+    for i in range(walk.leaf_range[block, 2], walk.leaf_range[block, 3]):
+        node = walk.leaf[i]
+        row = uint64(node - base)
+        rows.value[row] = 0.0
+        for child in range(walk.next_boards[board], walk.next_boards[board + 1]):
+            set_reach_after_deal(walk, rows, node, child, below)
+            walk_last_street(
+                walk, tables, room, below, walk.next_block[node], child, mode, rounding
+            )
+            add_values_after_deal(walk, below.value, ZERO, child, rows.value, row)
+    tiny = value_tolerance(rows, walk.sizes[1], rounding)
+    ascend(walk, tables, room, rows, block, board, mode, tiny)
+
+
+@noinline_kernel
+def walk_after_card(walk, tables, room, top, block, board, mode, rounding, out):
+    """Set `out` [deals of the block, hands] to the values once `board` has come."""
+    first = walk.leaf_range[block, 2]
+    for i in range(first, walk.leaf_range[block, 3]):
+        node = walk.leaf[i]
+        below = walk.next_block[node]
+        if walk.leaf_range[below, 2] < walk.leaf_range[below, 3]:
+            set_reach_after_deal(walk, top, node, board, room.upper)
+            walk_middle_street(walk, tables, room, below, board, mode, rounding)
+            out[i - first] = room.upper.value[0]
+        else:
+            set_reach_after_deal(walk, top, node, board, room.lower)
+            walk_last_street(walk, tables, room, room.lower, below, board, mode, rounding)
+            out[i - first] = room.lower.value[0]
+
+
+@noinline_kernel
+def walk_after_flop(walk, tables, room, top, block, board, live, mode, rounding, out):
+    """Add to `out` [deals of the block, hands] the values once three cards have come.
+
+    Hands have new numbers then; `live` has their old ones.
+    """
+    leaf, ends, next_block, rows = walk.leaf, walk.leaf_range, walk.next_block, room.lower
+    own, opponent, value, chance = (
+        rows.own_reach,
+        rows.opponent_reach,
+        rows.value,
+        walk.chance[board],
+    )
+    size, first = uint64(walk.sizes[0]), ends[block, 2]
+    for i in range(first, ends[block, 3]):
+        node = leaf[i]
+        own_row, opponent_row = walk.own_row[node], walk.opponent_row[node]
+        for h in range(size):
+            own[ZERO, h] = top.own_reach[own_row, live[h]]
+            opponent[ZERO, h] = top.opponent_reach[opponent_row, live[h]] * chance
+        walk_last_street(walk, tables, room, rows, next_block[node], board, mode, rounding)
+        for h in range(size):
+            out[i - first, live[h]] += value[ZERO, h]
+
+
+@noinline_kernel
+def descend_first_block(walk, tables, room, top, block, board, mode):
+    """Walk down a block whose deals are left to others."""
+    descend(walk, tables, room, top, block, board, mode)
+    evaluate_leaves(walk, room, top, block, board)
+
+
+@noinline_kernel
+def ascend_first_block(walk, tables, room, top, block, board, mode, rounding, after):
+    """Walk up again with the values `after` [boards, deals, hands] each next card."""
+    base, first = walk.block[block], walk.leaf_range[block, 2]
+    for i in range(first, walk.leaf_range[block, 3]):
+        row = uint64(walk.leaf[i] - base)
+        top.value[row] = 0.0
+        for child in range(walk.next_boards[board], walk.next_boards[board + 1]):
+            values = after[child - walk.next_boards[board]]
+            add_values_after_deal(walk, values, uint64(i - first), child, top.value, row)
+    tiny = value_tolerance(top, walk.sizes[1], rounding)
+    ascend(walk, tables, room, top, block, board, mode, tiny)
+
+
+@noinline_kernel
+def sort_hands(strength, other, order, other_order, rank, other_rank):
+    """Put two players' hands in the order of their strengths, which become ranks 0, 1, ...
+
+    Hands of strength -1 are left out; returns how many are left of each.
+    """
+    count, keys = 0, np.empty(strength.size + other.size, np.int64)
+    for i in range(strength.size):
+        if strength[i] >= 0:
+            keys[count] = np.int64(strength[i]) << 12 | i
+            count += 1
+    for i in range(other.size):
+        if other[i] >= 0:
+            keys[count] = np.int64(other[i]) << 12 | 2048 | i
+            count += 1
+    keys = np.sort(keys[:count])
+    last, level, one, two = np.int64(-1), -1, 0, 0
+    for k in range(count):
+        if keys[k] >> 12 != last:
+            last = keys[k] >> 12
+            level += 1
+        if keys[k] & 2048:
+            other_order[two], other_rank[two] = keys[k] & 2047, level
+            two += 1
+        else:
+            order[one], rank[one] = keys[k] & 2047, level
+            one += 1
+    return one, two

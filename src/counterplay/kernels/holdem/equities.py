@@ -1,0 +1,133 @@
+"""Equity of ranges: every board that can come, both players' hands in order, one sweep each."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from counterplay.kernels.holdem.deal_walk import sort_hands
+from counterplay.kernels.holdem.hand_strength import CARD_BIT, board_strengths
+from counterplay.kernels.runtime.jit import fma_kernel as kernel
+from counterplay.kernels.runtime.jit import noinline_kernel
+
+
+@kernel
+def score_showdowns(
+    order, rank, cards, count, opposite, opposite_rank, other_cards, num, weight, same, out
+):
+    """Add to `out` [n, 2] a point per win, half a point per tie, and the weight met, by hand."""
+    by_card, weaker, total, less = np.zeros(52), np.zeros(52), 0.0, 0.0
+    for j in range(num):
+        o = opposite[j]
+        total += weight[o]
+        by_card[other_cards[o, 0]] += weight[o]
+        by_card[other_cards[o, 1]] += weight[o]
+    i, j = 0, 0
+    while i < count:
+        level, k = rank[i], i
+        while j < num and opposite_rank[j] < level:
+            o = opposite[j]
+            less += weight[o]
+            weaker[other_cards[o, 0]] += weight[o]
+            weaker[other_cards[o, 1]] += weight[o]
+            j += 1
+        while k < count and rank[k] == level:
+            o = order[k]
+            out[o, 0] += 0.5 * (less - weaker[cards[o, 0]] - weaker[cards[o, 1]])
+            k += 1
+        while j < num and opposite_rank[j] == level:
+            o = opposite[j]
+            less += weight[o]
+            weaker[other_cards[o, 0]] += weight[o]
+            weaker[other_cards[o, 1]] += weight[o]
+            j += 1
+        for m in range(i, k):
+            o = order[m]
+            a, b, twice = cards[o, 0], cards[o, 1], weight[same[o]]
+            out[o, 0] += 0.5 * (less - weaker[a] - weaker[b] + twice)
+            out[o, 1] += total - by_card[a] - by_card[b] + twice
+        i = k
+
+
+@noinline_kernel
+def add_board_equity(board, cards, others, weight, other_weight, same, other_same, out, other_out):
+    """Add both players' shares on one board of five cards; weights have a last entry of zero."""
+    n, m = cards.shape[0], others.shape[0]
+    strength, other_strength = np.empty(n, np.int64), np.empty(m, np.int64)
+    board_strengths(board, cards, strength)
+    board_strengths(board, others, other_strength)
+    order, rank = np.empty(n, np.int64), np.empty(n, np.int64)
+    opposite, opposite_rank = np.empty(m, np.int64), np.empty(m, np.int64)
+    count, num = sort_hands(strength, other_strength, order, opposite, rank, opposite_rank)
+    score_showdowns(
+        order, rank, cards, count, opposite, opposite_rank, others, num, other_weight, same, out
+    )
+    score_showdowns(
+        opposite,
+        opposite_rank,
+        others,
+        num,
+        order,
+        rank,
+        cards,
+        count,
+        weight,
+        other_same,
+        other_out,
+    )
+
+
+@noinline_kernel
+def add_boards_equity(first, last, known, deck, missing, renamings, players, out, other_out):
+    """Add all boards whose first new card is `deck[first]` to `deck[last - 1]`.
+
+    Of boards that `renamings` [R, 52] of cards make of each other only one is looked at, and counts
+    for all; returns how many boards that were.
+    """
+    cards, others, weight, other_weight, same, other_same = players
+    n, size, seen = known.size, deck.size, 0
+    board, chosen = np.zeros(5, np.int64), np.zeros(5, np.int64)
+    board[:n] = known
+    one, two = np.zeros_like(out), np.zeros_like(other_out)
+    for k in range(missing):
+        chosen[k] = first + k
+    while missing == 0 or chosen[0] < last:
+        if missing == 0 or chosen[missing - 1] < size:
+            for k in range(missing):
+                board[n + k] = deck[chosen[k]]
+            like = orbit_size(board, n, missing, renamings)
+            if like:
+                one[:] = 0.0
+                two[:] = 0.0
+                add_board_equity(
+                    board, cards, others, weight, other_weight, same, other_same, one, two
+                )
+                out += like * one
+                other_out += like * two
+                seen += like
+        if missing == 0:
+            break
+        k = missing - 1
+        chosen[k] += 1
+        while k > 0 and chosen[k] > size - missing + k:
+            k -= 1
+            chosen[k] += 1
+        for j in range(k + 1, missing):
+            chosen[j] = chosen[j - 1] + 1
+    return seen
+
+
+@kernel
+def orbit_size(board, known, missing, renamings):
+    """How many boards a board stands for, or 0 if another stands for it."""
+    own = np.uint64(0)
+    for k in range(known, known + missing):
+        own |= CARD_BIT[board[k]]
+    same = 0
+    for r in range(renamings.shape[0]):
+        other = np.uint64(0)
+        for k in range(known, known + missing):
+            other |= CARD_BIT[renamings[r, board[k]]]
+        if other < own:
+            return 0
+        same += other == own
+    return renamings.shape[0] // same

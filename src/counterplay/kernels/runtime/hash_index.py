@@ -1,0 +1,42 @@
+"""Numbers for things known by three integers, in the order in which they are met."""
+
+from __future__ import annotations
+
+from numpy import uint64
+
+from counterplay.kernels.runtime.jit import no_alloc_kernel
+from counterplay.kernels.sampling.primitives import mix
+
+
+@no_alloc_kernel
+def find_slot(a, b, c, table, keys):
+    """Where a thing stands in the hash table, or would."""
+    mask = table.size - 1
+    bits = mix(uint64(a)) ^ mix(uint64(b) + uint64(0x9E3779B97F4A7C15)) ^ uint64(c)
+    slot = int(mix(bits) >> uint64(1)) & mask
+    while table[slot] >= 0:
+        k = table[slot]
+        if keys[k, 0] == a and keys[k, 1] == b and keys[k, 2] == c:
+            break
+        slot = (slot + 1) & mask
+    return slot
+
+
+@no_alloc_kernel
+def rebuild_table(count, table, keys):
+    """Fill an empty table [power of two] with the first `count` known things [., 3]."""
+    for k in range(count):
+        table[find_slot(keys[k, 0], keys[k, 1], keys[k, 2], table, keys)] = k
+
+
+@no_alloc_kernel
+def assign_indices(a, b, c, count, table, keys, numbers):
+    """Set the `numbers` of things; those not known before get the next ones. Returns how many."""
+    for n in range(a.size):
+        slot = find_slot(a[n], b[n], c[n], table, keys)
+        if table[slot] < 0:
+            table[slot] = count
+            keys[count, 0], keys[count, 1], keys[count, 2] = a[n], b[n], c[n]
+            count += 1
+        numbers[n] = table[slot]
+    return count

@@ -1,0 +1,238 @@
+"""Walks along one path: outcome sampling, online outcome sampling and probing.
+
+`sample` writes the path into `scratch`; what follows goes along it. The words are those of
+`walks.py`: the policy stays as it is until the path's infosets learn.
+"""
+
+from __future__ import annotations
+
+from counterplay.kernels.runtime.jit import CHANCE, TERMINAL, no_alloc_kernel
+from counterplay.kernels.sampling.lazy_nodes import node_at
+from counterplay.kernels.sampling.primitives import (
+    add_average,
+    iteration_weight,
+    sample_action,
+    seed_stream,
+    update_policy,
+)
+from counterplay.kernels.sampling.traversals import add_average_episodes
+
+
+@no_alloc_kernel
+def sample_episode(p, epsilon, game, table, scratch):
+    """Play one episode, `p` exploring with `epsilon`; returns how many actions it took.
+
+    Sets node and action at every step, and `sampled`: the traverser's own part of the probability
+    of getting there. That of chance and the others cancels, because they are on policy.
+    """
+    nodes, policy, rng = game.nodes, table.policy, scratch.rng
+    at, action, sampled = scratch.node, scratch.action, scratch.sampling_reach
+    n, d, q = 0, 0, 1.0
+    node = node_at(nodes, n)
+    while node.player != TERMINAL:
+        explored = epsilon if node.player == p else 0.0
+        k = sample_action(policy, node.first, node.count, explored, rng)
+        at[d], action[d], sampled[d] = n, k, q
+        if node.player == p:
+            q *= explored / node.count + (1.0 - explored) * policy[node.first + k]
+        n = node.child + k
+        node = node_at(nodes, n)
+        d += 1
+    at[d] = n
+    scratch.counters[0] += d + 1
+    return d
+
+
+@no_alloc_kernel
+def add_outcome_regrets(p, epsilon, length, game, table, scratch):
+    """Add the sampled regrets. Where `p` took action a with probability q(a):
+
+    v(a) = u / q(a), v(b) = 0 elsewhere, v = policy(a) * v(a)
+    regret = regret + (v(.) - v) / own sampling reach;  u = v for the node above
+    """
+    nodes, policy, regret = game.nodes, table.policy, table.regret
+    u = game.utility[node_at(nodes, scratch.node[length]).first, p]
+    for d in range(length - 1, -1, -1):
+        node = node_at(nodes, scratch.node[d])
+        if node.player == p:
+            first = node.first
+            taken = first + scratch.action[d]
+            u /= epsilon / node.count + (1.0 - epsilon) * policy[taken]
+            mean = policy[taken] * u
+            scale = 1.0 / scratch.sampling_reach[d]
+            for s in range(first, first + node.count):
+                regret[s] -= scale * mean
+            regret[taken] += scale * u
+            if scale * abs(u) > table.max_abs_value[first]:
+                table.max_abs_value[first] = scale * abs(u)
+            u = mean
+
+
+@no_alloc_kernel
+def update_path_policies(p, learner, length, game, table, scratch):
+    """Let the infosets of `p` on the path learn."""
+    for d in range(length):
+        node = node_at(game.nodes, scratch.node[d])
+        if node.player == p:
+            last = node.first + node.count
+            update_policy(
+                learner, node.first, last, table.max_abs_value, table.regret, table.policy
+            )
+
+
+@no_alloc_kernel
+def add_stochastic_average(p, weight, length, game, table, scratch):
+    """policy_sum = policy_sum + weight * own reach / sampling reach * policy, where `p` acted."""
+    policy, own, others = table.policy, 1.0, 1.0
+    for d in range(length):
+        node = node_at(game.nodes, scratch.node[d])
+        first, taken = node.first, node.first + scratch.action[d]
+        if node.player == p:
+            scale = weight * own / (others * scratch.sampling_reach[d])
+            add_average(first, first + node.count, scale, policy, table.policy_sum)
+            own *= policy[taken]
+        elif node.player != CHANCE:  # chance has the same part in every iteration
+            others *= policy[taken]
+
+
+@no_alloc_kernel
+def add_lazy_average(t, p, power, length, game, table, scratch):
+    """policy_sum = policy_sum + (weight not yet counted) * own reach * policy, where others acted.
+
+    The weights up to t sum to about t**power / power. `table.visits` is the last iteration counted
+    at an infoset, kept at its first action.
+    """
+    policy, visits = table.policy, table.last_averaged
+    for j in range(game.num_players):
+        own = 1.0
+        for d in range(length):
+            node = node_at(game.nodes, scratch.node[d])
+            if node.player == j:
+                first = node.first
+                if j != p:
+                    missed = iteration_weight(t, power) - iteration_weight(visits[first], power)
+                    weight = own * missed / power[0]
+                    add_average(first, first + node.count, weight, policy, table.policy_sum)
+                    visits[first] = t
+                own *= policy[first + scratch.action[d]]
+
+
+@no_alloc_kernel
+def add_opponents_average(p, weight, length, game, table, scratch):
+    """policy_sum = policy_sum + weight / own sampling reach * policy, where the others acted.
+
+    Right for two players only: a third one's reach would be part of the weight.
+    """
+    for d in range(length):
+        node = node_at(game.nodes, scratch.node[d])
+        if node.player != p and node.player != CHANCE:
+            first, scale = node.first, weight / scratch.sampling_reach[d]
+            add_average(first, first + node.count, scale, table.policy, table.policy_sum)
+
+
+@no_alloc_kernel
+def add_online_average(p, weight, length, game, table, scratch):
+    """policy_sum = policy_sum + weight * own reach / own sampling reach * policy."""
+    own = 1.0
+    for d in range(length):
+        node = node_at(game.nodes, scratch.node[d])
+        if node.player == p:
+            first, scale = node.first, weight * own / scratch.sampling_reach[d]
+            add_average(first, first + node.count, scale, table.policy, table.policy_sum)
+            own *= table.policy[first + scratch.action[d]]
+
+
+@no_alloc_kernel
+def roll_out(n, p, game, policy, scratch):
+    """The utility to `p` of one episode from node `n`, all on policy."""
+    node = node_at(game.nodes, n)
+    scratch.counters[0] += 1
+    while node.player != TERMINAL:
+        n = node.child + sample_action(policy, node.first, node.count, 0.0, scratch.rng)
+        node = node_at(game.nodes, n)
+        scratch.counters[0] += 1
+    return game.utility[node.first, p]
+
+
+@no_alloc_kernel
+def sample_with_probes(p, epsilon, weight, game, table, scratch):
+    """Follow one path for `p` and probe what it leaves out; returns the length of the path.
+
+    With q the own sampling reach: u(a) is a roll-out's where the action is not followed;
+    regret = regret + (u(a) - u) / q;  the others' averages count weight / q.
+    """
+    nodes, policy, regret, largest = game.nodes, table.policy, table.regret, table.max_abs_value
+    length = sample_episode(p, epsilon, game, table, scratch)
+    u = game.utility[node_at(nodes, scratch.node[length]).first, p]
+    below = abs(u)
+    for d in range(length - 1, -1, -1):
+        node, q = node_at(nodes, scratch.node[d]), scratch.sampling_reach[d]
+        first, last = node.first, node.first + node.count
+        if node.player == p:
+            mean = 0.0
+            for k in range(node.count):
+                if k != scratch.action[d]:
+                    other = roll_out(node.child + k, p, game, policy, scratch)
+                    mean += policy[first + k] * other
+                    regret[first + k] += other / q
+                    below = max(below, abs(other))
+            taken = first + scratch.action[d]
+            mean += policy[taken] * u
+            regret[taken] += u / q
+            for s in range(first, last):
+                regret[s] -= mean / q
+            if below / q > largest[first]:
+                largest[first] = below / q
+            u = mean
+        elif node.player != CHANCE:
+            add_average(first, last, weight / q, policy, table.policy_sum)
+    return length
+
+
+@no_alloc_kernel
+def outcome_sampling(begin, end, seed, power, learner, epsilon, game, table, scratch):
+    """Iterations `begin` to `end`, the last not included; the average stochastically weighted."""
+    for t in range(begin, end):
+        for p in range(game.num_players):
+            seed_stream(seed, t, p, scratch.rng)
+            length = sample_episode(p, epsilon, game, table, scratch)
+            add_outcome_regrets(p, epsilon, length, game, table, scratch)
+            add_stochastic_average(p, iteration_weight(t, power), length, game, table, scratch)
+            update_path_policies(p, learner, length, game, table, scratch)
+
+
+@no_alloc_kernel
+def lazy_outcome_sampling(begin, end, seed, power, learner, epsilon, game, table, scratch):
+    """`outcome_sampling` with the lazy average."""
+    for t in range(begin, end):
+        for p in range(game.num_players):
+            seed_stream(seed, t, p, scratch.rng)
+            length = sample_episode(p, epsilon, game, table, scratch)
+            add_outcome_regrets(p, epsilon, length, game, table, scratch)
+            add_lazy_average(t, p, power, length, game, table, scratch)
+            update_path_policies(p, learner, length, game, table, scratch)
+
+
+@no_alloc_kernel
+def online_sampling(begin, end, seed, power, learner, epsilon, p, game, table, scratch):
+    """Episodes `begin` to `end`, the last not included, in which `p` alone learns."""
+    for t in range(begin, end):
+        seed_stream(seed, t, p, scratch.rng)
+        length = sample_episode(p, epsilon, game, table, scratch)
+        add_outcome_regrets(p, epsilon, length, game, table, scratch)
+        add_online_average(p, iteration_weight(t, power), length, game, table, scratch)
+        update_path_policies(p, learner, length, game, table, scratch)
+
+
+@no_alloc_kernel
+def probing(begin, end, seed, power, learner, epsilon, game, table, scratch):
+    """Iterations `begin` to `end`, the last not included."""
+    two = game.num_players == 2
+    for t in range(begin, end):
+        weight = iteration_weight(t, power)
+        for p in range(game.num_players):
+            seed_stream(seed, t, p, scratch.rng)
+            length = sample_with_probes(p, epsilon, weight if two else 0.0, game, table, scratch)
+            update_path_policies(p, learner, length, game, table, scratch)
+        if not two:
+            add_average_episodes(seed, t, weight, game, table, scratch)

@@ -1,0 +1,1 @@
+"""Methods that compute Nash equilibria of normal-form games."""

@@ -1,1 +1,0 @@
-"""Work on many processes or machines: units, and who does them."""

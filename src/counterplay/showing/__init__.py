@@ -1,1 +1,0 @@
-"""Looking at solutions: infosets by what is lost there, grids, outlines and drawings of trees."""

@@ -1,0 +1,155 @@
+"""Names that pages use, resolved into what the library loads.
+
+A page never names a path. Everything it may name is in an index: registered games, algorithms and
+searchers, games of OpenSpiel that read no file, files that were uploaded, and runs that the last
+scan of the folder found. Every endpoint that takes a name goes through `NameResolver`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Container
+from typing import Any
+
+from counterplay.core.archive import is_regular
+from counterplay.errors import ConfigError
+from counterplay.experiment.run_folder import CHECKPOINT_FILE
+from counterplay.registry import ALGORITHMS, GAMES, SEARCHERS, parse_spec
+from counterplay.studio.server.game_names import UPLOAD_PATTERN, GameNames
+from counterplay.studio.server.responses import ApiError
+from counterplay.studio.server.run_index import RunInfo
+
+MAX_SPEC_LENGTH = 4_000  # characters
+MAX_ITERATIONS = 1_000_000  # of a policy that is solved when a page asks for it
+OPENSPIEL = re.compile(r"openspiel:([\w(),=.\s-]+)", re.ASCII)
+FILE_PARAMETER = re.compile(r"\w*(?:file|path|root|folder|dir)\w*\s*=", re.IGNORECASE)
+FILE_GAMES = re.compile(r"\b(?:efg_game|nfg_game|crossword)\b")  # OpenSpiel's readers of files
+
+
+class NameResolver:
+    """Resolves games, policies, configs and runs by name; raises `Refusal` for any other name."""
+
+    def __init__(self, games: GameNames, find_run: Callable[[str], RunInfo | None]):
+        self.games, self.find_run = games, find_run
+
+    def run(self, name: str) -> RunInfo:
+        """Return the run of that id."""
+        run = self.find_run(name)
+        if run is None:
+            hint = "It may have been moved; the page Runs lists all runs."
+            raise ApiError(404, "run", f"there is no run {name[:80]!r}", hint=hint)
+        return run
+
+    def game(self, name: str) -> str:
+        """Return the spec that `load_game` takes."""
+        name = name.strip()
+        hint = "The page Games lists all games."
+        if len(name) > MAX_SPEC_LENGTH:
+            raise ApiError(404, "game", "there is no game with so long a name", hint=hint)
+        if UPLOAD_PATTERN.fullmatch(name):
+            for entry in self.games.list_uploads():  # looked up, never joined to a path
+                if entry["name"] == name:
+                    return str(entry["path"])
+            hint = "Drop it on the page Games again."
+            raise ApiError(404, "game", "this file is not there any more", hint=hint)
+        openspiel = OPENSPIEL.fullmatch(name)
+        if openspiel:
+            inside = openspiel[1]
+            if FILE_PARAMETER.search(inside) or FILE_GAMES.search(inside):
+                hint = "Drop the file on the page Games instead."
+                message = "games of OpenSpiel that read a file cannot be opened by name"
+                raise ApiError(404, "game", message, hint=hint)
+            return name
+        if name.partition("(")[0].strip() not in GAMES:
+            raise ApiError(404, "game", f"there is no game {name[:80]!r} here", hint=hint)
+        _parse_registered("game", name, GAMES)
+        return name
+
+    def game_of(self, game: str, policy: str) -> str:
+        """Return the spec of the game that a page names, or else that of its run."""
+        if game:
+            return self.game(game)
+        run = self.find_run(_run_of(policy)[0])
+        if run is None or run.read_error:
+            raise ApiError(404, "game", "name a game, or a run that is there")
+        return run.game
+
+    def policy(self, text: str, *, allow_search: bool = False) -> dict[str, Any]:
+        """Return a policy as a worker takes it.
+
+        Args:
+            text: `uniform`, `solve:ALGORITHM@ITERATIONS`, `run:ID@NAME`, or for opponents
+                `search:SEARCHER`.
+            allow_search: True if a searcher may stand for the policy.
+        """
+        if text in ("", "uniform"):
+            return {"text": "uniform"}
+        kind, _, rest = text.partition(":")
+        if kind == "run":
+            name, _ = _run_of(text)
+            run = self.run(name)
+            checkpoint = run.folder / CHECKPOINT_FILE
+            if checkpoint.exists() and not is_regular(checkpoint):
+                raise ApiError(409, "run", f"the checkpoint of {name} is not a regular file")
+            return {"text": text, "folder": str(run.folder), "stamp": _mtime(run)}
+        if kind == "search" and allow_search:
+            _parse_registered("searcher", rest, SEARCHERS)
+            return {"text": text}
+        if kind == "solve":
+            algorithm, _, iterations = rest.rpartition("@")
+            _parse_registered("algorithm", algorithm, ALGORITHMS)
+            count = int(iterations) if re.fullmatch("[0-9]{1,9}", iterations, re.ASCII) else 0
+            if not 1 <= count <= MAX_ITERATIONS:
+                message = f"write solve:cfr_plus@1000, with up to {MAX_ITERATIONS:,} iterations"
+                raise ApiError(422, "policy", message)
+            return {"text": text}
+        hint = "Choose one from the list on the page."
+        raise ApiError(404, "policy", f"there is no policy {text[:80]!r}", hint=hint)
+
+    def reference(self, text: str) -> dict[str, Any]:
+        """Return a policy to compare with: one of the above, or a best response `best:PLAYER`."""
+        if re.fullmatch("best:[0-9]{1,3}", text, re.ASCII):
+            return {"text": text}
+        return self.policy(text)
+
+    def config(self, config: Any) -> dict[str, Any]:
+        """Return a config as the library takes it, with its game resolved."""
+        if not isinstance(config, dict):
+            raise ApiError(422, "config", "a config is a JSON object")
+        game = config.get("game")
+        if isinstance(game, str):
+            return config | {"game": self.game(game)}
+        if not isinstance(game, dict) or not isinstance(game.get("name"), str):
+            message = 'game must be a name, or an object with a "name"'
+            raise ApiError(422, "config", message, field="game")
+        spec = self.game(game["name"])
+        if game.get("params") and spec.partition("(")[0].strip() not in GAMES:
+            message = "the parameters of this game must stand in its name"
+            raise ApiError(422, "config", message, field="game.params")
+        return config | {"game": game | {"name": spec}}
+
+
+def _parse_registered(kind: str, spec: str, registry: Container[str]) -> None:
+    """Raise `Refusal` unless a spec is a registered name, perhaps with parameters."""
+    try:
+        name, _ = parse_spec(kind, spec)
+    except ConfigError as error:
+        raise ApiError(422, kind, str(error)[:400]) from None
+    if name not in registry:
+        hint = "Choose one from the list on the page."
+        raise ApiError(404, kind, f"there is no {kind} {name[:80]!r}", hint=hint)
+
+
+def _run_of(policy: str) -> tuple[str, str]:
+    """Return the run and the policy's name in `run:ID@NAME`."""
+    name, _, own = policy.removeprefix("run:").rpartition("@")
+    return name, own
+
+
+def _mtime(run: RunInfo) -> int:
+    """Return when the checkpoint of a run was written, in ns; 0 if there is none."""
+    try:
+        return os.stat(run.folder / CHECKPOINT_FILE).st_mtime_ns
+    except OSError:
+        return 0

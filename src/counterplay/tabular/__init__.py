@@ -1,1 +1,0 @@
-"""Algorithms with one number per sequence, one per file."""
