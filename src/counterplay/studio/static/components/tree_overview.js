@@ -1,0 +1,115 @@
+// The whole tree as an icicle plot: one row per level, as wide as the reach.
+
+import { ErrorMessage } from "./common.js";
+import { seriesColour } from "../lib/colours.js";
+import { formatCount, formatNumber } from "../lib/format.js";
+import { useApi } from "../lib/hooks.js";
+import { html, useEffect, useRef, useState } from "../lib/preact.js";
+
+/**
+ * The icicle plot; a click goes to the node.
+ * @param {{ policyQuery: URLSearchParams, node: number, goToNode: (node: number) => void }} props
+ */
+export function TreeOverview({ policyQuery, goToNode, node }) {
+  const { data, error, reload } = useApi(`/api/explore/overview?${policyQuery}`);
+  const canvas = useRef(null);
+  const [hover, setHover] = useState(null);
+  const rowHeight = 22;
+  useEffect(() => {
+    const draw = () => {
+      const element = canvas.current;
+      if (!element || !data) return;
+      const width = element.clientWidth;
+      const pixelRatio = devicePixelRatio || 1;
+      element.width = width * pixelRatio;
+      element.height = data.levels.length * rowHeight * pixelRatio;
+      const context = element.getContext("2d");
+      context.scale(pixelRatio, pixelRatio);
+      const muted = getComputedStyle(document.documentElement).getPropertyValue("--muted");
+      data.levels.forEach((level, y) =>
+        level.forEach(([x, bucketWidth, , bucketNode, player]) => {
+          context.fillStyle =
+            player === -1 ? muted : player === -2 ? "#88888866" : seriesColour(player);
+          context.fillRect(
+            x * width,
+            y * rowHeight + 1,
+            Math.max(bucketWidth * width - 1, 0.6),
+            rowHeight - 2,
+          );
+          if (bucketNode === node) {
+            context.strokeStyle = "#d55e00";
+            context.lineWidth = 2;
+            context.strokeRect(
+              x * width,
+              y * rowHeight + 1,
+              Math.max(bucketWidth * width - 1, 2),
+              rowHeight - 2,
+            );
+          }
+        }),
+      );
+    };
+    draw();
+    addEventListener("resize", draw);
+    addEventListener("themechange", draw);
+    return () => {
+      removeEventListener("resize", draw);
+      removeEventListener("themechange", draw);
+    };
+  }, [data, node]);
+  if (error) return html`<${ErrorMessage} error=${error} retry=${reload} />`;
+  if (!data) return html`<p class="muted">…</p>`;
+  const bucketAt = (event) => {
+    const size = canvas.current.getBoundingClientRect();
+    const x = (event.clientX - size.left) / size.width;
+    const y = Math.floor((event.clientY - size.top) / rowHeight);
+    return [data.levels[y]?.find(([left, bucketWidth]) => x >= left && x <= left + bucketWidth), y];
+  };
+  const [bucket, level] = hover || [];
+  return html`
+    <p>
+      The whole tree, one row per level; widths are reach probabilities under the policy.${" "}
+      <span class="muted">
+        ${bucket ? `Level ${level}: reach ${formatNumber(bucket[1])}, EV ${formatNumber(bucket[2])} of player 0, ${formatCount(bucket[5])} nodes` : "Point at a node for details; click to open it."}
+      </span>
+    </p>
+    <canvas
+      class="overview"
+      ref=${canvas}
+      style=${{ height: `${data.levels.length * rowHeight}px` }}
+      role="img"
+      aria-label="The ${data.levels.length} levels of the tree"
+      onPointerMove=${(event) => setHover(bucketAt(event))}
+      onPointerLeave=${() => setHover(null)}
+      onClick=${(event) => {
+        const [target] = bucketAt(event);
+        if (target) goToNode(target[3]);
+      }}
+    ></canvas>
+    <details class="data-table">
+      <summary>Levels as a table</summary>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">level</th>
+            <th scope="col" class="num">segments</th>
+            <th scope="col" class="num">nodes</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${data.levels.slice(0, 60).map(
+            (pieces, n) => html`
+              <tr key=${n}>
+                <th scope="row">${n}</th>
+                <td class="num">${pieces.length}</td>
+                <td class="num">
+                  ${formatCount(pieces.reduce((sum, piece) => sum + piece[5], 0))}
+                </td>
+              </tr>
+            `,
+          )}
+        </tbody>
+      </table>
+    </details>
+  `;
+}
