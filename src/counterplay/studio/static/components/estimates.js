@@ -31,7 +31,7 @@ export function DurationEstimate({ config, numRuns }) {
     return html`<p class="muted small">The duration cannot be estimated: ${error.message}.</p>`;
   }
   if (!data) {
-    return html`<p class="muted small" role="status">Estimating the duration on a few steps …</p>`;
+    return html`<p class="muted small" role="status">Estimating the duration …</p>`;
   }
   const perRun = numRuns > 1 ? " for each run" : "";
   const rate = `${formatNumber(data.rate)} steps a second`;

@@ -171,7 +171,12 @@ export function InfosetGrid({ policyQuery, node, goToNode, mode, view, otherPoli
     <div class="scroll">
       ${
         isList
-          ? html`<${GridList} data=${data} mode=${shownMode} maxima=${maxima} goToNode=${goToNode} />`
+          ? html`<${GridList}
+              data=${data}
+              mode=${shownMode}
+              maxima=${maxima}
+              goToNode=${goToNode}
+            />`
           : html`
               <${GridTable}
                 data=${data}

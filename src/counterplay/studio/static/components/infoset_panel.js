@@ -103,7 +103,9 @@ export function InfosetPanel({ view, goToNode, otherPolicy, policyQuery, policy,
               ${
                 infoset.cf_reach === 0 &&
                 html`
-                  <p class="notice">The other players never reach this infoset: values are not defined.</p>
+                  <p class="notice">
+                    The other players never reach this infoset: values are not defined.
+                  </p>
                 `
               }
               ${

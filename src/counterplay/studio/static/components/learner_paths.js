@@ -4,7 +4,7 @@ import { Chart } from "./chart.js";
 import { ErrorMessage, Tabs } from "./common.js";
 import { post } from "../lib/api.js";
 import { seriesColour } from "../lib/colours.js";
-import { formatNumber, formatPercent } from "../lib/format.js";
+import { describePolicy, formatCount, formatNumber } from "../lib/format.js";
 import { ignoreAfterAbort } from "../lib/hooks.js";
 import { html, useEffect, useState } from "../lib/preact.js";
 import { updateQuery, useLocation } from "../lib/router.js";
@@ -86,7 +86,8 @@ export function LearnerPaths({ body, data }) {
         html`
           <${PathCharts} result=${result} policyKind=${policyKind} names=${data.action_names} />
           <p class="muted small">
-            After ${result.path.at(-1).iteration.toLocaleString("en")} iterations, a player gains at most ${formatNumber(result.path.at(-1).gain)} by deviating from the average policies.
+            After ${formatCount(result.path.at(-1).iteration)} iterations, a player gains at most
+            ${" "}${formatNumber(result.path.at(-1).gain)} by deviating from the average policies.
           </p>
         `
       }
@@ -117,7 +118,12 @@ function PathCharts({ result, policyKind, names }) {
                 : null
             }
             <${Chart}
-              series=${actions.slice(0, MAX_CURVES).map((name, index) => ({ label: name, x: result.path.map((step) => step.iteration), y: path.map((mixture) => mixture[index]), colour: seriesColour(index) }))}
+              series=${actions.slice(0, MAX_CURVES).map((name, index) => ({
+                label: name,
+                x: result.path.map((step) => step.iteration),
+                y: path.map((mixture) => mixture[index]),
+                colour: seriesColour(index),
+              }))}
               xLabel="iterations"
               yLabel="probability"
               logY=${false}
@@ -145,7 +151,7 @@ function SimplexPlot({ path, actions, player }) {
       class="simplex"
       viewBox="0 0 240 215"
       role="img"
-      aria-label="From ${path[0].map(formatPercent).join(", ")} to ${path.at(-1).map(formatPercent).join(", ")} of ${actions.join(", ")}"
+      aria-label="From ${describePolicy(actions, path[0])} to ${describePolicy(actions, path.at(-1))}"
     >
       <path class="edge" d="M20 195L220 195L120 22Z" />
       <polyline

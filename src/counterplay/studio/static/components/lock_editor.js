@@ -69,7 +69,7 @@ export function LockEditor({ infoset, lock }) {
               <input
                 inputmode="decimal"
                 value=${percentages[index]}
-                onInput=${(event) => setPercentages(percentages.map((percentage, otherIndex) => (otherIndex === index ? event.target.value : percentage)))}
+                onInput=${(event) => setPercentages(percentages.with(index, event.target.value))}
               />
             </label>
           `,

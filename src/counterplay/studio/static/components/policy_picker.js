@@ -4,24 +4,27 @@ import { useLiveRuns } from "../lib/hooks.js";
 import { html } from "../lib/preact.js";
 import { updateQuery } from "../lib/router.js";
 
+const MAX_RUNS = 60;
+
 /**
  * Fields that choose the policies.
- * @param {{ game: string, policy: string, otherPolicy: string, facts?: object }} props `facts` of the
- *   policy, as the server sends them
+ * @param {{ game: string, policy: string, otherPolicy: string, facts?: object }} props
+ *   `facts` of the policy, as the server sends them
  */
 export function PolicyPicker({ game, policy, otherPolicy, facts }) {
   const { runs } = useLiveRuns();
   const sameGameRuns = [...runs.values()]
     .filter((run) => run.game === game && run.exact && run.checkpoint)
-    .slice(0, 60);
+    .slice(0, MAX_RUNS);
   const [, id, name] = policy.match(/^run:(.*)@(.*)$/) || [];
   const names = facts?.policies?.length ? facts.policies : name ? [name] : [];
   const builtinPolicies = [
     ["uniform", "uniform"],
     ["solve:cfr_plus@1000", "CFR+, 1,000 iterations"],
   ];
-  if (!facts || (facts.players === 2 && facts.zero_sum))
+  if (!facts || (facts.players === 2 && facts.zero_sum)) {
     builtinPolicies.push(["solve:sequence_form_lp@1", "equilibrium (linear programming)"]);
+  }
   const options = [
     ...builtinPolicies,
     ...sameGameRuns.map((run) => [
@@ -32,6 +35,7 @@ export function PolicyPicker({ game, policy, otherPolicy, facts }) {
   const isListed = options.some(([key]) => key === policy);
   const choosePolicy = (value) =>
     updateQuery({ policy: value, game, node: new URLSearchParams(location.search).get("node") });
+  const chooseOther = (value) => updateQuery({ vs: value, mode: value ? "difference" : "" });
   const bestResponses = facts?.perfect_recall
     ? [...Array(facts.players).keys()].map((player) => [
         `best:${player}`,
@@ -66,7 +70,7 @@ export function PolicyPicker({ game, policy, otherPolicy, facts }) {
         compare with${" "}
         <select
           value=${otherPolicy}
-          onChange=${(event) => updateQuery({ vs: event.target.value, mode: event.target.value ? "difference" : "" })}
+          onChange=${(event) => chooseOther(event.target.value)}
         >
           <option value="">nothing</option>
           ${[...bestResponses, ...options]

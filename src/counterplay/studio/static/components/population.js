@@ -32,6 +32,10 @@ export function Population({ id, version }) {
   const rows = data.payoffs.length;
   const columns = data.payoffs[0].length;
   const maxPayoff = Math.max(...data.payoffs.flat().map(Math.abs), 1e-300);
+  const formatWeight = (probability) => {
+    if (columns <= MAX_LABELLED_CELLS) return formatPercent(probability);
+    return probability > 0.0005 ? "•" : "";
+  };
   const lastMixtures = data.mixtures.map((list) => list.at(-1));
   const showsNumbers = rows <= MAX_LABELLED_CELLS && columns <= MAX_LABELLED_CELLS;
   return html`
@@ -39,7 +43,8 @@ export function Population({ id, version }) {
       <h2>Population</h2>
       <p>
         ${rows} policies of player 0 against ${columns} of player
-        1${data.players > 2 ? ", the others with their last mixture" : ""}: EV of player 0 for each pair. ${data.ending && `It ${data.ending}.`}
+        1${data.players > 2 ? ", the others with their last mixture" : ""}: EV of player 0
+        for each pair. ${data.ending && `It ${data.ending}.`}
       </p>
       <div class="two">
         <div class="scroll" tabindex="0" role="group" aria-label="Payoffs">
@@ -89,7 +94,7 @@ export function Population({ id, version }) {
                     ${lastMixtures[1].slice(0, MAX_SHOWN).map(
                       (probability, j) => html`
                         <th scope="col" key=${j} title=${probability}>
-                          ${columns <= MAX_LABELLED_CELLS ? formatPercent(probability) : probability > 0.0005 ? "•" : ""}
+                          ${formatWeight(probability)}
                         </th>
                       `,
                     )}
@@ -148,7 +153,8 @@ function MixtureHistory({ mixtures, unit }) {
         return html`
           <figure key=${player} class="chart">
             <figcaption class="small">
-              ${unit === "action" ? `Action frequencies of player ${player}` : `Mixture of player ${player}`} by iteration${offset ? `, from ${offset + 1}` : ""}
+              ${unit === "action" ? "Action frequencies" : "Mixture"} of player ${player} by
+              iteration${offset ? `, from ${offset + 1}` : ""}
             </figcaption>
             <svg
               class="mixtures"

@@ -7,6 +7,8 @@ import { useApi } from "../lib/hooks.js";
 import { html } from "../lib/preact.js";
 import { updateQuery, useLocation } from "../lib/router.js";
 
+const PAGE_SIZE = 100;
+
 /**
  * The infosets with the largest regret.
  * @param {{ policyQuery: URLSearchParams, goToNode: (node: number) => void, facts: object }} props
@@ -20,18 +22,21 @@ export function RegretTable({ policyQuery, goToNode, facts }) {
   );
   if (error) return html`<${ErrorMessage} error=${error} retry=${reload} />`;
   if (!data) return html`<p class="muted">…</p>`;
+  const playerOptions = [
+    ["", "all"],
+    ...data.by_player.map((_, index) => [String(index), `player ${index}`]),
+  ];
   const maxRegret = data.leaks[0]?.loss || 1;
   return html`
     <div class="grid-head">
       <p>
         NashConv${" "}
-        <b title=${data.nash_conv}>${formatNumber(data.nash_conv)}</b>
-        ; exploitability, divided by ${facts.players} players, <b>${formatNumber(data.exploitability)}</b>
+        <b title=${data.nash_conv}>${formatNumber(data.nash_conv)}</b>; exploitability, divided by ${facts.players} players, <b>${formatNumber(data.exploitability)}</b>
       </p>
       <${Tabs}
         label="Player"
         value=${player}
-        options=${[["", "all"], ...data.by_player.map((_, index) => [String(index), `player ${index}`])]}
+        options=${playerOptions}
         choose=${(key) => updateQuery({ player: key, from: "" })}
       />
     </div>
@@ -53,7 +58,7 @@ export function RegretTable({ policyQuery, goToNode, facts }) {
                   </tr>
                 </thead>
                 <tbody>
-                  ${data.leaks.slice(0, 100).map(
+                  ${data.leaks.slice(0, PAGE_SIZE).map(
                     (entry) => html`
                       <tr key=${entry.infoset}>
                         <th scope="row">
@@ -73,7 +78,9 @@ export function RegretTable({ policyQuery, goToNode, facts }) {
                         <td
                           class="policy-bar small"
                           title=${describePolicy(entry.names, entry.policy)}
-                          style=${{ backgroundImage: policyGradient(entry.names, entry.names, entry.policy) }}
+                          style=${{
+                            backgroundImage: policyGradient(entry.names, entry.names, entry.policy),
+                          }}
                         >
                           <span class="visually-hidden">
                             ${describePolicy(entry.names, entry.policy)}
@@ -87,11 +94,11 @@ export function RegretTable({ policyQuery, goToNode, facts }) {
               </table>
             </div>
             ${
-              data.total > start + 100 &&
+              data.total > start + PAGE_SIZE &&
               html`
                 <p class="pager">
-                  <button onClick=${() => updateQuery({ from: start + 100 })}>
-                    ${formatCount(data.total - start - 100)} more
+                  <button onClick=${() => updateQuery({ from: start + PAGE_SIZE })}>
+                    ${formatCount(data.total - start - PAGE_SIZE)} more
                   </button>
                 </p>
               `
@@ -99,7 +106,8 @@ export function RegretTable({ policyQuery, goToNode, facts }) {
           `
     }
     <p class="muted small">
-      The regret of an infoset is the EV that its player loses per episode by its actions there, if it plays a best response afterwards. All terms are nonnegative and sum to NashConv.
+      The regret of an infoset is the EV that its player loses per episode by its actions there, if
+      it plays a best response afterwards. All terms are nonnegative and sum to NashConv.
     </p>
   `;
 }

@@ -3,6 +3,15 @@
 import { formatNumber } from "../lib/format.js";
 import { html } from "../lib/preact.js";
 
+const WIDTH = 80;
+const HEIGHT = 22;
+
+function scaleToRange(values, low, high) {
+  const min = Math.min(...values);
+  const range = Math.max(...values) - min || 1;
+  return values.map((value) => low + ((high - low) * (value - min)) / range);
+}
+
 /**
  * A curve on log axes without labels.
  * @param {{ points: [x: number, y: number][], running: boolean }} props
@@ -10,20 +19,27 @@ import { html } from "../lib/preact.js";
 export function Sparkline({ points, running }) {
   const positivePoints = points.filter(([x, y]) => x > 0 && y > 0);
   if (positivePoints.length < 2) return html`<span class="muted">–</span>`;
-  const xs = positivePoints.map(([x]) => Math.log(x));
-  const ys = positivePoints.map(([, y]) => Math.log(y));
-  const [x0, x1] = [Math.min(...xs), Math.max(...xs)];
-  const [y0, y1] = [Math.min(...ys), Math.max(...ys)];
-  const pointAt = (i) =>
-    `${(2 + (76 * (xs[i] - x0)) / (x1 - x0 || 1)).toFixed(1)},${(2 + (18 * (y1 - ys[i])) / (y1 - y0 || 1)).toFixed(1)}`;
+  const first = positivePoints[0][1];
+  const last = positivePoints.at(-1)[1];
+  const xs = scaleToRange(
+    positivePoints.map(([x]) => Math.log(x)),
+    2,
+    WIDTH - 2,
+  );
+  const ys = scaleToRange(
+    positivePoints.map(([, y]) => -Math.log(y)),
+    2,
+    HEIGHT - 2,
+  );
+  const line = xs.map((x, index) => `${x.toFixed(1)},${ys[index].toFixed(1)}`).join(" ");
   return html`
     <svg
       class="spark ${running ? "running" : ""}"
-      viewBox="0 0 80 22"
+      viewBox="0 0 ${WIDTH} ${HEIGHT}"
       role="img"
-      aria-label="from ${formatNumber(positivePoints[0][1])} to ${formatNumber(positivePoints.at(-1)[1])}"
+      aria-label="from ${formatNumber(first)} to ${formatNumber(last)}"
     >
-      <polyline points=${positivePoints.map((_, i) => pointAt(i)).join(" ")} />
+      <polyline points=${line} />
     </svg>
   `;
 }

@@ -54,7 +54,8 @@ export function TreeDrawing({ policyQuery, node, goToNode }) {
     .filter((mark) => mark.parent !== undefined)
     .map((mark) => {
       const parent = markByNode.get(mark.parent);
-      return `M${xOf(parent)} ${yOf(parent)}C${xOf(parent) + 60} ${yOf(parent)} ${xOf(mark) - 60} ${yOf(mark)} ${xOf(mark)} ${yOf(mark)}`;
+      const [x0, y0, x1, y1] = [xOf(parent), yOf(parent), xOf(mark), yOf(mark)];
+      return `M${x0} ${y0}C${x0 + 60} ${y0} ${x1 - 60} ${y1} ${x1} ${y1}`;
     })
     .join("");
   const groups = new Map();
@@ -101,7 +102,8 @@ export function TreeDrawing({ policyQuery, node, goToNode }) {
   return html`
     <div class="grid-head">
       <p>
-        ${marks.length} nodes; chance is grey, terminal nodes are squares, dashed lines join the nodes of an infoset
+        ${marks.length} nodes; chance is grey, terminal nodes are squares, dashed lines join the
+        nodes of an infoset
       </p>
       <div class="actions">
         <label class="inline">
@@ -124,7 +126,7 @@ export function TreeDrawing({ policyQuery, node, goToNode }) {
       class="drawing"
       viewBox="${box.x} ${box.y} ${box.w} ${box.h}"
       role="img"
-      aria-label="The likeliest part of the tree below this node; the outline has the same nodes as links"
+      aria-label="The likeliest part of the tree below this node; the outline links to its nodes"
       onWheel=${(event) => {
         event.preventDefault();
         zoomBy(event.deltaY > 0 ? 1.15 : 0.87);

@@ -6,6 +6,17 @@ import { useApi } from "../lib/hooks.js";
 import { html, useState } from "../lib/preact.js";
 import { updateQuery } from "../lib/router.js";
 
+const CHILDREN_PER_PAGE = 100;
+const MAX_MATCHES = 50;
+
+/** Return the address of another node with the same policy and view. */
+function nodePath(node) {
+  const params = new URLSearchParams(location.search);
+  params.delete("start");
+  params.set("node", node);
+  return `/explore?${params}`;
+}
+
 /**
  * The outline of the tree around a node.
  * @param {{ view: object, goToNode: (node: number) => void, policyQuery: URLSearchParams }} props
@@ -17,9 +28,8 @@ export function TreeOutline({ view, goToNode, policyQuery }) {
     searchText ? `/api/explore/find?${policyQuery}&text=${encodeURIComponent(searchText)}` : "",
   );
   const numRemaining = view.total - view.start - view.children.length;
+  const previousStart = Math.max(view.start - CHILDREN_PER_PAGE, 0) || "";
   const shownReach = view.children.reduce((sum, child) => sum + child.reach, 0);
-  const nodeQuery = (target, extra) =>
-    `?${new URLSearchParams([...new URLSearchParams(location.search)].filter(([key]) => !["node", "start"].includes(key)).concat([["node", target], ...Object.entries(extra || {})]))}`;
   return html`
     <nav class="outline" aria-label="Path and children">
       <label class="search">
@@ -36,7 +46,7 @@ export function TreeOutline({ view, goToNode, policyQuery }) {
         searchText &&
         html`
           <ul class="matches">
-            ${(matches || []).slice(0, 50).map(
+            ${(matches || []).slice(0, MAX_MATCHES).map(
               (match) => html`
                 <li key=${match.infoset}>
                   <button
@@ -62,7 +72,7 @@ export function TreeOutline({ view, goToNode, policyQuery }) {
       <ol class="path">
         <li>
           <${Link}
-            to=${`/explore${nodeQuery(0)}`}
+            to=${nodePath(0)}
             aria-current=${view.node === 0 ? "step" : undefined}
           >
             root
@@ -73,7 +83,7 @@ export function TreeOutline({ view, goToNode, policyQuery }) {
             <li key=${step.node}>
               <small class="p${step.player}">${playerName(step.player)}</small>${" "}
               <${Link}
-                to=${`/explore${nodeQuery(step.node)}`}
+                to=${nodePath(step.node)}
                 aria-current=${step.node === view.node ? "step" : undefined}
               >
                 ${step.name}
@@ -87,7 +97,9 @@ export function TreeOutline({ view, goToNode, policyQuery }) {
           ? html`
               <p class="muted">
                 Terminal node:${" "}
-                ${view.value.map((value, player) => `player ${player} ${formatNumber(value)}`).join(", ")}.
+                ${view.value
+                  .map((value, player) => `player ${player} ${formatNumber(value)}`)
+                  .join(", ")}.
               </p>
             `
           : html`
@@ -100,7 +112,7 @@ export function TreeOutline({ view, goToNode, policyQuery }) {
                   (child, index) => html`
                     <li key=${child.node}>
                       <${Link}
-                        to=${`/explore${nodeQuery(child.node)}`}
+                        to=${nodePath(child.node)}
                         title="reach ${formatNumber(child.reach)}, ${formatCount(child.size)} nodes"
                       >
                         <span>
@@ -121,7 +133,7 @@ export function TreeOutline({ view, goToNode, policyQuery }) {
                       view.start > 0 &&
                       html`
                         <button
-                          onClick=${() => updateQuery({ start: Math.max(view.start - 100, 0) || "" })}
+                          onClick=${() => updateQuery({ start: previousStart })}
                         >
                           previous
                         </button>
@@ -147,7 +159,7 @@ export function TreeOutline({ view, goToNode, policyQuery }) {
       }
       <p class="muted small">
         ${formatCount(view.size)} nodes in this subtree, reach${" "}
-        ${formatNumber(view.reach)}${view.reach === 0 ? ": never reached, so the policy here is arbitrary" : ""}
+        ${formatNumber(view.reach)}${view.reach === 0 && ": never reached, so the policy here is arbitrary"}
       </p>
     </nav>
   `;

@@ -6,6 +6,12 @@ import { formatCount, formatNumber } from "../lib/format.js";
 import { useApi } from "../lib/hooks.js";
 import { html, useEffect, useRef, useState } from "../lib/preact.js";
 
+/** A bucket is [x, width, EV of player 0, node, player, number of nodes]. */
+function describeBucket([, width, ev, , , numNodes], level) {
+  const size = `${formatCount(numNodes)} nodes`;
+  return `Level ${level}: reach ${formatNumber(width)}, EV ${formatNumber(ev)} of player 0, ${size}`;
+}
+
 /**
  * The icicle plot; a click goes to the node.
  * @param {{ policyQuery: URLSearchParams, node: number, goToNode: (node: number) => void }} props
@@ -70,7 +76,7 @@ export function TreeOverview({ policyQuery, goToNode, node }) {
     <p>
       The whole tree, one row per level; widths are reach probabilities under the policy.${" "}
       <span class="muted">
-        ${bucket ? `Level ${level}: reach ${formatNumber(bucket[1])}, EV ${formatNumber(bucket[2])} of player 0, ${formatCount(bucket[5])} nodes` : "Point at a node for details; click to open it."}
+        ${bucket ? describeBucket(bucket, level) : "Point at a node for details; click to open it."}
       </span>
     </p>
     <canvas

@@ -17,14 +17,15 @@ export function Compare() {
   const target = Number(query.get("target") || 1e-3);
   const progressKey = runIds.map((id) => runs.get(id)?.step || 0).join();
   const throttledKey = useThrottled(progressKey, 1500);
-  const path = runIds.length
-    ? `/api/compare?${runIds.map((id) => `r=${encodeURIComponent(id)}`).join("&")}&v=${throttledKey}`
-    : "";
+  const runsQuery = new URLSearchParams(runIds.map((id) => ["r", id]));
+  const path = runIds.length ? `/api/compare?${runsQuery}&v=${throttledKey}` : "";
   const { data, error, reload } = useApi(path);
-  const showRuns = (ids) =>
-    navigate(
-      `/compare?${[...ids.map((id) => ["r", id]), ...[...query].filter(([key]) => key !== "r")].map(([key, value]) => `${key}=${encodeURIComponent(value)}`).join("&")}`,
-    );
+  const showRuns = (ids) => {
+    const params = new URLSearchParams(query);
+    params.delete("r");
+    ids.forEach((id) => params.append("r", id));
+    navigate(`/compare?${params}`);
+  };
   const games = [...new Set((data?.groups || []).map((group) => group.game))];
   return html`
     <div class="head">
@@ -62,7 +63,8 @@ export function Compare() {
       html`
         <p>
           Choose runs below, or on the page of all <${Link} to="/">runs</${Link}>
-          . Runs that differ only in their seed become one curve: the median, with a band from the lowest to the highest.
+          . Runs that differ only in their seed become one curve: the median,
+          with a band from the lowest to the highest.
         </p>
       `
     }
@@ -128,7 +130,7 @@ export function Compare() {
     }
     <${RunPicker} runs=${runs} runIds=${runIds} choose=${showRuns} />
     <${CommandLineHint}>
-      ${runIds.length ? `counterplay compare ${runIds.map((id) => `runs/${id}`).join(" ")}` : "counterplay compare runs"}
+      counterplay compare ${runIds.map((id) => `runs/${id}`).join(" ") || "runs"}
     </${CommandLineHint}>
   `;
 }

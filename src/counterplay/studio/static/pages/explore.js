@@ -21,6 +21,8 @@ import { ignoreAfterAbort, useApi, useLiveRuns, useShortcuts } from "../lib/hook
 import { html, useEffect, useState } from "../lib/preact.js";
 import { updateQuery, useLocation } from "../lib/router.js";
 
+const DIGITS = [..."123456789"];
+
 const VIEWS = [
   ["grid", "Grid"],
   ["leaks", "Regret"],
@@ -44,10 +46,9 @@ export function Explore() {
   const policyQuery = buildQuery({ game, policy, vs: otherPolicy, lock });
   const hasSource = game || policy;
   const infoset = query.get("infoset");
+  const viewQuery = buildQuery({ node, start, at: run?.checkpoint });
   const viewPath =
-    hasSource && infoset === null
-      ? `/api/explore/view?${policyQuery}&node=${node}&start=${start}${run ? `&at=${run.checkpoint}` : ""}`
-      : "";
+    hasSource && infoset === null ? `/api/explore/view?${policyQuery}&${viewQuery}` : "";
   const { data, error, progress, loading, reload } = useApi(viewPath);
   const [lookupProgress, setLookupProgress] = useState(null);
   const spec = game || run?.game || data?.facts.spec || "";
@@ -70,7 +71,8 @@ export function Explore() {
   }, [infoset, hasSource, policyQuery.toString()]);
 
   const goToNode = (target) => updateQuery({ node: target || "", start: "" });
-  const currentView = data?.node === node ? data : null; // shortcuts wait for the node of the address
+  // Shortcuts wait until the view of the current node is loaded.
+  const currentView = data?.node === node ? data : null;
   const parent = currentView && (currentView.path.length > 1 ? currentView.path.at(-2).node : 0);
   const children = currentView?.children || [];
   const modes = CELL_MODES.map(([key]) => key);
@@ -90,10 +92,10 @@ export function Explore() {
       return members.length ? goToNode(members[(index + 1) % members.length].node) : false;
     },
     ...Object.fromEntries(
-      [1, 2, 3, 4, 5, 6, 7, 8, 9].map((number) => [
-        String(number),
-        () => (children[number - 1] ? goToNode(children[number - 1].node) : false),
-      ]),
+      DIGITS.map((digit) => {
+        const child = children[Number(digit) - 1];
+        return [digit, () => (child ? goToNode(child.node) : false)];
+      }),
     ),
   });
 
@@ -114,7 +116,12 @@ export function Explore() {
     <div class="head explore-head">
       <h1>${gameTitle(spec)}</h1>
       <span class="grow"></span>
-      <${PolicyPicker} game=${spec} policy=${policy} otherPolicy=${otherPolicy} facts=${data?.facts} />
+      <${PolicyPicker}
+        game=${spec}
+        policy=${policy}
+        otherPolicy=${otherPolicy}
+        facts=${data?.facts}
+      />
     </div>
     ${
       hasNoCheckpoint
@@ -133,7 +140,7 @@ export function Explore() {
         ${lock && html`<${LockList} facts=${data.facts} lock=${lock} />`}
         ${progress && loading && html`<${ProgressMessage} progress=${progress} />`}
         <div class="explore">
-          <${TreeOutline} data=${data} goToNode=${goToNode} policyQuery=${policyQuery} />
+          <${TreeOutline} view=${data} goToNode=${goToNode} policyQuery=${policyQuery} />
           <section class="middle" aria-label="View">
             <${Tabs}
               label="View"
@@ -141,27 +148,18 @@ export function Explore() {
               options=${VIEWS}
               choose=${(key) => updateQuery({ tab: key === "grid" ? "" : key })}
             />
-            ${
-              tab === "leaks"
-                ? html`<${RegretTable} policyQuery=${policyQuery} goToNode=${goToNode} facts=${data.facts} />`
-                : tab === "drawing"
-                  ? html`<${TreeDrawing} policyQuery=${policyQuery} node=${node} goToNode=${goToNode} />`
-                  : tab === "overview"
-                    ? html`<${TreeOverview} policyQuery=${policyQuery} goToNode=${goToNode} node=${node} />`
-                    : html`
-                        <${InfosetGrid}
-                          policyQuery=${policyQuery}
-                          node=${node}
-                          goToNode=${goToNode}
-                          mode=${mode}
-                          view=${data}
-                          otherPolicy=${otherPolicy}
-                        />
-                      `
-            }
+            ${renderView(tab, {
+              policyQuery,
+              node,
+              goToNode,
+              mode,
+              view: data,
+              otherPolicy,
+              facts: data.facts,
+            })}
           </section>
           <${InfosetPanel}
-            data=${data}
+            view=${data}
             goToNode=${goToNode}
             otherPolicy=${otherPolicy}
             policyQuery=${policyQuery}
@@ -173,11 +171,18 @@ export function Explore() {
       `
     }
     <${CommandLineHint}>
-      ${run ? `counterplay show runs/${policy.replace(/^run:/, "")}` : `counterplay inspect ${quoteForShell(spec)}`}
+      counterplay${" "}
+      ${run ? `show runs/${policy.replace(/^run:/, "")}` : `inspect ${quoteForShell(spec)}`}
     </${CommandLineHint}>
   `;
 }
 
+function renderView(tab, props) {
+  const View = { leaks: RegretTable, drawing: TreeDrawing, overview: TreeOverview }[tab];
+  return html`<${View || InfosetGrid} ...${props} />`;
+}
+
+/** Go to the next (offset 1) or previous (offset -1) child of the parent. */
 async function goToSibling(view, offset, goToNode, policyQuery) {
   if (!view?.path.length) return;
   const parent = view.path.length > 1 ? view.path.at(-2).node : 0;

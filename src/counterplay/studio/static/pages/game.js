@@ -35,7 +35,9 @@ export function Game({ spec }) {
       <h1>${file ? file.title : gameTitle(spec)}</h1>
       <span class="grow"></span>
       <div class="actions">
-        ${sizeCheck && html`<${GameLinks} spec=${fullSpec} sizeCheck=${sizeCheck} button=${true} />`}
+        ${
+          sizeCheck && html`<${GameLinks} spec=${fullSpec} sizeCheck=${sizeCheck} button=${true} />`
+        }
         ${
           (hasMatrix || file) &&
           sizeCheck?.fits &&

@@ -20,7 +20,8 @@ const EXAMPLE_GAMES = [
   "kuhn_poker",
 ];
 
-const formatPayoff = (payoff) => formatNumber(Math.abs(payoff) < 1e-12 ? 0 : payoff); // rounding errors are 0
+// Rounding errors count as 0.
+const formatPayoff = (payoff) => formatNumber(Math.abs(payoff) < 1e-12 ? 0 : payoff);
 
 // A game to start from: each player gets 1 or 0.
 const NEW_GAME = {

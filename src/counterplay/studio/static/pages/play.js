@@ -333,7 +333,8 @@ function Episode({ play }) {
       </section>
     </div>
     <${CommandLineHint}>
-      counterplay play ${quoteForShell(query.get("game") || state.game)} --player ${state.seat}${opponentOption(state.policy)} --losses
+      counterplay play ${quoteForShell(query.get("game") || state.game)}${" "}
+      --player ${state.seat}${opponentOption(state.policy)} --losses
     </${CommandLineHint}>
   `;
 }

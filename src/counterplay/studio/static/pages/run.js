@@ -29,6 +29,8 @@ import { updateQuery, useLocation } from "../lib/router.js";
 
 const MAX_POINTS_BEFORE_RELOAD = 8000; // beyond, the server thins them again
 
+const MISSING_RUN_TEXT = "This run no longer exists. It may have been moved or deleted.";
+
 /** Hook: the metrics of a run, loaded incrementally, each record once. */
 function useMetrics(id, version, { x, logX, from, to }) {
   const [state, setState] = useState({});
@@ -43,9 +45,10 @@ function useMetrics(id, version, { x, logX, from, to }) {
         metrics.rows && !from && metrics.columns[0].length < MAX_POINTS_BEFORE_RELOAD
           ? `&after=${metrics.rows}&epoch=${metrics.epoch}`
           : "";
+      const scale = logX ? "log" : "linear";
       const rangeQuery = from ? `&from=${from}&to=${to}` : "";
       const response = await get(
-        `/api/runs/${id}/metrics?x=${x}&scale=${logX ? "log" : "linear"}&points=2000${rangeQuery}${afterQuery}`,
+        `/api/runs/${id}/metrics?x=${x}&scale=${scale}&points=2000${rangeQuery}${afterQuery}`,
       );
       const isContinuation =
         afterQuery && response.after === metrics.rows && response.epoch === metrics.epoch;
@@ -107,7 +110,7 @@ export function Run({ id }) {
     return html`
       <h1>${id}</h1>
       <p>
-        ${loaded ? "This run no longer exists. It may have been moved or deleted." : "Loading …"}${" "}
+        ${loaded ? MISSING_RUN_TEXT : "Loading …"}${" "}
         <${Link} to="/">All runs</${Link}>
       </p>
     `;
@@ -120,6 +123,11 @@ export function Run({ id }) {
     colour: seriesColour(index),
     dash: name === "current" ? [4, 4] : undefined,
   }));
+  const isRunning = run.state === "running";
+  const folder = quoteForShell(detail?.folder || id);
+  const fraction = run.max_steps ? run.step / run.max_steps : 0;
+  const lastValue = `${formatNumber(run.value)} at step ${formatCount(run.step)}`;
+  const chartLabel = `${run.exact ? "Exploitability" : "Counts"} of ${run.name}: ${lastValue}`;
   const zoom = (low, high) => updateQuery({ from: low, to: high }, { replace: true });
   return html`
     <div class="head">
@@ -147,8 +155,8 @@ export function Run({ id }) {
         <dd>
           ${formatCount(run.step)} <small>of ${formatCount(run.max_steps)}</small>
           <${FractionBar}
-            fraction=${run.max_steps ? run.step / run.max_steps : 0}
-            label="${formatPercent(run.max_steps ? run.step / run.max_steps : 0)} done"
+            fraction=${fraction}
+            label="${formatPercent(fraction)} done"
           />
         </dd>
       </div>
@@ -163,14 +171,14 @@ export function Run({ id }) {
         <dd title=${run.best}>${formatNumber(run.best)}</dd>
       </div>
       <div>
-        <dt>${run.state === "running" ? "Steps per second" : "Time in the algorithm"}</dt>
+        <dt>${isRunning ? "Steps per second" : "Time in the algorithm"}</dt>
         <dd>
-          ${run.state === "running" ? (run.rate ? formatNumber(run.rate) : "–") : formatDuration(run.seconds)}
+          ${isRunning ? formatNumber(run.rate || null) : formatDuration(run.seconds)}
         </dd>
       </div>
       <div>
         <dt>Time left</dt>
-        <dd>${run.state === "running" ? formatDuration(secondsLeft(run)) : "–"}</dd>
+        <dd>${isRunning ? formatDuration(secondsLeft(run)) : "–"}</dd>
       </div>
     </dl>
     <section class="card">
@@ -221,7 +229,7 @@ export function Run({ id }) {
                 logX=${logX}
                 logY=${logY}
                 zoom=${zoom}
-                label="Exploitability of ${run.name}: ${formatNumber(run.value)} at step ${formatCount(run.step)}"
+                label=${chartLabel}
               />
             `
       }
@@ -232,7 +240,7 @@ export function Run({ id }) {
     ${detail?.population && html`<${Population} id=${id} version=${run.checkpoint} />`}
     ${detail && html`<${RunDetails} detail=${detail} run=${run} />`}
     <${CommandLineHint}>
-      ${run.state === "running" || run.state === "finished" ? `counterplay plot ${quoteForShell(detail?.folder || id)} -o curve.png` : `counterplay resume ${quoteForShell(detail?.folder || id)}`}
+      counterplay ${isRunning || run.state === "finished" ? `plot ${folder} -o curve.png` : `resume ${folder}`}
     </${CommandLineHint}>
   `;
 }
@@ -241,7 +249,9 @@ function RunBanner({ run }) {
   const [send, { busy, error }] = useApiAction();
   const resume = () => send("POST", `/api/runs/${run.id}/resume`, {});
   const message = {
-    killed: `It was killed at about step ${formatCount(run.step)}. Resume continues from the last checkpoint; the results equal those of an uninterrupted run.`,
+    killed:
+      `It was killed at about step ${formatCount(run.step)}. Resume continues from the last ` +
+      "checkpoint; the results equal those of an uninterrupted run.",
     aborted:
       "It was aborted before it wrote a final checkpoint. Resume continues from the last one.",
     lost: "It runs on another machine, which has sent no heartbeat for a while.",

@@ -104,6 +104,8 @@ export function Runs() {
   const filter = query.get("q") || "";
   const sort = query.get("sort") || "began";
   const descending = query.get("down") === "1";
+  const sortDirection = descending ? "descending" : "ascending";
+  const sortBy = (key) => updateQuery({ sort: key, down: sort === key && !descending ? "1" : "" });
   const page = Number(query.get("page") || 0);
   const sortKey = (COLUMNS.find(([key]) => key === sort) || COLUMNS.at(-1))[2];
   const matches = [...runs.values()]
@@ -187,7 +189,7 @@ export function Runs() {
     <div class="head">
       <h1>Runs</h1>
       <span class="muted">
-        ${matches.length === runs.size ? formatCount(runs.size) : `${formatCount(matches.length)} of ${formatCount(runs.size)}`}
+        ${matches.length < runs.size && `${formatCount(matches.length)} of `}${formatCount(runs.size)}
       </span>
       <span class="grow"></span>
       <label class="search">
@@ -241,14 +243,14 @@ export function Runs() {
                   key=${key}
                   scope="col"
                   class=${className}
-                  aria-sort=${key && key === sort ? (descending ? "descending" : "ascending") : undefined}
+                  aria-sort=${key && key === sort ? sortDirection : undefined}
                 >
                   ${
                     key
                       ? html`
                           <button
                             class="sort"
-                            onClick=${() => updateQuery({ sort: key, down: sort === key && !descending ? "1" : "" })}
+                            onClick=${() => sortBy(key)}
                           >
                             ${name}${key === sort ? (descending ? " ↓" : " ↑") : ""}
                           </button>
@@ -426,7 +428,8 @@ function EmptyRunsPage({ problem, trashTickets, restore, startedExample, setStar
     <section class="empty">
       <h1>No runs yet</h1>
       <p>
-        A run is one algorithm, one game and one seed, stored in a folder. Start a run, watch its exploitability fall, explore its policy, and play against it.
+        A run is one algorithm, one game and one seed, stored in a folder. Start a run, watch its
+        exploitability fall, explore its policy, and play against it.
       </p>
       ${problem && html`<${ErrorMessage} error=${{ message: problem }} />`}
       ${

@@ -128,6 +128,8 @@ function SpotSetup({ initialSpot, problem }) {
       },
     });
   };
+  const sizeText = (street, player, kind) =>
+    (spot.sizes?.[street] ? spot.sizes[street][player]?.[kind] : DEFAULT_SIZES[kind]) || "";
   const { data, error } = state;
   const start = (event) => {
     event.preventDefault();
@@ -150,7 +152,8 @@ function SpotSetup({ initialSpot, problem }) {
   return html`
     <div class="head"><h1>Hold'em spots</h1></div>
     <p>
-      Two players on the flop, the turn or the river. Player 0 is out of position (OOP) and acts first. Exploitability is exact.
+      Two players on the flop, the turn or the river. Player 0 is out of position (OOP) and acts
+      first. Exploitability is exact.
     </p>
     ${problem && html`<${ErrorMessage} error=${{ message: problem }} />`}
     <form class="card form" onSubmit=${start}>
@@ -185,29 +188,46 @@ function SpotSetup({ initialSpot, problem }) {
         (street) => html`
           <fieldset key=${street}>
             <legend>Bets on the ${street}</legend>
-            ${[0, 1].map((player) => ["bet", "raise"].map((kind) => renderField(`player ${player}, ${kind === "bet" ? "bets" : "raises"}`, (spot.sizes?.[street] ? spot.sizes[street][player]?.[kind] : DEFAULT_SIZES[kind]) || "", (value) => updateSize(street, player, kind, value), { spellcheck: false })))}
+            ${[0, 1].map((player) =>
+              ["bet", "raise"].map((kind) =>
+                renderField(
+                  `player ${player}, ${kind}s`,
+                  sizeText(street, player, kind),
+                  (value) => updateSize(street, player, kind, value),
+                  { spellcheck: false },
+                ),
+              ),
+            )}
           </fieldset>
         `,
       )}
       <p class="muted small">
         Sizes: 50% of the pot, 2.5x the bet, 100c in chips, e geometric, a all-in.
       </p>
-      ${renderField("target exploitability, % of the pot", target, setTarget, { inputmode: "decimal" })}
+      ${renderField("target exploitability, % of the pot", target, setTarget, {
+        inputmode: "decimal",
+      })}
       <${ErrorMessage} error=${error} />
       ${
         data &&
         html`
           <p class=${data.fits ? "muted small" : "problem"}>
-            ${data.hands.map((numHands, player) => `${formatCount(numHands)} hands of player ${player}`).join(", ")};${" "}
-            ${formatCount(data.infosets)} infosets; takes${" "}
-            ${formatBytes(data.bytes)} of ${formatBytes(data.free)} that are free,
-            and about ${formatDuration(data.seconds)} of one core for each of some
-            hundred iterations.${data.fits ? "" : " Use fewer bet sizes or narrower ranges."}
+            ${data.hands
+              .map((numHands, player) => `${formatCount(numHands)} hands of player ${player}`)
+              .join(
+                ", ",
+              )}; ${formatCount(data.infosets)} infosets; needs ${formatBytes(data.bytes)} of
+            ${" "}${formatBytes(data.free)} free memory, and about ${formatDuration(data.seconds)} of one
+            core per iteration for a few hundred iterations.${data.fits ? "" : " Use fewer bet sizes or narrower ranges."}
           </p>
         `
       }
       ${data?.notes.map((note) => html`<p key=${note} class="muted small">Note: ${note}.</p>`)}
-      ${!data && !error && html`<p class="muted small" role="status">Estimating memory and time …</p>`}
+      ${
+        !data &&
+        !error &&
+        html`<p class="muted small" role="status">Estimating memory and time …</p>`
+      }
       <button class="primary large" disabled=${!data?.fits}>Solve</button>
     </form>
     <${CommandLineHint}>
@@ -302,7 +322,7 @@ function SpotSolution({ spot, target }) {
               ? html`<${CardPicker} data=${data} goToLine=${goToLine} />`
               : html`
                   <p>
-                    ${data.kind === "fold" ? "A player folded: the hand is over." : "Showdown: the better hand wins the pot."}
+                    ${TERMINAL_TEXTS[data.kind] || TERMINAL_TEXTS.showdown}
                   </p>
                 `
         }
@@ -320,6 +340,11 @@ function SpotSolution({ spot, target }) {
     </${CommandLineHint}>
   `;
 }
+
+const TERMINAL_TEXTS = {
+  fold: "A player folded: the hand is over.",
+  showdown: "Showdown: the better hand wins the pot.",
+};
 
 const appendAction = (line, action) => (line ? `${line},${action}` : action);
 
