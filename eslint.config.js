@@ -10,6 +10,7 @@ export default [
     files: ["eslint.config.js", `${STATIC}/**/*.js`],
     rules: {
       ...js.configs.recommended.rules,
+      curly: ["error", "multi-line"],
       eqeqeq: "error",
       "no-var": "error",
       "object-shorthand": "error",

@@ -4,16 +4,19 @@ import uPlot from "../vendor/uplot.js";
 import { formatNumber, toSuperscript } from "../lib/format.js";
 import { html, useEffect, useRef, useState } from "../lib/preact.js";
 
+const MAX_TABLE_ROWS = 14;
+
 const cssVariable = (name) =>
   getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-const exactPowerOfTen = (v) => {
-  const exponent = Math.log10(v);
+/** Return the exponent of a power of ten; null for other numbers. */
+const exactPowerOfTen = (value) => {
+  const exponent = Math.log10(value);
   return Math.abs(exponent - Math.round(exponent)) < 1e-9 ? Math.round(exponent) : null;
 };
 
-const formatTick = (v) => {
-  const exponent = exactPowerOfTen(v);
+const formatTick = (value) => {
+  const exponent = exactPowerOfTen(value);
   if (exponent === null) return "";
   return exponent >= -2 && exponent <= 3 ? String(10 ** exponent) : `10${toSuperscript(exponent)}`;
 };
@@ -54,8 +57,8 @@ function axisOptions(label, log, size) {
  * @param {{ series: { label: string, x: number[], y: number[], colour: string, dash?: number[],
  *   low?: number[], high?: number[] }[], xLabel: string, yLabel: string, logX?: boolean,
  *   logY?: boolean, zoom?: (low: number | null, high: number | null) => void, height?: number,
- *   label?: string }} props `low` and `high` are the edges of a band; `zoom` receives the range that
- *   the user selects, and null for all
+ *   label?: string }} props `low` and `high` are the edges of a band; `zoom` receives the range
+ *   that the user selects, and null for all
  */
 export function Chart({
   series,
@@ -141,8 +144,9 @@ export function Chart({
     );
     const resize = new ResizeObserver(() => {
       const newWidth = container.current?.clientWidth;
-      if (newWidth && plot.current && newWidth !== plot.current.width)
+      if (newWidth && plot.current && newWidth !== plot.current.width) {
         plot.current.setSize({ width: newWidth, height });
+      }
     });
     resize.observe(container.current);
     const redraw = () => plot.current?.redraw();
@@ -184,6 +188,7 @@ export function Chart({
   `;
 }
 
+/** Return the data for uPlot: a shared x axis, and values that the axes can show. */
 function joinSeries(series, logX, logY) {
   const positive = series
     .flatMap((curve) => [...curve.y, ...(curve.low || [])])
@@ -211,16 +216,17 @@ function joinSeries(series, logX, logY) {
   return uPlot.join(tables);
 }
 
+/** The curves as numbers, at points that are evenly spaced on a log axis. */
 function DataTable({ series, xLabel }) {
   const [open, setOpen] = useState(false);
   const firstCurve = series[0];
-  const indices = [];
   const numPoints = firstCurve.x.length;
-  for (let k = 0; k < Math.min(14, numPoints); k++) {
-    const index = Math.round(numPoints ** (numPoints > 14 ? k / 13 : 1) - 1);
-    indices.push(numPoints > 14 ? Math.min(index, numPoints - 1) : k);
-  }
-  const rows = [...new Set(indices)];
+  const numRows = Math.min(numPoints, MAX_TABLE_ROWS);
+  const rowIndex = (k) => {
+    if (numPoints <= MAX_TABLE_ROWS) return k;
+    return Math.min(Math.round(numPoints ** (k / (numRows - 1)) - 1), numPoints - 1);
+  };
+  const rows = [...new Set([...Array(numRows).keys()].map(rowIndex))];
   const alignedSeries = series.filter(
     (curve) =>
       curve.x.length === numPoints && curve.x[numPoints - 1] === firstCurve.x[numPoints - 1],

@@ -20,7 +20,7 @@ const RUN_STATES = {
   ended: ["–", "ended; the reason was not recorded"],
   damaged: ["!", "its folder cannot be read"],
   queued: ["…", "waits for a free core"],
-  held: ["?", "queued by another user: needs your approval"],
+  held: ["?", "not queued by you: needs your approval"],
   starting: ["◔", "building the game tree"],
 };
 

@@ -37,18 +37,20 @@ export function HandGrid({ data, mode, cell: selectedName }) {
   };
   const cellAppearance = (hand) => {
     if (hand.weight <= 0) return { className: "none", style: {}, text: "" };
-    if (mode === "value")
+    if (mode === "value") {
       return {
         className: "heat",
         style: { "--part": Math.abs(hand.value) / maxValue },
         text: formatNumber(hand.value),
       };
-    if (mode === "weight")
+    }
+    if (mode === "weight") {
       return {
         className: "heat",
         style: { "--part": hand.weight },
         text: formatPercent(hand.weight),
       };
+    }
     return {
       className: "policy-bar",
       style: {

@@ -146,12 +146,13 @@ function SimplexPlot({ path, actions, player }) {
       .join(","),
   );
   const [x, y] = pointOf(path.at(-1));
+  const lastPolicy = describePolicy(actions, path.at(-1));
   return html`
     <svg
       class="simplex"
       viewBox="0 0 240 215"
       role="img"
-      aria-label="From ${describePolicy(actions, path[0])} to ${describePolicy(actions, path.at(-1))}"
+      aria-label=${`From ${describePolicy(actions, path[0])} to ${lastPolicy}`}
     >
       <path class="edge" d="M20 195L220 195L120 22Z" />
       <polyline

@@ -5,9 +5,11 @@ import { formatNumber, formatPercent } from "../lib/format.js";
 import { useApi } from "../lib/hooks.js";
 import { html } from "../lib/preact.js";
 
-const MAX_LABELLED_CELLS = 12; // rows and columns up to which cells say their numbers
+const MAX_LABELLED_CELLS = 12; // rows or columns; cells of larger tables have no text
 
-const MAX_SHOWN = 40; // of either that are shown
+const MAX_ITERATIONS = 60; // the last ones
+const MIN_SHOWN_WEIGHT = 0.005;
+const MAX_SHOWN = 40; // rows or columns
 
 /**
  * Payoffs and mixtures of a population.
@@ -15,20 +17,22 @@ const MAX_SHOWN = 40; // of either that are shown
  */
 export function Population({ id, version }) {
   const { data, error } = useApi(`/api/runs/${id}/population?v=${version}`);
-  if (error)
+  if (error) {
     return html`
       <section class="card">
         <h2>Population</h2>
         <${ErrorMessage} error=${error} />
       </section>
     `;
-  if (!data)
+  }
+  if (!data) {
     return html`
       <section class="card">
         <h2>Population</h2>
         <p class="muted" role="status">Loading …</p>
       </section>
     `;
+  }
   const rows = data.payoffs.length;
   const columns = data.payoffs[0].length;
   const maxPayoff = Math.max(...data.payoffs.flat().map(Math.abs), 1e-300);
@@ -56,7 +60,7 @@ export function Population({ id, version }) {
                   .slice(0, MAX_SHOWN)
                   .map(
                     (_, j) => html`<th scope="col" key=${j}>${j}</th>`,
-                  )}${!data.united && html`<th scope="col">mixed</th>`}
+                  )}${!data.united && html`<th scope="col">mixture</th>`}
               </tr>
             </thead>
             <tbody>
@@ -90,7 +94,7 @@ export function Population({ id, version }) {
                 !data.united &&
                 html`
                   <tr>
-                    <th scope="row">mixed</th>
+                    <th scope="row">mixture</th>
                     ${lastMixtures[1].slice(0, MAX_SHOWN).map(
                       (probability, j) => html`
                         <th scope="col" key=${j} title=${probability}>
@@ -123,8 +127,8 @@ export function Population({ id, version }) {
               </tr>
             </thead>
             <tbody>
-              ${data.payoffs.slice(0, 12).flatMap((row, i) =>
-                row.slice(0, 12).map(
+              ${data.payoffs.slice(0, MAX_LABELLED_CELLS).flatMap((row, i) =>
+                row.slice(0, MAX_LABELLED_CELLS).map(
                   (value, j) => html`
                     <tr key=${`${i} ${j}`}>
                       <td>${i}</td>
@@ -142,12 +146,12 @@ export function Population({ id, version }) {
   `;
 }
 
-// One column per iteration, one row per policy, or per action of a tree: as dark as it was played.
+/** One column per iteration, one row per policy or action; darker cells have more weight. */
 function MixtureHistory({ mixtures, unit }) {
   return html`
     <div>
       ${mixtures.map((history, player) => {
-        const iterations = history.slice(-60);
+        const iterations = history.slice(-MAX_ITERATIONS);
         const offset = history.length - iterations.length;
         const numRows = Math.min(history.at(-1).length, MAX_SHOWN);
         return html`
@@ -164,21 +168,21 @@ function MixtureHistory({ mixtures, unit }) {
               aria-label="The last mixture of player ${player}: ${history
                 .at(-1)
                 .map((probability, index) => [probability, index])
-                .filter(([probability]) => probability > 0.005)
+                .filter(([probability]) => probability > MIN_SHOWN_WEIGHT)
                 .map(([probability, index]) => `${unit} ${index} ${formatPercent(probability)}`)
                 .slice(0, MAX_SHOWN)
                 .join(", ")}"
             >
               ${iterations.map(
-                (mixture, t) => html`
-                  <g key=${t}>
+                (mixture, iteration) => html`
+                  <g key=${iteration}>
                     ${mixture.slice(0, MAX_SHOWN).map(
                       (probability, index) =>
-                        probability > 0.005 &&
+                        probability > MIN_SHOWN_WEIGHT &&
                         html`
                           <rect
                             key=${index}
-                            x=${10 * t}
+                            x=${10 * iteration}
                             y=${10 * index}
                             width="10"
                             height="10"

@@ -31,7 +31,9 @@ export function RegretTable({ policyQuery, goToNode, facts }) {
     <div class="grid-head">
       <p>
         NashConv${" "}
-        <b title=${data.nash_conv}>${formatNumber(data.nash_conv)}</b>; exploitability, divided by ${facts.players} players, <b>${formatNumber(data.exploitability)}</b>
+        <b title=${data.nash_conv}>${formatNumber(data.nash_conv)}</b>; exploitability${" "}
+        (divided by ${facts.players} players)${" "}
+        <b>${formatNumber(data.exploitability)}</b>
       </p>
       <${Tabs}
         label="Player"

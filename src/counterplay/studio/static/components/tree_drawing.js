@@ -7,8 +7,8 @@ import { formatCount, formatNumber, formatPercent } from "../lib/format.js";
 import { useApi } from "../lib/hooks.js";
 import { html, useEffect, useRef, useState } from "../lib/preact.js";
 
+// In units of the drawing.
 const COLUMN_WIDTH = 165;
-
 const ROW_HEIGHT = 26;
 
 const MAX_UNITS_PER_PIXEL = 1.45; // larger drawings are shown in part, so that labels stay readable
@@ -29,7 +29,7 @@ export function TreeDrawing({ policyQuery, node, goToNode }) {
   const [, setLayoutVersion] = useState(0);
   useEffect(() => {
     setView(null);
-    setLayoutVersion((index) => index + 1);
+    setLayoutVersion((version) => version + 1);
   }, [data]);
   if (error) return html`<${ErrorMessage} error=${error} retry=${reload} />`;
   if (!data) return html`<p class="muted">…</p>`;
@@ -59,20 +59,16 @@ export function TreeDrawing({ policyQuery, node, goToNode }) {
     })
     .join("");
   const groups = new Map();
-  for (const mark of markByNode.values())
+  for (const mark of markByNode.values()) {
     if (mark.infoset >= 0) groups.set(mark.infoset, [...(groups.get(mark.infoset) || []), mark]);
+  }
+  const linkMarks = (mark, next) => {
+    const [x0, y0, x1, y1] = [xOf(mark) - 4, yOf(mark), xOf(next) - 4, yOf(next)];
+    return `M${x0} ${y0}Q${x1 - 30} ${(y0 + y1) / 2} ${x1} ${y1}`;
+  };
   const infosetLinks = [...groups.values()]
-    .filter((list) => list.length > 1)
-    .map((list) => {
-      const sorted = list.sort((a, b) => a.y - b.y);
-      return sorted
-        .slice(1)
-        .map(
-          (mark, index) =>
-            `M${xOf(sorted[index]) - 4} ${yOf(sorted[index])}Q${xOf(mark) - 34} ${(yOf(sorted[index]) + yOf(mark)) / 2} ${xOf(mark) - 4} ${yOf(mark)}`,
-        )
-        .join("");
-    })
+    .map((group) => group.sort((a, b) => a.y - b.y))
+    .flatMap((group) => group.slice(1).map((mark, index) => linkMarks(group[index], mark)))
     .join("");
   const zoomBy = (factor) =>
     setView({
@@ -110,7 +106,7 @@ export function TreeDrawing({ policyQuery, node, goToNode }) {
           labels${" "}
           <select value=${label} onChange=${(event) => setLabel(event.target.value)}>
             <option>probability</option>
-            <option>value</option>
+            <option value="value">EV</option>
             <option>reach</option>
           </select>
         </label>

@@ -7,6 +7,7 @@ import { html, useState } from "../lib/preact.js";
 import { updateQuery } from "../lib/router.js";
 
 const CHILDREN_PER_PAGE = 100;
+const UNREACHED_TEXT = ": never reached, so the policy here is arbitrary";
 const MAX_MATCHES = 50;
 
 /** Return the address of another node with the same policy and view. */
@@ -159,7 +160,7 @@ export function TreeOutline({ view, goToNode, policyQuery }) {
       }
       <p class="muted small">
         ${formatCount(view.size)} nodes in this subtree, reach${" "}
-        ${formatNumber(view.reach)}${view.reach === 0 && ": never reached, so the policy here is arbitrary"}
+        ${formatNumber(view.reach)}${view.reach === 0 && UNREACHED_TEXT}
       </p>
     </nav>
   `;

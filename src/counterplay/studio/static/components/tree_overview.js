@@ -6,10 +6,13 @@ import { formatCount, formatNumber } from "../lib/format.js";
 import { useApi } from "../lib/hooks.js";
 import { html, useEffect, useRef, useState } from "../lib/preact.js";
 
+const ROW_HEIGHT = 22; // pixels
+const MAX_TABLE_LEVELS = 60;
+
 /** A bucket is [x, width, EV of player 0, node, player, number of nodes]. */
 function describeBucket([, width, ev, , , numNodes], level) {
-  const size = `${formatCount(numNodes)} nodes`;
-  return `Level ${level}: reach ${formatNumber(width)}, EV ${formatNumber(ev)} of player 0, ${size}`;
+  const values = `reach ${formatNumber(width)}, EV ${formatNumber(ev)} of player 0`;
+  return `Level ${level}: ${values}, ${formatCount(numNodes)} nodes`;
 }
 
 /**
@@ -20,7 +23,7 @@ export function TreeOverview({ policyQuery, goToNode, node }) {
   const { data, error, reload } = useApi(`/api/explore/overview?${policyQuery}`);
   const canvas = useRef(null);
   const [hover, setHover] = useState(null);
-  const rowHeight = 22;
+
   useEffect(() => {
     const draw = () => {
       const element = canvas.current;
@@ -28,7 +31,7 @@ export function TreeOverview({ policyQuery, goToNode, node }) {
       const width = element.clientWidth;
       const pixelRatio = devicePixelRatio || 1;
       element.width = width * pixelRatio;
-      element.height = data.levels.length * rowHeight * pixelRatio;
+      element.height = data.levels.length * ROW_HEIGHT * pixelRatio;
       const context = element.getContext("2d");
       context.scale(pixelRatio, pixelRatio);
       const muted = getComputedStyle(document.documentElement).getPropertyValue("--muted");
@@ -38,18 +41,18 @@ export function TreeOverview({ policyQuery, goToNode, node }) {
             player === -1 ? muted : player === -2 ? "#88888866" : seriesColour(player);
           context.fillRect(
             x * width,
-            y * rowHeight + 1,
+            y * ROW_HEIGHT + 1,
             Math.max(bucketWidth * width - 1, 0.6),
-            rowHeight - 2,
+            ROW_HEIGHT - 2,
           );
           if (bucketNode === node) {
             context.strokeStyle = "#d55e00";
             context.lineWidth = 2;
             context.strokeRect(
               x * width,
-              y * rowHeight + 1,
+              y * ROW_HEIGHT + 1,
               Math.max(bucketWidth * width - 1, 2),
-              rowHeight - 2,
+              ROW_HEIGHT - 2,
             );
           }
         }),
@@ -68,7 +71,7 @@ export function TreeOverview({ policyQuery, goToNode, node }) {
   const bucketAt = (event) => {
     const size = canvas.current.getBoundingClientRect();
     const x = (event.clientX - size.left) / size.width;
-    const y = Math.floor((event.clientY - size.top) / rowHeight);
+    const y = Math.floor((event.clientY - size.top) / ROW_HEIGHT);
     return [data.levels[y]?.find(([left, bucketWidth]) => x >= left && x <= left + bucketWidth), y];
   };
   const [bucket, level] = hover || [];
@@ -82,7 +85,7 @@ export function TreeOverview({ policyQuery, goToNode, node }) {
     <canvas
       class="overview"
       ref=${canvas}
-      style=${{ height: `${data.levels.length * rowHeight}px` }}
+      style=${{ height: `${data.levels.length * ROW_HEIGHT}px` }}
       role="img"
       aria-label="The ${data.levels.length} levels of the tree"
       onPointerMove=${(event) => setHover(bucketAt(event))}
@@ -103,13 +106,13 @@ export function TreeOverview({ policyQuery, goToNode, node }) {
           </tr>
         </thead>
         <tbody>
-          ${data.levels.slice(0, 60).map(
-            (pieces, n) => html`
-              <tr key=${n}>
-                <th scope="row">${n}</th>
-                <td class="num">${pieces.length}</td>
+          ${data.levels.slice(0, MAX_TABLE_LEVELS).map(
+            (buckets, index) => html`
+              <tr key=${index}>
+                <th scope="row">${index}</th>
+                <td class="num">${buckets.length}</td>
                 <td class="num">
-                  ${formatCount(pieces.reduce((sum, piece) => sum + piece[5], 0))}
+                  ${formatCount(buckets.reduce((sum, [, , , , , numNodes]) => sum + numNodes, 0))}
                 </td>
               </tr>
             `,

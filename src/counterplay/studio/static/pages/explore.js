@@ -99,7 +99,7 @@ export function Explore() {
     ),
   });
 
-  if (!hasSource)
+  if (!hasSource) {
     return html`
       <h1>Explore</h1>
       <p>
@@ -107,6 +107,7 @@ export function Explore() {
         ${" "}to explore.
       </p>
     `;
+  }
   const cancel = () => {
     del(`/api/desk?${policyQuery}`).catch(() => {});
     history.back();
@@ -191,8 +192,9 @@ async function goToSibling(view, offset, goToNode, policyQuery) {
     ? parentView.children.findIndex((child) => child.node === view.node)
     : -1;
   const currentNode = Number(new URLSearchParams(location.search).get("node") || 0);
-  if (index >= 0 && currentNode === view.node && parentView.children[index + offset])
+  if (index >= 0 && currentNode === view.node && parentView.children[index + offset]) {
     goToNode(parentView.children[index + offset].node);
+  }
 }
 
 function PolicyFacts({ facts, run }) {

@@ -186,8 +186,9 @@ function PayoffTable({ data, edit }) {
     const utility = data.utility.map((table) => table.map((row) => [...row]));
     lines.forEach((line, y) =>
       line.forEach((payoff, x) => {
-        if (Number.isFinite(payoff) && utility[player][i + y]?.[j + x] !== undefined)
+        if (Number.isFinite(payoff) && utility[player][i + y]?.[j + x] !== undefined) {
           utility[player][i + y][j + x] = payoff;
+        }
       }),
     );
     edit(utility, data.action_names);

@@ -104,16 +104,18 @@ export function NewRun() {
     if (newRunId) navigate(seedList.length > 1 ? "/" : runPath(newRunId));
   }, [isStarting, runs.size]);
 
-  if (error)
+  if (error) {
     return html`
       <h1>New run</h1>
       <${ErrorMessage} error=${error} />
     `;
-  if (!catalogue || configText === null)
+  }
+  if (!catalogue || configText === null) {
     return html`
       <h1>New run</h1>
       <p class="muted" role="status">Loading games and algorithms …</p>
     `;
+  }
   const renderField = (path, spec, value, onChange) => {
     const isInvalid = validation.problem && validation.field === path;
     return html`

@@ -201,12 +201,13 @@ function Episode({ play }) {
   });
   const hint = state && latestHint?.at === decisionKey(state) ? latestHint.hint : null;
   const leaveEpisode = () => updateQuery({ play: "" });
-  if (error)
+  if (error) {
     return html`
       <h1>Play</h1>
       <${ErrorMessage} error=${error} retry=${error.status === 404 ? leaveEpisode : loadState} />
     `;
-  if (!state)
+  }
+  if (!state) {
     return html`
       <h1>Play</h1>
       <${ProgressMessage}
@@ -219,6 +220,7 @@ function Episode({ play }) {
         }}
       />
     `;
+  }
   const policyQuery = buildQuery({ game: query.get("game"), policy: state.policy });
   const totalRegret =
     state.lost +
@@ -255,7 +257,11 @@ function Episode({ play }) {
         ${state.board && html`<pre class="board">${state.board}</pre>`}
         ${
           state.over
-            ? html`<${EpisodeResult} state=${state} startNextEpisode=${startNextEpisode} busy=${busy} />`
+            ? html`<${EpisodeResult}
+                state=${state}
+                startNextEpisode=${startNextEpisode}
+                busy=${busy}
+              />`
             : html`
                 <p class="situation">${state.words}</p>
                 <div class="choices">
@@ -289,7 +295,8 @@ function Episode({ play }) {
                     hint &&
                     html`
                       <span class="muted small">
-                        ${" "}the opponent's policy in your seat, and the EV of each action against it
+                        ${" "}the opponent's policy in your seat, and the EV of each action
+                        against it
                       </span>
                     `
                   }

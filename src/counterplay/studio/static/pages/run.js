@@ -29,6 +29,9 @@ import { updateQuery, useLocation } from "../lib/router.js";
 
 const MAX_POINTS_BEFORE_RELOAD = 8000; // beyond, the server thins them again
 
+const NUM_POINTS = 2000; // of the first request
+const KILL_OFFER_MS = 8000; // after a stop request
+const RESUMABLE_STATES = ["stopped", "killed", "aborted", "failed", "ended", "new"];
 const MISSING_RUN_TEXT = "This run no longer exists. It may have been moved or deleted.";
 
 /** Hook: the metrics of a run, loaded incrementally, each record once. */
@@ -48,7 +51,7 @@ function useMetrics(id, version, { x, logX, from, to }) {
       const scale = logX ? "log" : "linear";
       const rangeQuery = from ? `&from=${from}&to=${to}` : "";
       const response = await get(
-        `/api/runs/${id}/metrics?x=${x}&scale=${scale}&points=2000${rangeQuery}${afterQuery}`,
+        `/api/runs/${id}/metrics?x=${x}&scale=${scale}&points=${NUM_POINTS}${rangeQuery}${afterQuery}`,
       );
       const isContinuation =
         afterQuery && response.after === metrics.rows && response.epoch === metrics.epoch;
@@ -106,7 +109,7 @@ export function Run({ id }) {
   const to = query.get("to");
   const metrics = useMetrics(id, `${run?.version} ${online}`, { x, logX, from, to });
   const { data: detail } = useApi(run && `/api/runs/${id}?v=${run.state}`);
-  if (!run)
+  if (!run) {
     return html`
       <h1>${id}</h1>
       <p>
@@ -114,6 +117,7 @@ export function Run({ id }) {
         <${Link} to="/">All runs</${Link}>
       </p>
     `;
+  }
   const metricNames = (metrics.names || []).filter((name) => !["step", "seconds"].includes(name));
   const xValues = metrics.names ? metrics.columns[metrics.names.indexOf(x)] : [];
   const series = metricNames.map((name, index) => ({
@@ -124,6 +128,7 @@ export function Run({ id }) {
     dash: name === "current" ? [4, 4] : undefined,
   }));
   const isRunning = run.state === "running";
+  const canResume = !isRunning && run.state !== "finished";
   const folder = quoteForShell(detail?.folder || id);
   const fraction = run.max_steps ? run.step / run.max_steps : 0;
   const lastValue = `${formatNumber(run.value)} at step ${formatCount(run.step)}`;
@@ -154,10 +159,7 @@ export function Run({ id }) {
         <dt>Step</dt>
         <dd>
           ${formatCount(run.step)} <small>of ${formatCount(run.max_steps)}</small>
-          <${FractionBar}
-            fraction=${fraction}
-            label="${formatPercent(fraction)} done"
-          />
+          <${FractionBar} fraction=${fraction} label="${formatPercent(fraction)} done" />
         </dd>
       </div>
       <div>
@@ -172,9 +174,7 @@ export function Run({ id }) {
       </div>
       <div>
         <dt>${isRunning ? "Steps per second" : "Time in the algorithm"}</dt>
-        <dd>
-          ${isRunning ? formatNumber(run.rate || null) : formatDuration(run.seconds)}
-        </dd>
+        <dd>${isRunning ? formatNumber(run.rate || null) : formatDuration(run.seconds)}</dd>
       </div>
       <div>
         <dt>Time left</dt>
@@ -240,7 +240,7 @@ export function Run({ id }) {
     ${detail?.population && html`<${Population} id=${id} version=${run.checkpoint} />`}
     ${detail && html`<${RunDetails} detail=${detail} run=${run} />`}
     <${CommandLineHint}>
-      counterplay ${isRunning || run.state === "finished" ? `plot ${folder} -o curve.png` : `resume ${folder}`}
+      counterplay ${canResume ? `resume ${folder}` : `plot ${folder} -o curve.png`}
     </${CommandLineHint}>
   `;
 }
@@ -282,7 +282,7 @@ function RunActions({ run }) {
     if (await send("POST", `/api/runs/${run.id}/stop`, {})) setStopRequestTime(Date.now());
   };
   const policyQuery = `policy=${encodeURIComponent(`run:${run.id}@${run.policy || "average"}`)}`;
-  const canKill = stopRequestTime && Date.now() - stopRequestTime > 8000;
+  const canKill = stopRequestTime && Date.now() - stopRequestTime > KILL_OFFER_MS;
   return html`
     <div class="actions">
       ${
@@ -303,7 +303,7 @@ function RunActions({ run }) {
         `
       }
       ${
-        ["stopped", "killed", "aborted", "failed", "ended", "new"].includes(run.state) &&
+        RESUMABLE_STATES.includes(run.state) &&
         run.step < run.max_steps &&
         html`
           <button
@@ -326,8 +326,11 @@ function RunActions({ run }) {
           <form
             onSubmit=${async (event) => {
               event.preventDefault();
-              if (await send("POST", `/api/runs/${run.id}/resume`, { steps: Number(newMaxSteps) }))
+              if (
+                await send("POST", `/api/runs/${run.id}/resume`, { steps: Number(newMaxSteps) })
+              ) {
                 setNewMaxSteps(null);
+              }
             }}
           >
             <label>

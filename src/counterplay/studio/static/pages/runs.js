@@ -16,6 +16,7 @@ import { html, useEffect, useState } from "../lib/preact.js";
 import { navigate, runPath, updateQuery, useLocation } from "../lib/router.js";
 
 const PAGE_SIZE = 50;
+const MAX_QUEUE_ENTRIES = 20;
 
 // Key, title, sort key, class. Columns of class "roomy" are hidden on phones.
 const COLUMNS = [
@@ -35,7 +36,7 @@ const COLUMNS = [
 const EXAMPLE_RUNS = [
   {
     title: "Solve Kuhn poker",
-    text: "Three cards, one bet, 12 infosets. CFR+ takes a second.",
+    text: "Three cards, one bet, 12 infosets: solved in seconds.",
     name: "kuhn",
     config: {
       name: "kuhn",
@@ -68,6 +69,7 @@ const EXAMPLE_RUNS = [
   },
 ];
 
+/** Return true if a run has all words of the filter; "state:running" asks for one field. */
 function matchesFilter(run, filter) {
   return filter
     .toLowerCase()
@@ -83,8 +85,9 @@ function matchesFilter(run, filter) {
         seed: String(run.seed),
         name: run.id,
       }[key];
-      if (field !== undefined)
+      if (field !== undefined) {
         return key === "seed" ? field === value : field.toLowerCase().includes(value);
+      }
       return `${run.id} ${run.game} ${run.algorithm} ${run.state}`.toLowerCase().includes(word);
     });
 }
@@ -97,7 +100,7 @@ export function Runs() {
   const [cursor, setCursor] = useState(-1);
   const [trashTickets, setTrashTickets] = useState(null);
   const [error, setError] = useState(null);
-  const [startedExample, setStartedExample] = useState(null); // name of the example
+  const [startedExample, setStartedExample] = useState(null); // its name
   useEffect(() => {
     if (startedExample && runs.size) navigate(runPath([...runs.keys()][0]));
   }, [runs.size, startedExample]);
@@ -124,15 +127,16 @@ export function Runs() {
     });
   const applyToEach = async (ids, act) => {
     setError(null);
-    for (const id of ids)
+    for (const id of ids) {
       try {
         await act(id);
       } catch (problem) {
         setError(problem);
       }
+    }
   };
   const compare = () =>
-    navigate(`/compare?${selectedIds.map((id) => `r=${encodeURIComponent(id)}`).join("&")}`);
+    navigate(`/compare?${new URLSearchParams(selectedIds.map((id) => ["r", id]))}`);
   const stop = () =>
     applyToEach(
       selectedIds.filter((id) => runs.get(id).state === "running"),
@@ -162,7 +166,7 @@ export function Runs() {
     s: () => (selectedIds.length ? stop() : false),
   });
 
-  if (!loaded)
+  if (!loaded) {
     return html`
       <h1>Runs</h1>
       ${
@@ -171,6 +175,7 @@ export function Runs() {
           : html`<p class="muted">Loading …</p>`
       }
     `;
+  }
   if (
     !runs.size &&
     (startedExample ? !queue.some((entry) => entry.state === "failed") : !queue.length)
@@ -189,7 +194,8 @@ export function Runs() {
     <div class="head">
       <h1>Runs</h1>
       <span class="muted">
-        ${matches.length < runs.size && `${formatCount(matches.length)} of `}${formatCount(runs.size)}
+        ${matches.length < runs.size && `${formatCount(matches.length)} of `}
+        ${formatCount(runs.size)}
       </span>
       <span class="grow"></span>
       <label class="search">
@@ -248,10 +254,7 @@ export function Runs() {
                   ${
                     key
                       ? html`
-                          <button
-                            class="sort"
-                            onClick=${() => sortBy(key)}
-                          >
+                          <button class="sort" onClick=${() => sortBy(key)}>
                             ${name}${key === sort ? (descending ? " ↓" : " ↑") : ""}
                           </button>
                         `
@@ -377,7 +380,7 @@ function RunQueue({ queue }) {
       <h2>Queue</h2>
       <${ErrorMessage} error=${error} />
       <ul>
-        ${queue.slice(0, 20).map(
+        ${queue.slice(0, MAX_QUEUE_ENTRIES).map(
           (entry) => html`
             <li key=${entry.ticket}>
               <${RunStateBadge} state=${entry.state} /> <b>${entry.config.name}</b>
@@ -389,7 +392,7 @@ function RunQueue({ queue }) {
                 entry.state === "held" &&
                 html`
                   <span>
-                    was queued by another user.${" "}
+                    was not queued by you.${" "}
                     ${
                       entry.code
                         ? html`It runs the code of <code>${entry.code}</code>.`
@@ -417,7 +420,10 @@ function RunQueue({ queue }) {
           `,
         )}
       </ul>
-      ${queue.length > 20 && html`<p class="muted">and ${queue.length - 20} more</p>`}
+      ${
+        queue.length > MAX_QUEUE_ENTRIES &&
+        html`<p class="muted">and ${queue.length - MAX_QUEUE_ENTRIES} more</p>`
+      }
     </section>
   `;
 }

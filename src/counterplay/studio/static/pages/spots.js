@@ -45,7 +45,7 @@ const isAmount = (value) => ["string", "number"].includes(typeof value);
 
 const areSizes = (value) => isObject(value) && Object.values(value).every(isText);
 
-// What an address may hold; the server checks the rest.
+// Checks of the fields that an address may contain; the server checks the rest.
 const SPOT_FIELD_CHECKS = {
   board: isText,
   ranges: (value) => isPair(value, isText),
@@ -88,8 +88,9 @@ export function Spots() {
   const { query } = useLocation();
   const { spot, problem } = spotFromQuery(query);
   const solve = query.get("solve");
-  if (!solve || problem)
+  if (!solve || problem) {
     return html`<${SpotSetup} key=${query.get("s")} spot=${spot} problem=${problem} />`;
+  }
   return html`
     <${SpotSolution} key=${`${query.get("s")} ${solve}`} spot=${spot} target=${Number(solve)} />
   `;
@@ -217,8 +218,9 @@ function SpotSetup({ initialSpot, problem }) {
               .join(
                 ", ",
               )}; ${formatCount(data.infosets)} infosets; needs ${formatBytes(data.bytes)} of
-            ${" "}${formatBytes(data.free)} free memory, and about ${formatDuration(data.seconds)} of one
-            core per iteration for a few hundred iterations.${data.fits ? "" : " Use fewer bet sizes or narrower ranges."}
+            ${" "}${formatBytes(data.free)} free memory, and about${" "}
+            ${formatDuration(data.seconds)} of one core per iteration for a few hundred
+            iterations.${data.fits ? "" : " Use fewer bet sizes or narrower ranges."}
           </p>
         `
       }
@@ -275,16 +277,18 @@ function SpotSolution({ spot, target }) {
       <button onClick=${back}>Edit spot</button>
     </div>
   `;
-  if (error)
+  if (error) {
     return html`
       ${heading}
       <${ErrorMessage} error=${error} retry=${line ? () => goToLine("") : back} />
     `;
-  if (!data)
+  }
+  if (!data) {
     return html`
       ${heading}
       <${ProgressMessage} progress=${progress} cancel=${cancel} />
     `;
+  }
   const { facts } = data;
   return html`
     ${heading}
