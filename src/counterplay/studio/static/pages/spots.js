@@ -33,6 +33,9 @@ const EXAMPLE_SPOT = {
 
 const DEFAULT_SIZES = { bet: "50% a", raise: "60% a" }; // as in counterplay.public.spot
 
+const ESTIMATE_DELAY_MS = 300;
+
+// Streets that are left to play, by the number of cards on the board.
 const STREETS = { 3: ["flop", "turn", "river"], 4: ["turn", "river"], 5: ["river"] };
 
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
@@ -54,7 +57,7 @@ const SPOT_FIELD_CHECKS = {
   sizes: (value) => isObject(value) && Object.values(value).every((both) => isPair(both, areSizes)),
 };
 
-/** The spot of an address, and what is wrong with it; fields that cannot be read are examples. */
+/** Return the spot of an address, and its problem; invalid fields have example values. */
 function spotFromQuery(query) {
   const text = query.get("s");
   if (!text) return { spot: EXAMPLE_SPOT, problem: "" };
@@ -89,7 +92,7 @@ export function Spots() {
   const { spot, problem } = spotFromQuery(query);
   const solve = query.get("solve");
   if (!solve || problem) {
-    return html`<${SpotSetup} key=${query.get("s")} spot=${spot} problem=${problem} />`;
+    return html`<${SpotSetup} key=${query.get("s")} initialSpot=${spot} problem=${problem} />`;
   }
   return html`
     <${SpotSolution} key=${`${query.get("s")} ${solve}`} spot=${spot} target=${Number(solve)} />
@@ -100,34 +103,24 @@ function SpotSetup({ initialSpot, problem }) {
   const [spot, setSpot] = useState(initialSpot);
   const [target, setTarget] = useState("0.5");
   const [state, setState] = useState({});
-  const text = JSON.stringify(spot);
-  useEffect(
-    () =>
-      debounceRequest(
-        300,
-        () => post("/api/spot", { spot, estimate: true }),
-        (data) => setState(data.problem ? { error: { message: data.problem } } : { data }),
-        (error) => setState({ error }),
-      ),
-    [text],
-  );
+  const spotText = JSON.stringify(spot);
+  useEffect(() => {
+    const send = (signal) => post("/api/spot", { spot, estimate: true }, { signal });
+    const onData = (data) =>
+      setState(data.problem ? { error: { message: data.problem } } : { data });
+    return debounceRequest(ESTIMATE_DELAY_MS, send, onData, (error) => setState({ error }));
+  }, [spotText]);
   const numCards = spot.board.replace(/\s/g, "").length / 2;
   const streets = STREETS[numCards] || [];
   const updateSpot = (patch) => setSpot({ ...spot, ...patch });
   const updatePlayer = (name, player, value) =>
     updateSpot({
-      [name]: spot[name].map((previous, player) => (player === player ? value : previous)),
+      [name]: spot[name].with(player, value),
     });
   const updateSize = (street, player, kind, value) => {
     const playerSizes = spot.sizes?.[street] || [DEFAULT_SIZES, DEFAULT_SIZES];
-    updateSpot({
-      sizes: {
-        ...spot.sizes,
-        [street]: playerSizes.map((sizes, player) =>
-          player === player ? { ...sizes, [kind]: value } : sizes,
-        ),
-      },
-    });
+    const newSizes = playerSizes.with(player, { ...playerSizes[player], [kind]: value });
+    updateSpot({ sizes: { ...spot.sizes, [street]: newSizes } });
   };
   const sizeText = (street, player, kind) =>
     (spot.sizes?.[street] ? spot.sizes[street][player]?.[kind] : DEFAULT_SIZES[kind]) || "";
@@ -142,14 +135,14 @@ function SpotSetup({ initialSpot, problem }) {
     };
     updateQuery({ s: JSON.stringify(solvableSpot), solve: target, record: "", cell: "" });
   };
-  const renderField = (label, value, setState, attributes) => html`
+  const renderField = (label, value, onChange, attributes) => html`
     <label key=${label}>
       <span>${label}</span>
-      <input value=${value} onInput=${(event) => setState(event.target.value)} ...${attributes} />
+      <input value=${value} onInput=${(event) => onChange(event.target.value)} ...${attributes} />
     </label>
   `;
-  const parseNumber = (setState) => (value) =>
-    setState(value === "" || Number.isNaN(Number(value)) ? value : Number(value));
+  const parseNumber = (onChange) => (text) =>
+    onChange(text === "" || Number.isNaN(Number(text)) ? text : Number(text));
   return html`
     <div class="head"><h1>Hold'em spots</h1></div>
     <p>
