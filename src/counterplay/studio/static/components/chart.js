@@ -1,8 +1,8 @@
 // Curves on a canvas (uPlot), on log axes by default, with the numbers as a table.
 
-import uPlot from "../vendor/uplot.js";
 import { formatNumber, toSuperscript } from "../lib/format.js";
 import { html, useEffect, useRef, useState } from "../lib/preact.js";
+import uPlot from "../vendor/uplot.js";
 
 const MAX_TABLE_ROWS = 14;
 

@@ -1,7 +1,7 @@
 // Links to explore, solve and play a game.
 
-import { Link } from "./common.js";
 import { html } from "../lib/preact.js";
+import { Link } from "./common.js";
 
 /**
  * Links to the pages that support a game; if its tree is too large, the reason.

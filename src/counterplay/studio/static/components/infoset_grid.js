@@ -1,8 +1,7 @@
 // The policy at the infosets of one public history, as bars or as numbers.
 
-import { adjacentCell } from "../lib/focus.js";
-import { ErrorMessage, Tabs } from "./common.js";
 import { policyGradient, seriesColour } from "../lib/colours.js";
+import { adjacentCell } from "../lib/focus.js";
 import {
   describePolicy,
   formatCount,
@@ -13,6 +12,7 @@ import {
 import { useApi } from "../lib/hooks.js";
 import { html } from "../lib/preact.js";
 import { updateQuery, useLocation } from "../lib/router.js";
+import { ErrorMessage, Tabs } from "./common.js";
 
 /** What cells can show: key and name. */
 export const CELL_MODES = [

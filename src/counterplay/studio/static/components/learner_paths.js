@@ -1,13 +1,13 @@
 // Learning dynamics in a normal-form game: policies by iteration, as paths and curves.
 
-import { Chart } from "./chart.js";
-import { ErrorMessage, Tabs } from "./common.js";
 import { post } from "../lib/api.js";
 import { seriesColour } from "../lib/colours.js";
 import { describePolicy, formatCount, formatNumber } from "../lib/format.js";
 import { ignoreAfterAbort } from "../lib/hooks.js";
 import { html, useEffect, useState } from "../lib/preact.js";
 import { updateQuery, useLocation } from "../lib/router.js";
+import { Chart } from "./chart.js";
+import { ErrorMessage, Tabs } from "./common.js";
 
 const LEARNERS = [
   ["regret_matching", "regret matching"],

@@ -1,9 +1,9 @@
 // The population of a run: payoffs between its policies, and the mixture at each iteration.
 
-import { ErrorMessage } from "./common.js";
 import { formatNumber, formatPercent } from "../lib/format.js";
 import { useApi } from "../lib/hooks.js";
 import { html } from "../lib/preact.js";
+import { ErrorMessage } from "./common.js";
 
 const MAX_LABELLED_CELLS = 12; // rows or columns; cells of larger tables have no text
 

@@ -1,11 +1,11 @@
 // Infosets by regret: the terms that the exploitability consists of.
 
 import { policyGradient } from "../lib/colours.js";
-import { ErrorMessage, Tabs } from "./common.js";
 import { describePolicy, formatCount, formatNumber, formatPercent } from "../lib/format.js";
 import { useApi } from "../lib/hooks.js";
 import { html } from "../lib/preact.js";
 import { updateQuery, useLocation } from "../lib/router.js";
+import { ErrorMessage, Tabs } from "./common.js";
 
 const PAGE_SIZE = 100;
 

@@ -1,11 +1,11 @@
 // A drawing of the most probable part of the tree below a node.
 
-import { ErrorMessage } from "./common.js";
 import { saveBlob } from "../lib/api.js";
 import { seriesColour } from "../lib/colours.js";
 import { formatCount, formatNumber, formatPercent } from "../lib/format.js";
 import { useApi } from "../lib/hooks.js";
 import { html, useEffect, useRef, useState } from "../lib/preact.js";
+import { ErrorMessage } from "./common.js";
 
 // In units of the drawing.
 const COLUMN_WIDTH = 165;

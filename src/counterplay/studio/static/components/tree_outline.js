@@ -1,22 +1,14 @@
 // The path to a node of the tree, its children, and a search for infosets.
 
-import { FractionBar, Link } from "./common.js";
 import { formatCount, formatNumber, formatPercent, playerName } from "../lib/format.js";
 import { useApi } from "../lib/hooks.js";
 import { html, useState } from "../lib/preact.js";
-import { updateQuery } from "../lib/router.js";
+import { nodePath, updateQuery } from "../lib/router.js";
+import { FractionBar, Link } from "./common.js";
 
 const CHILDREN_PER_PAGE = 100;
 const UNREACHED_TEXT = ": never reached, so the policy here is arbitrary";
 const MAX_MATCHES = 50;
-
-/** Return the address of another node with the same policy and view. */
-function nodePath(node) {
-  const params = new URLSearchParams(location.search);
-  params.delete("start");
-  params.set("node", node);
-  return `/explore?${params}`;
-}
 
 /**
  * The outline of the tree around a node.

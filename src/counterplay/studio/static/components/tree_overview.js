@@ -1,10 +1,10 @@
 // The whole tree as an icicle plot: one row per level, as wide as the reach.
 
-import { ErrorMessage } from "./common.js";
 import { seriesColour } from "../lib/colours.js";
 import { formatCount, formatNumber } from "../lib/format.js";
 import { useApi } from "../lib/hooks.js";
 import { html, useEffect, useRef, useState } from "../lib/preact.js";
+import { ErrorMessage } from "./common.js";
 
 const ROW_HEIGHT = 22; // pixels
 const MAX_TABLE_LEVELS = 60;

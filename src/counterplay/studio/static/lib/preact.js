@@ -1,7 +1,7 @@
 // Preact with htm templates: the only module that imports the vendored copies.
 
-import { h, render } from "../vendor/preact.js";
 import htm from "../vendor/htm.js";
+import { h, render } from "../vendor/preact.js";
 
 /** Template tag that builds Preact elements: html`<p>${text}</p>`. */
 export const html = htm.bind(h);

@@ -53,3 +53,14 @@ export function updateQuery(patch, options) {
  * @returns {string} address of the run's page
  */
 export const runPath = (id) => `/runs/${id}`;
+
+/**
+ * @param {number | undefined} node of the tree on the page that explores it
+ * @returns {string} address of the node, with the policy and the view of the current address
+ */
+export function nodePath(node) {
+  const params = new URLSearchParams(location.search);
+  params.delete("start");
+  if (node !== undefined) params.set("node", node);
+  return `/explore?${params}`;
+}

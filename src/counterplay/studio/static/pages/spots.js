@@ -114,9 +114,7 @@ function SpotSetup({ initialSpot, problem }) {
   const streets = STREETS[numCards] || [];
   const updateSpot = (patch) => setSpot({ ...spot, ...patch });
   const updatePlayer = (name, player, value) =>
-    updateSpot({
-      [name]: spot[name].with(player, value),
-    });
+    updateSpot({ [name]: spot[name].with(player, value) });
   const updateSize = (street, player, kind, value) => {
     const playerSizes = spot.sizes?.[street] || [DEFAULT_SIZES, DEFAULT_SIZES];
     const newSizes = playerSizes.with(player, { ...playerSizes[player], [kind]: value });
