@@ -8,6 +8,8 @@ import { html, useEffect, useMemo, useRef, useState } from "../lib/preact.js";
 import { navigate, runPath, useLocation } from "../lib/router.js";
 import { gameFromConfig, parseJsonOrText, parseSeeds } from "../lib/specs.js";
 
+const CHECK_DELAY_MS = 350;
+
 const DEFAULT_CONFIG = {
   name: "leduc",
   algorithm: "cfr_plus",
@@ -79,7 +81,7 @@ export function NewRun() {
       return undefined;
     }
     return debounceRequest(
-      350,
+      CHECK_DELAY_MS,
       () => post("/api/check", { config }),
       setValidation,
       (problem) => setValidation({ problem: problem.message, field: problem.field }),
@@ -89,11 +91,6 @@ export function NewRun() {
   const seedList = parseSeeds(seeds);
   const numRuns = seedList?.length || 1;
   const updateConfig = (patch) => setConfigText(formatConfig({ ...config, ...patch }));
-  const game = config ? gameFromConfig(config) : { name: "", params: {} };
-  const algorithm = catalogue?.algorithms.find(
-    (entry) => entry.name === config?.algorithm?.split?.("(")[0],
-  );
-  const gameEntry = catalogue?.games.find((entry) => entry.name === game.name?.split?.("(")[0]);
   const start = async () => {
     knownRunIds.current = new Set(runs.keys());
     if (await startRuns(config, seedList)) setIsStarting(true);
@@ -116,38 +113,6 @@ export function NewRun() {
       <p class="muted" role="status">Loading games and algorithms …</p>
     `;
   }
-  const renderField = (path, spec, value, onChange) => {
-    const isInvalid = validation.problem && validation.field === path;
-    return html`
-      <label key=${path} class=${isInvalid ? "wrong" : ""}>
-        <span>
-          ${spec.name.replace(/_/g, " ")}${
-            spec.required
-              ? ""
-              : html`
-                  ${" "}
-                  <small>${JSON.stringify(spec.default)}</small>
-                `
-          }
-        </span>
-        <input
-          value=${formatField(value)}
-          placeholder=${spec.required ? "required" : JSON.stringify(spec.default)}
-          aria-invalid=${isInvalid ? "true" : undefined}
-          onInput=${(event) => onChange(parseField(event.target.value))}
-        />
-        ${isInvalid && html`<em>${validation.problem}</em>`}
-      </label>
-    `;
-  };
-  const updateSpec = (name) => (value) => updateConfig({ spec: { ...config.spec, [name]: value } });
-  const updateNetwork = (name) => (value) =>
-    updateConfig({ networks: { ...config.networks, [name]: value } });
-  const updateParam = (name) => (value) =>
-    updateConfig({ game: { ...game, params: { ...game.params, [name]: value } } });
-  const chooseGame = (name) => updateConfig({ game: { name, params: {} } });
-  const chooseAlgorithm = (name) =>
-    updateConfig({ algorithm: name, networks: {}, spec: { max_steps: config.spec?.max_steps } });
   return html`
     <div class="head"><h1>New run</h1></div>
     <${ErrorMessage} error=${loadError} />
@@ -173,97 +138,14 @@ export function NewRun() {
                 </p>
               `
             : html`
-                <fieldset>
-                  <legend>Game</legend>
-                  <label>
-                    <span>game</span>
-                    <select
-                      value=${game.name}
-                      onChange=${(event) => chooseGame(event.target.value)}
-                    >
-                      ${!gameEntry && html`<option value=${game.name}>${game.name}</option>`}
-                      ${catalogue.games
-                        .filter((entry) => !entry.problem)
-                        .map((entry) => html`<option key=${entry.name}>${entry.name}</option>`)}
-                      ${catalogue.uploaded.map(
-                        (entry) => html`
-                          <option key=${entry.name} value=${entry.name}>${entry.title}</option>
-                        `,
-                      )}
-                    </select>
-                  </label>
-                  ${gameEntry?.fields.map((entry) =>
-                    renderField(
-                      `game.params.${entry.name}`,
-                      entry,
-                      game.params?.[entry.name],
-                      updateParam(entry.name),
-                    ),
-                  )}
-                  <${SizeEstimate} game=${game} />
-                </fieldset>
-                <fieldset>
-                  <legend>Algorithm</legend>
-                  <label>
-                    <span>algorithm</span>
-                    <select
-                      value=${config.algorithm}
-                      onChange=${(event) => chooseAlgorithm(event.target.value)}
-                    >
-                      ${catalogue.algorithms.map(
-                        (entry) => html`
-                          <option key=${entry.name} value=${entry.name} disabled=${!!entry.problem}>
-                            ${entry.name}
-                          </option>
-                        `,
-                      )}
-                    </select>
-                  </label>
-                  <p class="muted small">${algorithm?.summary || algorithm?.problem}</p>
-                  ${algorithm?.fields.map((entry) =>
-                    entry.network
-                      ? renderField(
-                          `networks.${entry.name}`,
-                          entry,
-                          config.networks?.[entry.name],
-                          updateNetwork(entry.name),
-                        )
-                      : renderField(
-                          `spec.${entry.name}`,
-                          entry,
-                          config.spec?.[entry.name],
-                          updateSpec(entry.name),
-                        ),
-                  )}
-                </fieldset>
-                <fieldset>
-                  <legend>Run</legend>
-                  <label class=${validation.field === "name" ? "wrong" : ""}>
-                    <span>name</span>
-                    <input
-                      value=${config.name || ""}
-                      onInput=${(event) => updateConfig({ name: event.target.value })}
-                    />
-                    ${validation.field === "name" && html`<em>${validation.problem}</em>`}
-                  </label>
-                  ${catalogue.run
-                    .filter((entry) => entry.name !== "seed")
-                    .map((entry) =>
-                      renderField(
-                        `spec.${entry.name}`,
-                        entry,
-                        config.spec?.[entry.name],
-                        updateSpec(entry.name),
-                      ),
-                    )}
-                  <label class=${seedList ? "" : "wrong"}>
-                    <span>
-                      seeds <small>0-4 starts five runs</small>
-                    </span>
-                    <input value=${seeds} onInput=${(event) => setSeeds(event.target.value)} />
-                    ${!seedList && html`<em>enter numbers, such as 0 or 0-4, 7</em>`}
-                  </label>
-                </fieldset>
+                <${ConfigFields}
+                  config=${config}
+                  updateConfig=${updateConfig}
+                  catalogue=${catalogue}
+                  validation=${validation}
+                >
+                  <${SeedField} seeds=${seeds} setSeeds=${setSeeds} />
+                </${ConfigFields}>
               `
         }
         ${
@@ -307,5 +189,143 @@ export function NewRun() {
     <${CommandLineHint}>
       counterplay run config.json${numRuns === 1 && seedList?.[0] ? ` --seed ${seedList[0]}` : ""}
     </${CommandLineHint}>
+  `;
+}
+
+/** The fields of a config: game, algorithm and run; children follow the last field. */
+function ConfigFields({ config, updateConfig, catalogue, validation, children }) {
+  const game = gameFromConfig(config);
+  const algorithm = catalogue.algorithms.find(
+    (entry) => entry.name === config.algorithm?.split?.("(")[0],
+  );
+  const gameEntry = catalogue.games.find((entry) => entry.name === game.name?.split?.("(")[0]);
+  const renderField = (path, spec, value, onChange) => {
+    const isInvalid = validation.problem && validation.field === path;
+    return html`
+      <label key=${path} class=${isInvalid ? "wrong" : ""}>
+        <span>
+          ${spec.name.replace(/_/g, " ")}${
+            spec.required
+              ? ""
+              : html`
+                  ${" "}
+                  <small>${JSON.stringify(spec.default)}</small>
+                `
+          }
+        </span>
+        <input
+          value=${formatField(value)}
+          placeholder=${spec.required ? "required" : JSON.stringify(spec.default)}
+          aria-invalid=${isInvalid ? "true" : undefined}
+          onInput=${(event) => onChange(parseField(event.target.value))}
+        />
+        ${isInvalid && html`<em>${validation.problem}</em>`}
+      </label>
+    `;
+  };
+  const updateSpec = (name) => (value) => updateConfig({ spec: { ...config.spec, [name]: value } });
+  const updateNetwork = (name) => (value) =>
+    updateConfig({ networks: { ...config.networks, [name]: value } });
+  const updateParam = (name) => (value) =>
+    updateConfig({ game: { ...game, params: { ...game.params, [name]: value } } });
+  const chooseGame = (name) => updateConfig({ game: { name, params: {} } });
+  const chooseAlgorithm = (name) =>
+    updateConfig({ algorithm: name, networks: {}, spec: { max_steps: config.spec?.max_steps } });
+  return html`
+    <fieldset>
+      <legend>Game</legend>
+      <label>
+        <span>game</span>
+        <select value=${game.name} onChange=${(event) => chooseGame(event.target.value)}>
+          ${!gameEntry && html`<option value=${game.name}>${game.name}</option>`}
+          ${catalogue.games
+            .filter((entry) => !entry.problem)
+            .map((entry) => html`<option key=${entry.name}>${entry.name}</option>`)}
+          ${catalogue.uploaded.map(
+            (entry) => html`
+              <option key=${entry.name} value=${entry.name}>${entry.title}</option>
+            `,
+          )}
+        </select>
+      </label>
+      ${gameEntry?.fields.map((entry) =>
+        renderField(
+          `game.params.${entry.name}`,
+          entry,
+          game.params?.[entry.name],
+          updateParam(entry.name),
+        ),
+      )}
+      <${SizeEstimate} game=${game} />
+    </fieldset>
+    <fieldset>
+      <legend>Algorithm</legend>
+      <label>
+        <span>algorithm</span>
+        <select
+          value=${config.algorithm}
+          onChange=${(event) => chooseAlgorithm(event.target.value)}
+        >
+          ${catalogue.algorithms.map(
+            (entry) => html`
+              <option key=${entry.name} value=${entry.name} disabled=${!!entry.problem}>
+                ${entry.name}
+              </option>
+            `,
+          )}
+        </select>
+      </label>
+      <p class="muted small">${algorithm?.summary || algorithm?.problem}</p>
+      ${algorithm?.fields.map((entry) =>
+        entry.network
+          ? renderField(
+              `networks.${entry.name}`,
+              entry,
+              config.networks?.[entry.name],
+              updateNetwork(entry.name),
+            )
+          : renderField(
+              `spec.${entry.name}`,
+              entry,
+              config.spec?.[entry.name],
+              updateSpec(entry.name),
+            ),
+      )}
+    </fieldset>
+    <fieldset>
+      <legend>Run</legend>
+      <label class=${validation.field === "name" ? "wrong" : ""}>
+        <span>name</span>
+        <input
+          value=${config.name || ""}
+          onInput=${(event) => updateConfig({ name: event.target.value })}
+        />
+        ${validation.field === "name" && html`<em>${validation.problem}</em>`}
+      </label>
+      ${catalogue.run
+        .filter((entry) => entry.name !== "seed")
+        .map((entry) =>
+          renderField(
+            `spec.${entry.name}`,
+            entry,
+            config.spec?.[entry.name],
+            updateSpec(entry.name),
+          ),
+        )}
+      ${children}
+    </fieldset>
+  `;
+}
+
+function SeedField({ seeds, setSeeds }) {
+  const isValid = parseSeeds(seeds) !== null;
+  return html`
+    <label class=${isValid ? "" : "wrong"}>
+      <span>
+        seeds <small>0-4 starts five runs</small>
+      </span>
+      <input value=${seeds} onInput=${(event) => setSeeds(event.target.value)} />
+      ${!isValid && html`<em>enter numbers, such as 0 or 0-4, 7</em>`}
+    </label>
   `;
 }
