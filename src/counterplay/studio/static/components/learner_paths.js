@@ -59,7 +59,7 @@ export function LearnerPaths({ body, data }) {
           result &&
           html`
             <${Tabs}
-              label="Mixtures"
+              label="Policy"
               value=${policyKind}
               options=${[
                 ["average", "average"],
