@@ -34,9 +34,10 @@ export function PayoffTable({ data, edit }) {
   const bestRowPayoffs = columns.map((_, j) => Math.max(...rows.map((_, i) => rowPayoffs[i][j])));
   const bestColumnPayoffs = rows.map((_, i) => Math.max(...columnPayoffs[i]));
   const equilibrium = data.nash?.equilibria?.[0]?.policies;
-  const setPayoff = (player, i, j, value) => {
-    const number = Number(value);
-    if (value === "" || !Number.isFinite(number)) return;
+  const setPayoff = (player, i, j) => (event) => {
+    const text = event.target.value;
+    const number = Number(text);
+    if (text === "" || !Number.isFinite(number)) return;
     const utility = data.utility.map((table) => table.map((row) => [...row]));
     utility[player][i][j] = number;
     edit(utility, data.action_names);
@@ -135,7 +136,7 @@ export function PayoffTable({ data, edit }) {
                                     class=${isBest(player, i, j) ? "best" : ""}
                                     value=${table[i][j]}
                                     aria-label="Player ${player}, ${name}, ${other}"
-                                    onChange=${(event) => setPayoff(player, i, j, event.target.value)}
+                                    onChange=${setPayoff(player, i, j)}
                                     onPaste=${paste(player, i, j)}
                                     onKeyDown=${onKeyDown}
                                   />

@@ -71,7 +71,7 @@ export function Games() {
         `,
       )}
     </div>
-    ${data && !matches.length && html`<p class="muted">No game matches “${query.get("q")}”.</p>`}
+    ${data && !matches.length && html`<p class="muted">No game matches “${filter}”.</p>`}
     <${CommandLineHint}>counterplay games</${CommandLineHint}>
   `;
 }

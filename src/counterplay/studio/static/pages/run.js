@@ -50,9 +50,8 @@ function useMetrics(id, version, { x, logX, from, to }) {
           : "";
       const scale = logX ? "log" : "linear";
       const rangeQuery = from ? `&from=${from}&to=${to}` : "";
-      const response = await get(
-        `/api/runs/${id}/metrics?x=${x}&scale=${scale}&points=${NUM_POINTS}${rangeQuery}${afterQuery}`,
-      );
+      const axisQuery = `x=${x}&scale=${scale}&points=${NUM_POINTS}`;
+      const response = await get(`/api/runs/${id}/metrics?${axisQuery}${rangeQuery}${afterQuery}`);
       const isContinuation =
         afterQuery && response.after === metrics.rows && response.epoch === metrics.epoch;
       const columns = isContinuation
