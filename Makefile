@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP_INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint cluster browser test-lowest bench docs notebooks store-notebooks attack wheel clean
+.PHONY: help demo test lint lint-js cluster browser test-lowest bench docs notebooks store-notebooks attack wheel clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F '\t' '{printf "%-16s %s\n", $$1, $$2}'
@@ -19,6 +19,17 @@ lint: .venv/installed-dev ## Run ruff, ruff format and mypy.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+JS_FILES := package.json eslint.config.js src/counterplay/studio/static
+
+lint-js: ## Run Prettier and ESLint on the studio's pages (needs Node; skipped without, except in CI).
+	@if command -v npm >/dev/null; then \
+		{ test node_modules/.installed -nt package.json || \
+			{ npm install --silent --no-audit --no-fund --no-package-lock && touch node_modules/.installed; }; } \
+		&& node_modules/.bin/prettier --check $(JS_FILES) && node_modules/.bin/eslint .; \
+	else \
+		echo "lint-js: Node is not installed; the studio's pages were NOT checked" && test "$$CI" != true; \
+	fi
 
 cluster: .venv/installed-dev ## Run the tests on a Ray cluster of two nodes in its own network.
 	$(BIN)/python -m pytest -m slow tests/scale/test_cluster.py
@@ -54,7 +65,7 @@ wheel: .venv/installed-dev ## Build the wheel and the source archive into dist/.
 	$(BIN)/python -m build
 
 clean: ## Remove environments, caches and what was built.
-	rm -rf docs/_build .venv .venv-lowest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf docs/_build .venv .venv-lowest node_modules build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv

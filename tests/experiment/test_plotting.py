@@ -268,8 +268,8 @@ def test_all_lines_are_equally_visible(mixed, tmp_path):
 
 
 def test_colours_are_those_of_the_studio():
-    script = (resources.files("counterplay.studio") / "static" / "ui.js").read_text()
-    hues = re.search(r"HUES = \[([^]]*)\]", script)[1]
+    script = (resources.files("counterplay.studio") / "static" / "lib/colours.js").read_text()
+    hues = re.search(r"SERIES_COLOURS = \[([^]]*)\]", script)[1]
     assert tuple(re.findall("#[0-9a-f]{6}", hues)) == GROUP_COLOURS
 
 

@@ -85,8 +85,8 @@ def test_the_first_five_minutes(browser, fresh):
     browser.see(".state", "finished")
     browser.see(".u-wrap canvas")
     browser.see(".facts dd", "20,000")
-    browser.click("summary", "The curve as a table")
-    assert len(browser.until(lambda: browser.all(".twin tbody tr"))) > 5
+    browser.click("summary", "Data as a table")
+    assert len(browser.until(lambda: browser.all(".data-table tbody tr"))) > 5
     browser.click(".actions a", "Explore")
     browser.see(".grid tbody tr")
     browser.keys("1")  # chance deals the jack, and so on
@@ -97,15 +97,15 @@ def test_the_first_five_minutes(browser, fresh):
     browser.click("form button", "Play")
     while decide(browser):
         pass
-    assert re.search("You win|You lose|Nobody wins", browser.main.text)
-    assert "nothing lost" in browser.main.text or "lost " in browser.main.text
+    assert re.search("You win|You lose|A draw", browser.main.text)
+    assert re.search("no regret|regret [0-9]", browser.main.text)
     browser.keys("n")
     browser.see(".head", "episode 2")
 
 
 def decide(browser):
     """Take the first action, if the episode goes on; whether it did."""
-    found = browser.until(lambda: browser.all(".choice:enabled, .table table"), "a decision")
+    found = browser.until(lambda: browser.all(".choice:enabled, .play-card table"), "a decision")
     if found[0].tag_name == "table":
         return False
     before = len(browser.all(".decisions li"))
@@ -274,14 +274,14 @@ def test_a_curve_after_an_outage(browser, fresh):
     count = len(load_metrics(made.root / name))
     browser.until(lambda: points() == count, "all points once")
     shutil.rmtree(made.root / name)
-    browser.see("p", "This run is not there any more")
+    browser.see("p", "This run no longer exists")
 
 
 @pytest.mark.noisy
 def test_without_the_token(browser, fresh):
     made = fresh()
     browser.driver.get(made.url)
-    browser.see("h1", "wants its token")
+    browser.see("h1", "Enter the token")
     browser.see("input").send_keys(f"{made.url}/#token={made.token}")
     browser.click("form button", "Enter")
     browser.see("h1", "No runs yet")
@@ -385,11 +385,11 @@ def test_a_spot_is_solved(browser, studio):
     browser.click(".hand", "AKs")
     browser.see("code", "AsKs")
     browser.click("tbody button", "check")
-    browser.see(".way", "check")
+    browser.see(".history-path", "check")
     browser.see("b.p1", "player 1")
     browser.click("tbody button", "check")
-    browser.see("p", "The cards are shown")
-    browser.click(".way button", "start")
+    browser.see("p", "Showdown")
+    browser.click(".history-path button", "start")
     browser.see("b.p0", "player 0")
 
 
@@ -416,7 +416,7 @@ def test_what_is_typed_into_a_matrix(browser, studio):
     browser.open(studio, "/matrix?game=prisoners_dilemma")
     browser.see("h2", "Dominated")
     cell = browser.see(".matrix input")
-    assert len(browser.all(".matrix th.gone")) == 2
+    assert len(browser.all(".matrix th.dominated")) == 2
     cell.clear()
     cell.send_keys("100\t")
     browser.until(lambda: "m=" in browser.path, "the address to change")
@@ -518,7 +518,7 @@ def test_no_address_is_a_blank_page(browser, studio, page):
         browser.driver.get(f"{studio.url}{page.format(quote(junk), quote(junk))}")
         browser.until(lambda: browser.all("main h1, main .problem"), f"{page} with {junk}")
         browser.settle()
-        assert "stumbled" not in browser.main.text, (page, junk, browser.main.text)
+        assert "failed to render" not in browser.main.text, (page, junk, browser.main.text)
 
 
 @pytest.mark.noisy  # so are those with a wrong token
@@ -528,7 +528,7 @@ def test_a_token_pasted_into_the_same_tab(browser, fresh):
         browser.open(made)
         browser.see("h1", "No runs yet")
         browser.driver.get(f"{made.url}/#token=wrong")
-        browser.see("h1", "The studio wants its token")
+        browser.see("h1", "Enter the token")
         browser.driver.get(f"{made.url}/{place}{made.token}")
         browser.see("h1", "No runs yet")
         assert "token" not in browser.driver.current_url
@@ -542,7 +542,7 @@ def test_games_offer_what_works(browser, studio):
     assert "Explore" not in cards["kriegspiel"] and "do not fit" in cards["kriegspiel"]
     assert "Explore" not in cards["matrix game"] and "payoffs" in cards["matrix game"]
     browser.driver.get(f"{studio.url}/games/kriegspiel")
-    browser.click(".doors a", "Solve by sampling")
+    browser.click(".game-links a", "Solve by sampling")
     browser.see("h1", "New run")
     browser.until(lambda: "outcome_sampling" in browser.all("textarea")[0].get_attribute("value"))
     browser.until(lambda: browser.all("button.primary.large:not([disabled])"), "a config to start")

@@ -1,34 +1,61 @@
-// The frame: navigation, theme, keys, and which page the address means.
+// The frame of every page: navigation, theme, shortcuts, and the page for the current address.
 
-import { takeToken, keepToken, onLocked, get } from "./api.js";
-import { start, reload, live } from "./live.js";
-import { html, render, Link, useAddress, useEffect, useErrorBoundary, useKeys, useLive, useRef,
-  useState, duration, go } from "./ui.js";
-import { Runs } from "./runs.js";
-import { Run } from "./run.js";
-import { Compare } from "./compare.js";
-import { NewRun } from "./new.js";
-import { Games, Game } from "./games.js";
-import { Explore } from "./explore.js";
-import { Play } from "./play.js";
-import { Matrix } from "./matrix.js";
-import { Spots } from "./spots.js";
+import { Link } from "./components/common.js";
+import { get, loadToken, onUnauthorized, storeToken } from "./lib/api.js";
+import { formatDuration } from "./lib/format.js";
+import { useLiveRuns, useShortcuts } from "./lib/hooks.js";
+import { reloadRuns, startLiveUpdates } from "./lib/live_runs.js";
+import { html, render, useEffect, useErrorBoundary, useRef, useState } from "./lib/preact.js";
+import { navigate, useLocation } from "./lib/router.js";
+import { Compare } from "./pages/compare.js";
+import { Explore } from "./pages/explore.js";
+import { Game } from "./pages/game.js";
+import { Games } from "./pages/games.js";
+import { Matrix } from "./pages/matrix.js";
+import { NewRun } from "./pages/new_run.js";
+import { Play } from "./pages/play.js";
+import { Run } from "./pages/run.js";
+import { Runs } from "./pages/runs.js";
+import { Spots } from "./pages/spots.js";
 
-const PAGES = [["/", "Runs"], ["/compare", "Compare"], ["/games", "Games"], ["/matrix", "Matrix"],
-  ["/spots", "Spots"]];
+const THEME_STORAGE_KEY = "counterplay-theme";
+const SECOND_KEY_MS = 1500; // time for the second key of "g r"
+const SILENCE_SECONDS = 12; // without a message from the server before the page says so
 
-const KEYS = [
-  ["?", "these keys"], ["/", "search on this page"], ["t", "dark, light, or as the system"],
-  ["g r", "runs"], ["g c", "compare"], ["g g", "games"], ["g m", "matrix"], ["g s", "hold'em spots"], ["Esc", "close, leave a field"],
-  ["j k", "next, previous run"], ["x", "select a run"], ["c", "compare the selected runs"],
-  ["s", "stop the selected runs"], ["Enter", "open the run"],
-  ["← →", "explore: parent, likeliest child"], ["↑ ↓", "explore: siblings"],
-  ["1 … 9", "explore, play: take an action"], ["Home", "explore: the root"],
-  ["i", "explore: next node of the infoset"], ["v", "explore: what the grid shows"],
-  ["h", "play: a hint"], ["n", "play: next episode"],
+const NAV_LINKS = [
+  ["/", "Runs"],
+  ["/compare", "Compare"],
+  ["/games", "Games"],
+  ["/matrix", "Matrix"],
+  ["/spots", "Spots"],
 ];
 
-const routes = [
+const SHORTCUTS = [
+  ["?", "this list"],
+  ["/", "search on this page"],
+  ["t", "theme: dark, light, or as the system"],
+  ["g r", "runs"],
+  ["g c", "compare"],
+  ["g g", "games"],
+  ["g m", "matrix"],
+  ["g s", "hold'em spots"],
+  ["Esc", "close, leave a field"],
+  ["j k", "next, previous run"],
+  ["x", "select a run"],
+  ["c", "compare the selected runs"],
+  ["s", "stop the selected runs"],
+  ["Enter", "open the run"],
+  ["← →", "explore: parent, likeliest child"],
+  ["↑ ↓", "explore: siblings"],
+  ["1 … 9", "explore, play: take an action"],
+  ["Home", "explore: the root"],
+  ["i", "explore: next node of the infoset"],
+  ["v", "explore: next mode of the grid"],
+  ["h", "play: hint"],
+  ["n", "play: next episode"],
+];
+
+const ROUTES = [
   [/^\/$/, () => html`<${Runs} />`],
   [/^\/runs\/(.+)$/, ([, id]) => html`<${Run} key=${id} id=${id} />`],
   [/^\/compare$/, () => html`<${Compare} />`],
@@ -41,101 +68,227 @@ const routes = [
   [/^\/spots$/, () => html`<${Spots} />`],
 ];
 
-export function theme(next) {
-  let now = "";
+const NEXT_THEME = { "": "dark", dark: "light", light: "" };
+const THEME_SIGNS = { "": "◐", dark: "●", light: "○" };
+
+const announceTheme = () => dispatchEvent(new Event("themechange"));
+
+/** Apply and store a theme ("" is that of the system); without one, apply the stored theme. */
+function applyTheme(newTheme) {
+  let theme = newTheme || "";
   try {
-    if (next !== undefined) localStorage.setItem("counterplay-theme", next);
-    now = localStorage.getItem("counterplay-theme") || "";
-  } catch { now = next || ""; }
-  document.documentElement.dataset.theme = now;
-  dispatchEvent(new Event("themechange"));
-  return now;
+    if (newTheme !== undefined) localStorage.setItem(THEME_STORAGE_KEY, newTheme);
+    theme = localStorage.getItem(THEME_STORAGE_KEY) || "";
+  } catch {
+    // Storage is disabled: the theme is valid for this page only.
+  }
+  document.documentElement.dataset.theme = theme;
+  announceTheme();
+  return theme;
+}
+
+/** Return true if a navigation link leads to the section that a path belongs to. */
+function isInSection(path, link) {
+  if (link !== "/") return path.startsWith(link);
+  return path === "/" || path.startsWith("/runs") || path === "/new";
+}
+
+/** Escape leaves the field in which the user types. */
+function blurOnEscape(event) {
+  const field = document.activeElement;
+  if (event.key === "Escape" && field?.matches("input, textarea, select")) field.blur();
+}
+
+function useFrameShortcuts({ openHelp, closeHelp, changeTheme }) {
+  const prefixTime = useRef(0); // when g was pressed
+  const goTo = (path) => () => {
+    if (Date.now() - prefixTime.current >= SECOND_KEY_MS) return false;
+    prefixTime.current = 0;
+    navigate(path);
+    return true;
+  };
+  useShortcuts({
+    "?": openHelp,
+    t: changeTheme,
+    Escape: () => {
+      closeHelp();
+      prefixTime.current = 0;
+    },
+    "/": () => document.querySelector("[data-search]")?.focus(),
+    g: () => {
+      if (!goTo("/games")()) prefixTime.current = Date.now();
+    },
+    r: goTo("/"),
+    c: goTo("/compare"),
+    m: goTo("/matrix"),
+    s: goTo("/spots"),
+  });
+  useEffect(() => {
+    addEventListener("keydown", blurOnEscape);
+    return () => removeEventListener("keydown", blurOnEscape);
+  }, []);
 }
 
 function App() {
-  const { path } = useAddress();
-  const [locked, setLocked] = useState(false);
-  const [help, setHelp] = useState(false);
-  const [look, setLook] = useState(theme());
-  const waiting = useRef(0);  // when g was pressed
-  const [error, clear] = useErrorBoundary(problem => console.error(problem));
+  const { path } = useLocation();
+  const [needsToken, setNeedsToken] = useState(false);
+  const [showsHelp, setShowsHelp] = useState(false);
+  const [theme, setTheme] = useState(applyTheme());
+  const [error, clearError] = useErrorBoundary((problem) => console.error(problem));
   const main = useRef(null);
-  useEffect(() => onLocked(() => setLocked(true)), []);
-  const shown = useRef(path);
+  const shownPath = useRef(path);
+  useEffect(() => onUnauthorized(() => setNeedsToken(true)), []);
   useEffect(() => {
-    if (shown.current !== path) clear();  // the error was that of another page
-    shown.current = path;
+    if (shownPath.current !== path) clearError(); // it was the error of another page
+    shownPath.current = path;
     main.current?.focus({ preventScroll: true });
     window.scrollTo(0, 0);
   }, [path]);
-  const next = { "": "dark", dark: "light", light: "" };
-  const turn = () => setLook(theme(next[look]));
-  const pressed = () => Date.now() - waiting.current < 1500;
-  const jump = to => () => { if (!pressed()) return false; waiting.current = 0; go(to); return true; };
-  useKeys({
-    "?": () => setHelp(true), t: turn, Escape: () => { setHelp(false); waiting.current = 0; },
-    "/": () => document.querySelector("[data-search]")?.focus(),
-    g: () => { if (!jump("/games")()) waiting.current = Date.now(); },
-    r: jump("/"), c: jump("/compare"), m: jump("/matrix"), s: jump("/spots"),
-  });
-  useEffect(() => {
-    const leave = event => event.key === "Escape" && document.activeElement?.matches("input, textarea, select") && document.activeElement.blur();
-    addEventListener("keydown", leave);
-    return () => removeEventListener("keydown", leave);
-  }, []);
-  const match = routes.map(([pattern, page]) => [path.match(pattern), page]).find(([found]) => found);
-  const here = to => (to === "/" ? path === "/" || path.startsWith("/runs") || path === "/new" : path.startsWith(to));
-  return html`<a class="skip" href="#main">To the content</a>
-    <header class="top"><${Link} to="/" class="brand"><img src="/static/icon.svg" alt="" width="24" height="24" /> Counterplay</${Link}>
-      <nav aria-label="Pages">${PAGES.map(([to, name]) => html`<${Link} key=${to} to=${to} aria-current=${here(to) ? "page" : undefined}>${name}</${Link}>`)}</nav>
-      <span class="grow"></span><${Connection} />
-      <button class="quiet" onClick=${turn} title="dark, light, or as the system (t)" aria-label="Theme: ${look || "as the system"}">${{ "": "◐", dark: "●", light: "○" }[look]}</button>
-      <button class="quiet" onClick=${() => setHelp(true)} title="keys (?)" aria-label="Keys">?</button>
-    </header>
-    <main id="main" tabindex="-1" ref=${main}>${locked ? html`<${Locked} unlock=${() => { setLocked(false); reload(); }} />`
-      : error ? html`<div class="problem" role="alert"><p><strong>This page has stumbled.</strong><br />${String(error.message || error)}</p><button onClick=${clear}>Try again</button></div>`
-      : match ? match[1](match[0]) : html`<h1>Nothing here</h1><p>There is no page under this address. <${Link} to="/">To the runs</${Link}></p>`}</main>
-    ${help && html`<${Help} close=${() => setHelp(false)} />`}`;
-}
-
-function Connection() {
-  useLive();
-  if (!live.heard) return null;
-  const silent = (Date.now() - live.heard) / 1000;
-  if (live.online && silent < 12) return html`<span class="connection" role="status"><i class="dot"></i><span class="wide">live</span></span>`;
-  return html`<span class="connection lost" role="status"><i class="dot"></i>last heard ${duration(Math.round(silent))} ago</span>`;
-}
-
-function Locked({ unlock }) {
-  const [text, set] = useState("");
-  const [problem, setProblem] = useState("");
-  const enter = async event => {
-    event.preventDefault();
-    keepToken(text.includes("token=") ? text.split("token=")[1] : text);
-    try { await get("/api/hello"); unlock(); } catch (error) { setProblem(error.message); }
+  const openHelp = () => setShowsHelp(true);
+  const closeHelp = () => setShowsHelp(false);
+  const changeTheme = () => setTheme(applyTheme(NEXT_THEME[theme]));
+  useFrameShortcuts({ openHelp, closeHelp, changeTheme });
+  const enter = () => {
+    setNeedsToken(false);
+    reloadRuns();
   };
-  return html`<section class="narrow"><h1>The studio wants its token</h1>
-    <p>Open the address that <code>counterplay studio</code> printed in the terminal, or paste it here.
-    It keeps other people on this machine, and other web sites, out.</p>
-    <form onSubmit=${enter}><label>Address or token <input type="password" autocomplete="off" value=${text} onInput=${e => set(e.target.value)} /></label>
-    <button class="primary">Enter</button></form>${problem && html`<p role="alert">${problem}</p>`}</section>`;
+  return html`<a class="skip" href="#main">Skip to content</a>
+    <header class="top">
+      <${Link} to="/" class="brand">
+        <img src="/static/icon.svg" alt="" width="24" height="24" />${" "}Counterplay
+      </${Link}>
+      <nav aria-label="Pages">
+        ${NAV_LINKS.map(
+          ([to, name]) => html`<${Link}
+            key=${to}
+            to=${to}
+            aria-current=${isInSection(path, to) ? "page" : undefined}
+          >
+            ${name}
+          </${Link}>`,
+        )}
+      </nav>
+      <span class="grow"></span>
+      <${ConnectionStatus} />
+      <button
+        class="quiet"
+        onClick=${changeTheme}
+        title="theme: dark, light, or as the system (t)"
+        aria-label="Theme: ${theme || "as the system"}"
+      >
+        ${THEME_SIGNS[theme]}
+      </button>
+      <button class="quiet" onClick=${openHelp} title="keyboard shortcuts (?)" aria-label="Keys">
+        ?
+      </button>
+    </header>
+    <main id="main" tabindex="-1" ref=${main}>
+      ${
+        needsToken
+          ? html`<${TokenForm} enter=${enter} />`
+          : error
+            ? html`<${PageError} error=${error} retry=${clearError} />`
+            : html`<${Page} path=${path} />`
+      }
+    </main>
+    ${showsHelp && html`<${Help} close=${closeHelp} />`}`;
+}
+
+function Page({ path }) {
+  for (const [pattern, renderPage] of ROUTES) {
+    const match = path.match(pattern);
+    if (match) return renderPage(match);
+  }
+  return html`<h1>Page not found</h1>
+    <p>There is no page at this address. <${Link} to="/">All runs</${Link}></p>`;
+}
+
+function PageError({ error, retry }) {
+  return html`<div class="problem" role="alert">
+    <p>
+      <strong>This page failed to render.</strong><br />
+      ${String(error.message || error)}
+    </p>
+    <button onClick=${retry}>Try again</button>
+  </div>`;
+}
+
+function ConnectionStatus() {
+  const { lastHeardTime, online } = useLiveRuns();
+  if (!lastHeardTime) return null;
+  const silence = (Date.now() - lastHeardTime) / 1000;
+  if (online && silence < SILENCE_SECONDS) {
+    return html`<span class="connection" role="status">
+      <i class="dot"></i><span class="wide">live</span>
+    </span>`;
+  }
+  return html`<span class="connection lost" role="status">
+    <i class="dot"></i>last heard ${formatDuration(Math.round(silence))} ago
+  </span>`;
+}
+
+function TokenForm({ enter }) {
+  const [text, setText] = useState("");
+  const [problem, setProblem] = useState("");
+  const submit = async (event) => {
+    event.preventDefault();
+    storeToken(text.includes("token=") ? text.split("token=")[1] : text);
+    try {
+      await get("/api/hello");
+      enter();
+    } catch (error) {
+      setProblem(error.message);
+    }
+  };
+  return html`<section class="narrow">
+    <h1>Enter the token of this studio</h1>
+    <p>
+      Open the address that <code>counterplay studio</code> printed in the terminal, or paste it
+      here. The token protects the studio from other users of this machine and from web sites.
+    </p>
+    <form onSubmit=${submit}>
+      <label>
+        Address or token${" "}
+        <input
+          type="password"
+          autocomplete="off"
+          value=${text}
+          onInput=${(event) => setText(event.target.value)}
+        />
+      </label>
+      <button class="primary">Enter</button>
+    </form>
+    ${problem && html`<p role="alert">${problem}</p>`}
+  </section>`;
 }
 
 function Help({ close }) {
   const dialog = useRef(null);
-  useEffect(() => { dialog.current.showModal(); }, []);
-  return html`<dialog ref=${dialog} class="help" onClose=${close} aria-labelledby="keys"><h2 id="keys">Keys</h2>
-    <dl>${KEYS.map(([key, what]) => html`<div key=${key}><dt><kbd>${key}</kbd></dt><dd>${what}</dd></div>`)}</dl>
-    <form method="dialog"><button class="primary">Close</button></form></dialog>`;
+  useEffect(() => {
+    dialog.current.showModal();
+  }, []);
+  return html`<dialog ref=${dialog} class="help" onClose=${close} aria-labelledby="shortcuts">
+    <h2 id="shortcuts">Keyboard shortcuts</h2>
+    <dl>
+      ${SHORTCUTS.map(
+        ([key, effect]) =>
+          html`<div key=${key}>
+            <dt><kbd>${key}</kbd></dt>
+            <dd>${effect}</dd>
+          </div>`,
+      )}
+    </dl>
+    <form method="dialog"><button class="primary">Close</button></form>
+  </dialog>`;
 }
 
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => dispatchEvent(new Event("themechange")));
-takeToken();
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", announceTheme);
+loadToken();
 // A token pasted into the address of an open page changes only the fragment: nothing is loaded.
 addEventListener("hashchange", () => {
-  if (takeToken()) location.reload();
+  if (loadToken()) location.reload();
 });
-const place = document.getElementById("app");
-place.textContent = "";
-render(html`<${App} />`, place);
-start();
+const root = document.getElementById("app");
+root.textContent = "";
+render(html`<${App} />`, root);
+startLiveUpdates();
