@@ -47,14 +47,14 @@ class TinyHedge(AverageConfig):
     threshold: float = 2.0  # centred logits are not pushed further than this
     epsilon: float = 0.3
 
-    def start(self, graph, rng):
+    def init_state(self, graph, rng):
         nets = new_nets(
             rng, graph.num_players, (graph.num_features, *self.units, graph.max_actions)
         )
         kept = averages.new_average_state(self, graph, rng, nets, self.reservoir_size)
         return State(init_train_states(optax.sgd(self.rate), nets), kept)
 
-    def iteration(self, graph, t, state, key):
+    def iterate(self, graph, t, state, key):
         table = averages.infoset_policies(state.nets.params, graph)  # [I, A] of all infosets
         kept = averages.add_policies(
             self, state.averages, graph, t, state.nets.params, lambda: table, key
@@ -84,7 +84,7 @@ class TinyHedge(AverageConfig):
         trained = apply_gradient(optax.sgd(self.rate), trained, jax.grad(loss)(trained.params))
         return replace_player(nets, player, trained)
 
-    def tables(self, graph, state):
+    def tabulate(self, graph, state):
         kept = averages.tabulate_averages(self, state.averages, graph)
         return kept | {"current": averages.infoset_policies(state.nets.params, graph)}
 

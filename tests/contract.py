@@ -21,32 +21,29 @@ from counterplay.registry import (
 from tests.random_games import RandomGame
 
 TINY_SETTINGS: dict[str, Any] = {
-    "episodes": 4,
-    "training": 8,
-    "inner": 2,
-    "traversals": 4,
-    "player_traversals": 2,
-    "baseline_traversals": 2,
-    "steps": 2,
-    "average_steps": 2,
-    "critic_rounds": 1,
-    "critic_steps": 1,
-    "critic_memory": 64,
-    "critic_batch": 8,
-    "batch": 8,
-    "average_batch": 8,
-    "ring_size": 64,
+    "num_episodes": 4,
+    "payoff_episodes": 4,
+    "training_episodes": 8,
+    "solver_iterations": 2,
+    "num_traversals": 4,
+    "num_baseline_traversals": 2,
+    "train_steps": 2,
+    "average_train_steps": 2,
+    "critic_target_updates": 1,
+    "critic_train_steps": 1,
+    "critic_buffer_size": 64,
+    "critic_batch_size": 8,
+    "batch_size": 8,
+    "average_batch_size": 8,
+    "replay_buffer_size": 64,
     "reservoir_size": 64,
-    "capacity": 64,
-    "past_networks": 2,
-    "units": (4,),
-    "regret_units": (4,),
-    "average_units": (4,),
-    "critic_units": (4,),
-    "player_units": (4,),
-    "baseline_units": (4,),
-    "most": 10,
-    "turns": 2,
+    "ensemble_size": 2,
+    "hidden_sizes": (4,),
+    "average_hidden_sizes": (4,),
+    "critic_hidden_sizes": (4,),
+    "baseline_hidden_sizes": (4,),
+    "max_solver_iterations": 10,
+    "num_rounds": 2,
 }
 TINY_EFG = """EFG 2 R "tiny" { "first" "second" }
 p "" 1 1 "a" { "L" "R" } 0
@@ -197,7 +194,7 @@ class Readable:
     def __init__(self, game: Any):
         self._game, self.spec = game, f"readable {get_spec(game)}"
 
-    def machine(self) -> None:
+    def compiled_game(self) -> None:
         return None
 
     def __getattr__(self, name: str) -> Any:

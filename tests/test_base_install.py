@@ -30,7 +30,7 @@ def test_algorithms_are_all_listed():
     done = run(code)
     assert done.returncode == 0, done.stderr
     assert "pip install 'counterplay[deep]'" in " ".join(done.stdout.split())
-    assert "player_units=(48, 48, 32)" in done.stdout
+    assert "hidden_sizes=(48, 48, 32)" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 100
     assert run(code.replace("'algorithms'", "'algorithms', '--json'")).returncode == 0
 
@@ -40,9 +40,10 @@ def test_star_import_and_help():
         "from counterplay import *\n"
         "import counterplay as cp, pydoc\n"
         "assert solve is cp.solve\n"
-        "assert 'CFRPlus' in pydoc.plain(pydoc.render_doc(cp))\n"
+        "assert 'build_tree' in pydoc.plain(pydoc.render_doc(cp))\n"
+        "assert 'CFRPlus' in pydoc.plain(pydoc.render_doc(cp.algorithms))\n"
         "tree = build_tree(load_game('kuhn_poker'))\n"
-        "print(solve(tree, CFRPlus(), iterations=10).exploitability < 0.1)\n"
+        "print(solve(tree, algorithms.CFRPlus(), iterations=10).exploitability < 0.1)\n"
     )
     assert done.stdout == "True\n", done.stderr
 
@@ -50,9 +51,10 @@ def test_star_import_and_help():
 def test_what_needs_an_extra_says_so_when_it_is_used():
     done = run(
         "import counterplay as cp\n"
-        "for name in ('DeepHedge', 'CounterplayAEC', 'BestResponseEnv', 'to_openspiel'):\n"
+        "names = ('CounterplayAEC', 'BestResponseEnv', 'to_openspiel')\n"
+        "for space, name in [('algorithms', 'DeepHedge'), *(('interop', n) for n in names)]:\n"
         "    try:\n"
-        "        getattr(cp, name)(None)\n"
+        "        getattr(getattr(cp, space), name)(None)\n"
         "    except cp.ConfigError as error:\n"
         "        print(error)\n"
     )

@@ -87,7 +87,7 @@ def test_few_states_are_kept_and_games_without_trees_are_bounded():
         responder.action_probabilities(game.initial_state(), 0)
 
 
-@pytest.mark.parametrize("name", ["episodes", "playouts", "most_states"])
+@pytest.mark.parametrize("name", ["num_episodes", "num_playouts", "max_states"])
 def test_numbers_must_be_positive(name):
     game = cp.load_game("kuhn_poker")
     with pytest.raises(cp.ConfigError, match=f"{name} is 0, must be at least 1"):
@@ -102,7 +102,9 @@ def test_corrections_keep_the_mean_and_take_the_luck_away():
     )
     truth = cp.head_to_head(tree, one, other).scores[0].mean
     game = tree.game
-    correct = partial(cp.play.aivat_utilities, game, values=cp.play.value_function_from_policy(one))
+    correct = partial(
+        cp.play.aivat_utilities, game, value_function=cp.play.value_function_from_policy(one)
+    )
     plain = cp.head_to_head(game, one, other, max_episodes=300).scores[0]
     less = cp.head_to_head(game, one, other, max_episodes=300, correction=correct).scores[0]
     assert less.standard_error < 0.75 * plain.standard_error

@@ -69,7 +69,7 @@ class Attack:
         (folder / "evil_package" / "inner.py").write_text(text)
 
     def plant_policies(self):
-        tree = dataclasses.replace(built("kuhn_poker"), spec=self.spec, game=None)
+        tree = dataclasses.replace(built("kuhn_poker"), spec=self.spec, source_game=None)
         policy = cp.uniform_policy(tree)
         policy.save("evil.policy")
         policy.to_json("evil_policy.json")
@@ -423,7 +423,7 @@ def outside(tmp_path, monkeypatch):
 
 
 def plant(path, spec):
-    tree = dataclasses.replace(built("kuhn_poker"), spec=spec, game=None)
+    tree = dataclasses.replace(built("kuhn_poker"), spec=spec, source_game=None)
     cp.uniform_policy(tree).to_json(path)
 
 
@@ -522,14 +522,15 @@ def test_pools_need_no_rules(honest):
 
 
 MAY_LOAD = {  # modules that take specs from the user, or pass on what was checked
-    "load_game": {"registry.py", "tree/unrolling.py", "experiment/stored.py"}
-    | {"experiment/config.py", "policy.py", "sampled.py"}
+    "load_game": {"registry.py", "arenas/tree/build.py", "experiment/saved_policies.py"}
+    | {"experiment/config.py", "core/policy.py", "arenas/rules.py"}
     | {f"cli/{name}.py" for name in ("match", "solve", "inspect", "draw", "bounds", "matrix")}
     | {f"cli/{name}.py" for name in ("play", "convert")},
-    "load_game_unchecked": {"registry.py", "consent.py", "scale/carrying.py", "scale/walking.py"},
-    "exec": {"interop/own_game.py"},
+    "load_game_unchecked": {"registry.py", "core/trust.py"}
+    | {f"distributed/{name}.py" for name in ("remote_calls", "mccfr")},
+    "exec": {"interop/user_game.py"},
     "eval": set(),
-    "spec_from_file_location": {"interop/own_game.py"},
+    "spec_from_file_location": {"interop/user_game.py"},
     "run_path": set(),
     "run_module": set(),
     "__import__": set(),

@@ -9,7 +9,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from benchmarks import damaged_files
+from benchmarks.robustness import damaged_files
 
 import counterplay as cp
 from counterplay.core import archive as files
@@ -173,7 +173,7 @@ def test_altered_files_are_refused_or_harmless():
 
     A game named in a file may be a Python file, whose code runs: that is counted elsewhere.
     """
-    *kinds, total = counted("damaged_files", "--count", 300, "--seed", 10**6)
+    *kinds, total = counted("robustness.damaged_files", "--count", 300, "--seed", 10**6)
     assert [line["kind"] for line in kinds] == list(damaged_files.KINDS)
     assert total["refused"] > 150
     assert sum(total[name] for name in damaged_files.OUTCOMES) == 300

@@ -62,7 +62,7 @@ def test_games_and_names_are_built():
         (lambda: cp.judge(cp.build_tree("chicken"), {}), "dict is no policy: write cp.Policy"),
         (
             lambda: cp.matrix.nash_equilibria([[1, 0], [0, 1]]),
-            "list is no normal form: write cp.Normal",
+            "list is no normal form: write cp.matrix.Normal",
         ),
         (
             lambda: cp.matrix.nash_equilibria("chicken"),

@@ -193,7 +193,7 @@ import os, signal, sys
 import counterplay as cp
 tree = cp.build_tree(cp.load_game("kuhn_poker"))
 def solve():
-    cp.solve(tree, cp.algorithms.OutcomeSampling(workers=2), iterations=100)
+    cp.solve(tree, cp.algorithms.OutcomeSampling(num_workers=2), iterations=100)
 solve()
 child = os.fork()
 if child == 0:

@@ -26,7 +26,9 @@ def enumerated(game, seats, state=None):
     if player == CHANCE:
         pairs = game.chance_outcomes(state)
     else:
-        pairs = zip(game.actions(state), seats[player].odds(state, player), strict=True)
+        pairs = zip(
+            game.actions(state), seats[player].action_probabilities(state, player), strict=True
+        )
     return sum(p * enumerated(game, seats, game.next_state(state, a)) for a, p in pairs)
 
 
@@ -89,10 +91,10 @@ def test_the_order_of_contestants_only_orders_the_result(leduc):
 @pytest.mark.parametrize(
     ("spec", "options"),
     [
-        ("kuhn_poker", {"episodes": 120}),
-        ("kuhn_poker", {"width": 0.3}),
-        ("kuhn_poker(players=3)", {"width": 0.5}),
-        ("leduc_poker", {"episodes": 100}),
+        ("kuhn_poker", {"max_episodes": 120}),
+        ("kuhn_poker", {"target_width": 0.3}),
+        ("kuhn_poker(players=3)", {"target_width": 0.5}),
+        ("leduc_poker", {"max_episodes": 100}),
     ],
 )
 def test_intervals_cover_the_exact_value_as_often_as_stated(spec, options):
@@ -104,7 +106,7 @@ def test_intervals_cover_the_exact_value_as_often_as_stated(spec, options):
         found = cp.head_to_head(tree.game, first, second, seed=seed, confidence=0.8, **options)
         score = found.scores[0]
         covered += score.low <= true <= score.high
-        assert score.high - score.low <= options.get("width", 9.9)
+        assert score.high - score.low <= options.get("target_width", 9.9)
     assert 68 <= covered <= 93  # 80, with three standard deviations
 
 
@@ -112,8 +114,8 @@ def test_estimates_of_seats_cover_too(kuhn):
     first, second = cp.random_policy(kuhn, 5), cp.random_policy(kuhn, 6)
     true = means(cp.head_to_head(kuhn, first, second))
     found = cp.head_to_head(kuhn.game, first, second, max_episodes=6000)
-    assert found.scores[0].num_episodes == found.episodes == 6000
-    for row, wanted in zip(found.seats, true, strict=True):
+    assert found.scores[0].num_episodes == found.num_episodes == 6000
+    for row, wanted in zip(found.seat_scores, true, strict=True):
         for seat, value in zip(row, wanted, strict=True):
             assert seat.num_episodes == 3000
             assert abs(seat.mean - value) < 4.0 * seat.standard_error
@@ -127,7 +129,7 @@ def test_contestants_that_play_alike_get_alike(leduc):
     )
     assert [score.mean for score in found.scores] == [0.0, 0.0]
     assert found.scores[0].standard_error == 0.0
-    assert found.seats[0][0].standard_error > 0.0
+    assert found.seat_scores[0][0].standard_error > 0.0
     assert found.scores[0].low < 0.0 < found.scores[0].high  # what was never met may differ
 
 
@@ -135,7 +137,7 @@ def test_the_same_luck_for_both_reduces_the_variance(leduc):
     """Against the variance that independent episodes in both seats would have."""
     first, second = cp.random_policy(leduc, 1), cp.uniform_policy(leduc)
     found = cp.head_to_head(leduc.game, first, second, max_episodes=2000)
-    alone = sum(seat.standard_error**2 for seat in found.seats[0]) / 4.0
+    alone = sum(seat.standard_error**2 for seat in found.seat_scores[0]) / 4.0
     assert found.scores[0].standard_error ** 2 < 0.75 * alone
     assert found.scores[0].mean == pytest.approx(-found.scores[1].mean, abs=1e-12)  # zero-sum
 
@@ -207,7 +209,7 @@ def test_an_episode_by_its_steps():
             assert (step.state, step.player) == (state, game.player(state))
             assert step.action in step.actions
             state = game.next_state(state, step.action)
-        assert (episode.state, list(episode.utilities)) == (state, game.utilities(state))
+        assert (episode.terminal_state, list(episode.utilities)) == (state, game.utilities(state))
 
 
 def test_an_open_seat_stops_play(kuhn):
@@ -264,9 +266,9 @@ def test_answers_that_are_no_odds(kuhn, answer):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"episodes": 1}, "episodes is 1, must be at least 2: one for every seating"),
-        ({"width": 0.0}, "width is 0.0, must be positive"),
-        ({"width": float("nan")}, "width is nan"),
+        ({"max_episodes": 1}, "max_episodes is 1, must be at least 2: one for every seating"),
+        ({"target_width": 0.0}, "target_width is 0.0, must be positive"),
+        ({"target_width": float("nan")}, "target_width is nan"),
         ({"confidence": 1.0}, "confidence is 1.0, must be between 0 and 1"),
     ],
 )
@@ -344,7 +346,7 @@ def test_searchers_without_luck_need_one_round():
         cp.search.SearchAgent(game, cp.search.AlphaBeta(max_depth=depth)) for depth in (3, 1)
     )
     found = cp.head_to_head(game, deep, shallow)
-    assert found.episodes == 2 and not found.is_exact
+    assert found.num_episodes == 2 and not found.is_exact
     assert found.scores[0].low == found.scores[0].high == found.scores[0].mean
 
 
@@ -353,8 +355,8 @@ def test_searchers_with_luck_play_each_episode_anew():
     strong, weak = (cp.search.SearchAgent(game, cp.search.MCTS(max_simulations=n)) for n in (60, 2))
     found = cp.head_to_head(game, strong, weak, max_episodes=60, seed=1)
     assert found == cp.head_to_head(game, strong, weak, max_episodes=60, seed=1)
-    assert found.episodes == 60
-    assert found.seats[0][0].standard_error > 0.0
+    assert found.num_episodes == 60
+    assert found.seat_scores[0][0].standard_error > 0.0
     assert found.scores[0].mean > 0.2
     alike = cp.head_to_head(game, strong, strong, max_episodes=20)
     assert alike.scores[0].mean == alike.scores[0].standard_error == 0.0

@@ -303,7 +303,7 @@ def test_policies_know_their_game(kuhn, tmp_path):
 
 def test_a_tree_is_built_once_while_it_is_used():
     first, second = cp.uniform_policy("kuhn_poker"), cp.random_policy(cp.games.KuhnPoker())
-    assert first.tree is second.tree
+    assert first.arena is second.arena
 
 
 def test_rows_of_a_file_follow_action_names(tmp_path):

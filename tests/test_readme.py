@@ -67,4 +67,4 @@ def test_first_screen():
 
 
 def test_length():
-    assert README.count("\n") < 250
+    assert README.count("\n") <= 200

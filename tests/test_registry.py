@@ -10,14 +10,24 @@ import counterplay as cp
 from counterplay.registry import REGISTRIES, get_spec, import_registered, load_game, parse_spec
 
 
-@pytest.mark.parametrize("registry", REGISTRIES.values(), ids=REGISTRIES)
-def test_name_is_file_name(registry):
+NAMESPACES = {
+    "game": "games",
+    "algorithm": "algorithms",
+    "abstraction": "abstraction",
+    "learner": "matrix",
+    "searcher": "search",
+}
+
+
+@pytest.mark.parametrize("kind", REGISTRIES)
+def test_name_is_file_name(kind):
+    registry, namespace = REGISTRIES[kind], getattr(cp, NAMESPACES[kind])
     for name, where in registry.items():
         assert where.split(":")[0].endswith(f".{name}")
         cls = import_registered(registry, name)
         assert cls.__doc__
         assert cls.__dataclass_params__.frozen
-        assert getattr(cp, cls.__name__) is cls
+        assert getattr(namespace, cls.__name__) is cls
 
 
 @pytest.mark.parametrize(

@@ -215,7 +215,7 @@ def test_networks_on_rules_refuse_the_same(fault):
     pytest.importorskip("jax")
     method, broken, message = FAULTS[fault]
     game = type("Faulty", (Coin,), {method: broken})()
-    settings = {name: TINY_SETTINGS[name] for name in ("regret_units", "steps", "past_networks")}
+    settings = {name: TINY_SETTINGS[name] for name in ("hidden_sizes", "train_steps", "ensemble_size")}
     algorithm = cp.load_algorithm("sd_cfr", num_traversals=4, **settings)
     with pytest.raises(cp.GameError, match=rf"Faulty.*({message}).*; history: "):
         cp.solve(cp.RulesArena(game), algorithm, iterations=1)
@@ -227,7 +227,7 @@ class FaultyMachine(cp.games.KuhnPoker):
 
     fault: str = "utilities"
 
-    def machine(self):
+    def compiled_game(self):
         machine = find_compiled_game(cp.games.KuhnPoker())
         if self.fault == "utilities":
 

@@ -109,7 +109,7 @@ def test_guesses_belong_to_histories():
     sampled = cp.solve(cp.RulesArena(game), algorithm, iterations=200).memory
     tree = cp.build_tree(game)
     compiled = algorithm.step(tree, algorithm.init(tree), 200)
-    assert len(sampled.slots) == tree.num_nodes == 15
+    assert len(sampled.baseline_slots) == tree.num_nodes == 15
     assert sorted(sampled.baseline) == sorted(compiled.baseline[0])
 
 

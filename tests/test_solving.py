@@ -70,7 +70,7 @@ def test_best_policy_is_the_least_exploitable(kuhn):
     class Worse:
         """Averages well and then forgets all it knew."""
 
-        runs_on, needs = ("tree",), ""
+        runs_on, required_extra = ("tree",), ""
 
         def init(self, tree, seed=0):
             return cp.algorithms.CFRPlus().init(tree)
@@ -105,7 +105,7 @@ def test_exact_methods_end_the_run(kuhn):
 
 
 def test_what_is_no_algorithm_is_refused(kuhn):
-    with pytest.raises(cp.ConfigError, match="int lacks runs_on, needs, init, step, policies"):
+    with pytest.raises(cp.ConfigError, match="int lacks runs_on, required_extra, init, step, policies"):
         cp.solve(kuhn, 3)
 
 

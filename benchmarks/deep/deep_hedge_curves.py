@@ -1,85 +1,111 @@
-"""Keep the metrics of finished runs here, thinned, draw them and print the table of results.
+"""Store the metrics of finished Deep-Hedge runs, draw them and print the table.
 
-    python benchmarks/deep_hedge/collect.py runs/kuhn_2p runs/kuhn_2p_own ...
+    python -m benchmarks.deep.deep_hedge_curves runs/kuhn_2p runs/kuhn_2p_own ...
 
-Every run becomes <name>.<seed>.jsonl with some 200 records and the config in its first line; the
-plots, docs/deep_hedge_<game>.svg, and the table are over all files that are here.
+Each run becomes a curve of about 200 records in results/deep_hedge.jsonl. The table and the plots,
+docs/deep_hedge_<game>.svg, are of all stored curves; the author's own curves are in
+results/deep_hedge_author.json.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
-from collections import defaultdict
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-HERE = Path(__file__).parent
-MOST = 200
+from benchmarks.result_files import (
+    RESULTS_FOLDER,
+    Record,
+    Run,
+    group_by_name,
+    load_family,
+    save_run,
+)
+from benchmarks.timing import first_paragraph, format_head, format_row
+
+FAMILY = "deep_hedge"
+AUTHOR_CURVES = RESULTS_FOLDER / "deep_hedge_author.json"
+DOCS = Path(__file__).parents[2] / "docs"
+PLOTS = ("kuhn_2p", "kuhn_3p", "leduc", "goofspiel")
+MAX_RECORDS = 200
 
 
-def keep(folder: Path) -> None:
+def store_run(folder: Path) -> None:
+    """Store the metrics of a run folder, if the run is finished."""
+    from counterplay.experiment.config import load_config
+    from counterplay.registry import get_spec
+
     config = json.loads((folder / "config.json").read_text())
     records = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     if records[-1]["step"] < config["spec"]["max_steps"]:
         print(f"{folder}: not finished, left out")
         return
-    every = config["spec"]["max_steps"] // MOST
-    thin = [r for r in records if r["step"] % every == 0 or r in (records[0], records[-1])]
-    path = HERE / f"{config['name']}.{config['spec']['seed']}.jsonl"
-    lines = [json.dumps({"config": config}), *(json.dumps(_rounded(r)) for r in thin)]
-    path.write_text("\n".join(lines) + "\n")
+    interval = max(config["spec"]["max_steps"] // MAX_RECORDS, 1)
+    ends = records[0], records[-1]
+    thinned = [record for record in records if record["step"] % interval == 0 or record in ends]
+    game = get_spec(load_config(config).game)
+    rounded = [round_record(record) for record in thinned]
+    seed = config["spec"]["seed"]
+    save_run(FAMILY, Run(config["name"], config["algorithm"], game, seed, rounded, config))
 
 
-def _rounded(record):
-    kept = {k: v for k, v in record.items() if k != "crc32"}  # of the whole file, which is thinned
-    return {k: v if isinstance(v, int) else float(f"{v:.5g}") for k, v in kept.items()}
+def round_record(record: Record) -> Record:
+    """Return a record with five digits of each number, without the checksum of its file."""
+    values = {key: value for key, value in record.items() if key != "crc32"}
+    return {k: v if isinstance(v, int) else float(f"{v:.5g}") for k, v in values.items()}
 
 
-def table() -> str:
-    groups = defaultdict(list)
-    for path in sorted(HERE.glob("*.jsonl")):
-        head, *records = [json.loads(line) for line in path.read_text().splitlines()]
-        groups[head["config"]["name"]].append(records)
-    rows = [
-        "| run | seeds | steps | median | best seed | worst seed | current | steps/s |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+def format_table(groups: dict[str, list[Run]]) -> str:
+    """Return one row per config: exploitability of the average, and of the current policy."""
+    columns = ["run", "seeds", "steps", "median", "best seed", "worst seed", "current", "steps/s"]
+    rows = [format_head(columns)]
     for name, runs in groups.items():
-        last = [records[-1] for records in runs]
-        average = [r["average"] for r in last]
-        current = median(r["current"] for r in last)
-        rate = median(r["step"] / r["seconds"] for r in last)
+        last = [run.last for run in runs]
+        average = [record["average"] for record in last]
+        current = median(record["current"] for record in last)
+        rate = median(record["step"] / record["seconds"] for record in last)
         cells = [name, len(runs), f"{last[0]['step']:,}"]
         cells += [f"{x:.4f}" for x in (median(average), min(average), max(average), current)]
-        rows.append("| " + " | ".join(map(str, [*cells, f"{rate:,.0f}"])) + " |")
+        rows.append(format_row([*cells, f"{rate:,.0f}"]))
     return "\n".join(rows)
 
 
-def draw() -> None:
-    """A plot per game: the author's settings, our own, and the author's curves."""
+def draw_plots(runs: list[Run]) -> None:
+    """Save a plot per game: stored curves and the author's."""
     from counterplay.experiment.plots.run_plots import plot_runs
 
-    author = HERE / "author.json"
-    keys = json.loads(author.read_text())
+    author = json.loads(AUTHOR_CURVES.read_text())
     with TemporaryDirectory() as root:
-        for path in HERE.glob("*.jsonl"):
-            head, *lines = path.read_text().splitlines()
-            folder = Path(root, path.stem)
+        # without the game: the author's Goofspiel is `goofspiel(forgetful=true)` here
+        curves = {name: {"curve": entry["curve"]} for name, entry in author.items()}
+        reference_file = Path(root, "author.json")
+        reference_file.write_text(json.dumps(curves))
+        for run in runs:
+            folder = Path(root, f"{run.run}.{run.seed}")
             folder.mkdir()
-            (folder / "config.json").write_text(json.dumps(json.loads(head)["config"]))
+            (folder / "config.json").write_text(json.dumps(run.config))
+            lines = [json.dumps(record) for record in run.records]
             (folder / "metrics.jsonl").write_text("\n".join(lines) + "\n")
-        for game in ("kuhn_2p", "kuhn_3p", "leduc", "goofspiel"):
-            runs = sorted(Path(root).glob(f"{game}*"))
-            output = HERE.parent.parent / "docs" / f"deep_hedge_{game}.svg"
-            plot_runs(runs, output, references=[f"{author}:{key}" for key in keys if game in key])
+        for game in PLOTS:
+            references = [f"{reference_file}:{name}" for name in author if game in name]
+            folders = sorted(Path(root).glob(f"{game}*"))
+            plot_runs(folders, DOCS / f"deep_hedge_{game}.svg", references=references)
+
+
+def main() -> None:
+    """Store runs, then draw and print all stored curves."""
+    parser = argparse.ArgumentParser(description=first_paragraph(__doc__))
+    parser.add_argument("folders", nargs="*", type=Path, help="run folders, or folders of them")
+    args = parser.parse_args()
+    for root in args.folders:
+        for config in sorted(root.rglob("config.json")):
+            store_run(config.parent)
+    runs = load_family(FAMILY)
+    draw_plots(runs)
+    print(format_table(group_by_name(runs)))
 
 
 if __name__ == "__main__":
-    for argument in sys.argv[1:]:
-        root = Path(argument)
-        for config in sorted(root.rglob("config.json")):
-            keep(config.parent)
-    draw()
-    print(table())
+    main()

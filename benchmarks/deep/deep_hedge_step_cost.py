@@ -1,25 +1,44 @@
-"""What a step of Deep-Hedge costs on trees of different sizes, with the same number of episodes.
+"""Measure the cost of a Deep-Hedge step on trees of different sizes, with equal episodes.
 
-    python benchmarks/deep_hedge/cost.py
+    python -m benchmarks.deep.deep_hedge_step_cost
 
-Liar's dice with 4, 5 and 6 sides: 36 times the nodes from first to last. No table is kept
-(average_every = 0), the average policy lives in a network. Turns of the three games alternate in
-one process, so that a busy machine is busy for all of them; medians of 7.
+Liar's dice with 4, 5 and 6 sides: the last tree has 36 times the nodes of the first. The average
+policy is a network (`average_every=0` disables the table). The games take turns in one process, so
+that other load affects all of them alike; medians of 7 turns.
 """
 
 from __future__ import annotations
 
+import argparse
 import time
 from statistics import median
+from typing import Any
 
 import jax
 
 import counterplay as cp
+from benchmarks.timing import first_paragraph, format_head, format_row, time_in_turns
 
-STEPS = 100
+NUM_STEPS = 100
+NUM_TURNS = 7
+DICE_SIDES = (4, 5, 6)
 
 
-def main():
+class StepTask:
+    """Deep-Hedge on one game; each call does NUM_STEPS steps."""
+
+    def __init__(self, algorithm: Any, tree: Any):
+        self.algorithm, self.tree = algorithm, tree
+        self.memory = algorithm.init(tree)
+
+    def __call__(self) -> None:
+        self.memory = self.algorithm.step(self.tree, self.memory, NUM_STEPS)
+        jax.block_until_ready(self.memory.state)
+
+
+def main() -> None:
+    """Print the table."""
+    argparse.ArgumentParser(description=first_paragraph(__doc__)).parse_args()
     algorithm = cp.algorithms.DeepHedge(
         num_traversals=16,
         num_baseline_traversals=16,
@@ -27,24 +46,18 @@ def main():
         average_hidden_sizes=(48, 48),
         augmented_baseline=False,
     )
-    trees = [cp.build_tree(cp.load_game("liars_dice", dice_sides=sides)) for sides in (4, 5, 6)]
-    memories = [algorithm.step(tree, algorithm.init(tree), STEPS) for tree in trees]
-    seconds = [[] for _ in trees]
-    for _ in range(7):
-        for which, tree in enumerate(trees):
-            began = time.perf_counter()
-            memories[which] = algorithm.step(tree, memories[which], STEPS)
-            jax.block_until_ready(memories[which].state)
-            seconds[which].append((time.perf_counter() - began) / STEPS)
-    print("| sides | nodes | infosets | longest episode | ms a step | us a step and decision |")
-    print("|---|---|---|---|---|---|")
-    for sides, tree, took in zip((4, 5, 6), trees, seconds, strict=True):
+    trees = [cp.build_tree(cp.load_game("liars_dice", dice_sides=sides)) for sides in DICE_SIDES]
+    tasks = [StepTask(algorithm, tree) for tree in trees]
+    for task in tasks:
+        task()  # compiles
+    times = time_in_turns(tasks, NUM_TURNS, time.perf_counter)
+    columns = ["sides", "nodes", "infosets", "longest episode", "ms per step"]
+    print(format_head([*columns, "us per step and decision"]))
+    for sides, tree, turns in zip(DICE_SIDES, trees, times, strict=True):
+        seconds = median(turns) / NUM_STEPS
         cells = [sides, f"{tree.num_nodes:,}", f"{tree.num_infosets:,}", tree.max_episode_length]
-        cells += [
-            f"{1e3 * median(took):.2f}",
-            f"{1e6 * median(took) / tree.max_episode_length:.0f}",
-        ]
-        print("| " + " | ".join(map(str, cells)) + " |")
+        per_decision = f"{1e6 * seconds / tree.max_episode_length:.0f}"
+        print(format_row([*cells, f"{1e3 * seconds:.2f}", per_decision]))
 
 
 if __name__ == "__main__":

@@ -1,125 +1,127 @@
-"""OpenSpiel's Deep CFR in JAX and ours, one after the other in one process, on Leduc poker.
+"""Compare Deep CFR with OpenSpiel's in JAX, in one process on Leduc poker.
 
     pip install open_spiel flax chex
-    python benchmarks/deep/against_openspiel.py
+    python -m benchmarks.deep.openspiel_deep_cfr
 
-First the same work: iterations of 1,500 walks per player, networks of 3 x 64 fitted from scratch by
-750 steps on 2,048 samples of a reservoir of a million; seconds per iteration over two of them, with
-compilation. OpenSpiel's average network, trained once at the end, is left out; ours is trained in
-every iteration and counts. Then our defaults, up to an exploitability of 0.15 of the average
-network, evaluations left out: OpenSpiel needs about 100 iterations for that (open_spiel#649).
-Seconds are those of the clock, and in brackets those that the processor spent in all threads. The
-cache of our programs is empty at the start, so that ours compiles as OpenSpiel's does.
+First the same work: iterations of 1,500 traversals per player, networks of 3 x 64 trained from
+scratch by 750 steps on 2,048 samples of a reservoir of a million; seconds per iteration over two of
+them, with compilation. OpenSpiel's average network, trained once at the end, is left out; ours is
+trained in every iteration and counts. Then our defaults up to an exploitability of 0.15 of the
+average network, evaluations left out; OpenSpiel needs about 100 iterations for that
+(open_spiel#649). Times are wall-clock seconds, and in brackets processor seconds of all threads.
+Our compilation cache is empty at the start, so that both sides compile.
 """
 
 from __future__ import annotations
 
 import argparse
 import tempfile
-import time
+from typing import Any
 
 import jax
 
-ITERATIONS, WANTED, NEEDED = 2, 0.15, 100
-WALKS, STEPS, BATCH, RESERVOIR, UNITS = 1_500, 750, 2_048, 1_000_000, (64, 64, 64)
+from benchmarks.timing import Stopwatch, first_paragraph
+
+NUM_ITERATIONS = 2
+TARGET_EXPLOITABILITY, OPENSPIEL_ITERATIONS_TO_TARGET = 0.15, 100
+NUM_TRAVERSALS, TRAIN_STEPS, BATCH_SIZE, RESERVOIR_SIZE = 1_500, 750, 2_048, 1_000_000
+HIDDEN_SIZES = (64, 64, 64)
 
 
-class Clock:
-    """Seconds that pass while it runs."""
-
-    def __init__(self):
-        self.wall = self.spent = 0.0
-
-    def __enter__(self):
-        self.began = time.perf_counter(), time.process_time()
-        return self
-
-    def __exit__(self, *_):
-        self.wall += time.perf_counter() - self.began[0]
-        self.spent += time.process_time() - self.began[1]
-
-    def each(self, count=1):
-        return f"{self.wall / count:,.2f} s ({self.spent / count:,.2f} s)"
+def format_times(watch: Stopwatch, count: int = 1) -> str:
+    """Return wall-clock and processor seconds, divided by a count."""
+    return f"{watch.wall_seconds / count:,.2f} s ({watch.cpu_seconds / count:,.2f} s)"
 
 
-def theirs():
+def time_openspiel() -> Stopwatch:
+    """Measure OpenSpiel's iterations."""
     import pyspiel
     from open_spiel.python.jax.deep_cfr import DeepCFRSolver
 
-    class WithoutAverage(DeepCFRSolver):
-        def _learn_strategy_network(self):
+    class SolverWithoutAverage(DeepCFRSolver):
+        def _learn_strategy_network(self) -> None:
             return None
 
-    solver = WithoutAverage(
+    solver = SolverWithoutAverage(
         pyspiel.load_game("leduc_poker"),
-        policy_network_layers=UNITS,
-        advantage_network_layers=UNITS,
-        num_iterations=ITERATIONS,
-        num_traversals=WALKS,
+        policy_network_layers=HIDDEN_SIZES,
+        advantage_network_layers=HIDDEN_SIZES,
+        num_iterations=NUM_ITERATIONS,
+        num_traversals=NUM_TRAVERSALS,
         learning_rate=1e-3,
-        batch_size_advantage=BATCH,
-        batch_size_strategy=BATCH,
-        memory_capacity=RESERVOIR,
-        advantage_network_train_steps=STEPS,
+        batch_size_advantage=BATCH_SIZE,
+        batch_size_strategy=BATCH_SIZE,
+        memory_capacity=RESERVOIR_SIZE,
+        advantage_network_train_steps=TRAIN_STEPS,
     )
-    with Clock() as clock:
+    with Stopwatch() as watch:
         solver.solve()
-    return clock
+    return watch
 
 
-def ours(tree):
+def time_counterplay(tree: Any) -> Stopwatch:
+    """Measure our iterations of the same work."""
     from counterplay.algorithms.deep.regret.deep_cfr import DeepCFR
 
     algorithm = DeepCFR(
-        num_traversals=WALKS,
-        train_steps=STEPS,
-        batch_size=BATCH,
-        reservoir_size=RESERVOIR,
-        hidden_sizes=UNITS,
+        num_traversals=NUM_TRAVERSALS,
+        train_steps=TRAIN_STEPS,
+        batch_size=BATCH_SIZE,
+        reservoir_size=RESERVOIR_SIZE,
+        hidden_sizes=HIDDEN_SIZES,
         warm_start=False,
     )
-    with Clock() as clock:
-        memory = algorithm.step(tree, algorithm.init(tree), ITERATIONS)
+    with Stopwatch() as watch:
+        memory = algorithm.step(tree, algorithm.init(tree), NUM_ITERATIONS)
         jax.block_until_ready(memory.state.nets)
-    return clock
+    return watch
 
 
-def until_wanted(tree, seed):
+def solve_to_target(tree: Any, seed: int) -> tuple[int, Stopwatch, float]:
+    """Return the iterations, times and exploitability of our defaults at the target."""
     from counterplay.algorithms.deep.regret.deep_cfr import DeepCFR
     from counterplay.core.evaluation import exploitability
 
-    algorithm, clock, reached = DeepCFR(), Clock(), 1.0
+    algorithm, watch, value = DeepCFR(), Stopwatch(), 1.0
     memory = algorithm.init(tree, seed)
-    while reached > WANTED:
-        with clock:
+    while value > TARGET_EXPLOITABILITY:
+        with watch:
             memory = algorithm.step(tree, memory, 10)
             jax.block_until_ready(memory.state.averages)
-        reached = exploitability(tree, algorithm.policies(tree, memory)["network"])
-    return memory.iteration, clock, reached
+        value = exploitability(tree, algorithm.policies(tree, memory)["network"])
+    return memory.iteration, watch, value
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
+def main() -> None:
+    """Print all comparisons."""
+    parser = argparse.ArgumentParser(description=first_paragraph(__doc__))
     parser.add_argument("--seeds", nargs="*", type=int, default=[0])
-    parser.add_argument("--ours", action="store_true", help="leave out OpenSpiel")
-    given = parser.parse_args()
+    parser.add_argument("--skip-openspiel", action="store_true")
+    args = parser.parse_args()
     jax.config.update("jax_platforms", "cpu")
-    empty = tempfile.TemporaryDirectory()
-    jax.config.update("jax_compilation_cache_dir", empty.name)
+    cache = tempfile.TemporaryDirectory()
+    jax.config.update("jax_compilation_cache_dir", cache.name)
     from counterplay.arenas.tree.build import build_tree
     from counterplay.registry import load_game
 
     tree = build_tree(load_game("leduc_poker"))
-    own = ours(tree)
-    print("ours, an iteration of the same work:", own.each(ITERATIONS), flush=True)
-    for seed in given.seeds:
-        iterations, clock, reached = until_wanted(tree, seed)
-        print(f"ours to {reached:.3f}, seed {seed}: {iterations} iterations, {clock.each()}")
-    if given.ours:
-        raise SystemExit
-    other = theirs()
-    print("OpenSpiel's, an iteration of the same work:", other.each(ITERATIONS))
-    print(f"times as fast: {other.wall / own.wall:,.0f} ({other.spent / own.spent:,.0f})")
-    if given.seeds:
-        less = NEEDED * other.wall / ITERATIONS / clock.wall
-        print(f"times less than {NEEDED} of its iterations, to {WANTED}: {less:,.0f}")
+    ours = time_counterplay(tree)
+    print("Counterplay, one iteration:", format_times(ours, NUM_ITERATIONS), flush=True)
+    for seed in args.seeds:
+        iterations, watch, value = solve_to_target(tree, seed)
+        times = format_times(watch)
+        print(f"Counterplay to {value:.3f}, seed {seed}: {iterations} iterations, {times}")
+    if args.skip_openspiel:
+        return
+    theirs = time_openspiel()
+    print("OpenSpiel, one iteration:", format_times(theirs, NUM_ITERATIONS))
+    wall, cpu = theirs.wall_seconds / ours.wall_seconds, theirs.cpu_seconds / ours.cpu_seconds
+    print(f"ratio: {wall:,.0f} ({cpu:,.0f})")
+    if args.seeds:
+        seconds = OPENSPIEL_ITERATIONS_TO_TARGET * theirs.wall_seconds / NUM_ITERATIONS
+        ratio = seconds / watch.wall_seconds
+        print(f"ratio to {TARGET_EXPLOITABILITY}, extrapolated from one iteration: {ratio:,.0f}")
+
+
+if __name__ == "__main__":
+    main()

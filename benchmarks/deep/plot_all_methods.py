@@ -1,103 +1,116 @@
-"""All deep methods together: exploitability against episodes and against seconds, log-log.
+"""Plot all deep methods together: exploitability against episodes and against seconds, log-log.
 
-    python benchmarks/gradients/family.py
+    python -m benchmarks.deep.plot_all_methods
 
-Reads the curves of benchmarks/deep, benchmarks/gradients and benchmarks/deep_hedge (its own
-settings), and draws kuhn.png and leduc.png here: of every method the median over seeds of the
-policy that it is judged by. Walks of external sampling, which see all actions of one player, count
-as one episode each. Seconds are those of one core; those of the regret methods hold compilation and
-judging, those of the others do not, and Deep-Hedge's are those of a clock on a busy machine.
+Reads the stored curves of regret methods, policy gradients and Deep-Hedge (with `configs/own`), and
+saves results/all_methods_kuhn.png and results/all_methods_leduc.png. A line is the median over
+seeds of the policy that a method is evaluated by. A walk of external sampling, which visits all
+actions of one player, counts as one episode. Seconds are of one core: those of the regret methods
+include compilation and evaluation, those of policy gradients do not, and those of Deep-Hedge are
+wall-clock seconds of a busy machine.
 """
 
 from __future__ import annotations
 
-import json
+import argparse
 from collections import defaultdict
-from pathlib import Path
 from statistics import median
+from typing import Any
 
-HERE = Path(__file__).parent
-BESIDE = HERE.parent
-GAMES = {"kuhn": "Kuhn poker", "leduc": "Leduc poker"}
-FAMILIES = {  # methods, and the colours between which they are spread
-    "regrets": ("deep_cfr sd_cfr dream escher vr_deep_dcfr_plus vr_deep_pdcfr_plus", "Blues"),
-    "gradients": ("qpg rpg rmpg neurd ach ppo deep_mmd r_nad", "YlOrRd"),
-    "fictitious": ("nfsp nfsp_ppo nfsp_sac", "Greens"),
-    "hedge": ("deep_hedge", "Greys"),
+from benchmarks.result_files import RESULTS_FOLDER, Record, Run, load_family
+from benchmarks.timing import first_paragraph
+
+TITLE_BY_GAME = {"kuhn": "Kuhn poker", "leduc": "Leduc poker"}
+DEEP_HEDGE_RUNS = {"kuhn": "kuhn_2p_own", "leduc": "leduc_own"}
+METHODS_BY_COLOR_MAP = {
+    "Blues": "deep_cfr sd_cfr dream escher vr_deep_dcfr_plus vr_deep_pdcfr_plus",
+    "YlOrRd": "qpg rpg rmpg neurd ach ppo deep_mmd r_nad",
+    "Greens": "nfsp nfsp_ppo nfsp_sac",
+    "Greys": "deep_hedge",
 }
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)), (0, (3, 1)))
-JUDGED_BY = {"deep_mmd": "smoothed", "r_nad": "current", "deep_cfr": "network"} | dict.fromkeys(
-    ("nfsp", "nfsp_ppo", "nfsp_sac", "vr_deep_dcfr_plus", "vr_deep_pdcfr_plus"), "network"
-)
+POLICY_BY_METHOD = {
+    "deep_mmd": "smoothed",
+    "r_nad": "current",
+    **dict.fromkeys(
+        ("deep_cfr", "nfsp", "nfsp_ppo", "nfsp_sac", "vr_deep_dcfr_plus", "vr_deep_pdcfr_plus"),
+        "network",
+    ),
+}
 
 
-def curves(game: str) -> dict[str, list[list[dict]]]:
-    """By method, the records of every seed: episodes, seconds and exploitability."""
-    places = [
-        *BESIDE.glob(f"deep/*_{game}.*.jsonl"),
-        *HERE.glob(f"*_{game}.*.jsonl"),
-        *BESIDE.glob(f"deep_hedge/{game}{'_2p' if game == 'kuhn' else ''}_own.*.jsonl"),
-    ]
-    found = defaultdict(list)
-    for path in sorted(places):
-        head, *records = [json.loads(line) for line in path.read_text().splitlines()]
-        config = head.get("config", head)  # the oldest curves name the algorithm alone
-        method, spec = config["algorithm"].split("(")[0], config.get("spec", {"episodes": 500})
-        policy = judged_by(method, game)
-        found[method].append(
-            [
-                {
-                    "episodes": r.get("step", r.get("iteration")) * episodes(method, spec),
-                    "seconds": r["seconds"],
-                    "found": r[policy],
-                }
-                for r in records
-            ]
-        )
-    return found
-
-
-def judged_by(method: str, game: str) -> str:
+def reported_policy(method: str, game: str) -> str:
+    """Return the policy that a method is evaluated by."""
     if method == "ppo" and game == "leduc":
         return "current"
-    return JUDGED_BY.get(method, "average")
+    return POLICY_BY_METHOD.get(method, "average")
 
 
-def episodes(method: str, spec: dict) -> int:
-    """Of an iteration, everybody's."""
-    if method == "deep_hedge":
-        one = spec["player_traversals"] + spec["player_update_freq"] * spec["baseline_traversals"]
-        return 2 * one
-    return 2 * spec["traversals"] if "traversals" in spec else spec["episodes"]
+def episodes_per_step(run: Run) -> int:
+    """Return the episodes of all players in one iteration."""
+    spec = run.config["spec"]
+    if run.algorithm == "deep_hedge":
+        num_baseline = spec["num_baseline_updates"] * spec["num_baseline_traversals"]
+        return 2 * (spec["num_traversals"] + num_baseline)
+    return 2 * spec["num_traversals"] if "num_traversals" in spec else spec["num_episodes"]
 
 
-def middle(runs: list[list[dict]], along: str) -> tuple[list[float], list[float]]:
-    """The median over seeds, as far as all of them go."""
-    rows = list(zip(*runs, strict=False))
-    xs = [median(r[along] for r in row) for row in rows]
-    return xs, [median(r["found"] for r in row) for row in rows]
+def load_curves(game: str) -> dict[str, list[list[Record]]]:
+    """Return by method the curve of each seed: episodes, seconds and exploitability."""
+    runs = [
+        run
+        for family in ("deep_regret", "policy_gradients")
+        for run in load_family(family)
+        if run.run == f"{run.algorithm}_{game}"
+    ]
+    runs += [run for run in load_family("deep_hedge") if run.run == DEEP_HEDGE_RUNS[game]]
+    curves = defaultdict(list)
+    for run in runs:
+        policy, num_episodes = reported_policy(run.algorithm, game), episodes_per_step(run)
+        curve = [
+            {
+                "episodes": record["step"] * num_episodes,
+                "seconds": record["seconds"],
+                "exploitability": record[policy],
+            }
+            for record in run.records
+        ]
+        curves[run.algorithm].append(curve)
+    return curves
 
 
-def draw(game: str) -> None:
+def median_curve(curves: list[list[Record]], along: str) -> tuple[list[float], list[float]]:
+    """Return the median over seeds, up to the end of the shortest."""
+    rows = list(zip(*curves, strict=False))
+    x = [median(record[along] for record in row) for row in rows]
+    return x, [median(record["exploitability"] for record in row) for row in rows]
+
+
+def draw_method(axes: Any, method: str, game: str, curves: list[Any], style: Record) -> None:
+    """Draw one method against episodes and against seconds."""
+    label = f"{method} ({reported_policy(method, game)}, {len(curves)})"
+    for axis, along in zip(axes, ("episodes", "seconds"), strict=True):
+        x, y = median_curve(curves, along)
+        axis.plot(x, y, linewidth=1.5, label=label, **style)
+        axis.plot(x[-1:], y[-1:], "o", color=style["color"], markersize=4)
+
+
+def draw_plot(game: str) -> None:
+    """Save the plot of one game."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot, ticker
 
-    found = curves(game)
+    curves = load_curves(game)
     figure, axes = pyplot.subplots(1, 2, figsize=(12, 6.2), sharey=True, layout="constrained")
-    for methods, colours in FAMILIES.values():
-        known = [method for method in methods.split() if method in found]
-        for number, method in enumerate(known):
-            shade = 0.45 + 0.5 * number / max(len(known) - 1, 1)
-            colour = "black" if colours == "Greys" else matplotlib.colormaps[colours](shade)
-            runs, policy = found[method], judged_by(method, game)
-            dashes = DASHES[number % len(DASHES)]
-            label = f"{method} ({policy}, {len(runs)})"
-            for axis, along in zip(axes, ("episodes", "seconds"), strict=True):
-                xs, ys = middle(runs, along)
-                axis.plot(xs, ys, color=colour, linestyle=dashes, linewidth=1.5, label=label)
-                axis.plot(xs[-1:], ys[-1:], "o", color=colour, markersize=4)
+    for color_map, names in METHODS_BY_COLOR_MAP.items():
+        methods = [method for method in names.split() if method in curves]
+        for number, method in enumerate(methods):
+            shade = 0.45 + 0.5 * number / max(len(methods) - 1, 1)
+            color = "black" if color_map == "Greys" else matplotlib.colormaps[color_map](shade)
+            style = {"color": color, "linestyle": DASHES[number % len(DASHES)]}
+            draw_method(axes, method, game, curves[method], style)
     for axis, label in zip(axes, ("episodes", "seconds of one core"), strict=True):
         axis.set(xscale="log", yscale="log", xlabel=label)
         axis.grid(alpha=0.3, which="both", linewidth=0.5)
@@ -105,13 +118,19 @@ def draw(game: str) -> None:
         axis.yaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
         axis.yaxis.set_minor_formatter(ticker.NullFormatter())
     axes[0].set(ylabel="exploitability", xlim=(1e4, None))
-    shown = axes[0].get_legend_handles_labels()
-    figure.legend(*shown, loc="outside lower center", ncols=5, fontsize=8, frameon=False)
-    figure.suptitle(f"{GAMES[game]}: medians; in brackets the policy and the number of seeds")
-    figure.savefig(HERE / f"{game}.png", dpi=90)
+    legend = axes[0].get_legend_handles_labels()
+    figure.legend(*legend, loc="outside lower center", ncols=5, fontsize=8, frameon=False)
+    figure.suptitle(f"{TITLE_BY_GAME[game]}: medians; in brackets the policy and the seeds")
+    figure.savefig(RESULTS_FOLDER / f"all_methods_{game}.png", dpi=90)
     pyplot.close(figure)
 
 
+def main() -> None:
+    """Save the plots of all games."""
+    argparse.ArgumentParser(description=first_paragraph(__doc__)).parse_args()
+    for game in TITLE_BY_GAME:
+        draw_plot(game)
+
+
 if __name__ == "__main__":
-    for game in GAMES:
-        draw(game)
+    main()

@@ -1,53 +1,64 @@
-"""The same algorithm on rules that are never unrolled and on the tree: a line every fifth of a run.
+"""Run one algorithm on a game's rules and on its tree, and compare the two curves.
 
-    python benchmarks/gradients/on_rules.py "nfsp(schedule_iterations=2000)" kuhn_poker 2000 [SEED]
+    python -m benchmarks.deep.rules_and_trees "nfsp(schedule_iterations=2000)" kuhn_poker 2000
 
-Both are judged on the tree. Seconds are those of the process, learning and compilation alone; where
-somebody responds, `gain` is what all responses gain against the averages, and `best_gain` what best
-responses would.
+Prints a line of JSON after each fifth of a run. Both are evaluated on the tree. Seconds are
+processor time of learning and compilation. In fictitious self-play, `gain` is the sum of the
+learned responses' gains against the average policies, and `best_gain` that of exact best responses.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
-import time
+from collections.abc import Iterator
+from typing import Any
+
+from benchmarks.timing import Stopwatch, first_paragraph
 
 
-def run(method: str, spec: str, iterations: int, seed: int) -> None:
-    import counterplay as cp
-
-    game = cp.load_game(spec)
-    tree = cp.build_tree(game)
-    for name, arena in (("rules", cp.RulesArena(game)), ("tree", tree)):
-        for row in course(cp.load_algorithm(method), arena, tree, iterations, seed):
-            print(json.dumps({"arena": name} | row), flush=True)
-
-
-def course(algorithm, arena, tree, iterations, seed):
+def measure_curve(
+    algorithm: Any, arena: Any, tree: Any, num_iterations: int, seed: int
+) -> Iterator[dict[str, float]]:
+    """Yield the exploitability of all policies after each fifth of a run."""
     import jax
 
     import counterplay as cp
     from counterplay.algorithms.deep.nfsp.base import response_gains
 
-    memory, seconds = algorithm.init(arena, seed), 0.0
-    while memory.iteration < iterations:
-        began = time.process_time()
-        memory = algorithm.step(arena, memory, max(iterations // 5, 1))
-        jax.block_until_ready(memory.state)
-        seconds += time.process_time() - began
-        found = algorithm.policies(arena, memory)
-        found = {name: p if arena is tree else p.tabulate(tree) for name, p in found.items()}
-        row = {name: cp.exploitability(tree, policy) for name, policy in found.items()}
-        if "response" in found:
-            row["gain"], row["best_gain"] = response_gains(
-                tree, found["network"], found["response"]
-            )
+    memory, watch = algorithm.init(arena, seed), Stopwatch()
+    while memory.iteration < num_iterations:
+        with watch:
+            memory = algorithm.step(arena, memory, max(num_iterations // 5, 1))
+            jax.block_until_ready(memory.state)
+        policies = algorithm.policies(arena, memory)
+        if arena is not tree:
+            policies = {name: policy.tabulate(tree) for name, policy in policies.items()}
+        row = {name: cp.exploitability(tree, policy) for name, policy in policies.items()}
+        if "response" in policies:
+            gains = response_gains(tree, policies["network"], policies["response"])
+            row["gain"], row["best_gain"] = gains
         row = {name: float(f"{value:.4g}") for name, value in row.items()}
-        yield {"iteration": memory.iteration, "seconds": round(seconds, 1)} | row
+        yield {"step": memory.iteration, "seconds": round(watch.cpu_seconds, 1)} | row
+
+
+def main() -> None:
+    """Print the curve on the rules, then that on the tree."""
+    parser = argparse.ArgumentParser(description=first_paragraph(__doc__))
+    parser.add_argument("algorithm")
+    parser.add_argument("game")
+    parser.add_argument("iterations", type=int)
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    import counterplay as cp
+
+    game = cp.load_game(args.game)
+    tree = cp.build_tree(game)
+    for name, arena in (("rules", cp.RulesArena(game)), ("tree", tree)):
+        algorithm = cp.load_algorithm(args.algorithm)
+        for row in measure_curve(algorithm, arena, tree, args.iterations, args.seed):
+            print(json.dumps({"arena": name} | row), flush=True)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 4:
-        sys.exit(__doc__)
-    run(sys.argv[1], sys.argv[2], int(sys.argv[3]), int((sys.argv[4:] or ["0"])[0]))
+    main()

@@ -1,19 +1,21 @@
-"""The walks of deep regret methods with tables in place of networks: what sampling alone costs.
+"""Measure the error that sampling alone causes in deep regret methods: tables replace networks.
 
-    python benchmarks/deep/tables.py leduc_poker external 100 1e7 --seeds 0 1 2 3
-    python benchmarks/deep/tables.py leduc_poker guesses 3000 1e7      # ESCHER with exact values
+    python -m benchmarks.deep.sampling_error leduc_poker external 100 1e7 --seeds 0 1 2 3
+    python -m benchmarks.deep.sampling_error leduc_poker critic 3000 1e7   # ESCHER, exact values
 
-Regret matching on the very sums that a network would be fitted to; prints the exact exploitability
-of the exact linear average once so many nodes were touched.
+Regret matching uses the sums that a network would be fitted to. Prints the exact exploitability of
+the exact linear average policy after a number of touched nodes.
 """
 
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 import jax
 import numpy as np
 
+from benchmarks.timing import first_paragraph
 from counterplay.algorithms.deep.regret import samplers, sarsa_critic
 from counterplay.algorithms.deep.regret.sd_cfr import SDCFR
 from counterplay.arenas.tree.build import build_tree
@@ -23,44 +25,59 @@ from counterplay.kernels.sequence_form import sweeps
 from counterplay.registry import load_game
 
 
-def emulate(tree, kind, choices, budget, seed):
-    walks, size, t = samplers.new_tree_sampler_state(tree, track_visits=True), tree.num_sequences, 0
-    total, reach = np.zeros(size), np.ones(size + 1)
-    while walks.nodes_touched[0] < budget:
+def match_regrets(tree: Any, sampler: Any, player: int, t: int) -> None:
+    """Set the player's policy by regret matching on its mean sampled regrets."""
+    table = samplers.table_from_sequences(tree, sampler.regret_samples[player].total / t)
+    legal = samplers.legal_mask(tree)
+    positive = np.where(legal, np.maximum(table, 0.0), 0.0)
+    best = np.where(legal, table, -np.inf)
+    best = best == best.max(axis=1, keepdims=True)
+    table = np.where(positive.sum(axis=1, keepdims=True) > 0.0, positive, best)
+    own = slice(*tree.player_infoset[player : player + 2])
+    samplers.set_policy(tree, sampler, player, table[own])
+
+
+def run_with_tables(tree: Any, kind: str, algorithm: Any, max_nodes: float, seed: int) -> float:
+    """Return the exploitability of the linear average policy."""
+    sampler = samplers.new_tree_sampler_state(tree, track_visits=True)
+    size, t = tree.num_sequences, 0
+    policy_sum, reach = np.zeros(size), np.ones(size + 1)
+    while sampler.nodes_touched[0] < max_nodes:
         t += 1
-        played = np.append(walks.policy[:size], 1.0)
-        sweeps.forward(tree.form, 0, tree.form.parent.size, played, reach)
-        total += t * reach[:-1]
+        policy = np.append(sampler.policy[:size], 1.0)
+        sweeps.forward(tree.form, 0, tree.form.parent.size, policy, reach)
+        policy_sum += t * reach[:-1]
         for p in range(tree.num_players):
             key = np.array([seed, t * tree.num_players + p], np.uint32)
             if kind == "external":
-                samplers.run_external_sampling_on_tree(choices, tree, walks, p, float(t), key)
+                samplers.run_external_sampling_on_tree(algorithm, tree, sampler, p, float(t), key)
             else:
-                value = sarsa_critic.exact_step_values(tree, walks.policy[:size])
+                values = sarsa_critic.exact_step_values(tree, sampler.policy[:size])
                 scheme = samplers.critic_only_scheme(p, float(t))
-                samplers.run_outcome_sampling_on_tree(choices, tree, walks, scheme, value, key)
-            table = samplers.table_from_sequences(tree, walks.regret_samples[p].total / t)
-            legal = samplers.legal_mask(tree)
-            positive = np.where(legal, np.maximum(table, 0.0), 0.0)
-            best = np.where(legal, table, -np.inf)
-            best = best == best.max(axis=1, keepdims=True)
-            table = np.where(positive.sum(axis=1, keepdims=True) > 0.0, positive, best)
-            samplers.set_policy(tree, walks, p, table[slice(*tree.player_infoset[p : p + 2])])
-    return exploitability(tree, policy_from_weights(tree, total))
+                samplers.run_outcome_sampling_on_tree(algorithm, tree, sampler, scheme, values, key)
+            match_regrets(tree, sampler, p, t)
+    return exploitability(tree, policy_from_weights(tree, policy_sum))
+
+
+def main() -> None:
+    """Print the exploitability of each seed."""
+    parser = argparse.ArgumentParser(description=first_paragraph(__doc__))
+    parser.add_argument("game")
+    parser.add_argument("kind", choices=["external", "critic"])
+    parser.add_argument("traversals", type=int, help="per player and iteration")
+    parser.add_argument("nodes", type=float, help="nodes to touch in all")
+    parser.add_argument(
+        "--independent", action="store_true", help="sample chance anew in every traversal"
+    )
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0])
+    args = parser.parse_args()
+    jax.config.update("jax_platforms", "cpu")
+    tree = build_tree(load_game(args.game))
+    algorithm = SDCFR(num_traversals=args.traversals, stratified_chance=not args.independent)
+    for seed in args.seeds:
+        result = run_with_tables(tree, args.kind, algorithm, args.nodes, seed)
+        print(seed, f"{result:.4f}", flush=True)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("game")
-    parser.add_argument("kind", choices=["external", "guesses"])
-    parser.add_argument("count", type=int)
-    parser.add_argument("nodes", type=float)
-    parser.add_argument("--independent", action="store_true", help="chance drawn in every walk")
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0])
-    given = parser.parse_args()
-    jax.config.update("jax_platforms", "cpu")
-    tree = build_tree(load_game(given.game))
-    choices = SDCFR(num_traversals=given.count, stratified_chance=not given.independent)
-    for seed in given.seeds:
-        found = emulate(tree, given.kind, choices, given.nodes, seed)
-        print(seed, f"{found:.4f}", flush=True)
+    main()

@@ -1,17 +1,18 @@
-"""kill -9 at random moments over worker, node, driver and head of a Ray cluster of two nodes.
+"""Kill (kill -9) workers, nodes, drivers and heads of a Ray cluster of two nodes at random times.
 
     NEW="unshare --net --pid --fork --kill-child --mount-proc"
-    $NEW python -m benchmarks.killed_sweeps 20 3000000 0          kills, steps of a run, seed
+    $NEW python -m benchmarks.distributed.killed_sweeps --kills 20 --steps 3000000 --seed 0
 
-One study after another runs on the cluster until so many have been killed. Whatever dies is started
-again, the driver by the same command. Every study must come to the end, and every run of it to the
-bits that it has here, undisturbed. Each kill is a line of benchmarks/killed_sweeps.jsonl: who, the
-seconds until the run that it had went on (driver and head: until any run did), and the longest time
-until then in which no run got on and the driver said nothing.
+One study after another runs on the cluster until the number of kills is reached. What dies is
+started again, the driver by the same command. Each study must finish, and each of its runs must
+equal an undisturbed run bit for bit. Each kill is a row of results/killed_sweeps.jsonl: the target,
+the seconds until its run continued (driver and head: until any run did), and the longest time until
+then without progress of a run or output of the driver.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import random
@@ -28,13 +29,16 @@ from tests.scale.test_sweeping import everything
 from tests.scale.toys import Here
 
 import counterplay as cp
+from benchmarks.result_files import append_row
+from benchmarks.timing import first_paragraph
 
-OUTPUT = Path(__file__).with_suffix(".jsonl")
+FAMILY = "killed_sweeps"
 GAME = "leduc_poker"
-DECK = ["worker"] * 8 + ["node"] * 5 + ["driver"] * 4 + ["head"] * 3  # of twenty kills
+TARGETS = ["worker"] * 8 + ["node"] * 5 + ["driver"] * 4 + ["head"] * 3  # of twenty kills
 
 
-def study(number, steps):
+def make_study(number, steps):
+    """Return a study of ten runs."""
     base = {
         "algorithm": "external_sampling",
         "game": GAME,
@@ -44,7 +48,7 @@ def study(number, steps):
             "evaluate_every": steps // 4,
         },
     }
-    vary = {"gamma": {"grid": [0.0, 1.0]}, "plus": {"grid": [True, False]}}
+    vary = {"gamma": {"grid": [0.0, 1.0]}, "regret_matching_plus": {"grid": [True, False]}}
     rungs = [steps // 2, steps]
     return {
         "name": f"study-{number}",
@@ -59,7 +63,7 @@ def study(number, steps):
 
 
 class Scene:
-    """The cluster, the driver, and whom to kill."""
+    """The cluster, the driver, and the processes to kill."""
 
     def __init__(self, folder: Path):
         self.folder, self.runs, self.study = folder, folder / "runs", folder / "runs"
@@ -68,22 +72,25 @@ class Scene:
         self.exits: list[int] = []
 
     def start(self):
+        """Start both nodes."""
         self.nodes.start_head()
         self.nodes.start_node("second")
 
     def drive(self, path: Path):
+        """Start a driver for a study."""
         self.study = self.runs / path.stem
         self.command = [sys.executable, "-m", "counterplay", "sweep", str(path), "--on", ADDRESS]
         self.command += ["--runs", str(self.runs)]
         self.start_driver()
 
     def start_driver(self):
+        """Start the driver's command."""
         log = (self.folder / "driver.log").open("ab")
         env = os.environ | ENVIRONMENT
         self.driver = subprocess.Popen(self.command, stdout=log, stderr=log, env=env)
 
     def keep_driving(self):
-        """Start the same command again whenever it has ended without success."""
+        """Restart the driver if it failed; return True if it has finished."""
         self.nodes.keep()
         code = self.driver.poll()
         if code is not None and code != 0:
@@ -92,40 +99,40 @@ class Scene:
         return code == 0
 
     def attempts(self):
-        """Who runs each run, and at which attempt."""
-        found = {}
+        """Return by run folder the process and the attempt."""
+        attempts = {}
         for path in self.study.rglob("process.json"):
             try:
-                found[path.parent] = json.loads(path.read_bytes())
+                attempts[path.parent] = json.loads(path.read_bytes())
             except (OSError, ValueError):
                 continue
-        return found
+        return attempts
 
     def victims(self, pids):
-        """The runs that these processes have under way."""
-        inside = {identity(pid) for pid in pids} - {None}
+        """Return the attempts of the runs that these processes execute."""
+        identities = {identity(pid) for pid in pids} - {None}
         return {
             run: facts["attempt"]
             for run, facts in self.attempts().items()
-            if facts["ended"] is None and (facts["pid"], facts["start"]) in inside
+            if facts["ended"] is None and (facts["pid"], facts["start"]) in identities
         }
 
-    def kill(self, who):
-        """Kill, start again what nobody else does; the runs it had, by their attempts."""
+    def kill(self, target):
+        """Kill a target and restart it; return the attempts of its runs, and of all runs."""
         before = {run: facts["attempt"] for run, facts in self.attempts().items()}
-        if who in ("worker", "node"):
-            name = random.choice(list(self.nodes.nodes)) if who == "worker" else "second"
+        if target in ("worker", "node"):
+            name = random.choice(list(self.nodes.nodes)) if target == "worker" else "second"
             pids = workers_of(self.nodes.nodes[name])
-            had = self.victims(pids)
-            if who == "worker":
+            affected = self.victims(pids)
+            if target == "worker":
                 if not pids:
                     return None, {}
                 os.kill(random.choice(pids), signal.SIGKILL)
             else:
                 self.nodes.kill("second")
                 self.nodes.start_node("second")
-            return had, before
-        if who == "driver":
+            return affected, before
+        if target == "driver":
             self.driver.send_signal(signal.SIGKILL)
             self.driver.wait()
             self.start_driver()
@@ -137,15 +144,16 @@ class Scene:
         self.start()
         return {}, before
 
-    def went_on(self, had, before):
-        now = {run: facts["attempt"] for run, facts in self.attempts().items()}
-        if had:
-            return all(now.get(run, 0) > attempt for run, attempt in had.items())
-        return now != before
+    def has_continued(self, affected, before):
+        """Return True if all affected runs, or any run if none was affected, have a new attempt."""
+        current = {run: facts["attempt"] for run, facts in self.attempts().items()}
+        if affected:
+            return all(current.get(run, 0) > attempt for run, attempt in affected.items())
+        return current != before
 
 
-class Silence:
-    """The longest time in which no run got on and the driver said nothing, between two looks."""
+class SilenceMonitor:
+    """Measures the longest time without progress of a run or output of the driver."""
 
     def __init__(self, scene):
         self.scene, self.longest, self.since = scene, 0.0, time.monotonic()
@@ -171,14 +179,14 @@ class Silence:
                     continue
         return found
 
-    def taken(self):
-        """The longest since this was asked last."""
+    def pop_longest(self):
+        """Return the longest time since the last call."""
         longest, self.longest = self.longest, 0.0
         return round(longest, 1)
 
 
 def identity(pid):
-    """A process as it knows itself: its number in its own space, and when it started."""
+    """Return a process's number in its own namespace and its start time, or None."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
         inner = int(status.partition("NSpid:")[2].splitlines()[0].split()[-1])
@@ -188,62 +196,86 @@ def identity(pid):
     return inner, start
 
 
-def note(row):
-    with OUTPUT.open("a") as file:
-        file.write(json.dumps(row) + "\n")
+def store_row(row):
+    """Store and print a row."""
+    append_row(FAMILY, row)
     print(row, flush=True)
 
 
-def main(kills, steps, seed):
+def run_studies(num_kills, steps, seed):
+    """Run studies until the number of kills is reached."""
     os.environ.update(ENVIRONMENT)
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     folder = Path(tempfile.mkdtemp(prefix="k"))
     scene = Scene(folder)
     scene.start()
-    killed, number = 0, 1000 * seed
+    num_killed, number = 0, 1000 * seed
     random.seed(seed)
-    silence, deck = Silence(scene), []
-    while killed < kills:
+    monitor, targets = SilenceMonitor(scene), []
+    while num_killed < num_kills:
         path = folder / f"study-{number}.json"
-        path.write_text(json.dumps(study(number, steps)))
+        path.write_text(json.dumps(make_study(number, steps)))
         scene.drive(path)
         before = scene.attempts()
         while True:
             wait_for(
                 "a run to begin", lambda b=before: scene.keep_driving() or scene.attempts() != b
             )
-            until = time.monotonic() + random.uniform(0.0, 3.0)
-            while time.monotonic() < until and scene.driver.poll() is None:
+            end = time.monotonic() + random.uniform(0.0, 3.0)
+            while time.monotonic() < end and scene.driver.poll() is None:
                 time.sleep(0.02)
-            if scene.keep_driving() or killed >= kills:
+            if scene.keep_driving() or num_killed >= num_kills:
                 break
-            deck = deck or random.sample(DECK, len(DECK))
-            began, who = time.monotonic(), deck[-1]
-            silence.taken()
-            had, before = scene.kill(who)
-            if had is None:
+            targets = targets or random.sample(TARGETS, len(TARGETS))
+            start, target = time.monotonic(), targets[-1]
+            monitor.pop_longest()
+            affected, before = scene.kill(target)
+            if affected is None:
                 before = {}
                 continue
-            deck.pop()
+            targets.pop()
             wait_for(
-                f"what {who} had",
-                lambda h=had, b=before: scene.keep_driving() or scene.went_on(h, b),
+                f"the runs of the {target}",
+                lambda a=affected, b=before: scene.keep_driving() or scene.has_continued(a, b),
             )
-            killed += 1
-            seconds = round(time.monotonic() - began, 2)
-            row = {"seed": seed, "kill": killed, "who": who, "runs": len(had), "seconds": seconds}
-            note(row | {"silence": silence.taken()})
+            num_killed += 1
+            seconds = round(time.monotonic() - start, 2)
+            row = {
+                "seed": seed,
+                "kill": num_killed,
+                "who": target,
+                "runs": len(affected),
+                "seconds": seconds,
+            }
+            store_row(row | {"silence": monitor.pop_longest()})
             before = {}
         wait_for("the end of the study", scene.keep_driving, 1800.0)
-        here = cp.sweep(study(number, steps), Here(), runs_folder=folder / "here")
-        wanted, found = everything(here.folding_player, GAME), everything(scene.study, GAME)
-        lost = len(wanted.keys() - found.keys())
-        note({"study": number, "runs": len(found), "lost": lost, "same bits": found == wanted})
+        local = cp.sweep(make_study(number, steps), Here(), runs_folder=folder / "here")
+        expected, actual = everything(local.folder, GAME), everything(scene.study, GAME)
+        num_lost = len(expected.keys() - actual.keys())
+        store_row(
+            {
+                "study": number,
+                "runs": len(actual),
+                "lost": num_lost,
+                "same bits": actual == expected,
+            }
+        )
         number += 1
-    note({"drivers that ended by an error": len(scene.exits)})
+    store_row({"drivers that ended by an error": len(scene.exits)})
     for name in list(scene.nodes.nodes):
         scene.nodes.kill(name)
 
 
+def main():
+    """Run studies under attack."""
+    parser = argparse.ArgumentParser(description=first_paragraph(__doc__))
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--steps", type=int, default=3_000_000, help="of a run")
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    run_studies(args.kills, args.steps, args.seed)
+
+
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main()

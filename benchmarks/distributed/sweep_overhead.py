@@ -1,84 +1,98 @@
-"""What a sweep adds to its runs, beside a bare pool of processes of the standard library.
+"""Measure the overhead of a sweep over a pool of processes of the standard library.
 
-    python -m benchmarks.sweep_overhead 30 1      seconds that a run takes, about; turns
+    python -m benchmarks.distributed.sweep_overhead --seconds 30 --turns 2
 
-The same two runs, at once: once as a study without rungs, once by `counterplay.run` in a
-`ProcessPoolExecutor`. Both write the same folders. They take turns, and the one that comes first
-changes; a short turn before warms the caches for both. How fast the same walks are walked changes
-by several percent from one minute to the next, so what is compared is the rest: the clock, less the
-seconds that the longer of the two runs has spent in the algorithm, as its own metrics say.
+The same two runs execute at once: as a study without rungs, and by `counterplay.run` in a
+`ProcessPoolExecutor`. Both write the same folders. The two ways take turns in changing order, after
+a short turn that warms the caches. The speed of the walks varies by several percent from minute to
+minute, so the rest is compared: wall-clock time minus the seconds that the longer run has spent in
+the algorithm according to its metrics.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import multiprocessing
-import sys
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import counterplay as cp
+from benchmarks.timing import first_paragraph
 from counterplay.distributed.study import load_study
 
-PROCESSES = 2
+NUM_PROCESSES = 2
 
 
-def study(steps):
+def make_study(steps):
+    """Return a study of two runs."""
     base = {"algorithm": "external_sampling", "game": "leduc_poker"}
     spec = {"max_steps": steps, "evaluate_every": steps, "checkpoint_every": steps}
     vary = {"gamma": {"grid": [0.0, 1.0]}}
     return {"name": "overhead", "base": base | {"spec": spec}, "vary": vary, "seeds": 1, "judge": 0}
 
 
-def one(config, folder):
+def run_config(config, folder):
+    """Run a config on one thread; return the seconds of its algorithm."""
     cp.set_num_threads(1)
     return cp.run(config, folder).seconds
 
 
-def pool(steps, folder):
-    told = load_study(study(steps))
-    configs = [told.run_config(settings, 0).to_json() for settings in told.combinations()]
-    places = [folder / str(number) for number in range(len(configs))]
-    with ProcessPoolExecutor(PROCESSES, multiprocessing.get_context("spawn")) as bare:
-        return list(bare.map(one, configs, places))
+def run_pool(steps, folder):
+    """Run the configs of the study in a pool of processes."""
+    study = load_study(make_study(steps))
+    configs = [study.run_config(settings, 0).to_json() for settings in study.combinations()]
+    folders = [folder / str(number) for number in range(len(configs))]
+    with ProcessPoolExecutor(NUM_PROCESSES, multiprocessing.get_context("spawn")) as executor:
+        return list(executor.map(run_config, configs, folders))
 
 
-def taken(call, place):
-    """Seconds of the clock, and those of them beside the algorithm of the longer run."""
-    began = time.perf_counter()
+def measure_rest(call, place):
+    """Return wall-clock seconds, and those outside of the longer run's algorithm."""
+    start = time.perf_counter()
     call()
-    clock = time.perf_counter() - began
+    wall = time.perf_counter() - start
     last = [path.read_text().splitlines()[-1] for path in place.rglob("metrics.jsonl")]
-    return clock, clock - max(json.loads(line)["seconds"] for line in last)
+    return wall, wall - max(json.loads(line)["seconds"] for line in last)
 
 
-def main(seconds, turns):
+def measure_overhead(seconds, num_turns):
+    """Print a line of JSON per turn."""
     tree = cp.build_tree("leduc_poker")
     cp.set_num_threads(1)
-    algorithm, probe = cp.algorithms.ExternalSampling(), 2_000_000
+    algorithm, num_probe_steps = cp.algorithms.ExternalSampling(), 2_000_000
     memory = algorithm.step(tree, algorithm.init(tree), 1000)
-    began = time.process_time()
-    algorithm.step(tree, memory, probe)
-    steps = int(seconds / (time.process_time() - began) * probe)
-    for turn in range(-1, turns):
+    start = time.process_time()
+    algorithm.step(tree, memory, num_probe_steps)
+    steps = int(seconds / (time.process_time() - start) * num_probe_steps)
+    for turn in range(-1, num_turns):
         place, count = Path(tempfile.mkdtemp()), steps if turn >= 0 else 1000
         ways = {
-            "pool": lambda n=count, p=place / "pool": pool(n, p),
+            "pool": lambda n=count, p=place / "pool": run_pool(n, p),
             "sweep": lambda n=count, p=place / "sweep": cp.sweep(
-                study(n), runs_folder=p, num_processes=PROCESSES
+                make_study(n), runs_folder=p, num_processes=NUM_PROCESSES
             ),
         }
         order = sorted(ways, reverse=turn % 2 == 1)
-        found = {way: taken(ways[way], place / way) for way in order}
-        (bare, bare_beside), (swept, beside) = found["pool"], found["sweep"]
+        times = {way: measure_rest(ways[way], place / way) for way in order}
+        (pool_wall, pool_rest), (sweep_wall, sweep_rest) = times["pool"], times["sweep"]
         if turn < 0:
             continue
-        row = {"turn": turn, "first": order[0], "steps": steps, "pool": bare, "sweep": swept}
-        row |= {"beside the pool's walks": bare_beside, "beside the sweep's": beside}
-        print(json.dumps(row | {"overhead": (beside - bare_beside) / bare}), flush=True)
+        row = {"turn": turn, "first": order[0], "steps": steps, "pool": pool_wall}
+        row |= {"sweep": sweep_wall, "pool rest": pool_rest, "sweep rest": sweep_rest}
+        print(json.dumps(row | {"overhead": (sweep_rest - pool_rest) / pool_wall}), flush=True)
+
+
+def main():
+    """Measure some turns."""
+    parser = argparse.ArgumentParser(description=first_paragraph(__doc__))
+    parser.add_argument("--seconds", type=float, default=30.0, help="of a run, about")
+    parser.add_argument("--turns", type=int, default=1)
+    args = parser.parse_args()
+    measure_overhead(args.seconds, args.turns)
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]), int(sys.argv[2]))
+    main()

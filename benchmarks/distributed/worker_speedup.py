@@ -1,107 +1,122 @@
-"""What Monte Carlo workers are worth: a table of merges, into benchmarks/scale_workers.jsonl.
+"""Measure how many single-worker iterations Monte Carlo workers replace, by merge rule.
 
-    python -m benchmarks.scale_workers leduc_poker 100000 5            game, iterations each, seeds
-    python -m benchmarks.scale_workers leduc_poker 100000 5 16 0.16    one row: workers, merge
+    python -m benchmarks.distributed.worker_speedup leduc_poker 100000 5
+    python -m benchmarks.distributed.worker_speedup leduc_poker 100000 5 --row 16 0.16
 
-Workers are numbered units whose bits do not depend on who walks them, so one core finds exactly
-what 64 machines would. "Worth" is how many times as many iterations one worker needs for the same
-exploitability, interpolated on a log scale between those it was judged at.
+Arguments are the game, iterations per worker and seeds; a row is a number of workers and a merge
+rule. A unit of work has the same bits on any machine, so one core computes what 64 machines would.
+`worth` is how many times as many iterations one worker needs for the same exploitability,
+interpolated on a log scale between its evaluations. Rows are in results/worker_speedup.jsonl.
 """
 
 from __future__ import annotations
 
-import json
-import sys
-from pathlib import Path
+import argparse
 
 import numpy as np
 
 import counterplay as cp
+from benchmarks.result_files import append_row, load_rows
+from benchmarks.timing import first_paragraph
 from counterplay.algorithms.mccfr import engine
-from counterplay.algorithms.mccfr import workers as crew
+from counterplay.algorithms.mccfr import workers as mccfr_workers
 
-OUTPUT = Path(__file__).with_suffix(".jsonl")
-MERGES = ("0.16", "0.32", "0.08", "mean:10000", "sum:1000")
-TIMES = (1, 2, 4, 8, 16, 32, 64, 128)
+FAMILY = "worker_speedup"
+WORKER_COUNTS = (4, 16, 64)
+MERGE_RULES = ("0.16", "0.32", "0.08", "mean:10000", "sum:1000")
+MULTIPLES = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
-def judged(tree, algorithm, memory):
+def average_exploitability(tree, algorithm, memory):
+    """Return the exploitability of the average policy."""
     return cp.judge(tree, algorithm.policies(tree, memory)["average"]).exploitability
 
 
-def alone(tree, iterations, seeds):
-    """The exploitability of one worker after 1, 2, 4, ... times as many iterations."""
-    found = []
+def measure_single_worker(tree, iterations, seeds):
+    """Return the exploitability of one worker after 1, 2, 4, ... times as many iterations."""
+    curves = []
     for seed in range(100, 100 + seeds):
         algorithm = cp.algorithms.ExternalSampling()
         memory, row = algorithm.init(tree, seed), []
-        for times in TIMES:
-            memory = algorithm.step(tree, memory, times * iterations - memory.iteration)
-            row.append(judged(tree, algorithm, memory))
-        found.append(row)
-    return np.mean(found, axis=0)
+        for multiple in MULTIPLES:
+            memory = algorithm.step(tree, memory, multiple * iterations - memory.iteration)
+            row.append(average_exploitability(tree, algorithm, memory))
+        curves.append(row)
+    return np.mean(curves, axis=0)
 
 
-def every(tree, workers, iterations, seed, length, total):
-    """Merges every `length` iterations, of the mean or of the sum of corrections."""
-    algorithm = cp.algorithms.ExternalSampling(num_workers=workers)
+def run_fixed_rounds(tree, num_workers, iterations, seed, length, is_sum):
+    """Merge the mean or the sum of corrections every `length` iterations."""
+    algorithm = cp.algorithms.ExternalSampling(num_workers=num_workers)
     whole = algorithm.init(tree, seed)
     names = [name for name in vars(whole) if name != "iteration"]
     memory = engine.WorkerRows(0, *(getattr(whole, name) for name in names))
     before = memory.regret[0].copy()
     while memory.iteration < iterations:
         algorithm.step(tree, memory, min(length, iterations - memory.iteration))
-        if total:
+        if is_sum:
             memory.regret[:] = before + (memory.regret - before).sum(axis=0)
-        crew.merge_workers(tree, memory, (-np.inf, 0.0))
+        mccfr_workers.merge_workers(tree, memory, (-np.inf, 0.0))
         before = memory.regret[0].copy()
-    return judged(tree, algorithm, memory)
+    return average_exploitability(tree, algorithm, memory)
 
 
-def main(game, iterations, seeds, rows):
+def measure_rows(game, iterations, seeds, rows):
+    """Measure and store the rows of one game."""
     cp.set_num_threads(1)
     tree = cp.build_tree(game)
-    about = {"game": game, "iterations": iterations, "seeds": seeds}
-    curve = known(about)
+    setting = {"game": game, "iterations": iterations, "seeds": seeds}
+    curve = load_single_worker(setting)
     if curve is None:
-        curve = alone(tree, iterations, seeds).tolist()
-        write(about | {"alone": curve})
-    for workers, merge in rows:
-        values = [once(tree, workers, iterations, seed, merge) for seed in range(seeds)]
+        curve = measure_single_worker(tree, iterations, seeds).tolist()
+        store_row(setting | {"alone": curve})
+    for num_workers, merge in rows:
+        values = [run_merged(tree, num_workers, iterations, seed, merge) for seed in range(seeds)]
         mean = float(np.mean(values))
-        falling = np.minimum.accumulate(curve)  # a curve of few seeds may rise here and there
-        worth = float(np.exp(np.interp(-np.log(mean), -np.log(falling), np.log(TIMES))))
-        row = about | {"workers": workers, "merge": merge, "mean": mean, "worth": worth}
-        write(row | {"values": values})
+        falling = np.minimum.accumulate(curve)  # a mean of few seeds may rise
+        worth = float(np.exp(np.interp(-np.log(mean), -np.log(falling), np.log(MULTIPLES))))
+        row = setting | {"workers": num_workers, "merge": merge, "mean": mean, "worth": worth}
+        store_row(row | {"values": values})
 
 
-def once(tree, workers, iterations, seed, merge):
-    """The exploitability of so many workers; `merge` is a share, or mean:length, or sum:length."""
+def run_merged(tree, num_workers, iterations, seed, merge):
+    """Return the exploitability of workers; `merge` is a fraction, mean:length or sum:length."""
     kind, _, length = merge.partition(":")
     if length:
-        return every(tree, workers, iterations, seed, int(length), kind == "sum")
-    crew.ROUND_FRACTION = float(merge)
-    algorithm = cp.algorithms.ExternalSampling(num_workers=workers)
+        return run_fixed_rounds(tree, num_workers, iterations, seed, int(length), kind == "sum")
+    mccfr_workers.ROUND_FRACTION = float(merge)
+    algorithm = cp.algorithms.ExternalSampling(num_workers=num_workers)
     memory = algorithm.step(tree, algorithm.init(tree, seed), iterations)
-    return judged(tree, algorithm, memory)
+    return average_exploitability(tree, algorithm, memory)
 
 
-def known(about):
-    """What one worker comes to, if that has been found already."""
-    lines = OUTPUT.read_text().splitlines() if OUTPUT.exists() else []
-    for row in map(json.loads, lines):
-        if "alone" in row and row == about | {"alone": row["alone"]}:
+def load_single_worker(setting):
+    """Return the stored curve of one worker, or None."""
+    for row in load_rows(FAMILY):
+        if "alone" in row and row == setting | {"alone": row["alone"]}:
             return row["alone"]
     return None
 
 
-def write(row):
-    with OUTPUT.open("a") as file:
-        file.write(json.dumps(row) + "\n")
+def store_row(row):
+    """Store and print a row."""
+    append_row(FAMILY, row)
     print(row, flush=True)
 
 
+def main():
+    """Measure one row, or all."""
+    parser = argparse.ArgumentParser(description=first_paragraph(__doc__))
+    parser.add_argument("game")
+    parser.add_argument("iterations", type=int, help="per worker")
+    parser.add_argument("seeds", type=int, help="number of seeds")
+    parser.add_argument("--row", nargs=2, metavar=("WORKERS", "MERGE"))
+    args = parser.parse_args()
+    rows = [(count, rule) for count in WORKER_COUNTS for rule in MERGE_RULES]
+    if args.row:
+        rows = [(int(args.row[0]), args.row[1])]
+    measure_rows(args.game, args.iterations, args.seeds, rows)
+
+
 if __name__ == "__main__":
-    game, iterations, seeds, *row = sys.argv[1:]
-    all_rows = [(w, merge) for w in (4, 16, 64) for merge in MERGES]
-    main(game, int(iterations), int(seeds), [(int(row[0]), row[1])] if row else all_rows)
+    main()

@@ -1,138 +1,137 @@
-"""Networks on games that no tree holds: exact exploitability against decisions.
+"""Train networks on games whose tree does not fit into memory; exact exploitability on the way.
 
-    python -m benchmarks.large.networks                            all curves, and curves.svg
-    python -m benchmarks.large.networks NAME [DECISIONS] [SEED]    one of them, as dark_hex.ppo
-    python -m benchmarks.large.networks --draw                     curves.svg of what there is
-    python -m benchmarks.large.networks --table                    the same as a table
+    python -m benchmarks.large_games.network_curves                    all curves, and the plot
+    python -m benchmarks.large_games.network_curves dark_hex.ppo       one of them
+    python -m benchmarks.large_games.network_curves --table            the stored curves as a table
+    python -m benchmarks.large_games.network_curves --plot             the stored curves as a plot
 
-Episodes are played on compiled rules; on the way the networks are tabulated and judged on the
-generated arena. Lines go to NAME.SEED.jsonl beside this file. Seconds are those spent learning,
-judging apart; processor is all of the process, judging and compilation too; GiB is its peak.
+Episodes are played on compiled rules; at each evaluation the networks are tabulated and evaluated
+on the generated arena. Curves are in results/large_games.jsonl, the plot is
+results/large_games.svg. `seconds` is wall-clock time of learning; `evaluation_seconds` that of
+evaluation; `cpu_seconds` is processor time of the whole process, compilation included.
 """
 
 from __future__ import annotations
 
-import json
-import resource
+import argparse
 import subprocess
 import sys
 import time
-from pathlib import Path
+from typing import NamedTuple
 
 import counterplay as cp
+from benchmarks.result_files import RESULTS_FOLDER, Record, Run, load_family, save_run
+from benchmarks.timing import first_paragraph, format_head, format_row, peak_memory_mib
 from counterplay.core.solve import SolveSession
 from counterplay.registry import get_spec
 
-HERE = Path(__file__).parent
-DECISIONS, SEED = 1e7, 0
-COMMON = "critic=network,tau=0.2,tau_end=0.02"
-METHODS = {"ppo": "ppo", "mmd": "deep_mmd"}
-GAMES = {  # the game, what its networks learn with, how often they are judged
-    "phantom_tic_tac_toe": ("phantom_tic_tac_toe", "episodes=128,horizon=7500", 5),
-    "dark_hex": ("dark_hex", "episodes=128,horizon=7500", 5),
-    "liars_dice": ("liars_dice(numdice=2,dice_sides=5)", "episodes=256,horizon=7500", 5),
-    "abrupt_phantom_tic_tac_toe": (
-        "phantom_tic_tac_toe(gameversion=abrupt)",
-        "episodes=128,horizon=7500",
-        4,
-    ),
-    "abrupt_dark_hex": ("dark_hex(gameversion=adh)", "episodes=128,horizon=7500", 4),
+FAMILY = "large_games"
+PLOT = RESULTS_FOLDER / "large_games.svg"
+SHARED_SETTINGS = "critic=network,temperature=0.2,temperature_end=0.02,schedule_iterations=7500"
+ALGORITHM_BY_METHOD = {"ppo": "ppo", "mmd": "deep_mmd"}
+
+
+class GameSetting(NamedTuple):
+    """A game, and how networks learn on it."""
+
+    spec: str
+    num_episodes: int  # per iteration
+    num_evaluations: int
+
+
+GAMES = {
+    "phantom_tic_tac_toe": GameSetting("phantom_tic_tac_toe", 128, 5),
+    "dark_hex": GameSetting("dark_hex", 128, 5),
+    "liars_dice": GameSetting("liars_dice(numdice=2,dice_sides=5)", 256, 5),
+    "abrupt_phantom_tic_tac_toe": GameSetting("phantom_tic_tac_toe(gameversion=abrupt)", 128, 4),
+    "abrupt_dark_hex": GameSetting("dark_hex(gameversion=adh)", 128, 4),
 }
-NAMES = [f"{game}.{method}" for game in GAMES for method in METHODS]
+NAMES = [f"{game}.{method}" for game in GAMES for method in ALGORITHM_BY_METHOD]
 
 
-def run(name, decisions, seed):
-    """Learn, and write a line whenever the networks are judged."""
+def measure_run(name: str, num_decisions: float, seed: int) -> None:
+    """Train one method on one game, and store its curve."""
     game, _, method = name.partition(".")
-    spec, options, times = GAMES[game]
-    algorithm = cp.load_algorithm(f"{METHODS[method]}({COMMON},{options})")
-    arena = cp.build_arena(cp.load_game(spec), "generated")
-    course = SolveSession(arena, algorithm, algorithm.init(arena, seed))
-    file = HERE / f"{name}.{seed}.jsonl"
-    head = {"game": spec, "algorithm": get_spec(algorithm), "seed": seed}
-    file.write_text(json.dumps(head) + "\n")
-    for part in range(1, times + 1):
-        while course.memory.nodes_touched < decisions * part / times:
-            course.advance(course.iteration + 10)
-        began = time.perf_counter()
-        judged = {
+    setting = GAMES[game]
+    settings = f"{SHARED_SETTINGS},num_episodes={setting.num_episodes}"
+    algorithm = cp.load_algorithm(f"{ALGORITHM_BY_METHOD[method]}({settings})")
+    arena = cp.build_arena(cp.load_game(setting.spec), "generated")
+    session = SolveSession(arena, algorithm, algorithm.init(arena, seed))
+    records: list[Record] = []
+    for part in range(1, setting.num_evaluations + 1):
+        while session.memory.nodes_touched < num_decisions * part / setting.num_evaluations:
+            session.advance(session.iteration + 10)
+        start = time.perf_counter()
+        values = {
             policy: cp.judge(arena, table).exploitability
-            for policy, table in course.policies().items()
+            for policy, table in session.policies().items()
         }
-        row = {
-            "decisions": course.memory.nodes_touched,
-            "iteration": course.iteration,
-            "seconds": round(course.seconds, 1),
-            "judging": round(time.perf_counter() - began, 1),
-            "processor": round(time.process_time(), 1),
-            "GiB": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2),
-            **{policy: round(value, 6) for policy, value in judged.items()},
+        record = {
+            "decisions": session.memory.nodes_touched,
+            "step": session.iteration,
+            "seconds": round(session.seconds, 1),
+            "evaluation_seconds": round(time.perf_counter() - start, 1),
+            "cpu_seconds": round(time.process_time(), 1),
+            "peak_gib": round(peak_memory_mib() / 2**10, 2),
+            **{policy: round(value, 6) for policy, value in values.items()},
         }
-        print(json.dumps(row), flush=True)
-        with file.open("a") as out:
-            out.write(json.dumps(row) + "\n")
+        print(record, flush=True)
+        records.append(record)
+        save_run(FAMILY, Run(name, get_spec(algorithm), setting.spec, seed, records))
 
 
-def curves():
-    """(game, method, its records) of all curves that there are."""
-    for file in sorted(HERE.glob("*.*.*.jsonl")):
-        game, method, _, _ = file.name.split(".")
-        yield game, method, [json.loads(line) for line in file.read_text().splitlines()[1:]]
-
-
-def table():
-    """A line for each curve."""
-    print(
-        "| game | method | exploitability on the way | at 1e7: last networks | smoothed weights |",
-        end="",
-    )
-    print(" seconds | processor | GiB |\n|" + "---|" * 8)
-    for game, method, rows in curves():
-        *way, last = rows
-        before = ", ".join(f"{row['smoothed']:.3f} ({row['decisions']:.1e})" for row in way)
-        cells = [game.replace("_", " "), method.upper(), before]
+def print_table() -> None:
+    """Print a row for each stored curve."""
+    columns = ["game", "method", "exploitability on the way", "at 1e7: current networks"]
+    print(format_head([*columns, "smoothed weights", "seconds", "processor s", "GiB"]))
+    for run in load_family(FAMILY):
+        game, method = run.run.split(".")
+        *records, last = run.records
+        way = ", ".join(f"{row['smoothed']:.3f} ({row['decisions']:.1e})" for row in records)
+        cells = [game.replace("_", " "), method.upper(), way]
         cells += [f"{last['current']:.4f}", f"{last['smoothed']:.4f}", f"{last['seconds']:.0f}"]
-        print(
-            "| " + " | ".join([*cells, f"{last['processor']:.0f}", f"{last.get('GiB', '-')}"]), "|"
-        )
+        print(format_row([*cells, f"{last['cpu_seconds']:.0f}", last.get("peak_gib", "-")]))
 
 
-def draw():
-    """All curves that there are, in one picture; faint where they are of the last networks."""
+def draw_plot() -> None:
+    """Save all stored curves in one plot; those of the current networks are faint."""
     import matplotlib as mpl
     import matplotlib.pyplot as plt
 
-    mpl.rcParams["svg.hashsalt"] = "counterplay"  # the same picture, byte for byte
+    mpl.rcParams["svg.hashsalt"] = "counterplay"  # makes the file reproducible
     figure, axes = plt.subplots(figsize=(7.2, 4.0), layout="constrained")
-    colours = dict(zip(GAMES, plt.get_cmap("tab10").colors, strict=False))
-    for game, method, rows in curves():
-        x = [row["decisions"] for row in rows]
-        look = {"color": colours[game], "linestyle": "-" if method == "ppo" else "--"}
-        axes.semilogy(x, [row["current"] for row in rows], alpha=0.3, **look)
+    colors = dict(zip(GAMES, plt.get_cmap("tab10").colors, strict=False))
+    for run in load_family(FAMILY):
+        game, method = run.run.split(".")
+        x = run.column("decisions")
+        style = {"color": colors[game], "linestyle": "-" if method == "ppo" else "--"}
+        axes.semilogy(x, run.column("current"), alpha=0.3, **style)
         label = f"{game.replace('_', ' ')}, {method.upper()}"
-        axes.semilogy(x, [row["smoothed"] for row in rows], label=label, marker=".", **look)
+        axes.semilogy(x, run.column("smoothed"), label=label, marker=".", **style)
     axes.set(xlabel="decisions", ylabel="exploitability", xlim=(0, None))
     axes.grid(alpha=0.25)
     axes.legend(fontsize=8, frameon=False)
-    figure.savefig(HERE / "curves.svg", metadata={"Date": None})
+    figure.savefig(PLOT, metadata={"Date": None})
 
 
-def main():
-    match sys.argv[1:]:
-        case []:
-            for name in NAMES:
-                command = [sys.executable, "-m", "benchmarks.large.networks", name]
-                subprocess.run(command, check=True)
-            draw()
-        case ["--draw"]:
-            draw()
-        case ["--table"]:
-            table()
-        case [name, *rest] if name in NAMES and len(rest) <= 2:
-            decisions, seed = [*rest, *[DECISIONS, SEED][len(rest) :]]
-            run(name, float(decisions), int(seed))
-        case _:
-            sys.exit(f"{__doc__}\nNAME is one of {', '.join(NAMES)}")
+def main() -> None:
+    """Measure curves, or show the stored ones."""
+    parser = argparse.ArgumentParser(description=first_paragraph(__doc__))
+    parser.add_argument("name", nargs="?", choices=NAMES, metavar="NAME", help=", ".join(NAMES))
+    parser.add_argument("--decisions", type=float, default=1e7)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--table", action="store_true", help="print the stored curves")
+    parser.add_argument("--plot", action="store_true", help="draw the stored curves")
+    args = parser.parse_args()
+    if args.name:
+        measure_run(args.name, args.decisions, args.seed)
+    elif args.table:
+        print_table()
+    else:
+        for name in [] if args.plot else NAMES:  # a process each, for its memory and time
+            command = [sys.executable, "-m", "benchmarks.large_games.network_curves", name]
+            subprocess.run(command, check=True)
+        draw_plot()
 
 
 if __name__ == "__main__":

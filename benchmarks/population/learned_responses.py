@@ -1,92 +1,100 @@
-"""PSRO and its kin with learned responses: exact exploitability against episodes.
+"""Train PSRO and related methods with learned responses: exact exploitability against episodes.
 
-    python -m benchmarks.population.learned leduc_poker psro 0 4200000
+    python -m benchmarks.population.learned_responses leduc_poker psro 4200000 --seed 0
+    python -m benchmarks.population.learned_responses        # the table of the stored curves
 
-writes `<game>.<method>.<seed>.jsonl` beside this file; without arguments it prints the table of all
-such files. Stopped and started again, it goes on from the last record: the memory is kept in the
-folder for temporary files. A decision is any player's; episodes of Leduc have some 4.7 of them,
-those of liar's dice some 4.
+Curves are in results/population.jsonl. An interrupted run continues from its last evaluation: its
+memory is in the folder for temporary files. An episode of Leduc has about 4.7 decisions, one of
+liar's dice about 3.5.
 """
 
 from __future__ import annotations
 
-import json
-import statistics
-import sys
+import argparse
 import tempfile
 import time
-from collections import defaultdict
 from pathlib import Path
+from statistics import median
 
 import counterplay as cp
+from benchmarks.result_files import Run, find_run, group_by_name, load_family, save_run
+from benchmarks.timing import first_paragraph, format_head, format_row
 from counterplay.core.archive import read_archive, write_archive
 
-HERE = Path(__file__).parent
-FORMAT = "counterplay benchmark of populations 1"
-METHODS = {
+FAMILY = "population"
+MEMORY_FORMAT = "counterplay benchmark of populations 1"
+STEPS_PER_EVALUATION = 5
+SPEC_BY_METHOD = {
     "psro": "psro(oracle=dqn, training_episodes=10000, initial_policy=uniform)",
-    "anytime_psro": "anytime_psro(oracle=dqn, training_episodes=20000, num_rounds=5, initial_policy=uniform)",
+    "anytime_psro": "anytime_psro(oracle=dqn, training_episodes=20000, num_rounds=5, "
+    "initial_policy=uniform)",
     "sp_psro": "sp_psro(oracle=dqn, training_episodes=20000, num_rounds=5, initial_policy=uniform)",
     "p2sro": "p2sro(oracle=dqn, training_episodes=3000, initial_policy=uniform)",
     "nxdo": "nxdo",
 }
 
 
-def run(game: str, name: str, seed: int, most: int) -> None:
-    """Iterate until learners have played so many episodes."""
-    tree, method = cp.build_tree(game), cp.load_algorithm(METHODS[name])
-    file = HERE / f"{tree.spec}.{name}.{seed}.jsonl"
-    kept = Path(tempfile.gettempdir()) / file.with_suffix(".npz").name
-    memory, before = method.init(tree, seed), 0.0
-    if kept.exists():
-        found = read_archive(kept, FORMAT)
-        before = found.pop("seconds")
-        memory = type(memory).from_arrays(found)
-    else:
-        file.unlink(missing_ok=True)
-    began = time.process_time()
-    while memory.learner_episodes < most:
-        memory = method.step(tree, memory)
-        if memory.iteration % 5 and memory.learner_episodes < most:
+def measure_run(game: str, method: str, seed: int, max_episodes: int) -> None:
+    """Iterate until the learners have played a number of episodes, and store the curve."""
+    tree, algorithm = cp.build_tree(game), cp.load_algorithm(SPEC_BY_METHOD[method])
+    name = f"{tree.spec}.{method}"
+    memory_file = Path(tempfile.gettempdir()) / f"{name}.{seed}.npz"
+    memory, earlier_seconds, records = algorithm.init(tree, seed), 0.0, []
+    saved_run = find_run(FAMILY, name, seed)
+    if memory_file.exists() and saved_run:
+        arrays = read_archive(memory_file, MEMORY_FORMAT)
+        earlier_seconds = arrays.pop("seconds")
+        memory = type(memory).from_arrays(arrays)
+        records = [record for record in saved_run.records if record["step"] <= memory.iteration]
+    start = time.process_time()
+    while memory.learner_episodes < max_episodes:
+        memory = algorithm.step(tree, memory)
+        if memory.iteration % STEPS_PER_EVALUATION and memory.learner_episodes < max_episodes:
             continue
-        policy = next(iter(method.policies(tree, memory).values()))
-        seconds = before + time.process_time() - began
-        record = {
-            "iteration": memory.iteration,
-            "episodes": memory.learner_episodes,
-            "exploitability": round(cp.exploitability(tree, policy), 6),
-            "seconds": round(seconds, 1),
-        }
-        arrays = memory.to_arrays()
-        write_archive(kept, FORMAT, arrays | {"seconds": seconds}, compress=False)
-        with open(file, "a") as output:
-            print(json.dumps(record), file=output)
-    kept.unlink(missing_ok=True)
-
-
-def table() -> None:
-    """Medians over seeds of the last records."""
-    found = defaultdict(list)
-    for file in sorted(HERE.glob("*.jsonl")):
-        game, name, _ = file.stem.split(".")
-        found[game, name].append(json.loads(file.read_text().splitlines()[-1]))
-    print("| game | method | seeds | iterations | episodes | median | worst | core s |")
-    print("|---|---|---|---|---|---|---|---|")
-    for (game, name), records in found.items():
-        errors = [record["exploitability"] for record in records]
-        middle = {
-            key: statistics.median(record[key] for record in records)
-            for key in ("iteration", "episodes", "seconds")
-        }
-        print(
-            f"| {game} | `{name}` | {len(records)} | {middle['iteration']:,.0f} "
-            f"| {middle['episodes']:.2g} | {statistics.median(errors):.4f} "
-            f"| {max(errors):.4f} | {middle['seconds']:.0f} |"
+        policy = next(iter(algorithm.policies(tree, memory).values()))
+        seconds = earlier_seconds + time.process_time() - start
+        records.append(
+            {
+                "step": memory.iteration,
+                "episodes": memory.learner_episodes,
+                "exploitability": round(cp.exploitability(tree, policy), 6),
+                "seconds": round(seconds, 1),
+            }
         )
+        save_run(FAMILY, Run(name, method, tree.spec, seed, records))
+        arrays = memory.to_arrays() | {"seconds": seconds}
+        write_archive(memory_file, MEMORY_FORMAT, arrays, compress=False)
+    memory_file.unlink(missing_ok=True)
+
+
+def print_table() -> None:
+    """Print medians over seeds of the last evaluations."""
+    columns = ["game", "method", "seeds", "iterations", "episodes", "median", "worst", "core s"]
+    print(format_head(columns))
+    for runs in group_by_name(load_family(FAMILY)).values():
+        last = [run.last for run in runs]
+        values = [record["exploitability"] for record in last]
+        steps, episodes, seconds = (
+            median(record[key] for record in last) for key in ("step", "episodes", "seconds")
+        )
+        cells = [runs[0].game, f"`{runs[0].algorithm}`", len(runs), f"{steps:,.0f}"]
+        cells += [f"{episodes:.2g}", f"{median(values):.4f}", f"{max(values):.4f}"]
+        print(format_row([*cells, f"{seconds:.0f}"]))
+
+
+def main() -> None:
+    """Measure one run, or print the table."""
+    parser = argparse.ArgumentParser(description=first_paragraph(__doc__))
+    parser.add_argument("game", nargs="?")
+    parser.add_argument("method", nargs="?", choices=SPEC_BY_METHOD)
+    parser.add_argument("episodes", nargs="?", type=float, default=4.2e6)
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    if args.game and args.method:
+        measure_run(args.game, args.method, args.seed, int(args.episodes))
+    else:
+        print_table()
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        run(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(float(sys.argv[4])))
-    else:
-        table()
+    main()

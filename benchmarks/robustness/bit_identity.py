@@ -1,8 +1,8 @@
 """Hash the policies of every algorithm, to show that a change of the code moves no bit.
 
-    python -m benchmarks.bits --write      # run everything and write bits.json
-    python -m benchmarks.bits              # run everything and list the entries that differ
-    python -m benchmarks.bits cfr ppo      # only these algorithms
+    python -m benchmarks.robustness.bit_identity --write    # write results/bits.json
+    python -m benchmarks.robustness.bit_identity            # list the differences
+    python -m benchmarks.robustness.bit_identity cfr ppo    # only these algorithms
 
 Each entry is the SHA-256 of all policies of one algorithm after a few iterations with its defaults
 on one game, as a tree and, where the algorithm runs there, as rules. Ten entries more are the
@@ -24,11 +24,12 @@ from typing import Any
 import numpy as np
 
 import counterplay as cp
+from benchmarks.result_files import RESULTS_FOLDER
 from counterplay.registry import ALGORITHMS, load_algorithm
 
-RESULT = Path(__file__).parent / "bits.json"
+HASHES_FILE = RESULTS_FOLDER / "bits.json"
 GAMES = ("kuhn_poker", "goofspiel(num_cards=3)", "liars_dice(dice_sides=3)")
-RUNS = (
+ALGORITHMS_OF_RUNS = (
     *("cfr_plus", "dcfr", "external_sampling", "outcome_sampling", "mmd"),
     *("deep_hedge", "ppo", "sd_cfr", "nfsp", "psro"),
 )
@@ -70,12 +71,12 @@ def compute_entries(names: list[str]) -> Iterator[tuple[str, str]]:
                 if kind == "rules" and "rules" not in load_algorithm(name).runs_on:
                     continue
                 yield f"{name} {spec} {kind}", hash_entry(name, arena, tree)
-    for name in sorted(set(names) & set(RUNS)):
+    for name in sorted(set(names) & set(ALGORITHMS_OF_RUNS)):
         yield f"run {name}", hash_run(name)
 
 
 def hash_entry(name: str, arena: Any, tree: cp.TreeArena) -> str:
-    """Hash what one algorithm comes to on one arena."""
+    """Hash the policies of one algorithm on one arena."""
     algorithm = load_algorithm(name)
     try:
         memory = algorithm.init(arena, 7)
@@ -91,18 +92,18 @@ def main() -> None:
     parser.add_argument("algorithms", nargs="*", help="default: all")
     parser.add_argument("--write", action="store_true")
     args = parser.parse_args()
-    before = json.loads(RESULT.read_text()) if RESULT.exists() else {}
-    found, moved = dict(before) if args.algorithms else {}, []
+    before = json.loads(HASHES_FILE.read_text()) if HASHES_FILE.exists() else {}
+    entries, different = dict(before) if args.algorithms else {}, []
     for key, value in compute_entries(args.algorithms or sorted(ALGORITHMS)):
-        found[key] = value
+        entries[key] = value
         print(f"{value}  {key}", flush=True)
         if before.get(key) != value:
-            moved.append(key)
+            different.append(key)
         if args.write:
-            RESULT.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
-    for key in moved if not args.write else ():
+            HASHES_FILE.write_text(json.dumps(entries, indent=1, sort_keys=True) + "\n")
+    for key in different if not args.write else ():
         print(f"differs: {key}")
-    sys.exit(1 if moved and not args.write else 0)
+    sys.exit(1 if different and not args.write else 0)
 
 
 if __name__ == "__main__":

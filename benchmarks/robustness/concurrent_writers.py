@@ -1,13 +1,13 @@
-"""Runs with two writers at once, where files cannot be locked: does exactly one finish?
+"""Run two processes on one run folder without file locks: does exactly one of them finish?
 
-    python -m benchmarks.orphans --count 100
+    python -m benchmarks.robustness.concurrent_writers --count 100
 
-A process is at work on a run. At a random moment a second one is sent to the same folder, as a
-cluster does that believes the first one dead; both have their lock taken away, as on some network
-file systems. Whoever was there first must be fenced, or notice that its files have changed, unless
-it was done already; the other one must finish, and the run must be, bit for bit, that of one
-process alone. Between a look and the write after it a moment remains, which only a lock closes:
-such runs are counted as DIFFERENT, and whether `resume` mends them.
+While one process works on a run, a second one is started in the same folder at a random time, as a
+cluster does that believes the first one dead. Both have their lock removed, as on some network file
+systems. The first process must be fenced, or notice that its files have changed, unless it has
+finished; the second must finish, and the run must equal that of one process bit for bit. A window
+between a check and the following write remains, which only a lock closes: such runs are counted as
+DIFFERENT, and as `repaired` if `resume` corrects them.
 """
 
 from __future__ import annotations
@@ -21,84 +21,97 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from benchmarks.killed_runs import CONFIG as SMALL
-from benchmarks.killed_runs import outcome
+from benchmarks.robustness.killed_runs import CONFIG as SMALL_CONFIG
+from benchmarks.robustness.killed_runs import run_content
+from benchmarks.timing import first_paragraph
 from counterplay.distributed.run_units import advance_run
 from counterplay.errors import RunError
-from counterplay.experiment import resume, run
-from counterplay.experiment import run_folder as files
+from counterplay.experiment import resume, run, run_folder
 from counterplay.experiment.run_folder import RunTakenOverError
 
-STEPS = 30_000
-CONFIG = SMALL | {"spec": {"max_steps": STEPS, "evaluate_every": 700, "checkpoint_every": 1000}}
-FENCED, NOTICED = 3, 4  # exit codes of the first process
-ENDS = {(FENCED, 0): "first fenced", (NOTICED, 0): "first noticed", (0, 0): "first was done"}
+NUM_STEPS = 30_000
+CONFIG = SMALL_CONFIG | {
+    "spec": {"max_steps": NUM_STEPS, "evaluate_every": 700, "checkpoint_every": 1000}
+}
+FENCED_CODE, NOTICED_CODE = 3, 4  # exit codes of the first process
+LABEL_BY_CODES = {
+    (FENCED_CODE, 0): "first fenced",
+    (NOTICED_CODE, 0): "first noticed",
+    (0, 0): "first had finished",
+}
 
 
-def writer(folder: Path) -> int:
-    """Start a process that brings the run to its end, without a lock."""
+def start_writer(folder: Path) -> int:
+    """Start a process that finishes the run without a lock."""
     process = os.fork()
     if process:
         return process
     code = 1
     try:
-        files.try_lock = lambda handle: None
-        found = advance_run(str(folder), CONFIG, STEPS, str(folder.parent))
-        code = NOTICED if "problem" in found else 0
+        run_folder.try_lock = lambda handle: None
+        result = advance_run(str(folder), CONFIG, NUM_STEPS, str(folder.parent))
+        code = NOTICED_CODE if "problem" in result else 0
     except RunTakenOverError:
-        code = FENCED
+        code = FENCED_CODE
     finally:
         os._exit(code)
 
 
-def ended(process: int) -> int:
+def wait_for_exit(process: int) -> int:
+    """Wait for a process and return its exit code."""
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
-def good(folder: Path, wanted: tuple) -> bool:
+def is_complete(folder: Path, expected: tuple) -> bool:
+    """Return True if the run equals that of one process."""
     try:
-        return outcome(folder) == wanted
-    except (AssertionError, RunError):  # its last checkpoint is of no use, or none is
+        return run_content(folder) == expected
+    except (AssertionError, RunError):  # no valid checkpoint
         return False
 
 
-def mended(folder: Path, wanted: tuple) -> bool:
+def can_repair(folder: Path, expected: tuple) -> bool:
+    """Return True if `resume` corrects the run."""
     try:
         resume(folder)
     except RunError:
         return False
-    return good(folder, wanted)
+    return is_complete(folder, expected)
 
 
 def attack(count: int, seed: int) -> Counter[str]:
-    """What became of so many runs with two writers."""
+    """Count the outcomes of runs with two writers."""
     rng = random.Random(seed)
-    found = Counter(dict.fromkeys([*ENDS.values(), "FAILED", "DIFFERENT", "mended"], 0))
+    counts = Counter(
+        dict.fromkeys([*LABEL_BY_CODES.values(), "FAILED", "DIFFERENT", "repaired"], 0)
+    )
     with tempfile.TemporaryDirectory() as name:
         run(CONFIG, Path(name) / "compiled")
-        began = time.monotonic()
+        start = time.monotonic()
         run(CONFIG, Path(name) / "whole")
-        seconds, wanted = time.monotonic() - began, outcome(Path(name) / "whole")
-        found["milliseconds of a run"] = round(1000 * seconds)
+        seconds, expected = time.monotonic() - start, run_content(Path(name) / "whole")
+        counts["milliseconds of a run"] = round(1000 * seconds)
         for number in range(count):
             folder = Path(name) / str(number) / "run"
             folder.parent.mkdir()
-            first = writer(folder)
+            first = start_writer(folder)
             time.sleep(rng.uniform(0.0, seconds))
-            second = writer(folder)
-            found[ENDS.get((ended(first), ended(second)), "FAILED")] += 1
-            if not good(folder, wanted):
-                found["DIFFERENT"] += 1
-                found["mended"] += mended(folder, wanted)
-    return found
+            second = start_writer(folder)
+            codes = wait_for_exit(first), wait_for_exit(second)
+            counts[LABEL_BY_CODES.get(codes, "FAILED")] += 1
+            if not is_complete(folder, expected):
+                counts["DIFFERENT"] += 1
+                counts["repaired"] += can_repair(folder, expected)
+    return counts
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Print the counts as JSON."""
+    parser = argparse.ArgumentParser(description=first_paragraph(__doc__))
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    print(json.dumps(attack(given.count, given.seed)))
+    args = parser.parse_args()
+    print(json.dumps(attack(args.count, args.seed)))
 
 
 if __name__ == "__main__":

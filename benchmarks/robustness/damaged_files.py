@@ -1,7 +1,7 @@
 """Load altered files and run folders of every kind, and count what goes wrong.
 
-    python -m benchmarks.damaged_files --count 10000
-    python -m benchmarks.damaged_files --kinds tree policy --count 2000 --seed 7
+    python -m benchmarks.robustness.damaged_files --count 10000
+    python -m benchmarks.robustness.damaged_files --kinds tree policy --count 2000 --seed 7
 
 The attempts are shared out among the kinds. Each one alters one file of a valid sample:
 
@@ -156,47 +156,50 @@ class Subject:
 
 def digest(*values: Any) -> bytes:
     """Return a SHA-256 of arrays, numbers and texts at any depth."""
-    found = hashlib.sha256()
+    hasher = hashlib.sha256()
     for value in values:
-        _add(found, value)
-    return found.digest()
+        _add_value(hasher, value)
+    return hasher.digest()
 
 
-def _add(found: Any, value: Any) -> None:
+def _add_value(hasher: Any, value: Any) -> None:
     if isinstance(value, np.ndarray):
-        found.update(f"{value.dtype} {value.shape} ".encode())
-        found.update(np.ascontiguousarray(value).tobytes())
+        hasher.update(f"{value.dtype} {value.shape} ".encode())
+        hasher.update(np.ascontiguousarray(value).tobytes())
     elif isinstance(value, dict):
         for key in value:
-            _add(found, key)
-            _add(found, value[key])
+            _add_value(hasher, key)
+            _add_value(hasher, value[key])
     elif isinstance(value, (list, tuple)):
-        found.update(f"{len(value)} ".encode())
+        hasher.update(f"{len(value)} ".encode())
         for item in value:
-            _add(found, item)
+            _add_value(hasher, item)
     else:
-        found.update(f"{value!r} ".encode("utf-8", "backslashreplace"))
+        hasher.update(f"{value!r} ".encode("utf-8", "backslashreplace"))
 
 
 @cache
-def tree_of(spec: str) -> cp.TreeArena:
+def build_sample_tree(spec: str) -> cp.TreeArena:
+    """Return the tree of a sample game, built once."""
     return cp.build_tree(cp.load_game(spec))
 
 
-def build(game: Any) -> cp.TreeArena:
+def build_tree_once(game: Any) -> cp.TreeArena:
     """Build a tree; those of the samples are built once."""
     spec = get_spec(game)
-    return tree_of(spec) if spec in GAMES else cp.build_tree(game)
+    return build_sample_tree(spec) if spec in GAMES else cp.build_tree(game)
 
 
 # Kinds
 
 
 def make_trees(place: Path) -> list[Sample]:
-    return [one_file(place, "tree", tree_of(spec).save) for spec in GAMES]
+    return [make_file_sample(place, "tree", build_sample_tree(spec).save) for spec in GAMES]
 
 
-def one_file(place: Path, name: str, save: Callable[[Path], Any], context: Any = None) -> Sample:
+def make_file_sample(
+    place: Path, name: str, save: Callable[[Path], Any], context: Any = None
+) -> Sample:
     save(place / name)
     return Sample({name: (place / name).read_bytes()}, (name,), context)
 
@@ -243,28 +246,30 @@ def node_values(tree: cp.TreeArena, policy: cp.Policy) -> Any:
 
 def make_policies(place: Path) -> list[Sample]:
     samples = [
-        one_file(place, "a.policy", cp.random_policy(tree_of(spec), seed=2).save) for spec in GAMES
+        make_file_sample(place, "a.policy", cp.random_policy(build_sample_tree(spec), seed=2).save)
+        for spec in GAMES
     ]
     arena = cp.RulesArena(cp.load_game("kuhn_poker"))
     sampled = cp.solve(arena, cp.algorithms.ExternalSampling(), iterations=200).policy
-    return [*samples, one_file(place, "a.policy", sampled.save)]
+    return [*samples, make_file_sample(place, "a.policy", sampled.save)]
 
 
 def make_json_policies(place: Path) -> list[Sample]:
     return [
-        one_file(place, "a.json", cp.random_policy(tree_of(spec), seed=2).to_json) for spec in GAMES
+        make_file_sample(place, "a.json", cp.random_policy(build_sample_tree(spec), seed=2).to_json)
+        for spec in GAMES
     ]
 
 
 def make_csv_policies(place: Path) -> list[Sample]:
-    policies = [(spec, cp.random_policy(tree_of(spec), seed=2)) for spec in GAMES]
-    return [one_file(place, "a.csv", policy.to_csv, spec) for spec, policy in policies]
+    policies = [(spec, cp.random_policy(build_sample_tree(spec), seed=2)) for spec in GAMES]
+    return [make_file_sample(place, "a.csv", policy.to_csv, spec) for spec, policy in policies]
 
 
 def load_any_policy(place: Path, game: str | None) -> bytes:
     """Load a policy as the commands do, and evaluate it."""
     (path,) = place.glob("a.*")
-    (policy,) = load_policies(path, game, build=build).values()
+    (policy,) = load_policies(path, game, build=build_tree_once).values()
     if isinstance(policy, cp.Policy) and isinstance(policy.tree, cp.TreeArena):
         judged = cp.judge(policy.tree, policy)
         assert np.isfinite(judged.values).all() and judged.nash_conv >= 0.0, "not evaluated"
@@ -274,8 +279,12 @@ def load_any_policy(place: Path, game: str | None) -> bytes:
 
 def small_config(algorithm: str, steps: int = 20) -> dict[str, Any]:
     spec: dict[str, Any] = {"max_steps": steps, "evaluate_every": 4, "checkpoint_every": 8}
-    spec |= {"n": 3, "m": 2, "capacity": 20} if algorithm.endswith("fsp") else {}
-    spec |= {"replays": 2} if algorithm == "fsp" else {}
+    spec |= (
+        {"num_self_play_episodes": 3, "num_response_episodes": 2, "replay_buffer_size": 20}
+        if algorithm.endswith("fsp")
+        else {}
+    )
+    spec |= {"num_replays": 2} if algorithm == "fsp" else {}
     game = {"name": "kuhn_poker"}
     return {"name": "x", "algorithm": algorithm, "game": game, "spec": spec}
 
@@ -369,7 +378,7 @@ def make_solutions(place: Path) -> list[Sample]:
     arena = SpotArena(Spot.from_dict(RIVER))
     result = cp.solve(arena, cp.algorithms.DCFR(), iterations=3)
     solution = Solution(result.policy, 1.0, (100.0, 100.0), 3)
-    return [one_file(place, "a.cps", solution.save)]
+    return [make_file_sample(place, "a.cps", solution.save)]
 
 
 def load_solution_file(place: Path, _: Any) -> bytes:
@@ -426,7 +435,7 @@ def make_runs(place: Path, targets: tuple[str, ...]) -> list[Sample]:
 
 def load_checkpoint_file(place: Path, _: Any) -> bytes:
     """Resume the run and finish it."""
-    opened = open_run(place / "x" / "r", build=build)
+    opened = open_run(place / "x" / "r", build=build_tree_once)
     start = opened.progress.step
     result = opened.advance()
     assert result.step == 20, "not finished"
@@ -453,7 +462,7 @@ def load_run_folder(place: Path, _: Any) -> bytes:
     watch.poll()
     json.dumps([seen.summary() for seen in watch.runs.values()])
     compare([place])
-    policies = load_policies(made, build=build)
+    policies = load_policies(made, build=build_tree_once)
     return digest(state.state, [policy.probabilities for policy in policies.values()])
 
 
@@ -491,7 +500,7 @@ def load_queue(place: Path, _: Any) -> bytes:
 def make_games(place: Path) -> list[Sample]:
     game = cp.load_game("kuhn_poker")
     return [
-        one_file(place, f"a.{suffix}", lambda path: cp.save_game(game, path), f"a.{suffix}")
+        make_file_sample(place, f"a.{suffix}", lambda path: cp.save_game(game, path), f"a.{suffix}")
         for suffix in ("json", "efg")
     ]
 
@@ -586,7 +595,7 @@ def alter_members(content: bytes, rng: random.Random) -> bytes:
     return written.getvalue()
 
 
-def crowd(content: bytes) -> bytes:
+def add_many_members(content: bytes) -> bytes:
     """Add MANY_MEMBERS arrays to an archive."""
     small = io.BytesIO()
     np.save(small, np.zeros(1))
@@ -617,7 +626,7 @@ def alter_fields(content: bytes, rng: random.Random, planted: str = "x.py:Plante
             other = rng.choice(places)
             new = text[slice(*other)]
         else:
-            new = json.dumps(alter_value(_parsed(text[start:end]), rng))
+            new = json.dumps(alter_value(parse_value(text[start:end]), rng))
         text = text[:start] + new + text[end:]
         places = [(a, b) for a, b in places if b <= start]
         if not places:
@@ -632,7 +641,7 @@ JSON_VALUE = re.compile(
 )
 
 
-def _parsed(text: str) -> Any:
+def parse_value(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
@@ -746,7 +755,7 @@ def alter_file(subject: Subject, number: int, path: Path, rng: random.Random) ->
     return "contents"
 
 
-def attempt(subject: Subject, seed: int) -> tuple[str, str]:
+def try_file(subject: Subject, seed: int) -> tuple[str, str]:
     """Alter one file and load it; return the way it was altered, and the outcome."""
     rng = random.Random(f"{subject.kind.name} {seed}")
     number = rng.randrange(len(subject.samples))
@@ -790,7 +799,7 @@ def prepare(kind: Kind, place: Path) -> Subject:
         write_sample(place / "attempt", sample)
         assert kind.load(place / "attempt", sample.context) == subject.digests[-1], kind.name
         if kind.format_name:
-            subject.crowded.append(crowd(sample.files[sample.targets[0]]))
+            subject.crowded.append(add_many_members(sample.files[sample.targets[0]]))
     return subject
 
 
@@ -802,7 +811,7 @@ def attack(name: str, seeds: range) -> tuple[Counter[str], list[str], float]:
     with contextlib.ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings(action="ignore"))
         stack.enter_context(np.errstate(all="ignore"))
-        stack.enter_context(mock.patch.object(run_folder, "_commit", return_value=None))
+        stack.enter_context(mock.patch.object(run_folder, "_source_commit", return_value=None))
         place = stack.enter_context(tempfile.TemporaryDirectory(dir=quick))
         subject = prepare(KINDS[name], Path(place))
         for start in range(seeds.start, seeds.stop, ATTEMPTS_PER_PROCESS):
@@ -866,7 +875,7 @@ def run_child(subject: Subject, seeds: range, write: int) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     try:
         for seed in seeds:
-            data = pickle.dumps(attempt(subject, seed))
+            data = pickle.dumps(try_file(subject, seed))
             os.write(write, len(data).to_bytes(4, "little") + data)
     finally:
         os._exit(0)
@@ -890,30 +899,31 @@ def receive(pipe: Any) -> tuple[str, str] | None:
 
 
 def main() -> None:
+    """Attack the kinds in turn, and print the counts as JSON."""
     parser = argparse.ArgumentParser(description="Load altered files and count what goes wrong.")
     parser.add_argument("--count", type=int, default=10_000, help="attempts, over all kinds")
     parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=list(KINDS))
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--problems", type=Path, help="write every failure to this file")
-    options = parser.parse_args()
-    if options.problems:
-        options.problems = options.problems.resolve()
-        options.problems.write_text("")
+    args = parser.parse_args()
+    if args.problems:
+        args.problems = args.problems.resolve()
+        args.problems.write_text("")
     here, total = os.getcwd(), Counter(dict.fromkeys(OUTCOMES, 0))
-    for index, name in enumerate(options.kinds):
-        share = options.count // len(options.kinds)
-        share += index < options.count % len(options.kinds)
-        counts, problems, slowest = attack(name, range(options.seed, options.seed + share))
+    for index, name in enumerate(args.kinds):
+        share = args.count // len(args.kinds)
+        share += index < args.count % len(args.kinds)
+        counts, problems, slowest = attack(name, range(args.seed, args.seed + share))
         os.chdir(here)
         total.update(counts)
         line = {"kind": name, "count": share, **counts, "slowest_seconds": round(slowest, 2)}
         print(json.dumps(line), flush=True)
-        if options.problems:
-            with open(options.problems, "a") as file:
+        if args.problems:
+            with open(args.problems, "a") as file:
                 file.writelines(f"{problem}\n" for problem in problems)
         for problem in problems[:3]:
             print(problem, file=sys.stderr)
-    print(json.dumps({"kind": "all", "count": options.count, **total}), flush=True)
+    print(json.dumps({"kind": "all", "count": args.count, **total}), flush=True)
 
 
 if __name__ == "__main__":

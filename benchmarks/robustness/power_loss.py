@@ -1,13 +1,12 @@
-"""Loss of power at every moment of a run: is anything lost that was reported as saved?
+"""Simulate a loss of power after every disk operation of a run: is anything lost that was saved?
 
-    python -m benchmarks.power_loss
+    python -m benchmarks.robustness.power_loss
 
-The calls that change a disk are recorded while a run, a policy and a tree are saved. A file's
-content survives as it was when it was last synced, and a name survives if its folder was synced
-after it was given. For every moment, disks are made that have lost everything else, that have
-kept the names but lost what they hold (in whole, or with zeros in its place), or that have kept
-any part of it. On each the run goes on: it must stand where it was last reported to be, and end
-like a run that nobody disturbed.
+The calls that change a disk are recorded while a run, a policy and a tree are saved. A file keeps
+the content of its last sync, and a name survives if its folder was synced afterwards. For each
+moment, disks are built that have lost everything else, that have the names but not their contents
+(empty, or zeros), or that have a random part of it. On each disk the run continues: it must be at
+least where it was last reported to be, and end like an undisturbed run.
 """
 
 from __future__ import annotations
@@ -26,143 +25,145 @@ from typing import Any
 from unittest import mock
 
 import counterplay as cp
-from benchmarks.killed_runs import outcome
+from benchmarks.robustness.killed_runs import run_content
+from benchmarks.timing import first_paragraph
 from counterplay.experiment import run, run_folder, runner
 from counterplay.experiment.runner import open_run
 
 SPEC = {"max_steps": 40, "evaluate_every": 7, "checkpoint_every": 10}
 CONFIG = {"name": "small", "algorithm": "cfr_plus", "game": {"name": "kuhn_poker"}, "spec": SPEC}
-Promises = dict[str, Any]  # what had been reported as saved
+Promises = dict[str, Any]  # what has been reported as saved
+RECORDED_CALLS = ("open", "mkdir", "unlink", "fsync", "rename", "replace", "link")
 
 
 class Disk:
-    """What would be on the disk under `root`: every change in order, and every sync."""
+    """Record of all changes and syncs below `root`, in order."""
 
     def __init__(self, root: Path):
         self.root, self.top = str(root), os.stat(root).st_ino
         self.folders = {self.top}  # inodes
         self.events: list[tuple[Any, ...]] = []
         self.promises: Promises = {}
-        self.kept: list[Any] = []  # open handles, so that inode numbers are not used again
+        self.open_handles: list[int] = []  # so that inode numbers are not reused
 
-    def add(self, kind: str, *what: Any) -> None:
-        self.events.append((kind, *what, dict(self.promises)))
+    def add_event(self, kind: str, *details: Any) -> None:
+        """Record an event with the promises at that time."""
+        self.events.append((kind, *details, dict(self.promises)))
 
-    def named(self, path: Any, inode: int | None) -> None:
-        """A name was given to an inode, or taken away."""
+    def record_name(self, path: Any, inode: int | None) -> None:
+        """Record that a path was linked to an inode, or removed (None)."""
         path = os.path.abspath(path)
         if path.startswith(self.root):
             folder, name = os.path.split(path)
-            self.add("name", os.stat(folder).st_ino, name, inode)
+            self.add_event("name", os.stat(folder).st_ino, name, inode)
 
     @contextmanager
-    def recorded(self) -> Iterator[None]:
-        """Record what happens inside."""
-        real = {name: getattr(os, name) for name in CALLS}
+    def record_calls(self) -> Iterator[None]:
+        """Record the calls inside the `with` block."""
+        real = {name: getattr(os, name) for name in RECORDED_CALLS}
 
-        def opens(path: Any, flags: int, mode: int = 0o777, **more: Any) -> int:
-            new = flags & os.O_CREAT and not os.path.exists(path)
+        def open_file(path: Any, flags: int, mode: int = 0o777, **more: Any) -> int:
+            is_new = flags & os.O_CREAT and not os.path.exists(path)
             handle = real["open"](path, flags, mode, **more)
-            if new:
-                self.hold(path, real)
-                self.named(path, os.fstat(handle).st_ino)
+            if is_new:
+                self.keep_inode(path, real)
+                self.record_name(path, os.fstat(handle).st_ino)
             return handle
 
-        def makes(path: Any, *rest: Any) -> None:
+        def make_folder(path: Any, *rest: Any) -> None:
             real["mkdir"](path, *rest)
-            self.hold(path, real)
+            self.keep_inode(path, real)
             self.folders.add(os.stat(path).st_ino)
-            self.named(path, os.stat(path).st_ino)
+            self.record_name(path, os.stat(path).st_ino)
 
-        def moves(which: str) -> Callable[..., None]:
+        def mover(which: str) -> Callable[..., None]:
             def move(old: Any, new: Any) -> None:
                 inode = os.stat(old).st_ino
                 real[which](old, new)
-                self.named(new, inode)
+                self.record_name(new, inode)
                 if which != "link" and not os.path.exists(old):
-                    self.named(old, None)
+                    self.record_name(old, None)
 
             return move
 
-        def removes(path: Any, **more: Any) -> None:
+        def remove_file(path: Any, **more: Any) -> None:
             real["unlink"](path, **more)
-            self.named(path, None)
+            self.record_name(path, None)
 
-        def syncs(handle: int) -> None:
+        def sync(handle: int) -> None:
             real["fsync"](handle)
-            found = os.fstat(handle)
-            if stat.S_ISDIR(found.st_mode):
-                self.add("sync folder", found.st_ino)
+            status = os.fstat(handle)
+            if stat.S_ISDIR(status.st_mode):
+                self.add_event("sync folder", status.st_ino)
             else:
-                content = os.pread(handle, found.st_size, 0)
-                self.add("sync file", found.st_ino, content)
+                content = os.pread(handle, status.st_size, 0)
+                self.add_event("sync file", status.st_ino, content)
 
-        fakes = {"open": opens, "mkdir": makes, "unlink": removes, "fsync": syncs}
-        fakes |= {which: moves(which) for which in ("rename", "replace", "link")}
+        fakes = {"open": open_file, "mkdir": make_folder, "unlink": remove_file, "fsync": sync}
+        fakes |= {which: mover(which) for which in ("rename", "replace", "link")}
         with mock.patch.multiple(os, **fakes):
             yield
-        for handle in self.kept:
+        for handle in self.open_handles:
             os.close(handle)
 
-    def hold(self, path: Any, real: dict[str, Any]) -> None:
-        self.kept.append(real["open"](path, os.O_RDONLY))
+    def keep_inode(self, path: Any, real: dict[str, Any]) -> None:
+        """Open a path, so that its inode number is not reused."""
+        self.open_handles.append(real["open"](path, os.O_RDONLY))
 
 
-CALLS = ("open", "mkdir", "unlink", "fsync", "rename", "replace", "link")
-
-
-def after(disk: Disk, moment: int, place: Path, lost: str, rng: random.Random) -> None:
-    """Make at `place` what a loss of power after so many events leaves."""
-    safe: dict[int, dict[str, int]] = {}  # names in each folder that are on the disk
-    waiting: dict[int, list[tuple[str, int | None]]] = {}  # names given and not yet synced
+def build_disk(disk: Disk, moment: int, place: Path, lost: str, rng: random.Random) -> None:
+    """Build at `place` the files that remain after a loss of power after `moment` events."""
+    safe: dict[int, dict[str, int]] = {}  # synced names of each folder
+    waiting: dict[int, list[tuple[str, int | None]]] = {}  # names not yet synced
     content: dict[int, bytes] = {}
-    for kind, inode, *what, _ in disk.events[:moment]:
+    for kind, inode, *details, _ in disk.events[:moment]:
         if kind == "name":
-            waiting.setdefault(inode, []).append((what[0], what[1]))
+            waiting.setdefault(inode, []).append((details[0], details[1]))
         elif kind == "sync file":
-            content[inode] = what[0]
+            content[inode] = details[0]
         else:
             for name, entry in waiting.pop(inode, []):
-                settle(safe.setdefault(inode, {}), name, entry)
-    for where, changes in waiting.items():
+                update_name(safe.setdefault(inode, {}), name, entry)
+    for folder, changes in waiting.items():
         for name, entry in changes:
             if lost != "names" and (lost != "any" or rng.random() < 0.5):
-                settle(safe.setdefault(where, {}), name, entry)
+                update_name(safe.setdefault(folder, {}), name, entry)
 
-    def put(inode: int, where: Path) -> None:
+    def write_inode(inode: int, path: Path) -> None:
         if inode in disk.folders:
-            where.mkdir(exist_ok=True)
+            path.mkdir(exist_ok=True)
             for name, entry in safe.get(inode, {}).items():
-                put(entry, where / name)
+                write_inode(entry, path / name)
         else:
             rest = bytes(rng.randrange(1, 99)) if lost == "zeros" else b""
-            growing = inode not in content or where.name == "metrics.jsonl"
-            where.write_bytes(content.get(inode, b"") + (rest if growing else b""))
+            is_growing = inode not in content or path.name == "metrics.jsonl"
+            path.write_bytes(content.get(inode, b"") + (rest if is_growing else b""))
 
-    put(disk.top, place)
+    write_inode(disk.top, place)
 
 
-def settle(names: dict[str, int], name: str, inode: int | None) -> None:
+def update_name(names: dict[str, int], name: str, inode: int | None) -> None:
+    """Set or remove a name of a folder."""
     if inode is None:
         names.pop(name, None)
     else:
         names[name] = inode
 
 
-def scenario(root: Path) -> Disk:
-    """A run, stopped and resumed, and a policy and a tree saved twice."""
+def record_scenario(root: Path) -> Disk:
+    """Record a run that is stopped and resumed, and a policy and a tree that are saved twice."""
     disk = Disk(root)
     tree = cp.build_tree(cp.load_game("kuhn_poker"))
-    real = runner.write_checkpoint
+    write_checkpoint = runner.write_checkpoint
 
-    def noted(place: Path, config: Any, game: str, at: Any, *rest: Any) -> Path:
-        path = real(place, config, game, at, *rest)
+    def write_and_promise(place: Path, config: Any, game: str, at: Any, *rest: Any) -> Path:
+        path = write_checkpoint(place, config, game, at, *rest)
         disk.promises["step"] = at.step
         return path
 
-    with disk.recorded(), mock.patch.object(runner, "write_checkpoint", noted):
-        at: list[int] = []
-        run(CONFIG, root / "runs" / "run", tick=at.append, stop=lambda: at[-1] > 12)
+    with disk.record_calls(), mock.patch.object(runner, "write_checkpoint", write_and_promise):
+        steps: list[int] = []
+        run(CONFIG, root / "runs" / "run", tick=steps.append, stop=lambda: steps[-1] > 12)
         disk.promises["run"] = True
         open_run(root / "runs" / "run").advance()
         for seed in (1, 2):
@@ -173,21 +174,21 @@ def scenario(root: Path) -> Disk:
     return disk
 
 
-def check(place: Path, promises: Promises, wanted: tuple[Any, ...]) -> str:
-    """What a disk after a loss of power lacks, or nothing."""
-    place_of_run, tree = place / "runs" / "run", cp.build_tree(cp.load_game("kuhn_poker"))
-    if not (place_of_run / "config.json").exists():
+def find_problem(place: Path, promises: Promises, expected: tuple[Any, ...]) -> str:
+    """Return LOST or DIFFERENT if a disk lacks something, otherwise an empty string."""
+    run_place, tree = place / "runs" / "run", cp.build_tree(cp.load_game("kuhn_poker"))
+    if not (run_place / "config.json").exists():
         return "LOST" if promises.get("step") or promises.get("run") else ""
-    opened = open_run(place_of_run)
+    opened = open_run(run_place)
     if opened.step < promises.get("step", 0):
         return "LOST"
     opened.advance()
-    if outcome(place_of_run) != wanted:
+    if run_content(run_place) != expected:
         return "DIFFERENT"
     if "policy" in promises:
-        found = cp.load_policy(place / "policy", tree).probabilities.tobytes()
-        later = range(promises["policy"], 3)
-        if found not in [cp.random_policy(tree, seed).probabilities.tobytes() for seed in later]:
+        content = cp.load_policy(place / "policy", tree).probabilities.tobytes()
+        policies = [cp.random_policy(tree, seed) for seed in range(promises["policy"], 3)]
+        if content not in [policy.probabilities.tobytes() for policy in policies]:
             return "LOST"
     if "tree" in promises and cp.load_tree(place / "tree").infoset_keys != tree.infoset_keys:
         return "LOST"
@@ -195,37 +196,38 @@ def check(place: Path, promises: Promises, wanted: tuple[Any, ...]) -> str:
 
 
 def attack(repeats: int = 5, every: int = 1, seed: int = 0) -> Counter[str]:
-    """What becomes of the disks after every moment, or every so manyth."""
+    """Count the outcomes of disks after each moment, or after every few."""
     rng = random.Random(seed)
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     no_git = mock.patch.object(run_folder, "_source_commit", return_value=None)
     with tempfile.TemporaryDirectory() as name, no_git:
         root = Path(name).resolve()
-        wanted = outcome(run(CONFIG, root / "whole").folder)
+        expected = run_content(run(CONFIG, root / "whole").folder)
         (root / "disk").mkdir()
-        disk = scenario(root / "disk")
-        found["moments"] = len(disk.events)
+        disk = record_scenario(root / "disk")
+        counts["moments"] = len(disk.events)
         for moment in range(rng.randrange(every), len(disk.events) + 1, every):
             promises = disk.events[moment][-1] if moment < len(disk.events) else disk.promises
             for number, lost in enumerate(["names", "contents", "zeros", *["any"] * repeats]):
                 place = root / f"{moment}-{number}"
-                after(disk, moment, place, lost, rng)
-                found["disks"] += 1
+                build_disk(disk, moment, place, lost, rng)
+                counts["disks"] += 1
                 try:
-                    problem = check(place, promises, wanted)
+                    problem = find_problem(place, promises, expected)
                 except cp.CounterplayError as error:
                     problem = f"LOST: {error}"
-                found[f"{problem} ({lost}, {moment})" if problem else "nothing lost"] += 1
-    return found
+                counts[f"{problem} ({lost}, {moment})" if problem else "nothing lost"] += 1
+    return counts
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Print the counts as JSON."""
+    parser = argparse.ArgumentParser(description=first_paragraph(__doc__))
     parser.add_argument("--repeats", type=int, default=5, help="random disks for each moment")
-    parser.add_argument("--every", type=int, default=1, help="take every so manyth moment")
+    parser.add_argument("--every", type=int, default=1, help="moments from one test to the next")
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    print(json.dumps(attack(given.repeats, given.every, given.seed)))
+    args = parser.parse_args()
+    print(json.dumps(attack(args.repeats, args.every, args.seed)))
 
 
 if __name__ == "__main__":

@@ -1,18 +1,19 @@
-"""The picture in the README: exploitability on Leduc poker, all full-tree algorithms.
+"""Draw the exploitability of all full-tree algorithms on Leduc poker: the picture of the README.
 
-python benchmarks/leduc_curves.py docs/leduc.svg
+python -m benchmarks.tabular.leduc_curves docs/leduc.svg
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 
 import counterplay as cp
+from benchmarks.timing import first_paragraph
 
-ALGORITHMS = {
+COLOR_BY_ALGORITHM = {
     "cfr_br": "#999999",
     "cfr": "#4477aa",
     "cfr_hedge": "#66ccee",
@@ -22,28 +23,37 @@ ALGORITHMS = {
     "pdcfr_plus": "#ee6677",
     "dcfr": "#222222",
 }
+NUM_ITERATIONS = 10_000
 
 
-def main(path: str) -> None:
-    mpl.rcParams["svg.hashsalt"] = "counterplay"  # the same picture, byte for byte
+def draw_curves(path: str) -> None:
+    """Solve Leduc poker with every algorithm and save the plot."""
+    mpl.rcParams["svg.hashsalt"] = "counterplay"  # makes the file reproducible
     tree = cp.build_tree(cp.load_game("leduc_poker"))
     figure, axes = plt.subplots(figsize=(7.2, 3.6), layout="constrained")
-    for name, colour in ALGORITHMS.items():
+    for name, color in COLOR_BY_ALGORITHM.items():
         result = cp.solve(
             tree,
             cp.load_algorithm(name),
-            iterations=10_000,
+            iterations=NUM_ITERATIONS,
             evaluate_at=lambda t: max(t + 1, int(1.12 * t)),
         )
         x = [record.iteration for record in result.records]
         y = [record.exploitability for record in result.records]
-        axes.loglog(x, y, color=colour, label=f"{name}  ({result.seconds:.1f} s)", linewidth=1.6)
-    axes.set(xlabel="iteration", ylabel="exploitability (chips per hand)", xlim=(1, 10_000))
-    axes.set_title("Leduc poker, 10,000 iterations each, one core", fontsize=10)
+        axes.loglog(x, y, color=color, label=f"{name}  ({result.seconds:.1f} s)", linewidth=1.6)
+    axes.set(xlabel="iteration", ylabel="exploitability (chips per hand)", xlim=(1, NUM_ITERATIONS))
+    axes.set_title(f"Leduc poker, {NUM_ITERATIONS:,} iterations each, one core", fontsize=10)
     axes.grid(alpha=0.25)
     axes.legend(fontsize=8, frameon=False, loc="lower left")
     figure.savefig(path, metadata={"Date": None} if path.endswith(".svg") else None, dpi=110)
 
 
+def main() -> None:
+    """Draw the curves into a file."""
+    parser = argparse.ArgumentParser(description=first_paragraph(__doc__))
+    parser.add_argument("path", help="an .svg or .png file")
+    draw_curves(parser.parse_args().path)
+
+
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()

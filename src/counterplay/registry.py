@@ -143,11 +143,14 @@ REGISTRIES = {
 }
 KINDS_WITH_COMMAND = ("game", "algorithm")  # by a command of their own
 
+OPENSPIEL_LOADER = "counterplay.interop.openspiel:load_openspiel_game"
+GAME_FILE_LOADER = "counterplay.interop.game_files:load_game_file"
+USER_GAME_LOADER = "counterplay.interop.user_game:load_user_game"  # runs the user's code
 EXTERNAL_GAME_LOADERS = {  # games from elsewhere, by what the whole spec looks like
-    r"openspiel:.*": "counterplay.interop.openspiel:load_openspiel_game",
-    r".*\.(efg|nfg|json|csv)": "counterplay.interop.game_files:load_game_file",
-    r"[^()]+:[A-Za-z_]\w*\s*(\(.*\))?": "counterplay.interop.user_game:load_user_game",
-    r".*\.py": "counterplay.interop.user_game:load_user_game",
+    r"openspiel:.*": OPENSPIEL_LOADER,
+    r".*\.(efg|nfg|json|csv)": GAME_FILE_LOADER,
+    r"[^()]+:[A-Za-z_]\w*\s*(\(.*\))?": USER_GAME_LOADER,
+    r".*\.py": USER_GAME_LOADER,
 }
 EXTRA_BY_PACKAGE = {  # package -> what installs it
     "filelock": "deep",

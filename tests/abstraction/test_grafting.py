@@ -39,7 +39,7 @@ def test_one_graft_never_lowers_the_worst_case(game, seed):
             grafted = cp.abstraction.graft_policy(tree, base, player, {1: inside}, exact)
             assert worst(tree, grafted, player) >= worst(tree, base, player) - 1e-9
             for infoset in set(range(tree.num_infosets)) - set(inside):
-                assert grafted.at(infoset) == base.probabilities_at(infoset)
+                assert grafted.probabilities_at(infoset) == base.probabilities_at(infoset)
 
 
 def below(tree, infoset):

@@ -51,7 +51,7 @@ def few(monkeypatch, tmp_path):
 
 def test_buckets(few):
     def bucket(hand, board=""):
-        return few.bucket(parse_cards(hand), parse_cards(board))
+        return few.hand_bucket(parse_cards(hand), parse_cards(board))
 
     assert bucket("AhKh") == bucket("AsKs") != bucket("AhKs") == bucket("KcAd")
     for one, other in (
@@ -64,7 +64,7 @@ def test_buckets(few):
             assert bucket(hand, one) == bucket(hand.translate(swap), other)
     assert bucket("AdKd", "2c3c4d") != bucket("9h8s", "2c3c4d")
     again = HoldemBuckets(num_buckets=5, num_bins=10)  # from the disk
-    assert few.path.exists()
+    assert few.cache_path.exists()
     np.testing.assert_array_equal(again.tables["street_3"], few.tables["street_3"])
 
 

@@ -13,7 +13,7 @@ from pytest import approx
 jax = pytest.importorskip("jax")
 
 import jax.numpy as jnp  # noqa: E402
-from benchmarks.plain_deep_hedge import PlainDeepHedge, PlainDeepHedgeInJax  # noqa: E402
+from benchmarks.deep.plain_deep_hedge import PlainDeepHedge, PlainDeepHedgeInJax  # noqa: E402
 
 import counterplay as cp  # noqa: E402
 from counterplay.algorithms.deep.common import policy_lookup, returns  # noqa: E402

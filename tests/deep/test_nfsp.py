@@ -136,7 +136,7 @@ def test_a_league_meets_its_past(kuhn):
     pool = state.pool._replace(
         total_utility=jnp.array([[2.0, 0, 0, 0, 0, -2.0]] * 2), num_games=jnp.ones((2, 6))
     )
-    odds = np.asarray(algorithm.odds(graph, pool))
+    odds = np.asarray(algorithm.opponent_probabilities(graph, pool))
     assert odds.sum(-1) == approx(1.0) and odds[:, -1] == approx(0.0)
     assert odds[0, 5] == approx(
         4.0 * odds[0, 1]

@@ -21,6 +21,7 @@ from counterplay.algorithms.deep.regret import base, discounted, samplers, sarsa
 from counterplay.arenas.tree.sampling_view import node_rows  # noqa: E402
 from counterplay.kernels.sampling import regret_samples  # noqa: E402
 from counterplay.kernels.sampling.types import RegretSamples  # noqa: E402
+from counterplay.kernels.sequence_form import sweeps  # noqa: E402
 from tests.conftest import built  # noqa: E402
 from tests.deep.test_deep_hedge import OneHotKuhn  # noqa: E402
 from tests.random_games import RandomGame  # noqa: E402
@@ -79,7 +80,7 @@ def sampling_reach(tree, policy, p, epsilon):
     owner = np.repeat(tree.infoset_player, tree.num_actions)
     form, reach = tree.form, np.ones(tree.num_sequences + 1)
     played = np.append(np.where(owner == p, mixed, 1.0), 1.0)
-    cp.evaluate.sweeps.forward(form, 0, form.parent.size, played, reach)
+    sweeps.forward(form, 0, form.parent.size, played, reach)
     return np.repeat(reach[form.parent], tree.num_actions)
 
 

@@ -131,7 +131,7 @@ def test_generated_arenas_show_what_players_observe(spec):
     )
     for player in range(2):
         first, last = arena.form.player_infoset[player : player + 2].tolist()
-        seen, legal = arena.observations(first, last), arena.legal(first, last)
+        seen, legal = arena.observations(first, last), arena.legal_mask(first, last)
         for infoset in range(first, last):
             there = tree.find_infoset(arena.infoset_key(infoset), player)
             assert (

@@ -7,7 +7,7 @@ import os
 
 import numpy as np
 import pytest
-from benchmarks import power_loss
+from benchmarks.robustness import power_loss
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -344,7 +344,7 @@ def test_records_written_twice_at_once(tmp_path):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_kills():
-    (found,) = counted("killed_runs", "--count", 6)
+    (found,) = counted("robustness.killed_runs", "--count", 6)
     assert found["the same"] == found["runs"]
     assert not any(found[name] for name in ("LOST", "DIFFERENT", "FAILED", "LEFT OVER")), found
 

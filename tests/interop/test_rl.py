@@ -56,7 +56,7 @@ def test_gymnasiums_own_test(spec):
 
 def mean_rewards(env, policy, episodes):
     """What everyone gets on average when all agents follow a policy."""
-    tree, rng = policy.tree, np.random.default_rng(0)
+    tree, rng = policy.arena, np.random.default_rng(0)
     total = np.zeros(tree.num_players)
     for episode in range(episodes):
         env.reset(seed=episode)
@@ -116,8 +116,8 @@ def learn(env, episodes, seed=0):
         steps, over = [], False
         while not over:
             key, legal = seen.tobytes(), np.flatnonzero(info["action_mask"])
-            sums = total.setdefault(key, np.zeros(env.action_space.num_self_play_episodes))
-            tries = count.setdefault(key, np.full(env.action_space.num_self_play_episodes, 1e-9))
+            sums = total.setdefault(key, np.zeros(env.action_space.n))
+            tries = count.setdefault(key, np.full(env.action_space.n, 1e-9))
             action = legal[np.argmax((sums / tries)[legal])]
             if rng.random() < 0.3:
                 action = rng.choice(legal)

@@ -202,7 +202,7 @@ def run(algorithm, tree, iterations=60, seed=0):
 
 @pytest.mark.parametrize("name", ["anytime_psro", "sp_psro"])
 def test_anytime_never_rises_and_ends_at_an_equilibrium(name):
-    """A thousand random games: see benchmarks/populations.py; here some of them."""
+    """A thousand random games: see benchmarks/population/exact_responses.py; here some of them."""
     for seed in range(60):
         tree = cp.build_tree(RandomGame(seed=seed, max_depth=4))
         start = population.INITIAL_POLICIES[seed % len(population.INITIAL_POLICIES)]

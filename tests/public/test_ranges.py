@@ -184,7 +184,7 @@ def test_equity():
     assert cp.holdem.compute_equity("AsAh", "KsKh", "2s3h4d6c7c").value == 1.0
     assert cp.holdem.compute_equity("AA", "AA", "2c6dTh").value == pytest.approx(0.5)
     sampled = cp.holdem.compute_equity(OOP, IP, "QsJh2h", num_samples=300)
-    assert abs(sampled.value - 0.55347) < 2 * sampled.error < 0.02
+    assert abs(sampled.value - 0.55347) < 2 * sampled.margin < 0.02
 
 
 def test_equity_by_brute_force():

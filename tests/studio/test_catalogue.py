@@ -32,7 +32,7 @@ def test_the_catalogue_is_what_the_classes_say(kind, registry):
 def test_the_server_imports_no_solver():
     code = (
         "import sys, counterplay.studio.server.http_server\n"
-        "from counterplay.studio.server.catalogue import catalogue; catalogue()\n"
+        "from counterplay.studio.server.catalogue import build_catalogue; build_catalogue()\n"
         "print([m for m in ('numba', 'jax', 'scipy', 'ray', 'matplotlib') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -57,7 +57,7 @@ def test_a_river_with_a_known_answer(spots):
     assert [step["player"] for step in called["steps"]] == [0]
     assert spot(spots, "all-in 10,call")["kind"] == "showdown"
     assert spot(spots, "all-in 10,fold")["kind"] == "fold"
-    assert spots.answer({"do": "spot_size", "spot": RIVER})["hands"] == [2, 1]
+    assert spots.handle_call({"do": "spot_size", "spot": RIVER})["hands"] == [2, 1]
 
 
 def test_cards_are_dealt():
@@ -101,7 +101,7 @@ def test_a_spot_is_checked_as_it_is_typed(studio):
 def test_populations_are_those_of_the_run(studio):
     folder = "pool/20260101T000000Z"
     found = studio.get(f"/api/runs/{folder}/population")
-    table = load_population(studio.runs_folder / folder)
+    table = load_population(studio.root / folder)
     assert found["payoffs"] == table.payoffs[0].tolist()
     last = [mixture[-1] for mixture in found["mixtures"]]
     assert last == [table.mixtures(p)[-1].tolist() for p in range(2)]
@@ -116,13 +116,13 @@ def test_populations_are_those_of_the_run(studio):
 def test_paths_of_learners(spots, learner):
     """What is shown is what the library learns, and averages approach the equilibrium."""
     call = {"do": "learn", "game": "rock_paper_scissors", "learner": learner}
-    path = spots.answer(call)["path"]
+    path = spots.handle_call(call)["path"]
     form = normal_form_from_game(cp.load_game("rock_paper_scissors"))
     start = tuple(np.array(mixture) for mixture in path[0]["average"])
     done = cp.matrix.run_learners(
         form, cp.matrix.load_learner(learner), iterations=1000, initial_profile=start
     )
-    for mine, whole in zip(path[-1]["average"], done.average, strict=True):
+    for mine, whole in zip(path[-1]["average"], done.average_profile, strict=True):
         assert mine == approx(whole.tolist())
     assert path[-1]["average"][0] == approx([1 / 3] * 3, abs=0.03)
     assert path[0]["average"][0] != path[0]["average"][1]

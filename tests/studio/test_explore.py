@@ -196,7 +196,7 @@ def test_differences_and_searches(leduc_desk):
     assert keys and all("Qs:c" in key for key in keys)
     assert ask(leduc_desk, "find", text="Qs:cr")[0]["key"] == "Qs:cr"
     assert ask(leduc_desk, "find", text="nothing like it") == []
-    lines = leduc_desk.answer({"do": "export", "policy": {"text": "uniform"}, "form": "csv"})
+    lines = leduc_desk.handle_call({"do": "export", "policy": {"text": "uniform"}, "form": "csv"})
     assert len(lines.splitlines()) == tree.num_sequences + 1
 
 
@@ -216,7 +216,7 @@ def test_differences_and_searches(leduc_desk):
 )
 def test_what_cannot_be_asked(leduc_desk, call, problem):
     with pytest.raises(ConfigError, match=problem):
-        leduc_desk.answer(call)
+        leduc_desk.handle_call(call)
 
 
 def test_over_the_wire(studio):
@@ -288,7 +288,7 @@ def test_games_of_ones_own(studio):
     ]:
         code, found = studio.ask("POST", "/api/games/upload", {"name": name, "text": body})
         assert code in (409, 422) and problem in found["error"]["message"], found
-        assert str(studio.runs_folder) not in found["error"]["message"]
+        assert str(studio.root) not in found["error"]["message"]
     assert len(studio.get("/api/catalogue")["uploaded"]) == 1
 
 

@@ -47,7 +47,7 @@ def test_the_list(studio):
         f"sampled/20260101T00000{seed}Z" for seed in range(3)
     }
     kuhn = found[KUHN]
-    records = load_metrics(studio.runs_folder / KUHN)
+    records = load_metrics(studio.root / KUHN)
     assert (kuhn["state"], kuhn["step"], kuhn["max_steps"]) == ("finished", 2000, 2000)
     assert kuhn["value"] == records[-1]["linear_average"]
     assert kuhn["best"] == min(record["linear_average"] for record in records)
@@ -64,7 +64,7 @@ def test_one_run(studio):
     found = studio.get(f"/api/runs/{KUHN}")
     assert found["config"]["algorithm"] == "cfr_plus"
     assert json.loads(found["env"])["versions"]["counterplay"]
-    records = load_metrics(studio.runs_folder / KUHN)
+    records = load_metrics(studio.root / KUHN)
     metrics = studio.get(f"/api/runs/{KUHN}/metrics")
     table = dict(zip(metrics["columns"], metrics["data"], strict=True))
     assert table == {key: [r[key] for r in records] for key in records[0]}
@@ -85,7 +85,7 @@ def test_comparisons_are_those_of_the_command(studio):
     names = [KUHN, *(f"sampled/20260101T00000{seed}Z" for seed in range(3)), "gone/1"]
     found = studio.get("/api/compare?" + "&".join(f"r={name}" for name in names))
     assert found["gone"] == ["gone/1"]
-    rows = [row.to_json() for row in compare([studio.runs_folder / name for name in names[:-1]])]
+    rows = [row.to_json() for row in compare([studio.root / name for name in names[:-1]])]
     assert [group["label"] for group in found["groups"]] == [row["name"] for row in rows]
     for group, row in zip(found["groups"], rows, strict=True):
         for key, interval in group["row"].items():

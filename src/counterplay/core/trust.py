@@ -39,6 +39,9 @@ from counterplay.core.game import Game
 from counterplay.errors import ConfigError, RunError
 from counterplay.registry import (
     EXTERNAL_GAME_LOADERS,
+    GAME_FILE_LOADER,
+    OPENSPIEL_LOADER,
+    USER_GAME_LOADER,
     import_registered,
     load_game_unchecked,
     source_pattern,
@@ -167,9 +170,9 @@ def references(spec: str) -> list[Reference]:
     if code is not None:
         return [code]
     loader = EXTERNAL_GAME_LOADERS.get(source_pattern(spec), "")
-    if loader.endswith("interop.files:load"):
+    if loader == GAME_FILE_LOADER:
         return [Reference(FILE, spec, _resolved(spec), "")]
-    if loader.endswith("openspiel:load"):
+    if loader == OPENSPIEL_LOADER:
         parsed = import_registered({"": "counterplay.interop.openspiel:parse_parameters"}, "")(spec)
         return [Reference(FILE, name, _resolved(name), "") for name in _file_parameters(parsed)]
     return []
@@ -177,7 +180,7 @@ def references(spec: str) -> list[Reference]:
 
 def required_code(spec: str) -> Reference | None:
     """The code that loading a game by this spec runs; None if it runs none."""
-    runs_code = EXTERNAL_GAME_LOADERS.get(source_pattern(spec), "").endswith("own_game:load")
+    runs_code = EXTERNAL_GAME_LOADERS.get(source_pattern(spec)) == USER_GAME_LOADER
     return _code(code_place(spec.strip())) if runs_code else None
 
 

@@ -136,7 +136,7 @@ def local_best_response(
         seed: the same seed gives the same result.
         confidence: how often the intervals are to cover the true gain of these responses.
     """
-    counts = {"episodes": num_episodes, "playouts": num_playouts, "most_states": max_states}
+    counts = {"num_episodes": num_episodes, "num_playouts": num_playouts, "max_states": max_states}
     check_bound_arguments(game, policy, confidence, counts)
     responders = [
         LocalResponder(game, policy, player, num_playouts, max_states, seed)

@@ -328,9 +328,9 @@ class Match:
         """Play rounds, and come back after each, until there are enough."""
         if max_episodes is not None and max_episodes < len(self.seatings):
             least = f"{len(self.seatings)}: one for every seating"
-            raise ConfigError(f"episodes is {max_episodes}, must be at least {least}")
+            raise ConfigError(f"max_episodes is {max_episodes}, must be at least {least}")
         if target_width is not None and not target_width > 0.0:
-            raise ConfigError(f"width is {target_width}, must be positive")
+            raise ConfigError(f"target_width is {target_width}, must be positive")
         most = max_episodes or (inf if target_width else DEFAULT_EPISODES)
         while self.num_episodes + len(self.seatings) <= most and not self.tally.is_deterministic:
             self.play_round()

@@ -112,14 +112,14 @@ def betting_arrays(
         "count": np.array([len(node.actions) for node in nodes]),
         "start": pieces.start,
         "stride": pieces.stride,
-        "place": pieces.piece_index,
+        "piece_index": pieces.piece_index,
         "payoff": amounts,
         "next_block": np.array([node.next_block for node in nodes]),
         "own_row": _reach_rows(betting, player),
         "opponent_row": _reach_rows(betting, 1 - player),
         "block": np.array(starts),
         "leaf": np.array(leaf, np.int64),
-        "ends": np.array(ends),
+        "leaf_range": np.array(ends),
     }
 
 
@@ -133,16 +133,16 @@ def hand_arrays(
         "sizes": np.array([own.size, other.size]),
         "cards": own.cards.astype(np.uint8),
         "opponent_cards": other.cards.astype(np.uint8),
-        "same": own.indices_in(other),
-        "live": orders[0][0],
+        "same_hand": own.indices_in(other),
+        "live_offset": orders[0][0],
         "order": orders[0][1],
         "strength": orders[0][2],
-        "opponent_live": orders[1][0],
+        "opponent_live_offset": orders[1][0],
         "opponent_order": orders[1][1],
         "opponent_strength": orders[1][2],
-        "holding": own.holders[0],
+        "holder_offset": own.holders[0],
         "holders": own.holders[1],
-        "opponent_holding": other.holders[0],
+        "opponent_holder_offset": other.holders[0],
         "opponent_holders": other.holders[1],
     }
 

@@ -155,7 +155,7 @@ def _block_values(
         return arena.scratch(player)[0].value.astype(np.float64), reach, facing
     room = arena.scratch(player)[1][0]
     target = room.upper if walk.leaf_range[block, 2] < walk.leaf_range[block, 3] else room.lower
-    target.opponent[0] = rows.opponent_reach[0]
+    target.opponent_reach[0] = rows.opponent_reach[0]
     if target is room.upper:
         deal_walk.walk_middle_street(
             walk,

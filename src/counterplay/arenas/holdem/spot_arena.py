@@ -216,7 +216,7 @@ class SpotArena(HoldemArena):
 
         Everything is solved around it, and best responses keep to it too. A board of the tree
         stands for its twins, which differ from it in the names of suits only: the lock holds for
-        all of them. `lock_record` locks after one card alone.
+        all of them. `lock_node` locks after one card alone.
         """
         here = self.betting.nodes[node]
         shape = (len(here.actions), self.hands[here.kind].size)
@@ -235,7 +235,7 @@ class SpotArena(HoldemArena):
             ):
                 raise ConfigError(
                     "the lock treats suits differently that the spot treats alike; use "
-                    "lock_record, which solves them apart, or take isomorphism=False"
+                    "lock_node, which solves them apart, or take isomorphism=False"
                 )
         self.locks[node, board] = given
         self.__dict__.pop("_lock_tables", None)
@@ -248,7 +248,7 @@ class SpotArena(HoldemArena):
         old, locks = self.boards, self.locks
         self.symmetries = _checked_group(symmetries, self.symmetries)
         self.boards = build_boards(self.spot, self.symmetries)
-        for name in ("pieces", "walks", "size", "_lock_tables"):
+        for name in ("piece_layout", "walks", "size", "_lock_tables"):
             self.__dict__.pop(name, None)
         self._scratch.clear()
         self.locks = {}

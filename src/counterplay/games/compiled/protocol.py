@@ -1,6 +1,7 @@
 """Compiled rules: a game as a small machine on integers, for trees of millions of nodes.
 
-docs/compiled_rules.md says how to write one; `check_machine` proves it equal to the readable rules.
+docs/compiled_rules.md says how to write one; `check_compiled_game` proves it equal to the readable
+rules.
 """
 
 from __future__ import annotations

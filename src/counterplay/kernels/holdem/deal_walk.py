@@ -110,7 +110,7 @@ def evaluate_leaves(walk, room, rows, block, board):
     order, rank, cards, same = walk.order, walk.strength, walk.cards, walk.same_hand
     opposite, opposite_rank = walk.opponent_order, walk.opponent_strength
     opposite_cards, opponent, value = walk.opponent_cards, rows.opponent_reach, rows.value
-    reach, out, sums, amount = room.reach, room.leaf_values, room.card_sums, room.leaf_payoff
+    reach, out, sums, amount = room.leaf_reach, room.leaf_values, room.card_sums, room.leaf_payoff
     live = (walk.live_offset[board], walk.live_offset[board + 1])
     against = (walk.opponent_live_offset[board], walk.opponent_live_offset[board + 1])
     size, other_size = uint64(walk.sizes[0]), uint64(walk.sizes[1])

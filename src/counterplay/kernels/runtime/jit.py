@@ -34,7 +34,7 @@ def kernel(
 ) -> Any:
     """The function compiled when it is first called; without Python's checks and its lock.
 
-    A `bare` one makes no array and returns none, so that nobody need count references to arrays.
+    A `no_alloc` one makes no array and returns none, so that nobody need count references to arrays.
     Numba counts them, and finds that it need not only where a function is simple enough: where it
     does not, a walk can take three times as long.
     """

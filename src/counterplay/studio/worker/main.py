@@ -125,11 +125,11 @@ class StudioWorker:
 
     def _dispatch_library_query(self, library_queries: Any, kind: str, call: dict[str, Any]) -> Any:
         if kind == "check":
-            return library_queries.check(call["config"], self.root)
+            return library_queries.check_config(call["config"], self.root)
         if kind == "duration":
             return library_queries.estimate_duration(call["config"], self.root)
         if kind == "estimate":
-            return library_queries.estimate(str(call["spec"]), self.root)
+            return library_queries.estimate_game_size(str(call["spec"]), self.root)
         if kind == "offers":
             return library_queries.offers(self.root)
         if kind == "examine":
@@ -140,8 +140,9 @@ class StudioWorker:
             from counterplay.studio.worker import spot_queries
 
             return spot_queries.estimate_spot(call["spot"])
-        study = library_queries.learn if kind == "learn" else library_queries.matrix
-        return study(call, self.root)
+        if kind == "learn":
+            return library_queries.run_matrix_learner(call, self.root)
+        return library_queries.analyse_matrix(call, self.root)
 
     def _handle_spot_query(self, call: dict[str, Any]) -> Any:
         from counterplay.studio.worker import spot_queries

@@ -114,16 +114,8 @@ def _infoset_batches(arena: Any, net: Net, game: Game) -> Iterator[tuple[Any, ..
         for first in range(int(ends[player]), int(ends[player + 1]), INFOSETS_PER_BATCH):
             last = min(first + INFOSETS_PER_BATCH, int(ends[player + 1]))
             if not is_tree:
-                yield (
-                    player,
-                    first,
-                    last,
-                    arena.observations(first, last),
-                    *(
-                        arena.legal(first, last),
-                        None,
-                    ),
-                )
+                seen, legal = arena.observations(first, last), arena.legal_mask(first, last)
+                yield player, first, last, seen, legal, None
                 continue
             graph = host_graph_from_tree(arena)
             x = np.asarray(graph.observation)[np.asarray(graph.own_observation_row)[first:last]]
