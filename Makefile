@@ -46,10 +46,10 @@ test-lowest: .venv-lowest/installed ## Run the quickest tests with the oldest ve
 	.venv-lowest/bin/python -m pytest -n 2 -m "not slow" -W ignore::DeprecationWarning $(QUICK)
 
 bench: .venv/installed-dev ## Measure the speed beside other libraries.
-	$(BIN)/python benchmarks/side_by_side.py
+	$(BIN)/python -m benchmarks.speed.compare_libraries
 
 attack: .venv/installed-dev ## Load 10,000 damaged files and count what goes wrong.
-	$(BIN)/python -m benchmarks.damaged_files --count 10000
+	$(BIN)/python -m benchmarks.robustness.damaged_files --count 10000
 
 docs: .venv/installed-dev ## Build docs/_build/html, readable offline; dead links are errors.
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html

@@ -1,4 +1,4 @@
-"""How the documentation is built: `make docs`. Nothing in the pages needs the network."""
+"""Sphinx configuration of the documentation; `make docs` builds it without network access."""
 
 import runpy
 from pathlib import Path

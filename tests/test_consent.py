@@ -523,8 +523,8 @@ def test_pools_need_no_rules(honest):
 
 MAY_LOAD = {  # modules that take specs from the user, or pass on what was checked
     "load_game": {"registry.py", "arenas/tree/build.py", "experiment/saved_policies.py"}
-    | {"experiment/config.py", "core/policy.py", "arenas/rules.py"}
-    | {f"cli/{name}.py" for name in ("match", "solve", "inspect", "draw", "bounds", "matrix")}
+    | {"experiment/config.py", "core/policy.py", "arenas/rules.py", "matrix/analysis.py"}
+    | {f"cli/{name}.py" for name in ("match", "solve", "inspect", "draw", "bounds")}
     | {f"cli/{name}.py" for name in ("play", "convert")},
     "load_game_unchecked": {"registry.py", "core/trust.py"}
     | {f"distributed/{name}.py" for name in ("remote_calls", "mccfr")},

@@ -34,8 +34,8 @@ def test_abstraction(tmp_path, capsys):
         ["--ranks", "3", "--buckets", "2", "--iterations", "100", "--output", str(picture)]
     )
     assert (row.infosets, row.left) == (288, 174)
-    assert row.solved_spot < 0.02 < 0.6 < row.lift_policy
-    assert row.has_fixed_turn_order < 0.4 * row.lift_policy
+    assert row.solved < 0.02 < 0.6 < row.lifted
+    assert row.in_turn < 0.4 * row.lifted
     assert "| 6 | 2 | 288 | 174 |" in capsys.readouterr().out
     assert picture.stat().st_size > 10_000
 

@@ -195,13 +195,13 @@ def test_unexpected_members_are_not_unpacked(tmp_path, monkeypatch):
         return open_member(self, entry, *options, **more)
 
     monkeypatch.setattr(zipfile.ZipFile, "open", note)
-    path.write_bytes(damaged_files.crowd(whole))
+    path.write_bytes(damaged_files.add_many_members(whole))
     opened.clear()
     with pytest.raises(RunError, match=r"30,00\d members, at most 10,000"):
         read_archive(path, "numbers")
     assert opened == []
     monkeypatch.setattr(damaged_files, "MANY_MEMBERS", 1)
-    path.write_bytes(damaged_files.crowd(whole))
+    path.write_bytes(damaged_files.add_many_members(whole))
     opened.clear()
     with pytest.raises(RunError, match="its members are others"):
         read_archive(path, "numbers")

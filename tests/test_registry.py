@@ -9,7 +9,6 @@ import pytest
 import counterplay as cp
 from counterplay.registry import REGISTRIES, get_spec, import_registered, load_game, parse_spec
 
-
 NAMESPACES = {
     "game": "games",
     "algorithm": "algorithms",

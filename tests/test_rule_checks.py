@@ -215,7 +215,8 @@ def test_networks_on_rules_refuse_the_same(fault):
     pytest.importorskip("jax")
     method, broken, message = FAULTS[fault]
     game = type("Faulty", (Coin,), {method: broken})()
-    settings = {name: TINY_SETTINGS[name] for name in ("hidden_sizes", "train_steps", "ensemble_size")}
+    names = ("hidden_sizes", "train_steps", "ensemble_size")
+    settings = {name: TINY_SETTINGS[name] for name in names}
     algorithm = cp.load_algorithm("sd_cfr", num_traversals=4, **settings)
     with pytest.raises(cp.GameError, match=rf"Faulty.*({message}).*; history: "):
         cp.solve(cp.RulesArena(game), algorithm, iterations=1)

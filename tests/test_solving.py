@@ -105,7 +105,8 @@ def test_exact_methods_end_the_run(kuhn):
 
 
 def test_what_is_no_algorithm_is_refused(kuhn):
-    with pytest.raises(cp.ConfigError, match="int lacks runs_on, required_extra, init, step, policies"):
+    message = "int lacks runs_on, required_extra, init, step, policies"
+    with pytest.raises(cp.ConfigError, match=message):
         cp.solve(kuhn, 3)
 
 

@@ -43,7 +43,7 @@ BARE_CONSTANTS = set(
 BANNED = (
     r"\bnobody\b|\bsomebody\b|\banybody\b|\beverybody\b|\bwhoever\b|\bwhatever\b|\bso many\b|"
     r"\bsuch ones\b|\bof its kin\b|\band kin\b|\bas nearly always\b|\bcome to no good\b|"
-    r"\bat all events\b|\bsays nothing\b|\bof one's own\b|\bis none\b|\bare none\b|"
+    r"\bat all events\b|\bsays nothing\b|\bof one's own\b|(?-i:\bis none\b)|\bare none\b|"
     r"\blast word\b|\basked for\b|\bas it were\b"
 )
 BANNED_PATTERN = re.compile(BANNED, re.IGNORECASE)

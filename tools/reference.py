@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import operator
 import re
 import sys
 from pathlib import Path
@@ -15,29 +16,22 @@ from typing import Any
 import typer.main
 
 import counterplay as cp
-from counterplay import _MODULE_BY_NAME
 from counterplay.cli.main import app
 from counterplay.experiment import config
 from counterplay.registry import ALGORITHMS, GAMES, import_registered
 
-GROUPS = {  # title -> modules, the first that fits
-    "Games and trees": ("counterplay.core.game", "counterplay.registry", "counterplay.arenas.tree"),
+GROUPS = {  # title -> modules of names in `counterplay` itself, the first that fits
+    "Games and trees": (
+        *("counterplay.core.game", "counterplay.registry", "counterplay.arenas.tree"),
+        *("counterplay.arenas.build", "counterplay.interop"),
+    ),
     "Solving and judging": (
         *("counterplay.core.solve", "counterplay.core.evaluation", "counterplay.core.policy"),
-        *("counterplay.play.match", "counterplay.arenas.rules", "counterplay.kernels"),
+        *("counterplay.play", "counterplay.arenas.rules", "counterplay.kernels"),
+        "counterplay.algorithms",
     ),
     "Looking at solutions": ("counterplay.display",),
-    "Algorithms": (
-        "counterplay.algorithms",
-        "counterplay.algorithms.deep",
-        "counterplay.algorithms.population",
-    ),
-    "The games": ("counterplay.games",),
-    "Matrix games": ("counterplay.matrix",),
-    "Search": ("counterplay.search",),
-    "Abstraction": ("counterplay.abstraction",),
-    "Experiments": ("counterplay.experiment",),
-    "Other libraries and files": ("counterplay.interop",),
+    "Experiments": ("counterplay.experiment", "counterplay.distributed"),
     "Errors": ("counterplay.errors",),
     "More": ("counterplay",),
 }
@@ -46,7 +40,7 @@ GROUPS = {  # title -> modules, the first that fits
 def api() -> str:
     """Every public name, group by group, with its signature and what its docstring says."""
     text = "# API\n\nEvery name is found in `counterplay`, which is imported as `cp`.\n"
-    left = dict(_MODULE_BY_NAME)
+    left = dict(cp._get_export.module_by_name)  # type: ignore[attr-defined]
     for title, modules in GROUPS.items():
         names = [
             name
@@ -57,12 +51,18 @@ def api() -> str:
             del left[name]
         if names:
             text += f"\n## {title}\n\n" + "\n".join(_entry(name) for name in sorted(names))
+    for space in cp._NAMESPACES:
+        module = getattr(cp, space)
+        text += f"\n## cp.{space}\n\n### {space}\n\n{_prose(inspect.getdoc(module) or '')}"
+        text += "\n".join(_entry(f"{space}.{name}") for name in module.__all__)
     return text
 
 
 def _entry(name: str) -> str:
-    thing = getattr(cp, name)
-    head = f"### {name}\n\n"
+    thing = operator.attrgetter(name)(cp)
+    head, short = f"### {name}\n\n", name.rpartition(".")[2]
+    if short != name and short in cp.__all__ and getattr(cp, short) is thing:
+        return f"{head}The same as `cp.{short}`.\n"
     if not callable(thing):
         return f"{head}`cp.{name} = {thing!r}`\n"
     body = (
@@ -120,7 +120,7 @@ def _arguments(lines: list[str]) -> str:
 def _members(cls: Any) -> str:
     rows = []
     for name, member in vars(cls).items():
-        if name.startswith("_") or name in ("offers", "runs_on", "needs"):
+        if name.startswith("_") or name in ("capabilities", "runs_on", "required_extra"):
             continue
         own = member.fget if isinstance(member, property) else getattr(member, "func", member)
         own = getattr(own, "__func__", own)

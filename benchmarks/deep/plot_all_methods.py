@@ -39,7 +39,7 @@ POLICY_BY_METHOD = {
 }
 
 
-def reported_policy(method: str, game: str) -> str:
+def evaluation_policy(method: str, game: str) -> str:
     """Return the policy that a method is evaluated by."""
     if method == "ppo" and game == "leduc":
         return "current"
@@ -66,7 +66,7 @@ def load_curves(game: str) -> dict[str, list[list[Record]]]:
     runs += [run for run in load_family("deep_hedge") if run.run == DEEP_HEDGE_RUNS[game]]
     curves = defaultdict(list)
     for run in runs:
-        policy, num_episodes = reported_policy(run.algorithm, game), episodes_per_step(run)
+        policy, num_episodes = evaluation_policy(run.algorithm, game), episodes_per_step(run)
         curve = [
             {
                 "episodes": record["step"] * num_episodes,
@@ -88,7 +88,7 @@ def median_curve(curves: list[list[Record]], along: str) -> tuple[list[float], l
 
 def draw_method(axes: Any, method: str, game: str, curves: list[Any], style: Record) -> None:
     """Draw one method against episodes and against seconds."""
-    label = f"{method} ({reported_policy(method, game)}, {len(curves)})"
+    label = f"{method} ({evaluation_policy(method, game)}, {len(curves)})"
     for axis, along in zip(axes, ("episodes", "seconds"), strict=True):
         x, y = median_curve(curves, along)
         axis.plot(x, y, linewidth=1.5, label=label, **style)

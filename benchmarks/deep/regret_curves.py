@@ -61,7 +61,7 @@ def measure_run(path: Path, seed: int, max_seconds: float) -> None:
             break
 
 
-def reported_policy(name: str) -> str:
+def evaluation_policy(name: str) -> str:
     """Return the policy that a method is evaluated by."""
     return "network" if name.startswith(("deep_cfr", "vr_")) else "average"
 
@@ -77,7 +77,7 @@ def format_table(groups: dict[str, list[Run]]) -> str:
     columns += ["worst seed", "mean of last tenth", *POLICIES, "seconds"]
     rows = [format_head(columns)]
     for name, runs in groups.items():
-        policy, last = reported_policy(name), [run.last for run in runs]
+        policy, last = evaluation_policy(name), [run.last for run in runs]
         tenths = [mean(run.column(policy)[-max(1, len(run.records) // 10) :]) for run in runs]
         steps = sorted({record["step"] for record in last})
         cells = [name, len(runs), " and ".join(f"{step:,}" for step in steps)]
@@ -98,7 +98,7 @@ def draw_axis(axis: Any, along: str, groups: dict[str, list[Run]]) -> None:
     from matplotlib import ticker
 
     for number, (name, runs) in enumerate(groups.items()):
-        policy, color = reported_policy(name), f"C{number}"
+        policy, color = evaluation_policy(name), f"C{number}"
         for run in runs:
             columns = run.column(along), run.column(policy)
             axis.plot(*columns, alpha=0.3, linewidth=0.8, color=color)

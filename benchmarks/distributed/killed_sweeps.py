@@ -162,13 +162,13 @@ class SilenceMonitor:
     def _watch(self):
         before = None
         while True:
-            now = self._seen()
+            now = self._progress()
             if now != before:
                 before, self.since = now, time.monotonic()
             self.longest = max(self.longest, time.monotonic() - self.since)
             time.sleep(0.25)
 
-    def _seen(self):
+    def _progress(self):
         log = self.scene.folder / "driver.log"
         found = [log.stat().st_size if log.exists() else 0]
         for name in ("heartbeat.json", "process.json"):

@@ -26,7 +26,7 @@ GAMES = ["kuhn_poker", "leduc_poker", "dark_hex(num_rows=2,num_cols=2)", "liars_
 COLUMNS = ["game", "policy", "NashConv", "response", "ends above it", "largest excess"]
 
 
-def fixed_policies(tree: Any) -> Iterator[tuple[str, Any]]:
+def sample_policies(tree: Any) -> Iterator[tuple[str, Any]]:
     """Yield a weak, a random and a strong policy, with their names."""
     yield "uniform", cp.uniform_policy(tree)
     yield "random", cp.random_policy(tree, 1)
@@ -45,7 +45,7 @@ def measure_game(spec: str, num_seeds: int) -> None:
     """Print the rows of one game."""
     game = cp.load_game(spec)
     tree = cp.build_tree(game)
-    for name, policy in fixed_policies(tree):
+    for name, policy in sample_policies(tree):
         exact = cp.judge(tree, policy).nash_conv
         bounds = [bound_nash_conv(game, policy, seed) for seed in range(num_seeds)]
         for kind in bounds[0]:

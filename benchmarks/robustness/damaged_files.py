@@ -270,10 +270,10 @@ def load_any_policy(place: Path, game: str | None) -> bytes:
     """Load a policy as the commands do, and evaluate it."""
     (path,) = place.glob("a.*")
     (policy,) = load_policies(path, game, build=build_tree_once).values()
-    if isinstance(policy, cp.Policy) and isinstance(policy.tree, cp.TreeArena):
-        judged = cp.judge(policy.tree, policy)
+    if isinstance(policy, cp.Policy) and isinstance(policy.arena, cp.TreeArena):
+        judged = cp.judge(policy.arena, policy)
         assert np.isfinite(judged.values).all() and judged.nash_conv >= 0.0, "not evaluated"
-        return digest(policy.tree.spec, policy.probabilities)
+        return digest(policy.arena.spec, policy.probabilities)
     return digest(sorted(policy.items(), key=repr))
 
 
@@ -486,7 +486,7 @@ def load_queue(place: Path, _: Any) -> bytes:
     """Poll the launcher of the studio; nothing is really started."""
     launcher = RunLauncher(place, slots=2)
     fake = SimpleNamespace(pid=os.getpid(), poll=lambda: None)
-    with mock.patch.object(RunLauncher, "_spawn", return_value=fake):
+    with mock.patch.object(RunLauncher, "_spawn_process", return_value=fake):
         json.dumps(launcher.list_pending())
         launcher.poll(set())
         entries = json.dumps(launcher.list_pending())

@@ -103,10 +103,10 @@ def attack_run(
             run(CONFIG, folder)
 
     for _ in range(rng.randrange(1, 4)):
-        before = reported_step(step_file)
+        before = last_reported_step(step_file)
         code = kill_once(continue_run, rng.uniform(0.0, 1.1 * seconds))
         counts["kills" if code is None else "ended before" if code == 0 else "FAILED"] += 1
-        reported = max(reported_step(step_file), before)
+        reported = max(last_reported_step(step_file), before)
         checkpoint = None
         if folder.exists():
             checkpoint = load_checkpoint(folder, load_run_config(folder), "kuhn_poker")
@@ -123,7 +123,7 @@ def attack_run(
     return counts
 
 
-def reported_step(step_file: Path) -> int:
+def last_reported_step(step_file: Path) -> int:
     """Return the step of the last reported checkpoint."""
     return int(step_file.read_text() or 0) if step_file.exists() else 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks.large_games.factored_arenas import opening
+from benchmarks.large_games.factored_arenas import compare_opening
 from pytest import approx
 
 import counterplay as cp
@@ -44,7 +44,7 @@ def test_uniform_play(spec, infosets, value, first, second):
 
 def test_an_opening_walked_plainly():
     arena = cp.build_arena(cp.load_game("dark_hex"))
-    count, _, error, size = opening(arena)
+    count, _, error, size = compare_opening(arena)
     assert count > 200_000_000
     assert size > 1_000_000
     assert error <= 1e-12

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from benchmarks.matrix.all_equilibria import disagreement, extreme_equilibria, random_game
+from benchmarks.matrix.all_equilibria import extreme_equilibria, find_difference, random_game
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytest import approx
@@ -153,7 +153,7 @@ def test_utilities_that_are_refused():
 @given(st.integers(0, 10**6), st.sampled_from([0, 3, 6, 15]))
 def test_as_many_as_exact_enumeration_finds(seed, outliers):
     game = random_game(np.random.default_rng(seed), outliers, most=4)
-    assert not disagreement(game, *extreme_equilibria(*game))
+    assert not find_difference(game, *extreme_equilibria(*game))
 
 
 def test_what_floats_stand_for():

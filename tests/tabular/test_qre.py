@@ -19,7 +19,7 @@ def solved(tree, algorithm):
     return algorithm.policies(tree, memory)["current"]
 
 
-@pytest.mark.parametrize(  # all four found by Newton's method too: benchmarks/gradients/quantal.py
+@pytest.mark.parametrize(  # all four found by Newton's method too: benchmarks/tabular/kuhn_quantal_response.py
     ("temperature", "rest"), [(0.5, 0.22482), (0.2, 0.08715), (0.1, 0.03779), (0.05, 0.014402)]
 )
 def test_agent_form(kuhn, temperature, rest):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from benchmarks.robustness import extreme_utilities as scales
+from benchmarks.robustness import extreme_utilities
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytest import approx
@@ -357,8 +357,8 @@ def test_nobody_left_to_choose(name, kuhn):
 
 def test_judgement_equals_fractions():
     """Stakes from 1e-12 to 1e12 in one tree, units from 1e-12 to 1e12 between players."""
-    for seed, tree in enumerate(scales.trees(25, zero_sum=False)):
-        by_largest, by_mean = scales.judgement_errors(tree, cp.random_policy(tree, seed))
+    for seed, tree in enumerate(extreme_utilities.random_trees(25, zero_sum=False)):
+        by_largest, by_mean = extreme_utilities.judgement_errors(tree, cp.random_policy(tree, seed))
         assert by_largest < 1e-14
         assert by_mean < 1e-14
         exact = exact_judgement(tree, cp.uniform_policy(tree))
@@ -370,11 +370,11 @@ def test_judgement_equals_fractions():
 
 def test_mixed_stakes_are_solved():
     """The same trees between two players, zero-sum; CFR also with each player in its own units."""
-    for number, tree in enumerate(scales.trees(12, num_players=2, zero_sum=True, same_units=True)):
+    for number, tree in enumerate(extreme_utilities.random_trees(12, num_players=2, zero_sum=True, same_units=True)):
         assert (
-            scales.exact_nash_conv(tree, cp.algorithms.solve_sequence_form_lp(tree).policy) < 1e-8
+            extreme_utilities.exact_nash_conv(tree, cp.algorithms.solve_sequence_form_lp(tree).policy) < 1e-8
         )
         units = Changed(tree.game, (10.0 ** (2 * number - 12), 10.0 ** (12 - 2 * number)))
         for algorithm in (cp.algorithms.CFRPlus(), cp.algorithms.DCFR()):
             found = play(cp.build_tree(units), algorithm, 1000).probabilities
-            assert scales.exact_nash_conv(tree, cp.Policy(tree, found)) < 1e-3
+            assert extreme_utilities.exact_nash_conv(tree, cp.Policy(tree, found)) < 1e-3

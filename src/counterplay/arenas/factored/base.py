@@ -19,7 +19,7 @@ from counterplay.errors import ConfigError, RunError
 from counterplay.kernels.runtime.threads import num_threads
 from counterplay.registry import get_spec
 
-# of arena, solver and judge together: benchmarks/generated.py
+# of arena, solver and judge together: benchmarks/large_games/factored_arenas.py
 BYTES_PER_INFOSET, BYTES_PER_SEQUENCE = 30, 90
 MAX_COUNTED_INFOSETS = 10**15  # infosets; what is more is not told apart
 MIN_LEVEL_INFOSETS_FOR_THREADS = 50_000  # infosets of a level from which several threads pay

@@ -216,7 +216,7 @@ class HoldemArena:
     def judge(self, policy: HoldemPolicy) -> tuple[Floats, Floats]:
         """Both players' values, and what best responses would earn.
 
-        In 32 bits that is off by some 1e-7 of the pot (benchmarks/holdem.md).
+        In 32 bits that is off by some 1e-7 of the pot (benchmarks/holdem/holdem.md).
         """
         tables = self.policy_tables(policy)
         values, best = np.zeros(2), np.zeros(2)

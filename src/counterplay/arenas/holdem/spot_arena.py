@@ -47,7 +47,7 @@ from counterplay.kernels.holdem.types import HoldemTables, HoldemWalk, StreetRow
 from counterplay.kernels.runtime.jit import is_compiled, keeps_compiled
 from counterplay.kernels.runtime.threads import num_threads, run_in_threads
 
-SECONDS_PER_SEQUENCE = 1e-8  # seconds per sequence, iteration and core, about: benchmarks/holdem.md
+SECONDS_PER_SEQUENCE = 1e-8  # seconds per sequence, iteration and core, about: benchmarks/holdem/holdem.md
 MIN_PAIR_FRACTION = 1e-12  # of all pairs of hands: what is left when all of them share cards
 MAX_ROUNDING = 1e-3  # of the pot; where rounding errors may be larger, a note says so
 ROUNDING_ULPS = 8.0  # units in the last place that a sum of values may be off

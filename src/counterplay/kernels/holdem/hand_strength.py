@@ -2,7 +2,7 @@
 
 A set of cards is 64 bits, one per card: bit `16 * suit + rank`. What four 13-bit masks, one per
 suit, have in common says how many cards of each rank there are, so that a strength is a handful of
-bit operations and two small tables (benchmarks/holdem.md has the speed).
+bit operations and two small tables (benchmarks/holdem/holdem.md has the speed).
 """
 
 from __future__ import annotations

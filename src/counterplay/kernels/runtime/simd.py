@@ -1,7 +1,7 @@
 """Eight numbers at a time: rows of arrays [., 8] that are added and multiplied as one.
 
 The compiler does not find these by itself (its vectoriser of straight code is off in numba), and
-they are what a showdown consists of: benchmarks/holdem.md has what they bring. Arrays must be
+they are what a showdown consists of: benchmarks/holdem/holdem.md has what they bring. Arrays must be
 contiguous and all of one type, float32 or float64; indices are not checked.
 """
 

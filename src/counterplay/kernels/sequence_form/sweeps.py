@@ -4,7 +4,7 @@ Arrays over sequences have S + 1 entries, the last for "has not acted yet". Kern
 `first` and `last` treat only these infosets (or rows), so that threads can share a level.
 
 Indices are unsigned and most infosets have two or three actions: both are spelled out below,
-because signed indices and loops of unknown length cost half the speed (benchmarks/README.md).
+because signed indices and loops of unknown length cost half the speed (benchmarks/speed/speed.md).
 """
 
 from __future__ import annotations
