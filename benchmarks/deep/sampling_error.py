@@ -27,7 +27,7 @@ from counterplay.registry import load_game
 
 def match_regrets(tree: Any, sampler: Any, player: int, t: int) -> None:
     """Set the player's policy by regret matching on its mean sampled regrets."""
-    table = samplers.table_from_sequences(tree, sampler.regret_samples[player].total / t)
+    table = samplers.table_from_sequences(tree, sampler.regret_samples[player].regret_sum / t)
     legal = samplers.legal_mask(tree)
     positive = np.where(legal, np.maximum(table, 0.0), 0.0)
     best = np.where(legal, table, -np.inf)

@@ -52,7 +52,7 @@ def main() -> None:
         score = result.scores[0]
         interval = f"95 % interval {score.low:+.4f} to {score.high:+.4f}"
         print(f"networks against {name}: {score.mean:+.4f} per game, {interval},")
-        print(f"    {result.episodes:,} episodes in both seats", flush=True)
+        print(f"    {result.num_episodes:,} episodes in both seats", flush=True)
     if args.game.partition("(")[0] in FACTORED_ARENAS:
         exact = cp.build_arena(game, "generated")
         for name, policy in (("networks", networks), ("table", table)):

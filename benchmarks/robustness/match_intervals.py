@@ -39,10 +39,10 @@ def main() -> None:
             )
             score = match.scores[0]
             num_covered += score.low <= exact <= score.high
-            independent = sum(seat.standard_error**2 for seat in match.seats[0])
+            independent = sum(seat.standard_error**2 for seat in match.seat_scores[0])
             ratio = independent / tree.num_players**2 / score.standard_error**2
             variance_ratio += ratio / args.matches
-            episodes += match.episodes
+            episodes += match.num_episodes
         rate = episodes / (time.perf_counter() - start)
         print(
             f"{spec}  {num_covered / args.matches:.3f}  {variance_ratio:.2f}  {rate:,.0f}",
