@@ -109,7 +109,7 @@ def decaying_baseline_sampling(begin, end, seed, powers, learner, scheme, game, 
 
 @no_alloc_kernel
 def predictive_baseline_sampling(begin, end, seed, powers, learner, scheme, game, table, scratch):
-    """`decaying_baseline_sampling` with `update_predictive_baseline` in place of the decay."""
+    """`decaying_baseline_sampling` with `update_predictive_baseline` instead of the decay."""
     epsilon, _ = scheme
     for t in range(begin, end):
         weight, average = iteration_weight(t, powers[0]), iteration_weight(t, powers[1])
