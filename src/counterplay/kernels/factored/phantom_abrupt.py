@@ -50,8 +50,8 @@ class PatternBlock(NamedTuple):
 
     mine: Any  # [pairs] stones
     hit: Any  # [pairs] failed cells
-    place: int  # index of the pattern in `AbruptBoard.start`
-    before: int  # the same of the pattern before the last attempt
+    start: int  # index of the pattern in `AbruptBoard.start`
+    parent_start: int  # the same of the pattern before the last attempt
     succeeded: bool  # the last attempt
     width: int  # number of actions
     own: Permutations
@@ -68,9 +68,9 @@ class InfosetPairs(NamedTuple):
     player: int
     own_sets: Any  # sets of stones that do not win
     other_sets: Any
-    own_place: Any  # [A] index of each own pattern in `AbruptBoard.start`
-    other_place: Any  # [B] the same of the other's patterns,
-    other_before: Any  # [B] and of its patterns before the last attempt
+    own_start: Any  # [A] index of each own pattern in `AbruptBoard.start`
+    other_start: Any  # [B] the same of the other's patterns,
+    other_parent_start: Any  # [B] and of its patterns before the last attempt
     other_last: Any  # [B] whether that attempt succeeded
     own_base: int
     own_width: int
@@ -115,7 +115,7 @@ def fill_infosets(board, block, first_sequence, stones, tried, parent):
     num_orders, width = own.last.size, block.width + 1
     my_cells, failed_cells = np.empty(size, np.int64), np.empty(size, np.int64)
     for number in range(block.mine.size):
-        i = board.start[block.place + number]
+        i = board.start[block.start + number]
         mine, hit = block.mine[number], block.hit[number]
         if i < 0:
             continue
@@ -126,13 +126,13 @@ def fill_infosets(board, block, first_sequence, stones, tried, parent):
                 stones[i], tried[i] = mine, mine | hit
                 if block.succeeded:
                     cell = my_cells[own.last[c]]
-                    before = board.pair[mine ^ (1 << cell), hit]
+                    parent_pair = board.pair[mine ^ (1 << cell), hit]
                     inside = f * board.factorial[own.order.shape[1] - 1] + own.rest[c]
                 else:
                     cell = failed_cells[failed.last[f]]
-                    before = board.pair[mine, hit ^ (1 << cell)]
+                    parent_pair = board.pair[mine, hit ^ (1 << cell)]
                     inside = failed.rest[f] * num_orders + c
-                above = board.start[block.before + before] + inside
+                above = board.start[block.parent_start + parent_pair] + inside
                 lower = ((1 << cell) - 1) & ~(mine | hit)
                 parent[i] = first_sequence + above * width + board.count[lower]
                 i += 1
@@ -159,7 +159,7 @@ def load_opponent_reach(
         hit = 0
         for j in range(shape.hit_own.shape[1]):
             hit |= 1 << my_cells[shape.hit_own[choice, j]]
-        first_infoset = board.start[shape.other_place[b] + board.pair[theirs, hit]]
+        first_infoset = board.start[shape.other_start[b] + board.pair[theirs, hit]]
         untried = full & ~(theirs | hit)
         for g in range(num_failed):
             row = table[choice * num_failed + g]
@@ -170,13 +170,13 @@ def load_opponent_reach(
                         continue
                     if shape.other_last[b]:
                         cell = their_cells[orders.last[d]]
-                        before = board.pair[theirs ^ (1 << cell), hit]
+                        parent_pair = board.pair[theirs ^ (1 << cell), hit]
                         inside = g * board.factorial[orders.order.shape[1] - 1] + orders.rest[d]
                     else:
                         cell = my_cells[shape.hit_own[choice, failed.last[g]]]
-                        before = board.pair[theirs, hit ^ (1 << cell)]
+                        parent_pair = board.pair[theirs, hit ^ (1 << cell)]
                         inside = failed.rest[g] * num_orders + d
-                    i = board.start[shape.other_before[b] + before]
+                    i = board.start[shape.other_parent_start[b] + parent_pair]
                     s = shape.before_base + (i + inside) * (shape.other_width + 1)
                     lower = (untried | 1 << cell) & ((1 << cell) - 1)
                     row[d] = reach[s + count[lower]] if i >= 0 else 0.0
@@ -196,7 +196,7 @@ def load_opponent_reach(
 def contract(shape, b, columns, table, row_sum, flipped, result):
     """Add to `result` [A, choices, columns x own orders] the terms of the other's pattern `b`."""
     num_own, num_other = shape.own.last.size, shape.other.last.size
-    for z in range(shape.own_place.size):
+    for z in range(shape.own_start.size):
         a = shape.by_rho[b, z]
         if shape.rho_offset[a, b] == shape.rho_offset[a, b + 1]:
             continue
@@ -233,12 +233,12 @@ def add_cf_values(board, shape, wins_now, replies, num_replies, mine, theirs, re
     for r in range(num_replies):
         reply_at[replies[r]] = r + wins_now
     cells = np.empty(size, np.int64)
-    for a in range(shape.own_place.size):
+    for a in range(shape.own_start.size):
         for choice in range(shape.hit_other.shape[0]):
             hit = 0
             for j in range(shape.hit_other.shape[1]):
                 hit |= 1 << their_cells[shape.hit_other[choice, j]]
-            first_infoset = board.start[shape.own_place[a] + board.pair[mine, hit]]
+            first_infoset = board.start[shape.own_start[a] + board.pair[mine, hit]]
             if first_infoset < 0:
                 continue
             untried = full & ~(mine | hit)
@@ -265,7 +265,7 @@ def add_cf_values(board, shape, wins_now, replies, num_replies, mine, theirs, re
 @kernel
 def add_gradient(board, shape, first, step, reach, cf_value):
     """Add the terms of a shape to the player's `cf_value`, for every `step`-th own set"""
-    size, num_patterns = board.num_cells, shape.own_place.size
+    size, num_patterns = board.num_cells, shape.own_start.size
     full = (1 << size) - 1
     num_own, num_other = shape.own.last.size, shape.other.last.size
     choices = shape.hit_own.shape[0] * shape.other_failed.last.size
@@ -291,7 +291,7 @@ def add_gradient(board, shape, first, step, reach, cf_value):
             row_sum = np.empty(columns * num_other)
             flipped = np.empty((num_other, columns * num_own))
             result = np.zeros((num_patterns, own_choices, columns * num_own))
-            for b in range(shape.other_place.size):
+            for b in range(shape.other_start.size):
                 load_opponent_reach(
                     board, shape, b, wins_now, replies, num_replies, theirs, mine, reach, table
                 )

@@ -2,9 +2,9 @@
 
 A skeleton is the order in which stones were placed, without failed attempts. Skeletons of L stones
 are numbered by mixed radix: skeleton h with its k-th free cell filled is h * (N - L) + k among
-those of L + 1 stones. An infoset is compatible with a skeleton if the player's stones agree and each of
-its failures hits a stone that the other player had placed before. That does not depend on the
-other's failures, so the payoff matrix factorises through skeletons:
+those of L + 1 stones. An infoset is compatible with a skeleton if the player's stones agree and
+each of its failures hits a stone that the other player had placed before. That does not depend on
+the other's failures, so the payoff matrix factorises through skeletons:
 
     Y(h)   = sum of the other's reach over its sequences that end with the last stone of h
     V(h a) = Y(h) if a wins; otherwise minus the sum of Y(h a d) over winning replies d
