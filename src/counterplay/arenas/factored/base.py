@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterplay.arenas.tree.size_estimate import available_memory, format_count, format_gib
 from counterplay.core.arena import Floats, Ints, SequenceTrees
@@ -19,7 +20,7 @@ from counterplay.errors import ConfigError, RunError
 from counterplay.kernels.runtime.threads import num_threads
 from counterplay.registry import get_spec
 
-# memory of arena, algorithm and evaluation together: benchmarks/generated.py
+# memory of arena, algorithm and evaluation together: benchmarks/large_games/factored_arenas.py
 BYTES_PER_INFOSET, BYTES_PER_SEQUENCE = 30, 90
 MAX_COUNTED_INFOSETS = 10**15  # messages do not distinguish larger numbers
 MIN_LEVEL_INFOSETS_FOR_THREADS = 50_000  # smaller levels use one thread
@@ -113,11 +114,11 @@ class FactoredArena:
     def find_infoset(self, key: str, player: int | None = None) -> int:
         raise NotImplementedError
 
-    def observations(self, first: int, last: int) -> Any:
+    def observations(self, first: int, last: int) -> NDArray[np.float32]:
         """Return the observations [N, X] at infosets `first` to `last` - 1 of one player."""
         raise NotImplementedError
 
-    def legal_mask(self, first: int, last: int) -> Any:
+    def legal_mask(self, first: int, last: int) -> NDArray[np.bool_]:
         """Return the legal actions [N, A] at these infosets, by the action numbers of the rules."""
         raise NotImplementedError
 

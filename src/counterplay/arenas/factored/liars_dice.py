@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from itertools import combinations_with_replacement, pairwise
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterplay.arenas.build import ArenaFactory
 from counterplay.arenas.factored.base import FactoredArena, check_memory
@@ -95,7 +95,7 @@ class LiarsDiceArena(FactoredArena):
             k += 1
         return max(k * size, first)
 
-    def observations(self, first: int, last: int) -> Any:
+    def observations(self, first: int, last: int) -> NDArray[np.float32]:
         game, hands = self.game, np.array(self.hands)
         size = 2 + game.numdice * game.dice_sides + game.liar_action + 1
         observation = np.empty((last - first, size), np.float32)
@@ -104,7 +104,7 @@ class LiarsDiceArena(FactoredArena):
         infoset_observations.write_bid_observations(first, player, *bids, hands, observation)
         return observation
 
-    def legal_mask(self, first: int, last: int) -> Any:
+    def legal_mask(self, first: int, last: int) -> NDArray[np.bool_]:
         bid_set = self.bid_sets[np.arange(first, last) // len(self.hands)]
         lowest_bid = self.game.liar_action - self.bid_table.lowest_bit[bid_set][:, None]
         action = np.arange(self.game.liar_action + 1)

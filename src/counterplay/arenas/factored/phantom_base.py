@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterplay.arenas.factored.base import FactoredArena
 from counterplay.arenas.factored.phantom_sizes import count_bits
@@ -51,14 +51,14 @@ class PhantomArena(FactoredArena):
         )
         return parent_infoset, cell
 
-    def observations(self, first: int, last: int) -> Any:
+    def observations(self, first: int, last: int) -> NDArray[np.float32]:
         size = self.game.num_cells
         observation = np.empty((last - first, size * (3 + size)), np.float32)
         arrays = self.stones, self.tried, *self.last_attempts
         infoset_observations.write_attempt_observations(size, first, *arrays, observation)
         return observation
 
-    def legal_mask(self, first: int, last: int) -> Any:
+    def legal_mask(self, first: int, last: int) -> NDArray[np.bool_]:
         cells = np.arange(self.game.num_cells)
         return self.tried[first:last, None].astype(np.int64) >> cells & 1 == 0
 

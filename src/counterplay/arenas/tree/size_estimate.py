@@ -11,7 +11,7 @@ from counterplay.core.game import CHANCE, TERMINAL, Game
 from counterplay.core.game_checks import game_title, raise_rule_error
 from counterplay.errors import GameError
 
-BYTES_PER_NODE, BYTES_PER_INFOSET = 200, 800  # peak while building: benchmarks/memory.py
+BYTES_PER_NODE, BYTES_PER_INFOSET = 200, 800  # peak while building: benchmarks/speed/tree_memory.py
 MAX_NODE_ESTIMATE = 1e100  # larger estimates are cut to this, before they overflow
 MAX_HISTORY_LENGTH = 10_000  # a game with longer histories counts as endless
 # an unbiased estimate exceeds the size by this factor less than once in a thousand times (Markov)

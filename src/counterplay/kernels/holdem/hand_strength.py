@@ -2,7 +2,7 @@
 
 A set of cards is 64 bits, one per card: bit `16 * suit + rank`. The bits that the four 13-bit masks
 of the suits have in common give the number of cards of each rank, so that a strength takes a few
-bit operations and two small tables (benchmarks/holdem.md has the speed).
+bit operations and two small tables (benchmarks/holdem/holdem.md has the speed).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """SIMD operations on rows of eight numbers: arrays [., 8] are added and multiplied row by row.
 
 The compiler does not generate them by itself, because numba turns LLVM's vectoriser of straight
-code off, and showdowns consist of them: benchmarks/holdem.md has the speed-up. All arrays are
-contiguous and of one type, float32 or float64; indices are not checked.
+code off, and showdowns consist of them: benchmarks/holdem/holdem.md has the speed-up. All arrays
+are contiguous and of one type, float32 or float64; indices are not checked.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ action. Kernels with arguments `first` and `last` process these infosets (or row
 threads can share a level.
 
 Indices are unsigned, and infosets of two and of three actions have their own branches: signed
-indices and loops of unknown length cost half the speed (benchmarks/README.md).
+indices and loops of unknown length cost half the speed (benchmarks/speed/speed.md).
 """
 
 from __future__ import annotations
