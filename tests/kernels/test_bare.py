@@ -36,7 +36,7 @@ def test_a_number_is_fine():
 @pytest.mark.parametrize("kernel", [whole, part])
 def test_no_array_is_returned(kernel):
     """Its references would be counted wrongly, and its memory freed while somebody has it."""
-    with pytest.raises(Exception, match="is bare: it cannot return an array"):
+    with pytest.raises(Exception, match="is a no_alloc kernel: it cannot return an array"):
         kernel(np.ones(2))
 
 

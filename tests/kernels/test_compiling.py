@@ -15,7 +15,7 @@ from numba import config, njit
 import counterplay
 from counterplay.core import game
 from counterplay.kernels.runtime import jit
-from counterplay.kernels.sampling import baselines, episodes, traversals
+from counterplay.kernels.sampling import baselines, compiled_rules, episodes, traversals
 from counterplay.registry import load_algorithm
 from tests.conftest import built
 
@@ -84,6 +84,18 @@ def test_where_the_cache_is(package, tmp_path):
 
 def test_constants():
     assert (jit.CHANCE, jit.TERMINAL) == (game.CHANCE, game.TERMINAL)
+
+
+def test_iterations_on_compiled_rules_have_cache_files_of_their_own():
+    """They share one code object, and numba names the files by qualified names."""
+    kernels = (
+        *(traversals.chance_sampling, traversals.external_sampling, traversals.average_sampling),
+        *(episodes.outcome_sampling, episodes.lazy_outcome_sampling),
+        *(episodes.probing, episodes.online_sampling),
+    )
+    for kernel in kernels:
+        twin = getattr(compiled_rules, kernel.__name__)
+        assert twin.__name__ == twin.__qualname__ == kernel.__name__
 
 
 WALKS = {

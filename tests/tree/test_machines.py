@@ -70,7 +70,9 @@ def test_games_that_do_not_fit_have_none():
 
 def test_a_difference_is_named_with_its_history():
     machine = cp.games.find_compiled_game(cp.games.KuhnPoker(num_cards=4))
-    with pytest.raises(cp.GameError, match=r"outcomes is 3 .*, 4 by the machine; history: \(the"):
+    with pytest.raises(
+        cp.GameError, match=r"outcomes is 3 .*, 4 by the compiled rules; history: \(the"
+    ):
         cp.games.check_compiled_game(cp.games.KuhnPoker(), machine)
     kuhn = cp.games.find_compiled_game(cp.games.KuhnPoker())
 
@@ -78,7 +80,7 @@ def test_a_difference_is_named_with_its_history():
         kuhn.infoset_key(rules, states, player, key)
         key &= 0xFFFFFFFF  # without the card
 
-    with pytest.raises(cp.GameError, match=r"what is seen.*; history: deal"):
+    with pytest.raises(cp.GameError, match=r"infoset.*; history: deal"):
         cp.games.check_compiled_game(cp.games.KuhnPoker(), kuhn._replace(infoset_key=blind))
 
     def crowded(rules, states, player, count):

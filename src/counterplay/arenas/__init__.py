@@ -1,0 +1,1 @@
+"""Arenas, which algorithms run on: trees, rules, factored arenas and hold'em arenas."""

@@ -1,4 +1,4 @@
-"""The one place that says which arena a game is played on."""
+"""Choose and build the arena of a game."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from counterplay.errors import ConfigError
 from counterplay.registry import FACTORED_ARENAS, get_spec, import_registered
 
 ARENA_KINDS = ("tree", "generated", "rules")
-MIN_INFOSETS_FOR_FACTORED = 200_000  # infosets from which a generated arena is worth having
+MIN_INFOSETS_FOR_FACTORED = 200_000  # smaller games get a tree by default
 
 
 class ArenaFactory(NamedTuple):
-    """How the generated arena of a kind of game is made."""
+    """The size and the constructor of the factored arena of a kind of game."""
 
-    num_infosets: Callable[[Any], int]  # of the game, before anything is made
-    build: Callable[[Any, int | None], Any]  # given the game, and bytes that may be used
+    num_infosets: Callable[[Any], int]  # of a game, without building its arena
+    build: Callable[[Any, int | None], Any]  # (game, memory_limit in bytes) -> arena
 
 
 def build_arena(
@@ -30,27 +30,33 @@ def build_arena(
     memory_limit: int | None = None,
     progress: ProgressCallback | None = None,
 ) -> Any:
-    """What an algorithm plays on: a stored tree, a generated arena, or the rules as they are.
+    """Build the arena of a game: a tree, a factored arena, or the rules.
 
     Args:
-        kind: "tree", "generated" or "rules". If not given, a game that has a generated arena gets
-            that from 200,000 infosets on, if it is what the algorithm asks for; others a tree.
-        runs_on: what the algorithm asks for.
-        memory_limit: bytes that may be used; by default four fifths of what is free.
-        progress: called now and then with the nodes of a tree so far and those expected.
+        game: The rules.
+        kind: "tree", "generated" (a factored arena) or "rules". If empty, a game gets its factored
+            arena if it has one, has at least 200,000 infosets, and the algorithm runs on it;
+            otherwise a tree.
+        runs_on: Capabilities of arenas that the algorithm runs on.
+        memory_limit: Bytes that may be used; None for four fifths of the free memory.
+        progress: Called regularly with the numbers of nodes of a tree so far and expected.
+
+    Raises:
+        ConfigError: The kind is unknown, or the game has no factored arena.
+        RunError: The arena would not fit into memory.
     """
     if kind not in ("", *ARENA_KINDS):
         raise ConfigError(f"arena is {kind!r}, must be one of {', '.join(ARENA_KINDS)}")
     if kind == "rules":
         return RulesArena(game)
-    generator = _find_factory(game)
-    if kind == "generated" and generator is None:
-        known = ", ".join(FACTORED_ARENAS)
-        raise ConfigError(f"{get_spec(game)} has no generated arena; games that have: {known}")
-    large = generator is not None and generator.num_infosets(game) >= MIN_INFOSETS_FOR_FACTORED
-    fits = bool({"sequences", "episodes"} & set(runs_on))
-    if generator and (kind == "generated" or (not kind and large and fits)):
-        return generator.build(game, memory_limit)
+    factory = _find_factory(game)
+    if kind == "generated" and factory is None:
+        names = ", ".join(FACTORED_ARENAS)
+        raise ConfigError(f"{get_spec(game)} has no generated arena; games that have: {names}")
+    is_large = factory is not None and factory.num_infosets(game) >= MIN_INFOSETS_FOR_FACTORED
+    is_supported = bool({"sequences", "episodes"} & set(runs_on))
+    if factory and (kind == "generated" or (not kind and is_large and is_supported)):
+        return factory.build(game, memory_limit)
     return build_tree(game, memory_limit=memory_limit, progress=progress)
 
 

@@ -1,4 +1,4 @@
-"""The rules themselves as an arena, for games too large for a tree, and policies learned there."""
+"""The rules of a game as an arena, for games too large for a tree, and policies by infoset key."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from counterplay.registry import get_spec, load_game
 
 @dataclass(frozen=True, eq=False)
 class RulesArena:
-    """The rules of a game, or of the game of that name, to be sampled where others take a tree."""
+    """The rules of a game as an arena for sampling; also takes the name of a registered game."""
 
     game: Game
     capabilities: ClassVar[tuple[str, ...]] = ("rules",)
@@ -47,16 +47,16 @@ class RulesArena:
 
 @dataclass(frozen=True)
 class SizeReport:
-    """How far a run on the rules has come, and what it has met."""
+    """Progress of a run on the rules, and the size of its tables."""
 
     iteration: int
-    nodes_touched: int  # nodes, counted as often as they were visited
+    nodes_touched: int  # number of visits to nodes
     num_infosets: int
-    num_entries: int  # of each table
-    num_bytes: int  # tables and keys, about
+    num_entries: int  # entries of each table
+    num_bytes: int  # approximate size of tables and keys
 
     def metrics(self) -> dict[str, float]:
-        """What records of a run on the rules say."""
+        """Return the metrics of a run on the rules by name."""
         return {
             "infosets": self.num_infosets,
             "touched": self.nodes_touched,
@@ -65,20 +65,20 @@ class SizeReport:
 
 
 class VisitedRows(Mapping[tuple[int, str], dict[str, float]]):
-    """Action name -> probability by (player, infoset key), made of weights when asked for.
+    """Action name -> probability by (player, infoset key), normalised from weights on access.
 
-    The infosets may grow later; what was met until now is what this knows.
+    Infosets that are added to `infosets` later are not part of the mapping.
     """
 
     def __init__(self, infosets: dict[tuple[int, str], tuple[int, tuple[str, ...]]], weights: Any):
         self.infosets, self.num_rows = infosets, len(infosets)
-        self.weights = np.array(weights)  # as they are now
+        self.weights = np.array(weights)  # a copy
 
-    def __getitem__(self, where: tuple[int, str]) -> dict[str, float]:
-        first, names = self.infosets[where]
+    def __getitem__(self, infoset: tuple[int, str]) -> dict[str, float]:
+        first, names = self.infosets[infoset]
         row = self.weights[first : first + len(names)].tolist()
         if not row:
-            raise KeyError(where)
+            raise KeyError(infoset)
         total = sum(row)
         row = [x / total if total > 0.0 else 1.0 / len(row) for x in row]
         return dict(zip(names, row, strict=True))
@@ -91,9 +91,9 @@ class VisitedRows(Mapping[tuple[int, str], dict[str, float]]):
 
 
 class TabularPolicy:
-    """The policy at every infoset met: `policy["Qs:cr|Kh:"]` as in `Policy`; uniform elsewhere.
+    """A policy by infoset key: `policy["Qs:cr|Kh:"]` as in `Policy`; uniform at other infosets.
 
-    Without rows it is uniform play, on any game.
+    Without rows it is the uniform policy, for any game.
     """
 
     def __init__(
@@ -102,22 +102,23 @@ class TabularPolicy:
         rows: Mapping[tuple[int, str], dict[str, float]] | None = None,
         complete: bool = False,
     ):
-        """Keep the rows of infosets.
+        """Create a policy from rows of infosets.
 
         Args:
-            rows: action name -> probability by (player, infoset key).
-            complete: whether these are all infosets: then one without a row is an error.
+            game: The rules.
+            rows: Action name -> probability by (player, infoset key).
+            complete: True if `rows` has all infosets; a missing one is an error then.
         """
         self.game, self.rows, self.complete = game, rows if rows is not None else {}, complete
         self.spec, self.num_players = get_spec(game), game.num_players
 
     @classmethod
     def from_memory(cls, arena: RulesArena, memory: Any, weights: Any) -> TabularPolicy:
-        """The policy proportional to weights that stand as the memory says."""
+        """Return the policy proportional to `weights`, indexed by `memory.infosets`."""
         return cls(arena.game, VisitedRows(memory.infosets, weights))
 
     def action_probabilities(self, state: State, player: int) -> list[float]:
-        """The probabilities of the player's actions at a state, as `playing` asks for them."""
+        """Return the probabilities of the player's actions at a state."""
         key = self.game.infoset_key(state, player)
         row = self.rows.get((player, key))
         if row is not None:
@@ -128,14 +129,14 @@ class TabularPolicy:
         return [1.0 / count] * count
 
     def __getitem__(self, key: str | tuple[int, str]) -> dict[str, float]:
-        places = [key] if isinstance(key, tuple) else [(p, key) for p in range(self.num_players)]
-        found = [place for place in places if place in self.rows]
-        if len(found) == 1:
-            return self.rows[found[0]]
-        if found:
+        pairs = [key] if isinstance(key, tuple) else [(p, key) for p in range(self.num_players)]
+        infosets = [infoset for infoset in pairs if infoset in self.rows]
+        if len(infosets) == 1:
+            return self.rows[infosets[0]]
+        if infosets:
             raise ConfigError(f"several players have an infoset {key!r}; give the player too")
         near = suggestion(str(key), [name for _, name in list(self.rows)[:20_000]])
-        raise ConfigError(f"infoset {key!r} of {self.spec} has not been met{near}")
+        raise ConfigError(f"infoset {key!r} of {self.spec} was never visited{near}")
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -144,14 +145,14 @@ class TabularPolicy:
         return f"SampledPolicy({self.spec}: {len(self):,} infosets met)"
 
     def items(self) -> Iterator[tuple[int, str, dict[str, float]]]:
-        """(player, infoset key, action name -> probability) for every infoset met."""
+        """Yield (player, infoset key, action name -> probability) for every infoset with a row."""
         for (player, key), row in self.rows.items():
             yield player, key, row
 
     def tabulate(self, arena: Any) -> Policy:
-        """The same policy on a tree, uniform at infosets never met; for exact judgement.
+        """Return the policy as a vector on a tree, or on another arena with infoset keys.
 
-        So also on another arena that knows its infosets by their keys.
+        It is uniform at infosets without a row.
         """
         values = uniform_policy(arena).probabilities.copy()
         infosets = len(self.rows)
@@ -168,7 +169,7 @@ class TabularPolicy:
         return Policy(arena, values)
 
     def save(self, path: str | Path) -> None:
-        """Write the policy to one file; `load_policy` reads it back, given a tree."""
+        """Write the policy to a file; `load_policy` reads it back on a tree."""
         content = {
             "spec": self.spec,
             "infoset_player": np.array([player for player, _ in self.rows], np.int8),
@@ -183,48 +184,51 @@ class TabularPolicy:
     def to_json(self, path: str | Path) -> None:
         """Write the policy as JSON: for each player, infoset key -> action name -> probability."""
         write_policy_json(
-            path, self.spec, self.num_players, self._sorted_items(), partial=not self.complete
+            path, self.spec, self.num_players, self._sort_items(), partial=not self.complete
         )
 
     def to_csv(self, path: str | Path) -> None:
         """Write the policy as CSV: one line per player, infoset key and action."""
-        write_policy_csv(path, self._sorted_items(), partial=not self.complete)
+        write_policy_csv(path, self._sort_items(), partial=not self.complete)
 
-    def _sorted_items(self) -> list[tuple[int, str, dict[str, float]]]:
-        """Return the items by player and key, whichever was met first."""
+    def _sort_items(self) -> list[tuple[int, str, dict[str, float]]]:
+        """Return the items sorted by player and key."""
         return sorted(self.items(), key=lambda item: item[:2])
 
 
 class LoadedPolicy(TabularPolicy):
-    """A policy of a file, played on the rules: action names are compared at every infoset met."""
+    """A policy from a file; action names are compared with the rules at each infoset on use."""
 
     def __init__(self, game: Game, rows: dict[tuple[int, str], dict[str, float]], complete: bool):
         super().__init__(game, rows, complete)
         self.ordered: set[tuple[int, str]] = set()  # infosets whose rows follow the game's order
 
     def action_probabilities(self, state: State, player: int) -> list[float]:
-        where = player, self.game.infoset_key(state, player)
-        if where in self.rows and where not in self.ordered:
+        infoset = player, self.game.infoset_key(state, player)
+        if infoset in self.rows and infoset not in self.ordered:
             names = action_names(self.game, state, self.game.actions(state))
-            row = self.rows[where]
+            row = self.rows[infoset]
             if set(row) != set(names):
-                raise ConfigError(
-                    f"the policy for {self.spec} has the actions {', '.join(row)} at {where[1]!r}; "
-                    f"the game has {', '.join(names)}"
-                )
+                problem = f"has the actions {', '.join(row)} at {infoset[1]!r}"
+                problem += f"; the game has {', '.join(names)}"
+                raise ConfigError(f"the policy for {self.spec} {problem}")
             rows: Any = self.rows
-            rows[where] = {name: row[name] for name in names}
-            self.ordered.add(where)
+            rows[infoset] = {name: row[name] for name in names}
+            self.ordered.add(infoset)
         return super().action_probabilities(state, player)
 
 
 def load_tabular_policy(path: str | Path, game: Game) -> TabularPolicy:
-    """Read a policy that `save` wrote, of any kind, to be played by the rules, without a tree."""
+    """Read a policy file of any kind as a policy on the rules, without a tree.
+
+    Raises:
+        FileError: The file is damaged, or for another game.
+    """
     stored = read_policy_rows(path)
     if is_other_game(stored.spec, get_spec(game), exactly=True):
         raise FileError(f"{path} is a policy for {stored.spec}, not for {get_spec(game)}")
-    most = max((player for player, _ in stored.rows), default=-1)
-    players = stored.num_players if stored.num_players is not None else most + 1
+    max_player = max((player for player, _ in stored.rows), default=-1)
+    players = stored.num_players if stored.num_players is not None else max_player + 1
     if players > game.num_players or stored.num_players not in (None, game.num_players):
         has = f"but {get_spec(game)} has {game.num_players}"
         raise FileError(f"{path} is a policy of {players} players, {has}")
@@ -235,7 +239,7 @@ def load_tabular_policy(path: str | Path, game: Game) -> TabularPolicy:
             problem = f"not a probability distribution at {key!r}: {row}"
             raise FileError(f"{path}: damaged policy: {problem}")
     rows = {
-        where: dict(zip(names, row.tolist(), strict=True))
-        for where, (names, row) in stored.rows.items()
+        infoset: dict(zip(names, row.tolist(), strict=True))
+        for infoset, (names, row) in stored.rows.items()
     }
     return LoadedPolicy(game, rows, complete=not stored.partial)

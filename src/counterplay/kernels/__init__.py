@@ -1,1 +1,1 @@
-"""Compiled functions on flat arrays; they know neither games nor options."""
+"""Compiled functions on flat arrays, independent of games and of algorithm settings."""

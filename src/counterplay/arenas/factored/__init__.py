@@ -1,1 +1,1 @@
-"""Generated arenas: own trees and exact gradients of games whose histories nobody could store."""
+"""Arenas of games with too many histories to store: infosets and exact gradients only."""

@@ -1,6 +1,6 @@
-"""What generated arenas share: players' own trees as three arrays, and everything read from them.
+"""The base class of factored arenas: the players' infoset trees as three arrays.
 
-No history is stored, and no text: keys are made when asked for.
+Histories and infoset keys are not stored; keys are computed on request.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterplay.arenas.tree.size_estimate import available_memory, format_count, format_gib
 from counterplay.core.arena import Floats, Ints, SequenceTrees
@@ -19,26 +20,28 @@ from counterplay.errors import ConfigError, RunError
 from counterplay.kernels.runtime.threads import num_threads
 from counterplay.registry import get_spec
 
-# of arena, solver and judge together: benchmarks/large_games/factored_arenas.py
+# memory of arena, algorithm and evaluation together: benchmarks/large_games/factored_arenas.py
 BYTES_PER_INFOSET, BYTES_PER_SEQUENCE = 30, 90
-MAX_COUNTED_INFOSETS = 10**15  # infosets; what is more is not told apart
-MIN_LEVEL_INFOSETS_FOR_THREADS = 50_000  # infosets of a level from which several threads pay
-RELATIVE_TIE_TOLERANCE = (
-    16.0 * np.finfo(np.float64).eps
-)  # of the largest utility: differences that do not count
+MAX_COUNTED_INFOSETS = 10**15  # messages do not distinguish larger numbers
+MIN_LEVEL_INFOSETS_FOR_THREADS = 50_000  # smaller levels use one thread
+RELATIVE_TIE_TOLERANCE = 16.0 * np.finfo(np.float64).eps  # relative to the largest utility, 1
 
 
 class FactoredArena:
-    """Own trees, and a gradient that each kind of game computes in its own way.
+    """A two-player zero-sum arena that computes exact gradients without storing histories.
 
-    `first_of_level` has the first infoset of every level, by player, and the end.
+    Subclasses implement `gradient`, `infoset_key`, `action_names`, `find_infoset`, `observations`
+    and `legal_mask`.
+
+    Args:
+        game: The rules.
+        form: Sequences, parents and owners of all infosets.
+        first_of_level: For each player, the first infoset of every level, and the end.
     """
 
     capabilities: ClassVar[tuple[str, ...]] = ("sequences", "episodes")
     has_perfect_recall: ClassVar[bool] = True
-    has_canonical_numbering: ClassVar[bool] = (
-        True  # by the game alone: files of policies need no keys
-    )
+    has_canonical_numbering: ClassVar[bool] = True  # policy files need no infoset keys
     num_players: ClassVar[int] = 2
 
     def __init__(self, game: Game, form: SequenceTrees, first_of_level: Sequence[Sequence[int]]):
@@ -69,7 +72,7 @@ class FactoredArena:
 
     @cached_property
     def value_tolerance(self) -> Floats:
-        """As on a stored tree, whose entries add up to the largest utility wherever any counts."""
+        """Tolerance [S] of ties; as on a `TreeArena`, relative to the largest utility."""
         return np.broadcast_to(np.float64(RELATIVE_TIE_TOLERANCE), self.num_sequences)
 
     @property
@@ -77,17 +80,23 @@ class FactoredArena:
         return num_threads() if self.num_infosets >= MIN_LEVEL_INFOSETS_FOR_THREADS else 1
 
     def levels(self, player: int, count: int) -> list[list[tuple[int, int]]]:
-        """The player's infosets, level by level; parts of a level share no parent sequence."""
-        found = []
+        """Return ranges of the player's infosets by level, each level in up to `count` parts.
+
+        Parts of a level share no parent sequence.
+        """
+        levels = []
         for first, last in pairwise(self.first_of_level[player]):
             parts = count if last - first >= MIN_LEVEL_INFOSETS_FOR_THREADS else 1
-            even = [first + (last - first) * k // parts for k in range(1, parts)]
-            cuts = sorted({first, *(self.find_cut(here, first, last) for here in even), last})
-            found.append(list(pairwise(cuts)))
-        return found
+            targets = [first + (last - first) * k // parts for k in range(1, parts)]
+            cuts = sorted({first, *(self.find_cut(i, first, last) for i in targets), last})
+            levels.append(list(pairwise(cuts)))
+        return levels
 
     def find_cut(self, infoset: int, first: int, last: int) -> int:
-        """Where a level may be cut near an infoset; here siblings stand side by side."""
+        """Return an infoset near `infoset` at which the level `first` to `last` may be cut.
+
+        Here siblings are adjacent, so a cut is any infoset that is a first child.
+        """
         parent = self.form.parent
         while infoset < last and parent[infoset] == parent[infoset - 1]:
             infoset += 1
@@ -105,27 +114,30 @@ class FactoredArena:
     def find_infoset(self, key: str, player: int | None = None) -> int:
         raise NotImplementedError
 
-    def observations(self, first: int, last: int) -> Any:
-        """What their player observes at some infosets [N, X], all of them one player's."""
+    def observations(self, first: int, last: int) -> NDArray[np.float32]:
+        """Return the observations [N, X] at infosets `first` to `last` - 1 of one player."""
         raise NotImplementedError
 
-    def legal_mask(self, first: int, last: int) -> Any:
-        """Which actions exist there [N, A], by the numbers that the rules give them."""
+    def legal_mask(self, first: int, last: int) -> NDArray[np.bool_]:
+        """Return the legal actions [N, A] at these infosets, by the action numbers of the rules."""
         raise NotImplementedError
 
     def unknown_infoset_error(self, key: str) -> ConfigError:
-        """What `find` raises for a key that is none."""
+        """Return the error that `find_infoset` raises for an unknown key."""
         example = self.infoset_key(self.num_infosets // 2)
         return ConfigError(f"{self.spec} has no infoset {key!r} (such as {example!r})")
 
     @property
     def num_bytes(self) -> int:
-        """Memory that the arena takes."""
+        """Size of the arena's arrays in bytes."""
         return _total_bytes(vars(self))
 
 
 def check_memory(game: Game, infosets: int, sequences: int, memory_limit: int | None) -> None:
-    """Refuse a game that would not fit into memory, before anything is made of it."""
+    """Raise RunError if the arena of a game and an algorithm on it would not fit into memory.
+
+    `memory_limit` is in bytes; None stands for four fifths of the free memory.
+    """
     limit = memory_limit or int(0.8 * available_memory())
     needed = infosets * BYTES_PER_INFOSET + sequences * BYTES_PER_SEQUENCE
     if needed > limit:
@@ -136,8 +148,8 @@ def check_memory(game: Game, infosets: int, sequences: int, memory_limit: int | 
         )
         raise RunError(
             f"{get_spec(game)} has {count} infosets: its arena and an algorithm take at least "
-            f"{format_gib(min(needed, MAX_COUNTED_INFOSETS))}, and only {format_gib(limit)} may be used; choose smaller "
-            "parameters, or sample the rules (--sampled)"
+            f"{format_gib(min(needed, MAX_COUNTED_INFOSETS))}, and only {format_gib(limit)} may be "
+            "used; choose smaller parameters, or sample the rules (--sampled)"
         )
 
 

@@ -1,4 +1,4 @@
-"""Phantom games as generated arenas, of either kind."""
+"""The factored arena of a phantom game, classical or abrupt."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from counterplay.games.phantom_board import PhantomBoard
 
 
 def build_phantom_arena(game: PhantomBoard, memory_limit: int | None = None) -> PhantomArena:
-    """The arena of a phantom game."""
+    """Build the factored arena of a phantom game."""
     return (AbruptPhantomArena if game.is_abrupt else ClassicalPhantomArena)(game, memory_limit)
 
 

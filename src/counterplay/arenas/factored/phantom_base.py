@@ -1,4 +1,4 @@
-"""Own trees of phantom games: an infoset is what its player has tried, and with what success."""
+"""Base class of phantom arenas: an infoset is the sequence of a player's attempts and results."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterplay.arenas.factored.base import FactoredArena
 from counterplay.arenas.factored.phantom_sizes import count_bits
@@ -18,9 +18,9 @@ from counterplay.kernels.factored import infoset_observations
 
 
 class PhantomArena(FactoredArena):
-    """An infoset of level n follows n attempts. Its actions are the cells not tried yet.
+    """A phantom game. An infoset of level n follows n attempts; its actions are the untried cells.
 
-    `runs` are stretches of infosets, by player, level by level, along which parents increase.
+    `stones` and `tried` [I] are the sets of cells that the player holds and has tried.
     """
 
     game: PhantomBoard
@@ -34,33 +34,31 @@ class PhantomArena(FactoredArena):
         tried: Ints,
     ):
         super().__init__(game, form, first_of_level)
-        self.stones, self.tried = stones, tried  # [I] sets of cells
-
-    def parent_runs(self, player: int, level: int) -> list[tuple[int, int]]:
-        first, last = self.first_of_level[player][level : level + 2]
-        return [(first, last)]
+        self.stones, self.tried = stones, tried
 
     def open_cells(self, infoset: int) -> list[int]:
-        """The cells that may be tried."""
+        """Return the cells not tried yet."""
         tried = int(self.tried[infoset])
         return [cell for cell in range(self.game.num_cells) if not tried >> cell & 1]
 
     @cached_property
     def last_attempts(self) -> tuple[Ints, Ints]:
-        """The infoset before each one [I], and the cell that was tried there."""
-        above, cell = np.empty(self.num_infosets, np.int32), np.empty(self.num_infosets, np.int8)
-        given = self.game.num_cells, self.form.parent, self.offset, self.tried
-        infoset_observations.find_last_attempts(*given, above, cell)
-        return above, cell
+        """The parent infoset of each infoset [I], or -1, and the cell that was tried there."""
+        parent_infoset = np.empty(self.num_infosets, np.int32)
+        cell = np.empty(self.num_infosets, np.int8)
+        infoset_observations.find_last_attempts(
+            self.game.num_cells, self.form.parent, self.offset, self.tried, parent_infoset, cell
+        )
+        return parent_infoset, cell
 
-    def observations(self, first: int, last: int) -> Any:
+    def observations(self, first: int, last: int) -> NDArray[np.float32]:
         size = self.game.num_cells
         observation = np.empty((last - first, size * (3 + size)), np.float32)
-        seen = self.stones, self.tried, *self.last_attempts
-        infoset_observations.write_attempt_observations(size, first, *seen, observation)
+        arrays = self.stones, self.tried, *self.last_attempts
+        infoset_observations.write_attempt_observations(size, first, *arrays, observation)
         return observation
 
-    def legal_mask(self, first: int, last: int) -> Any:
+    def legal_mask(self, first: int, last: int) -> NDArray[np.bool_]:
         cells = np.arange(self.game.num_cells)
         return self.tried[first:last, None].astype(np.int64) >> cells & 1 == 0
 
@@ -80,46 +78,51 @@ class PhantomArena(FactoredArena):
         return tuple(f"{mark}{cell}" for cell in self.open_cells(infoset))
 
     def find_infoset(self, key: str, player: int | None = None) -> int:
-        matched = re.fullmatch(r"([xo]):((\d+!?( |$))*)", key)
-        if not matched or (player is not None and PLAYER_MARKS[player] != matched[1]):
-            raise self.unknown_infoset_error(key)
-        player = PLAYER_MARKS.index(matched[1])
+        player, attempts = self.parse_key(key, player)
         infoset = int(self.form.player_infoset[player])
-        for level, attempt in enumerate(matched[2].split()):
-            cell, free = int(attempt.rstrip("!")), not attempt.endswith("!")
-            found = self.next_infoset(player, level + 1, infoset, cell, free)
-            if found is None:
+        for level, (cell, is_free) in enumerate(attempts):
+            child = self.next_infoset(player, level + 1, infoset, cell, is_free)
+            if child is None:
                 raise self.unknown_infoset_error(key)
-            infoset = found
+            infoset = child
         return infoset
 
+    def parse_key(self, key: str, player: int | None) -> tuple[int, list[tuple[int, bool]]]:
+        """Return the player of an infoset key and its attempts as (cell, whether it was free)."""
+        match = re.fullmatch(r"([xo]):((\d+!?( |$))*)", key)
+        if not match or (player is not None and PLAYER_MARKS[player] != match[1]):
+            raise self.unknown_infoset_error(key)
+        words = match[2].split()
+        attempts = [(int(word.rstrip("!")), not word.endswith("!")) for word in words]
+        return PLAYER_MARKS.index(match[1]), attempts
+
     def next_infoset(
-        self, player: int, level: int, infoset: int, cell: int, free: bool
+        self, player: int, level: int, infoset: int, cell: int, is_free: bool
     ) -> int | None:
-        """The infoset that follows an attempt; none if the game would be over."""
+        """Return the infoset of `level` that follows an attempt, or None if no such one exists."""
         cells = self.open_cells(infoset)
         if cell not in cells or level >= len(self.first_of_level[player]) - 1:
             return None
         sequence, parent = int(self.offset[infoset]) + cells.index(cell), self.form.parent
-        for first, last in self.parent_runs(player, level):
-            near = first + int(np.searchsorted(parent[first:last], sequence))
-            while near < last and parent[near] == sequence:
-                if bool(int(self.stones[near]) >> cell & 1) == free:
-                    return near
-                near += 1
+        first, last = self.first_of_level[player][level : level + 2]
+        child = first + int(np.searchsorted(parent[first:last], sequence))
+        while child < last and parent[child] == sequence:
+            if bool(int(self.stones[child]) >> cell & 1) == is_free:
+                return child
+            child += 1
         return None
 
 
 def sequence_offsets(num_cells: int, tried: Ints) -> Ints:
-    """First sequence of each infoset, given what was tried there: one for each other cell."""
+    """Return the first sequence of each infoset [I + 1]: one sequence for each untried cell."""
     offset = np.zeros(tried.size + 1, np.uint32)
     np.cumsum(num_cells - count_bits(tried), out=offset[1:])
     return offset
 
 
 def split_by_weight(weights: Ints, first: int, last: int, count: int) -> list[tuple[int, int]]:
-    """Cut a range of infosets into parts of about equal weight, given its running sum [I + 1]."""
+    """Cut a range of infosets into parts of equal weight; `weights` [I + 1] are cumulative."""
     begin, end = int(weights[first]), int(weights[last])
-    even = [begin + (end - begin) * k // count for k in range(1, count)]
-    cuts = [first, *np.clip(np.searchsorted(weights, even), first, last).tolist(), last]
+    targets = [begin + (end - begin) * k // count for k in range(1, count)]
+    cuts = [first, *np.clip(np.searchsorted(weights, targets), first, last).tolist(), last]
     return [(a, b) for a, b in pairwise(cuts) if a < b] or [(first, last)]

@@ -1,4 +1,4 @@
-"""Phantom games of the classical kind as an arena: see `kernels/skeletons.py` for how and why."""
+"""Classical phantom games as an arena: see `counterplay.kernels.factored.phantom_classical`."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ InfosetRanges = list[tuple[int, int]]
 
 
 class InfosetLevel(NamedTuple):
-    """The infosets of one player after so many attempts, in the order of their parents."""
+    """The infosets of one player after a number of attempts, in the order of their parents."""
 
-    parent: Ints  # sequence, counted along the level before
+    parent: Ints  # sequence, numbered within the level before
     stones: Ints
     tried: Ints
-    offset: Ints  # within the level, as are the next two
+    offset: Ints  # first sequence, numbered within the level, like the next two
     skeleton_offset: Ints
     skeleton: Ints
 
 
 class ClassicalPhantomArena(PhantomArena):
-    """A phantom game whose failed attempts cost nothing; two players, no history stored."""
+    """A phantom game whose failed attempts cost nothing."""
 
     def __init__(self, game: PhantomBoard, memory_limit: int | None = None):
         check_memory(game, *count_infosets_and_sequences(game), memory_limit)
@@ -44,11 +44,11 @@ class ClassicalPhantomArena(PhantomArena):
         first_of_level: list[list[int]] = []
         levels: list[InfosetLevel] = []
         for player in range(2):
-            grown = grow_levels(self.board, player)
+            player_levels = grow_levels(self.board, player)
             start = sum(level.stones.size for level in levels)
-            sizes = [level.stones.size for level in grown]
+            sizes = [level.stones.size for level in player_levels]
             first_of_level.append([start, *(start + np.cumsum(sizes)).tolist()])
-            levels += grown
+            levels += player_levels
         self.infoset_skeletons, parent = _join_levels(self.board.num_cells, levels)
         ends = np.array([0, first_of_level[1][0], parent.size])
         form = SequenceTrees(self.infoset_skeletons.offset, parent, ends)
@@ -59,29 +59,25 @@ class ClassicalPhantomArena(PhantomArena):
         self.tasks = [self.split_by_first_stone(player) for player in range(2)]
 
     def gradient(self, player: int, reach: Floats, cf_value: Floats) -> None:
-        board, own, total, value = (
-            self.board,
-            self.infoset_skeletons,
-            self.skeleton_reach,
-            self.skeleton_value,
-        )
+        board, own = self.board, self.infoset_skeletons
+        total, value = self.skeleton_reach, self.skeleton_value
         other, depths = 1 - player, range(player, board.num_cells, 2)
         total[:] = 0.0
         total[0] = 1.0
         early, tasks = self.tasks[other]
 
-        def spread(ranges: InfosetRanges) -> None:
+        def add_reach(ranges: InfosetRanges) -> None:
             for first, last in ranges:
                 phantom_classical.add_reach_to_skeletons(
                     board, other, first, last, own, reach, total
                 )
 
-        def spread_tasks(first: int, last: int) -> None:
+        def run_tasks(first: int, last: int) -> None:
             for task in tasks[first:last]:
-                spread(task)
+                add_reach(task)
 
-        spread(early)
-        run_in_threads(spread_tasks, split_evenly(0, len(tasks), self.max_threads))
+        add_reach(early)
+        run_in_threads(run_tasks, split_evenly(0, len(tasks), self.max_threads))
         for depth in depths:
             phantom_classical.set_skeleton_values(board, player, depth, total, value)
         first, last = self.form.player_infoset[player : player + 2].tolist()
@@ -97,9 +93,10 @@ class ClassicalPhantomArena(PhantomArena):
             cf_value[-1] = -total[1 : 1 + board.num_cells][lost].sum()
 
     def split_by_first_stone(self, player: int) -> tuple[InfosetRanges, list[InfosetRanges]]:
-        """The player's infosets before its first stone, and the others by what that was.
+        """Return the player's infosets before its first stone, and the others by that stone.
 
-        Those with different first stones have no skeleton in common: threads may take one each.
+        Infosets with different first stones have no skeleton in common, so that threads can
+        process them in parallel.
         """
         early: InfosetRanges = []
         tasks: list[InfosetRanges] = [[] for _ in range(self.board.num_cells)]
@@ -111,7 +108,7 @@ class ClassicalPhantomArena(PhantomArena):
             for infoset in (first + np.flatnonzero(count_bits(stones) == 1)).tolist():
                 before = np.searchsorted(self.offset, parent[infoset], side="right") - 1
                 if self.stones[before]:
-                    continue  # its stone is not new
+                    continue  # the last attempt failed
                 begin, end = infoset, infoset + 1
                 ranges = tasks[int(self.stones[infoset]).bit_length() - 1]
                 for low, high in levels[depth + 1 :]:
@@ -123,7 +120,7 @@ class ClassicalPhantomArena(PhantomArena):
 
 
 def make_board(game: PhantomBoard) -> ClassicalBoard:
-    """The board as kernels want it."""
+    """Return the tables of the board for kernels."""
     size, wins = game.num_cells, wins_table(game)
     sets = np.arange(1 << size)
     count = count_bits(sets).astype(np.int64)
@@ -136,7 +133,7 @@ def make_board(game: PhantomBoard) -> ClassicalBoard:
 
 
 def grow_levels(board: ClassicalBoard, player: int) -> list[InfosetLevel]:
-    """All infosets of a player, level by level."""
+    """Return all infosets of a player, level by level."""
     levels = [_root_level(board, player)]
     while levels[-1].stones.size:
         levels.append(_next_level(board, player, levels[-1]))
@@ -144,7 +141,7 @@ def grow_levels(board: ClassicalBoard, player: int) -> list[InfosetLevel]:
 
 
 def _next_level(board: ClassicalBoard, player: int, before: InfosetLevel) -> InfosetLevel:
-    """The level that follows another one."""
+    """Return the level after another one."""
     own = InfosetSkeletons(
         before.offset, before.stones, before.tried, before.skeleton_offset, before.skeleton
     )
@@ -154,30 +151,30 @@ def _next_level(board: ClassicalBoard, player: int, before: InfosetLevel) -> Inf
         lambda a, b: phantom_classical.count_children(board, player, a, b, own, children, pairs),
         parts,
     )
-    first, place = (np.append(0, np.cumsum(counts)) for counts in (children, pairs))
-    made = InfosetLevel(
+    first, pair_first = (np.append(0, np.cumsum(counts)) for counts in (children, pairs))
+    level = InfosetLevel(
         parent=np.zeros(first[-1], np.uint32),
         stones=np.zeros(first[-1], np.uint16),
         tried=np.zeros(first[-1], np.uint16),
         offset=np.zeros(0),
-        skeleton_offset=np.full(first[-1] + 1, place[-1], np.uint32),
-        skeleton=np.zeros(place[-1], np.uint32),
+        skeleton_offset=np.full(first[-1] + 1, pair_first[-1], np.uint32),
+        skeleton=np.zeros(pair_first[-1], np.uint32),
     )
     run_in_threads(
         lambda a, b: phantom_classical.fill_children(
-            board, player, a, b, own, first[a], place[a], made
+            board, player, a, b, own, first[a], pair_first[a], level
         ),
         parts,
     )
-    return made._replace(offset=sequence_offsets(board.num_cells, made.tried))
+    return level._replace(offset=sequence_offsets(board.num_cells, level.tried))
 
 
 def _root_level(board: ClassicalBoard, player: int) -> InfosetLevel:
-    """The infoset before any attempt: player 1 knows that the other has placed a stone."""
+    """Return the infoset before any attempt; player 1 knows that the other has placed a stone."""
     nothing = np.zeros(1, np.uint16)
     cells = np.arange(board.num_cells)
     pair = cells[~board.wins[0][1 << cells]] if player else cells[:1]
-    if not pair.size or board.num_cells <= player:  # it never gets to act
+    if not pair.size or board.num_cells <= player:  # the player never acts
         nothing = nothing[:0]
     return InfosetLevel(
         parent=np.zeros(nothing.size, np.uint32),
@@ -190,7 +187,7 @@ def _root_level(board: ClassicalBoard, player: int) -> InfosetLevel:
 
 
 def _join_levels(num_cells: int, levels: list[InfosetLevel]) -> tuple[InfosetSkeletons, Ints]:
-    """All levels of both players one after the other, and the parents of all infosets."""
+    """Return the concatenated levels of both players, and the parents of all infosets."""
     tried = np.concatenate([level.tried for level in levels])
     offset = sequence_offsets(num_cells, tried)
     pairs = np.cumsum([0, *(level.skeleton.size for level in levels)])

@@ -1,6 +1,6 @@
-"""Which infosets of abrupt phantom games go together: patterns, orders, and shapes of pairs.
+"""Pairs of compatible infosets of abrupt phantom games, by pattern and order.
 
-A pattern says which of a player's attempts have succeeded: bit t is attempt t.
+A pattern is the set of a player's successful attempts: bit t is attempt t.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from counterplay.kernels.factored.phantom_abrupt import Permutations
 
 
 class PatternPairs(NamedTuple):
-    """Patterns of the one to act and of the other, with given numbers of attempts and stones."""
+    """Patterns of the acting player (own) and of the other, for numbers of attempts and stones."""
 
     attempts: int
     stones: int
@@ -26,43 +26,43 @@ class PatternPairs(NamedTuple):
     other_stones: int
     own: list[int]  # patterns
     other: list[int]
-    rho: list[list[list[int]]]  # [A][B] ways in which the other's failures may hit own stones
-    sigma: list[list[list[int]]]  # [A][B] and own failures the other's
+    rho: list[list[list[int]]]  # [A][B] own stones that the other's failures may hit, as choices
+    sigma: list[list[list[int]]]  # [A][B] the other's stones that own failures may hit
 
 
 @cache
 def list_permutations(size: int) -> Permutations:
-    """The permutations of so many things; kernels want arrays of one kind, even of none."""
-    listed = list(permutations(range(size)))
+    """Return the permutations of `size` elements; the arrays have the same types for size 0."""
+    orders = list(permutations(range(size)))
     number = {order: k for k, order in enumerate(permutations(range(max(size - 1, 0))))}
-    last = [order[-1] if order else 0 for order in listed]
+    last = [order[-1] if order else 0 for order in orders]
     rest = [
-        number[tuple(thing - (thing > end) for thing in order[:-1])]
-        for order, end in zip(listed, last, strict=True)
+        number[tuple(k - (k > end) for k in order[:-1])]
+        for order, end in zip(orders, last, strict=True)
     ]
-    table = np.array(listed, np.int64).reshape(len(listed), size)
+    table = np.array(orders, np.int64).reshape(len(orders), size)
     return Permutations(table, np.array(last), np.array(rest))
 
 
 @cache
 def list_choices(size: int, num_chosen: int) -> list[tuple[int, ...]]:
-    """All ways to choose some of so many things in order: by set, then by order."""
+    """Return all ordered choices of `num_chosen` of `size` elements, by set, then by order."""
     return [
-        tuple(chosen[k] for k in order)
-        for chosen in combinations(range(size), num_chosen)
+        tuple(subset[k] for k in order)
+        for subset in combinations(range(size), num_chosen)
         for order in permutations(range(num_chosen))
     ]
 
 
 def list_combinations(size: int, num_chosen: int) -> Ints:
-    """The sets of that numbering [., some]."""
-    found = list(combinations(range(size), num_chosen))
-    return np.array(found, np.int64).reshape(len(found), num_chosen)
+    """Return the sets of `list_choices` as an array [., num_chosen]."""
+    subsets = list(combinations(range(size), num_chosen))
+    return np.array(subsets, np.int64).reshape(len(subsets), num_chosen)
 
 
 @cache
 def compose_choices(size: int, num_chosen: int) -> Ints:
-    """Number of the choice that an order [k!] makes of a choice [.] of places."""
+    """Return the number [size!, .] of the choice that an order makes of a choice of indices."""
     number = {choice: k for k, choice in enumerate(list_choices(size, num_chosen))}
     table = [
         [number[tuple(order[k] for k in choice)] for choice in list_choices(size, num_chosen)]
@@ -74,46 +74,40 @@ def compose_choices(size: int, num_chosen: int) -> Ints:
 def iter_pattern_pairs(
     num_cells: int, player: int, max_stones: list[int]
 ) -> Iterator[PatternPairs]:
-    """All that can happen before the player acts, if players win with more than `most` stones."""
+    """Yield the pairs before the player acts; more than `max_stones` [2] stones always win."""
     for attempts in range(num_cells):
         other_attempts = attempts + player
         for stones in range(min(attempts, max_stones[player]) + 1):
             for other_stones in range(min(other_attempts, max_stones[1 - player]) + 1):
                 failures, other_failures = attempts - stones, other_attempts - other_stones
-                possible = failures <= other_stones and other_failures <= stones
-                if possible and stones + other_stones < num_cells:
-                    found = _make_pattern_pairs(
+                is_possible = failures <= other_stones and other_failures <= stones
+                if is_possible and stones + other_stones < num_cells:
+                    pairs = _make_pattern_pairs(
                         player, attempts, stones, other_attempts, other_stones
                     )
-                    if found.own:
-                        yield found
+                    if pairs.own:
+                        yield pairs
 
 
 def _make_pattern_pairs(
     player: int, attempts: int, stones: int, other_attempts: int, other_stones: int
 ) -> PatternPairs:
-    own, other = (
-        _success_patterns(attempts, stones),
-        _success_patterns(other_attempts, other_stones),
-    )
+    own = _success_patterns(attempts, stones)
+    other = _success_patterns(other_attempts, other_stones)
     rho = [[_possible_hits(1 - player, q, other_attempts, p, attempts) for q in other] for p in own]
     sigma = [[_possible_hits(player, p, attempts, q, other_attempts) for q in other] for p in own]
-    fit = np.array(
-        [
-            [bool(r and s) for r, s in zip(*rows, strict=True)]
-            for rows in zip(rho, sigma, strict=True)
-        ]
-    )
-    kept, others = np.flatnonzero(fit.any(axis=1)), np.flatnonzero(fit.any(axis=0))
+    rows = zip(rho, sigma, strict=True)
+    fits = np.array([[bool(r and s) for r, s in zip(*row, strict=True)] for row in rows])
+    own_index, other_index = np.flatnonzero(fits.any(axis=1)), np.flatnonzero(fits.any(axis=0))
     return PatternPairs(
         attempts,
         stones,
         other_attempts,
         other_stones,
-        [own[a] for a in kept],
-        [other[b] for b in others],
-        [[rho[a][b] if fit[a, b] else [] for b in others] for a in kept],
-        [[sigma[a][b] if fit[a, b] else [] for b in others] for a in kept],
+        [own[a] for a in own_index],
+        [other[b] for b in other_index],
+        [[rho[a][b] if fits[a, b] else [] for b in other_index] for a in own_index],
+        [[sigma[a][b] if fits[a, b] else [] for b in other_index] for a in own_index],
     )
 
 
@@ -128,10 +122,10 @@ def _attempt_times(pattern: int, attempts: int, success: bool) -> list[int]:
 def _possible_hits(
     viewer: int, pattern: int, attempts: int, other: int, other_attempts: int
 ) -> list[int]:
-    """Which choices of the other's stones the viewer's failures may have hit.
+    """Return the choices of the other's stones that the viewer's failures may have hit.
 
-    Player 0 acts first: its attempt t comes after the other's earlier ones, player 1's also after
-    the other's attempt t.
+    Player 0 acts first: its attempt t follows the other's attempts 0 to t - 1, player 1's attempt t
+    follows the other's attempts 0 to t.
     """
     failed = _attempt_times(pattern, attempts, False)
     placed = _attempt_times(other, other_attempts, True)

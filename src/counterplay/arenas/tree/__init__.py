@@ -1,6 +1,6 @@
-"""The tree: a game unrolled once into flat arrays, and what makes, checks or reads one.
+"""The tree arena: a game unrolled once into flat arrays; building, loading and analysing trees.
 
-Names are imported when they are first used: a size is estimated without compiled kernels.
+Names are imported on first use, so that a size estimate does not import the compiled kernels.
 """
 
 from __future__ import annotations

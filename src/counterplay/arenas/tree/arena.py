@@ -1,10 +1,10 @@
-"""The tree: a game unrolled once into flat, read-only arrays. All speed comes from here.
+"""The tree arena: a game unrolled once into flat, read-only arrays.
 
-Two views of the same game stand side by side:
+It has two views of the game:
 
 - nodes, in level order, parents before children, siblings contiguous: for sampling and search;
-- the sequence form, in which a player's whole plan is a vector over its sequences and everything
-  that full-tree algorithms need is one sweep over contiguous memory: for exact work.
+- the sequence form, in which the policy of a player is a vector over its sequences, and full-tree
+  algorithms are sweeps over contiguous memory: for exact computations.
 """
 
 from __future__ import annotations
@@ -28,49 +28,47 @@ from counterplay.kernels.sequence_form import sweeps
 
 TREE_FORMAT = "counterplay tree 1"
 T = TypeVar("T")
-MIN_NODES_FOR_THREADS = 500_000  # nodes from which several threads pay
+MIN_NODES_FOR_THREADS = 500_000  # smaller trees use one thread
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TreeArena:
-    """A game unrolled. N nodes, I infosets, S sequences, Z terminals, P players."""
+    """A game unrolled into arrays: N nodes, I infosets, S sequences, Z terminals, P players."""
 
-    spec: str  # what loads the game again, such as "kuhn_poker(players=3)"
+    spec: str  # specification of the game, such as "kuhn_poker(players=3)"
     num_players: int
     # nodes, in level order; node 0 is the root
-    player: Ints  # [N] who acts: 0, 1, ..., CHANCE or TERMINAL
+    player: Ints  # [N] acting player: 0, 1, ..., CHANCE or TERMINAL
     parent: Ints  # [N] -1 at the root
     child_offset: Ints  # [N + 1] first child of each node
     action: Ints  # [N] the action that leads to the node, -1 at the root
-    chance: Floats  # [N] its probability where chance takes it, else 1
+    chance: Floats  # [N] probability of that action if chance takes it, else 1
     infoset: Ints  # [N] -1 at chance and terminal nodes
-    utility: Floats  # [Z, P] at the terminals, which stand in node order
-    # infosets and sequences: what a policy is aligned with
+    utility: Floats  # [Z, P] at the terminals, in node order
+    # infosets and sequences of the game; policies are vectors [S]
     offset: Ints  # [I + 1] first sequence of each infoset
     infoset_player: Ints  # [I]
     infoset_keys: tuple[str, ...]  # [I]
-    sequence_action: Ints  # [S] the game's own action number
+    sequence_action: Ints  # [S] action number of the game
     sequence_names: tuple[str, ...]  # [S] the action's name
-    # the sequence form, over the infosets a player with perfect recall would tell apart
+    # the sequence form, over the infosets of players with perfect recall
     form: SequenceForm
     level_blocks: (
-        Ints  # [B, 4] player, level, first and last infoset: blocks of a level are independent
+        Ints  # [B, 4] player, level, first infoset, end; blocks of a level are independent
     )
-    game_sequence: (
-        Ints  # [S of form] the sequence each one is merged into; empty with perfect recall
-    )
+    game_sequence: Ints  # [S of form] sequence of the game; empty with perfect recall
     num_histories: Ints  # [I of form]
     recall_infoset: Ints  # [N] infoset in the form; empty with perfect recall
     source_game: Game | None = None
-    source: str = ""  # the file it was read from, whose spec may run code only by consent
+    source: str = ""  # file it was read from; its spec runs code only with the user's consent
     capabilities: ClassVar[tuple[str, ...]] = ("tree", "sequences")
 
     @cached_property
     def game(self) -> Game:
-        """The rules the tree was made from; loaded again if it comes from a file.
+        """The rules of the tree; loaded by `spec` if the tree comes from a file.
 
         Raises:
-            ConfigError: The file names code that the user has not allowed (see `trust`).
+            ConfigError: The file names code that the user has not allowed (see `core.trust`).
         """
         return self.source_game or load_game_from_file(self.spec, self.source or "this tree")
 
@@ -101,49 +99,51 @@ class TreeArena:
 
     @property
     def has_perfect_recall(self) -> bool:
-        """Whether no infoset forgets what its player did or knew before."""
+        """True if every infoset determines the earlier infosets and actions of its player."""
         return self.game_sequence.size == 0
 
     @cached_property
     def is_zero_sum(self) -> bool:
-        """Whether the utilities of each terminal cancel, up to a rounding error of their own."""
+        """True if the utilities of each terminal sum to zero, up to rounding errors."""
         largest = np.abs(self.utility).max(axis=1)
         return bool((np.abs(self.utility.sum(axis=1)) <= ZERO_SUM_TOLERANCE * largest).all())
 
     @cached_property
     def form_value_tolerance(self) -> Floats:
-        """Differences of cf_values [S of form] up to here are rounding errors, not preferences.
+        """Sizes [S of form] up to which differences of cf_values are rounding errors.
 
-        Symmetric games are full of ties. If the last bit decided them, regret matching would turn
-        indifference into a pure policy, and results would depend on the order of a sum. What an
-        infoset takes for a tie depends on the largest cf_value it can have, not on other players'
-        units or on stakes elsewhere.
+        Symmetric games have many ties. Without a tolerance the last bit would break them: regret
+        matching would turn indifference into a pure policy, and results would depend on the order
+        of summation. The tolerance of an infoset is relative to its largest possible cf_value, so
+        that it does not depend on other players' units or on utilities elsewhere.
         """
         form, size = self.form, int(self.form.offset[-1]) + 1
         form = form._replace(weight=np.abs(form.weight))
-        form.weight.flags.writeable = False  # as in the tree: the kernels are compiled once
-        largest, nothing, response = np.zeros((3, size))
+        form.weight.flags.writeable = (
+            False  # the same array type as in the tree, so that kernels compile once
+        )
+        largest, no_tolerance, response = np.zeros((3, size))
         sweeps.payoff(form, 0, form.row_sequence.size, np.ones(size), largest)
-        sweeps.backward_best(form, 0, form.parent.size, nothing, largest, response)
+        sweeps.backward_best(form, 0, form.parent.size, no_tolerance, largest, response)
         largest = largest[:-1]
-        if largest.size:  # and not more than the largest utility: reach sums to 1 at most
-            most = np.maximum.reduceat(largest, form.offset[:-1])
+        if largest.size:  # bounded by the largest utility, because reach sums to at most 1
+            by_infoset = np.maximum.reduceat(largest, form.offset[:-1])
             owner = np.repeat(np.arange(self.num_players), row_lengths(form.player_infoset))
-            most = np.minimum(most, np.abs(self.utility).max(axis=0)[owner])
-            largest = np.repeat(most, row_lengths(form.offset))
+            by_infoset = np.minimum(by_infoset, np.abs(self.utility).max(axis=0)[owner])
+            largest = np.repeat(by_infoset, row_lengths(form.offset))
         return np.maximum(16.0 * np.finfo(np.float64).eps * largest, UNDERFLOW_THRESHOLD)
 
     @property
     def value_tolerance(self) -> Floats:
-        """The same along the game's own sequences [S], where merged infosets add up."""
-        return self._value_tolerance  # arenas have properties, which to pyright cached ones are not
+        """`form_value_tolerance` on the sequences of the game [S]: sums over merged infosets."""
+        return self._value_tolerance  # pyright accepts only a plain property here
 
     @cached_property
     def _value_tolerance(self) -> Floats:
         if self.has_perfect_recall:
             return self.form_value_tolerance
-        merged = np.bincount(self.game_sequence, self.form_value_tolerance, self.num_sequences)
-        return merged.astype(np.float64)
+        sums = np.bincount(self.game_sequence, self.form_value_tolerance, self.num_sequences)
+        return sums.astype(np.float64)
 
     @cached_property
     def terminals(self) -> Ints:
@@ -152,7 +152,7 @@ class TreeArena:
 
     @cached_property
     def level_offset(self) -> Ints:
-        """First node of each level, and N at the end: actions from the root are the level."""
+        """First node of each level, and N at the end; the level is the number of actions before."""
         first = [0, 1]
         while first[-1] < self.num_nodes:
             first.append(int(self.child_offset[first[-1]]))
@@ -160,7 +160,7 @@ class TreeArena:
 
     @property
     def num_actions(self) -> Ints:
-        """How many actions each infoset has."""
+        """Number of actions of each infoset [I]."""
         return self._num_actions
 
     @cached_property
@@ -169,21 +169,21 @@ class TreeArena:
 
     @cached_property
     def max_actions(self) -> int:
-        """The most actions a player ever has."""
+        """Largest number of actions of an infoset."""
         return int(self.num_actions.max(initial=0))
 
     @cached_property
     def max_episode_length(self) -> int:
-        """The most decisions, of all players together, on the way to one terminal."""
+        """Largest number of decisions of players on the path to a terminal."""
         return int(self.count_ancestors(self.player >= 0).max())
 
     def count_ancestors(self, mask: Ints) -> Ints:
-        """How many of the `marked` nodes [N] lie above each node."""
-        above = np.zeros(self.num_nodes, np.int64)
+        """Return the number of ancestors of each node [N] that are in `mask` [N]."""
+        count = np.zeros(self.num_nodes, np.int64)
         for first, last in zip(self.level_offset[1:-1], self.level_offset[2:], strict=True):
             parent = self.parent[first:last]
-            above[first:last] = above[parent] + mask[parent]
-        return above
+            count[first:last] = count[parent] + mask[parent]
+        return count
 
     @cached_property
     def player_infoset(self) -> Ints:
@@ -192,65 +192,63 @@ class TreeArena:
 
     @cached_property
     def player_infoset_index(self) -> Ints:
-        """Each infoset's number within its player's own."""
+        """Number [I] of each infoset among those of its player."""
         return np.arange(self.num_infosets) - self.player_infoset[self.infoset_player]
 
     @property
     def num_bytes(self) -> int:
-        """Memory that the arrays take."""
+        """Size of all arrays in bytes."""
         arrays = (*(getattr(self, field.name) for field in fields(self)), *self.form)
         return sum(getattr(array, "nbytes", 0) for array in arrays)
 
     @cached_property
     def histories_by_sequence(self) -> Ints:
-        """How many histories the infoset of each sequence of the form has."""
+        """Number of histories [S of form] of the infoset of each sequence."""
         return np.repeat(self.num_histories, row_lengths(self.form.offset))
 
     @cached_property
     def game_infoset(self) -> Ints:
-        """The game's own infoset that each infoset of the form belongs to."""
+        """Infoset of the game [I of form] that each infoset of the form belongs to."""
         if self.has_perfect_recall:
             return np.arange(self.num_infosets)
-        return (
-            np.searchsorted(self.offset, self.game_sequence[self.form.offset[:-1]], side="right")
-            - 1
-        )
+        first_sequence = self.game_sequence[self.form.offset[:-1]]
+        return np.searchsorted(self.offset, first_sequence, side="right") - 1
 
     @cached_property
     def previous_infoset(self) -> Ints:
-        """The player's infoset before each infoset of the form, or -1."""
+        """Previous infoset [I of form] of the same player, or -1."""
         before = np.searchsorted(self.form.offset, self.form.parent, side="right") - 1
         return np.where(self.form.parent < self.form.offset[-1], before, -1)
 
     @cached_property
     def incoming_sequence(self) -> Ints:
-        """The sequence by which a player comes to each node; -1 after chance and at the root."""
+        """Sequence [N] of the action that leads to each node; -1 after chance and at the root."""
         sequence = np.full(self.num_nodes, -1)
-        above = self.parent[1:]
-        own = np.flatnonzero(self.player[above] >= 0)
-        above = above[own]
-        place = own + 1 - self.child_offset[above]
-        sequence[own + 1] = self.offset[self.infoset[above]] + place
+        children = 1 + np.flatnonzero(self.player[self.parent[1:]] >= 0)
+        parent = self.parent[children]
+        position = children - self.child_offset[parent]
+        sequence[children] = self.offset[self.infoset[parent]] + position
         return sequence
 
     def levels(self, player: int, count: int) -> list[list[tuple[int, int]]]:
-        """The player's infosets of the form, level by level, each cut into at most `count` parts.
+        """Return ranges of the player's infosets of the form, each level in up to `count` parts.
 
-        Parts of one level share no parent sequence: threads may sweep them at the same time.
+        Parts of a level share no parent sequence, so that threads can process them in parallel.
         """
-        found = self._levels.get((player, count))
-        if found is None:
-            found = self._levels[player, count] = []
+        levels = self._levels.get((player, count))
+        if levels is None:
+            levels = self._levels[player, count] = []
             block = self.level_blocks[self.level_blocks[:, 0] == player]
             for level in np.unique(block[:, 1]):
                 first, last = block[block[:, 1] == level, 2:].T
-                even = first[0] + (last[-1] - first[0]) * np.arange(1, count) // count
-                cuts = np.unique([first[0], *first[np.searchsorted(last, even)], last[-1]]).tolist()
-                found.append(list(pairwise(cuts)))
-        return found
+                targets = first[0] + (last[-1] - first[0]) * np.arange(1, count) // count
+                starts = first[np.searchsorted(last, targets)]
+                cuts = np.unique([first[0], *starts, last[-1]]).tolist()
+                levels.append(list(pairwise(cuts)))
+        return levels
 
     def gradient(self, player: int, reach: Floats, cf_value: Floats) -> None:
-        """Set `cf_value` [S + 1] at the player's sequences to what ends there: see `arena`."""
+        """Set `cf_value` [S + 1] at the player's sequences, from terminals: see `core.arena`."""
         form = self.form
         sweeps.clear(form, player, cf_value)
         first, last = form.player_row[player : player + 2].tolist()
@@ -259,7 +257,7 @@ class TreeArena:
 
     @property
     def max_threads(self) -> int:
-        """Threads worth using."""
+        """Number of threads for full-tree sweeps."""
         return num_threads() if self.num_nodes >= MIN_NODES_FOR_THREADS else 1
 
     @cached_property
@@ -268,62 +266,60 @@ class TreeArena:
 
     @cached_property
     def _infosets_by_key(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
+        infosets: dict[str, list[int]] = {}
         for infoset, key in enumerate(self.infoset_keys):
-            found.setdefault(key, []).append(infoset)
-        return found
+            infosets.setdefault(key, []).append(infoset)
+        return infosets
 
     def infoset_key(self, infoset: int) -> str:
-        """The infoset's readable key."""
+        """Return the readable key of an infoset."""
         return self.infoset_keys[infoset]
 
     def action_names(self, infoset: int) -> tuple[str, ...]:
-        """The names of the infoset's actions."""
+        """Return the names of an infoset's actions."""
         return self.sequence_names[self.offset[infoset] : self.offset[infoset + 1]]
 
     def find_infoset(self, key: str, player: int | None = None) -> int:
-        """The infoset of that key; the player is needed only where two players share a key."""
-        found = [
-            infoset
-            for infoset in self._infosets_by_key.get(key, [])
-            if player is None or self.infoset_player[infoset] == player
-        ]
-        if len(found) == 1:
-            return found[0]
-        if found:
+        """Return the infoset with this key; `player` is needed only if two players share it."""
+        infosets = self._infosets_by_key.get(key, [])
+        if player is not None:
+            infosets = [i for i in infosets if self.infoset_player[i] == player]
+        if len(infosets) == 1:
+            return infosets[0]
+        if infosets:
             raise ConfigError(f"several players have an infoset {key!r}; give the player too")
         near = suggestion(key, self.infoset_keys[:20_000])
         raise ConfigError(f"{self.spec} has no infoset {key!r}{near}")
 
     @cached_property
     def perfect_recall_tree(self) -> TreeArena:
-        """The same game for players who forget nothing; this very tree with perfect recall.
+        """The same game with perfect recall; this tree itself if it has perfect recall.
 
-        An infoset that had merged several pasts becomes several, with keys `key#1`, `key#2`, ...
+        An infoset that merges several pasts becomes several, with keys `key#1`, `key#2`, ...
         """
         if self.has_perfect_recall:
             return self
-        form, above = self.form, self.game_infoset
-        seen: dict[int, int] = {}
+        form, game_infoset = self.form, self.game_infoset
+        counts: dict[int, int] = {}
         keys = []
-        for infoset in above:
-            seen[infoset] = seen.get(infoset, 0) + 1
-            keys.append(f"{self.infoset_keys[infoset]}#{seen[infoset]}")
-        nothing = np.zeros(0, np.int32)
+        for infoset in game_infoset:
+            counts[infoset] = counts.get(infoset, 0) + 1
+            keys.append(f"{self.infoset_keys[infoset]}#{counts[infoset]}")
+        empty = np.zeros(0, np.int32)
         return replace(
             self,
             infoset=self.recall_infoset,
             offset=form.offset.astype(self.offset.dtype),
-            infoset_player=self.infoset_player[above],
+            infoset_player=self.infoset_player[game_infoset],
             infoset_keys=tuple(keys),
             sequence_action=self.sequence_action[self.game_sequence],
             sequence_names=tuple(self.sequence_names[s] for s in self.game_sequence),
-            game_sequence=nothing,
-            recall_infoset=nothing,
+            game_sequence=empty,
+            recall_infoset=empty,
         )
 
     def save(self, path: str | Path) -> None:
-        """Write the tree to one file; `load_tree` reads it back without the rules."""
+        """Write the tree to a file; `load_tree` reads it back without the rules."""
         arrays: dict[str, Any] = {
             field.name: getattr(self, field.name)
             for field in fields(self)
@@ -334,7 +330,7 @@ class TreeArena:
 
 
 def cache_on_tree(function: Callable[[TreeArena], T]) -> Callable[[TreeArena], T]:
-    """The function, its result kept with the tree and gone with it."""
+    """Decorate a function of a tree to store its result on the tree."""
     name = f"{function.__module__}.{function.__qualname__}"
 
     @wraps(function)
@@ -347,7 +343,7 @@ def cache_on_tree(function: Callable[[TreeArena], T]) -> Callable[[TreeArena], T
 
 
 def freeze(tree: TreeArena) -> None:
-    """Make every array read-only: algorithms share the tree and none may change it."""
+    """Make all arrays of a tree read-only, because algorithms share it."""
     for array in (*vars(tree).values(), *tree.form):
         if isinstance(array, np.ndarray):
             array.flags.writeable = False

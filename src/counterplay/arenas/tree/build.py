@@ -1,4 +1,4 @@
-"""From rules to tree: `build_tree` walks the rules once; `assembly` sorts what it met."""
+"""Build a tree from rules: `build_tree` walks the rules once, `TreeBuilder` sorts the result."""
 
 from __future__ import annotations
 
@@ -48,16 +48,13 @@ from counterplay.errors import CounterplayError, RunError
 from counterplay.games.compiled.protocol import CompiledGame, find_compiled_game
 from counterplay.registry import COMPILED_GAMES, FACTORED_ARENAS, get_spec, load_game
 
-NUM_CHECKED_INFOSETS = 1_000  # infosets at which actions of compiled rules are compared again
-MIN_NODES_FOR_COMPILED_RULES = 50_000  # nodes from which compiled rules are used
-FIRST_CHECK_NODES = (
-    1 << 6
-)  # nodes known before the first look at memory; then the double, and so on
-MAX_NODES_BETWEEN_CHECKS = 1 << 15  # nodes between two looks at memory and progress, at most
-ESTIMATE_AFTER_NODES = 1 << 18  # nodes from which a look ahead is worth its time
-ESTIMATE_SECONDS = 0.5  # that an estimate of the size takes
-ESTIMATE_AFTER_SECONDS = 1.0  # seconds of the same
-MAX_CHECKED_OUTCOMES = 10_000  # tuples of chance outcomes remembered as checked
+NUM_CHECKED_INFOSETS = 1_000  # infosets whose compiled actions are compared with the rules
+MIN_NODES_FOR_COMPILED_RULES = 50_000  # smaller trees use the readable rules
+FIRST_CHECK_NODES = 1 << 6  # memory is checked after this many nodes, then after twice as many, ...
+MAX_NODES_BETWEEN_CHECKS = 1 << 15  # ... but at least this often, together with progress
+# the size is estimated after this many nodes or seconds, and the estimate takes half a second
+ESTIMATE_AFTER_NODES, ESTIMATE_AFTER_SECONDS, ESTIMATE_SECONDS = 1 << 18, 1.0, 0.5
+MAX_CHECKED_OUTCOMES = 10_000  # size of the cache of valid chance actions
 
 ProgressCallback = Callable[[int, int], None]  # nodes so far, nodes expected (0: not known)
 
@@ -65,43 +62,47 @@ ProgressCallback = Callable[[int, int], None]  # nodes so far, nodes expected (0
 def build_tree(
     game: Game | str, *, memory_limit: int | None = None, progress: ProgressCallback | None = None
 ) -> TreeArena:
-    """Unroll the rules of a game, or of the game of that name, into a tree.
+    """Build the tree of a game.
 
     Args:
-        memory_limit: bytes the tree may take; by default four fifths of what is free.
-        progress: called now and then with the nodes so far and the nodes expected.
+        game: The rules, or the name of a registered game.
+        memory_limit: Bytes that the tree may take; None for four fifths of the free memory.
+        progress: Called regularly with the numbers of nodes so far and expected.
+
+    Returns:
+        The tree; `game` itself if it is a tree already.
 
     Raises:
-        GameError: the rules break the protocol; the message names the history.
-        RunError: the tree would not fit into memory.
+        GameError: The rules break the protocol; the message names the history.
+        RunError: The tree would not fit into memory.
 
-    >>> import counterplay as cp
-    >>> cp.build_tree("kuhn_poker")
-    Tree(kuhn_poker: 58 nodes, 12 infosets, 2 players)
+    Example:
+        >>> import counterplay as cp
+        >>> cp.build_tree("kuhn_poker")
+        Tree(kuhn_poker: 58 nodes, 12 infosets, 2 players)
     """
     if isinstance(game, TreeArena):
         return game
-    walk = _RulesTreeWalk(
-        load_game(game) if isinstance(game, str) else game, memory_limit, progress
-    )
-    collecting = gc.isenabled()
-    gc.disable()  # states are tuples, which the collector would otherwise visit again and again
+    game = load_game(game) if isinstance(game, str) else game
+    walk = _RulesTreeWalk(game, memory_limit, progress)
+    gc_was_enabled = gc.isenabled()
+    gc.disable()  # the collector would visit the tuples of all states again and again
     try:
         walk.refuse_oversized()
-        machine = find_compiled_game(walk.game) if walk.is_worth_compiling() else None
-        if machine:
-            walk.run_compiled(machine)
+        compiled_game = find_compiled_game(walk.game) if walk.is_worth_compiling() else None
+        if compiled_game:
+            walk.run_compiled(compiled_game)
         else:
             walk.run()
     finally:
-        if collecting:
+        if gc_was_enabled:
             gc.enable()
     walk.check_scale()
     return walk.build()
 
 
 class _RulesTreeWalk(TreeBuilder):
-    """One depth-first walk through the rules, which fills the parts of a tree."""
+    """A depth-first walk through the rules that fills a `TreeBuilder`."""
 
     game: Game
 
@@ -112,60 +113,54 @@ class _RulesTreeWalk(TreeBuilder):
         self.memory_limit = memory_limit or int(0.8 * available_memory())
         self.expected_nodes, self.start_seconds = 0, time.perf_counter()
         self.initial_resident_bytes = resident_memory()
-        self.infoset_by_recall: dict[
-            tuple[int, str, int], int
-        ] = {}  # (player, key, last sequence) -> infoset
-        self.infoset_by_key: dict[
-            tuple[int, str], int
-        ] = {}  # (player, key) -> infoset as the game has it
-        self.checked_outcomes: set[tuple[int, ...]] = set()  # actions of chance nodes
+        # (player, key, last sequence) -> infoset with perfect recall
+        self.infoset_by_recall: dict[tuple[int, str, int], int] = {}
+        self.infoset_by_key: dict[tuple[int, str], int] = {}  # (player, key) -> infoset of the game
+        self.checked_outcomes: set[tuple[int, ...]] = set()  # valid tuples of chance actions
 
     def refuse_oversized(self) -> None:
-        """Refuse a tree that will not fit before anything is built.
+        """Raise RunError before building if the tree will not fit into memory.
 
-        Two random walks say whether it could be too large at all; only then more are taken. Their
-        estimate counts as too large if it is so by two standard errors, since it is not exact.
+        Two random episodes tell if the tree could be too large; only then the size is estimated
+        from more. The tree is refused if the estimate minus two standard errors is too large.
         """
-        guess = estimate_num_nodes(self.game) * BYTES_PER_NODE
-        if guess * REFUSAL_FACTOR < self.memory_limit:
+        rough_bytes = estimate_num_nodes(self.game) * BYTES_PER_NODE
+        if rough_bytes * REFUSAL_FACTOR < self.memory_limit:
             return
-        found = look_closely(self.game, ESTIMATE_SECONDS)
-        if found is None:
+        estimate = look_closely(self.game, ESTIMATE_SECONDS)
+        if estimate is None:
             return
-        surely = (found.num_nodes - 2.0 * found.standard_error) * BYTES_PER_NODE
-        if surely > self.memory_limit or guess > REFUSAL_FACTOR * self.memory_limit:
-            self.expected_nodes = int(found.num_nodes)
+        min_bytes = (estimate.num_nodes - 2.0 * estimate.standard_error) * BYTES_PER_NODE
+        if min_bytes > self.memory_limit or rough_bytes > REFUSAL_FACTOR * self.memory_limit:
+            self.expected_nodes = int(estimate.num_nodes)
             self.check_memory(self.expected_nodes)
 
     def is_worth_compiling(self) -> bool:
-        """Whether compiled rules would be worth loading."""
-        if (
-            not hasattr(self.game, "compiled_game")
-            and get_spec(self.game).partition("(")[0] not in COMPILED_GAMES
-        ):
+        """Return True if the game has compiled rules and is large enough for them."""
+        name = get_spec(self.game).partition("(")[0]
+        if not hasattr(self.game, "compiled_game") and name not in COMPILED_GAMES:
             return False
         return estimate_num_nodes(self.game, seconds=0.01) >= MIN_NODES_FOR_COMPILED_RULES
 
     def run_compiled(self, compiled_game: CompiledGame) -> None:
-        """Let compiled rules walk the tree; the readable ones make the texts of infosets."""
-        found = CompiledTreeWalk(compiled_game, self.num_players)
-        found.run(self.check_memory)
-        found.fill_builder(self)
+        """Walk the tree by compiled rules; the readable ones give keys and action names."""
+        walk = CompiledTreeWalk(compiled_game, self.num_players)
+        walk.run(self.check_memory)
+        walk.fill_builder(self)
         self.check_chance()
         game, states = self.game, {0: self.game.initial_state()}
         parent, action = memoryview(self.parent), memoryview(self.action)
-        for node, player, legal in found.iter_infosets(self):
+        for node, player, legal in walk.iter_infosets(self):
             path = [node]
             while path[-1] not in states:
                 path.append(parent[path[-1]])
             state = states[path[-1]]
             for below in path[-2::-1]:
                 state = states[below] = game.next_state(state, action[below])
-            known = len(self.infoset_keys) >= NUM_CHECKED_INFOSETS
-            if not known and (game.player(state), tuple(game.actions(state))) != (player, legal):
-                self.fail(
-                    node, "compiled rules differ from the readable ones: see check_compiled_game"
-                )
+            is_checked = len(self.infoset_keys) < NUM_CHECKED_INFOSETS
+            if is_checked and (game.player(state), tuple(game.actions(state))) != (player, legal):
+                problem = "compiled rules differ from the readable ones: see check_compiled_game"
+                self.fail(node, problem)
             key = game.infoset_key(state, player)
             if problem := key_problem(key, player) or actions_problem(legal, player):
                 self.fail(node, problem)
@@ -174,38 +169,30 @@ class _RulesTreeWalk(TreeBuilder):
             self.action_names.append(action_names(game, state, legal))
 
     def check_chance(self) -> None:
-        """Refuse chance probabilities of compiled rules that do not sum to 1."""
-        chance = np.asarray(self.player) == CHANCE
-        above, lottery = np.asarray(self.parent)[1:], np.asarray(self.chance)[1:]
-        total = np.bincount(above, np.where(lottery >= 0.0, lottery, np.nan), chance.size)
-        wrong = np.flatnonzero(chance & ~(np.abs(total - 1.0) <= CHANCE_TOLERANCE))
+        """Raise GameError if chance probabilities of compiled rules do not sum to 1."""
+        is_chance = np.asarray(self.player) == CHANCE
+        parent, chance = np.asarray(self.parent)[1:], np.asarray(self.chance)[1:]
+        total = np.bincount(parent, np.where(chance >= 0.0, chance, np.nan), is_chance.size)
+        wrong = np.flatnonzero(is_chance & ~(np.abs(total - 1.0) <= CHANCE_TOLERANCE))
         if wrong.size:
-            self.fail(int(wrong[0]), probabilities_problem(lottery[above == wrong[0]].tolist()))
+            self.fail(int(wrong[0]), probabilities_problem(chance[parent == wrong[0]].tolist()))
 
     def run(self) -> None:
-        """Walk the tree; one long loop, because a call per node would cost a third of the speed."""
+        """Walk the tree in one loop: a function call per node would cost a third of the speed."""
         game, recall, legal = self.game, self.infoset_by_recall, self.legal_actions
         player_of, infoset_key, actions_at = game.player, game.infoset_key, game.actions
         next_state, utilities = game.next_state, game.utilities
-        add_player, add_parent, add_action = (
-            self.player.append,
-            self.parent.append,
-            self.action.append,
-        )
-        add_depth, add_chance, add_infoset = (
-            self.depth.append,
-            self.chance.append,
-            self.infoset.append,
-        )
-        first, merged = self.first_sequence, self.game_infoset
-        nothing = (-1,) * game.num_players
+        add_player, add_parent = self.player.append, self.parent.append
+        add_action, add_depth = self.action.append, self.depth.append
+        add_chance, add_infoset = self.chance.append, self.infoset.append
+        first, game_infoset = self.first_sequence, self.game_infoset
         # state, parent, action, depth, probability of the action, chance's reach, last sequences
         stack: list[Any] = []
         pop, push = stack.pop, stack.append
-        node, look = -1, min(FIRST_CHECK_NODES, MAX_NODES_BETWEEN_CHECKS)
+        node, next_check = -1, min(FIRST_CHECK_NODES, MAX_NODES_BETWEEN_CHECKS)
         state: State = None
         try:
-            stack.append((game.initial_state(), -1, -1, 0, 1.0, 1.0, nothing))
+            stack.append((game.initial_state(), -1, -1, 0, 1.0, 1.0, (-1,) * game.num_players))
             while stack:
                 state, parent, action, depth, chance, reach, last = pop()
                 node += 1
@@ -224,13 +211,13 @@ class _RulesTreeWalk(TreeBuilder):
                         actions = tuple(actions)
                     if infoset is None:
                         infoset = self.add_infoset(node, state, player, key, last[player], actions)
-                    known = legal[merged[infoset]]
-                    if actions != known:
-                        self.fail(node, changed_actions_problem(key, actions, known))
+                    first_actions = legal[game_infoset[infoset]]
+                    if actions != first_actions:
+                        self.fail(node, changed_actions_problem(key, actions, first_actions))
                     add_infoset(infoset)
                     before, after = last[:player], last[player + 1 :]
                     sequence = first[infoset + 1]
-                    for action in known[::-1]:
+                    for action in first_actions[::-1]:
                         sequence -= 1
                         child = next_state(state, action)
                         lasts = (*before, sequence, *after)
@@ -243,9 +230,10 @@ class _RulesTreeWalk(TreeBuilder):
                     for action, p in self.check_outcomes(node, state, player):
                         child = next_state(state, action)
                         push((child, node, action, depth, p, reach * p, last))
-                if node + len(stack) >= look:  # those that wait were met too
-                    look = node + len(stack) + min(look, MAX_NODES_BETWEEN_CHECKS)
-                    self.check_progress(node, node + len(stack))
+                num_known = node + len(stack)  # nodes on the stack take memory too
+                if num_known >= next_check:
+                    next_check = num_known + min(next_check, MAX_NODES_BETWEEN_CHECKS)
+                    self.check_progress(node, num_known)
         except CounterplayError:
             raise
         except MemoryError as error:
@@ -255,7 +243,7 @@ class _RulesTreeWalk(TreeBuilder):
             self.fail(max(node, 0), self.diagnose(state, error), error)
 
     def diagnose(self, state: State, error: Exception) -> str:
-        """Return what is wrong at the state where the walk failed: a check says it best."""
+        """Return the problem at the state where the walk failed, from a full check of the node."""
         try:
             return node_problem(self.game, state) or exception_problem(error)
         except Exception:  # the rules raise there
@@ -264,23 +252,22 @@ class _RulesTreeWalk(TreeBuilder):
     def add_infoset(
         self, node: int, state: State, player: int, key: str, last: int, legal: Sequence[int]
     ) -> int:
-        """The number of an infoset not met before."""
+        """Add a new infoset and return its number."""
         self.check_memory(len(legal))
         game, actions = self.game, tuple(legal)
         if problem := key_problem(key, player) or actions_problem(actions, player):
             self.fail(node, problem)
-        public = self.infoset_by_key.setdefault((player, key), len(self.legal_actions))
-        if public == len(self.legal_actions):
+        game_infoset = self.infoset_by_key.setdefault((player, key), len(self.legal_actions))
+        if game_infoset == len(self.legal_actions):
             self.infoset_keys.append((player, key))
             self.legal_actions.append(actions)
             self.action_names.append(action_names(game, state, actions))
-        infoset = self.infoset_by_recall[player, key, last] = self.append_infoset(
-            player, public, last
-        )
+        infoset = self.append_infoset(player, game_infoset, last)
+        self.infoset_by_recall[player, key, last] = infoset
         return infoset
 
     def check_outcomes(self, node: int, state: State, player: int) -> list[tuple[int, float]]:
-        """The outcomes of a chance node, last one first."""
+        """Return the checked outcomes of a chance node, last one first."""
         if player != CHANCE:
             self.fail(node, player_problem(player, self.num_players))
         outcomes = self.game.chance_outcomes(state)
@@ -308,45 +295,47 @@ class _RulesTreeWalk(TreeBuilder):
         self.chance_reach.append(reach)
         self.utility.extend(utilities)
         total = sum(utilities)
-        if total - total != 0.0:  # true of infinity and NaN only
+        if total - total != 0.0:  # true for infinity and NaN only
             problem = utilities_problem(utilities, self.num_players)
             self.fail(node, problem or f"utilities {tuple(utilities)} have no finite sum")
 
     def check_scale(self) -> None:
-        """Refuse units in which sums over iterations would overflow, or vanish."""
+        """Raise GameError if sums of utilities over iterations would overflow or underflow."""
         size = np.abs(np.array(self.utility)).reshape(-1, self.num_players)
         largest = size.max(axis=0)
-        fits = (largest <= MAX_ABS_UTILITY) & (largest >= 1.0 / MAX_ABS_UTILITY)  # false of NaN
+        fits = (largest <= MAX_ABS_UTILITY) & (largest >= 1.0 / MAX_ABS_UTILITY)  # false for NaN
         for player in np.flatnonzero(~fits).tolist():
             if largest[player]:
-                ends = np.flatnonzero(np.array(self.player) == TERMINAL)
+                terminals = np.flatnonzero(np.array(self.player) == TERMINAL)
                 problem = f"the largest utility of player {player} is {largest[player]:g}"
-                advice = f"choose units in which it is from {1.0 / MAX_ABS_UTILITY:g} to {MAX_ABS_UTILITY:g}"
-                self.fail(int(ends[size[:, player].argmax()]), f"{problem}; {advice}")
+                bounds = f"{1.0 / MAX_ABS_UTILITY:g} to {MAX_ABS_UTILITY:g}"
+                advice = f"choose units in which it is from {bounds}"
+                self.fail(int(terminals[size[:, player].argmax()]), f"{problem}; {advice}")
 
-    def check_progress(self, node: int, known: int) -> None:
-        """Refuse what will not fit, before it is too late, and report progress."""
+    def check_progress(self, node: int, num_known: int) -> None:
+        """Raise RunError if the tree is not going to fit into memory; report progress."""
         if self.depth[node] > MAX_HISTORY_LENGTH:
             self.fail(node, f"still not over after {MAX_HISTORY_LENGTH:,} actions")
-        slow = time.perf_counter() - self.start_seconds > ESTIMATE_AFTER_SECONDS
-        if not self.expected_nodes and (node >= ESTIMATE_AFTER_NODES or slow):
+        is_slow = time.perf_counter() - self.start_seconds > ESTIMATE_AFTER_SECONDS
+        if not self.expected_nodes and (node >= ESTIMATE_AFTER_NODES or is_slow):
             self.expected_nodes = int(estimate_num_nodes(self.game, seconds=ESTIMATE_SECONDS))
-        nodes = max(known, self.expected_nodes)
-        # the walk meets new infosets most often at its beginning, so their share only falls
+        nodes = max(num_known, self.expected_nodes)
+        # an upper bound: the share of new infosets among nodes falls during the walk
         infosets = nodes / (node + 1) * len(self.infoset_player) if node >= FIRST_CHECK_NODES else 0
-        # states or keys may be enormous
+        # the resident memory covers large states and keys
         self.check_memory(nodes, infosets, resident_memory() - self.initial_resident_bytes)
         if self.progress and node >= MAX_NODES_BETWEEN_CHECKS:
             self.progress(node, self.expected_nodes)
 
     def check_memory(self, nodes: int, infosets: float = 0, resident_bytes: int = 0) -> None:
+        """Raise RunError if a tree of this size exceeds the memory limit."""
         needed = max(peak_build_bytes(nodes, infosets), resident_bytes)
         if needed > self.memory_limit:
             count = f"about {format_count(nodes)} nodes"
             if nodes >= MAX_NODE_ESTIMATE:
                 count = f"more than {MAX_NODE_ESTIMATE:.0e} nodes, if it ends at all"
-            known = get_spec(self.game).partition("(")[0] in FACTORED_ARENAS
-            other = 'its generated arena ("arena": "generated"), ' if known else ""
+            is_factored = get_spec(self.game).partition("(")[0] in FACTORED_ARENAS
+            other = 'its generated arena ("arena": "generated"), ' if is_factored else ""
             advice = (
                 f"choose smaller parameters, or do without the tree: {other}inspect --estimate, "
                 "solve --sampled --algorithm outcome_sampling (or, from Python, raise memory_limit)"
@@ -357,6 +346,7 @@ class _RulesTreeWalk(TreeBuilder):
             )
 
     def fail(self, node: int, problem: str, cause: Exception | None = None) -> NoReturn:
+        """Raise GameError for a problem at a node, with its history."""
         actions = []
         while len(self.parent) > node and self.parent[node] >= 0:
             actions.append(self.action[node])

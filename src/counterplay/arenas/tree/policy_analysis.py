@@ -1,15 +1,15 @@
-"""A policy of a tree with its values, computed when first read and then kept."""
+"""A policy of a tree with its values, computed on first access and cached."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from counterplay.arenas.tree.arena import TreeArena
 from counterplay.arenas.tree.node_values import NodeValues, compute_node_values
+from counterplay.core.arena import Floats
 from counterplay.core.evaluation import (
     InfosetValues,
     Judgement,
@@ -23,14 +23,14 @@ from counterplay.core.policy import Policy
 
 @dataclass(frozen=True, eq=False)
 class PolicyAnalysis:
-    """A policy of a tree, with what is computed from it when first asked for."""
+    """A policy of a tree, and values computed from it on first access."""
 
     tree: TreeArena
     policy: Policy
     source: str
-    step: int | None = None  # of the checkpoint it is from
-    policy_names: tuple[str, ...] = ()  # of all policies there
-    locked_infosets: tuple[int, ...] = ()  # infosets that play as somebody said
+    step: int | None = None  # of the checkpoint that it comes from
+    policy_names: tuple[str, ...] = ()  # of all policies in the source
+    locked_infosets: tuple[int, ...] = ()  # infosets whose policy the user has fixed
 
     @cached_property
     def node_values(self) -> NodeValues:
@@ -49,8 +49,9 @@ class PolicyAnalysis:
         return judge(self.tree, self.policy)
 
     @cached_property
-    def infoset_reach(self) -> Any:
-        """The probability [I] that play passes an infoset."""
+    def infoset_reach(self) -> Floats:
+        """The probability [I] that an episode visits an infoset."""
         tree = self.tree
         acts = tree.infoset >= 0
-        return np.bincount(tree.infoset[acts], self.node_values.reach[acts], tree.num_infosets)
+        reach = np.bincount(tree.infoset[acts], self.node_values.reach[acts], tree.num_infosets)
+        return reach.astype(np.float64)

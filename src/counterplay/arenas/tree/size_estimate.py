@@ -1,4 +1,4 @@
-"""How large a tree will be, before it is built."""
+"""Estimates of the size of a tree before it is built, and of the memory available."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from counterplay.core.game_checks import game_title, raise_rule_error
 from counterplay.errors import GameError
 
 BYTES_PER_NODE, BYTES_PER_INFOSET = 200, 800  # peak while building: benchmarks/speed/tree_memory.py
-MAX_NODE_ESTIMATE = 1e100  # nodes; larger estimates stop here, before they overflow
-MAX_HISTORY_LENGTH = 10_000  # actions; a longer one counts as a game that never ends
-REFUSAL_FACTOR = (
-    1_000  # times too large: unbiased guesses are so far off less than once in a thousand
-)
+MAX_NODE_ESTIMATE = 1e100  # larger estimates are cut to this, before they overflow
+MAX_HISTORY_LENGTH = 10_000  # a game with longer histories counts as endless
+# an unbiased estimate exceeds the size by this factor less than once in a thousand times (Markov)
+REFUSAL_FACTOR = 1_000
 
 
 @dataclass(frozen=True)
 class SizeEstimate:
-    """An unbiased guess at the number of nodes, with its standard error."""
+    """An unbiased estimate of the number of nodes, with its standard error."""
 
     num_nodes: float
     standard_error: float
@@ -30,44 +29,50 @@ class SizeEstimate:
 
     @property
     def num_bytes(self) -> float:
-        """Memory that building takes at its peak, at most: as if nothing were hidden."""
+        """Upper bound of the peak memory of building, as if each decision were an infoset."""
         return peak_build_bytes(self.num_nodes, self.num_decisions)
 
 
 def peak_build_bytes(num_nodes: float, num_infosets: float) -> float:
-    """Memory that building a tree of that size takes at its peak."""
+    """Return the peak memory in bytes of building a tree of this size."""
     return num_nodes * BYTES_PER_NODE + num_infosets * BYTES_PER_INFOSET
 
 
 def estimate_size(
     game: Game, *, max_probes: int = 1_000_000, seconds: float = 1.0, seed: int = 0
 ) -> SizeEstimate:
-    """Estimate the number of nodes from random walks (Knuth, 1975), in about a second.
+    """Estimate the number of nodes from random episodes (Knuth, 1975), in about a second.
 
-    A walk that meets b_1, b_2, ... children on its way stands for 1 + b_1 + b_1 b_2 + ... nodes.
-    One that stands for `MOST` ends when time is up, whether the game is over or not.
+    An episode through nodes of b_1, b_2, ... children estimates 1 + b_1 + b_1 b_2 + ... nodes. Once
+    that reaches `MAX_NODE_ESTIMATE`, the episode stops when the time is over.
+
+    Args:
+        game: The rules.
+        max_probes: Maximal number of episodes; at least two are played.
+        seconds: Maximal time.
+        seed: Seed of the episodes.
     """
     rng = random.Random(seed)
     until = time.perf_counter() + seconds
     count, mean, squares, decisions = 0, 0.0, 0.0, 0.0
     while count < 2 or (count < max_probes and time.perf_counter() < until):
-        size, decided = _probe_size(game, rng, until)
+        size, num_decisions = _probe_size(game, rng, until)
         count += 1
         step = size - mean
         mean += step / count
         squares += step * (size - mean)
-        decisions += (decided - decisions) / count
+        decisions += (num_decisions - decisions) / count
     return SizeEstimate(mean, (squares / (count - 1) / count) ** 0.5, decisions, count)
 
 
 def estimate_num_nodes(game: Game, seconds: float = 0.0) -> float:
-    """The estimated number of nodes; 1 where the rules break: who walks them all can say where."""
-    found = look_closely(game, seconds)
-    return found.num_nodes if found else 1.0
+    """Return the estimated number of nodes, or 1 if the rules raise; building reports the error."""
+    estimate = look_closely(game, seconds)
+    return estimate.num_nodes if estimate else 1.0
 
 
 def look_closely(game: Game, seconds: float) -> SizeEstimate | None:
-    """Return the estimated size, or None where the rules break."""
+    """Return the estimated size, or None if the rules raise."""
     try:
         return estimate_size(game, max_probes=10_000, seconds=seconds)
     except Exception:
@@ -75,7 +80,7 @@ def look_closely(game: Game, seconds: float) -> SizeEstimate | None:
 
 
 def _probe_size(game: Game, rng: random.Random, until: float) -> tuple[float, float]:
-    """One walk's guess at the number of nodes and at the number of decisions among them."""
+    """Return the estimates of one episode: the numbers of nodes and of decisions."""
     width, size, decisions = 1.0, 1.0, 0.0
     history: list[int] = []
     try:
@@ -101,7 +106,7 @@ def _probe_size(game: Game, rng: random.Random, until: float) -> tuple[float, fl
 
 
 def available_memory() -> int:
-    """Bytes of memory that are free now; a cautious guess where the system does not say."""
+    """Return the free memory in bytes; half of all, or 4 GiB, if the system does not report it."""
     try:
         with open("/proc/meminfo") as file:
             for line in file:
@@ -116,7 +121,7 @@ def available_memory() -> int:
 
 
 def resident_memory() -> int:
-    """Bytes of memory that this process holds now; 0 where the system does not say."""
+    """Return the resident memory of this process in bytes, or 0 if unknown."""
     try:
         with open("/proc/self/statm") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -125,12 +130,12 @@ def resident_memory() -> int:
 
 
 def format_count(number: float) -> str:
-    """Such as `294,883`, or `4.6e+59` for what nobody would count."""
+    """Format a number as `294,883`, or as `4.6e+59` from 1e15 on."""
     return f"{number:,.0f}" if number < 1e15 else f"{number:.1e}"
 
 
 def format_gib(num_bytes: float) -> str:
-    """Such as `1.5 GiB`."""
+    """Format bytes as `1.5 GiB`."""
     if num_bytes >= 2**60:
         return f"{num_bytes / 2**30:.1e} GiB"
     return f"{num_bytes / 2**30:.2g} GiB" if num_bytes < 2**30 else f"{num_bytes / 2**30:.1f} GiB"

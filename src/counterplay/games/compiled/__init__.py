@@ -1,1 +1,1 @@
-"""Compiled rules: a game as an integer state machine, beside the protocol it implements."""
+"""Compiled rules: games as functions on integer states, and their protocol."""

@@ -1,8 +1,9 @@
-"""Goofspiel on integers: see `counterplay.games.compiled.protocol` for what the functions do.
+"""Compiled rules of Goofspiel: see `counterplay.games.compiled.protocol`.
 
-Rules: cards, players, first prize and step of a fixed order (0: random), whether bids stay hidden,
-kind of returns. State: prizes turned up, rounds complete, bids pending; then prizes by round,
-winners by round (-1: a tie), bids by round and player, points by player, cards left as bits.
+Parameters: cards, players, first prize and step of a fixed order (0: random), whether bids are
+hidden, kind of returns. State: number of prizes revealed, rounds complete, bids pending; then
+prizes by round, winners by round (-1: tie), bids by round and player, points by player, hands as
+bits.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from counterplay.games.goofspiel import RETURNS_TYPES, Goofspiel
 from counterplay.kernels.runtime.jit import CHANCE, TERMINAL, no_alloc_kernel
 
 WIN_LOSS, POINT_DIFFERENCE, TOTAL_POINTS = 0, 1, 2  # kinds of returns
-SHOWN, COMPLETE, PENDING, PRIZES = 0, 1, 2, 3  # where these stand
+SHOWN, COMPLETE, PENDING, PRIZES = 0, 1, 2, 3  # indices of the state
 
 
 @no_alloc_kernel
 def state_offsets(params):
-    """Where winners, bids, points and hands stand."""
+    """Return the first indices of winners, bids, points and hands in the state."""
     cards, players = params[0], params[1]
     bids = PRIZES + 2 * cards
     points = bids + cards * players
@@ -44,21 +45,21 @@ def current_player(params, states, player, count):
 
 @no_alloc_kernel
 def award_prize(params, state):
-    """Settle the round whose bids are all there."""
+    """Complete a round: remove the bids from the hands and give the prize to the winner."""
     winners, bids, points, hands = state_offsets(params)
-    players, now = params[1], state[COMPLETE]
+    players, r = params[1], state[COMPLETE]
     best, winner = -1, -1
     for p in range(players):
-        bid = state[bids + now * players + p]
+        bid = state[bids + r * players + p]
         state[hands + p] &= ~(1 << bid)
         if bid > best:
             best, winner = bid, p
         elif bid == best:
             winner = -1
-    state[winners + now] = winner
+    state[winners + r] = winner
     if winner >= 0:
-        state[points + winner] += state[PRIZES + now] + 1
-    state[COMPLETE], state[PENDING] = now + 1, 0
+        state[points + winner] += state[PRIZES + r] + 1
+    state[COMPLETE], state[PENDING] = r + 1, 0
 
 
 @no_alloc_kernel
@@ -69,15 +70,15 @@ def reveal_prize(params, state, prize):
 
 @no_alloc_kernel
 def is_revealed(state, prize):
-    found = False
+    is_shown = False
     for k in range(state[SHOWN]):
-        found |= state[PRIZES + k] == prize
-    return found
+        is_shown |= state[PRIZES + k] == prize
+    return is_shown
 
 
 @no_alloc_kernel
 def place_bid(params, state, card):
-    """What a bid changes; the last round plays itself."""
+    """Add a bid; complete the round after the last one, and then a final round of one card each."""
     _, bids, _, hands = state_offsets(params)
     cards, players = params[0], params[1]
     state[bids + state[COMPLETE] * players + state[PENDING]] = card
@@ -129,23 +130,23 @@ def step(params, states, player, action):
 def utilities(params, states, utility):
     players, points = params[1], state_offsets(params)[2]
     for n in range(states.shape[0]):
-        best, ahead, total = -1, 0, 0
+        best, num_best, total = -1, 0, 0
         for p in range(players):
-            own = states[n, points + p]
-            total += own
-            if own > best:
-                best, ahead = own, 0
-            ahead += own == best
+            score = states[n, points + p]
+            total += score
+            if score > best:
+                best, num_best = score, 0
+            num_best += score == best
         for p in range(players):
-            own = states[n, points + p]
+            score = states[n, points + p]
             if params[5] == TOTAL_POINTS:
-                utility[n, p] = own
+                utility[n, p] = score
             elif params[5] == POINT_DIFFERENCE:
-                utility[n, p] = own - total / players
-            elif ahead == players:
+                utility[n, p] = score - total / players
+            elif num_best == players:
                 utility[n, p] = 0.0
             else:
-                utility[n, p] = 1.0 / ahead if own == best else -1.0 / (players - ahead)
+                utility[n, p] = 1.0 / num_best if score == best else -1.0 / (players - num_best)
 
 
 @no_alloc_kernel
@@ -153,18 +154,18 @@ def infoset_key(params, states, player, key):
     winners, bids, _, _ = state_offsets(params)
     cards, players = params[0], params[1]
     for n in range(states.shape[0]):
-        state, known = states[n], 0
+        state, value = states[n], 0
         for r in range(state[COMPLETE]):
-            known = known * cards + state[PRIZES + r]
+            value = value * cards + state[PRIZES + r]
             for p in range(players):
                 if p == player[n] or not params[4]:
-                    known = known * cards + state[bids + r * players + p]
+                    value = value * cards + state[bids + r * players + p]
             if params[4]:
-                known = known * (players + 1) + state[winners + r] + 1
-        known = known * (cards + 1)
+                value = value * (players + 1) + state[winners + r] + 1
+        value = value * (cards + 1)
         if state[SHOWN] > state[COMPLETE]:
-            known += state[PRIZES + state[COMPLETE]] + 1
-        key[n] = known * (cards + 1) + state[COMPLETE]
+            value += state[PRIZES + state[COMPLETE]] + 1
+        key[n] = value * (cards + 1) + state[COMPLETE]
 
 
 @no_alloc_kernel
@@ -209,7 +210,7 @@ def compile_game(game: Goofspiel) -> CompiledGame | None:
         return None
     order = {"random": (0, 0), "ascending": (0, 1), "descending": (cards - 1, -1)}
     first, step = order[game.points_order]
-    rules = [cards, players, first, step, game.imp_info, RETURNS_TYPES.index(game.returns_type)]
+    params = [cards, players, first, step, game.imp_info, RETURNS_TYPES.index(game.returns_type)]
     prizes = [first if step else 0] + [0] * (cards - 1)
     start = [abs(step), 0, 0, *prizes, *[0] * (cards + cards * players + players)]
-    return build_compiled_game(sys.modules[__name__], rules, start + [(1 << cards) - 1] * players)
+    return build_compiled_game(sys.modules[__name__], params, start + [(1 << cards) - 1] * players)

@@ -1,6 +1,7 @@
-"""Kuhn poker on integers: see `counterplay.games.compiled.protocol` for what the functions do.
+"""Compiled rules of Kuhn poker: see `counterplay.games.compiled.protocol`.
 
-Rules: players, cards. State: a card for each player (-1: none yet), turns taken, turns with a bet.
+Parameters: players, cards. State: card of each player (-1: not dealt), number of turns, turns with
+a bet as bits.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ def acting_player(params, state):
 
 @no_alloc_kernel
 def is_dealt(params, state, card):
-    found = False
+    is_held = False
     for p in range(params[0]):
-        found |= state[p] == card
-    return found
+        is_held |= state[p] == card
+    return is_held
 
 
 @no_alloc_kernel
@@ -61,10 +62,10 @@ def step(params, states, player, action):
     players = params[0]
     for n in range(states.shape[0]):
         if player[n] == CHANCE:
-            place = 0
-            while states[n, place] >= 0:
-                place += 1
-            states[n, place] = action[n]
+            p = 0
+            while states[n, p] >= 0:
+                p += 1
+            states[n, p] = action[n]
         else:
             states[n, players + 1] |= action[n] << states[n, players]
             states[n, players] += 1
@@ -83,8 +84,8 @@ def utilities(params, states, utility):
                 winner = p
         for p in range(players):
             bet = bets >> p & 1 or bets >> (p + players) & 1
-            paid = 2.0 if bet else 1.0
-            utility[n, p] = pot - paid if p == winner else -paid
+            stake = 2.0 if bet else 1.0
+            utility[n, p] = pot - stake if p == winner else -stake
 
 
 @no_alloc_kernel

@@ -1,8 +1,9 @@
-"""Leduc poker on integers: see `counterplay.games.compiled.protocol` for what the functions do.
+"""Compiled rules of Leduc poker: see `counterplay.games.compiled.protocol`.
 
-Rules: players, ranks, suits. State: who acts; cards, the public one last (-1: none yet); chips paid
-by player; players left, as bits; how many the round waits for; raises in it; what everybody saw,
-two bits for each fold, call, raise or public card, behind a one.
+Parameters: players, ranks, suits. State: acting player; cards, the public one last (-1: not dealt);
+chips paid by player; players left, as bits; number of players still to act in the round; raises in
+the round; the public record: a leading one bit, then two bits for each fold, call, raise or public
+card.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ MAX_RAISES = 2
 
 @no_alloc_kernel
 def state_offsets(params):
-    """Where cards, chips, players left, waiting, raises and the record stand."""
+    """Return the first indices of cards, chips, players left, waiting, raises and the record."""
     players = params[0]
     chips = 2 + players
     return 1, chips, chips + players, chips + players + 1, chips + players + 2, chips + players + 3
@@ -27,11 +28,11 @@ def state_offsets(params):
 
 @no_alloc_kernel
 def num_copies_left(params, state, card):
-    """How many of a card are still in the deck."""
-    found = 2 // params[2]
+    """Return the number of copies of a card in the deck."""
+    copies = 2 // params[2]
     for p in range(params[0] + 1):
-        found -= state[1 + p] == card
-    return found
+        copies -= state[1 + p] == card
+    return copies
 
 
 @no_alloc_kernel
@@ -48,24 +49,24 @@ def current_player(params, states, player, count):
 
 @no_alloc_kernel
 def next_player(params, players_left, player):
-    """The next of those left after a player, in turn."""
-    found = (player + 1) % params[0]
-    while not players_left >> found & 1:
-        found = (found + 1) % params[0]
-    return found
+    """Return the next player, in turn, that has not folded."""
+    next_index = (player + 1) % params[0]
+    while not players_left >> next_index & 1:
+        next_index = (next_index + 1) % params[0]
+    return next_index
 
 
 @no_alloc_kernel
 def num_players_left(params, players_left):
-    found = 0
+    count = 0
     for p in range(params[0]):
-        found += players_left >> p & 1
-    return found
+        count += players_left >> p & 1
+    return count
 
 
 @no_alloc_kernel
 def apply_action(params, state, action):
-    """What a player's action changes."""
+    """Apply a player's action to the state."""
     cards, chips, alive, waiting, raises, record = state_offsets(params)
     players, player = params[0], state[0]
     public = state[cards + players] >= 0
@@ -73,14 +74,14 @@ def apply_action(params, state, action):
     if action == FOLD:
         state[alive] &= ~(1 << player)
     else:
-        most = 0
+        bet = 0
         for p in range(players):
-            most = max(most, state[chips + p])
+            bet = max(bet, state[chips + p])
         if action == RAISE:
-            most += 4 if public else 2
+            bet += 4 if public else 2
             state[raises] += 1
             state[waiting] = num_players_left(params, state[alive]) - 1
-        state[chips + player] = most
+        state[chips + player] = bet
     state[record] = state[record] << 2 | action
     if num_players_left(params, state[alive]) == 1 or (state[waiting] == 0 and public):
         state[0] = TERMINAL
@@ -92,16 +93,16 @@ def apply_action(params, state, action):
 
 @no_alloc_kernel
 def deal_card(params, state, card):
-    """What a card changes: the next one to act, and a new round."""
+    """Deal a card, and start a round when all cards of the street are dealt."""
     cards, _, alive, waiting, raises, record = state_offsets(params)
     players = params[0]
-    place = 0
-    while state[cards + place] >= 0:
-        place += 1
-    state[cards + place] = card
-    if place == players:
+    k = 0
+    while state[cards + k] >= 0:
+        k += 1
+    state[cards + k] = card
+    if k == players:
         state[record] = state[record] << 2 | PUBLIC
-    state[0] = CHANCE if place + 1 < players else next_player(params, state[alive], players - 1)
+    state[0] = CHANCE if k + 1 < players else next_player(params, state[alive], players - 1)
     state[waiting], state[raises] = num_players_left(params, state[alive]), 0
 
 
@@ -137,8 +138,8 @@ def step(params, states, player, action):
 @no_alloc_kernel
 def strength(params, state, player):
     cards, players = 1, params[0]
-    own, public = state[cards + player] // params[2], state[cards + players] // params[2]
-    return own + 100 * (own == public)
+    private, public = state[cards + player] // params[2], state[cards + players] // params[2]
+    return private + 100 * (private == public)
 
 
 @no_alloc_kernel
@@ -147,18 +148,18 @@ def utilities(params, states, utility):
     players = params[0]
     for n in range(states.shape[0]):
         state = states[n]
-        shown = num_players_left(params, state[alive]) > 1
+        is_showdown = num_players_left(params, state[alive]) > 1
         best, winners, pot = -1, 0, 0
         for p in range(players):
             pot += state[chips + p]
             if state[alive] >> p & 1:
-                hand = strength(params, state, p) if shown else 0
+                hand = strength(params, state, p) if is_showdown else 0
                 if hand > best:
                     best, winners = hand, 0
                 winners += hand == best
         share = pot / winners
         for p in range(players):
-            wins = state[alive] >> p & 1 and (not shown or strength(params, state, p) == best)
+            wins = state[alive] >> p & 1 and (not is_showdown or strength(params, state, p) == best)
             utility[n, p] = (share if wins else 0.0) - state[chips + p]
 
 
@@ -166,8 +167,8 @@ def utilities(params, states, utility):
 def infoset_key(params, states, player, key):
     cards, _, _, _, _, record = state_offsets(params)
     for n in range(states.shape[0]):
-        own, public = states[n, cards + player[n]], states[n, cards + params[0]]
-        key[n] = (int(own) * 64 + public + 1) << 32 | states[n, record]
+        private, public = states[n, cards + player[n]], states[n, cards + params[0]]
+        key[n] = (int(private) * 64 + public + 1) << 32 | states[n, record]
 
 
 @no_alloc_kernel
@@ -177,22 +178,22 @@ def observation(params, states, viewer, out):
     turns = 3 * players - 2
     out[:] = 0.0
     for n in range(states.shape[0]):
-        own, public = states[n, cards + viewer[n]], states[n, cards + players]
+        private, public = states[n, cards + viewer[n]], states[n, cards + players]
         out[n, viewer[n]] = 1.0
-        if own >= 0:
-            out[n, players + own] = 1.0
+        if private >= 0:
+            out[n, players + private] = 1.0
         if public >= 0:
             out[n, players + deck + public] = 1.0
-        said, first = 0, players + 2 * deck
-        while states[n, record] >> 2 * said > 1:
-            said += 1
-        for k in range(said - 1, -1, -1):
-            word = states[n, record] >> 2 * k & 3
-            if word == PUBLIC:
+        num_events, first = 0, players + 2 * deck
+        while states[n, record] >> 2 * num_events > 1:
+            num_events += 1
+        for k in range(num_events - 1, -1, -1):
+            event = states[n, record] >> 2 * k & 3
+            if event == PUBLIC:
                 first = players + 2 * deck + 2 * turns
                 continue
-            if word != FOLD:
-                out[n, first + (word == RAISE)] = 1.0
+            if event != FOLD:
+                out[n, first + (event == RAISE)] = 1.0
             first += 2
 
 

@@ -1,7 +1,7 @@
-"""Liar's dice on integers: see `counterplay.games.compiled.protocol` for what the functions do.
+"""Compiled rules of liar's dice: see `counterplay.games.compiled.protocol`.
 
-Rules: dice of each player, sides. State: dice (0: not rolled yet), player 0's first, sorted when
-all are there; bids made, one bit each; their number; whether somebody has said "liar".
+Parameters: dice of each player, sides. State: dice (0: not rolled), those of player 0 first, sorted
+once all are rolled; bids made, as bits; number of bids; whether "liar" was called.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from counterplay.kernels.runtime.jit import CHANCE, TERMINAL, no_alloc_kernel
 
 @no_alloc_kernel
 def highest_bid(bids):
-    """The last bid made; -1 if there is none."""
-    found = -1
+    """Return the highest (last) bid, or -1 before the first one."""
+    bid = -1
     while bids:
         bids >>= 1
-        found += 1
-    return found
+        bid += 1
+    return bid
 
 
 @no_alloc_kernel
@@ -49,7 +49,7 @@ def legal_actions(params, states, player, first, action, chance):
 
 @no_alloc_kernel
 def sort_dice(dice, first, last):
-    """Sort a few dice."""
+    """Sort dice `first` to `last` - 1 by insertion."""
     for i in range(first + 1, last):
         k = i
         while k > first and dice[k - 1] > dice[k]:
@@ -59,17 +59,17 @@ def sort_dice(dice, first, last):
 
 @no_alloc_kernel
 def step(params, states, player, action):
-    own, dice = params[0], 2 * params[0]
+    hand_size, dice = params[0], 2 * params[0]
     liar = dice * params[1]
     for n in range(states.shape[0]):
         if player[n] == CHANCE:
-            place = 0
-            while states[n, place]:
-                place += 1
-            states[n, place] = action[n] + 1
-            if place == dice - 1:
-                sort_dice(states[n], 0, own)
-                sort_dice(states[n], own, dice)
+            d = 0
+            while states[n, d]:
+                d += 1
+            states[n, d] = action[n] + 1
+            if d == dice - 1:
+                sort_dice(states[n], 0, hand_size)
+                sort_dice(states[n], hand_size, dice)
         elif action[n] == liar:
             states[n, dice + 2] = 1
         else:
@@ -81,38 +81,38 @@ def step(params, states, player, action):
 def utilities(params, states, utility):
     dice, sides = 2 * params[0], params[1]
     for n in range(states.shape[0]):
-        more, side = divmod(highest_bid(states[n, dice]), sides)
+        bid_count, side = divmod(highest_bid(states[n, dice]), sides)
         matches = 0
         for d in range(dice):
             matches += states[n, d] == side + 1 or states[n, d] == sides
         bidder = (states[n, dice + 1] + 1) % 2
-        won = 1.0 if (matches > more) == (bidder == 0) else -1.0
-        utility[n, 0], utility[n, 1] = won, -won
+        value = 1.0 if (matches > bid_count) == (bidder == 0) else -1.0
+        utility[n, 0], utility[n, 1] = value, -value
 
 
 @no_alloc_kernel
 def infoset_key(params, states, player, key):
-    own = params[0]
+    hand_size = params[0]
     for n in range(states.shape[0]):
         hand = 0
-        for d in range(player[n] * own, (player[n] + 1) * own):
+        for d in range(player[n] * hand_size, (player[n] + 1) * hand_size):
             hand = hand * (params[1] + 1) + states[n, d]
-        key[n] = hand << 32 | int(states[n, 2 * own])
+        key[n] = hand << 32 | int(states[n, 2 * hand_size])
 
 
 @no_alloc_kernel
 def observation(params, states, viewer, out):
-    own, sides = params[0], params[1]
+    hand_size, sides = params[0], params[1]
     out[:] = 0.0
     for n in range(states.shape[0]):
         out[n, viewer[n]] = 1.0
-        for d in range(own):
-            face = states[n, viewer[n] * own + d]
+        for d in range(hand_size):
+            face = states[n, viewer[n] * hand_size + d]
             if face:
                 out[n, 2 + d * sides + face - 1] = 1.0
-        for bid in range(2 * own * sides):
-            out[n, 2 + own * sides + bid] = states[n, 2 * own] >> bid & 1
-        out[n, 2 + 3 * own * sides] = states[n, 2 * own + 2]
+        for bid in range(2 * hand_size * sides):
+            out[n, 2 + hand_size * sides + bid] = states[n, 2 * hand_size] >> bid & 1
+        out[n, 2 + 3 * hand_size * sides] = states[n, 2 * hand_size + 2]
 
 
 def compile_game(game: LiarsDice) -> CompiledGame | None:

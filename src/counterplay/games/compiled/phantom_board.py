@@ -1,8 +1,8 @@
-"""Phantom games on integers: see `counterplay.games.compiled.protocol` for what the functions do.
+"""Compiled rules of phantom games: see `counterplay.games.compiled.protocol`.
 
-Rules: cells, whether abrupt, then for each player and each set of stones whether it has won. State:
-whose turn, stones of each player as bits, whether somebody has won, attempts of each player, then
-the cells that player 0 tried, in order, then player 1's.
+Parameters: cells, whether abrupt, then for each player and each set of stones whether it wins.
+State: acting player, stones of each player as bits, whether a player has won, number of attempts of
+each player, then the cells tried by player 0, in order, then those tried by player 1.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from counterplay.games.compiled.protocol import CompiledGame, build_compiled_gam
 from counterplay.games.phantom_board import PhantomBoard
 from counterplay.kernels.runtime.jit import TERMINAL, no_alloc_kernel
 
-TURN, STONES, WON, TRIED, CELLS = 0, 1, 3, 4, 6  # where these stand
+TURN, STONES, WON, TRIED, CELLS = 0, 1, 3, 4, 6  # indices of the state
 
 
 @no_alloc_kernel
@@ -35,10 +35,10 @@ def current_player(params, states, player, count):
 
 @no_alloc_kernel
 def is_tried(params, state, player, cell):
-    first, found = CELLS + player * params[0], False
+    first, is_listed = CELLS + player * params[0], False
     for k in range(first, first + state[TRIED + player]):
-        found |= state[k] == cell
-    return found
+        is_listed |= state[k] == cell
+    return is_listed
 
 
 @no_alloc_kernel
@@ -68,10 +68,10 @@ def step(params, states, player, action):
 @no_alloc_kernel
 def utilities(params, states, utility):
     for n in range(states.shape[0]):
-        won = 0.0
+        value = 0.0
         if states[n, WON]:
-            won = 1.0 if has_won(params, 0, states[n, STONES]) else -1.0
-        utility[n, 0], utility[n, 1] = won, -won if won else 0.0
+            value = 1.0 if has_won(params, 0, states[n, STONES]) else -1.0
+        utility[n, 0], utility[n, 1] = value, -value if value else 0.0
 
 
 @no_alloc_kernel
@@ -79,12 +79,12 @@ def infoset_key(params, states, player, key):
     size = params[0]
     for n in range(states.shape[0]):
         state, p = states[n], player[n]
-        known = 0
+        value = 0
         for k in range(state[TRIED + p]):
             cell = int(state[CELLS + p * size + k])
             failed = not state[STONES + p] >> cell & 1
-            known = known * (2 * size + 1) + 1 + 2 * cell + failed
-        key[n] = known
+            value = value * (2 * size + 1) + 1 + 2 * cell + failed
+        key[n] = value
 
 
 @no_alloc_kernel
@@ -97,9 +97,9 @@ def observation(params, states, viewer, out):
             out[n, cell] = 1.0
         for k in range(state[TRIED + p]):
             cell = state[CELLS + p * size + k]
-            own = state[STONES + p] >> cell & 1
+            is_own = state[STONES + p] >> cell & 1
             out[n, cell] = 0.0
-            out[n, size * (1 + own) + cell] = 1.0
+            out[n, size * (1 + is_own) + cell] = 1.0
             out[n, size * (3 + k) + cell] = 1.0
 
 

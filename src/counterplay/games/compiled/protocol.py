@@ -1,7 +1,7 @@
-"""Compiled rules: a game as a small machine on integers, for trees of millions of nodes.
+"""Compiled rules: a game as functions on integer states, for trees of millions of nodes.
 
-docs/compiled_rules.md says how to write one; `check_compiled_game` proves it equal to the readable
-rules.
+docs/compiled_rules.md explains how to write them; `check_compiled_game` compares them with the
+readable rules.
 """
 
 from __future__ import annotations
@@ -18,63 +18,65 @@ from counterplay.core.game_checks import format_history, game_title
 from counterplay.errors import GameError
 from counterplay.registry import COMPILED_GAMES, get_spec, import_registered
 
+Kernel = Callable[..., Any]
+
 
 class CompiledGame(NamedTuple):
-    """Five compiled functions or six, which treat many states [N, W] at once; P players.
+    """Compiled functions of a game of P players, on batches of states [N, W].
 
-    They write their last arguments, and `step` the states. `rules` are the game's parameters, as
-    integers.
+    The functions write their results to their last arguments, `step` to the states. `params` are
+    the parameters of the game.
     """
 
     params: Ints  # int64
-    initial_state: Ints  # [W] int32, the state before anything has happened
-    current_player: Callable[
-        ..., Any
-    ]  # (rules, states, player [N], count [N]): who acts, how many actions
-    # (rules, states, player, first [N + 1], action [C], chance [C]): the actions or outcomes, those
-    # of state n from first[n] on; chance is 1 for a player's actions
-    legal_actions: Callable[..., Any]
-    step: Callable[..., Any]  # (rules, states, player, action [N]): every state becomes the next
-    utilities: Callable[..., Any]  # (rules, terminal states, utility [N, P])
-    infoset_key: Callable[
-        ..., Any
-    ]  # (rules, states, player, key [N]): what the one to act knows, int64
-    # (rules, states, viewer [N], observation [N, X] float32): the game's `observation`; None:
-    # networks ask the readable rules
-    observation: Callable[..., Any] | None = None
+    initial_state: Ints  # [W] int32
+    # (params, states, player [N], count [N]): the acting player, the number of actions
+    current_player: Kernel
+    # (params, states, player, first [N + 1], action [C], chance [C]): the actions or outcomes of
+    # state n, from first[n] to first[n + 1]; chance is 1 for a player's actions
+    legal_actions: Kernel
+    # (params, states, player, action [N]): replaces each state by the next one
+    step: Kernel
+    # (params, states, utility [N, P]): utilities of terminal states
+    utilities: Kernel
+    # (params, states, player, key [N]): the acting player's infoset as an int64
+    infoset_key: Kernel
+    # (params, states, viewer [N], observation [N, X] float32): the `observation` of the game; if
+    # None, networks read the readable rules
+    observation: Kernel | None = None
 
     def find_players(self, states: Ints) -> tuple[Ints, Ints]:
-        """Who acts in each state, and how many actions or outcomes there are."""
+        """Return the acting player and the number of actions or outcomes of each state."""
         player, count = np.empty((2, len(states)), np.int64)
         self.current_player(self.params, states, player, count)
         return player, count
 
     def list_actions(self, states: Ints, player: Ints, first: Ints) -> tuple[Ints, Floats]:
-        """All actions or outcomes, those of state n from first[n] on; chance's probabilities."""
+        """Return all actions (outcomes) and their probabilities; state n's start at first[n]."""
         action, chance = np.empty(first[-1], np.int64), np.empty(first[-1])
         self.legal_actions(self.params, states, player, first, action, chance)
         return action, chance
 
     def take_actions(self, states: Ints, indices: Ints, player: Ints, action: Ints) -> Ints:
-        """What follows each of the states `which` when its `action` is taken."""
-        following = states[indices]
-        self.step(self.params, following, player[indices], action)
-        return following
+        """Return the states that follow `states[indices]` after these actions."""
+        next_states = states[indices]
+        self.step(self.params, next_states, player[indices], action)
+        return next_states
 
     def compute_utilities(self, states: Ints, num_players: int) -> Floats:
-        """The utilities at terminal states."""
+        """Return the utilities [N, P] of terminal states."""
         utility = np.empty((len(states), num_players))
         self.utilities(self.params, states, utility)
         return utility
 
     def compute_infoset_keys(self, states: Ints, player: Ints) -> Ints:
-        """What the one to act knows, as a number."""
+        """Return the infoset of the acting player in each state as an integer [N]."""
         key = np.empty(len(states), np.int64)
         self.infoset_key(self.params, states, player, key)
         return key
 
     def compute_observations(self, states: Ints, viewer: Ints, size: int) -> Any:
-        """What players see [N, size]; only where the machine can say."""
+        """Return the observations [N, size] of the viewers; requires an `observation` function."""
         assert self.observation is not None
         observation = np.empty((len(states), size), np.float32)
         self.observation(self.params, states, viewer, observation)
@@ -93,15 +95,14 @@ def build_compiled_game(
 
 
 def find_compiled_game(game: Game) -> CompiledGame | None:
-    """The machine that a game has itself (`machine()`) or that is known for it; or none."""
-    if hasattr(game, "compiled_game"):
-        found: CompiledGame | None = game.compiled_game()
-        return found
+    """Return the compiled rules of a game, from its `compiled_game()` or the registry, or None."""
+    compiled: CompiledGame | None = None
     name = get_spec(game).partition("(")[0]
-    made: CompiledGame | None = (
-        import_registered(COMPILED_GAMES, name)(game) if name in COMPILED_GAMES else None
-    )
-    return made
+    if hasattr(game, "compiled_game"):
+        compiled = game.compiled_game()
+    elif name in COMPILED_GAMES:
+        compiled = import_registered(COMPILED_GAMES, name)(game)
+    return compiled
 
 
 def check_compiled_game(
@@ -112,12 +113,20 @@ def check_compiled_game(
     num_episodes: int = 1000,
     seed: int = 0,
 ) -> int:
-    """Go through the readable rules and the machine side by side; how many nodes agreed.
+    """Compare compiled rules with the readable ones, node by node.
 
-    All of the game if it has at most `max_nodes`, and as many random episodes as wanted.
+    Args:
+        game: The readable rules.
+        compiled_game: The compiled rules.
+        max_nodes: Nodes compared from the root; the whole game if it has fewer.
+        num_episodes: Random episodes compared in addition.
+        seed: Seed of the episodes.
+
+    Returns:
+        The number of nodes compared from the root.
 
     Raises:
-        GameError: the first difference, with the history that leads to it.
+        GameError: At the first difference, with the history that leads to it.
     """
     check = _RulesComparison(game, compiled_game)
     rng = random.Random(seed)
@@ -126,16 +135,18 @@ def check_compiled_game(
         while children := check.compare(*pair):
             pair = rng.choice(children)
     stack = [check.root()]
-    seen = 0
-    while stack and seen < max_nodes:
-        seen += 1
+    num_nodes = 0
+    while stack and num_nodes < max_nodes:
+        num_nodes += 1
         stack += check.compare(*stack.pop())
-    return seen
+    return num_nodes
 
 
 class _RulesComparison:
-    def __init__(self, game: Game, machine: CompiledGame):
-        self.game, self.compiled_game = game, machine
+    """Compares nodes and remembers the infosets of both sides."""
+
+    def __init__(self, game: Game, compiled_game: CompiledGame):
+        self.game, self.compiled_game = game, compiled_game
         self.keys: dict[tuple[int, str], int] = {}
         self.numbers: dict[tuple[int, int], str] = {}
 
@@ -143,33 +154,31 @@ class _RulesComparison:
         return self.game.initial_state(), self.compiled_game.initial_state[None], ()
 
     def compare(self, state: State, row: Ints, history: tuple[int, ...]) -> list[Any]:
-        """Compare one node; its children as (state, row, history)."""
-        game, machine = self.game, self.compiled_game
+        """Compare a node and return its children as (state, row, history)."""
+        game, compiled = self.game, self.compiled_game
         player = game.player(state)
-        found, count = machine.find_players(row)
-        self.expect_equal(history, "who acts", player, int(found[0]))
+        players, count = compiled.find_players(row)
+        self.expect_equal(history, "the acting player", player, int(players[0]))
         if player == TERMINAL:
-            paid = machine.compute_utilities(row, game.num_players)[0].tolist()
-            self.expect_equal(
-                history, "the utilities", list(map(float, game.utilities(state))), paid
-            )
+            utilities = list(map(float, game.utilities(state)))
+            compiled_utilities = compiled.compute_utilities(row, game.num_players)[0].tolist()
+            self.expect_equal(history, "the utilities", utilities, compiled_utilities)
             return []
-        by_chance = player == CHANCE
-        offered: Any = game.chance_outcomes(state) if by_chance else game.actions(state)
-        what = "the number of outcomes" if by_chance else "the number of actions"
-        self.expect_equal(
-            history, what, len(offered), int(count[0])
-        )  # else `offer` writes past its end
+        is_chance = player == CHANCE
+        legal: Any = game.chance_outcomes(state) if is_chance else game.actions(state)
+        what = "the number of outcomes" if is_chance else "the number of actions"
+        # a wrong count would make `legal_actions` write past the end of its arrays
+        self.expect_equal(history, what, len(legal), int(count[0]))
         first = np.array([0, count[0]])
-        actions, chance = machine.list_actions(row, found, first)
-        children = machine.take_actions(row, np.zeros(len(actions), np.int64), found, actions)
-        if by_chance:
-            outcomes = [(int(a), float(p)) for a, p in offered]
-            listed = list(zip(actions.tolist(), chance.tolist(), strict=True))
-            self.expect_equal(history, "the outcomes", outcomes, listed)
+        actions, chance = compiled.list_actions(row, players, first)
+        children = compiled.take_actions(row, np.zeros(len(actions), np.int64), players, actions)
+        if is_chance:
+            outcomes = [(int(a), float(p)) for a, p in legal]
+            compiled_outcomes = list(zip(actions.tolist(), chance.tolist(), strict=True))
+            self.expect_equal(history, "the outcomes", outcomes, compiled_outcomes)
         else:
-            self.expect_equal(history, "the actions", list(offered), actions.tolist())
-            self.compare_infoset(history, player, game.infoset_key(state, player), row, found)
+            self.expect_equal(history, "the actions", list(legal), actions.tolist())
+            self.compare_infoset(history, player, game.infoset_key(state, player), row, players)
             self.compare_observations(history, state, row)
         return [
             (game.next_state(state, action), children[k : k + 1], (*history, action))
@@ -177,29 +186,31 @@ class _RulesComparison:
         ]
 
     def compare_infoset(
-        self, history: tuple[int, ...], player: int, key: str, row: Ints, found: Ints
+        self, history: tuple[int, ...], player: int, key: str, row: Ints, players: Ints
     ) -> None:
-        number = int(self.compiled_game.compute_infoset_keys(row, found)[0])
-        before = self.keys.setdefault((player, key), number)
-        self.expect_equal(history, f"what is seen at infoset {key!r}", before, number)
-        other = self.numbers.setdefault((player, number), key)
-        self.expect_equal(history, f"the infoset of what is seen, {number},", key, other)
+        number = int(self.compiled_game.compute_infoset_keys(row, players)[0])
+        first_number = self.keys.setdefault((player, key), number)
+        self.expect_equal(history, f"the number of infoset {key!r}", first_number, number)
+        first_key = self.numbers.setdefault((player, number), key)
+        self.expect_equal(history, f"the infoset of number {number}", key, first_key)
 
     def compare_observations(self, history: tuple[int, ...], state: State, row: Ints) -> None:
         if self.compiled_game.observation is None or not isinstance(self.game, ObservedGame):
             return
         for player in range(self.game.num_players):
-            seen = np.array(self.game.observation(state, player), np.float32)
-            found = self.compiled_game.compute_observations(row, np.array([player]), seen.size)[0]
-            self.expect_equal(
-                history, f"what player {player} observes", seen.tolist(), found.tolist()
-            )
+            values = np.array(self.game.observation(state, player), np.float32)
+            viewer = np.array([player])
+            compiled = self.compiled_game.compute_observations(row, viewer, values.size)[0]
+            what = f"the observation of player {player}"
+            self.expect_equal(history, what, values.tolist(), compiled.tolist())
 
     def expect_equal(
         self, history: tuple[int, ...], what: str, readable: object, compiled: object
     ) -> None:
         if readable != compiled:
-            self.fail(history, f"{what} is {readable} by the rules, {compiled} by the machine")
+            self.fail(
+                history, f"{what} is {readable} by the rules, {compiled} by the compiled rules"
+            )
 
     def fail(self, history: tuple[int, ...], problem: str) -> NoReturn:
         where = format_history(self.game, history)

@@ -1,11 +1,11 @@
-"""Liar's dice for two: a vector over hands at every sequence of bids.
+"""Liar's dice for two players: a vector over hands at every sequence of bids.
 
-The bids made are a set, because they only rise: bid b of B is bit B - 1 - b, so that the last bid
-is the lowest bit and whoever is to act follows from how many there are. Every set but the empty one
-ends in one way only: by "liar" of the one to act. The one who bid last wins if both hands together
-hold enough dice of its face, so the other's hands count only by how many they hold.
+Bids only rise, so the bids made are a set. Bid b of B is bit B - 1 - b: the last bid is the lowest
+bit, and the number of bids gives the acting player. Every nonempty set ends the game by the action
+"liar" of the acting player. The last bidder wins if both hands together hold enough dice of the
+face, so the payoff depends on the opponent's hand only through its number of matching dice.
 
-H hands; `bids` is a `Bids`.
+H hands; `bids` is a `BidTable`.
 """
 
 from __future__ import annotations
@@ -18,43 +18,43 @@ from counterplay.kernels.runtime.jit import kernel
 
 
 class BidTable(NamedTuple):
-    """Where sequences stand, by sets of bids [2**B], and what hands are worth."""
+    """Sequences by sets of bids [2**B], and hands with their probabilities and matching dice."""
 
     num_bids: int
     num_sides: int
-    first: Any  # [2**B] first sequence of the set's first hand; hands have as many actions each
-    lowest_bit: Any  # [2**B] the lowest bit's number; B for the empty set
-    acting_player: Any  # [2**B] who is to act
-    hand_probability: Any  # [H] probability of a hand
-    matches: Any  # [sides, H] dice that count as the face
+    first: Any  # [2**B] first sequence of the first hand; all hands have equally many actions
+    lowest_bit: Any  # [2**B] index of the lowest bit; B for the empty set
+    acting_player: Any  # [2**B]
+    hand_probability: Any  # [H]
+    matches: Any  # [sides, H] number of dice that count as the face
 
 
 @kernel
 def payoff(bids, player, begin, end, reach, cf_value):
-    """Set the player's `cf_value` [S + 1] at the sequences that lead to sets `begin` to `end`."""
+    """Set the player's `cf_value` [S + 1] at the sequences that reach sets `begin` to `end`."""
     num_hands, chance = bids.hand_probability.size, bids.hand_probability
-    most = 0
+    max_matches = 0
     for h in range(num_hands):
-        most = max(most, bids.matches[0, h])
-    held = np.zeros(most + 2)
-    for bidden in range(begin, end):
-        lowest, before = bids.lowest_bit[bidden], bidden & (bidden - 1)
-        more, face = divmod(bids.num_bids - 1 - lowest, bids.num_sides)
+        max_matches = max(max_matches, bids.matches[0, h])
+    held = np.zeros(max_matches + 2)
+    for bid_set in range(begin, end):
+        lowest, before = bids.lowest_bit[bid_set], bid_set & (bid_set - 1)
+        bid_count, face = divmod(bids.num_bids - 1 - lowest, bids.num_sides)
         matches = bids.matches[face]
-        # the last bid's sequence, by hand, and that of "liar"
-        stride, wide = bids.lowest_bit[before] + (before != 0), lowest + 1
+        # first sequences of the last bid and of "liar", and their strides over hands
+        bid_stride, liar_stride = bids.lowest_bit[before] + (before != 0), lowest + 1
         bid = bids.first[before] + bids.lowest_bit[before] - 1 - lowest
-        liar = bids.first[bidden] + lowest
-        calls = bids.acting_player[bidden] == player
-        theirs, step = (bid, stride) if calls else (liar, wide)
-        mine, own_step = (liar, wide) if calls else (bid, stride)
+        liar = bids.first[bid_set] + lowest
+        is_caller = bids.acting_player[bid_set] == player
+        theirs, their_step = (bid, bid_stride) if is_caller else (liar, liar_stride)
+        mine, my_step = (liar, liar_stride) if is_caller else (bid, bid_stride)
         held[:] = 0.0
         for h in range(num_hands):
-            held[matches[h]] += chance[h] * reach[theirs + h * step]
-        for k in range(most, -1, -1):  # now: at least so many
+            held[matches[h]] += chance[h] * reach[theirs + h * their_step]
+        for k in range(max_matches, -1, -1):  # held[k]: reach of hands with at least k matches
             held[k] += held[k + 1]
-        sign = -1.0 if calls else 1.0
+        sign = -1.0 if is_caller else 1.0
         for h in range(num_hands):
-            wanted = max(more + 1 - matches[h], 0)
-            stands = held[wanted] if wanted <= most else 0.0
-            cf_value[mine + h * own_step] = sign * chance[h] * (2.0 * stands - held[0])
+            missing = max(bid_count + 1 - matches[h], 0)
+            true_reach = held[missing] if missing <= max_matches else 0.0
+            cf_value[mine + h * my_step] = sign * chance[h] * (2.0 * true_reach - held[0])

@@ -1,8 +1,9 @@
-"""Ends of streets in a public tree: folds and showdowns, and what comes after a card is dealt.
+"""Leaves of a street in a public tree: folds, showdowns, and the streets after a deal.
 
-A hand meets every hand of the opponent that shares no card with it: all of them, less those with
-its first card, less those with its second, plus the same hand, which was taken away twice. Of the
-weaker ones likewise, as hands are added in the order of their strength. Eight leaves go at once.
+The opponent's reach against a hand is the sum over all hands that share no card with it: the total,
+minus the hands with its first card, minus those with its second, plus the same hand, which was
+subtracted twice. Showdowns do the same with the sums over weaker hands, adding hands in order of
+strength. Eight leaves are evaluated at once.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from counterplay.kernels.runtime.simd import (
     add_scaled_row,
 )
 
-ALL_CARDS_ROW = 52  # the row of sums for all cards, after those for each
-MIN_TOLERANCE = 1e-30  # what is less may lose its precision, and is slow
+ALL_CARDS_ROW = 52  # row of `card_sums` with the total, after one row per card
+MIN_TOLERANCE = 1e-30  # smaller numbers lose precision and are slow (denormals)
 ZERO, ONE = np.uint64(0), np.uint64(1)
 
 
@@ -37,10 +38,10 @@ def clear(rows):
 def add_values_against_all(
     live, order, cards, same, against, opposite, opposite_cards, reach, amount, sums, out
 ):
-    """Add to `out` what all hands of the opponent are worth that leave a hand its cards.
+    """Add to `out` [hands, 8] the loss or tie payoff against all compatible hands of the opponent.
 
-    Hands that the board allows are `order` from `live[0]` to `live[1]`; `against` and `opposite`
-    are the opponent's.
+    `order[live[0]:live[1]]` are the hands that the board allows; `against`, `opposite` and
+    `opposite_cards` are the same of the opponent.
     """
     for i in range(uint64(against[0]), uint64(against[1])):
         o = uint64(opposite[i])
@@ -72,7 +73,7 @@ def add_values_against_weaker(
     sums,
     out,
 ):
-    """Add to `out` what it is worth to be stronger, or as strong, at showdowns."""
+    """Add to `out` [hands, 8] the gains against weaker and equally strong hands at showdowns."""
     i, end, j, stop = uint64(live[0]), uint64(live[1]), uint64(against[0]), uint64(against[1])
     while i < end:
         level = rank[i]
@@ -104,13 +105,18 @@ def add_values_against_weaker(
 
 
 @noinline_kernel
-def evaluate_leaves(walk, room, rows, block, board):
-    """Set the values of a block's showdowns and folds."""
+def evaluate_leaves(walk, scratch, rows, block, board):
+    """Set the values of the showdowns and folds of a block."""
     leaf, opponent_row, payoff = walk.leaf, walk.opponent_row, walk.payoff
     order, rank, cards, same = walk.order, walk.strength, walk.cards, walk.same_hand
     opposite, opposite_rank = walk.opponent_order, walk.opponent_strength
     opposite_cards, opponent, value = walk.opponent_cards, rows.opponent_reach, rows.value
-    reach, out, sums, amount = room.leaf_reach, room.leaf_values, room.card_sums, room.leaf_payoff
+    reach, out, sums, amount = (
+        scratch.leaf_reach,
+        scratch.leaf_values,
+        scratch.card_sums,
+        scratch.leaf_payoff,
+    )
     live = (walk.live_offset[board], walk.live_offset[board + 1])
     against = (walk.opponent_live_offset[board], walk.opponent_live_offset[board + 1])
     size, other_size = uint64(walk.sizes[0]), uint64(walk.sizes[1])
@@ -154,25 +160,25 @@ def evaluate_leaves(walk, room, rows, block, board):
 
 @kernel
 def set_reach_after_deal(walk, above, node, board, below):
-    """Set the first row of a block to the reach after a deal, with `board` as the next one."""
-    own, next_own = above.own_reach, below.own_reach
+    """Set the first row of the next block to the reach after the deal that leads to `board`."""
+    own_reach, next_own_reach = above.own_reach, below.own_reach
     opponent, next_opponent = above.opponent_reach, below.opponent_reach
     holders, opponent_holders = walk.holders, walk.opponent_holders
     card, chance = walk.card[board], next_opponent.dtype.type(walk.chance[board])
     row, other_row = uint64(walk.own_row[node]), uint64(walk.opponent_row[node])
     for h in range(uint64(walk.sizes[0])):
-        next_own[ZERO, h] = own[row, h]
+        next_own_reach[ZERO, h] = own_reach[row, h]
     for h in range(uint64(walk.sizes[1])):
         next_opponent[ZERO, h] = opponent[other_row, h] * chance
     for i in range(walk.holder_offset[card], walk.holder_offset[card + 1]):
-        next_own[ZERO, holders[i]] = 0.0
+        next_own_reach[ZERO, holders[i]] = 0.0
     for i in range(walk.opponent_holder_offset[card], walk.opponent_holder_offset[card + 1]):
         next_opponent[ZERO, opponent_holders[i]] = 0.0
 
 
 @kernel
 def add_values_after_deal(walk, value, row, board, total, to):
-    """Add a row of values after a deal to another, also for the cards like the one dealt."""
+    """Add a row of values after a deal to row `to` of `total`, also for isomorphic cards."""
     renaming, renamed = walk.permutation_index, walk.hand_permutations
     size = uint64(walk.sizes[0])
     for h in range(size):
@@ -185,7 +191,7 @@ def add_values_after_deal(walk, value, row, board, total, to):
 
 @kernel
 def value_tolerance(rows, size, rounding):
-    """Up to here, differences of values are rounding errors; never less than `SMALLEST`."""
+    """Return the size up to which differences of values are rounding errors."""
     opponent = rows.opponent_reach
     total = 0.0
     for h in range(uint64(size)):
@@ -194,20 +200,20 @@ def value_tolerance(rows, size, rounding):
 
 
 @noinline_kernel
-def walk_last_street(walk, tables, room, rows, block, board, mode, rounding):
-    """Walk a block without deals; the first row of the reach is given."""
-    descend(walk, tables, room, rows, block, board, mode)
-    evaluate_leaves(walk, room, rows, block, board)
+def walk_last_street(walk, tables, scratch, rows, block, board, mode, rounding):
+    """Walk a block without deals; the caller sets the first row of reach."""
+    descend(walk, tables, scratch, rows, block, board, mode)
+    evaluate_leaves(walk, scratch, rows, block, board)
     tiny = value_tolerance(rows, walk.sizes[1], rounding)
-    ascend(walk, tables, room, rows, block, board, mode, tiny)
+    ascend(walk, tables, scratch, rows, block, board, mode, tiny)
 
 
 @noinline_kernel
-def walk_middle_street(walk, tables, room, block, board, mode, rounding):
-    """Walk a block and, card by card, what comes after it."""
-    rows, below = room.upper, room.lower
-    descend(walk, tables, room, rows, block, board, mode)
-    evaluate_leaves(walk, room, rows, block, board)
+def walk_middle_street(walk, tables, scratch, block, board, mode, rounding):
+    """Walk a block and, for each next card, the blocks after its deals."""
+    rows, below = scratch.upper, scratch.lower
+    descend(walk, tables, scratch, rows, block, board, mode)
+    evaluate_leaves(walk, scratch, rows, block, board)
     base = walk.block[block]
     for i in range(walk.leaf_range[block, 2], walk.leaf_range[block, 3]):
         node = walk.leaf[i]
@@ -216,65 +222,61 @@ def walk_middle_street(walk, tables, room, block, board, mode, rounding):
         for child in range(walk.next_boards[board], walk.next_boards[board + 1]):
             set_reach_after_deal(walk, rows, node, child, below)
             walk_last_street(
-                walk, tables, room, below, walk.next_block[node], child, mode, rounding
+                walk, tables, scratch, below, walk.next_block[node], child, mode, rounding
             )
             add_values_after_deal(walk, below.value, ZERO, child, rows.value, row)
     tiny = value_tolerance(rows, walk.sizes[1], rounding)
-    ascend(walk, tables, room, rows, block, board, mode, tiny)
+    ascend(walk, tables, scratch, rows, block, board, mode, tiny)
 
 
 @noinline_kernel
-def walk_after_card(walk, tables, room, top, block, board, mode, rounding, out):
-    """Set `out` [deals of the block, hands] to the values once `board` has come."""
+def walk_after_card(walk, tables, scratch, top, block, board, mode, rounding, out):
+    """Set `out` [deals of the block, hands] to the values after the deal that leads to `board`."""
     first = walk.leaf_range[block, 2]
     for i in range(first, walk.leaf_range[block, 3]):
         node = walk.leaf[i]
         below = walk.next_block[node]
         if walk.leaf_range[below, 2] < walk.leaf_range[below, 3]:
-            set_reach_after_deal(walk, top, node, board, room.upper)
-            walk_middle_street(walk, tables, room, below, board, mode, rounding)
-            out[i - first] = room.upper.value[0]
+            set_reach_after_deal(walk, top, node, board, scratch.upper)
+            walk_middle_street(walk, tables, scratch, below, board, mode, rounding)
+            out[i - first] = scratch.upper.value[0]
         else:
-            set_reach_after_deal(walk, top, node, board, room.lower)
-            walk_last_street(walk, tables, room, room.lower, below, board, mode, rounding)
-            out[i - first] = room.lower.value[0]
+            set_reach_after_deal(walk, top, node, board, scratch.lower)
+            walk_last_street(walk, tables, scratch, scratch.lower, below, board, mode, rounding)
+            out[i - first] = scratch.lower.value[0]
 
 
 @noinline_kernel
-def walk_after_flop(walk, tables, room, top, block, board, live, mode, rounding, out):
-    """Add to `out` [deals of the block, hands] the values once three cards have come.
+def walk_after_flop(walk, tables, scratch, top, block, board, live, mode, rounding, out):
+    """Add to `out` [deals of the block, hands] the values after the flop `board`.
 
-    Hands have new numbers then; `live` has their old ones.
+    Hands are renumbered on the flop; `live` [hands on the flop] has their numbers before it.
     """
-    leaf, ends, next_block, rows = walk.leaf, walk.leaf_range, walk.next_block, room.lower
-    own, opponent, value, chance = (
-        rows.own_reach,
-        rows.opponent_reach,
-        rows.value,
-        walk.chance[board],
-    )
+    leaf, ends, next_block, rows = walk.leaf, walk.leaf_range, walk.next_block, scratch.lower
+    own_reach, opponent = rows.own_reach, rows.opponent_reach
+    value, chance = rows.value, walk.chance[board]
     size, first = uint64(walk.sizes[0]), ends[block, 2]
     for i in range(first, ends[block, 3]):
         node = leaf[i]
         own_row, opponent_row = walk.own_row[node], walk.opponent_row[node]
         for h in range(size):
-            own[ZERO, h] = top.own_reach[own_row, live[h]]
+            own_reach[ZERO, h] = top.own_reach[own_row, live[h]]
             opponent[ZERO, h] = top.opponent_reach[opponent_row, live[h]] * chance
-        walk_last_street(walk, tables, room, rows, next_block[node], board, mode, rounding)
+        walk_last_street(walk, tables, scratch, rows, next_block[node], board, mode, rounding)
         for h in range(size):
             out[i - first, live[h]] += value[ZERO, h]
 
 
 @noinline_kernel
-def descend_first_block(walk, tables, room, top, block, board, mode):
-    """Walk down a block whose deals are left to others."""
-    descend(walk, tables, room, top, block, board, mode)
-    evaluate_leaves(walk, room, top, block, board)
+def descend_first_block(walk, tables, scratch, top, block, board, mode):
+    """Walk down the first block; its deals are walked by other calls."""
+    descend(walk, tables, scratch, top, block, board, mode)
+    evaluate_leaves(walk, scratch, top, block, board)
 
 
 @noinline_kernel
-def ascend_first_block(walk, tables, room, top, block, board, mode, rounding, after):
-    """Walk up again with the values `after` [boards, deals, hands] each next card."""
+def ascend_first_block(walk, tables, scratch, top, block, board, mode, rounding, after):
+    """Walk up the first block with the values `after` [boards, deals, hands] of its deals."""
     base, first = walk.block[block], walk.leaf_range[block, 2]
     for i in range(first, walk.leaf_range[block, 3]):
         row = uint64(walk.leaf[i] - base)
@@ -283,14 +285,14 @@ def ascend_first_block(walk, tables, room, top, block, board, mode, rounding, af
             values = after[child - walk.next_boards[board]]
             add_values_after_deal(walk, values, uint64(i - first), child, top.value, row)
     tiny = value_tolerance(top, walk.sizes[1], rounding)
-    ascend(walk, tables, room, top, block, board, mode, tiny)
+    ascend(walk, tables, scratch, top, block, board, mode, tiny)
 
 
 @noinline_kernel
 def sort_hands(strength, other, order, other_order, rank, other_rank):
-    """Put two players' hands in the order of their strengths, which become ranks 0, 1, ...
+    """Sort two players' hands by strength and number the strengths 0, 1, ... in `rank`.
 
-    Hands of strength -1 are left out; returns how many are left of each.
+    Hands of strength -1 are left out. Returns the number of hands of each player.
     """
     count, keys = 0, np.empty(strength.size + other.size, np.int64)
     for i in range(strength.size):
@@ -302,15 +304,15 @@ def sort_hands(strength, other, order, other_order, rank, other_rank):
             keys[count] = np.int64(other[i]) << 12 | 2048 | i
             count += 1
     keys = np.sort(keys[:count])
-    last, level, one, two = np.int64(-1), -1, 0, 0
+    last, level, count_first, count_other = np.int64(-1), -1, 0, 0
     for k in range(count):
         if keys[k] >> 12 != last:
             last = keys[k] >> 12
             level += 1
         if keys[k] & 2048:
-            other_order[two], other_rank[two] = keys[k] & 2047, level
-            two += 1
+            other_order[count_other], other_rank[count_other] = keys[k] & 2047, level
+            count_other += 1
         else:
-            order[one], rank[one] = keys[k] & 2047, level
-            one += 1
-    return one, two
+            order[count_first], rank[count_first] = keys[k] & 2047, level
+            count_first += 1
+    return count_first, count_other

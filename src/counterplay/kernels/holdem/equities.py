@@ -1,4 +1,4 @@
-"""Equity of ranges: every board that can come, both players' hands in order, one sweep each."""
+"""Equity of two ranges over all boards: on each, one sweep over the hands sorted by strength."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from counterplay.kernels.runtime.jit import noinline_kernel
 def score_showdowns(
     order, rank, cards, count, opposite, opposite_rank, other_cards, num, weight, same, out
 ):
-    """Add to `out` [n, 2] a point per win, half a point per tie, and the weight met, by hand."""
+    """Add to `out` [n, 2] the weight won (ties count half) and the weight faced by each hand."""
     by_card, weaker, total, less = np.zeros(52), np.zeros(52), 0.0, 0.0
     for j in range(num):
         o = opposite[j]
@@ -50,7 +50,7 @@ def score_showdowns(
 
 @noinline_kernel
 def add_board_equity(board, cards, others, weight, other_weight, same, other_same, out, other_out):
-    """Add both players' shares on one board of five cards; weights have a last entry of zero."""
+    """Add both players' results on one board of five cards; the last entry of weights is zero."""
     n, m = cards.shape[0], others.shape[0]
     strength, other_strength = np.empty(n, np.int64), np.empty(m, np.int64)
     board_strengths(board, cards, strength)
@@ -80,30 +80,38 @@ def add_board_equity(board, cards, others, weight, other_weight, same, other_sam
 def add_boards_equity(first, last, known, deck, missing, renamings, players, out, other_out):
     """Add all boards whose first new card is `deck[first]` to `deck[last - 1]`.
 
-    Of boards that `renamings` [R, 52] of cards make of each other only one is looked at, and counts
-    for all; returns how many boards that were.
+    Boards that the card permutations `renamings` [R, 52] map to each other are evaluated once and
+    weighted by their number. Returns the number of boards, all of them counted.
     """
     cards, others, weight, other_weight, same, other_same = players
-    n, size, seen = known.size, deck.size, 0
+    n, size, num_boards = known.size, deck.size, 0
     board, chosen = np.zeros(5, np.int64), np.zeros(5, np.int64)
     board[:n] = known
-    one, two = np.zeros_like(out), np.zeros_like(other_out)
+    result, other_result = np.zeros_like(out), np.zeros_like(other_out)
     for k in range(missing):
         chosen[k] = first + k
     while missing == 0 or chosen[0] < last:
         if missing == 0 or chosen[missing - 1] < size:
             for k in range(missing):
                 board[n + k] = deck[chosen[k]]
-            like = orbit_size(board, n, missing, renamings)
-            if like:
-                one[:] = 0.0
-                two[:] = 0.0
+            multiplicity = orbit_size(board, n, missing, renamings)
+            if multiplicity:
+                result[:] = 0.0
+                other_result[:] = 0.0
                 add_board_equity(
-                    board, cards, others, weight, other_weight, same, other_same, one, two
+                    board,
+                    cards,
+                    others,
+                    weight,
+                    other_weight,
+                    same,
+                    other_same,
+                    result,
+                    other_result,
                 )
-                out += like * one
-                other_out += like * two
-                seen += like
+                out += multiplicity * result
+                other_out += multiplicity * other_result
+                num_boards += multiplicity
         if missing == 0:
             break
         k = missing - 1
@@ -113,21 +121,21 @@ def add_boards_equity(first, last, known, deck, missing, renamings, players, out
             chosen[k] += 1
         for j in range(k + 1, missing):
             chosen[j] = chosen[j - 1] + 1
-    return seen
+    return num_boards
 
 
 @kernel
 def orbit_size(board, known, missing, renamings):
-    """How many boards a board stands for, or 0 if another stands for it."""
-    own = np.uint64(0)
+    """Return the number of boards isomorphic to a board, or 0 if another one represents them."""
+    bits = np.uint64(0)
     for k in range(known, known + missing):
-        own |= CARD_BIT[board[k]]
-    same = 0
+        bits |= CARD_BIT[board[k]]
+    num_fixed = 0
     for r in range(renamings.shape[0]):
-        other = np.uint64(0)
+        image_bits = np.uint64(0)
         for k in range(known, known + missing):
-            other |= CARD_BIT[renamings[r, board[k]]]
-        if other < own:
+            image_bits |= CARD_BIT[renamings[r, board[k]]]
+        if image_bits < bits:
             return 0
-        same += other == own
-    return renamings.shape[0] // same
+        num_fixed += image_bits == bits
+    return renamings.shape[0] // num_fixed

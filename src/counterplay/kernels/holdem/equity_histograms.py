@@ -1,4 +1,4 @@
-"""Equity histograms of all hands on a board, and which of some centres each is nearest to."""
+"""Equity histograms of all hands on a board, and the nearest cluster centre of each."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from counterplay.kernels.holdem.hand_strength import board_strengths, sort_by_st
 from counterplay.kernels.runtime.jit import fma_kernel as kernel
 from counterplay.kernels.runtime.jit import noinline_kernel
 
-NUM_OPPONENT_HANDS = 990.0  # hands of two of the 45 cards that a player does not see on the river
+NUM_OPPONENT_HANDS = 990.0  # pairs of the 45 cards unseen on the river
 
 
 @kernel
 def add_equity_counts(board, cards, strength, order, rank, out):
-    """Add every hand's equity against all others on a board of five cards to its histogram."""
+    """Add each hand's equity against a uniform range on a board of five cards to its histogram."""
     board_strengths(board, cards, strength)
     count = sort_by_strength(strength, order, rank)
     bins, i = out.shape[1], 0
@@ -29,10 +29,10 @@ def add_equity_counts(board, cards, strength, order, rank, out):
         for j in range(i, k):
             o = order[j]
             a, b = cards[o, 0], cards[o, 1]
-            won = i - weaker[a] - weaker[b]
-            tied = (k - i) - equal[a] - equal[b] + 1.0
-            place = int((won + 0.5 * tied) / NUM_OPPONENT_HANDS * bins)
-            out[o, min(place, bins - 1)] += 1.0
+            wins = i - weaker[a] - weaker[b]
+            ties = (k - i) - equal[a] - equal[b] + 1.0
+            bin_index = int((wins + 0.5 * ties) / NUM_OPPONENT_HANDS * bins)
+            out[o, min(bin_index, bins - 1)] += 1.0
         for c in range(52):
             weaker[c] += equal[c]
         i = k
@@ -40,19 +40,16 @@ def add_equity_counts(board, cards, strength, order, rank, out):
 
 @noinline_kernel
 def compute_histograms(known, cards, out):
-    """Set `out` [hands, bins] to how often each equity comes, over all boards from `known` on."""
+    """Set `out` [hands, bins] to the distribution of equity over all boards that extend `known`."""
     n, size = known.size, cards.shape[0]
-    strength, order, rank = (
-        np.empty(size, np.int64),
-        np.empty(size, np.int64),
-        np.empty(size, np.int64),
-    )
-    board, gone = np.zeros(5, np.int64), np.zeros(52, np.bool_)
+    strength, order = np.empty(size, np.int64), np.empty(size, np.int64)
+    rank, board = np.empty(size, np.int64), np.zeros(5, np.int64)
+    is_dealt = np.zeros(52, np.bool_)
     for k in range(n):
-        board[k], gone[known[k]] = known[k], True
+        board[k], is_dealt[known[k]] = known[k], True
     out[:] = 0.0
     for a in range(52 if n < 5 else 1):
-        if n < 5 and gone[a]:
+        if n < 5 and is_dealt[a]:
             continue
         if n == 5:
             add_equity_counts(board, cards, strength, order, rank, out)
@@ -62,7 +59,7 @@ def compute_histograms(known, cards, out):
         else:
             board[3] = a
             for b in range(a):
-                if not gone[b]:
+                if not is_dealt[b]:
                     board[4] = b
                     add_equity_counts(board, cards, strength, order, rank, out)
     for h in range(size):
@@ -73,18 +70,19 @@ def compute_histograms(known, cards, out):
 
 @noinline_kernel
 def assign_nearest(points, centres, out):
-    """Set `out` [n] to the centre [k, bins] that moves least earth to each histogram [n, bins].
+    """Set `out` [n] to the nearest of `centres` [k, bins] to each histogram [n, bins].
 
-    Centres are cumulative; histograms of nothing get 0.
+    The distance is the earth mover's. Centres are cumulative distributions. An empty histogram
+    gets the centre nearest to zero.
     """
     for i in range(points.shape[0]):
         best = np.inf
         out[i] = 0
         for k in range(centres.shape[0]):
-            far, height = 0.0, 0.0
+            distance, cumulative = 0.0, 0.0
             for b in range(points.shape[1]):
-                height += points[i, b]
-                far += abs(height - centres[k, b])
-            if far < best:
-                best = far
+                cumulative += points[i, b]
+                distance += abs(cumulative - centres[k, b])
+            if distance < best:
+                best = distance
                 out[i] = k

@@ -1,4 +1,8 @@
-"""What walks of a public tree read and write, as tuples of arrays: see `streets` and `dealing`."""
+"""Records of arrays that walks of a public tree read and write.
+
+A piece is the part of a table for one node and board: [actions, hands] numbers. See `street_walk`
+and `deal_walk`.
+"""
 
 from __future__ import annotations
 
@@ -6,81 +10,81 @@ from typing import Any, NamedTuple
 
 
 class HoldemWalk(NamedTuple):
-    """What a walk of one player needs to know; nothing here changes.
+    """The public tree as one player walks it; read-only.
 
-    N betting nodes, B blocks, G boards of all streets, the first street's first.
+    N betting nodes, B blocks, G boards of all streets, those of the first street first.
     """
 
     player: int
-    sizes: Any  # [2] hands of this player and of the opponent
+    sizes: Any  # [2] numbers of hands of this player and of the opponent
     kind: Any  # [N] player, FOLD, SHOWDOWN or DEAL
     first: Any  # [N] first child
-    count: Any  # [N] children
-    start: Any  # [N] where board 0 would have its piece of the tables
-    stride: Any  # [N] from one board's piece to the next one's
-    piece_index: Any  # [N] the same among pieces
+    count: Any  # [N] number of children
+    start: Any  # [N] start of the piece of board 0 in the tables
+    stride: Any  # [N] distance between the pieces of consecutive boards
+    piece_index: Any  # [N] number of the piece of board 0
     payoff: Any  # [N, 4] win - tie, tie - lose, lose, tie
-    next_block: Any  # [N] after a deal
-    own_row: Any  # [N] where in its block the own reach changed last
-    opponent_row: Any  # [N]
+    next_block: Any  # [N] block after a deal
+    own_row: Any  # [N] row of the block with the own reach of the node
+    opponent_row: Any  # [N] row of the block with the opponent's reach of the node
     block: Any  # [B + 1] first node
-    leaf: Any  # showdowns, folds and deals of each block
-    leaf_range: Any  # [B, 4] first showdown, fold, deal in `leaf`, and where they end
-    card: Any  # [G] dealt last
-    next_boards: Any  # [G + 1] first board after it
-    chance: Any  # [G] probability of each card dealt next
-    isomorphic_boards: Any  # [G + 1] first of the boards left out because they are like this one
-    permutation_index: Any  # which renaming of hands makes each of them this one
-    hand_permutations: Any  # [., hands] hand by hand
-    cards: Any  # [hands, 2] of this player
-    opponent_cards: Any
-    same_hand: Any  # [hands] the opponent's index of the same hand, or one past its last
-    live_offset: Any  # [G + 1] first of each board's hands in `order`
-    order: Any  # the player's hands that the board allows, by rising strength
-    strength: Any  # 0, 1, ... shared by both players; boards without showdown have zeros
+    leaf: Any  # nodes of showdowns, folds and deals, block by block
+    leaf_range: Any  # [B, 4] first showdown, fold and deal in `leaf`, and the end
+    card: Any  # [G] card dealt last
+    next_boards: Any  # [G + 1] first board that extends this one
+    chance: Any  # [G] probability of the card dealt last
+    isomorphic_boards: Any  # [G + 1] first of the boards that this one represents
+    permutation_index: Any  # row of `hand_permutations` for each of these boards
+    hand_permutations: Any  # [., hands] the hand on the representing board
+    cards: Any  # [hands, 2]
+    opponent_cards: Any  # [opponent's hands, 2]
+    same_hand: Any  # [hands] the opponent's index of the same hand, or its number of hands
+    live_offset: Any  # [G + 1] first hand of each board in `order`
+    order: Any  # hands that the board allows, by rising strength
+    strength: Any  # of these: 0, 1, ..., common to both players; 0 on boards without showdown
     opponent_live_offset: Any
     opponent_order: Any
     opponent_strength: Any
-    holder_offset: Any  # [53] first of each card's hands in `holders`
-    holders: Any
+    holder_offset: Any  # [53] first hand with each card in `holders`
+    holders: Any  # hands, by card
     opponent_holder_offset: Any
     opponent_holders: Any
 
 
 class HoldemTables(NamedTuple):
-    """What is learned, and how. Pieces of 16 bits have a scale each; the others need none."""
+    """Learned tables and update factors. Tables of 16 bits have a scale for each piece."""
 
-    policy_weights: Any  # the policy is proportional to what is positive here
-    fallback_weights: Any  # and where nothing is, to this; uniform if that has nothing either
+    policy_weights: Any  # the policy is proportional to their positive part
+    fallback_weights: Any  # used if that is zero; uniform if these are zero too
     regret: Any
     regret_scale: Any
-    policy_weights_scale: Any  # of predictions, which are kept apart from regrets
+    policy_weights_scale: Any  # of predictions, stored apart from regrets
     policy_sum: Any  # [K, S]
-    policy_sum_scale: Any  # [K, places]
-    lock_offset: Any  # [places] where in `lock` a piece begins, or -1; empty without locks
+    policy_sum_scale: Any  # [K, pieces]
+    lock_offset: Any  # [pieces] start of the piece in `lock_weights`, or -1; [0] without locks
     lock_weights: Any
-    discounts: Any  # positive, negative, prediction
-    sum_decay: Any  # [K] of the sums so far
-    sum_weight: Any  # [K] whether the policy is added
+    discounts: Any  # [3] of positive regrets, of negative ones, weight of predictions
+    sum_decay: Any  # [K] factor of the sums so far
+    sum_weight: Any  # [K] weight of the current policy
 
 
 class StreetRows(NamedTuple):
-    """Room for one block: a row per node."""
+    """Working memory for one block, one row per node."""
 
-    own_reach: Any  # [rows, hands] reach
+    own_reach: Any  # [rows, hands]
     opponent_reach: Any  # [rows, opponent's hands] cf_reach
-    policy: Any  # [rows, either's hands] of the action that leads to the node
+    policy: Any  # [rows, the actor's hands] probability of the action that leads to the node
     value: Any  # [rows, hands]
 
 
 class StreetScratch(NamedTuple):
-    """Scratch of one thread."""
+    """Working memory of one thread."""
 
     upper: StreetRows
     lower: StreetRows
-    piece: Any  # a piece
+    piece: Any  # [actions x hands]
     hand_total: Any  # [2, hands]
-    leaf_reach: Any  # [opponent's hands + 1, 8] of eight leaves; the last row is zero
-    leaf_values: Any  # [hands, 8] their values
-    card_sums: Any  # [53, 8] reach by card, and all of it
+    leaf_reach: Any  # [opponent's hands + 1, 8] reach at eight leaves; the last row is zero
+    leaf_values: Any  # [hands, 8]
+    card_sums: Any  # [53, 8] reach by card, then the total
     leaf_payoff: Any  # [4, 8]

@@ -1,4 +1,7 @@
-"""Compiled functions as numbers, so that kernels that call them are compiled once for all."""
+"""Call compiled functions by address.
+
+A kernel that calls a function by address is compiled once, not once per function.
+"""
 
 from __future__ import annotations
 
@@ -11,31 +14,31 @@ from numba.extending import intrinsic
 
 
 class FunctionPointer:
-    """A function that returns nothing, compiled for one signature."""
+    """A function without return value, compiled for one signature."""
 
     def __init__(self, function: Any, signature: Any):
         self.compiled = function.get_compile_result(signature)
 
     @property
     def address(self) -> int:
-        """Where `call` finds it, as long as this object is there."""
+        """The address for `call_pointer`; valid while this object is alive."""
         name = self.compiled.fndesc.llvm_func_name
         return int(self.compiled.library.get_pointer_to_function(name))
 
 
 @intrinsic
 def call_pointer(context, address, arguments):
-    """Call what is at the address; whether it failed.
+    """Call the function at `address` with a tuple of arguments; return True if it raised.
 
-    Its errors are numbers here, so that callers have no error of their own, and no references to
-    count on the way to one.
+    An error of the function becomes a return value, so callers raise no exception and need no
+    reference counting on the way to one.
     """
 
-    def generate(context, builder, signature, given):
+    def generate(context, builder, signature, operands):
         convention, kinds = context.call_conv, signature.args[1].types
         kind = convention.get_function_type(types.none, kinds)
-        function = builder.inttoptr(given[0], ir.PointerType(kind))
-        values = cgutils.unpack_tuple(builder, given[1])
+        function = builder.inttoptr(operands[0], ir.PointerType(kind))
+        values = cgutils.unpack_tuple(builder, operands[1])
         status, _ = convention.call_function(builder, function, types.none, kinds, values)
         return status.is_error
 

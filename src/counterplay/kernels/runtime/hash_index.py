@@ -1,4 +1,4 @@
-"""Numbers for things known by three integers, in the order in which they are met."""
+"""Consecutive indices for triples of integers, in order of first occurrence (open addressing)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from counterplay.kernels.sampling.primitives import mix
 
 @no_alloc_kernel
 def find_slot(a, b, c, table, keys):
-    """Where a thing stands in the hash table, or would."""
+    """Return the slot of the triple (a, b, c) in `table`, or the free slot where it belongs.
+
+    `table` [power of two] holds indices into `keys` [., 3]; -1 marks a free slot.
+    """
     mask = table.size - 1
     bits = mix(uint64(a)) ^ mix(uint64(b) + uint64(0x9E3779B97F4A7C15)) ^ uint64(c)
     slot = int(mix(bits) >> uint64(1)) & mask
@@ -24,14 +27,17 @@ def find_slot(a, b, c, table, keys):
 
 @no_alloc_kernel
 def rebuild_table(count, table, keys):
-    """Fill an empty table [power of two] with the first `count` known things [., 3]."""
+    """Fill an empty `table` [power of two] with the first `count` rows of `keys` [., 3]."""
     for k in range(count):
         table[find_slot(keys[k, 0], keys[k, 1], keys[k, 2], table, keys)] = k
 
 
 @no_alloc_kernel
 def assign_indices(a, b, c, count, table, keys, numbers):
-    """Set the `numbers` of things; those not known before get the next ones. Returns how many."""
+    """Set `numbers` [N] to the indices of the triples; new triples get the next indices.
+
+    Returns the number of different triples.
+    """
     for n in range(a.size):
         slot = find_slot(a[n], b[n], c[n], table, keys)
         if table[slot] < 0:

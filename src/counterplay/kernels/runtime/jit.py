@@ -1,8 +1,8 @@
-"""How kernels are compiled, and where numba keeps what it has compiled.
+"""Compile kernels with numba and keep the machine code on disk.
 
-Numba notices that a function's own file has changed, not that a kernel it calls from another file
-has. So the folder of its cache is named after the sources of all kernels, and other such folders
-beside it, which nobody will read again, are removed.
+Numba recompiles a function when its file changes, but not when a kernel that it calls from another
+file changes. So the cache folder is named after a hash of the sources of all kernels, and folders
+of older sources are removed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from numba.core.types import Array
 
 from counterplay.kernels.runtime.jit_cache import ChecksummedCache, warn_uncached
 
-CHANCE, TERMINAL = -1, -2  # as in `counterplay.core.game`, but what is compiled in must stand here
+CHANCE, TERMINAL = -1, -2  # as in `counterplay.core.game`; part of the hashed sources
 
 _PACKAGE = Path(__file__).parents[2]
 _KERNEL_FILES = sorted([*_PACKAGE.glob("kernels/**/*.py"), *_PACKAGE.glob("games/compiled/*.py")])
@@ -32,50 +32,57 @@ CACHE_FOLDER = f"sources-{_SOURCE_HASH.hexdigest()[:16]}"
 def kernel(
     function: Callable[..., Any], inline: bool = True, no_alloc: bool = False, **options: Any
 ) -> Any:
-    """The function compiled when it is first called; without Python's checks and its lock.
+    """Compile a function at its first call, without Python's division checks and without the GIL.
 
-    A `no_alloc` one makes no array and returns none, so that nobody need count references to arrays.
-    Numba counts them, and finds that it need not only where a function is simple enough: where it
-    does not, a walk can take three times as long.
+    Args:
+        function: A function on numbers, arrays and named tuples of them.
+        inline: Copy the machine code into each caller.
+        no_alloc: The function allocates and returns no array, so reference counting is off.
+            Numba removes the counting itself only in simple functions; elsewhere it makes a
+            traversal up to three times slower.
+        **options: Further options of `numba.njit`.
+
+    Returns:
+        The compiled function, or `function` itself if NUMBA_DISABLE_JIT=1.
     """
     options |= {"error_model": "numpy", "forceinline": inline, "_nrt": not no_alloc}
     compiled = njit(nogil=True, **options)(function)
-    if compiled is not function:  # as it is with NUMBA_DISABLE_JIT=1
+    if compiled is not function:  # they are the same with NUMBA_DISABLE_JIT=1
         try:
             compiled._cache = (_NoAllocKernelCache if no_alloc else _KernelCache)(function)
-        except RuntimeError:  # neither of the folders that numba tries can be written to
+        except RuntimeError:  # none of the folders that numba tries is writable
             folder = os.environ.get("NUMBA_CACHE_DIR") or str(Path(__file__).parent / "__pycache__")
-            warn_uncached(folder, "no permission to write, nor in the user's own cache")
+            warn_uncached(folder, "no permission to write, nor in the user's cache folder")
     return compiled
 
 
 def is_compiled(*kernels: Any) -> bool:
-    """Return True if the cache has something compiled for each of these kernels."""
-    return all(keeps_compiled(one) and one._cache.has_overloads() for one in kernels)
+    """Return True if the cache holds machine code of each of these kernels."""
+    return all(keeps_compiled(kernel) and kernel._cache.has_overloads() for kernel in kernels)
 
 
 def keeps_compiled(kernel: Any) -> bool:
-    """Return True if there is a folder that keeps this kernel once it is compiled."""
+    """Return True if this kernel has a writable cache folder."""
     return isinstance(getattr(kernel, "_cache", None), ChecksummedCache)
 
 
 no_alloc_kernel = partial(kernel, no_alloc=True)
-fma_kernel = partial(kernel, fastmath={"contract"})  # may add a product without rounding it first
-noinline_kernel = partial(fma_kernel, inline=False)  # not copied to where it is called
+fma_kernel = partial(kernel, fastmath={"contract"})  # allows fused multiply-add
+noinline_kernel = partial(fma_kernel, inline=False)  # compiled once, called by the others
 
 
 class _SourceHashLocator:
-    """Mixed into what numba chooses a folder by: $NUMBA_CACHE_DIR, the package's own, the user's"""
+    """Mixin for numba's cache locators that appends the folder of the current sources."""
 
     def get_cache_path(self) -> str:
         return str(Path(super().get_cache_path()) / CACHE_FOLDER)  # type: ignore[misc]
 
     @classmethod
     def from_function(cls, function: Callable[..., Any], file: str) -> Any:
-        found = super().from_function(function, file)  # type: ignore[misc]
-        if found is not None:
-            _remove_stale_caches(Path(found.get_cache_path()))
-        return found
+        locator = super().from_function(function, file)  # type: ignore[misc]
+        if locator is not None:
+            _remove_stale_caches(Path(locator.get_cache_path()))
+        return locator
 
 
 @cache
@@ -87,8 +94,8 @@ def _remove_stale_caches(folder: Path) -> None:
 
 class _SourceHashCacheImpl(CompileResultCacheImpl):
     _locator_classes: list[Any] = [  # noqa: RUF012
-        type(choice.__name__, (_SourceHashLocator, choice), {})
-        for choice in CompileResultCacheImpl._locator_classes
+        type(locator.__name__, (_SourceHashLocator, locator), {})
+        for locator in CompileResultCacheImpl._locator_classes
     ]
 
 
@@ -98,7 +105,11 @@ class _KernelCache(ChecksummedCache):
 
 class _NoAllocKernelCache(_KernelCache):
     def save_overload(self, signature: Any, compiled: Any) -> None:
-        kind = compiled.signature.return_type
-        if any(isinstance(part, Array) for part in (kind, *getattr(kind, "types", ()))):
-            raise TypeError(f"{compiled.fndesc.qualname} is bare: it cannot return an array")
+        result_type = compiled.signature.return_type
+        if any(
+            isinstance(part, Array) for part in (result_type, *getattr(result_type, "types", ()))
+        ):
+            raise TypeError(
+                f"{compiled.fndesc.qualname} is a no_alloc kernel: it cannot return an array"
+            )
         super().save_overload(signature, compiled)

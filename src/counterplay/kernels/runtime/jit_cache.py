@@ -1,8 +1,9 @@
-"""Numba's cache on disk with a seal on every file: a damaged one counts as missing.
+"""Numba's cache on disk with a checksum in every file.
 
-Numba unpickles what it finds and runs it. A truncated file would end every solve in a traceback,
-a flipped bit in a crash, and a file that another process had numbered alike would run as another
-function. Here whatever does not carry its seal is compiled anew and written over.
+Numba unpickles cache files and runs their machine code unchecked: a truncated file raises in every
+process, a flipped bit crashes it, and a data file that another process wrote under the same number
+runs as the wrong function. Here a file with a wrong checksum or key counts as missing: the function
+is compiled again and the file is overwritten.
 """
 
 from __future__ import annotations
@@ -15,23 +16,25 @@ from typing import Any
 
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
-DIGEST_BYTES = sha256().digest_size  # bytes, before the rest of a file
+DIGEST_BYTES = sha256().digest_size  # the checksum at the start of a file
 
 
 @cache
 def warn_uncached(folder: str, problem: str) -> None:
-    """Say once that compiled kernels are not kept, and how to mend that."""
+    """Warn once per folder that compiled kernels are not kept, and say how to fix that."""
     warnings.warn(
         f"compiled kernels cannot be kept in {folder} ({problem}), so that every process compiles "
-        "them again, which takes up to half a minute; set NUMBA_CACHE_DIR to a folder that can be "
-        "written to",
+        "them again, which takes up to half a minute; set NUMBA_CACHE_DIR to a writable folder",
         RuntimeWarning,
         stacklevel=2,
     )
 
 
 class ChecksummedCache(FunctionCache):
-    """A function's cache that only ever costs time; in which folder, `_impl_class` says."""
+    """The cache of one function; a damaged or unwritable file costs a recompilation, no error.
+
+    `_impl_class` chooses the folder.
+    """
 
     def __init__(self, function: Any):
         super().__init__(function)
@@ -43,20 +46,20 @@ class ChecksummedCache(FunctionCache):
     def save_overload(self, *compiled: Any) -> None:
         try:
             super().save_overload(*compiled)
-        except OSError as error:  # the disk is full, or the folder is gone
+        except OSError as error:  # the disk is full, or the folder was removed
             warn_uncached(self.cache_path, str(error.strerror or error))
 
     def has_overloads(self) -> bool:
-        """Return True if something compiled is kept for this function."""
+        """Return True if machine code of this function is cached."""
         return bool(self._cache_file._load_index())
 
 
 class _ChecksummedFiles(IndexDataCacheFile):
-    """An index and its data files, all for one version of numba and of the source."""
+    """An index file and its data files, for one version of numba and of the source."""
 
     def load(self, key: Any) -> Any:
-        found = super().load(key)
-        return found[1] if found and found[0] == key else None
+        entry = super().load(key)
+        return entry[1] if entry and entry[0] == key else None
 
     def save(self, key: Any, data: Any) -> None:
         super().save(key, (key, data))
@@ -76,10 +79,10 @@ class _ChecksummedFiles(IndexDataCacheFile):
     def _read(self, path: str) -> Any:
         try:
             with open(path, "rb") as file:
-                seal, data = file.read(DIGEST_BYTES), file.read()
+                digest, data = file.read(DIGEST_BYTES), file.read()
         except OSError:
             return None
-        return pickle.loads(data) if seal == self._digest(data) else None
+        return pickle.loads(data) if digest == self._digest(data) else None
 
     def _write(self, path: str, value: Any) -> None:
         data = self._dump(value)

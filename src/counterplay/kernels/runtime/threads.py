@@ -1,4 +1,4 @@
-"""Both cores for large trees. Results do not depend on the number of threads."""
+"""Threads for kernels on large trees. Results do not depend on the number of threads."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _num_threads: int | None = None
 
 
 def num_threads() -> int:
-    """How many threads large trees use: `set_num_threads`, or the cores this process may use."""
+    """Return the number of threads for large trees: as set, or the cores of this process."""
     if _num_threads is not None:
         return _num_threads
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def set_num_threads(count: int | None) -> None:
-    """Use that many threads from now on; None goes back to all cores."""
+    """Set the number of threads for large trees; None restores all cores of this process."""
     global _num_threads
     if count is not None and count < 1:
         raise ConfigError(f"the number of threads is {count}, must be at least 1")
@@ -31,7 +31,10 @@ def set_num_threads(count: int | None) -> None:
 def run_in_threads(
     function: Callable[[int, int], object], parts: Sequence[tuple[int, int]]
 ) -> None:
-    """Call `function(first, last)` for all parts at once and wait; it must release the GIL."""
+    """Call `function(first, last)` for all parts in parallel and wait for the results.
+
+    `function` must release the GIL. The first part runs on the calling thread.
+    """
     if len(parts) == 1:
         function(*parts[0])
         return
@@ -49,5 +52,5 @@ def split_evenly(first: int, last: int, count: int) -> list[tuple[int, int]]:
 
 @cache
 def _thread_pool(size: int, process: int) -> ThreadPoolExecutor:
-    # one for each process, because threads do not survive a fork
+    # one pool per process, because threads do not survive a fork
     return ThreadPoolExecutor(size, thread_name_prefix="counterplay")

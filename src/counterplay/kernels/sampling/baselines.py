@@ -1,8 +1,9 @@
-"""Outcome sampling with baselines (VR-MCCFR): any guess at values, to take noise out of regrets.
+"""Outcome sampling with baselines (VR-MCCFR), which reduce the variance of sampled regrets.
 
-A guess at what an action is worth to a player stands in `table.baseline`, at `game.slot` of the
-child node and the player: one slot per augmented infoset and action, or one per history. Chance
-nodes have guesses too. Whatever they are, the regrets are right on average.
+The baseline of an action is an estimate of its value to a player. It is stored in `table.baseline`
+at `game.baseline_slot` of the child node and the player: one slot per augmented infoset and action,
+or one per history. Outcomes of chance have baselines too. The sampled regrets are unbiased for any
+baselines.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from counterplay.kernels.sampling.primitives import iteration_weight, seed_strea
 
 @no_alloc_kernel
 def add_baseline_regrets(p, epsilon, weight, length, game, table, scratch):
-    """Add the sampled regrets of `p`, return its sampled value. Where q(a) led to action a:
+    """Add the sampled regrets of `p` and return its sampled value. With a taken at q(a):
 
-    v(b) = guess(b) everywhere, and v(a) = guess(a) + (u - guess(a)) / q(a);  v = policy . v(.)
+    v(b) = baseline(b), and v(a) = baseline(a) + (u - baseline(a)) / q(a);  v = policy . v(.)
     regret = regret + weight * (v(.) - v) / own sampling reach;  u = v for the node above
 
-    Every u is kept in `scratch.value`.
+    Every u is written to `scratch.value`.
     """
     nodes, slot = game.nodes, game.baseline_slot
     policy, regret, baseline = table.policy, table.regret, table.baseline
@@ -35,17 +36,17 @@ def add_baseline_regrets(p, epsilon, weight, length, game, table, scratch):
         first, taken = node.first, scratch.action[d]
         explored = epsilon if node.player == p else 0.0
         q = explored / node.count + (1.0 - explored) * policy[first + taken]
-        guess = slot[node.child + taken, p]
-        surprise = (u - baseline[guess]) / q
-        mean = policy[first + taken] * surprise
-        below = max(below, abs(surprise))
+        slot_taken = slot[node.child + taken, p]
+        correction = (u - baseline[slot_taken]) / q
+        mean = policy[first + taken] * correction
+        below = max(below, abs(correction))
         for k in range(node.count):
             mean += policy[first + k] * baseline[slot[node.child + k, p]]
         if node.player == p:
             scale = weight / scratch.sampling_reach[d]
             for k in range(node.count):
                 regret[first + k] += scale * (baseline[slot[node.child + k, p]] - mean)
-            regret[first + taken] += scale * surprise
+            regret[first + taken] += scale * correction
             if scale * below > table.max_abs_value[first]:
                 table.max_abs_value[first] = scale * below
         scratch.value[d] = u
@@ -55,19 +56,19 @@ def add_baseline_regrets(p, epsilon, weight, length, game, table, scratch):
 
 @no_alloc_kernel
 def update_decaying_baseline(p, decay, length, game, table, scratch):
-    """guess(a) = guess(a) + decay * (u - guess(a)) for the actions taken.
+    """baseline(a) = baseline(a) + decay * (u - baseline(a)) for the actions taken.
 
-    Only after all regrets: a player who does not see the others act may know the same at two nodes
-    of one path, and a guess must not depend on the sample that it is used with.
+    Runs after all regrets are added: two nodes of one path may be in one augmented infoset, and a
+    baseline must not depend on the sample that it corrects.
     """
     for d in range(length):
-        guess = game.baseline_slot[scratch.node[d + 1], p]
-        table.baseline[guess] += decay * (scratch.value[d] - table.baseline[guess])
+        slot = game.baseline_slot[scratch.node[d + 1], p]
+        table.baseline[slot] += decay * (scratch.value[d] - table.baseline[slot])
 
 
 @no_alloc_kernel
 def update_predictive_baseline(length, game, table, scratch):
-    """Set the guess at every node of the path to what the policy now expects of its children."""
+    """Set the baseline of every node of the path to the mean of its children under the policy."""
     nodes, slot, policy, baseline = game.nodes, game.baseline_slot, table.policy, table.baseline
     for d in range(length - 1, -1, -1):
         n = scratch.node[d]
@@ -81,7 +82,7 @@ def update_predictive_baseline(length, game, table, scratch):
 
 @no_alloc_kernel
 def add_averages(p, weight, length, game, table, scratch):
-    """What the episode says about the average, with as little noise as is right."""
+    """Add the episode to the averages; the low-variance update is unbiased for two players only."""
     if game.num_players == 2:
         add_opponents_average(p, weight, length, game, table, scratch)
     else:
@@ -90,9 +91,9 @@ def add_averages(p, weight, length, game, table, scratch):
 
 @no_alloc_kernel
 def decaying_baseline_sampling(begin, end, seed, powers, learner, scheme, game, table, scratch):
-    """Iterations `begin` to `end`, the last not included, with decaying averages as guesses.
+    """Run iterations `begin` to `end` - 1 with exponentially decaying averages as baselines.
 
-    Iteration t counts t to the `powers`, in the regrets and in the average.
+    Iteration t has the weight t ** powers[0] in the regrets and t ** powers[1] in the average.
     """
     epsilon, decay = scheme
     for t in range(begin, end):
@@ -108,7 +109,7 @@ def decaying_baseline_sampling(begin, end, seed, powers, learner, scheme, game, 
 
 @no_alloc_kernel
 def predictive_baseline_sampling(begin, end, seed, powers, learner, scheme, game, table, scratch):
-    """`learned_baseline` with expected values as guesses: `back_up` alone changes them."""
+    """`decaying_baseline_sampling` with `update_predictive_baseline` instead of the decay."""
     epsilon, _ = scheme
     for t in range(begin, end):
         weight, average = iteration_weight(t, powers[0]), iteration_weight(t, powers[1])

@@ -1,101 +1,50 @@
-"""The iterations of the Monte Carlo family on compiled rules: a kernel of the same name each.
+"""Iterations of the Monte Carlo family on compiled rules.
 
-Every one returns the iteration it did not begin: the end, or earlier where tables lack room.
+Each kernel has the name of its counterpart on trees in `traversals` or `episodes`, and one argument
+more: kernel(begin, end, max_new_entries, *arguments), where the arguments end with `game`, `table`
+and `scratch`. It returns the first iteration that did not complete: `end`, or an earlier one if
+the tables are too small or the rules failed.
 """
 
 from __future__ import annotations
 
-from functools import partial
+from types import FunctionType
+from typing import Any
 
 from counterplay.kernels.runtime.jit import no_alloc_kernel
 from counterplay.kernels.sampling import episodes, traversals
 from counterplay.kernels.sampling.lazy_nodes import has_failed, prepare_iteration
 
-noinline_no_alloc_kernel = partial(no_alloc_kernel, inline=False)
+run_iterations: Any = None  # replaced by `_run_on_compiled_rules`
 
 
-@noinline_no_alloc_kernel
-def chance_sampling(begin, end, max_new_entries, seed, power, learner, game, table, scratch):
+def _loop(begin, end, max_new_entries, *arguments):
+    nodes = arguments[-3].nodes
     for t in range(begin, end):
-        if not prepare_iteration(game.nodes, max_new_entries):
+        if not prepare_iteration(nodes, max_new_entries):
             return t
-        traversals.chance_sampling(t, t + 1, seed, power, learner, game, table, scratch)
-        if has_failed(game.nodes):
+        run_iterations(t, t + 1, *arguments)
+        if has_failed(nodes):
             return t
     return end
 
 
-@noinline_no_alloc_kernel
-def external_sampling(begin, end, max_new_entries, seed, power, learner, game, table, scratch):
-    for t in range(begin, end):
-        if not prepare_iteration(game.nodes, max_new_entries):
-            return t
-        traversals.external_sampling(t, t + 1, seed, power, learner, game, table, scratch)
-        if has_failed(game.nodes):
-            return t
-    return end
+def _run_on_compiled_rules(kernel: Any) -> Any:
+    """Compile `_loop` around a kernel, which becomes its global `run_iterations`.
+
+    It is not a closure: numba's cache on disk knows a function by its file and qualified name, but
+    a closure over a kernel also by an identifier that changes with every process.
+    """
+    variables = {**globals(), "run_iterations": kernel}
+    function = FunctionType(_loop.__code__, variables, kernel.__name__)
+    function.__qualname__ = kernel.__name__
+    return no_alloc_kernel(function, inline=False)
 
 
-@noinline_no_alloc_kernel
-def average_sampling(
-    begin, end, max_new_entries, seed, power, learner, scheme, game, table, scratch
-):
-    for t in range(begin, end):
-        if not prepare_iteration(game.nodes, max_new_entries):
-            return t
-        traversals.average_sampling(t, t + 1, seed, power, learner, scheme, game, table, scratch)
-        if has_failed(game.nodes):
-            return t
-    return end
-
-
-@noinline_no_alloc_kernel
-def outcome_sampling(
-    begin, end, max_new_entries, seed, power, learner, epsilon, game, table, scratch
-):
-    for t in range(begin, end):
-        if not prepare_iteration(game.nodes, max_new_entries):
-            return t
-        episodes.outcome_sampling(t, t + 1, seed, power, learner, epsilon, game, table, scratch)
-        if has_failed(game.nodes):
-            return t
-    return end
-
-
-@noinline_no_alloc_kernel
-def lazy_outcome_sampling(
-    begin, end, max_new_entries, seed, power, learner, epsilon, game, table, scratch
-):
-    for t in range(begin, end):
-        if not prepare_iteration(game.nodes, max_new_entries):
-            return t
-        given = epsilon, game, table, scratch
-        episodes.lazy_outcome_sampling(t, t + 1, seed, power, learner, *given)
-        if has_failed(game.nodes):
-            return t
-    return end
-
-
-@noinline_no_alloc_kernel
-def probing(begin, end, max_new_entries, seed, power, learner, epsilon, game, table, scratch):
-    for t in range(begin, end):
-        if not prepare_iteration(game.nodes, max_new_entries):
-            return t
-        episodes.probing(t, t + 1, seed, power, learner, epsilon, game, table, scratch)
-        if has_failed(game.nodes):
-            return t
-    return end
-
-
-@noinline_no_alloc_kernel
-def online_sampling(
-    begin, end, max_new_entries, seed, power, learner, epsilon, p, game, table, scratch
-):
-    for t in range(begin, end):
-        if not prepare_iteration(game.nodes, max_new_entries):
-            return t
-        given = epsilon, p, game, table, scratch
-        episodes.online_sampling(t, t + 1, seed, power, learner, *given)
-        if has_failed(game.nodes):
-            return t
-    return end
+chance_sampling = _run_on_compiled_rules(traversals.chance_sampling)
+external_sampling = _run_on_compiled_rules(traversals.external_sampling)
+average_sampling = _run_on_compiled_rules(traversals.average_sampling)
+outcome_sampling = _run_on_compiled_rules(episodes.outcome_sampling)
+lazy_outcome_sampling = _run_on_compiled_rules(episodes.lazy_outcome_sampling)
+probing = _run_on_compiled_rules(episodes.probing)
+online_sampling = _run_on_compiled_rules(episodes.online_sampling)

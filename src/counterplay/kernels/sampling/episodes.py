@@ -1,7 +1,7 @@
-"""Walks along one path: outcome sampling, online outcome sampling and probing.
+"""Traversals of a single path: outcome sampling, online outcome sampling and probing.
 
-`sample` writes the path into `scratch`; what follows goes along it. The words are those of
-`walks.py`: the policy stays as it is until the path's infosets learn.
+`sample_episode` writes the path to `scratch`; the other kernels read it. Arguments are those of
+`traversals`; the policy does not change until `update_path_policies`.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from counterplay.kernels.sampling.traversals import add_average_episodes
 
 @no_alloc_kernel
 def sample_episode(p, epsilon, game, table, scratch):
-    """Play one episode, `p` exploring with `epsilon`; returns how many actions it took.
+    """Sample an episode in which `p` explores with `epsilon`; return its number of actions.
 
-    Sets node and action at every step, and `sampled`: the traverser's own part of the probability
-    of getting there. That of chance and the others cancels, because they are on policy.
+    Sets the node, the action and `sampling_reach` of every step: the traverser's factor of the
+    probability of the path. The factors of chance and the others cancel: they are on policy.
     """
     nodes, policy, rng = game.nodes, table.policy, scratch.rng
-    at, action, sampled = scratch.node, scratch.action, scratch.sampling_reach
+    at, action, sampling_reach = scratch.node, scratch.action, scratch.sampling_reach
     n, d, q = 0, 0, 1.0
     node = node_at(nodes, n)
     while node.player != TERMINAL:
         explored = epsilon if node.player == p else 0.0
         k = sample_action(policy, node.first, node.count, explored, rng)
-        at[d], action[d], sampled[d] = n, k, q
+        at[d], action[d], sampling_reach[d] = n, k, q
         if node.player == p:
             q *= explored / node.count + (1.0 - explored) * policy[node.first + k]
         n = node.child + k
@@ -45,7 +45,7 @@ def sample_episode(p, epsilon, game, table, scratch):
 
 @no_alloc_kernel
 def add_outcome_regrets(p, epsilon, length, game, table, scratch):
-    """Add the sampled regrets. Where `p` took action a with probability q(a):
+    """Add the sampled regrets of `p`. Where it took action a with probability q(a):
 
     v(a) = u / q(a), v(b) = 0 elsewhere, v = policy(a) * v(a)
     regret = regret + (v(.) - v) / own sampling reach;  u = v for the node above
@@ -70,7 +70,7 @@ def add_outcome_regrets(p, epsilon, length, game, table, scratch):
 
 @no_alloc_kernel
 def update_path_policies(p, learner, length, game, table, scratch):
-    """Let the infosets of `p` on the path learn."""
+    """Update the policies at the infosets of `p` on the path."""
     for d in range(length):
         node = node_at(game.nodes, scratch.node[d])
         if node.player == p:
@@ -83,45 +83,47 @@ def update_path_policies(p, learner, length, game, table, scratch):
 @no_alloc_kernel
 def add_stochastic_average(p, weight, length, game, table, scratch):
     """policy_sum = policy_sum + weight * own reach / sampling reach * policy, where `p` acted."""
-    policy, own, others = table.policy, 1.0, 1.0
+    policy, own_reach, others = table.policy, 1.0, 1.0
     for d in range(length):
         node = node_at(game.nodes, scratch.node[d])
         first, taken = node.first, node.first + scratch.action[d]
         if node.player == p:
-            scale = weight * own / (others * scratch.sampling_reach[d])
+            scale = weight * own_reach / (others * scratch.sampling_reach[d])
             add_average(first, first + node.count, scale, policy, table.policy_sum)
-            own *= policy[taken]
-        elif node.player != CHANCE:  # chance has the same part in every iteration
+            own_reach *= policy[taken]
+        elif node.player != CHANCE:  # chance has the same factor in every iteration
             others *= policy[taken]
 
 
 @no_alloc_kernel
 def add_lazy_average(t, p, power, length, game, table, scratch):
-    """policy_sum = policy_sum + (weight not yet counted) * own reach * policy, where others acted.
+    """policy_sum = policy_sum + (weight not yet added) * own reach * policy, where others acted.
 
-    The weights up to t sum to about t**power / power. `table.visits` is the last iteration counted
-    at an infoset, kept at its first action.
+    The weights up to t sum to about t**power / power. `table.last_averaged` is the last iteration
+    that is in the average of an infoset.
     """
-    policy, visits = table.policy, table.last_averaged
+    policy, last_averaged = table.policy, table.last_averaged
     for j in range(game.num_players):
-        own = 1.0
+        own_reach = 1.0
         for d in range(length):
             node = node_at(game.nodes, scratch.node[d])
             if node.player == j:
                 first = node.first
                 if j != p:
-                    missed = iteration_weight(t, power) - iteration_weight(visits[first], power)
-                    weight = own * missed / power[0]
+                    missed = iteration_weight(t, power) - iteration_weight(
+                        last_averaged[first], power
+                    )
+                    weight = own_reach * missed / power[0]
                     add_average(first, first + node.count, weight, policy, table.policy_sum)
-                    visits[first] = t
-                own *= policy[first + scratch.action[d]]
+                    last_averaged[first] = t
+                own_reach *= policy[first + scratch.action[d]]
 
 
 @no_alloc_kernel
 def add_opponents_average(p, weight, length, game, table, scratch):
     """policy_sum = policy_sum + weight / own sampling reach * policy, where the others acted.
 
-    Right for two players only: a third one's reach would be part of the weight.
+    Correct for two players only: the reach of a third one would be part of the weight.
     """
     for d in range(length):
         node = node_at(game.nodes, scratch.node[d])
@@ -133,18 +135,18 @@ def add_opponents_average(p, weight, length, game, table, scratch):
 @no_alloc_kernel
 def add_online_average(p, weight, length, game, table, scratch):
     """policy_sum = policy_sum + weight * own reach / own sampling reach * policy."""
-    own = 1.0
+    own_reach = 1.0
     for d in range(length):
         node = node_at(game.nodes, scratch.node[d])
         if node.player == p:
-            first, scale = node.first, weight * own / scratch.sampling_reach[d]
+            first, scale = node.first, weight * own_reach / scratch.sampling_reach[d]
             add_average(first, first + node.count, scale, table.policy, table.policy_sum)
-            own *= table.policy[first + scratch.action[d]]
+            own_reach *= table.policy[first + scratch.action[d]]
 
 
 @no_alloc_kernel
 def roll_out(n, p, game, policy, scratch):
-    """The utility to `p` of one episode from node `n`, all on policy."""
+    """Return the utility to `p` of an on-policy episode from node `n`."""
     node = node_at(game.nodes, n)
     scratch.counters[0] += 1
     while node.player != TERMINAL:
@@ -156,12 +158,12 @@ def roll_out(n, p, game, policy, scratch):
 
 @no_alloc_kernel
 def sample_with_probes(p, epsilon, weight, game, table, scratch):
-    """Follow one path for `p` and probe what it leaves out; returns the length of the path.
+    """Sample an episode for `p` and probe the other actions at its nodes; return its length.
 
-    With q the own sampling reach: u(a) is a roll-out's where the action is not followed;
-    regret = regret + (u(a) - u) / q;  the others' averages count weight / q.
+    With q the own sampling reach, and u(a) the utility of a roll-out if a is not on the path:
+    regret = regret + (u(a) - u) / q;  the others' averages have the weight weight / q.
     """
-    nodes, policy, regret, largest = game.nodes, table.policy, table.regret, table.max_abs_value
+    nodes, policy, regret, max_abs = game.nodes, table.policy, table.regret, table.max_abs_value
     length = sample_episode(p, epsilon, game, table, scratch)
     u = game.utility[node_at(nodes, scratch.node[length]).first, p]
     below = abs(u)
@@ -172,17 +174,17 @@ def sample_with_probes(p, epsilon, weight, game, table, scratch):
             mean = 0.0
             for k in range(node.count):
                 if k != scratch.action[d]:
-                    other = roll_out(node.child + k, p, game, policy, scratch)
-                    mean += policy[first + k] * other
-                    regret[first + k] += other / q
-                    below = max(below, abs(other))
+                    probe = roll_out(node.child + k, p, game, policy, scratch)
+                    mean += policy[first + k] * probe
+                    regret[first + k] += probe / q
+                    below = max(below, abs(probe))
             taken = first + scratch.action[d]
             mean += policy[taken] * u
             regret[taken] += u / q
             for s in range(first, last):
                 regret[s] -= mean / q
-            if below / q > largest[first]:
-                largest[first] = below / q
+            if below / q > max_abs[first]:
+                max_abs[first] = below / q
             u = mean
         elif node.player != CHANCE:
             add_average(first, last, weight / q, policy, table.policy_sum)
@@ -191,7 +193,7 @@ def sample_with_probes(p, epsilon, weight, game, table, scratch):
 
 @no_alloc_kernel
 def outcome_sampling(begin, end, seed, power, learner, epsilon, game, table, scratch):
-    """Iterations `begin` to `end`, the last not included; the average stochastically weighted."""
+    """Run iterations `begin` to `end` - 1 with the stochastically weighted average."""
     for t in range(begin, end):
         for p in range(game.num_players):
             seed_stream(seed, t, p, scratch.rng)
@@ -215,7 +217,7 @@ def lazy_outcome_sampling(begin, end, seed, power, learner, epsilon, game, table
 
 @no_alloc_kernel
 def online_sampling(begin, end, seed, power, learner, epsilon, p, game, table, scratch):
-    """Episodes `begin` to `end`, the last not included, in which `p` alone learns."""
+    """Run episodes `begin` to `end` - 1, in which only `p` updates its policy."""
     for t in range(begin, end):
         seed_stream(seed, t, p, scratch.rng)
         length = sample_episode(p, epsilon, game, table, scratch)
@@ -226,13 +228,15 @@ def online_sampling(begin, end, seed, power, learner, epsilon, p, game, table, s
 
 @no_alloc_kernel
 def probing(begin, end, seed, power, learner, epsilon, game, table, scratch):
-    """Iterations `begin` to `end`, the last not included."""
-    two = game.num_players == 2
+    """Run iterations `begin` to `end` - 1 of outcome sampling with probes."""
+    is_two_player = game.num_players == 2
     for t in range(begin, end):
         weight = iteration_weight(t, power)
         for p in range(game.num_players):
             seed_stream(seed, t, p, scratch.rng)
-            length = sample_with_probes(p, epsilon, weight if two else 0.0, game, table, scratch)
+            length = sample_with_probes(
+                p, epsilon, weight if is_two_player else 0.0, game, table, scratch
+            )
             update_path_policies(p, learner, length, game, table, scratch)
-        if not two:
+        if not is_two_player:
             add_average_episodes(seed, t, weight, game, table, scratch)

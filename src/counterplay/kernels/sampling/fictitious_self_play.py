@@ -1,10 +1,10 @@
-"""Episodes on the tree: what fictitious self-play samples, remembers and learns from.
+"""Fictitious self-play on a tree: sampled episodes, memories of them, and learning from them.
 
-An episode is known by the terminal where it ended: all else is found by walking up from there. So
-a memory of episodes is an array of terminals, and every learner below reads an episode backwards.
-Policies are not stored either. At an infoset on the way, the average policy is its `count` scaled,
-and the response is softmax(q / temperature): both are written to `table.policy` when they are
-needed. All draws of iteration t follow from the seed and t.
+An episode is stored as the number of its terminal; its nodes are the ancestors of that terminal.
+So a memory of episodes is an array of terminals, and the learners read an episode backwards.
+Policies are computed when they are used and written to `table.policy`: the average policy of an
+infoset is its normalised `counts`, the response is softmax(q / temperature). All draws of
+iteration t follow from the seed and t.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from counterplay.kernels.sampling.primitives import (
 
 @no_alloc_kernel
 def set_response(node, temperature, table):
-    """Set the policy to softmax(q / temperature) at a node's infoset."""
+    """Set the policy at a node's infoset to softmax(q / temperature)."""
     softmax(1.0 / temperature, node.first, node.first + node.count, table.q, table.policy)
 
 
 @no_alloc_kernel
 def play_episode(responds, temperature, game, table, rng):
-    """Play one episode and return the number of its terminal.
+    """Sample an episode and return the number of its terminal.
 
-    Players with `responds` [P] follow the response, the others the average policy.
+    Players with `responds` [P] follow their response, the others their average policy.
     """
     node = game.nodes[0]
     while node.player != TERMINAL:
@@ -48,14 +48,14 @@ def play_episode(responds, temperature, game, table, rng):
 
 @no_alloc_kernel
 def store_episode(p, z, table):
-    """Put terminal `z` into player `p`'s row of episodes; the oldest makes room."""
+    """Write terminal `z` to the ring buffer of player `p`, over the oldest episode."""
     table.episodes[p, table.num_stored[p] % table.episodes.shape[1]] = z
     table.num_stored[p] += 1
 
 
 @no_alloc_kernel
 def add_response_counts(p, z, temperature, game, table):
-    """Count the player's response at each of its decisions of the episode."""
+    """Add the player's response to `counts` at each of its decisions of the episode."""
     n = game.terminals[z]
     while n > 0:
         n = game.parent[n]
@@ -67,7 +67,7 @@ def add_response_counts(p, z, temperature, game, table):
 
 @no_alloc_kernel
 def add_action_counts(p, z, game, table):
-    """Count the player's actions of the episode."""
+    """Add 1 to `counts` of each action of the player in the episode."""
     n = game.terminals[z]
     while n > 0:
         above = game.parent[n]
@@ -79,7 +79,7 @@ def add_action_counts(p, z, game, table):
 
 @no_alloc_kernel
 def run_q_learning(p, z, rate, game, table):
-    """Q-learning from one episode, its last decision first."""
+    """Update `q` by Q-learning from one episode, its last decision first."""
     n, q = game.terminals[z], table.q
     target = game.utility[z, p]
     while n > 0:
@@ -96,7 +96,7 @@ def run_q_learning(p, z, rate, game, table):
 
 @no_alloc_kernel
 def replay_episodes(p, num_replays, rate, game, table, rng):
-    """Q-learning from `replays` episodes drawn from the player's memory."""
+    """Run Q-learning on `num_replays` episodes drawn from the player's memory."""
     size = min(table.num_stored[p], table.episodes.shape[1])
     for _ in range(num_replays if size > 0 else 0):
         run_q_learning(p, table.episodes[p, int(draw_uniform(rng) * size)], rate, game, table)
@@ -104,10 +104,14 @@ def replay_episodes(p, num_replays, rate, game, table, rng):
 
 @kernel
 def general_fsp(begin, seed, schedule, n, m, num_replays, game, table):
-    """General fictitious self-play from iteration `begin`; a row is (mixing, rate, temperature)."""
+    """Run general fictitious self-play, one iteration per row of `schedule` [T, 3].
+
+    A row is (mixing, rate, temperature). Each iteration samples `n` episodes of mixed policies for
+    all players and `m` episodes of each player's response.
+    """
     num_players = game.utility.shape[1]
     responds = np.zeros(num_players, np.bool_)
-    own = np.zeros((num_players, m), np.int32)
+    responses = np.zeros((num_players, m), np.int32)
     rng = np.zeros(1, np.uint64)
     for t in range(schedule.shape[0]):
         seed_stream(seed, begin + t, 0, rng)
@@ -122,20 +126,20 @@ def general_fsp(begin, seed, schedule, n, m, num_replays, game, table):
             for e in range(m):
                 for j in range(num_players):
                     responds[j] = draw_uniform(rng) < mixing or j == p
-                own[p, e] = play_episode(responds, temperature, game, table, rng)
-                store_episode(p, own[p, e], table)
+                responses[p, e] = play_episode(responds, temperature, game, table, rng)
+                store_episode(p, responses[p, e], table)
         for p in range(num_players):
             for e in range(m):
-                add_response_counts(p, own[p, e], temperature, game, table)
+                add_response_counts(p, responses[p, e], temperature, game, table)
             replay_episodes(p, num_replays, rate, game, table, rng)
 
 
 @kernel
 def table_lookup_fsp(begin, seed, schedule, n, m, num_replays, game, table):
-    """`general` for table-lookup batch fictitious self-play; a row is (rate, temperature)."""
+    """Run table-lookup fictitious self-play; rows are (rate, temperature): see `general_fsp`."""
     num_players = game.utility.shape[1]
     responds = np.zeros(num_players, np.bool_)
-    own = np.zeros((num_players, m), np.int32)
+    responses = np.zeros((num_players, m), np.int32)
     rng = np.zeros(1, np.uint64)
     for t in range(schedule.shape[0]):
         seed_stream(seed, begin + t, 0, rng)
@@ -151,16 +155,16 @@ def table_lookup_fsp(begin, seed, schedule, n, m, num_replays, game, table):
             responds[:] = False
             responds[p] = True
             for e in range(m):
-                own[p, e] = play_episode(responds, temperature, game, table, rng)
-                store_episode(p, own[p, e], table)
+                responses[p, e] = play_episode(responds, temperature, game, table, rng)
+                store_episode(p, responses[p, e], table)
         for p in range(num_players):
             for e in range(m):
-                add_response_counts(p, own[p, e], temperature, game, table)
+                add_response_counts(p, responses[p, e], temperature, game, table)
 
 
 @no_alloc_kernel
 def tally_episode(p, z, sign, offset, visits, return_sum, game):
-    """Add (or, with sign -1, take away) an episode from the player's sequences [F] of the form."""
+    """Add an episode to the player's `visits` and `return_sum` [F]; with sign -1, remove it."""
     n = game.terminals[z]
     last = True
     while n > 0:
@@ -177,7 +181,7 @@ def tally_episode(p, z, sign, offset, visits, return_sum, game):
 
 @no_alloc_kernel
 def store_and_tally(p, z, offset, visits, return_sum, game, table):
-    """`store`, with the tallies kept equal to what the memory holds."""
+    """`store_episode`, and update the tallies to the episodes in the memory."""
     capacity = table.episodes.shape[1]
     if table.num_stored[p] >= capacity:
         oldest = table.episodes[p, table.num_stored[p] % capacity]
@@ -188,9 +192,9 @@ def store_and_tally(p, z, offset, visits, return_sum, game, table):
 
 @no_alloc_kernel
 def run_fitted_q_iteration(form, merged, p, sweeps, visits, return_sum, target, weight, q):
-    """Fitted Q iteration on the tallies: `q` where there are visits, untouched elsewhere.
+    """Run fitted Q iteration on the tallies; sets `q` where there are visits.
 
-    `target` and `weight` [S] are scratch. Each sweep carries values one own decision upwards.
+    `target` and `weight` [S] are scratch. Each sweep carries values up by one decision of `p`.
     """
     offset, parent = form.offset, form.parent
     first, last = form.player_infoset[p], form.player_infoset[p + 1]
@@ -218,10 +222,13 @@ def run_fitted_q_iteration(form, merged, p, sweeps, visits, return_sum, target, 
 def batch_fsp(
     begin, seed, schedule, n, m, sampled, form, merged, sweeps, visits, return_sum, game, table
 ):
-    """`general` for batch fictitious self-play with fitted Q iteration; a row is (temperature)."""
+    """Run batch fictitious self-play with fitted Q iteration; rows are (temperature,).
+
+    The average counts sampled actions if `sampled`, else responses: see `general_fsp`.
+    """
     num_players = game.utility.shape[1]
     responds = np.zeros(num_players, np.bool_)
-    own = np.zeros((num_players, m), np.int32)
+    responses = np.zeros((num_players, m), np.int32)
     rng = np.zeros(1, np.uint64)
     target, total = np.zeros(table.q.size), np.zeros(table.q.size)
     for t in range(schedule.shape[0]):
@@ -240,11 +247,11 @@ def batch_fsp(
             responds[:] = False
             responds[p] = True
             for e in range(m):
-                own[p, e] = play_episode(responds, temperature, game, table, rng)
-                store_and_tally(p, own[p, e], form.offset, visits, return_sum, game, table)
+                responses[p, e] = play_episode(responds, temperature, game, table, rng)
+                store_and_tally(p, responses[p, e], form.offset, visits, return_sum, game, table)
         for p in range(num_players):
             for e in range(m):
                 if sampled:
-                    add_action_counts(p, own[p, e], game, table)
+                    add_action_counts(p, responses[p, e], game, table)
                 else:
-                    add_response_counts(p, own[p, e], temperature, game, table)
+                    add_response_counts(p, responses[p, e], temperature, game, table)

@@ -1,8 +1,7 @@
-"""Nodes of compiled rules, made when a walk looks at them: to kernels they look like a tree's rows.
+"""Nodes of compiled rules, expanded when a traversal first visits them.
 
-`node_at` asks either. What is made is forgotten after the iteration; infosets keep their place in
-the tables. There is room for so many nodes in an iteration, and no walk goes beyond: past it, all
-is over at once, and `counts[PROBLEM]` says so.
+`node_at` reads them like the rows of a tree. Nodes live for one iteration; infosets keep their
+index in the tables. On overflow the traversal stops and `counts[STATUS]` is STATUS_FULL.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from counterplay.kernels.runtime.hash_index import find_slot
 from counterplay.kernels.runtime.jit import CHANCE, TERMINAL, kernel, no_alloc_kernel
 
 PLAYER, FIRST, CHILD, COUNT, PARENT = range(5)  # columns of `rows`
-UNEXPANDED = -3  # player of a node that nobody has looked at
+UNEXPANDED = -3  # player of a node that is not expanded yet
 (
     NUM_NODES,
     NUM_TERMINALS,
@@ -27,17 +26,17 @@ UNEXPANDED = -3  # player of a node that nobody has looked at
     NUM_CHANCE_DISTRIBUTIONS,
     NUM_HISTORY_ACTIONS,
     STATUS,
-) = range(7)  # places in `counts`
-# problems: more nodes than there is room for; a function of the machine failed; its utilities or
-# chance probabilities are not valid. The largest is told, even where what a failed function left
-# behind then fills all room
+) = range(7)  # entries of `counts`
+# status, 0 for success: more nodes than the arrays hold; a function of the game raised; utilities
+# or chance probabilities are invalid. The largest of several is reported: after a failed function,
+# the remaining state is arbitrary and often overflows the arrays
 STATUS_FULL, STATUS_BROKEN, INVALID = 1, 2, 3
-LARGEST_UTILITY = 1e150  # as in `rule_checks`
+LARGEST_UTILITY = 1e150  # as in `counterplay.core.rule_checks`
 CHANCE_TOLERANCE = 1e-9
 
 
 class NodeRow(NamedTuple):
-    """What a walk sees of a node: see `bundles.Arena`."""
+    """A node as traversals read it: see `types.GameNodes`."""
 
     player: Any
     first: Any
@@ -46,10 +45,10 @@ class NodeRow(NamedTuple):
 
 
 class LazyNodes(NamedTuple):
-    """Where a machine's functions and arrays stand: N nodes, I infosets, S entries.
+    """Addresses of the functions and arrays of a compiled game.
 
-    There is no array in it, so that walks count no references; whoever calls a kernel keeps the
-    arrays alive.
+    The record contains no array, so that traversals count no references. The caller of a kernel
+    keeps the arrays alive.
     """
 
     current_player: Any
@@ -57,30 +56,28 @@ class LazyNodes(NamedTuple):
     step: Any
     utilities: Any
     infoset_key: Any
-    storage: Any  # address of the addresses of all arrays of `Room`, their lengths and their widths
+    storage: Any  # address of the addresses, lengths and widths of the arrays of `LazyNodeStorage`
 
 
 class LazyNodeStorage(NamedTuple):
-    """A machine's parameters, and what is made of them."""
+    """The parameters of a compiled game, N nodes, and tables of I infosets and S entries."""
 
-    params: Any
-    rows: Any  # [N, 5] as in `Node`, and the parent
-    counts: Any  # [7] how much is in use
-    states: Any  # [N, W] once somebody has looked at the node
-    action: Any  # [N] that leads there
-    chance: Any  # [N] its probability
+    params: Any  # parameters of the game
+    rows: Any  # [N, 5] as in `NodeRow`, and the parent
+    counts: Any  # [7] numbers of used elements, and the status
+    states: Any  # [N, W] states of expanded nodes
+    action: Any  # [N] action that leads to the node
+    chance: Any  # [N] probability of that action, if chance acts
     utility: Any  # [N, P]
-    call_arguments: Any  # [4] a player, a count, a key, nothing
+    call_arguments: Any  # [4] player, count, infoset key, unused
     child_range: Any  # [2]
-    hash_table: Any  # of hashes
-    hash_keys: Any  # [I, 3] key, nothing, player
-    infoset_entries: Any  # [I, 2] first entry, and how many
-    history_actions: (
-        Any  # [.] the actions that lead to the first node of every infoset, one after another
-    )
+    hash_table: Any  # [power of two] infosets by hash: see `hash_index`
+    hash_keys: Any  # [I, 3] key, 0, player
+    infoset_entries: Any  # [I, 2] first entry, number of entries
+    history_actions: Any  # [.] actions to the first node of each infoset, concatenated
     history_end: Any  # [I + 1]
-    chance_distributions: Any  # [., 2] first entry, and how many
-    policy: Any  # [S] as in `bundles.Table`
+    chance_distributions: Any  # [., 2] first entry, number of entries
+    policy: Any  # [S] as in `types.RegretTables`
 
 
 NUM_ARRAYS = len(LazyNodeStorage._fields)
@@ -88,23 +85,23 @@ NUM_ARRAYS = len(LazyNodeStorage._fields)
 
 @intrinsic
 def as_pointer(context, address):
-    """The address as a pointer."""
+    """Return the address as a pointer."""
 
-    def generate(context, builder, signature, given):
-        return builder.inttoptr(given[0], context.get_value_type(types.voidptr))
+    def generate(context, builder, signature, operands):
+        return builder.inttoptr(operands[0], context.get_value_type(types.voidptr))
 
     return types.voidptr(types.int64), generate
 
 
 @kernel
 def array_1d(addresses, k, dtype):
-    """Array `k` of those whose addresses stand at `at`, which has one dimension."""
+    """Return array `k`, of one dimension, of the arrays at `addresses` [3 * NUM_ARRAYS]."""
     return carray(as_pointer(addresses[k]), (addresses[NUM_ARRAYS + k],), dtype)
 
 
 @kernel
 def array_2d(addresses, k, dtype):
-    """The same for two dimensions."""
+    """Return array `k`, of two dimensions, of the arrays at `addresses` [3 * NUM_ARRAYS]."""
     return carray(
         as_pointer(addresses[k]), (addresses[NUM_ARRAYS + k], addresses[2 * NUM_ARRAYS + k]), dtype
     )
@@ -112,7 +109,7 @@ def array_2d(addresses, k, dtype):
 
 @kernel
 def load_storage(nodes):
-    """The arrays."""
+    """Return the arrays of a game as a record."""
     at = carray(as_pointer(nodes.storage), (3 * NUM_ARRAYS,), int64)
     return LazyNodeStorage(
         array_1d(at, 0, int64),
@@ -135,88 +132,103 @@ def load_storage(nodes):
 
 
 @no_alloc_kernel
-def find_or_add_infoset(nodes, room, n, player, count):
-    """Where the infoset of a node stands in the tables; a new one gets its place."""
-    counts, rows, one = room.counts, room.rows, room.call_arguments
-    one[0] = player
-    if call_pointer(nodes.infoset_key, (room.params, room.states[n : n + 1], one[0:1], one[2:3])):
+def find_or_add_infoset(nodes, storage, n, player, count):
+    """Return the first entry of a node's infoset; a new infoset gets the next entries."""
+    counts, rows, arguments = storage.counts, storage.rows, storage.call_arguments
+    arguments[0] = player
+    if call_pointer(
+        nodes.infoset_key,
+        (storage.params, storage.states[n : n + 1], arguments[0:1], arguments[2:3]),
+    ):
         counts[STATUS] = max(counts[STATUS], STATUS_BROKEN)
-    key = one[2]
-    slot = find_slot(key, 0, player, room.hash_table, room.hash_keys)
-    if room.hash_table[slot] >= 0:
-        return room.infoset_entries[room.hash_table[slot], 0]
-    number, first, depth, above = counts[NUM_INFOSETS], counts[NUM_ENTRIES], 0, n
-    while rows[above, PARENT] >= 0:
-        above = rows[above, PARENT]
+    key = arguments[2]
+    slot = find_slot(key, 0, player, storage.hash_table, storage.hash_keys)
+    if storage.hash_table[slot] >= 0:
+        return storage.infoset_entries[storage.hash_table[slot], 0]
+    number, first, depth, ancestor = counts[NUM_INFOSETS], counts[NUM_ENTRIES], 0, n
+    while rows[ancestor, PARENT] >= 0:
+        ancestor = rows[ancestor, PARENT]
         depth += 1
-    full = first + count > room.policy.size or number >= room.infoset_entries.shape[0]
-    full |= 10 * number > 9 * room.hash_table.size
-    if full or counts[NUM_HISTORY_ACTIONS] + depth > room.history_actions.size:
+    full = first + count > storage.policy.size or number >= storage.infoset_entries.shape[0]
+    full |= 10 * number > 9 * storage.hash_table.size
+    if full or counts[NUM_HISTORY_ACTIONS] + depth > storage.history_actions.size:
         counts[STATUS] = max(counts[STATUS], STATUS_FULL)
         return 0
-    room.hash_table[slot] = number
-    room.hash_keys[number, 0], room.hash_keys[number, 1], room.hash_keys[number, 2] = key, 0, player
-    room.infoset_entries[number, 0], room.infoset_entries[number, 1] = first, count
-    word, above = counts[NUM_HISTORY_ACTIONS] + depth, n
-    while rows[above, PARENT] >= 0:
-        word -= 1
-        room.history_actions[word] = room.action[above]
-        above = rows[above, PARENT]
+    storage.hash_table[slot] = number
+    storage.hash_keys[number, 0], storage.hash_keys[number, 1], storage.hash_keys[number, 2] = (
+        key,
+        0,
+        player,
+    )
+    storage.infoset_entries[number, 0], storage.infoset_entries[number, 1] = first, count
+    position, ancestor = counts[NUM_HISTORY_ACTIONS] + depth, n
+    while rows[ancestor, PARENT] >= 0:
+        position -= 1
+        storage.history_actions[position] = storage.action[ancestor]
+        ancestor = rows[ancestor, PARENT]
     counts[NUM_INFOSETS] += 1
     counts[NUM_ENTRIES] += count
     counts[NUM_HISTORY_ACTIONS] += depth
-    room.history_end[number + 1] = counts[NUM_HISTORY_ACTIONS]
+    storage.history_end[number + 1] = counts[NUM_HISTORY_ACTIONS]
     for s in range(first, first + count):
-        room.policy[s] = 1.0 / count
+        storage.policy[s] = 1.0 / count
     return first
 
 
 @no_alloc_kernel
-def find_or_add_chance_distribution(room, child, count):
-    """Where the probabilities of chance stand in the policy; equal lotteries once."""
-    counts, policy = room.counts, room.policy
+def find_or_add_chance_distribution(storage, child, count):
+    """Return the first entry of a chance distribution in `policy`; equal ones share entries."""
+    counts, policy = storage.counts, storage.policy
     for k in range(counts[NUM_CHANCE_DISTRIBUTIONS]):
-        first, same = room.chance_distributions[k, 0], room.chance_distributions[k, 1] == count
+        first, same = (
+            storage.chance_distributions[k, 0],
+            storage.chance_distributions[k, 1] == count,
+        )
         for c in range(count if same else 0):
-            same &= policy[first + c] == room.chance[child + c]
+            same &= policy[first + c] == storage.chance[child + c]
         if same:
             return first
     first = counts[NUM_ENTRIES]
     if (
         first + count > policy.size
-        or counts[NUM_CHANCE_DISTRIBUTIONS] >= room.chance_distributions.shape[0]
+        or counts[NUM_CHANCE_DISTRIBUTIONS] >= storage.chance_distributions.shape[0]
     ):
         counts[STATUS] = max(counts[STATUS], STATUS_FULL)
         return 0
     total = 0.0
     for c in range(count):
-        total += room.chance[child + c] if room.chance[child + c] >= 0.0 else 2.0
+        total += storage.chance[child + c] if storage.chance[child + c] >= 0.0 else 2.0
     if not abs(total - 1.0) <= CHANCE_TOLERANCE:
         counts[STATUS] = max(counts[STATUS], INVALID)
-    room.chance_distributions[counts[NUM_CHANCE_DISTRIBUTIONS], 0] = first
-    room.chance_distributions[counts[NUM_CHANCE_DISTRIBUTIONS], 1] = count
+    storage.chance_distributions[counts[NUM_CHANCE_DISTRIBUTIONS], 0] = first
+    storage.chance_distributions[counts[NUM_CHANCE_DISTRIBUTIONS], 1] = count
     for c in range(count):
-        policy[first + c] = room.chance[child + c]
+        policy[first + c] = storage.chance[child + c]
     counts[NUM_CHANCE_DISTRIBUTIONS] += 1
     counts[NUM_ENTRIES] += count
     return first
 
 
-@partial(no_alloc_kernel, inline=False)  # walks look at nodes in many places
+@partial(no_alloc_kernel, inline=False)  # traversals read nodes at many points
 def expand_node(nodes, n):
-    """Look at a node for the first time."""
-    room = load_storage(nodes)
-    rules, counts, one, rows = room.params, room.counts, room.call_arguments, room.rows
-    state, above = room.states[n : n + 1], rows[n, PARENT]
-    if above >= 0:
+    """Compute the state, player, actions and utilities of a node at its first visit."""
+    storage = load_storage(nodes)
+    params, counts, arguments, rows = (
+        storage.params,
+        storage.counts,
+        storage.call_arguments,
+        storage.rows,
+    )
+    state, ancestor = storage.states[n : n + 1], rows[n, PARENT]
+    if ancestor >= 0:
         for w in range(state.shape[1]):
-            state[0, w] = room.states[above, w]
-        one[0] = rows[above, PLAYER]
-        if call_pointer(nodes.step, (rules, state, one[0:1], room.action[n : n + 1])):
+            state[0, w] = storage.states[ancestor, w]
+        arguments[0] = rows[ancestor, PLAYER]
+        if call_pointer(nodes.step, (params, state, arguments[0:1], storage.action[n : n + 1])):
             counts[STATUS] = max(counts[STATUS], STATUS_BROKEN)
-    if call_pointer(nodes.current_player, (rules, state, one[0:1], one[1:2])):
+    if call_pointer(nodes.current_player, (params, state, arguments[0:1], arguments[1:2])):
         counts[STATUS] = max(counts[STATUS], STATUS_BROKEN)
-    player, count = one[0], one[1]
+    player, count = arguments[0], arguments[1]
     child = counts[NUM_NODES]
     last = child + count
     if last > rows.shape[0]:
@@ -228,31 +240,32 @@ def expand_node(nodes, n):
     if player == TERMINAL:
         first = counts[NUM_TERMINALS]
         counts[NUM_TERMINALS] += 1
-        if call_pointer(nodes.utilities, (rules, state, room.utility[first : first + 1])):
+        if call_pointer(nodes.utilities, (params, state, storage.utility[first : first + 1])):
             counts[STATUS] = max(counts[STATUS], STATUS_BROKEN)
-        for p in range(room.utility.shape[1]):
-            if not abs(room.utility[first, p]) <= LARGEST_UTILITY:  # true of NaN too
+        for p in range(storage.utility.shape[1]):
+            if not abs(storage.utility[first, p]) <= LARGEST_UTILITY:  # also catches NaN
                 counts[STATUS] = max(counts[STATUS], INVALID)
     else:
-        room.child_range[0], room.child_range[1] = 0, count
-        action, chance = room.action[child:last], room.chance[child:last]
+        storage.child_range[0], storage.child_range[1] = 0, count
+        action, chance = storage.action[child:last], storage.chance[child:last]
         if call_pointer(
-            nodes.legal_actions, (rules, state, one[0:1], room.child_range, action, chance)
+            nodes.legal_actions,
+            (params, state, arguments[0:1], storage.child_range, action, chance),
         ):
             counts[STATUS] = max(counts[STATUS], STATUS_BROKEN)
         counts[NUM_NODES] = last
         for c in range(child, last):
             rows[c, PLAYER], rows[c, PARENT] = UNEXPANDED, n
         if player == CHANCE:
-            first = find_or_add_chance_distribution(room, child, count)
+            first = find_or_add_chance_distribution(storage, child, count)
         else:
-            first = find_or_add_infoset(nodes, room, n, player, count)
+            first = find_or_add_infoset(nodes, storage, n, player, count)
     rows[n, PLAYER], rows[n, FIRST], rows[n, CHILD], rows[n, COUNT] = player, first, child, count
 
 
 @no_alloc_kernel
 def get_node(nodes, n):
-    """The node as walks see it."""
+    """Return node `n`, expanded if necessary."""
     rows = load_storage(nodes).rows
     if rows[n, PLAYER] == UNEXPANDED:
         expand_node(nodes, n)
@@ -261,14 +274,14 @@ def get_node(nodes, n):
 
 @no_alloc_kernel
 def reset_nodes(nodes):
-    """Leave nothing but the root."""
-    room = load_storage(nodes)
-    room.counts[NUM_NODES], room.counts[NUM_TERMINALS] = 1, 0
-    room.rows[0, PLAYER], room.rows[0, PARENT] = UNEXPANDED, -1
+    """Remove all nodes but the root."""
+    storage = load_storage(nodes)
+    storage.counts[NUM_NODES], storage.counts[NUM_TERMINALS] = 1, 0
+    storage.rows[0, PLAYER], storage.rows[0, PARENT] = UNEXPANDED, -1
 
 
 def node_at(nodes, n):
-    """Node `n` of a tree's rows, or of compiled rules."""
+    """Return node `n` of the rows of a tree, or of a `LazyNodes`."""
     return nodes[n]
 
 
@@ -281,17 +294,18 @@ def _node_at(nodes, n):
 
 @no_alloc_kernel
 def prepare_iteration(nodes, max_new_entries):
-    """Forget the last iteration, if tables can take what the next may meet; whether they can.
+    """Remove the nodes of the last iteration if the tables have space for another one.
 
-    That is at most `most` infosets or entries.
+    An iteration adds at most `max_new_entries` infosets, entries or history actions. Returns False,
+    and changes nothing, if the tables are too small.
     """
-    room = load_storage(nodes)
-    counts = room.counts
+    storage = load_storage(nodes)
+    counts = storage.counts
     if (
-        counts[NUM_ENTRIES] + max_new_entries > room.policy.size
-        or counts[NUM_INFOSETS] + max_new_entries > room.infoset_entries.shape[0]
-        or 2 * counts[NUM_INFOSETS] > room.hash_table.size
-        or counts[NUM_HISTORY_ACTIONS] + max_new_entries > room.history_actions.size
+        counts[NUM_ENTRIES] + max_new_entries > storage.policy.size
+        or counts[NUM_INFOSETS] + max_new_entries > storage.infoset_entries.shape[0]
+        or 2 * counts[NUM_INFOSETS] > storage.hash_table.size
+        or counts[NUM_HISTORY_ACTIONS] + max_new_entries > storage.history_actions.size
     ):
         return False
     reset_nodes(nodes)
@@ -300,5 +314,5 @@ def prepare_iteration(nodes, max_new_entries):
 
 @no_alloc_kernel
 def has_failed(nodes):
-    """Whether there was not enough room for an iteration."""
+    """Return True if the last iteration stopped with an error status."""
     return load_storage(nodes).counts[STATUS] != 0

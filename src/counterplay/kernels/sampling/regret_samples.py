@@ -1,15 +1,17 @@
-"""Batches of walks for one player, with a fixed policy, whose regrets are remembered for networks.
+"""Batches of traversals for one player under a fixed policy; their regrets train networks.
 
-A walk finds regrets at the player's nodes; `keep` takes each from the table to the replay, which
-either adds them up for every infoset or holds a reservoir of single ones. `critic` [N, P] is any
-guess at what the step to a node is worth to each player.
+A traversal computes regrets at the player's nodes; `store_regrets` moves each from the table to the
+samples: sums per infoset, or a reservoir. `critic` [N, P] is an estimate of the value of the step
+to a node to each player.
 
-All walks of a batch share one policy, so that chance need not be drawn for each on its own: walk w
-of W begins with the number (w + x) / W, with one random x for the batch. A chance node's outcome is
-where the number falls; how far into that outcome it fell is the number of the next chance node, as
-in arithmetic coding. Each walk alone is distributed as ever, but together they meet every deal as
-often as it is likely, up to a part of one walk. `luck` is the number, and the likelihood so far:
-once that is small, what is left of the number has too few digits, and another is drawn.
+Chance is stratified over a batch, because all its traversals share one policy. Traversal w of W
+starts with the quantile (w + x) / W, where x is one uniform random number for the batch. A chance
+node takes the outcome at that quantile of its distribution; the relative position inside the
+outcome is the quantile of the next chance node, as in arithmetic coding. Each traversal has the
+distribution of independent sampling, but the batch sees every outcome in proportion to its
+probability, up to a fraction of one traversal. `quantile` [2] is the quantile and the likelihood
+of the outcomes so far: once that is below `MIN_LIKELIHOOD`, the quantile has too few digits left
+and is drawn again.
 """
 
 from __future__ import annotations
@@ -24,61 +26,61 @@ from counterplay.kernels.sampling.primitives import (
 )
 from counterplay.kernels.sampling.traversals import add_average_episode
 
-MIN_LIKELIHOOD = 2.0**-24  # from where a number of 53 bits is not divided further
+MIN_LIKELIHOOD = 2.0**-24  # below this, a quantile of 53 bits is drawn again
 
 
 @no_alloc_kernel
 def draw_batch_offset(p, count, seed, stratified, rng):
-    """The random x of a batch; where chance is not to be even, a negative number."""
+    """Return the random x of a batch, or -1 if chance is not stratified."""
     seed_stream(seed, count, p, rng)
     return draw_uniform(rng) if stratified else -1.0
 
 
 @no_alloc_kernel
 def set_chance_quantile(w, count, x, quantile):
-    """Set the number of walk w of `count`; the likelihood 0 lets the walk draw one of its own."""
+    """Set the quantile of traversal w of `count`; the likelihood is 0 if it must draw its own."""
     quantile[0] = (w + x) / count
     quantile[1] = 1.0 if x >= 0.0 else 0.0
 
 
 @no_alloc_kernel
 def sample_chance(policy, first, count, quantile, rng):
-    """Which outcome the number falls on; leaves the next chance node's number in `luck`."""
+    """Return the outcome at the quantile; set `quantile` for the next chance node."""
     if quantile[1] < MIN_LIKELIHOOD:
         quantile[0], quantile[1] = draw_uniform(rng), 1.0
     k = invert_cdf(policy, first, count, 0.0, quantile[0])
     rest = quantile[0]
     for s in range(first, first + k):
         rest -= policy[s]
-    likely = policy[first + k]
-    quantile[0] = min(max(rest / likely, 0.0), 1.0 - 2.0**-53)
-    quantile[1] *= likely
+    likelihood = policy[first + k]
+    quantile[0] = min(max(rest / likelihood, 0.0), 1.0 - 2.0**-53)
+    quantile[1] *= likelihood
     return k
 
 
 @no_alloc_kernel
 def external_walk(p, weight, quantile, game, table, scratch):
-    """Sample chance and the others. At the nodes of `p`: regret = regret + u(a) - u.
+    """`traversals.external_walk` with stratified chance, the same after each action of `p`.
 
-    At the others' nodes: policy_sum = policy_sum + weight * policy. What follows the player's
-    actions has the same luck.
+    At the nodes of `p`: regret = regret + u(a) - u. At the others' nodes: policy_sum = policy_sum +
+    weight * policy.
     """
-    nodes, tally, policy, regret = game.nodes, scratch.counters, table.policy, table.regret
+    nodes, counters, policy, regret = game.nodes, scratch.counters, table.policy, table.regret
     at, action, value = scratch.node, scratch.action, scratch.value
-    number, likely = scratch.reach, scratch.sampling_reach
+    quantile_above, likelihood = scratch.reach, scratch.sampling_reach
     n, depth = 0, 0
     while True:
         node = nodes[n]
         first = node.first
-        tally[0] += 1
+        counters[0] += 1
         if node.player == p:
             at[depth], action[depth], value[depth] = n, 0, 0.0
-            number[depth], likely[depth] = quantile[0], quantile[1]
+            quantile_above[depth], likelihood[depth] = quantile[0], quantile[1]
             depth += 1
             n = node.child
             continue
         if node.player == CHANCE:
-            tally[2] += 1
+            counters[2] += 1
             n = node.child + sample_chance(policy, first, node.count, quantile, scratch.rng)
             continue
         if node.player != TERMINAL:
@@ -95,14 +97,14 @@ def external_walk(p, weight, quantile, game, table, scratch):
             k += 1
             if k < node.count:
                 action[d] = k
-                quantile[0], quantile[1] = number[d], likely[d]
+                quantile[0], quantile[1] = quantile_above[d], likelihood[d]
                 n = node.child + k
                 break
             u = value[d]
             for s in range(first, first + node.count):
                 regret[s] -= u
-            scratch.pending_nodes[tally[1]] = at[d]
-            tally[1] += 1
+            scratch.pending_nodes[counters[1]] = at[d]
+            counters[1] += 1
             depth = d
         if depth == 0:
             return
@@ -110,13 +112,9 @@ def external_walk(p, weight, quantile, game, table, scratch):
 
 @no_alloc_kernel
 def sample_episode(p, epsilon, quantile, game, table, scratch):
-    """Play one episode, `p` exploring with `epsilon`; returns how many actions it took.
-
-    Sets node and action at every step, and `sampled`: the traverser's own part of the probability
-    of getting there. That of chance and the others cancels, because they are on policy.
-    """
+    """`episodes.sample_episode` with stratified chance; return the number of actions."""
     nodes, policy, rng = game.nodes, table.policy, scratch.rng
-    at, action, sampled = scratch.node, scratch.action, scratch.sampling_reach
+    at, action, sampling_reach = scratch.node, scratch.action, scratch.sampling_reach
     n, d, q = 0, 0, 1.0
     node = nodes[n]
     while node.player != TERMINAL:
@@ -127,7 +125,7 @@ def sample_episode(p, epsilon, quantile, game, table, scratch):
             k = sample_chance(policy, first, count, quantile, rng)
         else:
             k = sample_action(policy, first, count, explored, rng)
-        at[d], action[d], sampled[d] = n, k, q
+        at[d], action[d], sampling_reach[d] = n, k, q
         if node.player == p:
             q *= explored / count + (1.0 - explored) * policy[first + k]
         n = node.child + k
@@ -140,9 +138,9 @@ def sample_episode(p, epsilon, quantile, game, table, scratch):
 
 @no_alloc_kernel
 def store_regrets(node, weight, regret, samples, rng):
-    """Move the regrets of one infoset to the replay, where they count `weight` times.
+    """Move the regrets of one infoset from the table to the samples, with this weight.
 
-    In a reservoir of M items the k-th finds a place with probability M / k (Vitter, 1985).
+    A reservoir of M samples accepts the k-th with probability M / k (Vitter, 1985).
     """
     first, size = node.first, samples.sample_sequence.size
     slot = 0
@@ -167,25 +165,29 @@ def store_regrets(node, weight, regret, samples, rng):
 def collect_external_regrets(
     p, count, seed, stratified, weight, quantile, game, table, scratch, samples
 ):
-    """`count` walks of external sampling; the others' policies go to `policy_sum`, if two play."""
-    two = game.num_players == 2
+    """Run `count` traversals of external sampling, and add the policies to the averages.
+
+    With two players, the opponent's policies are added to `policy_sum` on the way; with more, see
+    `add_own_average`.
+    """
+    is_two_player = game.num_players == 2
     x = draw_batch_offset(p, count, seed, stratified, scratch.rng)
     for w in range(count):
         seed_stream(seed, w, p, scratch.rng)
         set_chance_quantile(w, count, x, quantile)
-        external_walk(p, weight if two else 0.0, quantile, game, table, scratch)
+        external_walk(p, weight if is_two_player else 0.0, quantile, game, table, scratch)
         for m in range(scratch.counters[1]):
             store_regrets(
                 game.nodes[scratch.pending_nodes[m]], weight, table.regret, samples, scratch.rng
             )
         scratch.counters[1] = 0
-    if not two:
+    if not is_two_player:
         add_own_average(p, count, seed, weight, game, table, scratch)
 
 
 @no_alloc_kernel
 def add_own_average(p, count, seed, weight, game, table, scratch):
-    """Episodes for the player's own average: between three, walks for regrets would bias it."""
+    """Sample episodes for the player's average; with three players, other traversals bias it."""
     for w in range(count):
         seed_stream(seed, w, game.num_players + p, scratch.rng)
         add_average_episode(p, weight, game, table, scratch)
@@ -193,7 +195,7 @@ def add_own_average(p, count, seed, weight, game, table, scratch):
 
 @no_alloc_kernel
 def record_episode(p, weight, length, game, table, scratch, visits):
-    """Count the nodes of an episode, and the others' policies on it `weight` times."""
+    """Add 1 to `visits` [N] along an episode, and the others' policies to their averages."""
     for d in range(length + 1):
         visits[scratch.node[d]] += 1.0
     for d in range(length):
@@ -207,12 +209,12 @@ def record_episode(p, weight, length, game, table, scratch, visits):
 def store_corrected_regrets(
     p, epsilon, power, weight, length, critic, game, table, scratch, samples
 ):
-    """Remember the player's regrets along one episode, the critic corrected where it was wrong:
+    """Store the player's regrets along an episode, with the critic as a control variate:
 
-    v(k) = critic(k), and v(a) = critic(a) + (u - critic(a)) / q(a) for the action a, which had the
+    v(k) = critic(k), and v(a) = critic(a) + (u - critic(a)) / q(a) for the action a taken with
     probability q(a);  v = policy . v(.), which is u for the node above;  regret(k) = v(k) - v
 
-    They count weight / (own sampling reach)**power times.
+    Their weight is weight / (own sampling reach)**power.
     """
     policy, regret = table.policy, table.regret
     u = game.utility[game.nodes[scratch.node[length]].first, p]
@@ -223,14 +225,14 @@ def store_corrected_regrets(
         first, child, taken = node.first, node.child, scratch.action[d]
         explored = epsilon if node.player == p else 0.0
         q = explored / node.count + (1.0 - explored) * policy[first + taken]
-        surprise = (u - critic[child + taken, p]) / q
-        mean = policy[first + taken] * surprise
+        correction = (u - critic[child + taken, p]) / q
+        mean = policy[first + taken] * correction
         for k in range(node.count):
             mean += policy[first + k] * critic[child + k, p]
         if node.player == p:
             for k in range(node.count):
                 regret[first + k] = critic[child + k, p] - mean
-            regret[first + taken] += surprise
+            regret[first + taken] += correction
             store_regrets(
                 node, weight / scratch.sampling_reach[d] ** power, regret, samples, scratch.rng
             )
@@ -239,7 +241,7 @@ def store_corrected_regrets(
 
 @no_alloc_kernel
 def store_critic_regrets(p, weight, length, critic, game, table, scratch, samples):
-    """Remember what the critic says are the player's regrets along one episode."""
+    """Store the player's regrets along an episode as the critic estimates them."""
     policy, regret = table.policy, table.regret
     for d in range(length):
         node = game.nodes[scratch.node[d]]
@@ -268,23 +270,24 @@ def collect_outcome_regrets(
     scratch,
     samples,
 ):
-    """`count` episodes; `scheme` is epsilon and the power of the own sampling reach.
+    """Run `count` episodes of outcome sampling and store the corrected regrets of `p`.
 
-    `weights` are those of regrets and of the others' policies.
+    `scheme` is epsilon and the power of the own sampling reach; `weights` are those of the regrets
+    and of the others' policies in the averages.
     """
     epsilon, power = scheme
     weight, average = weights
-    two = game.num_players == 2
+    is_two_player = game.num_players == 2
     x = draw_batch_offset(p, count, seed, stratified, scratch.rng)
     for w in range(count):
         seed_stream(seed, w, p, scratch.rng)
         set_chance_quantile(w, count, x, quantile)
         length = sample_episode(p, epsilon, quantile, game, table, scratch)
-        record_episode(p, average if two else 0.0, length, game, table, scratch, visits)
+        record_episode(p, average if is_two_player else 0.0, length, game, table, scratch, visits)
         store_corrected_regrets(
             p, epsilon, power, weight, length, critic, game, table, scratch, samples
         )
-    if not two:
+    if not is_two_player:
         add_own_average(p, count, seed, average, game, table, scratch)
 
 
@@ -292,14 +295,14 @@ def collect_outcome_regrets(
 def collect_critic_regrets(
     p, count, seed, stratified, weight, critic, visits, quantile, game, table, scratch, samples
 ):
-    """`count` episodes in which the player acts uniformly, and the critic is believed."""
-    two = game.num_players == 2
+    """Run `count` episodes in which `p` acts uniformly, and store the critic's regrets."""
+    is_two_player = game.num_players == 2
     x = draw_batch_offset(p, count, seed, stratified, scratch.rng)
     for w in range(count):
         seed_stream(seed, w, p, scratch.rng)
         set_chance_quantile(w, count, x, quantile)
         length = sample_episode(p, 1.0, quantile, game, table, scratch)
-        record_episode(p, weight if two else 0.0, length, game, table, scratch, visits)
+        record_episode(p, weight if is_two_player else 0.0, length, game, table, scratch, visits)
         store_critic_regrets(p, weight, length, critic, game, table, scratch, samples)
-    if not two:
+    if not is_two_player:
         add_own_average(p, count, seed, weight, game, table, scratch)

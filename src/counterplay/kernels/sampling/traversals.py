@@ -1,11 +1,12 @@
-"""Walks that branch: chance, external and average strategy sampling.
+"""Traversals that branch: chance, external and average strategy sampling.
 
-`game` holds nodes and utilities, `table` what is learned, `scratch` room to work. A node names its
-player, its first child, the number of its children, and `first`: where its actions stand in the
-table, or the row of its utilities. Chance is a player too, whose actions stand in `policy` only.
+`game`, `table` and `scratch` are `GameNodes`, `RegretTables` and `Scratch`. A node has a player, a
+first child, a number of children, and `first`: the index of its first action in the tables, or its
+row of utilities. Chance is a player whose probabilities are in `policy` only.
 
-A walk leaves the policy alone and lists the traverser's nodes in `scratch.met`; then their infosets
-learn. `scratch.tally` counts the nodes touched and the nodes listed.
+A traversal does not change the policy. It lists the nodes of the traverser in
+`scratch.pending_nodes`; their infosets update their policies afterwards. `scratch.counters` are
+the numbers of nodes touched and of nodes listed.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ from counterplay.kernels.sampling.primitives import (
 
 @no_alloc_kernel
 def add_average_episode(p, weight, game, table, scratch):
-    """One episode that adds to the average of `p`: it follows its policy, others do not.
+    """Sample an episode and add the policy of `p` to its average at each of its nodes.
 
-    The others play uniformly, so that how often an infoset is met changes with the player's own
-    reach alone. Between two players the walks for the regrets keep the averages, with less noise.
+    `p` follows its policy and the others play uniformly, so that the frequency of visits to an
+    infoset depends on the player's own reach alone. With two players, the traversals for regrets
+    add to the averages instead, with less variance.
     """
     n = 0
     while node_at(game.nodes, n).player != TERMINAL:
@@ -43,7 +45,7 @@ def add_average_episode(p, weight, game, table, scratch):
 
 @no_alloc_kernel
 def add_average_episodes(seed, t, weight, game, table, scratch):
-    """An episode for the average of each player."""
+    """Sample an episode for the average of each player."""
     for p in range(game.num_players):
         seed_stream(seed, t, game.num_players + p, scratch.rng)
         add_average_episode(p, weight, game, table, scratch)
@@ -51,7 +53,7 @@ def add_average_episodes(seed, t, weight, game, table, scratch):
 
 @no_alloc_kernel
 def update_pending_policies(learner, game, table, scratch):
-    """Let the infosets of all nodes met learn."""
+    """Update the policies at the infosets of all pending nodes."""
     for m in range(scratch.counters[1]):
         node = node_at(game.nodes, scratch.pending_nodes[m])
         last = node.first + node.count
@@ -61,24 +63,25 @@ def update_pending_policies(learner, game, table, scratch):
 
 @no_alloc_kernel
 def chance_walk(p, weight, game, table, scratch):
-    """Sample chance alone. At the nodes of `p`, with the other players' reach cf:
+    """Traverse all actions of players, sampling chance. At the nodes of `p`, with others' reach cf:
 
     regret     = regret + cf * (u(a) - u)
     policy_sum = policy_sum + weight * own reach * policy
     """
-    nodes, utility, tally, met = game.nodes, game.utility, scratch.counters, scratch.pending_nodes
+    nodes, utility, counters, pending = (
+        game.nodes,
+        game.utility,
+        scratch.counters,
+        scratch.pending_nodes,
+    )
     regret, policy, policy_sum = table.regret, table.policy, table.policy_sum
     at, action, value = scratch.node, scratch.action, scratch.value
-    reach, cf_reach, size, largest = (
-        scratch.reach,
-        scratch.sampling_reach,
-        scratch.max_abs_below,
-        table.max_abs_value,
-    )
-    n, depth, own, cf, below = 0, 0, 1.0, 1.0, 0.0
+    reach, cf_reach = scratch.reach, scratch.sampling_reach
+    max_below, max_abs = scratch.max_abs_below, table.max_abs_value
+    n, depth, own_reach, cf, below = 0, 0, 1.0, 1.0, 0.0
     while True:
         node = node_at(nodes, n)
-        tally[0] += 1
+        counters[0] += 1
         u = 0.0
         if node.player == CHANCE:
             n = node.child + sample_action(policy, node.first, node.count, 0.0, scratch.rng)
@@ -88,11 +91,11 @@ def chance_walk(p, weight, game, table, scratch):
             below = max(below, abs(u))
         else:
             at[depth], action[depth], value[depth] = n, -1, 0.0
-            reach[depth], cf_reach[depth] = own, cf
+            reach[depth], cf_reach[depth] = own_reach, cf
             if node.player == p:
-                size[depth], below = below, 0.0
+                max_below[depth], below = below, 0.0
             depth += 1
-        while depth > 0:  # take `u` back to the node above, until one has an action left to try
+        while depth > 0:  # back up `u` until a node has an action left
             d = depth - 1
             node = node_at(nodes, at[d])
             first, k = node.first, action[d]
@@ -103,9 +106,9 @@ def chance_walk(p, weight, game, table, scratch):
             k += 1
             if k < node.count:
                 action[d] = k
-                own, cf = reach[d], cf_reach[d]
+                own_reach, cf = reach[d], cf_reach[d]
                 if node.player == p:
-                    own *= policy[first + k]
+                    own_reach *= policy[first + k]
                 else:
                     cf *= policy[first + k]
                 n = node.child + k
@@ -114,12 +117,12 @@ def chance_walk(p, weight, game, table, scratch):
             if node.player == p:
                 for s in range(first, first + node.count):
                     regret[s] -= cf_reach[d] * u
-                if cf_reach[d] * below > largest[first]:
-                    largest[first] = cf_reach[d] * below
-                below = max(below, size[d])
+                if cf_reach[d] * below > max_abs[first]:
+                    max_abs[first] = cf_reach[d] * below
+                below = max(below, max_below[d])
                 add_average(first, first + node.count, weight * reach[d], policy, policy_sum)
-                met[tally[1]] = at[d]
-                tally[1] += 1
+                pending[counters[1]] = at[d]
+                counters[1] += 1
             depth = d
         if depth == 0:
             return
@@ -127,17 +130,22 @@ def chance_walk(p, weight, game, table, scratch):
 
 @no_alloc_kernel
 def external_walk(p, weight, game, table, scratch):
-    """Sample chance and the others. At the nodes of `p`: regret = regret + u(a) - u.
+    """Traverse all actions of `p`, sampling the rest. At its nodes: regret = regret + u(a) - u.
 
     At the others' nodes: policy_sum = policy_sum + weight * policy.
     """
-    nodes, utility, tally, met = game.nodes, game.utility, scratch.counters, scratch.pending_nodes
+    nodes, utility, counters, pending = (
+        game.nodes,
+        game.utility,
+        scratch.counters,
+        scratch.pending_nodes,
+    )
     regret, policy, policy_sum = table.regret, table.policy, table.policy_sum
-    at, action, value, largest = scratch.node, scratch.action, scratch.value, table.max_abs_value
+    at, action, value, max_abs = scratch.node, scratch.action, scratch.value, table.max_abs_value
     n, depth = 0, 0
     while True:
         node = node_at(nodes, n)
-        tally[0] += 1
+        counters[0] += 1
         first = node.first
         if node.player == p:
             at[depth], action[depth], value[depth] = n, 0, 0.0
@@ -157,18 +165,18 @@ def external_walk(p, weight, game, table, scratch):
             first, k = node.first, action[d]
             regret[first + k] += u
             value[d] += policy[first + k] * u
-            if below > largest[first]:
-                largest[first] = below
+            if below > max_abs[first]:
+                max_abs[first] = below
             k += 1
             if k < node.count:
                 action[d] = k
                 n = node.child + k
                 break
-            u, below = value[d], largest[first]
+            u, below = value[d], max_abs[first]
             for s in range(first, first + node.count):
                 regret[s] -= u
-            met[tally[1]] = at[d]
-            tally[1] += 1
+            pending[counters[1]] = at[d]
+            counters[1] += 1
             depth = d
         if depth == 0:
             return
@@ -176,7 +184,10 @@ def external_walk(p, weight, game, table, scratch):
 
 @no_alloc_kernel
 def inclusion_probability(scheme, first, last, k, policy_sum):
-    """The probability of trying action `k` of an infoset in average strategy sampling."""
+    """Return the probability of sampling action `k` of an infoset in average strategy sampling:
+
+    min(1, max(epsilon, (beta + tau * policy_sum(k)) / (beta + sum of policy_sum)))
+    """
     epsilon, tau, beta = scheme
     total = beta
     for s in range(first, last):
@@ -188,19 +199,24 @@ def inclusion_probability(scheme, first, last, k, policy_sum):
 
 @no_alloc_kernel
 def average_walk(p, weight, scheme, game, table, scratch):
-    """`external_walk`, but `p` tries each action only with probability rho = `inclusion`.
+    """`external_walk` that samples each action of `p` with rho = `inclusion_probability`.
 
-    With q the product of all rho above, and v(a) = u(a) / rho if the action is tried, else 0:
-    regret = regret + (v(a) - v) / q, and the others' averages count weight / q.
+    With q the product of all rho above, and v(a) = u(a) / rho if a is sampled, else 0:
+    regret = regret + (v(a) - v) / q, and the others' averages have the weight weight / q.
     """
-    nodes, utility, tally, met = game.nodes, game.utility, scratch.counters, scratch.pending_nodes
+    nodes, utility, counters, pending = (
+        game.nodes,
+        game.utility,
+        scratch.counters,
+        scratch.pending_nodes,
+    )
     regret, policy, policy_sum = table.regret, table.policy, table.policy_sum
     at, action, value = scratch.node, scratch.action, scratch.value
-    reach, rho, largest = scratch.reach, scratch.sampling_reach, table.max_abs_value
+    reach, rho, max_abs = scratch.reach, scratch.sampling_reach, table.max_abs_value
     n, depth, q = 0, 0, 1.0
     while True:
         node = node_at(nodes, n)
-        tally[0] += 1
+        counters[0] += 1
         first, u, below = node.first, 0.0, 0.0
         if node.player == p:
             at[depth], action[depth], value[depth], reach[depth] = n, -1, 0.0, q
@@ -221,8 +237,8 @@ def average_walk(p, weight, scheme, game, table, scratch):
                 u /= rho[d]
                 value[d] += policy[first + k] * u
                 regret[first + k] += u / reach[d]
-                if below > largest[first]:
-                    largest[first] = below
+                if below > max_abs[first]:
+                    max_abs[first] = below
             k += 1
             while k < node.count:
                 rho[d] = inclusion_probability(scheme, first, last, k, policy_sum)
@@ -233,11 +249,11 @@ def average_walk(p, weight, scheme, game, table, scratch):
                 action[d] = k
                 n, q = node.child + k, reach[d] * rho[d]
                 break
-            u, below = value[d], largest[first]
+            u, below = value[d], max_abs[first]
             for s in range(first, last):
                 regret[s] -= u / reach[d]
-            met[tally[1]] = at[d]
-            tally[1] += 1
+            pending[counters[1]] = at[d]
+            counters[1] += 1
             depth = d
         if depth == 0:
             return
@@ -245,7 +261,7 @@ def average_walk(p, weight, scheme, game, table, scratch):
 
 @no_alloc_kernel
 def chance_sampling(begin, end, seed, power, learner, game, table, scratch):
-    """Iterations `begin` to `end`, the last not included."""
+    """Run iterations `begin` to `end` - 1 of chance sampling."""
     for t in range(begin, end):
         for p in range(game.num_players):
             seed_stream(seed, t, p, scratch.rng)
@@ -255,28 +271,28 @@ def chance_sampling(begin, end, seed, power, learner, game, table, scratch):
 
 @no_alloc_kernel
 def external_sampling(begin, end, seed, power, learner, game, table, scratch):
-    """Iterations `begin` to `end`, the last not included."""
-    two = game.num_players == 2
+    """Run iterations `begin` to `end` - 1 of external sampling."""
+    is_two_player = game.num_players == 2
     for t in range(begin, end):
         weight = iteration_weight(t, power)
         for p in range(game.num_players):
             seed_stream(seed, t, p, scratch.rng)
-            external_walk(p, weight if two else 0.0, game, table, scratch)
+            external_walk(p, weight if is_two_player else 0.0, game, table, scratch)
             update_pending_policies(learner, game, table, scratch)
-        if not two:
+        if not is_two_player:
             add_average_episodes(seed, t, weight, game, table, scratch)
 
 
 @no_alloc_kernel
 def average_sampling(begin, end, seed, power, learner, scheme, game, table, scratch):
-    """Iterations `begin` to `end`, the last not included."""
-    two = game.num_players == 2
-    scheme = scheme[0], scheme[1], scheme[2] * 2.0 ** -power[1]  # in the units of the average
+    """Run iterations `begin` to `end` - 1 of average strategy sampling."""
+    is_two_player = game.num_players == 2
+    scheme = scheme[0], scheme[1], scheme[2] * 2.0 ** -power[1]  # beta in the units of `policy_sum`
     for t in range(begin, end):
         weight = iteration_weight(t, power)
         for p in range(game.num_players):
             seed_stream(seed, t, p, scratch.rng)
-            average_walk(p, weight if two else 0.0, scheme, game, table, scratch)
+            average_walk(p, weight if is_two_player else 0.0, scheme, game, table, scratch)
             update_pending_policies(learner, game, table, scratch)
-        if not two:
+        if not is_two_player:
             add_average_episodes(seed, t, weight, game, table, scratch)

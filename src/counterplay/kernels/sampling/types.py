@@ -1,4 +1,4 @@
-"""The arguments of sampled walks in three bundles."""
+"""Records of arrays that the kernels of sampled traversals take."""
 
 from __future__ import annotations
 
@@ -6,47 +6,48 @@ from typing import Any, NamedTuple
 
 
 class GameNodes(NamedTuple):
-    """What is walked. The arrays of a tree, or whatever looks like them to plain Python."""
+    """The game to traverse: arrays of a tree, or objects with the same interface."""
 
-    nodes: Any  # [N] player, first (of its actions in the table, or row of `utility`), child, count
+    # [N] player, first (first action in the tables, or row of `utility`), child (first), count
+    nodes: Any
     utility: Any  # [Z, P]
-    baseline_slot: (
-        Any  # [N, P] where `Table.baseline` holds the guess at the node's value; [0, P] if unused
-    )
+    baseline_slot: Any  # [N, P] index of the node's value in `RegretTables.baseline`, or [0, P]
     num_players: int
 
 
 class RegretTables(NamedTuple):
-    """What is learned; S sequences, and in `policy` the probabilities of chance behind them."""
+    """The tables of S sequences; chance probabilities follow the sequences in `policy`."""
 
     regret: Any  # [S]
     policy: Any  # [S + C]
     policy_sum: Any  # [S]
-    last_averaged: Any  # [S] the last iteration that the lazy average has counted; [0] if unused
-    baseline: Any  # [B]
-    max_abs_value: Any  # [S] the largest value met at an infoset, kept at its first action
+    last_averaged: (
+        Any  # [S] last iteration in the lazy average, at an infoset's first action; or [0]
+    )
+    baseline: Any  # [B] estimated values of nodes
+    max_abs_value: Any  # [S] largest value seen at an infoset, stored at its first action
 
 
 class Scratch(NamedTuple):
-    """Room to work; D is the longest history, the node at its end included."""
+    """Working memory of a traversal; D is the number of nodes of the longest history."""
 
-    rng: Any  # [1 or more] the state of the random numbers, set anew at the start of every walk
-    counters: Any  # [2 or more] nodes touched, nodes listed in `met`
-    pending_nodes: Any  # [N] nodes whose infosets have something to learn
-    node: Any  # [D] the path, or the stack of a walk that branches; so are the rest
+    rng: Any  # [1 or more] state of the random stream, set at the start of every traversal
+    counters: Any  # [2 or more] nodes touched, length of `pending_nodes`
+    pending_nodes: Any  # [N] nodes whose infosets have new regrets
+    node: Any  # [D] the path, or the stack of a branching traversal; likewise below
     action: Any  # [D]
     value: Any  # [D]
     reach: Any  # [D]
     sampling_reach: Any  # [D]
-    max_abs_below: Any  # [D] the largest value met below
+    max_abs_below: Any  # [D] largest value below the node
 
 
 class RegretSamples(NamedTuple):
-    """Regrets to be learned: sums for every infoset, or a reservoir of M single ones."""
+    """Sampled regrets as training data: sums per infoset, or a reservoir of M samples."""
 
-    regret_sum: Any  # [S] weighted sums; unused with a reservoir, as is the next
-    weight_sum: Any  # [S] of all that was added at an infoset, kept at its first action
-    num_seen: Any  # [1] items that have come by
-    sample_sequence: Any  # [M] first sequence of the infoset; [0]: no reservoir
-    sample_weight: Any  # [M] how much an item counts
+    regret_sum: Any  # [S] weighted sums; unused with a reservoir
+    weight_sum: Any  # [S] sum of weights, at an infoset's first action; unused with a reservoir
+    num_seen: Any  # [1] samples offered so far
+    sample_sequence: Any  # [M] first sequence of the infoset; [0] without reservoir
+    sample_weight: Any  # [M]
     sample_regret: Any  # [M, A]

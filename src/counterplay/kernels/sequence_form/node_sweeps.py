@@ -1,4 +1,4 @@
-"""Sweeps over the nodes: slower than the sequence form, but they see every history."""
+"""Sweeps over the nodes of a tree: slower than the sequence form, but they visit every history."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def infoset_values(
     cf_reach,
     cf_value,
 ):
-    """Add up over histories own `reach` [I], `cf_reach` [I] and `cf_value` [S] under `policy`."""
+    """Add to own `reach` [I], `cf_reach` [I] and `cf_value` [S] the sums over all histories."""
     num_nodes, num_players = player.size, utility.shape[1]
     # reach of a node by each player, chance last; then the value of the node to each player
     node_reach = np.ones((num_nodes, num_players + 1))
@@ -59,7 +59,7 @@ def infoset_values(
 
 @kernel
 def node_values(player, child_offset, chance, infoset, offset, utility, policy, value):
-    """Set `value` [N, P] to what every node is worth to each player under `policy`."""
+    """Set `value` [N, P] to the expected utility of every node to each player under `policy`."""
     z = utility.shape[0]
     for n in range(player.size - 1, -1, -1):
         if player[n] == TERMINAL:
@@ -68,7 +68,7 @@ def node_values(player, child_offset, chance, infoset, offset, utility, policy, 
             continue
         value[n] = 0.0
         for c in range(child_offset[n], child_offset[n + 1]):
-            share = chance[c]
+            probability = chance[c]
             if player[n] >= 0:
-                share = policy[offset[infoset[n]] + c - child_offset[n]]
-            value[n] += share * value[c]
+                probability = policy[offset[infoset[n]] + c - child_offset[n]]
+            value[n] += probability * value[c]

@@ -1,10 +1,11 @@
-"""Sweeps over the sequence form: what full-tree algorithms and exact judgement are made of.
+"""Sweeps over the sequence form: the kernels of full-tree algorithms and of exact evaluation.
 
-Arrays over sequences have S + 1 entries, the last for "has not acted yet". Kernels that take
-`first` and `last` treat only these infosets (or rows), so that threads can share a level.
+Arrays over sequences have S + 1 entries; the last is the empty sequence, before a player's first
+action. Kernels with arguments `first` and `last` process these infosets (or rows) only, so that
+threads can share a level.
 
-Indices are unsigned and most infosets have two or three actions: both are spelled out below,
-because signed indices and loops of unknown length cost half the speed (benchmarks/speed/speed.md).
+Indices are unsigned, and infosets of two and of three actions have their own branches: signed
+indices and loops of unknown length cost half the speed (benchmarks/speed/speed.md).
 """
 
 from __future__ import annotations
@@ -28,13 +29,12 @@ def clear(form, player, cf_value):
 
 @kernel
 def payoff(form, first, last, reach, cf_value):
-    """Set `cf_value` [S + 1] at the sequences of rows `first` to `last` to what ends there."""
-    row_offset, row_sequence, other, weight = (
-        form.row_offset,
-        form.row_sequence,
-        form.other,
-        form.weight,
-    )
+    """Set `cf_value` [S + 1] at the sequences of rows `first` to `last`, from their terminals:
+
+    cf_value = sum over entries of weight * product of the other players' reach
+    """
+    row_offset, row_sequence = form.row_offset, form.row_sequence
+    other, weight = form.other, form.weight
     num_others = other.shape[1]
     e = uint64(row_offset[first])
     for r in range(uint64(first), uint64(last)):
@@ -56,7 +56,7 @@ def payoff(form, first, last, reach, cf_value):
 
 @kernel
 def forward(form, first, last, policy, reach):
-    """Set `reach` [S + 1] at infosets `first` to `last`, parents first."""
+    """Set `reach` [S + 1] at infosets `first` to `last`, parents first: reach(parent) * policy."""
     offset, parent = form.offset, form.parent
     for i in range(first, last):
         above = reach[parent[i]]
@@ -66,9 +66,10 @@ def forward(form, first, last, policy, reach):
 
 @kernel
 def backward_best(form, first, last, tolerance, cf_value, response):
-    """Add to `cf_value` what comes later with the best actions; set `response` to these.
+    """Add the best value of each infoset to `cf_value` of its parent; set `response` [S + 1].
 
-    Ties, up to differences of `tiny` [S], go to the first of the best actions.
+    `response` is 1 at the best action of each infoset and 0 elsewhere. Values that differ by at
+    most `tolerance` [S] are ties; the first of the best actions wins.
     """
     offset, parent = form.offset, form.parent
     for i in range(last - 1, first - 1, -1):
@@ -85,9 +86,10 @@ def backward_best(form, first, last, tolerance, cf_value, response):
 
 @kernel
 def backward_regret(form, first, last, policy, cf_value):
-    """Add to `cf_value` [S + 1] what comes later, and subtract each infoset's own value.
+    """Turn `cf_value` [S + 1] into instant regrets under `policy`, children first.
 
-    What the player follows is `policy`; `cf_value` becomes the instant regret.
+    The value of an infoset, policy . cf_value, is added to `cf_value` of its parent sequence and
+    subtracted from `cf_value` of its actions.
     """
     offset, parent = form.offset, form.parent
     i = uint64(last)
@@ -118,7 +120,7 @@ def backward_regret(form, first, last, policy, cf_value):
 
 @kernel
 def forward_matching(form, first, last, policy, reach):
-    """Scale `policy`, which holds positive regrets, to sum to one, and set `reach`."""
+    """Normalise `policy`, which holds positive regrets, at each infoset, and set `reach`."""
     offset, parent = form.offset, form.parent
     s = uint64(offset[first])
     for i in range(uint64(first), uint64(last)):
@@ -156,7 +158,7 @@ def forward_matching(form, first, last, policy, reach):
 
 @kernel
 def forward_softmax(form, first, last, policy, reach):
-    """Set `policy`, which holds logits, to their softmax, and set `reach`."""
+    """Replace the logits in `policy` by their softmax at each infoset, and set `reach`."""
     offset, parent = form.offset, form.parent
     for i in range(uint64(first), uint64(last)):
         start, end = uint64(offset[i]), uint64(offset[i + ONE])
@@ -175,7 +177,7 @@ def forward_softmax(form, first, last, policy, reach):
 
 @kernel
 def add_average(start, end, weight, reach, policy_sum):
-    """Add `weight` [K] times `reach`, the sequence form of the policy, to the K sums of it."""
+    """Add `weight[k] * reach` to row k of `policy_sum` [K, S + 1] at sequences `start` to `end`."""
     for k in range(uint64(weight.size)):
         for s in range(uint64(start), uint64(end)):
             policy_sum[k, s] += weight[k] * reach[s]
@@ -183,11 +185,12 @@ def add_average(start, end, weight, reach, policy_sum):
 
 @kernel
 def update_regret_matching(start, end, factors, instant, regret, policy):
-    """Add regrets, discount them, and set `policy` to their positive part, not yet scaled.
+    """Add and discount regrets, and set `policy` to their positive part, not yet normalised.
 
-    `rule` is the factor of positive regrets, the factor of negative ones, how many times the last
-    instant regret is counted again as a prediction of the next, and the size [S] up to which a
-    regret is rounding error: one action tied with another must not seem better by its last bit.
+    `factors` are (positive, negative, prediction, tiny): the discount of positive regrets, the
+    discount of negative ones, the weight of the last instant regret as a prediction of the next,
+    and the size [S] up to which a regret counts as a rounding error. Without `tiny`, rounding
+    would break ties between equally good actions.
     """
     positive, negative, prediction, tiny = factors
     for s in range(uint64(start), uint64(end)):
@@ -201,7 +204,7 @@ def update_regret_matching(start, end, factors, instant, regret, policy):
 
 @kernel
 def update_hedge(start, end, factors, instant, regret, policy):
-    """Add regrets and set `policy` to the logits of Hedge; `rule` is the rate alone."""
+    """Add regrets and set `policy` to the logits of Hedge, rate * regret; `factors` is (rate,)."""
     for s in range(uint64(start), uint64(end)):
         regret[s] += instant[s]
         policy[s] = factors[0] * regret[s]
@@ -209,7 +212,10 @@ def update_hedge(start, end, factors, instant, regret, policy):
 
 @kernel
 def compute_instant_regrets(form, p, weight, reach, cf_value, policy, policy_sum):
-    """What every iteration does for player `p` before it learns; returns its sequences' range."""
+    """Set `cf_value` to the instant regrets of player `p` and add its policy to the average.
+
+    Returns the range of the player's sequences.
+    """
     first, last = form.player_infoset[p], form.player_infoset[p + 1]
     clear(form, p, cf_value)
     payoff(form, form.player_row[p], form.player_row[p + 1], reach, cf_value)
@@ -221,18 +227,20 @@ def compute_instant_regrets(form, p, weight, reach, cf_value, policy, policy_sum
 
 @kernel
 def alternate_matching(form, factors, weights, reach, cf_value, regret, policy, policy_sum):
-    """One iteration per row of the discounts [T, 3]; each player sees the earlier ones' new policy.
+    """Run T iterations of regret matching with alternating updates.
 
-    `rules` are the discounts and what is rounding error [S]: see `match`.
+    Each player plays against the new policies of the players before it. `factors` are the rows of
+    discounts [T, 3] and the sizes [S] of rounding errors: see `update_regret_matching`. `weights`
+    [T, K] are those of the average: see `add_average`.
     """
     discounts, tiny = factors
     for t in range(discounts.shape[0]):
-        rule = (discounts[t, 0], discounts[t, 1], discounts[t, 2], tiny)
+        factors_t = (discounts[t, 0], discounts[t, 1], discounts[t, 2], tiny)
         for p in range(form.player_row.size - 1):
             start, end = compute_instant_regrets(
                 form, p, weights[t], reach, cf_value, policy, policy_sum
             )
-            update_regret_matching(start, end, rule, cf_value, regret, policy)
+            update_regret_matching(start, end, factors_t, cf_value, regret, policy)
             forward_matching(
                 form, form.player_infoset[p], form.player_infoset[p + 1], policy, reach
             )
@@ -240,21 +248,21 @@ def alternate_matching(form, factors, weights, reach, cf_value, regret, policy, 
 
 @kernel
 def simultaneous_matching(form, factors, weights, reach, cf_value, regret, policy, policy_sum):
-    """`alternate_matching`, but all players see each other's old policy."""
+    """`alternate_matching` with simultaneous updates: all play against the old policies."""
     discounts, tiny = factors
     for t in range(discounts.shape[0]):
-        rule = (discounts[t, 0], discounts[t, 1], discounts[t, 2], tiny)
+        factors_t = (discounts[t, 0], discounts[t, 1], discounts[t, 2], tiny)
         for p in range(form.player_row.size - 1):
             start, end = compute_instant_regrets(
                 form, p, weights[t], reach, cf_value, policy, policy_sum
             )
-            update_regret_matching(start, end, rule, cf_value, regret, policy)
+            update_regret_matching(start, end, factors_t, cf_value, regret, policy)
         forward_matching(form, 0, form.parent.size, policy, reach)
 
 
 @kernel
 def alternate_hedge(form, factors, weights, reach, cf_value, regret, policy, policy_sum):
-    """`alternate_matching` with Hedge as the local learner; `rules` are its rates [T, 1] alone."""
+    """`alternate_matching` with Hedge as the local learner; `factors` are its rates ([T, 1],)."""
     rates = factors[0]
     for t in range(rates.shape[0]):
         for p in range(form.player_row.size - 1):
@@ -267,7 +275,7 @@ def alternate_hedge(form, factors, weights, reach, cf_value, regret, policy, pol
 
 @kernel
 def simultaneous_hedge(form, factors, weights, reach, cf_value, regret, policy, policy_sum):
-    """`simultaneous_matching` with Hedge: see `alternate_hedge`."""
+    """`simultaneous_matching` with Hedge; `factors` as in `alternate_hedge`."""
     rates = factors[0]
     for t in range(rates.shape[0]):
         for p in range(form.player_row.size - 1):
@@ -280,7 +288,7 @@ def simultaneous_hedge(form, factors, weights, reach, cf_value, regret, policy, 
 
 @kernel
 def judge(form, tolerance, policy, reach, cf_value, response, value, best):
-    """Set every player's expected `value` [P], `best` response value [P] and `response` [S + 1]."""
+    """Set each player's `value` [P], `best` response value [P] and best `response` [S + 1]."""
     forward(form, 0, form.parent.size, policy, reach)
     for p in range(value.size):
         first, last = form.player_infoset[p], form.player_infoset[p + 1]
@@ -296,7 +304,7 @@ def judge(form, tolerance, policy, reach, cf_value, response, value, best):
 
 @kernel
 def fictitious_play(form, steps, tolerance, reach, cf_value, response, response_reach):
-    """One iteration per entry of `steps` [T]: `reach` moves so far towards best responses to it."""
+    """Run T iterations of fictitious play: reach += steps[t] * (best response's reach - reach)."""
     for t in range(steps.size):
         for p in range(form.player_row.size - 1):
             first, last = form.player_infoset[p], form.player_infoset[p + 1]
