@@ -187,7 +187,7 @@ def test_runs_where_it_can(tabular, spec):
     [
         ("cfr_plus(delay=-1)", "delay is -1, must be at least 0"),
         ("cfr_hedge(eta=0)", "eta is 0, must be positive"),
-        ("cfr_hedge(decay_power=2)", "decay_power is 2, must be from 0 to 1"),
+        ("cfr_hedge(decay_power=2)", "decay_power is 2, must be at least 0 and at most 1"),
         ("xfp(gamma=-1)", "gamma is -1, must be at least 0"),
         ("fsp(num_self_play_episodes=-1)", "num_self_play_episodes is -1, must be at least 0"),
         ("batch_fsp(num_response_episodes=0)", "num_response_episodes is 0, must be at least 1"),
