@@ -194,7 +194,7 @@ def test_runs_where_it_can(tabular, spec):
         ("table_lookup_fsp(num_replays=0)", "num_replays is 0, must be at least 1"),
         ("batch_fsp(replay_buffer_size=0)", "replay_buffer_size is 0, must be at least 1"),
         ("fsp(temperature=0)", "temperature is 0, must be positive"),
-        ("fsp(learning_rate=2)", "learning_rate is 2, must be above 0 and at most 1"),
+        ("fsp(learning_rate=2)", "learning_rate is 2, must be positive and at most 1"),
         ("table_lookup_fsp(temperature_decay=-1)", "temperature_decay is -1, must be at least 0"),
         ("batch_fsp(temperature=inf)", "temperature is inf, must be positive"),
         ("psro(meta_solver=nsh)", "meta_solver is 'nsh', must be one of nash.*did you mean 'nash'"),
