@@ -103,7 +103,7 @@ def test_wrong_use(kuhn):
     given = cp.algorithms.OnlineOutcomeSampling(opponents=cp.uniform_policy(kuhn))
     with pytest.raises(cp.ConfigError, match="opponents need a tree"):
         cp.solve(cp.RulesArena(cp.games.KuhnPoker()), given)
-    with pytest.raises(cp.ConfigError, match="epsilon is 0, must be above 0"):
+    with pytest.raises(cp.ConfigError, match="epsilon is 0, must be positive"):
         cp.algorithms.OnlineLearner(epsilon=0)
     other = cp.uniform_policy(built("leduc_poker"))
     with pytest.raises(cp.ConfigError, match="the policy is for leduc_poker, not for kuhn_poker"):
