@@ -33,10 +33,13 @@ REFUSALS = {  # by algorithm: what it says of players who are many, and of those
 }
 GRADIENTS = ("ach", "deep_mmd", "neurd", "ppo", "qpg", "r_nad", "rmpg", "rpg")
 FICTITIOUS = ("nfsp", "nfsp_ppo", "nfsp_sac")
-FEW = {"hidden_sizes": (16,), "schedule_iterations": 2000, "num_episodes": 500}
-COOL = FEW | {"temperature": 0.3, "temperature_end": 0.02}  # for the stakes of Kuhn
-SMALL = dict.fromkeys(GRADIENTS, COOL) | {  # what differs from the defaults, here
-    "r_nad": FEW | {"magnet_update_every": 200},
+SMALL_GRADIENT_SETTINGS = {"hidden_sizes": (16,), "schedule_iterations": 2000, "num_episodes": 500}
+COOL_GRADIENT_SETTINGS = SMALL_GRADIENT_SETTINGS | {
+    "temperature": 0.3,
+    "temperature_end": 0.02,
+}  # for the stakes of Kuhn
+SMALL_SETTINGS = dict.fromkeys(GRADIENTS, COOL_GRADIENT_SETTINGS) | {  # overrides of the defaults
+    "r_nad": SMALL_GRADIENT_SETTINGS | {"magnet_update_every": 200},
     **{name: {"hidden_sizes": (32,), "schedule_iterations": 1_500} for name in FICTITIOUS},
     "nfsp_ppo": {"hidden_sizes": (32,), "schedule_iterations": 1_500, "num_episodes": 512}
     | {"entropy_coef": 0.5, "entropy_coef_end": 0.0}
@@ -54,7 +57,7 @@ SMALL = dict.fromkeys(GRADIENTS, COOL) | {  # what differs from the defaults, he
 
 @pytest.fixture(params=sorted(ALGORITHMS))
 def algorithm(request):
-    return load_algorithm(request.param, **SMALL.get(request.param, {}))
+    return load_algorithm(request.param, **SMALL_SETTINGS.get(request.param, {}))
 
 
 @pytest.fixture(params=sorted(set(ALGORITHMS) - DEEP - ONE_SIDED))
@@ -64,7 +67,7 @@ def tabular(request):
 
 @pytest.fixture(params=sorted(set(ALGORITHMS) - ONE_SIDED))
 def solver(request):
-    return load_algorithm(request.param, **SMALL.get(request.param, {}))
+    return load_algorithm(request.param, **SMALL_SETTINGS.get(request.param, {}))
 
 
 def limits(algorithm):

@@ -70,7 +70,7 @@ def test_only_own_episodes_count():
 
 
 def test_a_learner_in_a_world_of_its_own(kuhn):
-    """It plays Kuhn poker against somebody whose policy it never sees."""
+    """It plays Kuhn poker against an opponent whose policy it never sees."""
     game, opponents = cp.games.KuhnPoker(), cp.random_policy(kuhn, seed=4)
     learner, rng = cp.algorithms.OnlineLearner(seed=1), np.random.default_rng(2)
     for _ in range(20_000):

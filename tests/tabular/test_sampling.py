@@ -153,7 +153,7 @@ def test_two_workers_learn_more_from_as_many_iterations(leduc):
     assert two < 0.85 * one  # 1 / sqrt(2) in theory
 
 
-# NashConv after so many iterations: least and most of five runs of an independent program, or
+# NashConv by number of iterations: least and most of five runs of an independent program, or
 # near their mean. vr_mccfr may do better: its average varies less than theirs.
 KNOWN = {
     ("kuhn_poker", "external_sampling"): (100_000, 0.0042, 0.0056),
@@ -259,7 +259,7 @@ def test_the_lazy_average_counts_every_iteration(kuhn):
     """Caught up, each infoset's weights sum to the iterations times the player's own reach."""
     algorithm = cp.algorithms.OutcomeSampling(lazy_averaging=True)
     memory = algorithm.step(kuhn, algorithm.init(kuhn), 1)
-    uniform = answer(algorithm, kuhn, memory)  # nobody has played anything else yet, on the whole
+    uniform = answer(algorithm, kuhn, memory)  # after one iteration the average is nearly uniform
     assert cp.exploitability(kuhn, uniform) < 11 / 24 + 0.2
     result = cp.solve(kuhn, algorithm, iterations=300_000)
     assert result.exploitability < 1e-2

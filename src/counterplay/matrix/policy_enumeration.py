@@ -196,8 +196,8 @@ def _utility_table(tree: TreeArena, player: int, plans: tuple[Floats, ...]) -> F
     lengths = row_lengths(
         form.row_offset[form.player_row[player] : form.player_row[player + 1] + 1]
     )
-    own = np.repeat(form.row_sequence[rows].astype(np.int64), lengths)
-    sequences = np.insert(form.other[first:last].astype(np.int64), player, own, axis=1)
+    own_sequence = np.repeat(form.row_sequence[rows].astype(np.int64), lengths)
+    sequences = np.insert(form.other[first:last].astype(np.int64), player, own_sequence, axis=1)
     weight = form.weight[first:last]
     shape = tuple(len(part) for part in plans)
     total = np.zeros((shape[0], prod(shape[1:])))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge, Lt
 
 from counterplay.core.arena import Floats
-from counterplay.core.settings import DiscountFactor, PositiveProbability, settings
+from counterplay.core.settings import PositiveProbability, settings
 from counterplay.errors import ConfigError
 from counterplay.matrix.normal_form import NormalForm
 
@@ -29,11 +31,11 @@ class ReplicatorDynamics:
     where D is the range of the player's utilities. With `floor` > 0 these are projected replicator
     dynamics (Lanctot et al., 2017): each step ends with the projection onto the mixtures that have
     no probability below `floor`. Without a floor, actions of probability 0 keep it. Equilibria are
-    fixed points, so the initial profile should be none.
+    fixed points, so learners must start from another profile.
     """
 
     step_size: PositiveProbability = 0.1
-    floor: DiscountFactor = 0.0  # least probability of an action
+    floor: Annotated[float, Ge(0.0), Lt(1.0)] = 0.0  # least probability of an action
 
     def init(self, form: NormalForm, player: int, initial_mixture: Floats) -> ReplicatorMemory:
         if self.floor * initial_mixture.size >= 1.0:
