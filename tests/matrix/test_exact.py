@@ -152,7 +152,7 @@ def test_utilities_that_are_refused():
 @settings(max_examples=100)
 @given(st.integers(0, 10**6), st.sampled_from([0, 3, 6, 15]))
 def test_as_many_as_exact_enumeration_finds(seed, outliers):
-    game = random_game(np.random.default_rng(seed), outliers, most=4)
+    game = random_game(np.random.default_rng(seed), outliers, max_actions=4)
     assert not find_difference(game, *extreme_equilibria(*game))
 
 
