@@ -23,6 +23,7 @@ import counterplay as cp
 from benchmarks.large_games.sampled_liars_dice import report_large_game
 from benchmarks.timing import first_paragraph, format_head, format_row, time_in_turns
 from counterplay.algorithms.mccfr import workers as mccfr_workers
+from counterplay.algorithms.mccfr.memory import new_scratch
 from counterplay.kernels.sampling import baselines, episodes
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -273,7 +274,8 @@ def sum_sampled_regrets(p, epsilon, has_baseline, count, seed, game, table, scra
 
 def worker_arrays(tree, memory):
     """Return the tables and the scratch arrays of the first worker."""
-    return mccfr_workers._worker_tables(memory, 0), mccfr_workers._new_scratch(tree)
+    scratch = new_scratch(tree.num_nodes, tree.level_offset.size)
+    return mccfr_workers.worker_tables(memory, 0), scratch
 
 
 def report_variance():
@@ -298,7 +300,7 @@ def report_variance():
         memory = algorithm.init(tree)
         memory.policy[0, : tree.num_sequences] = result.policy.probabilities
         mean, square = np.zeros(tree.num_sequences), np.zeros(tree.num_sequences)
-        slots = mccfr_workers.BASELINE_SLOTS[algorithm._baseline_kind](tree)
+        slots = mccfr_workers.BASELINE_SLOTS[algorithm.traversal().baseline_kind](tree)
         nodes = mccfr_workers.node_rows(tree)
         arena = mccfr_workers.GameNodes(nodes, tree.utility, slots, 2)
         for p in range(2):

@@ -66,7 +66,7 @@ def profiles(form):
     return [np.concatenate(one.profile) for one in cp.matrix.support_enumeration(form).equilibria]
 
 
-def found_by_all(form):
+def solve_by_all_methods(form):
     """What every method finds, in the order of the methods; the programme from few starts."""
     exact = [
         cp.matrix.zero_sum_lp(form),
@@ -108,8 +108,8 @@ def test_a_dominated_action_changes_nothing(count, size):
     if size > 1.0:  # otherwise it is not dominated
         assert same([np.concatenate(one.profile) for one in found.equilibria], [uniform])
         assert found.is_complete and found.note == "these are all"
-        for one in found_by_all(NormalForm(matrix)):
-            assert np.concatenate(one.profile) == approx(uniform, abs=1e-7)
+        for equilibrium in solve_by_all_methods(NormalForm(matrix)):
+            assert np.concatenate(equilibrium.profile) == approx(uniform, abs=1e-7)
     assert found.equilibria
 
 
@@ -130,8 +130,8 @@ def test_one_zero_sum_game_has_one_value(large):
         matrix[tuple(rng.integers(0, matrix.shape))] = large * rng.choice([-1.0, 1.0])
         form = NormalForm(matrix)
         value = cp.matrix.lemke_howson(form).values[0]
-        for one in found_by_all(form):
-            assert one.values[0] == approx(value, rel=1e-6, abs=1e-6)
+        for equilibrium in solve_by_all_methods(form):
+            assert equilibrium.values[0] == approx(value, rel=1e-6, abs=1e-6)
         for solve in (cp.matrix.correlated_equilibrium, cp.matrix.coarse_correlated_equilibrium):
             try:
                 found = solve(form, 0)

@@ -187,17 +187,17 @@ def test_pure_profile():
 
 
 def test_files(tmp_path):
-    def written(name, text):
+    def read_text_as_form(name, text):
         (tmp_path / name).write_text(text)
         return read_normal_form(tmp_path / name)
 
     matrix = [[1.0, -2.0], [0.5, 3.0]]
-    assert written("a.json", "[[1, -2], [0.5, 3]]").utility[0].tolist() == matrix
-    assert written("a.csv", "1,-2\n0.5,3\n").utility[1].tolist() == [[-1, 2], [-0.5, -3]]
-    two = written("b.csv", "1,-2\n0.5,3\n\n4,5\n6,7\n")
+    assert read_text_as_form("a.json", "[[1, -2], [0.5, 3]]").utility[0].tolist() == matrix
+    assert read_text_as_form("a.csv", "1,-2\n0.5,3\n").utility[1].tolist() == [[-1, 2], [-0.5, -3]]
+    two = read_text_as_form("b.csv", "1,-2\n0.5,3\n\n4,5\n6,7\n")
     assert two.utility[1].tolist() == [[4, 5], [6, 7]]
     named = '{"payoffs": [[[1, 2]], [[3, 4]]], "action_names": [["only"], ["left", "right"]]}'
-    assert written("c.json", named).action_names == (("only",), ("left", "right"))
+    assert read_text_as_form("c.json", named).action_names == (("only",), ("left", "right"))
 
 
 @pytest.mark.parametrize(

@@ -69,9 +69,9 @@ def arena(tree, slot=None):
 def table(tree, policy, baseline=None):
     """No regrets, and this policy."""
     size = tree.num_sequences
-    everybody = np.append(policy.probabilities, chance_probabilities(tree))
+    full_policy = np.append(policy.probabilities, chance_probabilities(tree))
     regret, policy_sum, visits, largest = np.zeros((4, size))
-    return RegretTables(regret, everybody, policy_sum, visits, np.copy(baseline), largest)
+    return RegretTables(regret, full_policy, policy_sum, visits, np.copy(baseline), largest)
 
 
 def scratch():

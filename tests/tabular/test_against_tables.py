@@ -100,7 +100,7 @@ def test_kuhn(algorithm):
 
 
 # Past about 100 iterations the reference figures depend on rounding: Leduc's suits are symmetric,
-# so many regrets tie, and in a plain program the last bit decides which side of zero they fall on.
+# many regrets tie, and in a plain program the last bit decides which side of zero they fall on.
 LEDUC_AT = (1, 2, 5, 10, 50, 100)
 LEDUC = {
     "cfr": (4.747222, 4.122639, 2.942649, 1.777158, 0.378167, 0.191433),
@@ -251,7 +251,7 @@ def test_exact_value_of_liars_dice():
 
 
 def test_kuhn_equilibria_have_one_parameter():
-    """Whatever the method finds is a member of Kuhn's family."""
+    """The solution of the method is a member of Kuhn's family."""
     tree = built("kuhn_poker")
     for algorithm in (cp.algorithms.PCFRPlus(), cp.algorithms.PDCFRPlus()):
         policy = cp.solve(tree, algorithm, iterations=5000).policy

@@ -33,10 +33,13 @@ REFUSALS = {  # by algorithm: what it says of players who are many, and of those
 }
 GRADIENTS = ("ach", "deep_mmd", "neurd", "ppo", "qpg", "r_nad", "rmpg", "rpg")
 FICTITIOUS = ("nfsp", "nfsp_ppo", "nfsp_sac")
-FEW = {"hidden_sizes": (16,), "schedule_iterations": 2000, "num_episodes": 500}
-COOL = FEW | {"temperature": 0.3, "temperature_end": 0.02}  # for the stakes of Kuhn
-SMALL = dict.fromkeys(GRADIENTS, COOL) | {  # what differs from the defaults, here
-    "r_nad": FEW | {"magnet_update_every": 200},
+SMALL_GRADIENT_SETTINGS = {"hidden_sizes": (16,), "schedule_iterations": 2000, "num_episodes": 500}
+COOL_GRADIENT_SETTINGS = SMALL_GRADIENT_SETTINGS | {
+    "temperature": 0.3,
+    "temperature_end": 0.02,
+}  # for the stakes of Kuhn
+SMALL_SETTINGS = dict.fromkeys(GRADIENTS, COOL_GRADIENT_SETTINGS) | {  # overrides of the defaults
+    "r_nad": SMALL_GRADIENT_SETTINGS | {"magnet_update_every": 200},
     **{name: {"hidden_sizes": (32,), "schedule_iterations": 1_500} for name in FICTITIOUS},
     "nfsp_ppo": {"hidden_sizes": (32,), "schedule_iterations": 1_500, "num_episodes": 512}
     | {"entropy_coef": 0.5, "entropy_coef_end": 0.0}
@@ -54,7 +57,7 @@ SMALL = dict.fromkeys(GRADIENTS, COOL) | {  # what differs from the defaults, he
 
 @pytest.fixture(params=sorted(ALGORITHMS))
 def algorithm(request):
-    return load_algorithm(request.param, **SMALL.get(request.param, {}))
+    return load_algorithm(request.param, **SMALL_SETTINGS.get(request.param, {}))
 
 
 @pytest.fixture(params=sorted(set(ALGORITHMS) - DEEP - ONE_SIDED))
@@ -64,7 +67,7 @@ def tabular(request):
 
 @pytest.fixture(params=sorted(set(ALGORITHMS) - ONE_SIDED))
 def solver(request):
-    return load_algorithm(request.param, **SMALL.get(request.param, {}))
+    return load_algorithm(request.param, **SMALL_SETTINGS.get(request.param, {}))
 
 
 def limits(algorithm):
@@ -187,14 +190,14 @@ def test_runs_where_it_can(tabular, spec):
     [
         ("cfr_plus(delay=-1)", "delay is -1, must be at least 0"),
         ("cfr_hedge(eta=0)", "eta is 0, must be positive"),
-        ("cfr_hedge(decay_power=2)", "decay_power is 2, must be from 0 to 1"),
+        ("cfr_hedge(decay_power=2)", "decay_power is 2, must be at least 0 and at most 1"),
         ("xfp(gamma=-1)", "gamma is -1, must be at least 0"),
         ("fsp(num_self_play_episodes=-1)", "num_self_play_episodes is -1, must be at least 0"),
         ("batch_fsp(num_response_episodes=0)", "num_response_episodes is 0, must be at least 1"),
         ("table_lookup_fsp(num_replays=0)", "num_replays is 0, must be at least 1"),
         ("batch_fsp(replay_buffer_size=0)", "replay_buffer_size is 0, must be at least 1"),
         ("fsp(temperature=0)", "temperature is 0, must be positive"),
-        ("fsp(learning_rate=2)", "learning_rate is 2, must be above 0 and at most 1"),
+        ("fsp(learning_rate=2)", "learning_rate is 2, must be positive and at most 1"),
         ("table_lookup_fsp(temperature_decay=-1)", "temperature_decay is -1, must be at least 0"),
         ("batch_fsp(temperature=inf)", "temperature is inf, must be positive"),
         ("psro(meta_solver=nsh)", "meta_solver is 'nsh', must be one of nash.*did you mean 'nash'"),

@@ -100,7 +100,7 @@ def test_a_failure_is_told_even_if_room_runs_out_after_it(monkeypatch):
     monkeypatch.setattr(compiled_backend, "_find_compiled_game", lambda game: whole)
     arena, algorithm = cp.RulesArena(cp.games.KuhnPoker()), load_algorithm("external_sampling")
     try:
-        with pytest.raises(RunError, match="a function of its machine failed"):
+        with pytest.raises(RunError, match="a function of its compiled rules failed"):
             algorithm.step(arena, algorithm.init(arena), 1)
     finally:
         compiled_backend._node_arrays.cache_clear()
@@ -116,7 +116,7 @@ def test_a_machine_that_fails_is_no_answer(monkeypatch):
     whole = compiled_backend._find_compiled_game(cp.games.KuhnPoker())._replace(current_player=look)
     monkeypatch.setattr(compiled_backend, "_find_compiled_game", lambda game: whole)
     arena, algorithm = cp.RulesArena(cp.games.KuhnPoker()), load_algorithm("external_sampling")
-    with pytest.raises(RunError, match="a function of its machine failed"):
+    with pytest.raises(RunError, match="a function of its compiled rules failed"):
         algorithm.step(arena, algorithm.init(arena), 1)
 
 

@@ -70,7 +70,7 @@ def test_only_own_episodes_count():
 
 
 def test_a_learner_in_a_world_of_its_own(kuhn):
-    """It plays Kuhn poker against somebody whose policy it never sees."""
+    """It plays Kuhn poker against an opponent whose policy it never sees."""
     game, opponents = cp.games.KuhnPoker(), cp.random_policy(kuhn, seed=4)
     learner, rng = cp.algorithms.OnlineLearner(seed=1), np.random.default_rng(2)
     for _ in range(20_000):
@@ -103,7 +103,7 @@ def test_wrong_use(kuhn):
     given = cp.algorithms.OnlineOutcomeSampling(opponents=cp.uniform_policy(kuhn))
     with pytest.raises(cp.ConfigError, match="opponents need a tree"):
         cp.solve(cp.RulesArena(cp.games.KuhnPoker()), given)
-    with pytest.raises(cp.ConfigError, match="epsilon is 0, must be above 0"):
+    with pytest.raises(cp.ConfigError, match="epsilon is 0, must be positive"):
         cp.algorithms.OnlineLearner(epsilon=0)
     other = cp.uniform_policy(built("leduc_poker"))
     with pytest.raises(cp.ConfigError, match="the policy is for leduc_poker, not for kuhn_poker"):

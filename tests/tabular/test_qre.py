@@ -13,18 +13,19 @@ from counterplay.algorithms.regularised.tabular_r_nad import accumulate_rewards
 from tests.conftest import built
 
 
-def solved(tree, algorithm):
+def solve_policy(tree, algorithm):
     memory = algorithm.step(tree, algorithm.init(tree), 100_000)
     assert memory.finished
     return algorithm.policies(tree, memory)["current"]
 
 
-@pytest.mark.parametrize(  # all four found by Newton's method too: benchmarks/tabular/kuhn_quantal_response.py
+# Newton's method finds the same four values: benchmarks/tabular/kuhn_quantal_response.py
+@pytest.mark.parametrize(
     ("temperature", "rest"), [(0.5, 0.22482), (0.2, 0.08715), (0.1, 0.03779), (0.05, 0.014402)]
 )
 def test_agent_form(kuhn, temperature, rest):
     path = {"initial_temperature": max(0.2, temperature), "cooling_factor": 0.5}
-    policy = solved(kuhn, cp.algorithms.QRE(temperature=temperature, tolerance=1e-7, **path))
+    policy = solve_policy(kuhn, cp.algorithms.QRE(temperature=temperature, tolerance=1e-7, **path))
     assert cp.nash_conv(kuhn, policy) == approx(rest, abs=1e-5)
     q = cp.infoset_values(kuhn, policy).action_value.reshape(-1, 2)
     odds = np.exp((q[:, 1] - q[:, 0]) / temperature)
@@ -32,7 +33,7 @@ def test_agent_form(kuhn, temperature, rest):
 
 
 def test_reduced_normal_form(kuhn):
-    policy = solved(
+    policy = solve_policy(
         kuhn, cp.algorithms.QRE(temperature=0.1, reduced_normal_form=True, tolerance=1e-8)
     )
     assert cp.nash_conv(kuhn, policy) == approx(0.207388, abs=1e-6)

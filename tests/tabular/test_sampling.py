@@ -153,7 +153,7 @@ def test_two_workers_learn_more_from_as_many_iterations(leduc):
     assert two < 0.85 * one  # 1 / sqrt(2) in theory
 
 
-# NashConv after so many iterations: least and most of five runs of an independent program, or
+# NashConv by number of iterations: least and most of five runs of an independent program, or
 # near their mean. vr_mccfr may do better: its average varies less than theirs.
 KNOWN = {
     ("kuhn_poker", "external_sampling"): (100_000, 0.0042, 0.0056),
@@ -259,7 +259,7 @@ def test_the_lazy_average_counts_every_iteration(kuhn):
     """Caught up, each infoset's weights sum to the iterations times the player's own reach."""
     algorithm = cp.algorithms.OutcomeSampling(lazy_averaging=True)
     memory = algorithm.step(kuhn, algorithm.init(kuhn), 1)
-    uniform = answer(algorithm, kuhn, memory)  # nobody has played anything else yet, on the whole
+    uniform = answer(algorithm, kuhn, memory)  # after one iteration the average is nearly uniform
     assert cp.exploitability(kuhn, uniform) < 11 / 24 + 0.2
     result = cp.solve(kuhn, algorithm, iterations=300_000)
     assert result.exploitability < 1e-2
@@ -268,24 +268,27 @@ def test_the_lazy_average_counts_every_iteration(kuhn):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("outcome_sampling(epsilon=0)", "epsilon is 0, must be above 0 and at most 1"),
-        ("outcome_sampling(epsilon=1.5)", "epsilon is 1.5, must be above 0 and at most 1"),
-        ("probing(epsilon=-0.1)", "epsilon is -0.1, must be above 0 and at most 1"),
+        ("outcome_sampling(epsilon=0)", "epsilon is 0, must be positive and at most 1"),
+        ("outcome_sampling(epsilon=1.5)", "epsilon is 1.5, must be positive and at most 1"),
+        ("probing(epsilon=-0.1)", "epsilon is -0.1, must be positive and at most 1"),
         ("vr_mccfr(epsilon=nan)", "must be of type float"),
-        ("average_strategy_sampling(epsilon=2)", "epsilon is 2, must be above 0 and at most 1"),
+        ("average_strategy_sampling(epsilon=2)", "epsilon is 2, must be positive and at most 1"),
         ("average_strategy_sampling(tau=0.5)", "tau is 0.5, must be at least 1"),
         ("average_strategy_sampling(beta=-1)", "beta is -1, must be at least 0"),
         ("average_strategy_sampling(beta=inf)", "beta is inf, must be at least 0 and finite"),
-        ("vr_mccfr(baseline_decay=0)", "baseline_decay is 0, must be above 0 and at most 1"),
+        ("vr_mccfr(baseline_decay=0)", "baseline_decay is 0, must be positive and at most 1"),
         (
             "vr_mccfr(regret_matching_plus=true,hedge_eta=1)",
             "regret_matching_plus is for regret matching",
         ),
         (
             "vr_mccfr_plus(predictive_baseline=true,baseline_decay=0.1)",
-            "baseline_decay is for guesses that are learned",
+            "baseline_decay is for decaying baselines",
         ),
-        ("external_sampling(num_workers=0)", "num_workers is 0, must be from 1 to 256"),
+        (
+            "external_sampling(num_workers=0)",
+            "num_workers is 0, must be at least 1 and at most 256",
+        ),
         ("external_sampling(gamma=-1)", "gamma is -1, must be at least 0"),
         ("chance_sampling(hedge_eta=-1)", "hedge_eta is -1, must be at least 0"),
         ("outcome_sampling(plus=true)", "outcome_sampling has no parameter 'plus'"),

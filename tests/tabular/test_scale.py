@@ -201,7 +201,7 @@ def test_high_stakes_elsewhere_do_not_stop_anybody(name):
 
 @given(st.integers(-40, 40), st.floats(1e-3, 1.0))
 def test_general_sum_at_every_scale(power, share):
-    """However small the stakes, and whatever is paid elsewhere."""
+    """For small stakes, and independently of the payoffs elsewhere."""
     battle = cp.load_game("battle_of_the_sexes")
     small = Changed(battle, (10.0**power,) * 2)
     for game in (small, Beside(small, (1e10, -1e10)), Beside(small, (share, -share))):
@@ -370,9 +370,14 @@ def test_judgement_equals_fractions():
 
 def test_mixed_stakes_are_solved():
     """The same trees between two players, zero-sum; CFR also with each player in its own units."""
-    for number, tree in enumerate(extreme_utilities.random_trees(12, num_players=2, zero_sum=True, same_units=True)):
+    for number, tree in enumerate(
+        extreme_utilities.random_trees(12, num_players=2, zero_sum=True, same_units=True)
+    ):
         assert (
-            extreme_utilities.exact_nash_conv(tree, cp.algorithms.solve_sequence_form_lp(tree).policy) < 1e-8
+            extreme_utilities.exact_nash_conv(
+                tree, cp.algorithms.solve_sequence_form_lp(tree).policy
+            )
+            < 1e-8
         )
         units = Changed(tree.game, (10.0 ** (2 * number - 12), 10.0 ** (12 - 2 * number)))
         for algorithm in (cp.algorithms.CFRPlus(), cp.algorithms.DCFR()):

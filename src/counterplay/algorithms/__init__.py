@@ -1,6 +1,6 @@
-"""Algorithms that compute policies, one per file, grouped by family.
+"""Algorithms that compute policies: one file per algorithm, one folder per family.
 
-Public names are imported when they are first used.
+Public names are imported at their first use.
 """
 
 from __future__ import annotations

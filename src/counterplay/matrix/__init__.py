@@ -1,6 +1,6 @@
 """Normal-form games: dominance, Nash and correlated equilibria, learners, alpha-rank.
 
-Public names are imported when they are first used.
+Public names are imported at their first use.
 """
 
 from __future__ import annotations

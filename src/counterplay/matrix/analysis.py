@@ -1,6 +1,6 @@
-"""Analyses of a normal-form game as plain data: dominance, equilibria, learners.
+"""Analyses of a normal-form game as JSON data: dominance, equilibria, learners.
 
-The command line prints them and the studio shows them.
+The command line prints them and the studio displays them.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     from counterplay.arenas.tree.arena import TreeArena
     from counterplay.core.game import Game
     from counterplay.matrix.dominance import DominatedAction
+    from counterplay.matrix.learning import Learner
     from counterplay.matrix.normal_form import NormalForm
     from counterplay.matrix.verification import CorrelatedEquilibrium
 
 
 def describe_normal_form(name: str, form: NormalForm) -> dict[str, Any]:
-    """What kind of game it is."""
+    """Return the name, size, kind and action names of a game."""
     return {
         "game": name,
         "players": form.num_players,
@@ -33,7 +34,17 @@ def describe_normal_form(name: str, form: NormalForm) -> dict[str, Any]:
 def analyse_normal_form(
     name: str, form: NormalForm, method: str | None = None, weak: bool = False
 ) -> dict[str, Any]:
-    """Dominated actions and equilibria of all kinds; what is too large for one part is said."""
+    """Return dominated actions, Nash equilibria and correlated equilibria of a game.
+
+    Args:
+        name: the name of the game.
+        form: its normal form.
+        method: the method for Nash equilibria; chosen by size if None.
+        weak: also eliminate weakly dominated actions.
+
+    Returns:
+        The facts of all parts; "skipped" lists the errors of parts that the game is too large for.
+    """
     facts = describe_normal_form(name, form) | {"skipped": []} | _find_nash_equilibria(form, method)
     for part in (
         partial(_find_dominated_actions, form, weak),
@@ -41,7 +52,7 @@ def analyse_normal_form(
     ):
         try:
             facts |= part()
-        except (ConfigError, RunError) as error:  # too much for this part, not for the others
+        except (ConfigError, RunError) as error:  # too large for this part
             facts["skipped"].append(str(error))
     return facts
 
@@ -52,9 +63,9 @@ def load_normal_form(
     """Return a game's name and normal form, from a file, a matrix game or a tree.
 
     Args:
-        game: the file or the game's spec.
-        source: the data file or folder that names the game, if the user has not typed it.
-        build: makes the tree of a game, for example with a progress bar.
+        game: a file, or the spec of a game.
+        source: the data file or folder that names the game; None if the user has typed it.
+        build: builds the tree of a game, for example with a progress bar.
     """
     from counterplay.arenas.tree.build import build_tree
     from counterplay.core.trust import check_spec, load_game_from_file
@@ -75,7 +86,7 @@ def load_normal_form(
 
 
 def _is_game_file(path: str) -> bool:
-    """Whether a .json file is what `convert` writes, not a table of payoffs."""
+    """Return True if a .json file is a game written by `convert`, not a table of payoffs."""
     try:
         with open(path, "rb") as file:
             return b'"format"' in file.read(200)
@@ -86,30 +97,28 @@ def _is_game_file(path: str) -> bool:
 def _find_dominated_actions(form: NormalForm, weak: bool) -> dict[str, Any]:
     from counterplay.matrix.dominance import eliminate_dominated, find_dominated_actions
 
-    done = eliminate_dominated(form, weak)
+    elimination = eliminate_dominated(form, weak)
+    reduced = elimination.reduced_form
     return {
-        "elimination": [_domination_facts(form, one) for one in done.steps],
+        "elimination": [_domination_facts(form, step) for step in elimination.steps],
         "left": [
-            [form.action_names[p][a] for a in kept] for p, kept in enumerate(done.remaining_actions)
+            [form.action_names[p][a] for a in actions]
+            for p, actions in enumerate(elimination.remaining_actions)
         ],
         "weakly_dominated": [
-            _domination_facts(done.reduced_form, one)
-            for one in find_dominated_actions(done.reduced_form, weak=True)
+            _domination_facts(reduced, action)
+            for action in find_dominated_actions(reduced, weak=True)
         ],
     }
 
 
 def _domination_facts(form: NormalForm, dominated_action: DominatedAction) -> dict[str, Any]:
-    names = form.action_names[dominated_action.player]
+    names, mixture = form.action_names[dominated_action.player], dominated_action.mixture
     return {
         "player": dominated_action.player,
         "action": names[dominated_action.action],
         "strict": dominated_action.is_strict,
-        "by": {
-            name: float(p)
-            for name, p in zip(names, dominated_action.mixture, strict=True)
-            if p > 0.0
-        },
+        "by": {name: float(p) for name, p in zip(names, mixture, strict=True) if p > 0.0},
         "margin": dominated_action.margin,
     }
 
@@ -117,20 +126,21 @@ def _domination_facts(form: NormalForm, dominated_action: DominatedAction) -> di
 def _find_nash_equilibria(form: NormalForm, method: str | None) -> dict[str, Any]:
     from counterplay.matrix.nash import nash_equilibria
 
-    found = nash_equilibria(form, method)
+    result = nash_equilibria(form, method)
+    equilibria = [
+        {
+            "policies": [mixture.tolist() for mixture in equilibrium.profile],
+            "values": equilibrium.values.tolist(),
+            "gain": equilibrium.gain,
+        }
+        for equilibrium in result.equilibria
+    ]
     return {
         "nash": {
-            "method": found.method,
-            "complete": found.is_complete,
-            "note": found.note,
-            "equilibria": [
-                {
-                    "policies": [mixture.tolist() for mixture in one.profile],
-                    "values": one.values.tolist(),
-                    "gain": one.gain,
-                }
-                for one in found.equilibria
-            ],
+            "method": result.method,
+            "complete": result.is_complete,
+            "note": result.note,
+            "equilibria": equilibria,
         }
     }
 
@@ -145,7 +155,7 @@ def _find_correlated_equilibria(form: NormalForm) -> dict[str, Any]:
 
     objectives: list[str | int] = [WELFARE, *range(form.num_players), ENTROPY]
     return {
-        kind: [_equilibrium_facts(goal, solve(form, goal)) for goal in objectives]
+        kind: [_equilibrium_facts(objective, solve(form, objective)) for objective in objectives]
         for kind, solve in (
             ("correlated", correlated_equilibrium),
             ("coarse_correlated", coarse_correlated_equilibrium),
@@ -153,18 +163,26 @@ def _find_correlated_equilibria(form: NormalForm) -> dict[str, Any]:
     }
 
 
-def _equilibrium_facts(objective: str | int, found: CorrelatedEquilibrium) -> dict[str, Any]:
+def _equilibrium_facts(objective: str | int, equilibrium: CorrelatedEquilibrium) -> dict[str, Any]:
     return {
         "objective": f"player {objective}" if isinstance(objective, int) else objective,
-        "values": found.values.tolist(),
-        "gain": found.gain,
-        "joint": found.joint_distribution.tolist(),
+        "values": equilibrium.values.tolist(),
+        "gain": equilibrium.gain,
+        "joint": equilibrium.joint_distribution.tolist(),
     }
 
 
 def run_learner_analysis(
-    form: NormalForm, learner: Any, iterations: int, seed: int
+    form: NormalForm, learner: Learner, iterations: int, seed: int
 ) -> dict[str, Any]:
+    """Return the regrets and averages of a learner that all players use, from a random start.
+
+    Args:
+        form: the normal form of the game.
+        learner: the learner.
+        iterations: number of iterations.
+        seed: of the initial profile.
+    """
     import numpy as np
 
     from counterplay.core.solve import next_three_per_decade
@@ -172,18 +190,19 @@ def run_learner_analysis(
     from counterplay.matrix.verification import coarse_deviation
     from counterplay.registry import get_spec
 
-    rng = np.random.default_rng(seed)  # uniform play is a fixed point of too many games
+    rng = np.random.default_rng(seed)  # uniform play is a fixed point of many games
     start = tuple(rng.dirichlet(np.ones(count)) for count in form.shape)
     result = run_learners(form, learner, iterations=iterations, initial_profile=start)
-    shown, iteration = [], 1
+    shown_iterations, iteration = [], 1
     while iteration < iterations:
-        shown.append(iteration)
+        shown_iterations.append(iteration)
         iteration = next_three_per_decade(iteration)
     return {
         "learner": get_spec(learner),
         "seed": seed,
         "regret": [
-            {"iteration": t, "regrets": result.regret[t - 1].tolist()} for t in [*shown, iterations]
+            {"iteration": t, "regrets": result.regret[t - 1].tolist()}
+            for t in [*shown_iterations, iterations]
         ],
         "average": [mixture.tolist() for mixture in result.average_profile],
         "values": form.values(result.average_profile).tolist(),

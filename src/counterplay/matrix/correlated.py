@@ -1,4 +1,4 @@
-"""Correlated and coarse correlated equilibria: by linear programming, or the most random ones."""
+"""Correlated and coarse correlated equilibria: optimal for an objective, or most random."""
 
 from __future__ import annotations
 
@@ -18,23 +18,36 @@ from counterplay.matrix.verification import (
 )
 
 WELFARE, ENTROPY, GINI = "welfare", "entropy", "gini"
-MAX_CONSTRAINT_ENTRIES = 5_000_000  # of the constraints
-MAX_DUAL_ROUNDS = 3  # of the dual of the most random equilibrium
+MAX_CONSTRAINT_ENTRIES = 5_000_000
+MAX_DUAL_ROUNDS = 3  # solutions of the maximum-entropy dual, with new units each time
 
 
 def correlated_equilibrium(
     form: NormalForm, objective: str | int = WELFARE, copies: Floats | None = None
 ) -> CorrelatedEquilibrium:
-    """The best correlated equilibrium (Aumann, 1974) for an objective.
+    """Return the correlated equilibrium (Aumann, 1974) that is optimal for an objective.
 
-    A device draws a joint action from q and tells each player its own part of it:
+    A device draws a joint action from q and recommends to each player its action. No player gains
+    by deviating from a recommendation:
 
         for all i, a, b:   sum over a_-i of   q(a, a_-i) * (u_i(b, a_-i) - u_i(a, a_-i))   <= 0
 
     Args:
+        form: the normal form of the game.
         objective: "welfare", the sum of all utilities; a player, whose value is maximised; or
             "entropy" or "gini", the most random equilibrium by that measure, which is unique.
-        copies: for "gini", how many equal joint actions each one stands for (Marris et al., 2021).
+        copies: for "gini", the number of equal joint actions that each joint action represents
+            [A_0, ...] (Marris et al., 2021).
+
+    Raises:
+        ConfigError: if the game has too many constraints, or the objective is unknown.
+        RunError: if a deviation from the solution gains more than rounding errors explain.
+
+    Example:
+        >>> import counterplay as cp
+        >>> form = cp.matrix.normal_form_from_game(cp.load_game("chicken"))
+        >>> cp.matrix.correlated_equilibrium(form).joint_distribution.shape
+        (2, 2)
     """
     return _optimise(form, objective, copies, coarse=False)
 
@@ -42,11 +55,13 @@ def correlated_equilibrium(
 def coarse_correlated_equilibrium(
     form: NormalForm, objective: str | int = WELFARE, copies: Floats | None = None
 ) -> CorrelatedEquilibrium:
-    """The best coarse correlated equilibrium (Moulin and Vial, 1978) for the same objectives.
+    """Return the coarse correlated equilibrium (Moulin and Vial, 1978) optimal for an objective.
 
-    Players decide whether to follow the device before they hear from it:
+    Players decide whether to follow the device before they know its recommendation:
 
         for all i, b:   sum over a of   q(a) * (u_i(b, a_-i) - u_i(a))   <= 0
+
+    Arguments and errors are those of `correlated_equilibrium`.
     """
     return _optimise(form, objective, copies, coarse=True)
 
@@ -59,44 +74,45 @@ def _optimise(
     entries = form.num_joint_actions * sum(n if coarse else n - 1 for n in form.shape)
     if entries > MAX_CONSTRAINT_ENTRIES:
         raise ConfigError(
-            f"{name} would have {entries:,} entries in its constraints, at most {MAX_CONSTRAINT_ENTRIES:,} "
-            "are taken; learners find approximate ones of larger games"
+            f"{name} would have {entries:,} entries in its constraints, at most "
+            f"{MAX_CONSTRAINT_ENTRIES:,} are allowed; in larger games learners approximate it"
         )
     gains = (_coarse_gains if coarse else _correlated_gains)(form)
     if objective == GINI:
-        many = (
-            np.ones(form.num_joint_actions) if copies is None else np.asarray(copies, float).ravel()
-        )
-        return verify_correlated_equilibrium(form, max_gini_distribution(gains, many), coarse, name)
+        counts = np.ones(form.shape) if copies is None else np.asarray(copies, float)
+        joint = max_gini_distribution(gains, counts.ravel())
+        return verify_correlated_equilibrium(form, joint, coarse, name)
     gains, size = _equilibrate(gains)
     if weight is None:
         joint = _max_entropy_distribution(gains, size, name)
     else:
-        bound = (gains, np.zeros(gains.shape[0])) if gains.shape[0] else None
-        goal = -weight.ravel() * size
-        equal = (size[None, :] / size.max(), np.array([1.0 / size.max()]))
-        joint = size * solve_lp(goal, inequalities=bound, equalities=equal, name=name).x
+        bounds = (gains, np.zeros(gains.shape[0])) if gains.shape[0] else None
+        cost = -weight.ravel() * size
+        total = (size[None, :] / size.max(), np.array([1.0 / size.max()]))
+        joint = size * solve_lp(cost, inequalities=bounds, equalities=total, name=name).x
     try:
         return verify_correlated_equilibrium(form, joint, coarse, name)
-    except RunError:  # a pure outcome, perhaps, and what rounding left beside it
+    except RunError:  # often caused by tiny probabilities beside a pure outcome
         joint = np.where(joint > PROBABILITY_TOLERANCE * joint.sum(), joint, 0.0)
         return verify_correlated_equilibrium(form, joint, coarse, name)
 
 
 def _objective_weights(form: NormalForm, objective: str | int) -> Floats | None:
-    """What the objective makes of each joint action; None where that is not linear."""
+    """Return the objective's weight of each joint action; None if it is not linear."""
     if objective in (ENTROPY, GINI):
         return None
     if objective == WELFARE:
         return (form.zero_min_form.utility / form.utility_range.max()).sum(axis=0).ravel()
     if isinstance(objective, int) and 0 <= objective < form.num_players:
         return form.unit_utility[objective].ravel()
-    known = f"'welfare', 'entropy', 'gini' or a player from 0 to {form.num_players - 1}"
-    raise ConfigError(f"objective is {objective!r}, must be {known}")
+    raise ConfigError(
+        f"objective is {objective!r}, must be 'welfare', 'entropy', 'gini' or a player from 0 to "
+        f"{form.num_players - 1}"
+    )
 
 
 def _correlated_gains(form: NormalForm) -> Any:
-    """One sparse row per player and pair of actions: what following b instead of a gains."""
+    """Return the gains of playing b instead of a, a sparse row per player and pair of actions."""
     from scipy.sparse import coo_array
 
     joint = np.arange(form.num_joint_actions).reshape(form.shape)
@@ -120,45 +136,48 @@ def _correlated_gains(form: NormalForm) -> Any:
 
 
 def _coarse_gains(form: NormalForm) -> Any:
-    """One row per player and action: what committing to the action gains."""
+    """Return the gains of committing to an action, one row per player and action."""
     from scipy.sparse import csr_array
 
     rows = []
     for player, count in enumerate(form.shape):
         utility = form.relative_form.utility[player] / form.utility_range[player]
         for action in range(count):
-            committed = np.take(utility, [action], axis=player)
-            rows.append((committed - utility).ravel())
+            commitment = np.take(utility, [action], axis=player)
+            rows.append((commitment - utility).ravel())
     return csr_array(np.array(rows))
 
 
 def _equilibrate(gains: Any) -> tuple[Any, Floats]:
-    """The inequalities in numbers that are alike: joint actions with much to gain count in less.
+    """Scale the rows and columns of the inequalities to a largest entry near 1 (Ruiz, 2001).
 
-    Rows may be divided by anything, since they are compared with 0, and each joint action may be
-    measured in units of its own: those are returned too. So the accuracy of a linear programme is
-    that of every single inequality, however large utilities are elsewhere (Ruiz, 2001).
+    The scale of a row does not matter, since rows are compared with 0; that of a column is a unit
+    for the probability of its joint action. So the accuracy of a linear programme holds for every
+    inequality, however large utilities are elsewhere.
+
+    Returns:
+        The scaled inequalities, and the unit of each joint action.
     """
     from scipy.sparse import coo_array
 
-    parts = gains.tocoo()
-    places, entries = (parts.row, parts.col), np.abs(parts.data)
-    units = [np.ones(count) for count in gains.shape]
+    coo = gains.tocoo()
+    row, column, entries = coo.row, coo.col, np.abs(coo.data)
+    row_scale, column_scale = np.ones(gains.shape[0]), np.ones(gains.shape[1])
     for _ in range(10):
-        scaled = entries / (units[0][places[0]] * units[1][places[1]])
-        for unit, place in zip(units, places, strict=True):
-            largest = np.zeros(unit.size)
-            np.maximum.at(largest, place, scaled)
-            unit *= np.sqrt(np.where(largest > 0.0, largest, 1.0))
-    values = parts.data / (units[0][places[0]] * units[1][places[1]])
-    return coo_array((values, places), shape=gains.shape).tocsr(), 1.0 / units[1]
+        scaled = entries / (row_scale[row] * column_scale[column])
+        for scale, index in ((row_scale, row), (column_scale, column)):
+            largest = np.zeros(scale.size)
+            np.maximum.at(largest, index, scaled)
+            scale *= np.sqrt(np.where(largest > 0.0, largest, 1.0))
+    values = coo.data / (row_scale[row] * column_scale[column])
+    return coo_array((values, (row, column)), shape=gains.shape).tocsr(), 1.0 / column_scale
 
 
 def _max_entropy_distribution(gains: Any, size: Floats, name: str) -> Floats:
-    """The q = size r with gains r <= 0 of largest entropy.
+    """Return the distribution q = size * r of largest entropy with gains r <= 0.
 
-    A joint action that is impossible in every equilibrium is left out first. On the others the
-    dual problem has a solution: with l >= 0 per inequality,
+    Joint actions that have probability 0 in every equilibrium are excluded first. On the others the
+    dual problem has a solution: with a multiplier l >= 0 per inequality,
 
         minimise log sum over a of exp(-(gains' l)(a)),   q(a) proportional to exp(-(gains' l)(a))
     """
@@ -171,15 +190,16 @@ def _max_entropy_distribution(gains: Any, size: Floats, name: str) -> Floats:
 
 
 def _possible_joint_actions(gains: Any, num_joint: int, name: str) -> Any:
-    """The joint actions that some equilibrium gives a positive probability.
+    """Return the joint actions that have positive probability in some equilibrium.
 
-    Equilibria are a cone cut at sum 1. In the cone, maximise the sum of min(q, 1): it can be 1 for
-    all possible joint actions at once, because the cone contains sums and multiples.
+    Equilibria are the points of a cone with sum 1. In the cone, maximise the sum of min(q, 1): it
+    can be 1 for all these joint actions at once, because the cone contains sums and multiples.
     """
     from scipy.sparse import csr_array, eye_array, hstack, vstack
 
-    one = eye_array(num_joint)
-    upper = vstack([hstack([gains, csr_array(gains.shape)]), hstack([-one, one])]).tocsr()
+    identity = eye_array(num_joint)
+    zeros = csr_array(gains.shape)
+    upper = vstack([hstack([gains, zeros]), hstack([-identity, identity])]).tocsr()
     result = solve_lp(
         np.append(np.zeros(num_joint), -np.ones(num_joint)),
         inequalities=(upper, np.zeros(upper.shape[0])),
@@ -190,10 +210,10 @@ def _possible_joint_actions(gains: Any, num_joint: int, name: str) -> Any:
 
 
 def _solve_dual(matrix: Floats) -> Floats:
-    """The distribution at the solution of the dual.
+    """Return the distribution at the solution of the dual.
 
-    A row counts in units of the mean size of its entries, which depends on the distribution: so it
-    is solved again, from where it was, until these are right.
+    Each row is divided by the mean size of its entries under the distribution. The distribution
+    changes that mean, so the dual is solved again, from the last solution, until it is stable.
     """
     joint = np.full(matrix.shape[1], 1.0 / matrix.shape[1])
     point = np.zeros(matrix.shape[0])
@@ -208,7 +228,7 @@ def _solve_dual(matrix: Floats) -> Floats:
 
 
 def _minimise_dual(matrix: Floats, start: Floats) -> Floats:
-    """The multipliers of the dual, by L-BFGS-B and then projected Newton steps."""
+    """Return the multipliers of the dual, by L-BFGS-B and then projected Newton steps."""
     from scipy.optimize import minimize
 
     def value_and_gradient(multiplier: Floats) -> tuple[float, Floats]:
@@ -230,19 +250,20 @@ def _minimise_dual(matrix: Floats, start: Floats) -> Floats:
         curvature = (centred * joint) @ centred.T
         step = np.zeros_like(point)
         step[free] = np.linalg.lstsq(curvature, -slope[free], rcond=1e-12)[0]
-        size = 1.0
-        while (
-            size > 1e-10 and _log_sum_exp(-np.maximum(point + size * step, 0.0) @ matrix)[0] > value
-        ):
-            size /= 2.0
-        if size <= 1e-10:
+        length = 1.0
+        while length > 1e-10:
+            next_point = np.maximum(point + length * step, 0.0)
+            if not _log_sum_exp(-next_point @ matrix)[0] > value:
+                break
+            length /= 2.0
+        if length <= 1e-10:
             break
-        point = np.maximum(point + size * step, 0.0)
+        point = next_point
     return point
 
 
 def _log_sum_exp(exponent: Floats) -> tuple[float, Floats]:
-    """log sum exp, and the distribution proportional to exp."""
+    """Return log sum exp(exponent), and the distribution proportional to exp(exponent)."""
     top = exponent.max()
     weight = np.exp(exponent - top)
     total = weight.sum()

@@ -10,25 +10,27 @@ from counterplay.core.arena import Floats
 from counterplay.core.settings import settings
 from counterplay.matrix.normal_form import NormalForm
 
-RELATIVE_TIE_TOLERANCE = 1e-12  # part of the total up to which differences are rounding errors
+RELATIVE_TIE_TOLERANCE = 1e-12  # relative differences up to this are rounding errors
 
 
 @dataclass
 class FictitiousPlayMemory:
-    initial_mixture: Floats
-    value_sum: Floats  # sum of the values seen
+    """The memory of one player."""
+
+    initial_mixture: Floats  # [A_i]
+    value_sum: Floats  # [A_i] sum of the observed values
     iteration: int = 0
 
 
 @settings()
 class FictitiousPlay:
-    """Fictitious play (Brown, 1951). At t = 1 `start` is played; at t = 2, 3, ..., by each player:
+    """Fictitious play (Brown, 1951). At t = 1 each player plays its initial mixture; then
 
-        mixture = a best response to how often the others played each joint action so far
+        mixture = a best response to the frequencies of the others' joint actions so far
 
-    The lowest action wins ties. With three players or more this is the version in which beliefs
-    are about the others together; beliefs about each alone would forget how they correlate.
-    Averages converge in two-player zero-sum games, potential games, 2 x n games and those that
+    The lowest action wins ties. With three players or more this is the version with beliefs about
+    the others' joint actions; beliefs about each player alone would ignore their correlation.
+    Averages converge in two-player zero-sum games, potential games, 2 x n games and games that
     iterated elimination solves; not in Shapley's game.
     """
 
@@ -38,9 +40,9 @@ class FictitiousPlay:
     def play(self, memory: FictitiousPlayMemory) -> Floats:
         if memory.iteration == 0:
             return memory.initial_mixture
-        most = memory.value_sum.max()
-        best = memory.value_sum >= most - RELATIVE_TIE_TOLERANCE * abs(most)
-        return np.eye(best.size)[int(best.argmax())]
+        largest = memory.value_sum.max()
+        is_best = memory.value_sum >= largest - RELATIVE_TIE_TOLERANCE * abs(largest)
+        return np.eye(is_best.size)[int(is_best.argmax())]
 
     def observe(self, memory: FictitiousPlayMemory, values: Floats, played_mixture: Floats) -> None:
         memory.iteration += 1

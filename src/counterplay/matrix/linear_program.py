@@ -1,4 +1,4 @@
-"""Linear programmes as this package needs them: variables from 0 up, accurate vertices."""
+"""Linear programmes with non-negative variables, solved accurately to a vertex."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ import numpy as np
 from counterplay.core.arena import Floats
 from counterplay.errors import RunError
 
-INFEASIBLE_STATUS = 2  # scipy's word for it
-SOLVER_TOLERANCE = (
-    1e-10  # of constraints and of reduced costs; their entries come scaled to about 1
-)
+INFEASIBLE_STATUS = 2  # of scipy's result
+SOLVER_TOLERANCE = 1e-10  # of constraints and reduced costs, whose entries are scaled to about 1
 
 
 def solve_lp(
@@ -25,29 +23,30 @@ def solve_lp(
     name: str,
     allow_infeasible: bool = False,
 ) -> Any:
-    """The optimal vertex, as scipy's result; a RunError if there is none.
+    """Return an optimal vertex of a linear programme, as scipy's `OptimizeResult`.
 
     Args:
-        goal: what to minimise.
-        upper: (A, b) for A x <= b.
-        equal: (A, b) for A x = b.
-        free: how many variables at the end may be negative.
-        most: upper bounds of the variables.
-        what: names the programme in errors.
-        may_fail: None, not an error, where nothing satisfies the constraints.
+        cost: coefficients c of the objective, minimise c' x.
+        inequalities: (A, b) for A x <= b.
+        equalities: (A, b) for A x = b.
+        num_free: number of variables, at the end of x, that may be negative.
+        upper_bounds: of the variables.
+        name: names the programme in errors.
+        allow_infeasible: return None if no x satisfies the constraints.
+
+    Raises:
+        RunError: if the programme is infeasible or unbounded, or the solver fails.
     """
     from scipy.optimize import linprog
 
     lower = np.zeros(cost.size)
     lower[cost.size - num_free :] = -np.inf
-    bounds = np.column_stack(
-        [lower, np.full(cost.size, np.inf) if upper_bounds is None else upper_bounds]
-    )
+    upper = np.full(cost.size, np.inf) if upper_bounds is None else upper_bounds
     result = linprog(
         cost,
         *(inequalities or (None, None)),
         *(equalities or (None, None)),
-        bounds=bounds,
+        bounds=np.column_stack([lower, upper]),
         method="highs-ds",
         options={
             "primal_feasibility_tolerance": SOLVER_TOLERANCE,

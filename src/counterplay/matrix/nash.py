@@ -1,4 +1,4 @@
-"""Nash equilibria by the method that suits the game."""
+"""Nash equilibria of a normal-form game, by a method chosen by its size."""
 
 from __future__ import annotations
 
@@ -9,40 +9,52 @@ import numpy as np
 
 from counterplay.errors import ConfigError, RunError, suggestion
 from counterplay.matrix.normal_form import NormalForm
-from counterplay.matrix.solvers import lemke_howson as pivoting
-from counterplay.matrix.solvers import nash_nlp as programme
-from counterplay.matrix.solvers import support_enumeration as supports
+from counterplay.matrix.solvers.lemke_howson import lemke_howson
+from counterplay.matrix.solvers.nash_nlp import nash_nlp
+from counterplay.matrix.solvers.support_enumeration import (
+    can_enumerate_vertices,
+    support_enumeration,
+)
 from counterplay.matrix.solvers.zero_sum_lp import zero_sum_lp
 from counterplay.matrix.verification import Equilibrium
 
-MAX_LABELS_FOR_ALL, NUM_SAMPLED_LABELS = (
-    40,
-    8,
-)  # beyond so many labels, lemke_howson starts from a few
+MAX_LABELS_FOR_ALL = 40  # games with more labels run lemke_howson from NUM_SAMPLED_LABELS of them
+NUM_SAMPLED_LABELS = 8
 
 
 @dataclass(frozen=True)
 class NashEquilibria:
-    """The equilibria found, by which method, and what is known about those not listed."""
+    """Equilibria of a game, the method that found them, and a note about unlisted equilibria."""
 
     equilibria: tuple[Equilibrium, ...]
     method: str
     note: str
-    is_complete: bool = False  # whether all are listed; of a degenerate game, all extreme ones
+    is_complete: bool = False  # all are listed; of a degenerate game, all extreme ones
 
 
 def nash_equilibria(form: NormalForm, method: str | None = None) -> NashEquilibria:
-    """All equilibria found by a method, or by the most telling one that the game's size allows.
+    """Return the Nash equilibria that a method finds.
 
-    >>> import counterplay as cp
-    >>> found = cp.matrix.nash_equilibria(cp.matrix.normal_form_from_game(cp.load_game("chicken")))
-    >>> len(found.equilibria), found.is_complete
-    (3, True)
+    Args:
+        form: the normal form of the game.
+        method: a key of `METHODS`; if None, the most complete method for the size of the game.
+
+    Raises:
+        ConfigError: if the method is unknown, or the game is too large for it.
+        RunError: if an equilibrium is not accurate.
+
+    Example:
+        >>> import counterplay as cp
+        >>> form = cp.matrix.normal_form_from_game(cp.load_game("chicken"))
+        >>> result = cp.matrix.nash_equilibria(form)
+        >>> len(result.equilibria), result.is_complete
+        (3, True)
     """
     if not isinstance(form, NormalForm):
         kind = type(form).__name__
         raise ConfigError(
-            f"{kind} is no normal form: write cp.matrix.NormalForm(...), cp.matrix.normal_form_from_game(game)"
+            f"{kind} is no normal form: write cp.matrix.NormalForm(...), "
+            "cp.matrix.normal_form_from_game(game)"
         )
     name = method or _choose_method(form)
     if name not in METHODS:
@@ -53,54 +65,58 @@ def nash_equilibria(form: NormalForm, method: str | None = None) -> NashEquilibr
 
 def _choose_method(form: NormalForm) -> str:
     if form.num_players == 2:
-        if supports.can_enumerate_vertices(form):
+        if can_enumerate_vertices(form):
             return "support_enumeration"
         return "zero_sum_lp" if form.is_constant_sum else "lemke_howson"
     return "nash_nlp"
 
 
 def _solve_by_lp(form: NormalForm) -> NashEquilibria:
-    note = "one of possibly many; all have the same values, and their mixtures can be exchanged"
+    note = "one of possibly many; all have the same values and interchangeable mixtures"
     return NashEquilibria((zero_sum_lp(form),), "zero_sum_lp", note)
 
 
 def _solve_by_supports(form: NormalForm) -> NashEquilibria:
-    found = supports.support_enumeration(form).equilibria
+    equilibria = support_enumeration(form).equilibria
     note = "these are all"
-    if any(len({one.profile[p].tobytes() for one in found}) < len(found) for p in (0, 1)):
-        # where two share one player's mixture, all mixtures of the other's are equilibria too
-        note = "the game is degenerate: all extreme equilibria are listed, some mixtures are more"
-    return NashEquilibria(found, "support_enumeration", note, is_complete=bool(found))
+    for player in (0, 1):
+        mixtures = {equilibrium.profile[player].tobytes() for equilibrium in equilibria}
+        if len(mixtures) < len(equilibria):  # two share a mixture: the other's can be mixed
+            note = (
+                "the game is degenerate: all extreme equilibria are listed; some mixtures of them "
+                "are equilibria too"
+            )
+    return NashEquilibria(equilibria, "support_enumeration", note, is_complete=bool(equilibria))
 
 
 def _solve_by_pivoting(form: NormalForm) -> NashEquilibria:
-    found: list[Equilibrium] = []
-    failed, total = 0, sum(form.shape)
-    labels = range(
-        0, total, max(1, total // NUM_SAMPLED_LABELS) if total > MAX_LABELS_FOR_ALL else 1
-    )
+    equilibria: list[Equilibrium] = []
+    num_failures, num_labels = 0, sum(form.shape)
+    step = max(1, num_labels // NUM_SAMPLED_LABELS) if num_labels > MAX_LABELS_FOR_ALL else 1
+    labels = range(0, num_labels, step)
     for label in labels:
         try:
-            one = pivoting.lemke_howson(form, label)
+            equilibrium = lemke_howson(form, label)
         except RunError:
-            failed += 1
+            num_failures += 1
             continue
-        if not any(_is_same_equilibrium(one, other) for other in found):
-            found.append(one)
-    note = f"from {len(labels)} of {total} labels; there may be more"
-    if failed:
-        note += f"; {failed} paths were too long to follow"
-    return NashEquilibria(tuple(found), "lemke_howson", note)
+        if not any(_is_same_equilibrium(equilibrium, other) for other in equilibria):
+            equilibria.append(equilibrium)
+    note = f"from {len(labels)} of {num_labels} labels; there may be more"
+    if num_failures:
+        note += f"; {num_failures} paths were too long to follow"
+    return NashEquilibria(tuple(equilibria), "lemke_howson", note)
 
 
 def _solve_by_nlp(form: NormalForm) -> NashEquilibria:
-    found = programme.nash_nlp(form)
     note = "all pure ones, and mixed ones from 20 starts; there may be more"
-    return NashEquilibria(found, "nash_nlp", note)
+    return NashEquilibria(nash_nlp(form), "nash_nlp", note)
 
 
 def _is_same_equilibrium(first: Equilibrium, second: Equilibrium) -> bool:
-    return all(map(np.array_equal, first.profile, second.profile))  # they are exact until rounded
+    return all(
+        map(np.array_equal, first.profile, second.profile)
+    )  # exact solutions, rounded at the end
 
 
 METHODS: dict[str, Callable[[NormalForm], NashEquilibria]] = {

@@ -1,4 +1,4 @@
-"""Games in normal form: one utility for every player and every choice of all players together."""
+"""Games in normal form: a utility for every player and every joint action."""
 
 from __future__ import annotations
 
@@ -17,22 +17,36 @@ from counterplay.games.matrix_game import MatrixGame
 
 Profile = tuple[Floats, ...]  # one mixture [A_i], probabilities over actions, per player
 
-MAX_JOINT_ACTIONS = 1_000_000  # joint actions of the largest game that is taken
-MAX_ABS_UTILITY = 1e100  # utility whose products with others still fit in a float
+MAX_JOINT_ACTIONS = 1_000_000
+MAX_ABS_UTILITY = 1e100  # products of two utilities still fit in a float
 
 
 @dataclass(frozen=True, eq=False)
 class NormalForm:
-    """A game of P >= 2 players in which everyone chooses once, at the same time.
+    """A game of P >= 2 players who choose one action each, at the same time.
 
     `utility[i, a, b, ...]` is the utility of player i when player 0 plays a, player 1 plays b, and
-    so on; a single matrix [A_0, A_1] is taken as player 0's in a two-player zero-sum game.
+    so on.
+
+    Args:
+        utility: a table [P, A_0, ..., A_{P-1}], or player 0's matrix [A_0, A_1] of a two-player
+            zero-sum game.
+        action_names: names of each player's actions; numbers if empty.
+
+    Raises:
+        ConfigError: if the table has a wrong shape, or values that are not finite or too large.
+
+    Example:
+        >>> import counterplay as cp
+        >>> form = cp.matrix.NormalForm([[0, -1], [1, 0]])
+        >>> form.num_players, form.shape, form.is_zero_sum
+        (2, (2, 2), True)
     """
 
     utility: Floats  # [P, A_0, ..., A_{P-1}]
     action_names: tuple[tuple[str, ...], ...] = ()
 
-    if TYPE_CHECKING:  # lists will do
+    if TYPE_CHECKING:  # lists are accepted
 
         def __init__(
             self, utility: ArrayLike, action_names: Sequence[Sequence[str]] = ()
@@ -42,32 +56,7 @@ class NormalForm:
         utility = _utility_array(self.utility)
         if utility.ndim == 2:
             utility = np.stack([utility, -utility])
-        num_players = utility.shape[0] if utility.ndim else 0
-        if num_players == 1 or utility.ndim == 1:
-            problem = "a normal form needs at least two players"
-            raise ConfigError(f"{problem}; a single one takes its largest utility")
-        if utility.ndim != num_players + 1 or not utility.size:
-            raise ConfigError(
-                f"utility has shape {utility.shape}; for {num_players} players it must have one "
-                f"table each with {num_players} dimensions, none of them empty"
-            )
-        if utility[0].size > MAX_JOINT_ACTIONS:
-            size = f"{' x '.join(map(str, utility.shape[1:]))} = {utility[0].size:,}"
-            raise ConfigError(
-                f"{size} joint actions are too many; at most {MAX_JOINT_ACTIONS:,} are taken"
-            )
-        wrong = np.argwhere(~np.isfinite(utility))
-        if wrong.size:
-            player, *joint = map(int, wrong[0])
-            value = utility[tuple(wrong[0])]
-            where = f"the utility of player {player} at joint action {tuple(joint)}"
-            raise ConfigError(f"{where} is {value}, must be finite")
-        size = np.abs(utility.reshape(num_players, -1)).max(axis=1)
-        if ((size > MAX_ABS_UTILITY) | ((size > 0.0) & (size < 1.0 / MAX_ABS_UTILITY))).any():
-            raise ConfigError(
-                f"the largest utilities by player are {size}, must be between {1 / MAX_ABS_UTILITY:g} and "
-                f"{MAX_ABS_UTILITY:g} for floats to hold their products; measure them in other units"
-            )
+        _check_utility(utility)
         utility.flags.writeable = False
         names = tuple(tuple(map(str, row)) for row in self.action_names)
         names = names or tuple(tuple(map(str, range(n))) for n in utility.shape[1:])
@@ -81,16 +70,17 @@ class NormalForm:
 
     @property
     def num_players(self) -> int:
+        """The number of players P."""
         return self.utility.shape[0]
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many actions each player has."""
+        """The number of actions of each player (A_0, ..., A_{P-1})."""
         return self.utility.shape[1:]
 
     @property
     def num_joint_actions(self) -> int:
-        """How many joint actions there are."""
+        """The number of joint actions."""
         return self.utility[0].size
 
     @cached_property
@@ -101,17 +91,17 @@ class NormalForm:
 
     @cached_property
     def zero_min_form(self) -> NormalForm:
-        """The game with each player's lowest utility moved to 0: the same gains, fewer digits."""
+        """The game with each player's lowest utility shifted to 0; gains are the same."""
         flat = self.utility.reshape(self.num_players, -1)
-        moved = (flat - flat.min(axis=1, keepdims=True)).reshape(self.utility.shape)
-        return self._with_utility(moved)
+        shifted = (flat - flat.min(axis=1, keepdims=True)).reshape(self.utility.shape)
+        return self._with_utility(shifted)
 
     @cached_property
     def relative_form(self) -> NormalForm:
-        """Each player's utility less that of its best reply to the others' actions: at most 0.
+        """The game with each player's utility minus that of its best response; at most 0.
 
-        It has the same gains as the game, and keeps all digits of every difference between two
-        actions, however large utilities are elsewhere.
+        Gains are the same as in the game. Every difference between two actions keeps all its
+        digits, however large utilities are elsewhere.
         """
         tables = [
             self.utility[player] - self.utility[player].max(axis=player, keepdims=True)
@@ -121,7 +111,7 @@ class NormalForm:
 
     @cached_property
     def unit_utility(self) -> Floats:
-        """Utilities moved and scaled to [0, 1] for each player: the same game, better numbers."""
+        """Utilities [P, A_0, ...] shifted and scaled to [0, 1] for each player."""
         return self.zero_min_form.utility / self.utility_range.reshape(-1, *(1 for _ in self.shape))
 
     @cached_property
@@ -132,16 +122,16 @@ class NormalForm:
 
     @cached_property
     def is_zero_sum(self) -> bool:
-        """Whether that sum is zero."""
+        """Whether the players' utilities always sum to zero."""
         total = np.abs(self.utility.sum(axis=0)).max()
         return self.is_constant_sum and bool(total <= 1e-9 * np.abs(self.utility).max())
 
     def payoff_matrix(self, player: int) -> Floats:
-        """The player's utilities as a matrix: own actions by joint actions of all others."""
+        """Return a player's utilities as a matrix: own actions by joint actions of all others."""
         return np.moveaxis(self.utility[player], player, 0).reshape(self.shape[player], -1)
 
     def action_values(self, player: int, profile: Profile) -> Floats:
-        """What each action [A_i] of `player` is worth against the others' mixtures."""
+        """Return the value of each action [A_i] of a player against the others' mixtures."""
         table = self.utility[player]
         for other in reversed(range(self.num_players)):
             if other != player:
@@ -149,38 +139,41 @@ class NormalForm:
         return table
 
     def values(self, profile: Profile) -> Floats:
-        """Every player's expected utility [P]."""
+        """Return every player's expected utility [P]."""
         pairs = [(profile[p], self.action_values(p, profile)) for p in range(self.num_players)]
         return np.array([float(mixture @ values) for mixture, values in pairs])
 
     def joint_distribution(self, profile: Profile) -> Floats:
-        """The probability of each joint action [A_0, ..., A_{P-1}] when all mix on their own."""
+        """Return the probability of each joint action [A_0, ...] if players mix independently."""
         product = np.ones(())
         for mixture in profile:
             product = np.multiply.outer(product, mixture)
         return product
 
     def restrict(self, actions: Sequence[Sequence[int]]) -> NormalForm:
-        """The game in which player i has only the actions `kept[i]`, in that order."""
+        """Return the game in which player i has only the actions `actions[i]`, in that order."""
         names = tuple(
             tuple(self.action_names[p][a] for a in actions[p]) for p in range(self.num_players)
         )
         return NormalForm(self.utility[np.ix_(range(self.num_players), *actions)], names)
 
     def _with_utility(self, utility: Floats) -> NormalForm:
-        """The same with other utilities, which need no checking."""
+        """Return the game with other utilities, without checks."""
         form = object.__new__(NormalForm)
         object.__setattr__(form, "utility", utility)
         object.__setattr__(form, "action_names", self.action_names)
         return form
 
     def to_game(self) -> MatrixGame:
-        """The rules of this game, as `build_tree` takes them."""
+        """Return the rules of this game, for `build_tree`."""
         return MatrixGame(tuple(self.utility.tolist()), self.action_names)
 
 
 def normal_form_from_game(game: Game) -> NormalForm:
-    """The normal form of a game whose players choose once each; `pure_policies` serves others."""
+    """Return the normal form of a matrix game.
+
+    For a game in extensive form use `pure_policies(build_tree(game)).normal_form`.
+    """
     if not isinstance(game, MatrixGame):
         name = type(game).__name__
         raise ConfigError(f"{name} is not a matrix game; pure_policies(build_tree(game)) makes one")
@@ -188,41 +181,77 @@ def normal_form_from_game(game: Game) -> NormalForm:
 
 
 def pure_profile(form: NormalForm, joint_action: Sequence[int]) -> Profile:
-    """The profile in which player i plays action `joint[i]` for certain."""
+    """Return the profile in which player i plays `joint_action[i]` with probability 1."""
     return tuple(np.eye(n)[a] for n, a in zip(form.shape, joint_action, strict=True))
 
 
 def uniform_profile(form: NormalForm) -> Profile:
-    """The profile in which everyone plays every action equally often."""
+    """Return the profile of uniform mixtures."""
     return tuple(np.full(n, 1.0 / n) for n in form.shape)
 
 
-def check_profile(form: NormalForm, profile: Sequence[Any]) -> Profile:
-    """The profile as arrays, once every player has a probability for every action."""
+def check_profile(form: NormalForm, profile: Sequence[ArrayLike]) -> Profile:
+    """Return a profile as arrays; raise ConfigError unless it has a mixture for every player."""
     if len(profile) != form.num_players:
         raise ConfigError(f"{len(profile)} mixtures for {form.num_players} players")
     mixtures = tuple(np.asarray(mixture, np.float64) for mixture in profile)
     for player, mixture in enumerate(mixtures):
         if mixture.shape != (form.shape[player],) or not _is_distribution(mixture):
-            needed = f"must be {form.shape[player]} probabilities"
-            raise ConfigError(f"the mixture of player {player} is {mixture}, {needed}")
+            raise ConfigError(
+                f"the mixture of player {player} is {mixture}, must be {form.shape[player]} "
+                "probabilities"
+            )
     return mixtures
 
 
-def check_joint(form: NormalForm, joint: Any) -> Floats:
-    """The distribution over joint actions as an array, once it is one."""
-    array = np.asarray(joint, np.float64)
-    if array.shape != form.shape or not _is_distribution(array):
+def check_joint(form: NormalForm, joint: ArrayLike) -> Floats:
+    """Return a distribution over joint actions as an array; raise ConfigError for others."""
+    distribution = np.asarray(joint, np.float64)
+    if distribution.shape != form.shape or not _is_distribution(distribution):
         raise ConfigError(f"joint must be probabilities that sum to 1, of shape {form.shape}")
-    return array
+    return distribution
 
 
 def _is_distribution(values: Floats) -> bool:
     return bool(values.min(initial=0.0) >= -1e-12 and abs(values.sum() - 1.0) <= 1e-6)
 
 
+def _check_utility(utility: Floats) -> None:
+    """Raise ConfigError unless a table [P, A_0, ...] is the utility of a normal form."""
+    num_players = utility.shape[0] if utility.ndim else 0
+    if num_players == 1 or utility.ndim == 1:
+        raise ConfigError(
+            "a normal form needs at least two players; a single one takes its largest utility"
+        )
+    if utility.ndim != num_players + 1 or not utility.size:
+        raise ConfigError(
+            f"utility has shape {utility.shape}; for {num_players} players it must have one "
+            f"table each with {num_players} dimensions, none of them empty"
+        )
+    if utility[0].size > MAX_JOINT_ACTIONS:
+        size = f"{' x '.join(map(str, utility.shape[1:]))} = {utility[0].size:,}"
+        raise ConfigError(
+            f"{size} joint actions are too many; at most {MAX_JOINT_ACTIONS:,} are allowed"
+        )
+    wrong = np.argwhere(~np.isfinite(utility))
+    if wrong.size:
+        player, *joint = map(int, wrong[0])
+        value = utility[tuple(wrong[0])]
+        raise ConfigError(
+            f"the utility of player {player} at joint action {tuple(joint)} is {value}, must be "
+            "finite"
+        )
+    size = np.abs(utility.reshape(num_players, -1)).max(axis=1)
+    if ((size > MAX_ABS_UTILITY) | ((size > 0.0) & (size < 1.0 / MAX_ABS_UTILITY))).any():
+        raise ConfigError(
+            f"the largest utilities by player are {size}, must be between "
+            f"{1 / MAX_ABS_UTILITY:g} and {MAX_ABS_UTILITY:g} for floats to hold their products; "
+            "measure them in other units"
+        )
+
+
 def _utility_array(utility: Any) -> Floats:
-    """The tables as one new array; a matrix game says what is wrong with ragged ones."""
+    """Return the tables as one new array; `MatrixGame` raises the error of ragged tables."""
     try:
         return np.array(utility, np.float64)
     except (ValueError, TypeError) as error:

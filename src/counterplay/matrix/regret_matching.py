@@ -13,18 +13,21 @@ from counterplay.matrix.normal_form import NormalForm
 
 @dataclass
 class RegretMatchingMemory:
-    initial_mixture: Floats
-    regret: Floats
+    """The memory of one player."""
+
+    initial_mixture: Floats  # [A_i]
+    regret: Floats  # [A_i]
 
 
 @settings()
 class RegretMatching:
     """Regret matching (Hart and Mas-Colell, 2000). At t = 1, 2, ..., for each player:
 
-        mixture(a) = max(regret(a), 0) / sum over b of max(regret(b), 0),   start if all are 0
-        regret(a)  = regret(a) + u(a) - u(what was played)
+        mixture(a) = max(regret(a), 0) / sum over b of max(regret(b), 0)
+        regret(a)  = regret(a) + u(a) - u(mixture played)
 
-    Regret per iteration is at most D * sqrt(A / T), with utilities in a range of D.
+    or the initial mixture if no regret is positive. Regret per iteration is at most
+    D * sqrt(A / T), where D is the range of the player's utilities.
     """
 
     def init(self, form: NormalForm, player: int, initial_mixture: Floats) -> RegretMatchingMemory:

@@ -1,6 +1,6 @@
-"""Pivots in integers: the polytope {z >= 0, matrix z <= 1} of a positive matrix, without rounding.
+"""Exact pivots on the polytope {z >= 0, matrix z <= 1} of a positive integer matrix.
 
-Variables are numbered as labels: those of z, and one slack variable for every row of the matrix.
+Labels number the variables: those of z, and one slack variable for every row of the matrix.
 """
 
 from __future__ import annotations
@@ -8,24 +8,28 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from math import gcd, lcm
-from typing import Any
 
 import numpy as np
 
 from counterplay.core.arena import Floats
+from counterplay.matrix.normal_form import NormalForm
 
-IntegerMatrix = list[list[int]]  # Python's own, which never overflow and never round
+IntegerMatrix = list[list[int]]  # Python's integers, which never overflow or round
 
-
-LONG_DENOMINATOR, MAX_SHORT_DENOMINATOR, RELATIVE_ROUNDING = 2**40, 10**6, Fraction(1, 2**50)
+LONG_DENOMINATOR = 2**40  # floats with a longer denominator may be rounded fractions
+MAX_SHORT_DENOMINATOR = 10**6
+RELATIVE_ROUNDING = Fraction(1, 2**50)
 
 
 def fraction_from_float(value: float) -> Fraction:
-    """The fraction that a float stands for: 1/3 for 0.3333333333333333, 3/10 for 0.1 + 0.2.
+    """Return the fraction that a float represents: 1/3 for 0.3333333333333333, 3/10 for 0.1 + 0.2.
 
-    A float of many digits that is a power of two times a short fraction, up to four units in the
-    last place, is taken for its rounding: or else games in thirds and tenths would lose the ties
-    that they were written with. Everything else is taken as it is.
+    A float of many digits that equals a power of two times a short fraction, up to four units in
+    the last place, is replaced by that fraction: otherwise games in thirds and tenths would lose
+    their ties. Other floats are converted exactly.
+
+    >>> fraction_from_float(0.1 + 0.2)
+    Fraction(3, 10)
     """
     mantissa, exponent = math.frexp(value)
     exact = Fraction(mantissa)
@@ -36,33 +40,29 @@ def fraction_from_float(value: float) -> Fraction:
 
 
 def integers_from_utilities(utility: Floats) -> IntegerMatrix:
-    """Positive integers in exactly the proportions of the utilities, moved up."""
+    """Return a positive integer matrix that is a shift and multiple of the utilities."""
     exact = [[fraction_from_float(value) for value in row] for row in utility.tolist()]
-    least = min(map(min, exact))
+    minimum = min(map(min, exact))
     denominator = lcm(*(value.denominator for row in exact for value in row))
-    whole = [[int((value - least) * denominator) for value in row] for row in exact]
-    common = gcd(*(value for row in whole for value in row)) or 1
-    return [[value // common + 1 for value in row] for row in whole]
+    integers = [[int((value - minimum) * denominator) for value in row] for row in exact]
+    divisor = gcd(*(value for row in integers for value in row)) or 1
+    return [[value // divisor + 1 for value in row] for row in integers]
 
 
 class Tableau:
-    """One basis of the inequalities with their slack variables, columns ordered by label.
+    """The tableau of one basis of the inequalities with slack variables, columns by label.
 
     Entries are `scale` times those of the usual tableau, which makes them integers (Bareiss, 1968).
     Ties of the ratio test are broken lexicographically (von Stengel, 2002), as if the right sides
-    were 1 + e, 1 + e^2, ...: so no two bases are neighbours twice, in degenerate games too.
+    were 1 + e, 1 + e^2, ..., so that paths do not cycle in degenerate games.
     """
 
     def __init__(
         self, matrix: IntegerMatrix, first_slack_label: int, first_mixture_label: int
     ) -> None:
         size, others = len(matrix), len(matrix[0])
-        self.slack_labels = range(
-            first_slack_label, first_slack_label + size
-        )  # labels of the slack variables
-        self.mixture_labels = range(
-            first_mixture_label, first_mixture_label + others
-        )  # labels of z
+        self.slack_labels = range(first_slack_label, first_slack_label + size)
+        self.mixture_labels = range(first_mixture_label, first_mixture_label + others)  # of z
         self.basis = list(self.slack_labels)
         self.scale = 1
         self.entries = [[0] * (size + others) + [1] for _ in matrix]
@@ -71,37 +71,34 @@ class Tableau:
             self.entries[row][first_slack_label + row] = 1
 
     def leaving_row(self, entering: int) -> int:
-        """The row with the lexicographically smallest (right side, slack columns) / element."""
+        """Return the row with the lexicographically least (right side, slack columns) / element."""
         rows = [row for row in range(len(self.entries)) if self.entries[row][entering] > 0]
         best = rows[0]
         for row in rows[1:]:
-            one, two = self.entries[row], self.entries[best]
+            x, y = self.entries[row], self.entries[best]
             for column in (-1, *self.slack_labels):
-                difference = one[column] * two[entering] - two[column] * one[entering]
+                difference = x[column] * y[entering] - y[column] * x[entering]
                 if difference:
                     best = row if difference < 0 else best
                     break
         return best
 
     def pivot(self, row: int, entering: int) -> Tableau:
-        """The neighbour in which a label has entered the basis in a row."""
-        kept = self.entries[row]
-        element, scale = kept[entering], self.scale
+        """Return the neighbour in which a label has entered the basis in a row."""
+        pivot_row = self.entries[row]
+        element, scale = pivot_row[entering], self.scale
         other = object.__new__(Tableau)
-        other.slack_labels, other.mixture_labels, other.scale = (
-            self.slack_labels,
-            self.mixture_labels,
-            element,
-        )
+        other.slack_labels, other.mixture_labels = self.slack_labels, self.mixture_labels
+        other.scale = element
         other.basis = [*self.basis[:row], entering, *self.basis[row + 1 :]]
         other.entries = [
             [
-                (value * element - values[entering] * own) // scale
-                for value, own in zip(values, kept, strict=True)
+                (value * element - values[entering] * pivot_value) // scale
+                for value, pivot_value in zip(values, pivot_row, strict=True)
             ]
             for values in self.entries
         ]
-        other.entries[row] = kept
+        other.entries[row] = pivot_row
         return other
 
     @property
@@ -111,41 +108,53 @@ class Tableau:
         return (1 << (len(self.slack_labels) + len(self.mixture_labels))) - 1 - positive
 
     def mixture(self) -> Floats:
-        """z scaled to sum 1, each probability rounded only now."""
+        """Return z scaled to sum 1; each probability is rounded once."""
         weight = dict(zip(self.basis, (row[-1] for row in self.entries), strict=True))
         weights = [weight.get(label, 0) for label in self.mixture_labels]
         total = sum(weights)
         return np.array([value / total for value in weights])
 
 
-def enumerate_vertices(first_tableau: Tableau) -> dict[int, Floats]:
-    """All vertices but 0, scaled to sum 1, by their labels, which no two share.
+def best_response_tableaus(form: NormalForm) -> tuple[Tableau, Tableau]:
+    """Return the tableaus of {x, B' x <= 1} and {y, A y <= 1} of a two-player game [m, n].
 
-    From every basis, all its neighbours: the graph of a polytope is connected. Bases are those of
-    the polytope with right sides 1 + e, 1 + e^2, ..., in which every vertex keeps at least one; by
-    the upper bound theorem (McMullen, 1970) they are far fewer than there are pairs of supports.
+    Labels 0 ... m-1 are the rows, m ... m+n-1 the columns.
     """
-    nothing = first_tableau.zero_labels
-    found: dict[int, Floats] = {}
-    seen = {_label_bits(first_tableau.basis)}
-    waiting: list[tuple[Tableau, int, int]] = []
-    tableau: Any = first_tableau
+    rows, _ = form.shape
+    return (
+        Tableau(integers_from_utilities(form.utility[1].T), rows, 0),
+        Tableau(integers_from_utilities(form.utility[0]), 0, rows),
+    )
+
+
+def enumerate_vertices(first_tableau: Tableau) -> dict[int, Floats]:
+    """Return all vertices except 0, scaled to sum 1, by their labels as bits.
+
+    The search visits all neighbours of every basis; the graph of a polytope is connected. Bases are
+    those of the polytope with right sides 1 + e, 1 + e^2, ..., in which every vertex keeps at least
+    one; by the upper bound theorem (McMullen, 1970) they are far fewer than pairs of supports.
+    """
+    labels_at_zero = first_tableau.zero_labels
+    vertices: dict[int, Floats] = {}
+    visited = {_label_bits(first_tableau.basis)}
+    pending: list[tuple[Tableau, int, int]] = []
+    tableau = first_tableau
     while True:
         labels = tableau.zero_labels
-        if labels != nothing and labels not in found:
-            found[labels] = tableau.mixture()
+        if labels != labels_at_zero and labels not in vertices:
+            vertices[labels] = tableau.mixture()
         basis = _label_bits(tableau.basis)
         for entering in (*tableau.slack_labels, *tableau.mixture_labels):
             if basis >> entering & 1:
                 continue
             row = tableau.leaving_row(entering)
             neighbour = basis ^ 1 << entering ^ 1 << tableau.basis[row]
-            if neighbour not in seen:
-                seen.add(neighbour)
-                waiting.append((tableau, row, entering))
-        if not waiting:
-            return found
-        tableau, row, entering = waiting.pop()
+            if neighbour not in visited:
+                visited.add(neighbour)
+                pending.append((tableau, row, entering))
+        if not pending:
+            return vertices
+        tableau, row, entering = pending.pop()
         tableau = tableau.pivot(row, entering)
 
 

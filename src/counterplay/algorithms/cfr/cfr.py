@@ -18,19 +18,17 @@ class CFR(RegretMinimiser):
         regret     = regret + instant_regret
         policy     = regret_matching(regret)
 
-    The paper updates all players at once; in turn, the default here, converges faster. The plain
-    average carries the guarantee; the linear one is usually better and is kept beside it.
+    The paper updates all players simultaneously; updating them in turn, the default, converges
+    faster. The uniform average has the convergence guarantee. The linear average is usually more
+    accurate; both are returned.
     """
 
-    alternating: bool = True  # each player already sees the earlier ones' new policy
+    alternating: bool = True  # update players in turn, each against the others' newest policy
     averages: ClassVar[tuple[str, ...]] = ("average", "linear_average")
 
     def step(self, arena: SequenceArena, memory: RegretMemory, iterations: int = 1) -> RegretMemory:
         t = engine.next_iterations(memory, iterations)
-        factors, weights = (
-            engine.discount_factors(arena, t, 1.0, 1.0),
-            engine.stack_columns(t, 1.0, t),
-        )
-        return engine.iterate(
-            arena, memory, engine.REGRET_MATCHING, factors, weights, self.alternating
-        )
+        factors = engine.discount_factors(arena, t, 1.0, 1.0)
+        weights = engine.stack_columns(t, 1.0, t)
+        learner = engine.REGRET_MATCHING
+        return engine.iterate(arena, memory, learner, factors, weights, self.alternating)

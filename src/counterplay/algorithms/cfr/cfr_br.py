@@ -1,4 +1,4 @@
-"""CFR-BR: each player learns against best responders."""
+"""CFR-BR: every player minimises regret against best responses of the others."""
 
 from __future__ import annotations
 
@@ -23,22 +23,23 @@ class CFRBR(RegretMinimiser):
         regret     = regret + instant_regret of the policy against the others' responses
         policy     = regret_matching(regret)
 
-    All players are updated at once. An opponent that always knows its best answer makes the
-    average's worst case improve steadily, at the price of a slower start.
+    All players are updated simultaneously. Against best responses the worst case of the average
+    improves steadily, but the first iterations are slower than CFR's.
     """
 
     runs_on: ClassVar[tuple[str, ...]] = ("sequences",)
 
     def step(self, arena: SequenceArena, memory: RegretMemory, iterations: int = 1) -> RegretMemory:
         form, response_reach = arena.form, np.ones(memory.reach.size)
-        rule, weight = (1.0, 1.0, 0.0, arena.value_tolerance), np.ones(1)
+        factors, weight = (1.0, 1.0, 0.0, arena.value_tolerance), np.ones(1)
+        learner = engine.REGRET_MATCHING
         for _ in range(iterations):
             response = compute_best_responses(arena, engine.form_policy(arena, memory)).response
             sweeps.forward(form, 0, form.parent.size, response, response_reach)
             for player in range(arena.num_players):
                 engine.compute_instant_regrets(arena, memory, player, response_reach)
-                engine.update_regrets(arena, memory, engine.REGRET_MATCHING, player, rule, weight)
+                engine.update_regrets(arena, memory, learner, player, factors, weight)
             for player in range(arena.num_players):
-                engine.normalise_policy(arena, memory, engine.REGRET_MATCHING, player)
+                engine.normalise_policy(arena, memory, learner, player)
             memory.iteration += 1
         return memory

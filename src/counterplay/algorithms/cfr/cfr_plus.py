@@ -9,8 +9,7 @@ import numpy as np
 from counterplay.algorithms.cfr import engine
 from counterplay.algorithms.cfr.engine import RegretMemory, RegretMinimiser
 from counterplay.core.arena import SequenceArena
-from counterplay.core.settings import settings
-from counterplay.errors import ConfigError
+from counterplay.core.settings import NonNegativeInt, settings
 
 
 @settings()
@@ -21,15 +20,11 @@ class CFRPlus(RegretMinimiser):
         regret     = max(regret + instant_regret, 0)
         policy     = regret_matching(regret)
 
-    Its linear average is the policy; the last iterate is often good too, without a guarantee.
+    The linear average has the convergence guarantee; the last iterate is often accurate too.
     """
 
-    delay: int = 0  # first iterations left out of the linear average
+    delay: NonNegativeInt = 0  # first iterations left out of the linear average
     averages: ClassVar[tuple[str, ...]] = ("linear_average", "average")
-
-    def __post_init__(self) -> None:
-        if self.delay < 0:
-            raise ConfigError(f"cfr_plus: delay is {self.delay}, must be at least 0")
 
     def step(self, arena: SequenceArena, memory: RegretMemory, iterations: int = 1) -> RegretMemory:
         t = engine.next_iterations(memory, iterations)

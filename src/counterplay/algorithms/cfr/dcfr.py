@@ -1,4 +1,4 @@
-"""Discounted CFR: old regrets fade, negative ones faster."""
+"""Discounted CFR: early iterations lose weight, in regrets and in the average."""
 
 from __future__ import annotations
 
@@ -22,27 +22,28 @@ class DCFR(RegretMinimiser):
 
     alpha = beta = gamma = 1 is linear CFR; (inf, -inf, 2) is CFR+ with quadratic averaging.
 
-    With `restart` b > 1 the average begins anew after iterations 1, b, b**2, ..., and weights are
-    (t - b**k)**gamma since the last of these: what was played early is forgotten. gamma = 3 and
-    restart = 4 is what the postflop solver of Inoue (2022) does, there without own reach.
+    With `restart_base` b > 1 the average restarts after iterations 1, b, b**2, ..., and the weight
+    of iteration t is (t - b**k)**gamma, with b**k the last restart before t. The postflop solver of
+    Inoue (2022) uses gamma = 3 and b = 4, and omits the reach.
     """
 
     alpha: float = 1.5
     beta: float = 0.0
     gamma: float = 2.0
-    restart_base: int = 0  # at powers of this number; 0 for never
+    restart_base: int = 0  # restart the average at powers of this number; 0 disables restarts
 
     def __post_init__(self) -> None:
         if self.restart_base < 0 or self.restart_base == 1:
             raise ConfigError(f"dcfr: restart_base is {self.restart_base}, must be 0 or at least 2")
 
     def step(self, arena: SequenceArena, memory: RegretMemory, iterations: int = 1) -> RegretMemory:
-        weighted = (
-            scaled_weights.iter_restarting_weights
-            if self.restart_base
-            else scaled_weights.iter_weights
-        )
-        for t, weights in weighted(memory, iterations, self.gamma, self.restart_base):
+        if self.restart_base:
+            schedule = scaled_weights.iter_restarting_weights(
+                memory, iterations, self.gamma, self.restart_base
+            )
+        else:
+            schedule = scaled_weights.iter_weights(memory, iterations, self.gamma)
+        for t, weights in schedule:
             # x / (x + 1) = 1 / (1 + 1/x), which also holds in the limits 0 and infinity
             positive = 1.0 / (1.0 + _power(t, -self.alpha))
             negative = 1.0 / (1.0 + _power(t, -self.beta))
@@ -52,8 +53,8 @@ class DCFR(RegretMinimiser):
 
 
 def _power(t: Floats, exponent: float) -> Floats:
-    """t**exponent, where an infinite exponent leaves no doubt at t = 1 either."""
+    """Return t**exponent, with 1**inf = inf and 1**-inf = 0."""
     if np.isinf(exponent):
         return np.full_like(t, max(exponent, 0.0))
-    with np.errstate(over="ignore"):  # infinity is as good as any number that large
+    with np.errstate(over="ignore"):  # overflow to infinity gives the right factor
         return t**exponent

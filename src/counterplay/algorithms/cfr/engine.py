@@ -1,8 +1,19 @@
-"""The numbers of a schedule of the CFR family, one row per iteration: see `regret`."""
+"""The shared parts of the CFR family: the memory, the local learners and the iteration.
+
+Every algorithm of the family is a schedule. At iteration t, for each player, with instant regrets
+r_t:
+
+    policy_sum = policy_sum + w_t * reach * policy        (for each of K averages)
+    regret     = d_t(regret + r_t), where d_t multiplies positive regrets by p_t, negative by n_t
+    policy     = regret_matching(regret + m_t * r_t)
+
+CFR is p = n = w = 1, m = 0; the file of every other algorithm gives its schedule. With Hedge as the
+local learner nothing is discounted and policy = softmax(rate_t * regret).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
@@ -24,23 +35,23 @@ from counterplay.kernels.sequence_form import sweeps
 
 
 def next_iterations(memory: Memory, count: int) -> Floats:
-    """The iterations t = 1, 2, ... that the next `count` will be."""
+    """Return the numbers t [count] of the next iterations; the first iteration is t = 1."""
     return np.arange(memory.iteration + 1.0, memory.iteration + 1.0 + count)
 
 
 def discount_factors(
-    arena: Any,
+    arena: SequenceArena,
     t: Floats,
     positive: Floats | float,
     negative: Floats | float,
     prediction: float = 0.0,
-) -> tuple[Floats, ...]:
-    """The factors p_t, n_t and m_t of iterations t [T, 3], and what counts as zero [S]."""
+) -> tuple[Floats, Floats]:
+    """Return the factors p_t, n_t and m_t of iterations t [T, 3], and the value tolerance [S]."""
     return stack_columns(t, positive, negative, prediction), arena.value_tolerance
 
 
 def stack_columns(t: Floats, *values: Floats | float) -> Floats:
-    """One row per iteration, one column per value; a value may depend on the iteration or not."""
+    """Return a table [T, V] of V values per iteration; a value is constant or an array [T]."""
     table = np.empty((t.size, len(values)))
     for column, value in enumerate(values):
         table[:, column] = value
@@ -49,53 +60,59 @@ def stack_columns(t: Floats, *values: Floats | float) -> Floats:
 
 @dataclass
 class RegretMemory:
-    """What the CFR family keeps. S sequences; F of them in the tree's sequence form."""
+    """The memory of the CFR family: S sequences in the game, F in its sequence form."""
 
     iteration: int
     regret: Floats  # [S + 1]
-    policy: Floats  # [S + 1] the current one
-    policy_sum: Floats  # [K, S + 1] weighted by own reach; K averages are kept
+    policy: Floats  # [S + 1] the current policy
+    policy_sum: Floats  # [K, S + 1] weighted by reach, for K averages
     reach: Floats  # [F + 1] of the current policy
     cf_value: Floats  # [F + 1] scratch: the last instant regrets
     finished: ClassVar[bool] = False
 
     def scale_averages(self, factor: float) -> None:
-        """Multiply the sums of policies."""
+        """Multiply the sums of policies by a factor."""
         self.policy_sum *= factor
 
 
 class RegretMinimiser:
-    """What every member of the family makes of its memory; each says how the memory changes."""
+    """Base class of the CFR family: makes the memory and reads policies from it.
+
+    A vector arena (hold'em) has its own memory and iteration, so memories are `Any` here.
+    """
 
     runs_on: ClassVar[tuple[str, ...]] = ("sequences", "vectors")
     required_extra: ClassVar[str] = ""
-    averages: ClassVar[tuple[str, ...]] = ("average",)  # the columns of the weights, by name
-    is_predictive: ClassVar[bool] = False  # whether m_t is ever other than zero
+    averages: ClassVar[tuple[str, ...]] = ("average",)  # names of the columns of the weights
+    is_predictive: ClassVar[bool] = False  # whether m_t differs from zero
 
     def init(self, arena: Any, seed: int = 0) -> Any:
+        """Return a memory with zero regrets and the uniform policy; the seed is not used."""
         if has_vectors(arena):
             return arena.new_memory(len(self.averages), self.is_predictive)
         return new_memory(arena, len(self.averages))
 
-    def policies(self, arena: Any, memory: Any) -> Any:
-        """The averages, the one with the guarantee first, and the last iterate.
+    def policies(self, arena: Any, memory: Any) -> Mapping[str, Any]:
+        """Return the averages, the one with the guarantee first, and the current policy.
 
-        That also stands in for an average where nothing has weight: its iterations were left out,
-        or their weights are lost to underflow.
+        Where all weights of an average are zero (excluded iterations, or underflow), it equals the
+        current policy.
         """
         if has_vectors(arena):
             return arena.policies(memory, self.averages)
-        now = memory.policy[:-1].copy()  # the memory moves on
+        current = memory.policy[:-1].copy()  # the next step changes the memory in place
         sums = zip(self.averages, memory.policy_sum[:, :-1].copy(), strict=True)
-        makers = {name: partial(policy_from_weights, arena, total, now) for name, total in sums}
-        return LazyPolicies(makers | {"current": partial(Policy, arena, now)})
+        factories = {
+            name: partial(policy_from_weights, arena, total, current) for name, total in sums
+        }
+        return LazyPolicies(factories | {"current": partial(Policy, arena, current)})
 
 
 class LocalLearner(NamedTuple):
-    """A local learner: how an infoset turns instant regrets into its next policy."""
+    """The kernels of a local learner, which turns instant regrets into the next policy."""
 
-    update: Callable[..., None]  # adds regrets and writes an unscaled policy
-    normalise: Callable[..., None]  # scales that policy and sets the reach, parents first
+    update: Callable[..., None]  # adds regrets and writes an unnormalised policy
+    normalise: Callable[..., None]  # normalises the policy and sets the reach, parents first
     run_alternating: Callable[..., None]  # whole iterations in one compiled call
     run_simultaneous: Callable[..., None]
 
@@ -115,7 +132,7 @@ HEDGE = LocalLearner(
 
 
 def new_memory(arena: SequenceArena, num_averages: int = 1) -> RegretMemory:
-    """No regrets, the uniform policy."""
+    """Return a memory with zero regrets and the uniform policy."""
     size = int(arena.form.offset[-1]) + 1
     memory = RegretMemory(
         iteration=0,
@@ -137,10 +154,17 @@ def iterate(
     weights: Floats,
     alternating: bool = True,
 ) -> RegretMemory:
-    """One iteration per row of `factors[0]` [T, .], with the weights [T, K] of the K averages.
+    """Run T iterations in place and return the memory.
 
-    Alternating, each player sees the policy that the earlier ones have just chosen; otherwise all
-    players see each other's policy of before.
+    Args:
+        arena: the game.
+        memory: the memory, changed in place.
+        learner: the local learner.
+        factors: a table of factors [T, .], one row per iteration, and further arguments of the
+            learner's kernels.
+        weights: weights w_t of the K averages [T, K].
+        alternating: update the players in turn, each against the newest policy of the others;
+            otherwise all players respond to the policies of the last iteration.
     """
     if has_vectors(arena):
         arena.iterate(memory, factors[0], weights, alternating)
@@ -166,7 +190,7 @@ def iterate(
 def compute_instant_regrets(
     arena: SequenceArena, memory: RegretMemory, player: int, reach: Floats
 ) -> None:
-    """Set `cf_value` to the player's instant regrets when the others play with `reach`."""
+    """Set `cf_value` to a player's instant regrets against the others' `reach` [F + 1]."""
     form, policy, cf_value = arena.form, form_policy(arena, memory), memory.cf_value
     arena.gradient(player, reach, cf_value)
     for parts in reversed(arena.levels(player, arena.max_threads)):
@@ -178,10 +202,10 @@ def update_regrets(
     memory: RegretMemory,
     learner: LocalLearner,
     player: int,
-    factors: tuple[Any, ...],
+    factors: tuple[float | Floats, ...],
     weight: Floats,
 ) -> None:
-    """Add the policy to its sum and the instant regrets to the regrets."""
+    """Add a player's policy to its sums, with `weight` [K], and its instant regrets to regrets."""
     instant, reach = memory.cf_value, memory.reach
     if has_imperfect_recall(arena):
         instant, reach = imperfect_recall.merge_infosets(arena, instant, reach)
@@ -198,7 +222,7 @@ def update_regrets(
 def normalise_policy(
     arena: SequenceArena, memory: RegretMemory, learner: LocalLearner, player: int
 ) -> None:
-    """Scale the player's new policy and set its `reach`."""
+    """Normalise a player's new policy and set its `reach`."""
     form, policy, reach = arena.form, memory.policy, memory.reach
     if has_imperfect_recall(arena):
         imperfect_recall.normalise_merged_policy(arena, player, learner.normalise, policy, reach)
@@ -208,5 +232,5 @@ def normalise_policy(
 
 
 def form_policy(arena: SequenceArena, memory: RegretMemory) -> Floats:
-    """The current policy along the sequence form."""
+    """Return the current policy by sequence of the sequence form [F + 1]."""
     return memory.policy[arena.game_sequence] if has_imperfect_recall(arena) else memory.policy

@@ -1,4 +1,8 @@
-"""Regrets where players forget: the sequence form tells histories apart that an infoset merges."""
+"""CFR updates in games with imperfect recall.
+
+The sequence form distinguishes histories that a forgetful player's infoset merges. Regrets and
+policies belong to the infosets of the game; values and reaches to the sequences of the form.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from counterplay.kernels.sequence_form import sweeps
 
 
 def merge_infosets(tree: TreeArena, instant: Floats, reach: Floats) -> tuple[Floats, Floats]:
-    """Instant regrets and reach along the game's own sequences [S + 1], over all histories."""
+    """Sum instant regrets and reaches [F + 1] of the form into the game's sequences [S + 1]."""
     size = tree.num_sequences + 1
     regrets = np.bincount(tree.game_sequence, instant[:-1], size)
     reaches = np.bincount(tree.game_sequence, reach[:-1] * tree.histories_by_sequence, size)
@@ -22,17 +26,17 @@ def merge_infosets(tree: TreeArena, instant: Floats, reach: Floats) -> tuple[Flo
 def normalise_merged_policy(
     tree: TreeArena, player: int, normalise: Callable[..., None], policy: Floats, reach: Floats
 ) -> None:
-    """Scale the player's new policy and set its `reach` along the form."""
-    alone = _flat_form(tree)
-    first, last = alone.player_infoset[player : player + 2].tolist()
-    normalise(alone, first, last, policy, np.ones_like(policy))
+    """Normalise a player's new policy [S + 1] and set its `reach` [F + 1] in the form."""
+    flat_form = _flat_form(tree)
+    first, last = flat_form.player_infoset[player : player + 2].tolist()
+    normalise(flat_form, first, last, policy, np.ones_like(policy))
     first, last = tree.form.player_infoset[player : player + 2].tolist()
     sweeps.forward(tree.form, first, last, policy[tree.game_sequence], reach)
 
 
 @cache_on_tree
 def _flat_form(tree: TreeArena) -> SequenceForm:
-    """The game's own infosets with nothing above them, for kernels that scale a policy."""
+    """Return a form of the game's infosets without parents, for kernels that normalise a policy."""
     return tree.form._replace(
         offset=tree.offset.astype(np.uint32),
         parent=np.full(tree.num_infosets, tree.num_sequences, np.uint32),

@@ -1,4 +1,4 @@
-"""Linear CFR: iteration t counts t times, in regrets and average."""
+"""Linear CFR: iteration t has weight t, in the regrets and in the average."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class LinearCFR(RegretMinimiser):
         regret     = (regret + instant_regret) * t / (t + 1)
         policy     = regret_matching(regret)
 
-    Up to a common factor, which regret matching ignores, that is the sum of t * instant_regret.
+    Up to a common factor, which regret matching ignores, regret is the sum of t * instant_regret.
     """
 
     def step(self, arena: SequenceArena, memory: RegretMemory, iterations: int = 1) -> RegretMemory:

@@ -1,4 +1,4 @@
-"""Predictive CFR+: the next instant regret is expected to be like the last."""
+"""Predictive CFR+: the last instant regret predicts the next one."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class PCFRPlus(RegretMinimiser):
         regret     = max(regret + instant_regret, 0)
         policy     = regret_matching(regret + instant_regret)
 
-    The prediction, the last instant regret, enters the policy only. Much faster than CFR+ on
-    many games, slower on poker.
+    The prediction, the last instant regret, enters the policy only. Predictive CFR+ is much faster
+    than CFR+ on many games, and slower on poker.
     """
 
     gamma: float = 2.0

@@ -1,4 +1,4 @@
-"""Predictive discounted CFR+: prediction and fading together."""
+"""Predictive discounted CFR+: predicted regrets and discounted regrets combined."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ class PDCFRPlus(RegretMinimiser):
         regret     = max(regret + instant_regret, 0) * t**alpha / (t**alpha + 1)
         policy     = regret_matching(regret + instant_regret)
 
-    The paper writes the discount of iteration t at the start of iteration t + 1: the same numbers.
+    The paper applies the discount of iteration t at the start of iteration t + 1; the regrets are
+    the same.
     """
 
     alpha: float = 2.3
@@ -27,8 +28,7 @@ class PDCFRPlus(RegretMinimiser):
 
     def step(self, arena: SequenceArena, memory: RegretMemory, iterations: int = 1) -> RegretMemory:
         for t, weights in scaled_weights.iter_weights(memory, iterations, self.gamma):
-            factors = engine.discount_factors(
-                arena, t, 1.0 / (1.0 + t**-self.alpha), 0.0, prediction=1.0
-            )
+            positive = 1.0 / (1.0 + t**-self.alpha)
+            factors = engine.discount_factors(arena, t, positive, 0.0, prediction=1.0)
             engine.iterate(arena, memory, engine.REGRET_MATCHING, factors, weights)
         return memory

@@ -1,8 +1,9 @@
-"""Weights t**gamma for averages, whatever gamma: they would overflow, so bits are taken out.
+"""Weights t**gamma of iterations, scaled by powers of two so that no gamma overflows.
 
-A weight is kept as t**gamma / 2**bits, where `bits`, a multiple of `STEP`, depends on t alone. When
-that changes, the sum so far fades by as much. So a run is the same however it is cut into steps,
-and weights below 2**512 are what they always were.
+The weight of iteration t is stored as t**gamma / 2**b, where the scale b, a multiple of
+`SCALE_STEP_BITS`, depends on t alone. When b changes, the sums so far are divided by the same power
+of two. So a run has the same bits however it is split into steps, and weights below 2**512 are
+stored unscaled.
 """
 
 from __future__ import annotations
@@ -11,37 +12,63 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from counterplay.algorithms.cfr.engine import next_iterations
 from counterplay.core.arena import Floats
+from counterplay.core.solve import Memory
 
 SCALE_STEP_BITS = 512.0
+Power = float | tuple[float, float]  # gamma of the average, or (alpha of regrets, gamma)
 
 
-def scale_bits(t: Any, gamma: float) -> Any:
-    """How many bits are taken out of the weight of iteration t, or of iterations t."""
+class AveragingMemory(Memory, Protocol):
+    """A memory that accumulates weighted sums of policies."""
+
+    def scale_averages(self, factor: float) -> None:
+        """Multiply the sums of policies by a factor."""
+        ...
+
+
+def scale_bits(t: Floats | float, gamma: float) -> Any:
+    """Return the scale b of the weight of iteration t; of the shape of t."""
     return SCALE_STEP_BITS * np.floor(
         np.maximum(gamma, 0.0) * np.log2(np.maximum(t, 1.0)) / SCALE_STEP_BITS
     )
 
 
 def iteration_weight(t: Floats, gamma: float, num_bits: Any) -> Floats:
-    """t**gamma / 2**taken."""
+    """Return t**gamma / 2**num_bits."""
     if not np.any(num_bits):
         return t**gamma
     with np.errstate(over="ignore"):
-        found = np.exp2(gamma * np.log2(np.maximum(t, 1.0)) - num_bits)
-        return np.where(num_bits == 0.0, t**gamma, found)
+        scaled = np.exp2(gamma * np.log2(np.maximum(t, 1.0)) - num_bits)
+        return np.where(num_bits == 0.0, t**gamma, scaled)
+
+
+def iter_weights(
+    memory: AveragingMemory, count: int, gamma: float
+) -> Iterator[tuple[Floats, Floats]]:
+    """Yield segments of the next `count` iterations: t [T] and their weights t**gamma [T, 1].
+
+    The sums of the memory are rescaled before a segment whose weights have another scale. The
+    caller runs the iterations of a segment before it takes the next.
+    """
+    for steps, (num_bits,), (factor,) in _iter_segments(memory.iteration, count, (gamma,)):
+        if factor != 1.0:
+            memory.scale_averages(factor)
+        t = next_iterations(memory, steps)
+        yield t, iteration_weight(t, gamma, num_bits)[:, None]
 
 
 def iter_restarting_weights(
-    memory: Any, count: int, gamma: float, base: int
+    memory: AveragingMemory, count: int, gamma: float, base: int
 ) -> Iterator[tuple[Floats, Floats]]:
-    """The next iterations t with weights (t - base**k)**gamma [T, 1], k the largest with t above.
+    """Yield segments of the next `count` iterations: t [T] and weights (t - base**k)**gamma [T, 1].
 
-    The sums are forgotten where k changes.
+    k is the largest exponent with base**k < t; where it changes, the sums are set to zero.
     """
     end = memory.iteration + count
     while memory.iteration < end:
@@ -51,32 +78,30 @@ def iter_restarting_weights(
         if memory.iteration == power:
             memory.scale_averages(0.0)
         last = min(max(base * power, 1), end)
-        t = np.arange(memory.iteration + 1.0, last + 1.0)
+        t = next_iterations(memory, last - memory.iteration)
         yield t, ((t - power) ** gamma)[:, None]
 
 
-def iter_weights(
-    memory: Any, count: int, gamma: float, _: int = 0
-) -> Iterator[tuple[Floats, Floats]]:
-    """The next iterations t with their weights [T, 1]; in between, the averages so far fade."""
-    for steps, (taken,), (factor,) in _iter_segments(memory.iteration, count, (gamma,)):
-        if factor != 1.0:
-            memory.scale_averages(factor)
-        t = np.arange(memory.iteration + 1.0, memory.iteration + 1.0 + steps)
-        yield t, iteration_weight(t, gamma, taken)[:, None]
+def iter_powers(memory: Any, count: int, power: Power) -> Iterator[tuple[int, Any]]:
+    """Yield segments of the next `count` iterations for the sampling kernels.
 
+    The tables of the memory are rescaled before a segment whose weights have another scale.
 
-def iter_powers(memory: Any, count: int, power: Any) -> Iterator[tuple[int, Any]]:
-    """The next iterations, so many at a time, with the power as `draws.raised` takes it.
+    Args:
+        memory: a Monte Carlo memory with tables `regret`, `max_abs_value` and `policy_sum`.
+        count: number of iterations.
+        power: gamma of the average, or (alpha of the regrets, gamma of the average).
 
-    In between, what was summed so far fades. Of two powers, the first is of the regrets.
+    Yields:
+        The number of iterations of a segment, and (exponent, num_bits) of the average, or a pair of
+        these for regrets and average, as `kernels.sampling.primitives.iteration_weight` takes them.
     """
     exponents = power if isinstance(power, tuple) else (0.0, power)
-    for steps, taken, (regret, average) in _iter_segments(memory.iteration, count, exponents):
-        _multiply(regret, memory.regret, memory.max_abs_value)
-        _multiply(average, memory.policy_sum)
-        both = tuple(zip(exponents, taken, strict=True))
-        yield steps, both if isinstance(power, tuple) else both[1]
+    for steps, num_bits, factors in _iter_segments(memory.iteration, count, exponents):
+        _multiply(factors[0], memory.regret, memory.max_abs_value)
+        _multiply(factors[1], memory.policy_sum)
+        scaled_powers = tuple(zip(exponents, num_bits, strict=True))
+        yield steps, scaled_powers if isinstance(power, tuple) else scaled_powers[1]
 
 
 def _multiply(factor: float, *tables: Any) -> None:
@@ -89,22 +114,23 @@ def _multiply(factor: float, *tables: Any) -> None:
 def _iter_segments(
     iteration: int, count: int, exponents: tuple[float, ...]
 ) -> Iterator[tuple[int, tuple[float, ...], tuple[float, ...]]]:
-    """The `count` iterations after `iteration`, cut where a weight changes its bits.
+    """Yield the `count` iterations after `iteration`, split where the scale of a weight changes.
 
-    Each is so many iterations, the bits taken out for each exponent, and what sums fade by before.
+    A segment is a number of iterations, the scale of each exponent's weights, and for each exponent
+    the factor by which sums are multiplied before the segment.
     """
     end = iteration + count
-    if count and max(exponents) * math.log2(end) < SCALE_STEP_BITS - 1.0:  # as nearly always
+    if count and max(exponents) * math.log2(end) < SCALE_STEP_BITS - 1.0:  # the common case
         yield count, (0.0,) * len(exponents), (1.0,) * len(exponents)
         return
     while iteration < end:
-        before, now = (_scale_bits(t, exponents) for t in (iteration, iteration + 1))
-        same = end - iteration
-        if _bits_differ(now, exponents, end):
+        old_bits, bits = (_scale_bits(t, exponents) for t in (iteration, iteration + 1))
+        steps = end - iteration
+        if _bits_differ(bits, exponents, end):
             later = range(iteration + 1, end + 1)
-            same = bisect_left(later, True, key=partial(_bits_differ, now, exponents))
-        yield same, now, tuple(2.0 ** (b - n) for b, n in zip(before, now, strict=True))
-        iteration += same
+            steps = bisect_left(later, True, key=partial(_bits_differ, bits, exponents))
+        yield steps, bits, tuple(2.0 ** (a - b) for a, b in zip(old_bits, bits, strict=True))
+        iteration += steps
 
 
 def _scale_bits(t: int, exponents: tuple[float, ...]) -> tuple[float, ...]:
@@ -114,5 +140,5 @@ def _scale_bits(t: int, exponents: tuple[float, ...]) -> tuple[float, ...]:
     )
 
 
-def _bits_differ(now: tuple[float, ...], exponents: tuple[float, ...], t: int) -> bool:
-    return _scale_bits(t, exponents) != now
+def _bits_differ(bits: tuple[float, ...], exponents: tuple[float, ...], t: int) -> bool:
+    return _scale_bits(t, exponents) != bits

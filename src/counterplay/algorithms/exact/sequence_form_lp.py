@@ -1,26 +1,33 @@
-"""The exact equilibrium of a two-player zero-sum game, by linear programming."""
+"""Exact equilibria of two-player zero-sum games by sequence-form linear programming."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from counterplay.algorithms.game_requirements import (
+    require_perfect_recall,
+    require_two_player_zero_sum,
+)
 from counterplay.arenas.tree.arena import TreeArena
 from counterplay.core.arena import Floats, row_lengths
 from counterplay.core.evaluation import judge
 from counterplay.core.policy import Policy, policy_from_weights, uniform_policy
 from counterplay.core.settings import settings
-from counterplay.errors import ConfigError, RunError
+from counterplay.errors import RunError
 
-SOLVER_TOLERANCE = 1e-10  # the solver's own tolerance: the least it takes
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+SOLVER_TOLERANCE = 1e-10  # the smallest feasibility tolerance that HiGHS accepts
 
 
 @dataclass(frozen=True)
 class LPEquilibrium:
-    """An exact equilibrium and what it is worth to player 0."""
+    """An exact equilibrium and its value to player 0."""
 
     value: float
     policy: Policy
@@ -28,10 +35,10 @@ class LPEquilibrium:
 
 @dataclass
 class LPMemory:
-    """The sequence weights [S] that solve the programme; uniform play before the first step."""
+    """The solution of the linear programme; uniform play before the first step."""
 
     iteration: int
-    weights: Floats
+    weights: Floats  # [S] sequence weights of both players
     finished: bool = False
 
 
@@ -41,22 +48,19 @@ class SequenceFormLP:
 
         maximise q_0 over x >= 0 and q   subject to   E x = e   and   F' q <= A' x
 
-    x weighs player 0's sequences, E and F are the players' "children sum to their parent"
-    constraints, A holds chance times utility, and q has one value per infoset of player 1. The dual
-    variables of the inequalities are player 1's sequence weights. Utilities are shifted and scaled
-    for the solver, whose tolerances are absolute.
+    x holds the weights of player 0's sequences, E and F the constraints that the weights of an
+    infoset's sequences sum to that of their parent, A chance times utility, and q one value per
+    infoset of player 1. The dual variables of the inequalities are player 1's sequence weights.
+    Utilities are shifted and scaled for the solver, whose tolerances are absolute.
     """
 
-    tolerance: float = 1e-6  # largest NashConv accepted, in units of the utility range
+    tolerance: float = 1e-6  # largest NashConv accepted, as a fraction of the utility range
     runs_on: ClassVar[tuple[str, ...]] = ("tree",)
     required_extra: ClassVar[str] = ""
 
     def init(self, tree: TreeArena, seed: int = 0) -> LPMemory:
-        if tree.num_players != 2 or not tree.is_zero_sum:
-            problem = "a two-player zero-sum game"
-            raise ConfigError(f"sequence_form_lp needs {problem}; {tree.spec} is none")
-        if not tree.has_perfect_recall:
-            raise ConfigError(f"sequence_form_lp needs perfect recall; {tree.spec} forgets")
+        require_two_player_zero_sum("sequence_form_lp", tree)
+        require_perfect_recall("sequence_form_lp", tree)
         return LPMemory(0, uniform_policy(tree).probabilities.copy())
 
     def step(self, tree: TreeArena, memory: LPMemory, iterations: int = 1) -> LPMemory:
@@ -76,7 +80,21 @@ class SequenceFormLP:
 
 
 def solve_sequence_form_lp(tree: TreeArena) -> LPEquilibrium:
-    """The exact equilibrium of a two-player zero-sum tree, checked by its best responses."""
+    """Return an exact equilibrium of a two-player zero-sum game with perfect recall.
+
+    Args:
+        tree: the tree of the game.
+
+    Raises:
+        ConfigError: if the game is not two-player zero-sum, or a player forgets.
+        RunError: if best responses to the solution gain more than the tolerance.
+
+    Example:
+        >>> import counterplay as cp
+        >>> equilibrium = cp.algorithms.solve_sequence_form_lp(cp.build_tree("kuhn_poker"))
+        >>> round(equilibrium.value, 6)  # -1/18
+        -0.055556
+    """
     algorithm = SequenceFormLP()
     memory = algorithm.step(tree, algorithm.init(tree))
     policy = algorithm.policies(tree, memory)["equilibrium"]
@@ -84,25 +102,25 @@ def solve_sequence_form_lp(tree: TreeArena) -> LPEquilibrium:
 
 
 def _solve_program(tree: TreeArena) -> Floats:
-    """Both players' sequence weights [S]."""
+    """Solve the linear programme and return both players' sequence weights [S]."""
     from scipy.optimize import linprog
     from scipy.sparse import coo_array, hstack
 
     payoff = _payoff_matrix(tree)
     sizes = payoff.shape
-    first, second = _sequence_constraints(tree, 0), _sequence_constraints(tree, 1)
-    num_values = second.shape[0]
-    goal = np.zeros(sizes[0] + num_values)
-    goal[sizes[0] + num_values - 1] = -1.0
-    is_one = np.zeros(first.shape[0])
-    is_one[-1] = 1.0
-    nothing = coo_array((first.shape[0], num_values))
+    constraints, dual_constraints = _sequence_constraints(tree, 0), _sequence_constraints(tree, 1)
+    num_values = dual_constraints.shape[0]
+    objective = np.zeros(sizes[0] + num_values)
+    objective[-1] = -1.0
+    right_side = np.zeros(constraints.shape[0])
+    right_side[-1] = 1.0
+    zeros = coo_array((constraints.shape[0], num_values))
     result = linprog(
-        goal,
-        A_ub=hstack([-payoff.T, second.T]).tocsr(),
+        objective,
+        A_ub=hstack([-payoff.T, dual_constraints.T]).tocsr(),
         b_ub=np.zeros(sizes[1]),
-        A_eq=hstack([first, nothing]).tocsr(),
-        b_eq=is_one,
+        A_eq=hstack([constraints, zeros]).tocsr(),
+        b_eq=right_side,
         bounds=[(0, None)] * sizes[0] + [(None, None)] * num_values,
         method="highs",
         options={
@@ -116,11 +134,12 @@ def _solve_program(tree: TreeArena) -> Floats:
     return np.maximum(weights, 0.0)
 
 
-def _payoff_matrix(tree: TreeArena) -> Any:
-    """Chance times player 0's utility, by the players' last sequences, with 1 as largest entry.
+def _payoff_matrix(tree: TreeArena) -> csr_array:
+    """Return chance times player 0's utility by the players' last sequences, scaled to maximum 1.
 
-    Each player's sequences are numbered from 0, and "has not acted yet" is the last. A constant in
-    the utilities, which no policy changes, is left out where it would drown them.
+    Each player's sequences are numbered from 0; the last index is "has not acted yet". If the
+    centre of the utilities is larger than their range, it is subtracted: a constant does not change
+    the equilibrium but would cost precision.
     """
     from scipy.sparse import coo_array
 
@@ -130,23 +149,27 @@ def _payoff_matrix(tree: TreeArena) -> Any:
         parent, sequence = tree.parent[first:end], tree.incoming_sequence[first:end]
         reach[first:end] = reach[parent] * tree.chance[first:end]
         last[first:end] = last[parent]
-        acted = np.flatnonzero(sequence >= 0)
-        last[first + acted, tree.player[parent[acted]]] = sequence[acted]
+        decisions = np.flatnonzero(sequence >= 0)
+        last[first + decisions, tree.player[parent[decisions]]] = sequence[decisions]
     utility = tree.utility[:, 0]
     center = utility.max() / 2.0 + utility.min() / 2.0
     if abs(center) > np.ptp(utility):
         utility = utility - center
     scale = np.abs(utility).max() or 1.0
-    ends, own, other = tree.terminals, *last[tree.terminals].T
-    weight = reach[ends] * (utility / scale)
-    payoff = coo_array((weight, (own, other - middle)), shape=(middle + 1, root - middle + 1))
+    row, column = last[tree.terminals].T
+    weight = reach[tree.terminals] * (utility / scale)
+    payoff = coo_array((weight, (row, column - middle)), shape=(middle + 1, root - middle + 1))
     payoff = payoff.tocsr()
     payoff.eliminate_zeros()
     return payoff / (np.abs(payoff.data).max(initial=0.0) or 1.0)
 
 
-def _sequence_constraints(tree: TreeArena, player: int) -> Any:
-    """One row per infoset, children minus parent; the last row is "has not acted yet"."""
+def _sequence_constraints(tree: TreeArena, player: int) -> csr_array:
+    """Return the constraints of a player's sequence weights.
+
+    The row of an infoset is the sum of its sequences minus their parent; the last row is the weight
+    of "has not acted yet".
+    """
     from scipy.sparse import coo_array
 
     form, root = tree.form, tree.num_sequences

@@ -1,59 +1,73 @@
-"""What fictitious self-play shares: the memory, the schedules, and the tree as episodes see it."""
+"""The shared parts of fictitious self-play: memory, schedules and the arguments of its kernels."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
+from counterplay.algorithms.cfr.engine import next_iterations
 from counterplay.arenas.tree.arena import TreeArena
 from counterplay.arenas.tree.sampling_view import chance_probabilities, node_rows
 from counterplay.core.arena import Floats, Ints
 from counterplay.core.policy import Policy, policy_from_weights
+from counterplay.core.settings import (
+    NonNegative,
+    NonNegativeInt,
+    Positive,
+    PositiveInt,
+    PositiveProbability,
+    settings,
+)
 
 
 class EpisodeTree(NamedTuple):
-    """What an episode needs of a tree, to be played and to be read backwards."""
+    """The arrays of a tree that kernels need to play an episode and to read it backwards."""
 
-    nodes: Ints  # [N] as `bundles.Arena` has them
+    nodes: Ints  # [N] as in `kernels.sampling.types.GameNodes`
     utility: Floats  # [Z, P]
     parent: Ints  # [N]
     terminals: Ints  # [Z]
-    recall: Ints  # [N] infosets as a player with perfect recall tells them apart
+    recall: Ints  # [N] infoset of a player with perfect recall
 
 
 class SelfPlayTables(NamedTuple):
-    """The arrays of a memory that kernels change, and room for them to write policies in."""
+    """The arrays of a memory that kernels change, and scratch space for policies."""
 
     q: Floats  # [S]
     counts: Floats  # [S]
-    policy: Floats  # [S + C] with the probabilities of chance behind it
+    policy: Floats  # [S + C] scratch, followed by the probabilities of chance
     episodes: Ints  # [P, C]
     num_stored: Ints  # [P]
 
 
 @dataclass
 class SelfPlayMemory:
-    """Action values, the average policy as counts, and the last C episodes of each player."""
+    """Action values, the average policy as counts, and each player's buffer of C episodes."""
 
     iteration: int
     q: Floats  # [S]
     count: Floats  # [S]
-    episodes: Ints  # [P, C] their terminals
-    num_stored: Ints  # [P] episodes ever put there
+    episodes: Ints  # [P, C] terminals of the last episodes
+    num_stored: Ints  # [P] number of episodes ever stored
     seed: Ints  # [1]
     finished: ClassVar[bool] = False
 
     def find_mismatch(self, tree: TreeArena) -> str:
-        """What is wrong with a memory from a file, or nothing: kernels trust its indices."""
-        inside = (self.episodes >= 0) & (self.episodes < tree.num_terminals)
-        return "" if inside.all() and (self.num_stored >= 0).all() else "episodes are no terminals"
+        """Return what is wrong with a memory read from a file, or ""; kernels trust its indices."""
+        is_terminal = (self.episodes >= 0) & (self.episodes < tree.num_terminals)
+        if is_terminal.all() and (self.num_stored >= 0).all():
+            return ""
+        return "episodes are no terminals"
+
+
+Memory = TypeVar("Memory", bound=SelfPlayMemory)
 
 
 def new_memory(tree: TreeArena, seed: int, replay_buffer_size: int) -> SelfPlayMemory:
-    """Nothing learned, uniform play."""
+    """Return a memory with zero action values, zero counts and empty buffers."""
     return SelfPlayMemory(
         iteration=0,
         q=np.zeros(tree.num_sequences),
@@ -65,33 +79,43 @@ def new_memory(tree: TreeArena, seed: int, replay_buffer_size: int) -> SelfPlayM
 
 
 def kernel_arguments(tree: TreeArena, memory: SelfPlayMemory) -> tuple[EpisodeTree, SelfPlayTables]:
-    """Tree and memory as kernels take them."""
+    """Return a tree and a memory in the records that kernels take."""
     recall = tree.infoset if tree.has_perfect_recall else tree.recall_infoset
-    room = np.append(np.zeros(tree.num_sequences), chance_probabilities(tree))
+    policy = np.append(np.zeros(tree.num_sequences), chance_probabilities(tree))
     return (
         EpisodeTree(node_rows(tree), tree.utility, tree.parent, tree.terminals, recall),
-        SelfPlayTables(memory.q, memory.count, room, memory.episodes, memory.num_stored),
+        SelfPlayTables(memory.q, memory.count, policy, memory.episodes, memory.num_stored),
     )
 
 
 def iterate(
-    tree: TreeArena, memory: Any, kernel: Any, schedules: Sequence[Floats], *settings: Any
-) -> Any:
-    """One iteration of a kernel per entry of the schedules; returns the memory."""
+    tree: TreeArena,
+    memory: Memory,
+    kernel: Callable[..., object],
+    schedules: Sequence[Floats],
+    *arguments: Any,
+) -> Memory:
+    """Run a kernel for one iteration per entry of the schedules [T] and return the memory."""
     rows = np.column_stack(schedules)
-    kernel(memory.iteration + 1, memory.seed[0], rows, *settings, *kernel_arguments(tree, memory))
+    kernel(memory.iteration + 1, memory.seed[0], rows, *arguments, *kernel_arguments(tree, memory))
     memory.iteration += len(rows)
     return memory
 
 
 def decay_schedule(memory: SelfPlayMemory, iterations: int, first: float, decay: float) -> Floats:
-    """first / (1 + decay * sqrt(t)) for the next iterations t."""
-    t = np.arange(memory.iteration + 1.0, memory.iteration + 1.0 + iterations)
-    return first / (1.0 + decay * np.sqrt(t))
+    """Return first / (1 + decay * sqrt(t)) for the next iterations t."""
+    return first / (1.0 + decay * np.sqrt(next_iterations(memory, iterations)))
+
+
+def response_policy(tree: TreeArena, memory: SelfPlayMemory, temperature: float) -> Policy:
+    """Return softmax(q / temperature) at every infoset."""
+    first, counts = tree.offset[:-1], tree.num_actions
+    top = np.maximum.reduceat(memory.q, first) if memory.q.size else memory.q
+    return policy_from_weights(tree, np.exp((memory.q - np.repeat(top, counts)) / temperature))
 
 
 class FictitiousSelfPlay:
-    """What every kind of fictitious self-play makes of its memory."""
+    """Base class of fictitious self-play: reads policies from the memory."""
 
     runs_on: ClassVar[tuple[str, ...]] = ("tree",)
     required_extra: ClassVar[str] = ""
@@ -99,16 +123,44 @@ class FictitiousSelfPlay:
     temperature_decay: float
 
     def policies(self, tree: TreeArena, memory: SelfPlayMemory) -> dict[str, Policy]:
-        """What has been counted, scaled, and the responses to it."""
-        temperature = decay_schedule(memory, 1, self.temperature, self.temperature_decay)[0]
+        """Return the average policy (the normalised counts) and the responses to it."""
+        temperature = self.temperatures(memory, 1)[0]
         return {
             "average": policy_from_weights(tree, memory.count),
             "current": response_policy(tree, memory, temperature),
         }
 
+    def temperatures(self, memory: SelfPlayMemory, iterations: int) -> Floats:
+        """Return the temperatures of the next iterations."""
+        return decay_schedule(memory, iterations, self.temperature, self.temperature_decay)
 
-def response_policy(tree: TreeArena, memory: SelfPlayMemory, temperature: float) -> Policy:
-    """softmax(q / temperature) at every infoset."""
-    first, counts = tree.offset[:-1], tree.num_actions
-    top = np.maximum.reduceat(memory.q, first) if memory.q.size else memory.q
-    return policy_from_weights(tree, np.exp((memory.q - np.repeat(top, counts)) / temperature))
+
+@settings()
+class QLearningSelfPlay(FictitiousSelfPlay):
+    """Parameters of fictitious self-play with Q-learning.
+
+    All defaults are those of Heinrich's thesis (2017, 5.6.2), tuned on Leduc poker; games with
+    other payoffs need other temperatures.
+    """
+
+    num_self_play_episodes: NonNegativeInt = 2  # self-play episodes per iteration
+    num_response_episodes: PositiveInt = 1  # episodes of a player's response, per iteration
+    num_replays: PositiveInt = 30  # episodes that Q-learning reads per player and iteration
+    replay_buffer_size: PositiveInt = 40_000  # episodes in the buffer of a player
+    learning_rate: PositiveProbability = 0.05  # Q-learning's first step size
+    learning_rate_decay: NonNegative = 0.003
+    temperature: Positive = 1.0  # of the first response, in the game's units
+    temperature_decay: NonNegative = 0.02
+
+    def init(self, tree: TreeArena, seed: int = 0) -> SelfPlayMemory:
+        """Return a memory with zero action values, zero counts and empty buffers."""
+        return new_memory(tree, seed, self.replay_buffer_size)
+
+    def learning_rates(self, memory: SelfPlayMemory, iterations: int) -> Floats:
+        """Return Q-learning's step sizes in the next iterations."""
+        return decay_schedule(memory, iterations, self.learning_rate, self.learning_rate_decay)
+
+    @property
+    def episode_counts(self) -> tuple[int, int, int]:
+        """The numbers of episodes of an iteration, as kernels take them."""
+        return self.num_self_play_episodes, self.num_response_episodes, self.num_replays

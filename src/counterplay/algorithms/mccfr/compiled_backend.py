@@ -1,14 +1,22 @@
-"""The Monte Carlo kernels on compiled rules: the same draws, and bits, as on readable ones."""
+"""Monte Carlo kernels on compiled rules: the same random numbers and bits as on readable rules."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numba import types
 
-from counterplay.algorithms.mccfr.memory import MAX_NODES_PER_ITERATION, CompiledSamplingMemory
+from counterplay.algorithms.mccfr.memory import (
+    MAX_NODES_PER_ITERATION,
+    CompiledSamplingMemory,
+    new_scratch,
+    too_many_nodes_error,
+)
+from counterplay.arenas.tree.size_estimate import MAX_HISTORY_LENGTH
+from counterplay.core.arena import Ints
 from counterplay.errors import GameError, RunError
 from counterplay.games.compiled.protocol import CompiledGame, find_compiled_game
 from counterplay.kernels.runtime.function_pointers import FunctionPointer
@@ -23,94 +31,97 @@ from counterplay.kernels.sampling.lazy_nodes import (
 from counterplay.kernels.sampling.types import GameNodes, RegretTables, Scratch
 from counterplay.registry import get_spec
 
-MAX_HISTORY_LENGTH = 10_000  # actions of a history, at most
+# arrays of `LazyNodeStorage` that belong to the memory
 SHARED_ARRAYS = (
-    "counts",
-    "hash_table",
-    "hash_keys",
-    "infoset_entries",
-    "history_actions",
-    "history_end",
-    "chance_distributions",
-    "policy",
+    *("counts", "hash_table", "hash_keys", "infoset_entries"),
+    *("history_actions", "history_end", "chance_distributions", "policy"),
 )
 
 
 def new_compiled_memory(game: Any, seed: int) -> CompiledSamplingMemory | None:
-    """An empty memory for a game with compiled rules; none for others."""
-    machine = _find_compiled_game(game)
-    if machine is None or _function_pointers(machine) is None:
+    """Return an empty memory for a game with compiled rules, or None for other games."""
+    compiled_game = _find_compiled_game(game)
+    if compiled_game is None or _function_pointers(compiled_game) is None:
         return None
     return CompiledSamplingMemory(game, 0, seed)
 
 
 def run_on_compiled_rules(
-    memory: CompiledSamplingMemory, iterations: int, kernel: Any, *settings: Any
+    memory: CompiledSamplingMemory,
+    iterations: int,
+    kernel: Callable[..., Any],
+    arguments: tuple[Any, ...],
 ) -> CompiledSamplingMemory:
-    """Run a kernel of the family on compiled rules."""
+    """Run a kernel of the family on compiled rules, in place, and return the memory.
+
+    Args:
+        memory: the memory.
+        iterations: number of iterations.
+        kernel: a kernel on trees; its namesake in `kernels.sampling.compiled_rules` is run.
+        arguments: the kernel's arguments after the seed.
+
+    Raises:
+        GameError: if utilities or chance probabilities are invalid.
+        RunError: if a compiled function fails, or an iteration visits too many nodes.
+    """
     game: Any = memory.game
-    machine = _find_compiled_game(game)
-    assert machine is not None
-    walk = getattr(compiled_rules, kernel.__name__)
+    compiled_game = _find_compiled_game(game)
+    assert compiled_game is not None
+    run = getattr(compiled_rules, kernel.__name__)
+    functions = [pointer.address for pointer in _function_pointers(compiled_game) or ()]
+    node_arrays = _node_arrays(len(compiled_game.initial_state), game.num_players)
+    node_arrays["states"][0] = compiled_game.initial_state
+    scratch, no_slots = _shared_scratch(MAX_NODES_PER_ITERATION), np.zeros((0, 1), np.int32)
     begin, end = memory.iteration + 1, memory.iteration + iterations + 1
-    made = _node_arrays(len(machine.initial_state), memory.game.num_players)
-    made["states"][0] = machine.initial_state
     while begin < end:
         memory.reserve()
-        kept = {name: getattr(memory, name) for name in SHARED_ARRAYS}
-        room = LazyNodeStorage(params=machine.params.astype(np.int64), **made, **kept)
-        addresses = _array_addresses(room)
-        functions = [pointer.address for pointer in _function_pointers(machine)]
+        shared = {name: getattr(memory, name) for name in SHARED_ARRAYS}
+        params = compiled_game.params.astype(np.int64)
+        storage = LazyNodeStorage(params=params, **node_arrays, **shared)
+        addresses = _array_addresses(storage)  # must outlive the call of the kernel
         nodes = LazyNodes._make([*functions, addresses.ctypes.data])
-        arena = GameNodes(nodes, room.utility, np.zeros((0, 1), np.int32), memory.game.num_players)
-        nothing = np.zeros(0)
-        table = RegretTables(
-            memory.regret,
-            memory.policy,
-            memory.policy_sum,
-            memory.last_averaged,
-            nothing,
-            memory.max_abs_value,
+        game_nodes = GameNodes(nodes, storage.utility, no_slots, game.num_players)
+        tables = RegretTables(
+            regret=memory.regret,
+            policy=memory.policy,
+            policy_sum=memory.policy_sum,
+            last_averaged=memory.last_averaged,
+            baseline=np.zeros(0),
+            max_abs_value=memory.max_abs_value,
         )
-        scratch = _scratch_arrays()
         scratch.counters[:] = 0
-        begin = walk(
-            begin,
-            end,
-            MAX_NODES_PER_ITERATION,
-            np.uint64(memory.seed),
-            *settings,
-            arena,
-            table,
-            scratch,
-        )
+        limits = begin, end, MAX_NODES_PER_ITERATION
+        seed = np.uint64(memory.seed)
+        begin = run(*limits, seed, *arguments, game_nodes, tables, scratch)
         memory.iteration = begin - 1
         memory.nodes_touched += int(scratch.counters[0])
-        if memory.counts[STATUS] == INVALID:
-            raise GameError(
-                f"{get_spec(memory.game)}: utilities of its machine are not all finite and up to "
-                "1e+150, or its chance probabilities are not a sum of 1; `check_game` finds the "
-                "history"
-            )
-        if memory.counts[STATUS] == STATUS_BROKEN:
-            raise RunError(
-                f"{get_spec(memory.game)}: a function of its machine failed; `check_compiled_game` finds "
-                "the history"
-            )
-        if memory.counts[STATUS]:
-            raise RunError(
-                f"{get_spec(memory.game)}: one iteration met more than {MAX_NODES_PER_ITERATION:,} nodes; take an "
-                "algorithm that samples more, such as outcome_sampling"
-            )
+        _check_status(memory)
     return memory
 
 
+def _check_status(memory: CompiledSamplingMemory) -> None:
+    """Raise the error that a kernel has recorded in `counts`, if any."""
+    status, spec = memory.counts[STATUS], get_spec(memory.game)
+    if status == INVALID:
+        raise GameError(
+            f"{spec}: utilities of its compiled rules are not all finite and up to 1e+150, or its "
+            "chance probabilities do not sum to 1; `check_game` finds the history"
+        )
+    if status == STATUS_BROKEN:
+        raise RunError(
+            f"{spec}: a function of its compiled rules failed; `check_compiled_game` finds the "
+            "history"
+        )
+    if status:
+        raise too_many_nodes_error(memory.game, MAX_NODES_PER_ITERATION)
+
+
 @lru_cache(maxsize=2)
-def _node_arrays(width: int, num_players: int) -> dict[str, Any]:
-    """Room for the nodes of an iteration; pages that nobody writes to cost nothing."""
+def _node_arrays(state_size: int, num_players: int) -> dict[str, Any]:
+    """Return arrays for the nodes of an iteration; pages that are never written cost nothing."""
     return {
         "rows": np.empty((MAX_NODES_PER_ITERATION, 5), np.int64),
-        "states": np.empty((MAX_NODES_PER_ITERATION, width), np.int32),
+        "states": np.empty((MAX_NODES_PER_ITERATION, state_size), np.int32),
         "action": np.empty(MAX_NODES_PER_ITERATION, np.int64),
         "chance": np.empty(MAX_NODES_PER_ITERATION),
         "utility": np.empty((MAX_NODES_PER_ITERATION, num_players)),
@@ -119,19 +130,16 @@ def _node_arrays(width: int, num_players: int) -> dict[str, Any]:
     }
 
 
-def _array_addresses(room: LazyNodeStorage) -> Any:
-    """What `Lazy.room` points to."""
-    assert all(array.flags.c_contiguous for array in room)
-    widths = [array.shape[1] if array.ndim == 2 else 1 for array in room]
-    return np.array([array.ctypes.data for array in room] + [*map(len, room), *widths])
+def _array_addresses(storage: LazyNodeStorage) -> Ints:
+    """Return the addresses, lengths and widths of all arrays, as `LazyNodes.storage` points to."""
+    assert all(values.flags.c_contiguous for values in storage)
+    widths = [values.shape[1] if values.ndim == 2 else 1 for values in storage]
+    return np.array([values.ctypes.data for values in storage] + [*map(len, storage), *widths])
 
 
 @lru_cache(maxsize=1)
-def _scratch_arrays() -> Scratch:
-    integers = [np.zeros(MAX_HISTORY_LENGTH, np.int64) for _ in range(2)]
-    floats = [np.zeros(MAX_HISTORY_LENGTH) for _ in range(4)]
-    met = np.empty(MAX_NODES_PER_ITERATION, np.int64)
-    return Scratch(np.zeros(1, np.uint64), np.zeros(2, np.int64), met, *integers, *floats)
+def _shared_scratch(num_nodes: int) -> Scratch:
+    return new_scratch(num_nodes, MAX_HISTORY_LENGTH)
 
 
 @lru_cache(maxsize=8)
@@ -139,22 +147,25 @@ def _find_compiled_game(game: Any) -> CompiledGame | None:
     return find_compiled_game(game)
 
 
-_FUNCTION_POINTERS: dict[tuple[int, ...], Any] = {}
+_POINTERS_BY_FUNCTIONS: dict[tuple[int, ...], tuple[FunctionPointer, ...]] = {}
 
 
-def _function_pointers(machine: CompiledGame) -> Any:
-    """The functions as pointers, compiled once; None if they are no compiled functions."""
+def _function_pointers(compiled_game: CompiledGame) -> tuple[FunctionPointer, ...] | None:
+    """Return pointers to the game's functions, compiled once; None if numba has not compiled them.
+
+    The order is that of the fields of `LazyNodes`.
+    """
     functions = (
-        machine.current_player,
-        machine.legal_actions,
-        machine.step,
-        machine.utilities,
-        machine.infoset_key,
+        compiled_game.current_player,
+        compiled_game.legal_actions,
+        compiled_game.step,
+        compiled_game.utilities,
+        compiled_game.infoset_key,
     )
     if not all(hasattr(function, "get_compile_result") for function in functions):
         return None
-    found = tuple(map(id, functions))
-    if found not in _FUNCTION_POINTERS:
+    key = tuple(map(id, functions))
+    if key not in _POINTERS_BY_FUNCTIONS:
         ints, states = types.int64[::1], types.int32[:, ::1]
         floats, rows = types.float64[::1], types.float64[:, ::1]
         signatures = (
@@ -164,8 +175,5 @@ def _function_pointers(machine: CompiledGame) -> Any:
             types.void(ints, states, rows),
             types.void(ints, states, ints, ints),
         )
-        pairs = zip(functions, signatures, strict=True)
-        _FUNCTION_POINTERS[found] = tuple(
-            FunctionPointer(function, signature) for function, signature in pairs
-        )
-    return _FUNCTION_POINTERS[found]
+        _POINTERS_BY_FUNCTIONS[key] = tuple(map(FunctionPointer, functions, signatures))
+    return _POINTERS_BY_FUNCTIONS[key]

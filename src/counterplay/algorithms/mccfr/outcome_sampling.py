@@ -8,13 +8,17 @@ from typing import Any
 import numpy as np
 
 from counterplay.algorithms.cfr import scaled_weights
-from counterplay.algorithms.mccfr import engine
-from counterplay.algorithms.mccfr.engine import MonteCarloCFR
+from counterplay.algorithms.mccfr.engine import (
+    MonteCarloCFR,
+    NumWorkers,
+    SamplingArena,
+    SamplingMemory,
+    Traversal,
+)
 from counterplay.algorithms.mccfr.memory import TreeSamplingMemory
-from counterplay.arenas.rules import RulesArena
 from counterplay.arenas.tree.arena import TreeArena
 from counterplay.core.policy import Policy, policy_from_weights
-from counterplay.core.settings import settings
+from counterplay.core.settings import NonNegative, PositiveProbability, settings
 from counterplay.kernels.sampling import episodes
 from counterplay.kernels.sequence_form import sweeps
 
@@ -26,61 +30,56 @@ class OutcomeSampling(MonteCarloCFR):
         one episode for each player in turn, which explores with epsilon of uniform play
         v(a)       = u / q(a) for the action taken, with probability q(a); 0 for the others
         regret     = regret + (v(a) - sum over b of policy(b) * v(b)) / Q     at its own nodes
-        policy     = regret_matching(regret), after the walk
+        policy     = regret_matching(regret), after the episode
 
-    with u the value of the rest, taken back as sum over b of policy(b) * v(b), and Q the player's
-    own probability of sampling the node; the rest cancels. The average, either
+    with u the value of the node below, which is backed up as sum over b of policy(b) * v(b), and Q
+    the player's own probability of sampling the node; other probabilities cancel. The average is
 
         policy_sum = policy_sum + t**gamma * own reach / sampling reach * policy  at its own nodes
         policy_sum = policy_sum + (weight since last counted) * own reach * policy    at the others'
 
-    The first, stochastically weighted, is right on average for any number of players. The second,
-    `lazy`, lets the policy an infoset has now stand for all iterations it was not met: less noise,
-    some bias. What an infoset still lacks is added when the policy is asked for. Listings
-    of the recursion often write a where the sampled action is meant, and leave v(a) open.
+    The first, stochastically weighted, is unbiased for any number of players. The second, with
+    `lazy_averaging`, uses the current policy of an infoset for all iterations since its last visit:
+    less variance, some bias. The weight since the last visit is added when a policy is read.
+    Published pseudocode often writes a for the sampled action, and leaves v(a) undefined.
     """
 
-    epsilon: float = 0.6  # uniform part of what the traverser samples
+    epsilon: PositiveProbability = 0.6  # weight of uniform play in the traverser's sampling
     lazy_averaging: bool = False  # average by the last iteration counted instead of by weights
-    gamma: float = 0.0  # iteration t counts t**gamma times in the average
-    num_workers: int = 1  # walks per player and iteration, each on a core of its own
+    gamma: NonNegative = 0.0  # iteration t has weight t**gamma in the average
+    num_workers: NumWorkers = 1  # episodes per player and iteration, in parallel
 
-    def __post_init__(self) -> None:
-        engine.check_parameters("outcome_sampling", self)
+    def traversal(self) -> Traversal:
+        arguments = (float(self.epsilon),)
+        if self.lazy_averaging:  # its weights are sums over iterations, of the order t**(gamma + 1)
+            kernel = episodes.lazy_outcome_sampling
+            return Traversal(kernel, self.gamma + 1.0, arguments, lazy_averaging=True)
+        return Traversal(episodes.outcome_sampling, float(self.gamma), arguments)
 
-    def init(self, arena: TreeArena | RulesArena, seed: int = 0) -> Any:
-        return engine.new_memory(arena, seed, self.num_workers, lazy_averaging=self.lazy_averaging)
+    def policies(self, arena: SamplingArena, memory: SamplingMemory) -> Mapping[str, Any]:
+        """Return the average, with the lazy average completed, and the first worker's policy.
 
-    def step(self, arena: TreeArena | RulesArena, memory: Any, iterations: int = 1) -> Any:
-        kernel = (
-            episodes.lazy_outcome_sampling if self.lazy_averaging else episodes.outcome_sampling
-        )
-        power = (
-            self.gamma + 1.0 if self.lazy_averaging else float(self.gamma)
-        )  # lazily, weights are summed
-        epsilon = float(self.epsilon)
-        return engine.iterate(self, arena, memory, iterations, kernel, power, epsilon)
-
-    def policies(self, arena: TreeArena | RulesArena, memory: Any) -> Mapping[str, Any]:
-        found = super().policies(arena, memory)
-        # on rules nobody knows the reach of an infoset, and players who forget have several
+        The lazy average is completed where the reach of an infoset is known: on a tree, with
+        perfect recall.
+        """
+        policies = super().policies(arena, memory)
         if self.lazy_averaging and isinstance(arena, TreeArena) and arena.has_perfect_recall:
-            return {**found, "average": _complete_lazy_average(arena, memory, self.gamma)}
-        return found
+            assert isinstance(memory, TreeSamplingMemory)
+            return {**policies, "average": _complete_lazy_average(arena, memory, self.gamma)}
+        return policies
 
 
 def _complete_lazy_average(tree: TreeArena, memory: TreeSamplingMemory, gamma: float) -> Policy:
-    """The lazy average with what every infoset still lacks."""
+    """Return the lazy average, with the weight of all infosets since they were last counted."""
     total = memory.policy_sum.sum(axis=0)
-    taken = scaled_weights.scale_bits(memory.iteration, gamma + 1.0)
-    first, counts = tree.offset[:-1], tree.num_actions
-    for policy, visits in zip(memory.policy, memory.last_averaged, strict=True):
+    num_bits = scaled_weights.scale_bits(memory.iteration, gamma + 1.0)
+    t = np.array(memory.iteration)
+    for policy, last_averaged in zip(memory.policy, memory.last_averaged, strict=True):
         reach = np.ones(tree.num_sequences + 1)
         sweeps.forward(tree.form, 0, tree.form.parent.size, policy, reach)
-        counted = scaled_weights.iteration_weight(visits[first], gamma + 1.0, taken)
-        lacking = (
-            scaled_weights.iteration_weight(np.array(memory.iteration), gamma + 1.0, taken)
-            - counted
-        )
-        total += np.repeat(lacking, counts) / (gamma + 1.0) * reach[:-1]
+        last = last_averaged[tree.offset[:-1]]
+        missing = scaled_weights.iteration_weight(
+            t, gamma + 1.0, num_bits
+        ) - scaled_weights.iteration_weight(last, gamma + 1.0, num_bits)
+        total += np.repeat(missing, tree.num_actions) / (gamma + 1.0) * reach[:-1]
     return policy_from_weights(tree, total)

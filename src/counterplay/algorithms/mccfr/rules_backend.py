@@ -1,7 +1,8 @@
-"""The nodes of a game as walks see them on a tree, made by the rules when they are looked at.
+"""Monte Carlo kernels on readable rules, as plain Python.
 
-They are forgotten after the iteration; the infosets among them get their place in a
-`SampledMemory`, which stays.
+`RulesNodes` looks like the rows of a tree to a kernel, but asks the rules of the game for a node
+when the kernel first visits it, and checks the answers. Nodes are dropped after each iteration; the
+infosets among them get entries in a `RulesSamplingMemory`.
 """
 
 from __future__ import annotations
@@ -13,8 +14,13 @@ from functools import cache
 from types import FunctionType, ModuleType
 from typing import Any, NoReturn
 
-from counterplay.algorithms.mccfr.memory import MAX_NODES_PER_ITERATION, RulesSamplingMemory
+from counterplay.algorithms.mccfr.memory import (
+    MAX_NODES_PER_ITERATION,
+    RulesSamplingMemory,
+    too_many_nodes_error,
+)
 from counterplay.arenas.rules import RulesArena
+from counterplay.arenas.tree.size_estimate import MAX_HISTORY_LENGTH
 from counterplay.core import random
 from counterplay.core.game import CHANCE, TERMINAL, Game, State
 from counterplay.core.game_checks import (
@@ -31,16 +37,75 @@ from counterplay.core.game_checks import (
     unknown_key_error,
     utilities_problem,
 )
-from counterplay.errors import RunError
 from counterplay.kernels.sampling.types import GameNodes, RegretTables, Scratch
-from counterplay.registry import get_spec
 
-MAX_HISTORY_LENGTH = 10_000  # a longer one counts as a game that never ends
 MAX_CHECKED_OUTCOMES = 10_000  # tuples of chance outcomes remembered as checked
 
 
+def run_on_rules(
+    rules_arena: RulesArena,
+    memory: RulesSamplingMemory,
+    iterations: int,
+    kernel: Callable[..., Any],
+    arguments: tuple[Any, ...],
+) -> RulesSamplingMemory:
+    """Run a kernel of the family as plain Python on the rules, in place, and return the memory.
+
+    Args:
+        rules_arena: the game.
+        memory: the memory.
+        iterations: number of iterations.
+        kernel: a compiled kernel; its source is run.
+        arguments: the kernel's arguments after the seed.
+    """
+    run = _load_python_kernels(kernel.__module__)[kernel.__name__]
+    nodes = RulesNodes(rules_arena.game, memory)
+    game_nodes = GameNodes(nodes, nodes.utility, nodes.baseline_slot, rules_arena.num_players)
+    tables = RegretTables(*(getattr(memory, name) for name in RegretTables._fields))
+    counters = [0, 0]
+    scratch = Scratch([0], counters, *(defaultdict(float) for _ in range(7)))
+    for t in range(memory.iteration + 1, memory.iteration + iterations + 1):
+        run(t, t + 1, memory.seed, *arguments, game_nodes, tables, scratch)
+        nodes.reset()
+        memory.iteration = t
+    memory.nodes_touched += counters[0]
+    return memory
+
+
+def python_kernels(module: ModuleType, **replacements: Callable[..., Any]) -> dict[str, Any]:
+    """Return the kernels of a module, and all that they call, as plain Python functions.
+
+    Args:
+        module: a module of compiled kernels.
+        replacements: functions to use instead of the kernels of these names.
+    """
+    namespaces: dict[str, dict[str, Any]] = {}
+
+    def build_namespace(names: dict[str, Any]) -> dict[str, Any]:
+        module_name = names["__name__"]
+        if module_name not in namespaces:
+            namespaces[module_name] = dict(names)
+            for key, value in names.items():
+                function = getattr(value, "py_func", None)  # the source of a compiled function
+                if key in replacements:
+                    namespaces[module_name][key] = replacements[key]
+                elif isinstance(function, FunctionType):
+                    namespace = build_namespace(function.__globals__)
+                    namespaces[module_name][key] = FunctionType(function.__code__, namespace, key)
+        return namespaces[module_name]
+
+    return build_namespace(vars(module))
+
+
+@cache
+def _load_python_kernels(module: str) -> dict[str, Any]:
+    """Return a module's kernels as plain Python, with random numbers in Python's integers."""
+    names = ("mix", "seed_stream", "draw_uniform")
+    return python_kernels(sys.modules[module], **{name: getattr(random, name) for name in names})
+
+
 class RulesNode:
-    """One node as walks see it."""
+    """One node as kernels see it; the fields are those of a row of `GameNodes.nodes`."""
 
     __slots__ = ("child", "count", "first", "player")
 
@@ -49,16 +114,16 @@ class RulesNode:
 
 
 class RulesNodes:
-    """The nodes of one iteration, made when they are looked at."""
+    """The nodes of one iteration, by index; a node is expanded at its first visit."""
 
     def __init__(self, game: Game, memory: RulesSamplingMemory):
         self.game, self.memory = game, memory
-        self.utility: dict[tuple[int, int], float] = {}  # (row, player)
+        self.utility: dict[tuple[int, int], float] = {}  # by (row, player)
         self.baseline_slot = _BaselineSlots(self)
         self.reset()
 
     def reset(self) -> None:
-        """Leave nothing but the root."""
+        """Drop all nodes except the root."""
         start = call_rule(self.game, lambda: (), self.game.initial_state)
         self.states: list[State] = [start]
         self.parent_actions: list[tuple[int, int]] = [(-1, -1)]  # parent and action
@@ -71,19 +136,16 @@ class RulesNodes:
         return self.node_cache[n] or self.expand(n)
 
     def expand(self, n: int) -> RulesNode:
-        """Ask the rules about node `n`, and check what they answer."""
+        """Ask the rules about node `n`, check the answers, and add its children."""
         try:
-            player, first, actions = self.ask(n)
+            player, first, actions = self.query(n)
         except Exception as error:
             raise_rule_error(self.game, self.history(n), error)
         child, depth = len(self.states), self.depth[n] + 1
         if depth > MAX_HISTORY_LENGTH:
             self.fail(n, f"still not over after {MAX_HISTORY_LENGTH:,} actions")
         if child + len(actions) > MAX_NODES_PER_ITERATION:
-            raise RunError(
-                f"{get_spec(self.game)}: one iteration met more than {MAX_NODES_PER_ITERATION:,} nodes; take an "
-                "algorithm that samples more, such as outcome_sampling"
-            )
+            raise too_many_nodes_error(self.game, MAX_NODES_PER_ITERATION)
         for action in actions:
             self.parent_actions.append((n, action))
         self.states += [None] * len(actions)
@@ -92,8 +154,8 @@ class RulesNodes:
         node = self.node_cache[n] = RulesNode(player, first, child, len(actions))
         return node
 
-    def ask(self, n: int) -> tuple[int, int, Any]:
-        """Return who acts at a node, where its numbers stand, and its actions or outcomes."""
+    def query(self, n: int) -> tuple[int, int, Any]:
+        """Return a node's player, its first table entry (or utility row), and its actions."""
         game, (parent, action) = self.game, self.parent_actions[n]
         if n:
             self.states[n] = game.next_state(self.states[parent], action)
@@ -108,25 +170,25 @@ class RulesNodes:
             outcomes = game.chance_outcomes(state)
             if not len(outcomes):
                 self.fail(n, "chance has no outcome")
-            actions, lottery = zip(*outcomes, strict=True)
-            return player, self.find_or_add_chance_distribution(n, actions, lottery), actions
+            actions, probabilities = zip(*outcomes, strict=True)
+            return player, self.find_or_add_chance_distribution(n, actions, probabilities), actions
         self.check(n, player_problem(player, game.num_players))
         legal = game.actions(state)
         return player, self.find_or_add_infoset(n, player, legal), legal
 
     def find_or_add_infoset(self, n: int, player: int, actions: Any) -> int:
-        """Where the infoset's actions stand; a new one gets its place in all tables."""
+        """Return the first table entry of a node's infoset; a new infoset gets entries."""
         memory, state = self.memory, self.states[n]
         key = (player, self.game.infoset_key(state, player))
-        found = memory.infosets.get(key)
+        entry = memory.infosets.get(key)
         actions = actions if actions.__class__ is tuple else tuple(actions)
-        if found is not None:
-            known = memory.legal.get(key)
-            if known is None:  # the memory was read from a file
-                known = self.legal_again(n, key, actions, found[1])
-            if actions != known:
-                self.fail(n, changed_actions_problem(key[1], actions, known))
-            return found[0]
+        if entry is not None:
+            legal = memory.legal.get(key)
+            if legal is None:  # the memory was read from a file
+                legal = self.restore_legal_actions(n, key, actions, entry[1])
+            if actions != legal:
+                self.fail(n, changed_actions_problem(key[1], actions, legal))
+            return entry[0]
         self.check(n, key_problem(key[1], player) or actions_problem(actions, player))
         first = len(memory.policy)
         names = action_names(self.game, state, actions)
@@ -135,10 +197,10 @@ class RulesNodes:
         self.append_entries([1.0 / len(names)] * len(names))
         return first
 
-    def legal_again(
+    def restore_legal_actions(
         self, n: int, key: tuple[int, str], actions: tuple[int, ...], names: tuple[str, ...]
     ) -> tuple[int, ...]:
-        """Note the actions of an infoset whose names alone are known."""
+        """Record the actions of an infoset that was stored with the names of its actions only."""
         self.check(n, actions_problem(actions, key[0]))
         if action_names(self.game, self.states[n], actions) != names:
             self.fail(n, f"infoset {key[1]!r} had the actions {', '.join(names)} before")
@@ -146,21 +208,24 @@ class RulesNodes:
         return actions
 
     def find_or_add_chance_distribution(
-        self, n: int, actions: Any, probabilities: tuple[float, ...]
+        self, n: int, actions: tuple[int, ...], probabilities: tuple[float, ...]
     ) -> int:
-        if actions not in self.memory.outcomes:
+        """Return the first entry of probabilities in `policy`; new ones get entries."""
+        memory = self.memory
+        if actions not in memory.outcomes:
             self.check(n, numbers_problem(actions))
-            if len(self.memory.outcomes) >= MAX_CHECKED_OUTCOMES:
-                self.memory.outcomes.clear()
-            self.memory.outcomes.add(actions)
-        found = self.memory.chance_distributions.get(probabilities)
-        if found is None:
+            if len(memory.outcomes) >= MAX_CHECKED_OUTCOMES:
+                memory.outcomes.clear()
+            memory.outcomes.add(actions)
+        first = memory.chance_distributions.get(probabilities)
+        if first is None:
             self.check(n, probabilities_problem(probabilities))
-            found = self.memory.chance_distributions[probabilities] = len(self.memory.policy)
+            first = memory.chance_distributions[probabilities] = len(memory.policy)
             self.append_entries(list(probabilities))
-        return found
+        return first
 
     def append_entries(self, policy: list[float]) -> None:
+        """Append entries to all tables: the policy, and zeros elsewhere."""
         memory, zeros = self.memory, [0.0] * len(policy)
         memory.policy.extend(policy)
         for table in (memory.regret, memory.policy_sum, memory.last_averaged, memory.max_abs_value):
@@ -175,106 +240,61 @@ class RulesNodes:
         return actions[::-1]
 
     def check(self, n: int, problem: str) -> None:
-        """Raise the problem, if there is one."""
+        """Raise GameError for a problem at a node, if there is one."""
         if problem:
             self.fail(n, problem)
 
     def fail(self, n: int, problem: str) -> NoReturn:
+        """Raise GameError for a problem at a node."""
         raise rule_error(self.game, self.history(n), problem)
 
 
 class _BaselineSlots:
-    """`slot[node, player]`: where the guess at what the node is worth to the player stands."""
+    """`slots[node, player]` is the index of the baseline of the node's value to the player."""
 
     def __init__(self, nodes: RulesNodes):
         self.nodes = nodes
-        self.history_indices: dict[int, int] = {}  # numbers of the histories of nodes
+        self.history_indices: dict[int, int] = {}  # by node
 
     def __getitem__(self, index: tuple[int, int]) -> int:
         n, player = index
         nodes, memory = self.nodes, self.nodes.memory
         if memory.baseline_kind == "history":
-            return self.history_index(n) * nodes.game.num_players + player
+            return self.find_or_add_history(n) * nodes.game.num_players + player
         parent, action = nodes.parent_actions[n]
-        key = player, self.key(parent, player), action
-        found = memory.baseline_slots.get(key)
-        if found is None:
-            found = memory.baseline_slots[key] = len(memory.baseline_slots)
+        key = player, self.infoset_key(parent, player), action
+        slot = memory.baseline_slots.get(key)
+        if slot is None:
+            slot = memory.baseline_slots[key] = len(memory.baseline_slots)
             memory.baseline.append(0.0)
-        return found
+        return slot
 
-    def key(self, n: int, player: int) -> str:
-        """Return what a player knows at a node, where it need not be the one to act."""
+    def infoset_key(self, n: int, player: int) -> str:
+        """Return the infoset key of a player at a node where another player may act."""
         game = self.nodes.game
         try:
             return game.infoset_key(self.nodes.states[n], player)
         except Exception as error:
             raise unknown_key_error(game, self.nodes.history(n), player, error) from error
 
-    def history_index(self, n: int) -> int:
-        """The number of a node's history; a new one has its utilities, or zeros, as guesses."""
+    def find_or_add_history(self, n: int) -> int:
+        """Return the index of a node's history.
+
+        New histories start with a baseline of zero, new terminal ones with their utilities.
+        """
         nodes, slots, path = self.nodes, self.nodes.memory.baseline_slots, []
         while n not in self.history_indices and n >= 0:
             path.append(n)
             n = nodes.parent_actions[n][0]
-        number = self.history_indices.get(n, -1)
+        index = self.history_indices.get(n, -1)
         for n in reversed(path):
-            key = number, nodes.parent_actions[n][1]
+            key = index, nodes.parent_actions[n][1]
             if key not in slots:
                 slots[key] = len(slots)
                 node = nodes[n]
                 for p in range(nodes.game.num_players):
-                    over = node.player == TERMINAL
-                    nodes.memory.baseline.append(nodes.utility[node.first, p] if over else 0.0)
-            number = self.history_indices[n] = slots[key]
-        return number
-
-
-def run_on_rules(
-    rules_arena: RulesArena,
-    memory: RulesSamplingMemory,
-    iterations: int,
-    kernel: Any,
-    *settings: Any,
-) -> RulesSamplingMemory:
-    """Run a kernel of the Monte Carlo family, as plain Python, on the rules."""
-    walk = _python_kernels(kernel.__module__)[kernel.__name__]
-    nodes = RulesNodes(rules_arena.game, memory)
-    arena = GameNodes(nodes, nodes.utility, nodes.baseline_slot, rules_arena.num_players)
-    table = RegretTables(*(getattr(memory, name) for name in RegretTables._fields))
-    tally = [0, 0]
-    room = Scratch([0], tally, *(defaultdict(float) for _ in range(7)))
-    for t in range(memory.iteration + 1, memory.iteration + iterations + 1):
-        walk(t, t + 1, memory.seed, *settings, arena, table, room)
-        nodes.reset()
-        memory.iteration = t
-    memory.nodes_touched += tally[0]
-    return memory
-
-
-def python_kernels(module: ModuleType, **replacements: Callable[..., Any]) -> dict[str, Any]:
-    """The kernels of a module, and all they call, as plain Python, some of them `replaced`."""
-    spaces: dict[str, dict[str, Any]] = {}
-
-    def space(names: dict[str, Any]) -> dict[str, Any]:
-        name = names["__name__"]
-        if name not in spaces:
-            spaces[name] = dict(names)
-            for key, value in names.items():
-                function = getattr(value, "py_func", None)  # what numba compiled
-                if key in replacements:
-                    spaces[name][key] = replacements[key]
-                elif isinstance(function, FunctionType):
-                    around = space(function.__globals__)
-                    spaces[name][key] = FunctionType(function.__code__, around, key)
-        return spaces[name]
-
-    return space(vars(module))
-
-
-@cache
-def _python_kernels(module: str) -> dict[str, Any]:
-    same: dict[str, Callable[..., Any]] = {
-        name: getattr(random, name) for name in ("mix", "seed_stream", "draw_uniform")
-    }
-    return python_kernels(sys.modules[module], **same)
+                    is_terminal = node.player == TERMINAL
+                    value = nodes.utility[node.first, p] if is_terminal else 0.0
+                    nodes.memory.baseline.append(value)
+            index = self.history_indices[n] = slots[key]
+        return index

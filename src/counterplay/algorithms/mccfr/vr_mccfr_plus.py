@@ -1,15 +1,10 @@
-"""VR-MCCFR+: with little noise left, regrets can be floored at zero."""
+"""VR-MCCFR+: variance-reduced MCCFR with regret matching+."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
-from counterplay.algorithms.mccfr import engine
-from counterplay.algorithms.mccfr.engine import MonteCarloCFR
-from counterplay.algorithms.mccfr.vr_mccfr import VRMCCFR
-from counterplay.arenas.rules import RulesArena
-from counterplay.arenas.tree.arena import TreeArena
-from counterplay.core.settings import settings
+from counterplay.algorithms.mccfr.engine import MonteCarloCFR, NumWorkers, Traversal
+from counterplay.algorithms.mccfr.vr_mccfr import DEFAULT_BASELINE_DECAY, VRMCCFR, check_baseline
+from counterplay.core.settings import NonNegative, PositiveProbability, settings
 
 
 @settings()
@@ -20,37 +15,27 @@ class VRMCCFRPlus(MonteCarloCFR):
         policy_sum = policy_sum + t**gamma / Q * policy       linear averaging: gamma = 1
         policy     = regret_matching(regret)
 
-    This is `vr_mccfr(regret_matching_plus=true, gamma=1)`, which says how regrets and guesses are found. Flooring
-    ruins plain outcome sampling, whose regrets are mostly noise; with `expected` guesses it is the
-    best of the family on Goofspiel (docs/monte_carlo.md).
+    This is `vr_mccfr(regret_matching_plus=true, gamma=1)`, which describes the sampled regrets and
+    the baselines. Flooring regrets at zero ruins plain outcome sampling, whose regrets are mostly
+    noise. With `predictive_baseline` this algorithm is the best of the family on Goofspiel
+    (docs/monte_carlo.md).
     """
 
-    epsilon: float = 0.6  # uniform part of what the traverser samples
-    baseline_decay: float = (
-        engine.DEFAULT_BASELINE_DECAY
-    )  # step of the guesses that are decaying averages
-    predictive_baseline: bool = False  # guess expected values of histories instead
-    gamma: float = 1.0  # iteration t counts t**gamma times in the average
-    num_workers: int = 1  # walks per player and iteration, each on a core of its own
-    regret_matching_plus: ClassVar[bool] = True
+    epsilon: PositiveProbability = 0.6  # weight of uniform play in the traverser's sampling
+    baseline_decay: PositiveProbability = DEFAULT_BASELINE_DECAY  # step size of baselines
+    predictive_baseline: bool = False  # use expected values of histories as baselines
+    gamma: NonNegative = 1.0  # iteration t has weight t**gamma in the average
+    num_workers: NumWorkers = 1  # episodes per player and iteration, in parallel
+    regret_matching_plus = True
 
     def __post_init__(self) -> None:
-        engine.check_parameters("vr_mccfr_plus", self)
+        check_baseline("vr_mccfr_plus", self.predictive_baseline, self.baseline_decay)
 
-    def init(self, arena: TreeArena | RulesArena, seed: int = 0) -> Any:
-        return self._base_algorithm.init(arena, seed)
-
-    def step(self, arena: TreeArena | RulesArena, memory: Any, iterations: int = 1) -> Any:
-        return self._base_algorithm.step(arena, memory, iterations)
-
-    @property
-    def _base_algorithm(self) -> VRMCCFR:
-        """The algorithm that this one is a choice of parameters of."""
-        return VRMCCFR(
+    def traversal(self) -> Traversal:
+        algorithm = VRMCCFR(
             epsilon=self.epsilon,
             baseline_decay=self.baseline_decay,
             predictive_baseline=self.predictive_baseline,
             gamma=self.gamma,
-            regret_matching_plus=True,
-            num_workers=self.num_workers,
         )
+        return algorithm.traversal()

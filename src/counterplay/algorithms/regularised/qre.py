@@ -1,36 +1,41 @@
-"""Quantal response equilibria to a given precision, and the path to them as temperature falls."""
+"""Quantal response equilibria to a given precision, along the path of falling temperature."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
+from annotated_types import Gt, Lt
 
-from counterplay.algorithms.regularised.mmd import back_up_logits, sequence_gradients, softmax
+from counterplay.algorithms.game_requirements import require_perfect_recall
+from counterplay.algorithms.regularised.logits import (
+    action_values,
+    back_up_logits,
+    sequence_gradients,
+    softmax,
+    uniform_plan_policy,
+)
 from counterplay.arenas.tree.arena import TreeArena
 from counterplay.core.arena import Floats, SequenceArena
-from counterplay.core.evaluation import infoset_values
 from counterplay.core.policy import Policy, uniform_policy
-from counterplay.core.settings import settings
+from counterplay.core.settings import Positive, settings
 from counterplay.errors import ConfigError
 
-STEP_GROWTH, STEP_CUT = (
-    1.005,
-    0.5,
-)  # of the step, while the policy comes nearer and when it goes astray
-DIVERGENCE_RATIO = 1.5  # times as far from the response as it has been
+STEP_GROWTH = 1.005  # factor of the step size while the policy approaches the response
+STEP_CUT = 0.5  # factor of the step size when the policy diverges from the response
+DIVERGENCE_RATIO = 1.5  # the policy diverges if its distance is this many times the least so far
 
 
 @dataclass
 class QREMemory:
-    """S sequences."""
+    """The policy, by sequence, and the state of the path of temperatures."""
 
     iteration: int
     policy: Floats  # [S]
-    temperature: float  # of the equilibrium it is on the way to
+    temperature: float  # of the equilibrium that the policy approaches
     eta: float  # step size
-    distance: float  # to the logit response, at its least since the step was cut
+    distance: float  # least distance to the logit response since the last cut of the step size
     finished: bool
 
 
@@ -38,48 +43,49 @@ class QREMemory:
 class QRE:
     """A logit quantal response equilibrium (McKelvey and Palfrey, 1998). At t = 1, 2, ...:
 
-        response = magnet * exp(q / temperature), scaled to sum to one
-        policy   = [policy * response**(eta * temperature)]**(1 / (1 + eta * temperature)), scaled
+        response = magnet * exp(q / temperature)
+        policy   = [policy * response**(eta * temperature)]**(1 / (1 + eta * temperature))
 
-    until policy and response differ by at most `precision` anywhere. The temperature starts at
-    `hottest` and falls by the factor `fall` whenever that is so, until it is `temperature`: the
-    policies on the way are the principal branch, from uniform play on. eta, the step of magnetic
-    mirror descent, grows slowly and is halved whenever the two have gone half as far again apart.
+    both normalised, until they differ by at most `tolerance` at every action. The magnet is uniform
+    as in `mmd`. The temperature starts at `initial_temperature` and is multiplied by
+    `cooling_factor` whenever that holds, until it is `temperature`. The policies on the way are the
+    principal branch, which starts at uniform play. eta, the step size of magnetic mirror descent,
+    grows slowly and is halved whenever the distance is half as large again as the least so far.
 
-    q is the value of an action given that its infoset is reached: the *agent* form. With `reduced`
-    the equilibrium is that of the *reduced normal form*, by dilated entropy: see `mmd`. The two
-    differ. With several equilibria this finds one; two players and zero sum have one only.
+    q is the value of an action given that its infoset is reached: the *agent* form. With
+    `reduced_normal_form` the equilibrium is that of the *reduced normal form*, by dilated entropy
+    as in `mmd`; the two differ. In a game with several equilibria the algorithm finds one; a
+    two-player zero-sum game has exactly one.
     """
 
-    temperature: float = 0.01
-    tolerance: float = 1e-6
+    temperature: Positive = 0.01
+    tolerance: Positive = 1e-6
     initial_temperature: float = 1.0
-    cooling_factor: float = 0.8
+    cooling_factor: Annotated[float, Gt(0.0), Lt(1.0)] = 0.8
     reduced_normal_form: bool = False
     required_extra: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
-        for name in ("temperature", "tolerance"):
-            if not 0.0 < getattr(self, name) < np.inf:
-                raise ConfigError(f"qre: {name} is {getattr(self, name)}, must be positive")
         if not self.temperature <= self.initial_temperature < np.inf:
-            problem = f"initial_temperature is {self.initial_temperature}"
-            raise ConfigError(f"qre: {problem}, must be at least temperature ({self.temperature})")
-        if not 0.0 < self.cooling_factor < 1.0:
             raise ConfigError(
-                f"qre: cooling_factor is {self.cooling_factor}, must be between 0 and 1"
+                f"qre: initial_temperature is {self.initial_temperature}, must be finite and at "
+                f"least temperature ({self.temperature})"
             )
 
     @property
     def runs_on(self) -> tuple[str, ...]:
+        """The capabilities of an arena that the algorithm needs."""
         return ("sequences",) if self.reduced_normal_form else ("tree",)
 
     def init(self, arena: SequenceArena, seed: int = 0) -> QREMemory:
-        if not arena.has_perfect_recall:
-            raise ConfigError(f"qre needs perfect recall; {arena.spec} forgets")
-        start = uniform_policy(arena).probabilities.copy()
+        require_perfect_recall("qre", arena)
         return QREMemory(
-            0, start, self.initial_temperature, 0.1 * self.initial_temperature, np.inf, False
+            iteration=0,
+            policy=uniform_policy(arena).probabilities.copy(),
+            temperature=self.initial_temperature,
+            eta=0.1 * self.initial_temperature,
+            distance=np.inf,
+            finished=False,
         )
 
     def step(self, arena: SequenceArena, memory: QREMemory, iterations: int = 1) -> QREMemory:
@@ -87,38 +93,41 @@ class QRE:
             if memory.finished:
                 break
             memory.iteration += 1
-            tau, log = memory.temperature, np.log(memory.policy)
-            if self.reduced_normal_form:
-                values = sequence_gradients(arena, memory.policy)
-                plans = softmax(arena, back_up_logits(arena, np.zeros(arena.num_sequences), 1.0))
-                pulled = tau * np.log(plans) + values
-                response = softmax(arena, back_up_logits(arena, pulled, tau))
-            else:
-                assert isinstance(arena, TreeArena)  # as `runs_on` says
-                pulled = infoset_values(arena, Policy(arena, memory.policy)).action_value
-                response = softmax(arena, pulled / tau)
+            gradient = self._gradient(arena, memory)
+            response = softmax(arena, self._scale(arena, gradient, memory.temperature))
             distance = float(np.abs(response - memory.policy).max(initial=0.0))
             if distance <= self.tolerance:
-                if tau == self.temperature:
-                    memory.distance, memory.finished = distance, True
-                    break
-                memory.temperature = max(self.temperature, self.cooling_factor * tau)
-                memory.distance = np.inf
+                self._cool(memory, distance)
                 continue
             if distance > DIVERGENCE_RATIO * memory.distance:
                 memory.eta, memory.distance = STEP_CUT * memory.eta, distance
             else:
-                memory.eta, memory.distance = (
-                    STEP_GROWTH * memory.eta,
-                    min(distance, memory.distance),
-                )
-            weight = memory.eta * tau
-            if self.reduced_normal_form:
-                logits = back_up_logits(arena, log + memory.eta * pulled, 1.0 + weight)
-            else:
-                logits = (log + memory.eta * pulled) / (1.0 + weight)
+                memory.eta *= STEP_GROWTH
+                memory.distance = min(distance, memory.distance)
+            logits = np.log(memory.policy) + memory.eta * gradient
+            logits = self._scale(arena, logits, 1.0 + memory.eta * memory.temperature)
             memory.policy = softmax(arena, logits)
         return memory
 
     def policies(self, arena: SequenceArena, memory: QREMemory) -> dict[str, Policy]:
         return {"current": Policy(arena, memory.policy)}
+
+    def _gradient(self, arena: SequenceArena, memory: QREMemory) -> Floats:
+        """Return q [S]; in the reduced form, gradients of utility and of the magnet's entropy."""
+        if self.reduced_normal_form:
+            values = sequence_gradients(arena, memory.policy)
+            return memory.temperature * np.log(uniform_plan_policy(arena)) + values
+        assert isinstance(arena, TreeArena)  # guaranteed by `runs_on`
+        return action_values(arena, memory.policy)
+
+    def _scale(self, arena: SequenceArena, logits: Floats, scale: float) -> Floats:
+        """Divide logits by a scale; in the reduced form, after adding those of later infosets."""
+        return back_up_logits(arena, logits, scale) if self.reduced_normal_form else logits / scale
+
+    def _cool(self, memory: QREMemory, distance: float) -> None:
+        """Lower the temperature, or finish if it is the last one."""
+        if memory.temperature == self.temperature:
+            memory.distance, memory.finished = distance, True
+            return
+        memory.temperature = max(self.temperature, self.cooling_factor * memory.temperature)
+        memory.distance = np.inf

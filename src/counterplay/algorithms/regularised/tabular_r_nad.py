@@ -7,26 +7,20 @@ from typing import ClassVar
 
 import numpy as np
 
-from counterplay.algorithms.regularised.mmd import softmax
+from counterplay.algorithms.game_requirements import (
+    require_perfect_recall,
+    require_two_player_zero_sum,
+)
+from counterplay.algorithms.regularised.logits import action_values, softmax
 from counterplay.arenas.tree.arena import TreeArena
 from counterplay.core.arena import Floats
-from counterplay.core.evaluation import infoset_values
-from counterplay.core.field_bounds import FieldBound, at_least, check_bounds
 from counterplay.core.policy import Policy, uniform_policy
-from counterplay.core.settings import settings
-from counterplay.errors import ConfigError
-
-POSITIVE: FieldBound = (lambda x: 0.0 < x < np.inf, "positive and finite")
-BOUNDS: dict[str, FieldBound] = {
-    "eta": POSITIVE,
-    "temperature": POSITIVE,
-    "magnet_update_every": at_least(1),
-}
+from counterplay.core.settings import Positive, PositiveInt, settings
 
 
 @dataclass
 class RNaDMemory:
-    """S sequences."""
+    """The policy and the magnet, by sequence."""
 
     iteration: int
     policy: Floats  # [S]
@@ -38,42 +32,36 @@ class RNaDMemory:
 class TabularRNaD:
     """R-NaD (Perolat and others, 2021) with exact values. At t = 1, 2, ..., for both players:
 
-        reward(I, a) = -tau * log(policy(a) / magnet(a)) to the one who acts, the opposite to the
-                       other, besides what the game pays
+        reward(I, a) = -temperature * log(policy(a) / magnet(a)) to the acting player, and minus
+                       that to the other, in addition to the utilities of the game
         q(I, a)      = value of the action in that game, given that its infoset is reached
-        policy       = policy * exp(eta * q), scaled to sum to one
+        policy       = policy * exp(eta * q), normalised
 
-    for all infosets at once: replicator dynamics in discrete steps. Every `stage` iterations the
-    magnet, uniform at first, becomes the policy. Within a stage the policy approaches the
-    equilibrium of the transformed game; from stage to stage that approaches a Nash equilibrium.
+    for all infosets at once: replicator dynamics in discrete steps. Every `magnet_update_every`
+    iterations (a stage) the magnet, uniform at first, becomes the policy. Within a stage the policy
+    approaches the equilibrium of the transformed game; from stage to stage these equilibria
+    approach a Nash equilibrium.
     """
 
-    eta: float = 0.1
-    temperature: float = 0.5
-    magnet_update_every: int = 100
+    eta: Positive = 0.1
+    temperature: Positive = 0.5
+    magnet_update_every: PositiveInt = 100
     runs_on: ClassVar[tuple[str, ...]] = ("tree",)
     required_extra: ClassVar[str] = ""
 
-    def __post_init__(self) -> None:
-        check_bounds("tabular_r_nad", self, BOUNDS)
-
     def init(self, tree: TreeArena, seed: int = 0) -> RNaDMemory:
-        if tree.num_players != 2 or not tree.is_zero_sum:
-            problem = "needs a two-player zero-sum game"
-            raise ConfigError(f"tabular_r_nad {problem}, unlike {tree.spec}")
-        if not tree.has_perfect_recall:
-            raise ConfigError(f"tabular_r_nad needs perfect recall; {tree.spec} forgets")
-        start = uniform_policy(tree).probabilities
-        return RNaDMemory(0, start.copy(), start.copy())
+        require_two_player_zero_sum("tabular_r_nad", tree)
+        require_perfect_recall("tabular_r_nad", tree)
+        uniform = uniform_policy(tree).probabilities
+        return RNaDMemory(0, uniform.copy(), uniform.copy())
 
     def step(self, tree: TreeArena, memory: RNaDMemory, iterations: int = 1) -> RNaDMemory:
         for _ in range(iterations):
             memory.iteration += 1
-            ratio = np.log(memory.policy) - np.log(memory.magnet)
-            changed = replace(
-                tree, utility=tree.utility + accumulate_rewards(tree, -self.temperature * ratio)
-            )
-            q = infoset_values(changed, Policy(changed, memory.policy)).action_value
+            log_ratio = np.log(memory.policy) - np.log(memory.magnet)
+            rewards = accumulate_rewards(tree, -self.temperature * log_ratio)
+            transformed = replace(tree, utility=tree.utility + rewards)
+            q = action_values(transformed, memory.policy)
             memory.policy = softmax(tree, np.log(memory.policy) + self.eta * q)
             if memory.iteration % self.magnet_update_every == 0:
                 memory.magnet = memory.policy.copy()
@@ -84,15 +72,16 @@ class TabularRNaD:
 
 
 def accumulate_rewards(tree: TreeArena, reward: Floats) -> Floats:
-    """What both players have earned at each terminal [Z, 2] when actions earn `reward` [S].
+    """Return the sum of rewards of both players along the path to each terminal [Z, 2].
 
-    The one who acts gets it, the other pays it. Rewards before an infoset are the same for all of
-    its actions and decide nothing, so they may as well be paid at the end.
+    The acting player receives `reward` [S] of its action and the other pays it. Rewards before an
+    infoset are the same for all of its actions, so paying all rewards at the end changes no
+    decision.
     """
-    earned = np.zeros((tree.num_nodes, 2))
+    total = np.zeros((tree.num_nodes, 2))
     for first, last in zip(tree.level_offset[1:-1], tree.level_offset[2:], strict=True):
         parent, sequence = tree.parent[first:last], tree.incoming_sequence[first:last]
-        gain = np.append(reward, 0.0)[sequence]  # the last entry serves the number -1
+        gain = np.append(reward, 0.0)[sequence]  # the last entry is for -1, no sequence
         sign = np.where(tree.player[parent] == 0, 1.0, -1.0)
-        earned[first:last] = earned[parent] + (sign * gain)[:, None] * np.array([1.0, -1.0])
-    return earned[tree.terminals]
+        total[first:last] = total[parent] + (sign * gain)[:, None] * np.array([1.0, -1.0])
+    return total[tree.terminals]

@@ -1,4 +1,4 @@
-"""Equilibria of games of any number of players, by non-linear programming from many starts."""
+"""Equilibria of games with any number of players, by non-linear programming from many starts."""
 
 from __future__ import annotations
 
@@ -11,46 +11,51 @@ from counterplay.matrix.verification import (
     ROUNDING_TOLERANCE,
     Equilibrium,
     is_nash,
+    normalise_weights,
     verify_equilibrium,
 )
 
-MAX_NLP_ACTIONS = 60  # of all players together: the programme is dense and not convex
-PROFILE_TOLERANCE = 1e-5  # profiles closer than this in every probability are one
-SUPPORT_THRESHOLD = 1e-6  # probabilities below this are tried as zero
+MAX_NLP_ACTIONS = 60  # of all players together; the programme is dense and not convex
+PROFILE_TOLERANCE = 1e-5  # profiles that differ by at most this in every probability are the same
+SUPPORT_THRESHOLD = 1e-6  # Newton's method sets probabilities up to this to zero
 
 
 def nash_nlp(form: NormalForm, num_starts: int = 20, seed: int = 0) -> tuple[Equilibrium, ...]:
-    """The different equilibria found, possibly none, possibly not all; pure ones are all found.
+    """Return distinct equilibria: all pure ones, and those mixed ones that local searches find.
 
         minimise   sum over i of (U_i - u_i(p))
         subject to U_i >= u_i(a, p_-i) for all i and actions a,   each p_i a mixture
 
-    The objective is the sum of what deviations gain: never negative, and 0 at Nash equilibria
-    only. It is not convex, so that a local search (SLSQP) starts from uniform play and from random
-    profiles. Where it ends near an equilibrium, Newton's method on the indifference equations of
-    the actions in use makes it exact. Points at which some deviation still gains are dropped.
+    The objective is the sum of the gains of deviations: never negative, and 0 at Nash equilibria
+    only. It is not convex, so a local search (SLSQP) starts from uniform play and from random
+    profiles. Newton's method on the indifference equations of the actions in use makes its results
+    exact. Results from which a deviation still gains are dropped.
+
+    Args:
+        form: the normal form, with at most 60 actions of all players together.
+        num_starts: number of local searches.
+        seed: of the random profiles.
     """
     if sum(form.shape) > MAX_NLP_ACTIONS:
         raise ConfigError(
             f"nash_nlp takes at most {MAX_NLP_ACTIONS} actions of all players together, "
-            f"not {sum(form.shape)}; the learners take more"
+            f"not {sum(form.shape)}; use learners for larger games"
         )
     rng = np.random.default_rng(seed)
-    found = [pure_profile(form, joint) for joint in find_pure_equilibria(form)]
+    equilibria = [pure_profile(form, joint) for joint in find_pure_equilibria(form)]
     scaled = NormalForm(form.unit_utility, form.action_names)
-    profiles = [uniform_profile(form)]
-    profiles += [
-        tuple(rng.dirichlet(np.ones(n)) for n in form.shape) for _ in range(num_starts - 1)
-    ]
-    for start in profiles[: max(num_starts, 0)]:
-        end = _newton_polish(scaled, _minimise_gains(scaled, start))
-        if is_nash(form, end) and not any(_is_same_profile(end, other) for other in found):
-            found.append(end)
-    return tuple(verify_equilibrium(form, profile, "nash_nlp") for profile in found)
+    starts = [uniform_profile(form)]
+    starts += [tuple(rng.dirichlet(np.ones(n)) for n in form.shape) for _ in range(num_starts - 1)]
+    for start in starts[: max(num_starts, 0)]:
+        profile = _newton_polish(scaled, _minimise_gains(scaled, start))
+        is_known = any(_is_same_profile(profile, other) for other in equilibria)
+        if is_nash(form, profile) and not is_known:
+            equilibria.append(profile)
+    return tuple(verify_equilibrium(form, profile, "nash_nlp") for profile in equilibria)
 
 
 def find_pure_equilibria(form: NormalForm) -> list[tuple[int, ...]]:
-    """All joint actions from which nobody gains by deviating."""
+    """Return all joint actions from which no player gains by deviating."""
     stable = np.ones(form.shape, bool)
     for player in range(form.num_players):
         tie = -ROUNDING_TOLERANCE * np.abs(form.utility[player])
@@ -59,7 +64,7 @@ def find_pure_equilibria(form: NormalForm) -> list[tuple[int, ...]]:
 
 
 def _minimise_gains(form: NormalForm, start: Profile) -> Profile:
-    """Where SLSQP ends from a start; the variables are the mixtures, then U."""
+    """Return the result of SLSQP from a start; the variables are the mixtures, then U."""
     from scipy.optimize import Bounds, minimize
 
     num_players, num_actions = form.num_players, sum(form.shape)
@@ -78,8 +83,8 @@ def _minimise_gains(form: NormalForm, start: Profile) -> Profile:
 
     def slack(z: Floats) -> Floats:
         profile = tuple(np.split(z[:num_actions], cuts))
-        worth = [z[num_actions + i] - form.action_values(i, profile) for i in range(num_players)]
-        return np.concatenate(worth)
+        slacks = [z[num_actions + i] - form.action_values(i, profile) for i in range(num_players)]
+        return np.concatenate(slacks)
 
     def slack_gradient(z: Floats) -> Floats:
         profile = tuple(np.split(z[:num_actions], cuts))
@@ -103,11 +108,11 @@ def _minimise_gains(form: NormalForm, start: Profile) -> Profile:
         options={"maxiter": 300, "ftol": 1e-14},
     )
     mixtures = np.split(np.nan_to_num(result.x[:num_actions]), cuts)
-    return tuple(_normalise(mixture) for mixture in mixtures)
+    return tuple(normalise_weights(mixture) for mixture in mixtures)
 
 
 def _action_values(form: NormalForm, i: int, j: int, profile: Profile) -> Floats:
-    """What each action of player j makes player i's utility, the others mixing."""
+    """Return player i's expected utility for each action of player j, given the other mixtures."""
     table = form.utility[i]
     for other in reversed(range(form.num_players)):
         if other != j:
@@ -116,7 +121,7 @@ def _action_values(form: NormalForm, i: int, j: int, profile: Profile) -> Floats
 
 
 def _slack_jacobian(form: NormalForm, profile: Profile) -> Floats:
-    """The derivative of U_i - u_i(a, p_-i), one row per player i and action a."""
+    """Return the derivative of U_i - u_i(a, p_-i), one row per player i and action a."""
     num_players, num_actions = form.num_players, sum(form.shape)
     first = np.concatenate([[0], np.cumsum(form.shape)])
     slopes = np.zeros((num_actions, num_actions + num_players))
@@ -135,37 +140,34 @@ def _slack_jacobian(form: NormalForm, profile: Profile) -> Floats:
 
 
 def _newton_polish(form: NormalForm, profile: Profile) -> Profile:
-    """Newton's method on "all actions in use are worth U_i, probabilities sum to 1"."""
+    """Return the solution, by Newton's method, of "actions in use have value U_i, sums are 1".
+
+    The profile itself is returned if the method diverges or probabilities become negative.
+    """
     num_players, num_actions = form.num_players, sum(form.shape)
     cuts = np.cumsum(form.shape)[:-1]
     used = np.concatenate(profile) > SUPPORT_THRESHOLD
     owner = np.repeat(np.arange(num_players), form.shape)
-    kept = np.append(np.flatnonzero(used), num_actions + np.arange(num_players))
+    unknowns = np.append(np.flatnonzero(used), num_actions + np.arange(num_players))
     point = np.concatenate([np.where(used, np.concatenate(profile), 0.0), form.values(profile)])
     for _ in range(20):
-        now = tuple(np.split(point[:num_actions], cuts))
-        worth = np.concatenate([form.action_values(i, now) for i in range(num_players)])
-        sums = np.array([mixture.sum() - 1.0 for mixture in now])
-        residual = np.concatenate([(point[num_actions + owner] - worth)[used], sums])
+        current = tuple(np.split(point[:num_actions], cuts))
+        values = np.concatenate([form.action_values(i, current) for i in range(num_players)])
+        sums = np.array([mixture.sum() - 1.0 for mixture in current])
+        residual = np.concatenate([(point[num_actions + owner] - values)[used], sums])
         if np.abs(residual).max() < 1e-15:
             break
-        slopes = _slack_jacobian(form, now)[used]
+        slopes = _slack_jacobian(form, current)[used]
         totals = np.zeros((num_players, num_actions + num_players))
         totals[owner, np.arange(num_actions)] = 1.0
-        matrix = np.vstack([slopes, totals])[:, kept]
-        point[kept] -= np.linalg.lstsq(matrix, residual, rcond=None)[0]
+        matrix = np.vstack([slopes, totals])[:, unknowns]
+        point[unknowns] -= np.linalg.lstsq(matrix, residual, rcond=None)[0]
         if not np.isfinite(point).all() or np.abs(point).max() > 10.0:
             return profile
     polished = tuple(np.split(point[:num_actions], cuts))
     if min(mixture.min() for mixture in polished) < -1e-9:
         return profile
-    return tuple(_normalise(mixture) for mixture in polished)
-
-
-def _normalise(values: Floats) -> Floats:
-    values = np.maximum(values, 0.0)
-    total = values.sum()
-    return values / total if total > 0.0 else np.full(values.size, 1.0 / values.size)
+    return tuple(normalise_weights(mixture) for mixture in polished)
 
 
 def _is_same_profile(first: Profile, second: Profile) -> bool:

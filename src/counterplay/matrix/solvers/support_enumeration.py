@@ -1,4 +1,4 @@
-"""All equilibria of a two-player game, by all vertices of both best-response polytopes."""
+"""All extreme equilibria of a two-player game, from the vertices of best-response polytopes."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import numpy as np
 from counterplay.core.arena import Floats
 from counterplay.errors import ConfigError
 from counterplay.matrix.normal_form import NormalForm
-from counterplay.matrix.tableau import Tableau, enumerate_vertices, integers_from_utilities
+from counterplay.matrix.tableau import Tableau, best_response_tableaus, enumerate_vertices
 from counterplay.matrix.verification import Equilibrium, verify_equilibrium
 
-MAX_TABLEAU_ENTRIES = 12_000_000  # of all tableaus, if there are as many as can be; some seconds
+MAX_TABLEAU_ENTRIES = 12_000_000  # of the largest possible number of tableaus; some seconds
 
 
 @dataclass(frozen=True)
 class ExtremeEquilibria:
     """Every extreme equilibrium, and whether the game is degenerate.
 
-    A degenerate game, in which some mixture has more best responses than actions of its own, may
-    have infinitely many equilibria: if listed ones share the mixture of one player, mixtures of
-    them are equilibria, and more generally all mixtures of listed mixtures that are all equilibria
-    with each other.
+    In a degenerate game some mixture has more best responses than actions in its support. Such a
+    game may have infinitely many equilibria: if listed equilibria share the mixture of one player,
+    their mixtures are equilibria; more generally, so are mixtures of listed mixtures that are
+    pairwise equilibria.
     """
 
     equilibria: tuple[Equilibrium, ...]
@@ -31,16 +31,19 @@ class ExtremeEquilibria:
 
 
 def support_enumeration(form: NormalForm) -> ExtremeEquilibria:
-    """All extreme equilibria of a two-player game (Mangasarian, 1964; Avis et al., 2010).
+    """Return all extreme equilibria of a two-player game (Mangasarian, 1964; Avis et al., 2010).
 
     With utilities A, B > 0, a vertex x of {x >= 0, B' x <= 1} has as labels the rows that it does
     not play and the columns that are best responses to it, a vertex y of {y >= 0, A y <= 1} the
-    rows that are best responses and the columns that it does not play. Every support with the best
-    responses that go with it is met as a set of labels. A pair that has all labels, scaled to
-    sum 1, is an equilibrium, and every equilibrium is a mixture of such pairs.
+    rows that are best responses and the columns that it does not play. Every support, with its best
+    responses, occurs as a set of labels. A pair that has all labels, scaled to sum 1, is an
+    equilibrium, and every equilibrium is a mixture of such pairs.
 
-    The vertices are found in exact arithmetic, whatever the units and the range of the utilities:
-    none is lost, and degenerate means degenerate. Only the probabilities are rounded, at the end.
+    Vertices are computed in exact arithmetic, so that none is lost and degeneracy is exact, for any
+    units and range of the utilities. Only the final probabilities are rounded.
+
+    Raises:
+        ConfigError: if the game is not a two-player game, or its polytopes have too many vertices.
     """
     if form.num_players != 2:
         raise ConfigError(f"support_enumeration needs two players, not {form.num_players}")
@@ -51,31 +54,25 @@ def support_enumeration(form: NormalForm) -> ExtremeEquilibria:
             "many to visit; lemke_howson finds one equilibrium of such a game"
         )
     rows, columns = form.shape
-    first, second = form.utility
-    x, x_labels = _list_vertices(
-        Tableau(integers_from_utilities(second.T), first_slack_label=rows, first_mixture_label=0)
-    )
-    y, y_labels = _list_vertices(
-        Tableau(integers_from_utilities(first), first_slack_label=0, first_mixture_label=rows)
-    )
-    missing = (1 - x_labels) @ (1 - y_labels).T  # how many labels neither has
-    found = [
+    (x, x_labels), (y, y_labels) = map(_list_vertices, best_response_tableaus(form))
+    missing = (1 - x_labels) @ (1 - y_labels).T  # number of labels that neither has
+    equilibria = [
         verify_equilibrium(form, (x[i], y[j]), "support_enumeration")
         for i, j in np.argwhere(missing == 0)
     ]
-    assert found, "every game has an equilibrium (Nash, 1950)"
-    more = x_labels.sum(axis=1).max() > rows or y_labels.sum(axis=1).max() > columns
-    return ExtremeEquilibria(tuple(found), bool(more))
+    assert equilibria, "every game has an equilibrium (Nash, 1950)"
+    is_degenerate = x_labels.sum(axis=1).max() > rows or y_labels.sum(axis=1).max() > columns
+    return ExtremeEquilibria(tuple(equilibria), bool(is_degenerate))
 
 
 def max_vertices(form: NormalForm) -> list[int]:
-    """How many vertices the polytope of each player can have (McMullen, 1970)."""
+    """Return the largest number of vertices of each player's polytope (McMullen, 1970)."""
     facets = sum(form.shape)
-    return [sum(comb(facets - (own + k) // 2, facets - own) for k in (1, 2)) for own in form.shape]
+    return [sum(comb(facets - (n + k) // 2, facets - n) for k in (1, 2)) for n in form.shape]
 
 
 def can_enumerate_vertices(form: NormalForm) -> bool:
-    """Whether all vertices of a two-player game can be visited."""
+    """Return True if enumerating all vertices of a two-player game takes seconds at most."""
     entries = [
         count * rows * (sum(form.shape) + 1)
         for count, rows in zip(max_vertices(form), reversed(form.shape), strict=True)
@@ -84,12 +81,12 @@ def can_enumerate_vertices(form: NormalForm) -> bool:
 
 
 def _list_vertices(start: Tableau) -> tuple[Floats, Floats]:
-    """The vertices [V, n], small supports first, and their labels [V, m + n] as zeros and ones."""
+    """Return the vertices [V, n], small supports first, and their labels [V, m + n] (0 or 1)."""
     size = len(start.slack_labels) + len(start.mixture_labels)
-    found = [
+    vertices = [
         (mixture, [float(labels >> label & 1) for label in range(size)])
         for labels, mixture in enumerate_vertices(start).items()
     ]
-    found.sort(key=lambda one: (np.count_nonzero(one[0]), one[1]))
-    mixtures, labels = zip(*found, strict=True)
+    vertices.sort(key=lambda vertex: (np.count_nonzero(vertex[0]), vertex[1]))
+    mixtures, labels = zip(*vertices, strict=True)
     return np.array(mixtures), np.array(labels, np.float32)

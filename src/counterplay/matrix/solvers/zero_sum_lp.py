@@ -1,4 +1,4 @@
-"""The equilibrium of a two-player constant-sum matrix, by linear programming."""
+"""An equilibrium of a two-player constant-sum game by linear programming."""
 
 from __future__ import annotations
 
@@ -13,18 +13,22 @@ from counterplay.matrix.verification import Equilibrium, verify_equilibrium
 
 
 def zero_sum_lp(form: NormalForm) -> Equilibrium:
-    """One equilibrium, by the minimax theorem (von Neumann, 1928) as a linear programme:
+    """Return one equilibrium, by the minimax theorem (von Neumann, 1928) as a linear programme:
 
         maximise v over x >= 0 and v   subject to   sum x = 1   and   x' A[:, b] >= v for all b
 
-    The dual variables of the inequalities are the other player's mixture. Constant-sum games are
-    taken too: the second player minimises what the first one gets. Where the accuracy of the
-    programme does not suffice, as with a few utilities far larger than others, exact pivots do.
+    The dual variables of the inequalities are the other player's mixture. In a constant-sum game
+    the second player minimises the first player's utility. If the programme is not accurate enough,
+    for example with a few utilities far larger than others, `lemke_howson` solves the game.
+
+    Raises:
+        ConfigError: if the game is not a two-player constant-sum game.
+        RunError: if the solution is not accurate and the game is too large for `lemke_howson`.
     """
     if form.num_players != 2 or not form.is_constant_sum:
         raise ConfigError(
             "zero_sum_lp needs two players whose utilities have a constant sum; "
-            "support_enumeration, lemke_howson and nash_nlp take any"
+            "use support_enumeration, lemke_howson or nash_nlp for other games"
         )
     try:
         return verify_equilibrium(form, solve_zero_sum_matrix(form.unit_utility[0]), "zero_sum_lp")
@@ -35,7 +39,7 @@ def zero_sum_lp(form: NormalForm) -> Equilibrium:
 
 
 def solve_zero_sum_matrix(matrix: Floats) -> Profile:
-    """What the programme alone finds for the first player's utilities [n, m], not verified."""
+    """Return the mixtures that solve the programme for a matrix [n, m], without verification."""
     rows, columns = matrix.shape
     result = solve_lp(
         np.append(np.zeros(rows), -1.0),
