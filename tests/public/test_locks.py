@@ -53,7 +53,10 @@ def test_a_lock_after_one_card_is_that_of_a_tree_without_isomorphism(spot, which
     before = sum(folded.boards.level_sizes)
     action = whole.betting.nodes[find_node(whole, record).node].actions[-1]
     reports = [lock_node(arena, record, {action: 1.0}) for arena in (folded, whole)]
-    assert reports[0].boards == (before, sum(folded.boards.level_sizes)) and not reports[0].twins
+    assert (
+        reports[0].boards == (before, sum(folded.boards.level_sizes))
+        and not reports[0].isomorphic_histories
+    )
     assert before < sum(folded.boards.level_sizes) <= sum(whole.boards.level_sizes)
     assert "solved apart" in reports[0].notes[0] and not reports[1].notes
     found = [
@@ -76,8 +79,11 @@ def test_a_lock_of_twins_holds_for_all_of_them_and_names_them():
     arena = SpotArena(TURN, "float64")
     size = sum(arena.boards.level_sizes)
     action = arena.betting.nodes[find_node(arena, f"check,check|{twin}").node].actions[-1]
-    report = lock_node(arena, f"check,check|{twin}", {action: 1.0}, twins=True)
-    assert report.twins == (f"check,check|{first}",) and report.boards == (size, size)
+    report = lock_node(arena, f"check,check|{twin}", {action: 1.0}, lock_isomorphic=True)
+    assert report.isomorphic_histories == (f"check,check|{first}",) and report.boards == (
+        size,
+        size,
+    )
     assert f"holds after 'check,check|{first}' too" in report.notes[0]
     whole = SpotArena(TURN, "float64", isomorphism=False)
     for card in (first, twin):
@@ -107,7 +113,7 @@ def test_earlier_locks_stay_when_boards_are_split():
     """A lock of all twins first, then one of a single card elsewhere."""
     first, twin = symmetric_cards(FLOP)
     trees = SpotArena(FLOP, "float64"), SpotArena(FLOP, "float64", isomorphism=False)
-    lock_node(trees[0], f"check,check|{first}", {"check": 1.0}, "44,22", twins=True)
+    lock_node(trees[0], f"check,check|{first}", {"check": 1.0}, "44,22", lock_isomorphic=True)
     for card in (first, twin):
         lock_node(trees[1], f"check,check|{card}", {"check": 1.0}, "44,22")
     for arena in trees:
