@@ -245,7 +245,7 @@ def test_leduc_with_three_players() -> None:
 
     @cache
     def count(num_cards: int, betting: str) -> tuple[int, int]:
-        """Nodes and terminals below a state, which are the same whatever the cards are."""
+        """Nodes and terminals below a state, which do not depend on the cards."""
         state = samples[num_cards, betting]
         if game.player(state) == TERMINAL:
             return 1, 1
