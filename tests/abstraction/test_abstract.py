@@ -101,9 +101,9 @@ def test_fixed_infosets_are_played_by_chance(game, seed):
         assert judgement.values == approx(cp.expected_values(tree, lifted), abs=1e-12)
         best = cp.best_response(tree, policy, player).value
         assert judgement.best_values[player] == approx(best, abs=1e-12)
-    nobody = cp.abstraction.fix_policy(tree, policy, range(tree.num_infosets))
-    assert nobody.tree.num_infosets == 0
-    assert cp.expected_values(nobody.tree, cp.Policy(nobody.tree, np.zeros(0))) == approx(
+    all_fixed = cp.abstraction.fix_policy(tree, policy, range(tree.num_infosets))
+    assert all_fixed.tree.num_infosets == 0
+    assert cp.expected_values(all_fixed.tree, cp.Policy(all_fixed.tree, np.zeros(0))) == approx(
         cp.expected_values(tree, policy), abs=1e-12
     )
 
@@ -208,7 +208,7 @@ def test_learned_baselines_need_the_rules():
         cp.solve(smaller.full_tree, smaller.wrap_algorithm(cp.algorithms.VRMCCFR()), iterations=1)
 
 
-def grouped(private, public):
+def group_by_rank(private, public):
     """Leduc's ranks under other names, in the hand and on the table; pairs are not seen."""
     hand, table = dict(zip("JQK", private, strict=True)), dict(zip("JQK", public, strict=True))
 
@@ -225,11 +225,11 @@ def grouped(private, public):
     ("coarse", "fine"), [(("JQQ", "JJJ"), ("JQQ", "JJK")), (("JJK", "JJJ"), ("JQK", "JJJ"))]
 )
 def test_pathology(coarse, fine):
-    """Whoever sees more, by an abstract equilibrium, may be more exploitable in the full game."""
+    """A finer abstraction may have a more exploitable equilibrium in the full game."""
     tree = built("leduc_poker(suit_isomorphism=true)")
     found = []
     for labels in (coarse, fine):
-        smaller = cp.abstraction.build_abstraction(tree, grouped(*labels))
+        smaller = cp.abstraction.build_abstraction(tree, group_by_rank(*labels))
         result = cp.solve(tree, smaller.wrap_algorithm(cp.algorithms.CFRPlus()), iterations=1000)
         solved = answer(cp.algorithms.CFRPlus(), smaller.tree, result.memory)
         assert cp.exploitability(smaller.tree, solved) < 1e-3
@@ -244,7 +244,7 @@ def test_no_pathology_against_exact_opponents():
     for player in range(2):
         worst = []
         for labels in (("JJJ", "JJJ"), ("JQQ", "JJJ"), ("JQQ", "JJK"), ("JQK", "JJK")):
-            smaller = cp.abstraction.build_abstraction(tree, grouped(*labels), player=player)
+            smaller = cp.abstraction.build_abstraction(tree, group_by_rank(*labels), player=player)
             others = tree.infoset_player != player
             assert (smaller.tree.infoset_player != player).sum() == others.sum()
             policy = smaller.lift(cp.algorithms.solve_sequence_form_lp(smaller.tree).policy)
@@ -254,7 +254,7 @@ def test_no_pathology_against_exact_opponents():
 
 
 def test_actions_left_out():
-    """Leduc without raises in the first round: nobody raises there, and the rest is judged."""
+    """Leduc without raises in the first round: the lifted policy never raises there."""
     tree = built("leduc_poker(suit_isomorphism=true)")
     smaller = cp.abstraction.build_abstraction(
         tree, keep_action=lambda p, key, name: "|" in key or name != "raise"

@@ -69,7 +69,7 @@ def test_buckets(few):
 
 
 def test_bucketed_rules(few):
-    game = holdem_buckets.bucket_game(
+    game = holdem_buckets.BucketedGame(
         cp.load_game("limit_holdem(players=3)"), few, perfect_recall=True
     )
     state = game.initial_state()
@@ -81,7 +81,7 @@ def test_bucketed_rules(few):
         state = game.next_state(state, card)
     buckets, _, betting = game.infoset_key(state, 0).partition(":")
     assert betting == "ccc|" and len(buckets.split("-")) == 2
-    forgets = holdem_buckets.bucket_game(game.game, few, perfect_recall=False)
+    forgets = holdem_buckets.BucketedGame(game.game, few, perfect_recall=False)
     assert forgets.infoset_key(state, 0) == f"{buckets.split('-')[1]}:ccc|"
     assert game.num_players == 3 and "limit_holdem(players=3)" in cp.RulesArena(game).spec
     with pytest.raises(cp.ConfigError, match="limit_holdem and no_limit_holdem"):

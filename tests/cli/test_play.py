@@ -35,7 +35,7 @@ def test_shows_only_what_the_person_knows(run, bettor):
     known = [line for line in answer.lines if "You hold" in line]
     card = ("Jack", "Queen", "King")[int(re.search(r"chance: deal (\d)", answer.out).group(1))]
     assert known == [
-        f"  You hold the {card}. Nobody has acted yet; the pot is 2.",
+        f"  You hold the {card}. No one has acted yet; the pot is 2.",
         f"  You hold the {card}. You checked, player 1 bet 1; the pot is 3.",
     ]
     assert "  [c]heck or [b]et 1? " in answer.out

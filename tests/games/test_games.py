@@ -245,7 +245,7 @@ def test_leduc_with_three_players() -> None:
 
     @cache
     def count(num_cards: int, betting: str) -> tuple[int, int]:
-        """Nodes and terminals below a state, which are the same whatever the cards are."""
+        """Nodes and terminals below a state, which do not depend on the cards."""
         state = samples[num_cards, betting]
         if game.player(state) == TERMINAL:
             return 1, 1
@@ -521,17 +521,17 @@ def test_bad_action_names() -> None:
 
 
 BAD_PARAMETERS = [
-    ("leduc_poker(players=4)", "players is 4, must be 2 or 3"),
+    ("leduc_poker(players=4)", "players is 4, must be at least 2 and at most 3"),
     ("leduc_poker(ranks=1)", "ranks is 1, must be from 2 to 13, or 0"),
     ("leduc_poker(ranks=14)", "ranks is 14, must be from 2 to 13, or 0"),
     ("leduc_poker(suit_isomorphism=1)", "suit_isomorphism is 1, must be of type bool"),
-    ("goofspiel(num_cards=1)", "num_cards is 1, must be from 2 to 100"),
-    ("goofspiel(players=1)", "players is 1, must be from 2 to 10"),
+    ("goofspiel(num_cards=1)", "num_cards is 1, must be at least 2 and at most 100"),
+    ("goofspiel(players=1)", "players is 1, must be at least 2 and at most 10"),
     ("goofspiel(points_order=falling)", "'falling', must be one of random, ascending, descending"),
     ("goofspiel(returns_type=money)", "must be one of win_loss, point_difference, total_points"),
     ("goofspiel(imp_info=true,forgetful=true)", "forgetful is for shown bids"),
-    ("liars_dice(numdice=0)", "numdice is 0, must be from 1 to 100"),
-    ("liars_dice(dice_sides=1)", "dice_sides is 1, must be from 2 to 100"),
+    ("liars_dice(numdice=0)", "numdice is 0, must be at least 1 and at most 100"),
+    ("liars_dice(dice_sides=1)", "dice_sides is 1, must be at least 2 and at most 100"),
     ("grid_duel(green=(0,1))", r"green is \(0, 1\), must be different cells from 1 to 9"),
     ("grid_duel(green=(3,3))", "must be different cells from 1 to 9"),
     ("king_ace_poker(type_level=maybe)", "type_level is 'maybe', must be of type bool"),
@@ -724,7 +724,9 @@ def test_connect_four_finds_every_row() -> None:
 @pytest.mark.parametrize("field", ["rows", "columns", "x_in_row"])
 def test_connect_four_needs_a_board(field: str) -> None:
     for value in (0, -1, 101):
-        with pytest.raises(ConfigError, match=f"connect_four: {field} is {value}, must be from 1"):
+        with pytest.raises(
+            ConfigError, match=f"connect_four: {field} is {value}, must be at least 1"
+        ):
             load_game("connect_four", **{field: value})
 
 

@@ -82,7 +82,7 @@ def test_sizes():
     with pytest.raises(cp.ConfigError, match=r"0\.5,1,a"):
         cp.load_game("no_limit_holdem(sizes='half')")
     for name in ("limit_holdem(players=4)", "no_limit_holdem(stack=10)", "flop_holdem(raises=0)"):
-        with pytest.raises(cp.ConfigError, match="must be from"):
+        with pytest.raises(cp.ConfigError, match="must be at least"):
             cp.load_game(name)
 
 

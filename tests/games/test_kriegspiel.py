@@ -11,7 +11,7 @@ import counterplay as cp
 from counterplay.core.game import check_game
 from counterplay.games.kriegspiel import DRAW, Kriegspiel
 
-SMALL = "kriegspiel(position='k2/3/K1R',max_moves=2)"
+SMALL_GAME = "kriegspiel(position='k2/3/K1R',max_moves=2)"
 POSITIONS = ["3r4/2k5/3p2b1/8/4N3/2B1P3/5K2/n7", "8/2k5/1n6/3Q4/4b3/2B5/5K2/7r"]
 
 
@@ -54,7 +54,7 @@ def test_legal_moves_are_those_of_chess(position):
 
 
 def test_small_games_keep_the_protocol():
-    report = check_game(cp.load_game(SMALL))
+    report = check_game(cp.load_game(SMALL_GAME))
     assert report.is_zero_sum and report.has_perfect_recall
     assert report.num_nodes > 100
     check_game(cp.load_game("kriegspiel(position='k2/1p1/P2/2K',max_moves=1)"))

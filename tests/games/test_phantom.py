@@ -7,7 +7,7 @@ import random
 import pytest
 
 import counterplay as cp
-from counterplay.games.phantom_board import NO_PLAYER
+from counterplay.games.winner import NO_PLAYER
 
 BOARDS = [(2, 2), (2, 3), (3, 2)]  # OpenSpiel overlooks wins on boards one cell wide
 OTHERS = ["dark_hex", "dark_hex(gameversion=adh)", "dark_hex(num_rows=4,num_cols=3)"]

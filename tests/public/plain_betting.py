@@ -1,8 +1,8 @@
 """Betting trees by the rules of b-inary/postflop-solver, written out plainly.
 
-Nothing of `counterplay.arenas.holdem.betting` is used: this is the other half of a comparison. A tree is
-nested lists: a decision is `[("check", subtree), ("bet 50", subtree), ...]`, every end is `END`.
-Cards are left out: the subtree after a call or a check is the next street's.
+Nothing of `counterplay.arenas.holdem.betting` is used: this is the other half of a comparison. A
+tree is nested lists: a decision is `[("check", subtree), ("bet 50", subtree), ...]`, every end is
+`END`. Cards are left out: the subtree after a call or a check is the next street's.
 """
 
 from __future__ import annotations

@@ -58,11 +58,11 @@ class PlainSpot:
     def tree(self) -> object:
         return build(self.config)
 
-    def policy(self, player: int, hand: Hand, record: str, count: int) -> list[float]:
-        """Probabilities of the actions of a hand after a record."""
+    def policy(self, player: int, hand: Hand, history: str, count: int) -> list[float]:
+        """Probabilities of the actions of a hand after a history."""
         if not self.seed:
             return [1.0 / count] * count
-        rng = random.Random(f"{self.seed} {player} {sorted(hand)} {record}")
+        rng = random.Random(f"{self.seed} {player} {sorted(hand)} {history}")
         weights = [rng.expovariate(1.0) for _ in range(count)]
         return [weight / sum(weights) for weight in weights]
 
@@ -93,13 +93,13 @@ class PlainSpot:
             weight /= self.ranges[player][(one, other)[player]]
             for step in path:
                 if len(step) == 2:
-                    here = here.dealt(step)
+                    here = here.deal(step)
                 else:
                     names = [name for name, _ in here.tree]
                     chances = here.chances()
                     if here.player != player:
                         weight *= chances[names.index(step)]
-                    here = here.acted(step)
+                    here = here.act(step)
             entry = sums.setdefault((one, other)[player], [0.0, 0.0])
             entry[0] += weight * here.values()[player]
             entry[1] += weight
@@ -112,10 +112,10 @@ class Spotted:
     def __init__(self, spot: PlainSpot, hands: tuple[Hand, Hand]):
         self.spot, self.hands = spot, hands
         self.tree = spot.tree
-        self.board, self.record, self.player = spot.board, "", 0
+        self.board, self.history, self.player = spot.board, "", 0
         self.paid = [0, 0]  # since the start of the spot
         self.street_paid = [0, 0]
-        self.start = (0, 0)  # what had been paid where values are asked for
+        self.start = (0, 0)  # contributions at the state whose values are computed
         self.waits_for_card = False
         self.checked = False
         self.folder = -1
@@ -128,12 +128,12 @@ class Spotted:
 
     def chances(self) -> list[float]:
         hand = self.hands[self.player]
-        return self.spot.policy(self.player, hand, self.record, len(self.tree))
+        return self.spot.policy(self.player, hand, self.history, len(self.tree))
 
-    def acted(self, name: str) -> Spotted:
+    def act(self, name: str) -> Spotted:
         found, me = self.copy(), self.player
         found.tree = dict(self.tree)[name]
-        found.record = f"{self.record},{name}" if self.record else name
+        found.history = f"{self.history},{name}" if self.history else name
         word, _, amount = name.partition(" ")
         ended = False
         if word == "fold":
@@ -155,10 +155,10 @@ class Spotted:
         self.paid[player] += street_total - self.street_paid[player]
         self.street_paid[player] = street_total
 
-    def dealt(self, card: str) -> Spotted:
+    def deal(self, card: str) -> Spotted:
         found = self.copy()
         found.board = (*self.board, card)
-        found.record = f"{self.record}|{card}"
+        found.history = f"{self.history}|{card}"
         found.street_paid, found.player, found.checked = [0, 0], 0, False
         found.waits_for_card = found.tree == END and len(found.board) < 5
         return found
@@ -174,11 +174,11 @@ class Spotted:
         if self.folder < 0 and self.waits_for_card:
             gone = {*self.board, *self.hands[0], *self.hands[1]}
             cards = [card for card in spot.deck if card not in gone]
-            found = [self.dealt(card)._results() for card in cards]
+            found = [self.deal(card)._results() for card in cards]
             return [sum(one[p] for one in found) / len(cards) for p in (0, 1)]
         if self.tree != END:
             found = [
-                (chance, self.acted(name)._results())
+                (chance, self.act(name)._results())
                 for chance, (name, _) in zip(self.chances(), self.tree, strict=True)
             ]
             return [sum(chance * one[p] for chance, one in found) for p in (0, 1)]

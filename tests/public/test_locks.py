@@ -1,4 +1,4 @@
-"""Locks after one card: boards that were alike are solved apart, or all twins are named."""
+"""Locks after one card: isomorphic boards are solved apart, or the lock holds on all of them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FLOP = Spot("3c4c2d", ("44,43", "44:0.5,22,43s"), 10, (20, 20), (both("a"),) * 3
 
 
 def symmetric_cards(spot: Spot) -> tuple[str, str]:
-    """A card that can be dealt and its twin."""
+    """Two cards whose boards are isomorphic, the canonical one first."""
     arena = SpotArena(spot)
     boards = arena.boards
     for child in range(int(boards.next_boards[0]), int(boards.next_boards[1])):
@@ -37,23 +37,26 @@ def symmetric_cards(spot: Spot) -> tuple[str, str]:
         ):
             suits = boards.suit_permutations[int(boards.permutation_index[i])]
             card = boards.cards[child][-1]
-            twin = next(c for c in range(52) if permute_suits(c, suits) == card and c != card)
-            names = [f"{'23456789TJQKA'[c // 4]}{'cdhs'[c % 4]}" for c in (card, twin)]
+            isomorphic = next(c for c in range(52) if permute_suits(c, suits) == card and c != card)
+            names = [f"{'23456789TJQKA'[c // 4]}{'cdhs'[c % 4]}" for c in (card, isomorphic)]
             return names[0], names[1]
-    raise AssertionError("no card has a twin")
+    raise AssertionError("no two boards are isomorphic")
 
 
 @pytest.mark.parametrize("spot", [TURN, FLOP], ids=["turn", "flop"])
-@pytest.mark.parametrize("which", [0, 1], ids=["first", "twin"])
+@pytest.mark.parametrize("which", [0, 1], ids=["canonical", "isomorphic"])
 def test_a_lock_after_one_card_is_that_of_a_tree_without_isomorphism(spot, which):
-    """Both when the card is the one solved and when it is only a twin."""
+    """Both for the card of the canonical board and for one of an isomorphic board."""
     card = symmetric_cards(spot)[which]
-    record = f"check,check|{card}"
+    history = f"check,check|{card}"
     folded, whole = SpotArena(spot, "float64"), SpotArena(spot, "float64", isomorphism=False)
     before = sum(folded.boards.level_sizes)
-    action = whole.betting.nodes[find_node(whole, record).node].actions[-1]
-    reports = [lock_node(arena, record, {action: 1.0}) for arena in (folded, whole)]
-    assert reports[0].boards == (before, sum(folded.boards.level_sizes)) and not reports[0].twins
+    action = whole.betting.nodes[find_node(whole, history).node].actions[-1]
+    reports = [lock_node(arena, history, {action: 1.0}) for arena in (folded, whole)]
+    assert (
+        reports[0].boards == (before, sum(folded.boards.level_sizes))
+        and not reports[0].isomorphic_histories
+    )
     assert before < sum(folded.boards.level_sizes) <= sum(whole.boards.level_sizes)
     assert "solved apart" in reports[0].notes[0] and not reports[1].notes
     found = [
@@ -65,22 +68,25 @@ def test_a_lock_after_one_card_is_that_of_a_tree_without_isomorphism(spot, which
     for cards in symmetric_cards(spot):
         views = [cp.holdem.inspect_node(policy, f"check,check|{cards}") for policy in found]
         np.testing.assert_allclose(views[0].policy, views[1].policy, atol=1e-9)
-    locked = cp.holdem.inspect_node(found[0], record)
+    locked = cp.holdem.inspect_node(found[0], history)
     assert (locked.policy[-1] == 1.0).all()
-    twin = cp.holdem.inspect_node(found[0], f"check,check|{symmetric_cards(spot)[1 - which]}")
-    assert not (twin.policy[-1] == 1.0).all()
+    isomorphic = cp.holdem.inspect_node(found[0], f"check,check|{symmetric_cards(spot)[1 - which]}")
+    assert not (isomorphic.policy[-1] == 1.0).all()
 
 
-def test_a_lock_of_twins_holds_for_all_of_them_and_names_them():
-    first, twin = symmetric_cards(TURN)
+def test_a_lock_of_isomorphic_boards_holds_for_all_and_names_them():
+    first, isomorphic = symmetric_cards(TURN)
     arena = SpotArena(TURN, "float64")
     size = sum(arena.boards.level_sizes)
-    action = arena.betting.nodes[find_node(arena, f"check,check|{twin}").node].actions[-1]
-    report = lock_node(arena, f"check,check|{twin}", {action: 1.0}, twins=True)
-    assert report.twins == (f"check,check|{first}",) and report.boards == (size, size)
+    action = arena.betting.nodes[find_node(arena, f"check,check|{isomorphic}").node].actions[-1]
+    report = lock_node(arena, f"check,check|{isomorphic}", {action: 1.0}, lock_isomorphic=True)
+    assert report.isomorphic_histories == (f"check,check|{first}",) and report.boards == (
+        size,
+        size,
+    )
     assert f"holds after 'check,check|{first}' too" in report.notes[0]
     whole = SpotArena(TURN, "float64", isomorphism=False)
-    for card in (first, twin):
+    for card in (first, isomorphic):
         lock_node(whole, f"check,check|{card}", {action: 1.0})
     judged = [
         cp.judge(tree, cp.solve(tree, cp.algorithms.DCFR(), iterations=7).policy)
@@ -91,7 +97,7 @@ def test_a_lock_of_twins_holds_for_all_of_them_and_names_them():
 
 
 def test_locks_of_one_suit_are_solved_apart():
-    """Hands that only the names of suits tell apart, before any card is dealt."""
+    """Hands that only their suits distinguish, before any card is dealt."""
     folded, whole = SpotArena(TURN, "float64"), SpotArena(TURN, "float64", isomorphism=False)
     for arena in (folded, whole):
         lock_node(arena, "", {"check": 1.0}, "4s4d,4s2d")
@@ -104,14 +110,14 @@ def test_locks_of_one_suit_are_solved_apart():
 
 
 def test_earlier_locks_stay_when_boards_are_split():
-    """A lock of all twins first, then one of a single card elsewhere."""
-    first, twin = symmetric_cards(FLOP)
+    """A lock of all isomorphic boards first, then one of a single card elsewhere."""
+    first, isomorphic = symmetric_cards(FLOP)
     trees = SpotArena(FLOP, "float64"), SpotArena(FLOP, "float64", isomorphism=False)
-    lock_node(trees[0], f"check,check|{first}", {"check": 1.0}, "44,22", twins=True)
-    for card in (first, twin):
+    lock_node(trees[0], f"check,check|{first}", {"check": 1.0}, "44,22", lock_isomorphic=True)
+    for card in (first, isomorphic):
         lock_node(trees[1], f"check,check|{card}", {"check": 1.0}, "44,22")
     for arena in trees:
-        lock_node(arena, f"check,check|{twin},check", {"check": 1.0}, "44")
+        lock_node(arena, f"check,check|{isomorphic},check", {"check": 1.0}, "44")
     judged = [
         cp.judge(tree, cp.solve(tree, cp.algorithms.DCFR(), iterations=7).policy) for tree in trees
     ]
@@ -131,16 +137,16 @@ def test_policies_made_before_boards_were_split_are_refused():
 
 
 def test_split_solutions_are_saved_loaded_and_unlocked(tmp_path, capsys):
-    first, twin = symmetric_cards(TURN)
+    first, isomorphic = symmetric_cards(TURN)
     spot, solved = tmp_path / "spot.json", tmp_path / "s.cps"
     TURN.save(spot)
-    lock = f"check,check|{twin} = check"
+    lock = f"check,check|{isomorphic} = check"
     command = ["spot", "solve", str(spot), "--iterations", "5", "--target", "0", "--json"]
     assert main([*command, "--lock", lock, "--save", str(solved)]) == 0
     out, err = capsys.readouterr()
     assert "solved apart" in err and any("solved apart" in n for n in json.loads(out)["notes"])
     loaded = cp.holdem.load_solution(solved)
-    view = cp.holdem.inspect_node(loaded.policy, f"check,check|{twin}")
+    view = cp.holdem.inspect_node(loaded.policy, f"check,check|{isomorphic}")
     assert (view.policy[0] == 1.0).all()
     assert not (
         cp.holdem.inspect_node(loaded.policy, f"check,check|{first}").policy[0] == 1.0

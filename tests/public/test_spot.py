@@ -178,7 +178,7 @@ def test_looking(tmp_path):
     )
     assert find_node(arena, f"{bet},call|2s").board == find_node(arena, f"{bet},call|2h").board
     places = {hand: i for i, hand in enumerate(one.hands)}
-    swapped = [places[_renamed(hand)] for hand in other.hands]
+    swapped = [places[_swap_hearts_and_spades(hand)] for hand in other.hands]
     np.testing.assert_allclose(other.policy, one.policy[:, swapped], atol=1e-6)
     np.testing.assert_allclose(other.equity, one.equity[swapped], atol=1e-9)
     cp.holdem.Solution(result.policy, judgement.exploitability, (1.0, 9.0), 60).save(tmp_path / "f")
@@ -222,7 +222,7 @@ def test_sparring():
     assert np.mean(lost) > 1.0
 
 
-def _renamed(hand):
+def _swap_hearts_and_spades(hand):
     cards = [card.translate(str.maketrans("hs", "sh")) for card in (hand[:2], hand[2:])]
     order = sorted(cards, key=lambda card: ("234".index(card[0]), "cdhs".index(card[1])))
     return order[1] + order[0]

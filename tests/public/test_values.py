@@ -180,7 +180,11 @@ def test_evs_of_both_players_add_up_to_the_pot():
     raised = cp.holdem.inspect_node(policy, "bet 10,raise 30")
     share = view.weight * view.opponent_mass * view.policy[view.actions.index("raise 30")]
     mine = view.action_value[view.actions.index("raise 30")] @ share / share.sum()
-    theirs = raised.value @ (raised.weight * raised.opponent_mass) / (raised.weight @ raised.opponent_mass)
+    theirs = (
+        raised.value
+        @ (raised.weight * raised.opponent_mass)
+        / (raised.weight @ raised.opponent_mass)
+    )
     # after raising, player 1 has put 30 into the pot: from then on its EV is 30 more
     assert (mine + 30) + theirs == pytest.approx(raised.pot)
 

@@ -11,13 +11,13 @@ from pytest import approx
 
 import counterplay as cp
 from counterplay.core.game import TERMINAL
-from tests.search.trees import Dice, NestedGame, nested
+from tests.search.trees import Dice, NestedGame, nested_games
 
 RANGE = {"min_utility": -3.0, "max_utility": 3.0}
 
 
 @settings(max_examples=40)
-@given(nested(chance=True))
+@given(nested_games(chance=True))
 def test_what_is_proven_is_true(game):
     """Bounds go up the tree until the root is proven: then it has the exact value and action."""
     exact = cp.search.Expectiminimax().search(game)
@@ -27,7 +27,7 @@ def test_what_is_proven_is_true(game):
     assert exact.action_values[found.action] == approx(exact.value)
 
 
-@given(nested())
+@given(nested_games())
 def test_few_simulations_answer_too(game):
     exact = cp.search.Minimax().search(game)
     for simulations in (1, 3, 10):
@@ -62,7 +62,7 @@ def test_tic_tac_toe_is_proven_a_draw():
     assert cp.search.Minimax().search(game, state).value == 0.0
 
 
-def forced_states(count):
+def sample_forced_states(count):
     """States of tic-tac-toe in which one action alone keeps the value, each met at random."""
     game, rng, found = cp.load_game("tic_tac_toe"), random.Random(1), []
     while len(found) < count:
@@ -83,7 +83,7 @@ def test_finds_forced_actions_as_openspiel_does():
     mcts = pytest.importorskip("open_spiel.python.algorithms.mcts")
     pyspiel = pytest.importorskip("pyspiel")
     theirs = pyspiel.load_game("tic_tac_toe")
-    for game, state, action, value in forced_states(12):
+    for game, state, action, value in sample_forced_states(12):
         found = cp.search.MCTS(max_simulations=2000).search(game, state)
         assert found.action == action
         assert not found.is_exact or found.value == value

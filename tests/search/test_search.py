@@ -13,7 +13,7 @@ from pytest import approx
 import counterplay as cp
 from counterplay.registry import SEARCHERS, get_spec, load_searcher
 from counterplay.search.evaluation_functions import adapt_searcher
-from tests.search.trees import Dice, NestedGame, nested
+from tests.search.trees import Dice, NestedGame, nested_games
 
 WORKED = ((3, 12, 8), (2, 4, 6), (19, 5, 2))
 WIN_OR_LOSE = {"min_utility": -1.0, "max_utility": 1.0}
@@ -29,7 +29,7 @@ ALPHA_BETAS = [
 ]
 
 
-def played(game, *actions):
+def state_after(game, *actions):
     state = game.initial_state()
     for action in actions:
         state = game.next_state(state, action)
@@ -87,7 +87,7 @@ def test_the_table_and_the_order_save_work():
 # -- random trees
 
 
-@given(nested())
+@given(nested_games())
 def test_all_searchers_agree(game):
     found = cp.search.Minimax().search(game)
     assert found.value == max(found.action_values.values())
@@ -102,7 +102,7 @@ def test_all_searchers_agree(game):
     assert plain.num_nodes <= found.num_nodes
 
 
-@given(nested(chance=True))
+@given(nested_games(chance=True))
 def test_expectiminimax_is_the_value_of_the_tree(game):
     """Against the exact equilibrium of the unrolled game, found by linear programming."""
     found = cp.search.Expectiminimax().search(game)
@@ -112,7 +112,7 @@ def test_expectiminimax_is_the_value_of_the_tree(game):
     assert found.is_exact
 
 
-@given(nested(depth=5), st.integers(1, 4))
+@given(nested_games(depth=5), st.integers(1, 4))
 def test_depth_limited_searches_agree(game, depth):
     def guess(game, state):
         return (sum(state) * 7 + len(state)) % 5 - 2.0
@@ -209,8 +209,8 @@ def test_takes_the_win_and_stops_the_loss():
         cp.search.Minimax(max_depth=2),
         cp.search.MCTS(max_simulations=500),
     ):
-        assert searcher.search(game, played(game, 0, 6, 1, 6, 2, 5)).action == 3
-        assert searcher.search(game, played(game, 0, 3, 0, 3, 6, 3)).action == 3
+        assert searcher.search(game, state_after(game, 0, 6, 1, 6, 2, 5)).action == 3
+        assert searcher.search(game, state_after(game, 0, 3, 0, 3, 6, 3)).action == 3
 
 
 def test_wins_quickly_and_loses_slowly():
@@ -292,7 +292,7 @@ def test_refuses_what_it_cannot_search(name):
         searcher.search(NestedGame(WORKED, num_players=3))
     game = cp.load_game("tic_tac_toe")
     with pytest.raises(cp.ConfigError, match="nothing to search"):
-        searcher.search(game, played(game, 0, 3, 1, 4, 2))
+        searcher.search(game, state_after(game, 0, 3, 1, 4, 2))
     general = NestedGame(WORKED)
     general.utilities = lambda state: (1.0, 1.0)
     with pytest.raises(cp.GameError, match="needs a zero-sum game"):
@@ -313,7 +313,7 @@ def test_refuses_chance(name):
         ("minimax(max_depth=-1)", "max_depth is -1, must be at least 0"),
         ("alpha_beta(max_seconds=-1)", "max_seconds is -1"),
         ("alpha_beta(min_utility=2, max_utility=1)", "max_utility is 1"),
-        ("alpha_beta(evaluate=best)", "evaluate is 'best', must be a function"),
+        ("alpha_beta(evaluate=best)", "evaluate is best, must be a function"),
         ("alpha_beta(dept=3)", "no parameter 'dept'; did you mean 'max_depth'"),
         ("mcts(max_simulations=-5)", "max_simulations is -5"),
         ("mcts(min_utility=1)", "min_utility is 1 .*must be finite and grow"),

@@ -1,4 +1,4 @@
-"""Games given by nested tuples: tuples are choices, numbers utilities, `Dice` draws by its odds."""
+"""Games given by nested tuples: tuples are choices, numbers utilities, `Dice` are chance nodes."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _dice(children):
     return weights.map(lambda w: Dice(tuple(k / sum(w) for k in w), tuple(children)))
 
 
-def nested(chance: bool = False, depth: int = 4):
+def nested_games(chance: bool = False, depth: int = 4):
     """Random trees with utilities from -3 to 3."""
     tree = st.integers(-3, 3)
     for _ in range(depth):

@@ -1,4 +1,4 @@
-"""Abstraction: a smaller game whose policies are lifted back and judged in the full one."""
+"""Abstraction: a smaller game whose policies are lifted to the full game and evaluated there."""
 
 from __future__ import annotations
 
@@ -16,19 +16,18 @@ from counterplay.core.policy import Policy, uniform_policy
 from counterplay.core.solve import Algorithm
 from counterplay.errors import ConfigError
 
-InfosetRef = str | int | tuple[int, str]  # its key, its number, or its player and key
-ActionFilter = Callable[
-    [int, str, str], bool
-]  # player, infoset key, action name -> whether it stays
+InfosetRef = str | int | tuple[int, str]  # key, number, or player and key
+# player, infoset key, action name -> whether the action stays
+ActionFilter = Callable[[int, str, str], bool]
 InfosetSelection = Callable[[int, str], bool] | Iterable[InfosetRef]
 
 
 @runtime_checkable
 class BucketingRule(Protocol):
-    """A rule that says which infosets of a tree are alike."""
+    """A rule that groups the infosets of a tree."""
 
     def labels(self, tree: TreeArena) -> Sequence[Hashable]:
-        """One label per infoset; a player's infosets with the same label are merged."""
+        """Return one label per infoset; a player's infosets with the same label are merged."""
         ...
 
 
@@ -37,38 +36,33 @@ BucketSpec = BucketingRule | Callable[[int, str], Hashable] | Iterable[Iterable[
 
 @dataclass(frozen=True, eq=False)
 class Abstraction:
-    """A smaller game, and how its policies are played in the full one."""
+    """A smaller game, and the mapping of its policies to the full game."""
 
     full_tree: TreeArena
-    tree: TreeArena  # the smaller game; any algorithm takes it
-    abstract_sequence: Ints  # [S of full] the smaller game's sequence, or -1
-    fallback_policy: (
-        Policy  # of full: played where the smaller game never comes, or leaves no choice
-    )
+    tree: TreeArena  # the smaller game; any algorithm runs on it
+    abstract_sequence: Ints  # [S of full_tree] sequence of the smaller game, or -1
+    fallback_policy: Policy  # of full_tree, for infosets that the smaller game does not have
 
     def lift(self, policy: Policy) -> Policy:
-        """The policy of the full game that does the same in all infosets of a bucket.
+        """Return the policy of the full game with equal probabilities in all infosets of a bucket.
 
-        Actions that were left out are never played. Infosets that only these lead to, which the
-        smaller game lacks, are played as `elsewhere` says.
+        Removed actions have probability 0. Infosets that only removed actions lead to are not in
+        the smaller game; there the result follows `fallback_policy`.
         """
         check_same_game(self.tree, policy)
-        full, known = self.full_tree, self.abstract_sequence >= 0
-        lifted = np.append(policy.probabilities, 0.0)[
-            self.abstract_sequence
-        ]  # the last serves the -1
-        decided = np.logical_or.reduceat(known, full.offset[:-1]) if known.size else known
-        return Policy(
-            full,
-            np.where(
-                np.repeat(decided, full.num_actions), lifted, self.fallback_policy.probabilities
-            ),
+        full, is_mapped = self.full_tree, self.abstract_sequence >= 0
+        # index -1 reads the appended 0
+        lifted = np.append(policy.probabilities, 0.0)[self.abstract_sequence]
+        in_tree = (
+            np.logical_or.reduceat(is_mapped, full.offset[:-1]) if is_mapped.size else is_mapped
         )
+        in_tree = np.repeat(in_tree, full.num_actions)
+        return Policy(full, np.where(in_tree, lifted, self.fallback_policy.probabilities))
 
     def wrap_algorithm(self, algorithm: Algorithm) -> AbstractedAlgorithm:
-        """The algorithm, run on the smaller game and judged in the full one:
+        """Return the algorithm such that it runs on the smaller game and is evaluated in the full.
 
-        cp.solve(tree, abstraction.using(cp.algorithms.CFRPlus()), iterations=1000)
+        Use it as in `cp.solve(tree, abstraction.wrap_algorithm(cp.algorithms.CFRPlus()))`.
         """
         return AbstractedAlgorithm(self, algorithm)
 
@@ -96,8 +90,8 @@ class AbstractedAlgorithm:
         return self.algorithm.step(self.abstraction.tree, memory, iterations)
 
     def policies(self, tree: TreeArena, memory: Any) -> dict[str, Policy]:
-        found = self.algorithm.policies(self.abstraction.tree, memory)
-        return {name: self.abstraction.lift(policy) for name, policy in found.items()}
+        policies = self.algorithm.policies(self.abstraction.tree, memory)
+        return {name: self.abstraction.lift(policy) for name, policy in policies.items()}
 
 
 def build_abstraction(
@@ -107,69 +101,70 @@ def build_abstraction(
     player: int | None = None,
     keep_action: ActionFilter | None = None,
 ) -> Abstraction:
-    """Merge infosets, leave out actions, or both (Gibson, 2014, definition 2.6).
+    """Merge infosets, remove actions, or both (Gibson, 2014, definition 2.6).
 
     Args:
-        buckets: a rule such as `ByRank()`; or a function of player and infoset key, whose equal
-            answers mean the same bucket; or groups of infosets, those not named staying alone.
-        player: merge and leave out for this player only.
-        actions: which actions stay, given the player, the infoset key and the action's name.
+        tree: the full game.
+        buckets: a rule such as `ByRank()`; or a function of player and infoset key that returns
+            the label of a bucket; or groups of infosets, where infosets in no group stay alone.
+        player: merge infosets and remove actions of this player only.
+        keep_action: function of player, infoset key and action name; True keeps the action.
 
     Raises:
-        ConfigError: a bucket joins infosets of two players or with different actions, or names one
-            that does not exist, or an infoset would have no action left.
+        ConfigError: a bucket joins infosets of two players or with different actions, or names an
+            infoset that does not exist, or an infoset would have no action left.
     """
     if player is not None and not 0 <= player < tree.num_players:
         raise ConfigError(f"player is {player}, must be from 0 to {tree.num_players - 1}")
-    ours = np.ones(tree.num_infosets, bool) if player is None else tree.infoset_player == player
+    changes = np.ones(tree.num_infosets, bool) if player is None else tree.infoset_player == player
     labels = infoset_labels(tree, buckets)
-    labels = [label if ours[i] else ("alone", i) for i, label in enumerate(labels)]
-    nobody = np.zeros(tree.num_infosets, bool)
-    return derive_abstraction(
-        tree, labels, _action_mask(tree, keep_action, ours), nobody, uniform_policy(tree)
-    )
+    labels = [label if changes[i] else ("alone", i) for i, label in enumerate(labels)]
+    action_mask = _action_mask(tree, keep_action, changes)
+    not_fixed = np.zeros(tree.num_infosets, bool)
+    return derive_abstraction(tree, labels, action_mask, not_fixed, uniform_policy(tree))
 
 
 def fix_policy(tree: TreeArena, policy: Policy, fixed_infosets: InfosetSelection) -> Abstraction:
-    """The game in which chance plays the `fixed` infosets by the policy, and players the rest.
-
-    Lifted policies follow `policy` there.
+    """Return the game in which chance plays some infosets by a policy, and players the rest.
 
     Args:
-        fixed: a function of player and infoset key, or the infosets.
+        tree: the full game.
+        policy: is followed in the fixed infosets, also by lifted policies.
+        fixed_infosets: a function of player and infoset key, or the infosets.
     """
     check_same_game(tree, policy)
     if callable(fixed_infosets):
         rows = zip(tree.infoset_player.tolist(), tree.infoset_keys, strict=True)
-        chosen = np.array([bool(fixed_infosets(*row)) for row in rows], bool)
+        fixed_mask = np.array([bool(fixed_infosets(*row)) for row in rows], bool)
     else:
-        chosen = np.zeros(tree.num_infosets, bool)
-        chosen[[resolve_infoset(tree, infoset) for infoset in fixed_infosets]] = True
-    everything = np.ones(tree.num_sequences, bool)
-    return derive_abstraction(tree, infoset_labels(tree, None), everything, chosen, policy)
+        fixed_mask = np.zeros(tree.num_infosets, bool)
+        fixed_mask[[resolve_infoset(tree, infoset) for infoset in fixed_infosets]] = True
+    action_mask = np.ones(tree.num_sequences, bool)
+    return derive_abstraction(tree, infoset_labels(tree, None), action_mask, fixed_mask, policy)
 
 
 def derive_abstraction(
     tree: TreeArena, labels: Sequence[Hashable], action_mask: Ints, fixed_mask: Ints, policy: Policy
 ) -> Abstraction:
-    """The game with infosets of the same player and label merged, and some played by chance.
+    """Return the game with infosets of equal player and label merged, and some played by chance.
 
     Args:
+        tree: the full game.
         labels: one per infoset.
-        kept: [S] the actions that stay.
-        fixed: [I] the infosets that chance plays, by the policy.
+        action_mask: [S] True for the actions that stay.
+        fixed_mask: [I] True for the infosets that chance plays, by `policy`.
+        policy: of the full game; the fallback policy of the abstraction.
     """
     bucket, keys = _number_buckets(tree, labels, fixed_mask)
     _check_buckets(tree, bucket, action_mask)
     spec = f"{tree.spec} with {len(keys)} of {tree.num_infosets} infosets"
-    made, sequence = derive_tree(
-        tree, DerivationPlan(spec, bucket, keys, action_mask, policy.probabilities)
-    )
-    return Abstraction(tree, made, sequence, policy)
+    plan = DerivationPlan(spec, bucket, keys, action_mask, policy.probabilities)
+    abstract_tree, abstract_sequence = derive_tree(tree, plan)
+    return Abstraction(tree, abstract_tree, abstract_sequence, policy)
 
 
 def resolve_infoset(tree: TreeArena, infoset: InfosetRef) -> int:
-    """The number of an infoset given by key, by player and key, or by number."""
+    """Return the number of an infoset given by key, by player and key, or by number."""
     if isinstance(infoset, str):
         return tree.find_infoset(infoset)
     if isinstance(infoset, tuple):
@@ -182,7 +177,7 @@ def resolve_infoset(tree: TreeArena, infoset: InfosetRef) -> int:
 
 
 def infoset_labels(tree: TreeArena, buckets: BucketSpec | None) -> list[Hashable]:
-    """One label per infoset. Whatever stays alone is labelled by its number."""
+    """Return one label per infoset; the label of an infoset that stays alone is its number."""
     if buckets is None:
         return list(range(tree.num_infosets))
     if isinstance(buckets, BucketingRule):
@@ -196,17 +191,17 @@ def infoset_labels(tree: TreeArena, buckets: BucketSpec | None) -> list[Hashable
         if isinstance(group, str):
             raise ConfigError(f"a bucket is a group of infosets, not the text {group!r}")
         members = [resolve_infoset(tree, infoset) for infoset in group]
-        twice = grouped.intersection(members)
-        if twice or len(set(members)) < len(members):
-            again = min(twice) if twice else max(members, key=members.count)
-            raise ConfigError(f"infoset {tree.infoset_keys[again]!r} is in two buckets")
+        shared = grouped.intersection(members)
+        if shared or len(set(members)) < len(members):
+            repeated = min(shared) if shared else max(members, key=members.count)
+            raise ConfigError(f"infoset {tree.infoset_keys[repeated]!r} is in two buckets")
         grouped.update(members)
         owner = tree.infoset_player
         foreign = [member for member in members if owner[member] != owner[members[0]]]
         if foreign:
             raise ConfigError(
-                f"a bucket joins {_format_infoset(tree, members[0])} with {_format_infoset(tree, foreign[0])}: "
-                "only infosets of one player can be merged"
+                f"a bucket joins {_format_infoset(tree, members[0])} with "
+                f"{_format_infoset(tree, foreign[0])}: only infosets of one player can be merged"
             )
         for member in members:
             labels[member] = members[0]
@@ -216,7 +211,7 @@ def infoset_labels(tree: TreeArena, buckets: BucketSpec | None) -> list[Hashable
 def _number_buckets(
     tree: TreeArena, labels: Sequence[Hashable], fixed_mask: Ints
 ) -> tuple[Ints, list[str]]:
-    """The buckets numbered from 0, and their keys."""
+    """Return the bucket of each infoset, numbered from 0, and the keys of the buckets."""
     if len(labels) != tree.num_infosets:
         raise ConfigError(f"{len(labels)} labels for {tree.num_infosets} infosets")
     numbers: dict[Hashable, int] = {}
@@ -236,43 +231,43 @@ def _number_buckets(
 
 
 def _bucket_key(tree: TreeArena, labels: Sequence[Hashable], group: list[int]) -> str:
-    """The label if it is a text, else the first infoset's key and how many are merged with it."""
+    """Return the label if it is a text, else the first key and how many more are merged."""
     label, key = labels[group[0]], tree.infoset_keys[group[0]]
     if isinstance(label, str):
         return label
     return key if len(group) == 1 else f"{key} +{len(group) - 1}"
 
 
-def _action_mask(tree: TreeArena, actions: ActionFilter | None, ours: Ints) -> Ints:
-    """Which sequences stay."""
-    kept = np.ones(tree.num_sequences, bool)
-    if actions is None:
-        return kept
-    for infoset in np.flatnonzero(ours).tolist():
+def _action_mask(tree: TreeArena, keep_action: ActionFilter | None, changes: Ints) -> Ints:
+    """Return a mask [S] of the sequences that stay; only infosets in `changes` [I] lose any."""
+    mask = np.ones(tree.num_sequences, bool)
+    if keep_action is None:
+        return mask
+    for infoset in np.flatnonzero(changes).tolist():
         first, last = tree.offset[infoset : infoset + 2]
         player, key = int(tree.infoset_player[infoset]), tree.infoset_keys[infoset]
-        kept[first:last] = [
-            bool(actions(player, key, name)) for name in tree.sequence_names[first:last]
+        mask[first:last] = [
+            bool(keep_action(player, key, name)) for name in tree.sequence_names[first:last]
         ]
-        if not kept[first:last].any():
+        if not mask[first:last].any():
             raise ConfigError(f"{_format_infoset(tree, infoset)} would have no action left")
-    return kept
+    return mask
 
 
 def _check_buckets(tree: TreeArena, bucket: Ints, action_mask: Ints) -> None:
-    """Refuse buckets whose infosets differ in their actions."""
-    known: dict[int, tuple[int, tuple[int, ...]]] = {}
+    """Raise ConfigError if the infosets of a bucket differ in their actions."""
+    first_member: dict[int, tuple[int, tuple[int, ...]]] = {}
     for infoset, number in enumerate(bucket.tolist()):
         if number == FIXED_BUCKET:
             continue
         first, last = tree.offset[infoset : infoset + 2]
         legal = tuple(tree.sequence_action[first:last][action_mask[first:last]].tolist())
-        other, others = known.setdefault(number, (infoset, legal))
-        if legal != others:
+        other, other_legal = first_member.setdefault(number, (infoset, legal))
+        if legal != other_legal:
             raise ConfigError(
-                f"a bucket joins {_format_infoset(tree, other)}, whose actions are {_format_actions(tree, other)}, "
-                f"with {_format_infoset(tree, infoset)}, whose actions are {_format_actions(tree, infoset)}: "
-                "merged infosets need equal actions"
+                f"a bucket joins {_format_infoset(tree, other)}, whose actions are "
+                f"{_format_actions(tree, other)}, with {_format_infoset(tree, infoset)}, whose "
+                f"actions are {_format_actions(tree, infoset)}: merged infosets need equal actions"
             )
 
 

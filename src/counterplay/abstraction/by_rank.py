@@ -1,4 +1,4 @@
-"""Buckets by the ranks of cards."""
+"""Buckets of infosets by the ranks of cards."""
 
 from __future__ import annotations
 
@@ -16,18 +16,20 @@ CARD_PATTERN = re.compile(rf"(^|\|)({RANK_PATTERN})[shdc]?")  # at the start, or
 
 @settings()
 class ByRank:
-    """Cards are known by their rank alone, or by a group of ranks.
+    """Merge infosets whose cards have equal ranks, or ranks of the same group.
 
     A card stands at the start of an infoset key or after a bar, as in the poker games. It is a
-    rank, one of 0-9 T J Q K A, with or without a suit s, h, d, c: `Qs:cc|Kh:` becomes `Q:cc|K:`.
-    With groups such as ("JQ", "K") every rank of a group is called by the whole group, as in
-    `(JQ):cc|(K):`, and a rank in no group keeps its name. With `pairs`, an infoset that shows two
-    cards of the same rank is still told apart, by a `*`. Players remember their buckets: recall
-    stays perfect.
+    rank, one of 0-9 T J Q K A, with or without a suit s, h, d, c. The label of an infoset is its
+    key without suits. With `groups`, the whole group replaces a rank, as in `(JQ):cc|(K):`; a rank
+    in no group stays. Labels contain the earlier labels: recall stays perfect.
+
+    Example:
+        >>> ByRank().label("Qs:cc|Kh:"), ByRank(("JQ", "K")).label("Qs:cc|Jh:")
+        ('Q:cc|K:', '(JQ):cc|(JQ):')
     """
 
-    groups: tuple[str, ...] = ()
-    distinguish_pairs: bool = True
+    groups: tuple[str, ...] = ()  # such as ("JQ", "K")
+    distinguish_pairs: bool = True  # mark infosets that show two cards of one rank with a `*`
 
     runs_on: ClassVar[tuple[str, ...]] = ("tree",)
 
@@ -40,16 +42,15 @@ class ByRank:
                 raise ConfigError(f"by_rank: rank {rank!r} is in two groups")
 
     def labels(self, tree: TreeArena) -> Sequence[Hashable]:
-        """One label per infoset, a key with the groups in place of the cards."""
+        """Return one label per infoset."""
         if not any(CARD_PATTERN.search(key) for key in tree.infoset_keys):
             raise ConfigError(f"by_rank: no infoset of {tree.spec} shows a card")
         return [self.label(key) for key in tree.infoset_keys]
 
     def label(self, key: str) -> str:
-        """The key with the groups in place of the cards."""
+        """Return the label of an infoset key."""
         group = {rank: f"({name})" for name in self.groups for rank in name}
         ranks = [rank for _, rank in CARD_PATTERN.findall(key)]
         pair = self.distinguish_pairs and len(set(ranks)) < len(ranks)
-        return (
-            CARD_PATTERN.sub(lambda card: card[1] + group.get(card[2], card[2]), key) + "*" * pair
-        )
+        text = CARD_PATTERN.sub(lambda card: card[1] + group.get(card[2], card[2]), key)
+        return text + "*" * pair

@@ -1,4 +1,4 @@
-"""Strategy grafting: parts of a policy solved one by one, in finer detail than the whole."""
+"""Strategy grafting: solve parts of a policy one by one, in finer detail than the whole."""
 
 from __future__ import annotations
 
@@ -34,60 +34,69 @@ def graft_policy(
     opponent_buckets: BucketSpec | None = None,
     independent: bool = False,
 ) -> Policy:
-    """The base policy with each part of the player's infosets replaced by a solution of its own.
+    """Return a base policy with each part of the player's infosets replaced by a solution.
 
-    A grafting partition {G_0, G_1, ...} of the player's infosets splits none of them, and whoever
-    is in a part other than G_0 stays there (Waugh, Bard and Bowling, 2009; Gibson, 2014,
-    definitions 2.7 and 2.8). For each such part a game is solved in which the player chooses there
-    only, while the opponents choose everywhere; the grafted policy takes the part from that
-    solution. Elsewhere the player follows the base policy and, unless `independent`, the grafts
-    made before. The opponents' policy is the base's.
+    A grafting partition {G_0, G_1, ...} of the player's infosets is such that the infosets after
+    one in a part other than G_0 are in the same part (Waugh, Bard and Bowling, 2009; Gibson, 2014,
+    definitions 2.7 and 2.8). For each such part a game is solved in which the player chooses only
+    there, while the opponents choose everywhere; the grafted policy takes the part from that
+    solution. Elsewhere the player follows the base policy and, unless `independent`, the earlier
+    grafts. The opponents' policy is that of the base.
 
     In two-player zero-sum games a graft solved exactly, against opponents without an abstraction,
-    never lowers what the player earns at worst. The definitions make all grafts for the base
-    policy alone; then they can be made at the same time, but together they may lower it: two
-    grafts can spend the same slack of the opponents.
+    never lowers the player's worst-case value. In the papers all grafts are computed for the base
+    policy alone. Then they can be computed in parallel, but together they may lower that value: two
+    grafts can use the same slack of the opponents. By default later grafts therefore take earlier
+    ones into account.
 
     Args:
-        parts: the number of the part of each of the player's infosets, as a function of its key, or
-            the infosets of each number; those not named, or with number 0, are left to the base.
-        solve: returns a policy for a game; `lambda game: cp.solve(game, cp.algorithms.CFRPlus()).policy`.
-        buckets: the abstraction of the player's infosets in the parts; without it, none.
-        opponents: the abstraction of the opponents' infosets; without it, none.
-        independent: solve every part with the base policy elsewhere, as the definitions say.
+        tree: the game.
+        base_policy: the policy to improve.
+        player: the player whose policy is grafted.
+        parts: the part number of each of the player's infosets as a function of its key, or the
+            infosets by part number; infosets without a number, or with 0, keep the base policy.
+        solve: returns a policy of a game, such as
+            `lambda game: cp.solve(game, cp.algorithms.CFRPlus()).policy`.
+        buckets: abstraction of the player's infosets in the parts; none by default.
+        opponent_buckets: abstraction of the opponents' infosets; none by default.
+        independent: solve every part with the base policy elsewhere, as in the papers.
+
+    Raises:
+        ConfigError: the parts are not a grafting partition, or the policy is of another game.
     """
     check_same_game(tree, base_policy)
     if not 0 <= player < tree.num_players:
         raise ConfigError(f"player is {player}, must be from 0 to {tree.num_players - 1}")
     part = _part_numbers(tree, player, parts)
     _check_parts(tree, part)
-    ours = tree.infoset_player == player
+    is_own = tree.infoset_player == player
     own, others = infoset_labels(tree, buckets), infoset_labels(tree, opponent_buckets)
-    labels = [own[i] if ours[i] else others[i] for i in range(tree.num_infosets)]
-    everything = np.ones(tree.num_sequences, bool)
+    labels = [own[i] if is_own[i] else others[i] for i in range(tree.num_infosets)]
+    action_mask = np.ones(tree.num_sequences, bool)
     grafted = base_policy.probabilities.copy()
     for number in np.unique(part[part > 0]):
-        around = base_policy if independent else Policy(tree, grafted)
-        game = derive_abstraction(tree, labels, everything, ours & (part != number), around)
-        found = game.lift(solve(game.tree)).probabilities
-        inside = np.repeat(part == number, tree.num_actions)
-        grafted[inside] = found[inside]
+        fixed_mask = is_own & (part != number)
+        fixed_policy = base_policy if independent else Policy(tree, grafted)
+        game = derive_abstraction(tree, labels, action_mask, fixed_mask, fixed_policy)
+        solution = game.lift(solve(game.tree)).probabilities
+        in_part = np.repeat(part == number, tree.num_actions)
+        grafted[in_part] = solution[in_part]
     return Policy(tree, grafted)
 
 
 def _part_numbers(tree: TreeArena, player: int, parts: GraftPartition) -> Ints:
-    """The part of every infoset; 0 at those of the other players."""
+    """Return the part number [I] of every infoset; 0 for infosets of the other players."""
     part = np.zeros(tree.num_infosets, np.int64)
     if callable(parts):
         for infoset in np.flatnonzero(tree.infoset_player == player).tolist():
             part[infoset] = parts(tree.infoset_keys[infoset])
     else:
-        seen: set[int] = set()
+        assigned: set[int] = set()
         for number, group in parts.items():
-            for infoset in [resolve_infoset(tree, each) for each in group]:
-                if infoset in seen:
+            for infoset in [resolve_infoset(tree, member) for member in group]:
+                if infoset in assigned:
                     raise ConfigError(f"infoset {tree.infoset_keys[infoset]!r} is in two parts")
-                seen.add(infoset)
+                assigned.add(infoset)
                 part[infoset] = number
     if part.min(initial=0) < 0:
         raise ConfigError(
@@ -103,7 +112,7 @@ def _part_numbers(tree: TreeArena, player: int, parts: GraftPartition) -> Ints:
 
 
 def _check_parts(tree: TreeArena, part: Ints) -> None:
-    """Refuse a part that can be left: what follows an infoset must be in the same part."""
+    """Raise ConfigError if an infoset of a part is followed by one of another part."""
     owner, above = tree.game_infoset, tree.previous_infoset
     for infoset in np.flatnonzero(above >= 0):
         before, after = owner[above[infoset]], owner[infoset]

@@ -1,10 +1,10 @@
-"""Hold'em hands on real boards in buckets: equity histograms, k-means, earth mover's distance.
+"""Buckets of hold'em hands: k-means on equity histograms with the earth mover's distance.
 
-Before the flop the 169 kinds of hands are told apart. On the flop and the turn a hand's histogram
-is that of its equity on the river over all cards to come; on the river it is its equity. Hands of
-one street are clustered over all boards together, from a sample of them; then every hand on each of
-the 1,755 flops and 16,432 turns that differ in more than the names of suits gets its bucket. That
-takes some minutes once, and is kept on disk.
+Before the flop each of the 169 hand classes is a bucket. On the flop and the turn the histogram of
+a hand is that of its equity on the river over all cards to come; on the river it is its equity. The
+centres of a street are computed from a sample of boards; then every hand on each of the 1,755
+canonical flops and 16,432 canonical turns is assigned to its nearest centre. This takes minutes;
+the result is cached on disk.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from counterplay.abstraction.by_equity import cluster_centres
+from counterplay.arenas.holdem.hand_ranges import hand_class
 from counterplay.core.archive import read_archive, write_archive
 from counterplay.core.arena import Floats, Ints
 from counterplay.core.cards import (
@@ -30,122 +31,135 @@ from counterplay.core.cards import (
     hand_index,
     permute_suits,
 )
-from counterplay.core.game import Game
 from counterplay.errors import RunError
 from counterplay.kernels.holdem import equity_histograms
 from counterplay.kernels.runtime.threads import num_threads, run_in_threads
 from counterplay.registry import get_spec
 
 BUCKETS_FORMAT = "counterplay buckets 1"
-NUM_SAMPLED_BOARDS = 40  # boards of a street that centres are made from
-MAX_CLUSTERED_HANDS = 2500  # of their hands
+NUM_SAMPLED_BOARDS = 40  # per street, for the centres
+MAX_CLUSTERED_HANDS = 2500  # per street, sampled from these boards
 NUM_RESTARTS = 3  # of k-means
 _HAND_CARDS = np.array(ALL_HANDS)
 
 
 @dataclass(frozen=True)
 class HoldemBuckets:
-    """Which bucket a hand is in on a board of 0, 3, 4 or 5 cards."""
+    """Buckets of the hands on boards of 0, 3, 4 and 5 cards."""
 
-    num_buckets: int = 50  # of each street after the first
+    num_buckets: int = 50  # of each street after the flop is dealt
     num_bins: int = 30
     seed: int = 0
 
     @property
     def cache_path(self) -> Path:
-        """Where they are kept: $COUNTERPLAY_CACHE, or the user's folder for caches."""
+        """The cache file, in $COUNTERPLAY_CACHE or the cache folder of the user."""
         home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         folder = Path(os.environ.get("COUNTERPLAY_CACHE") or Path(home) / "counterplay")
         return folder / f"buckets-{self.num_buckets}-{self.num_bins}-{self.seed}.npz"
 
     def hand_bucket(self, hand: tuple[int, int], board: tuple[int, ...]) -> int:
-        """The number of a hand's bucket among those of its street."""
+        """Return the number of a hand's bucket among those of its street."""
         if not board:
-            low, high = sorted(hand)
-            a, b = low // 4, high // 4
-            return 13 * b + a if low % 4 == high % 4 else 13 * a + b
-        row, suits = _canonical_board(tuple(sorted(board)))
+            return hand_class(*hand)
+        canonical, suits = _canonical_board(tuple(sorted(board)))
         index = hand_index(*(permute_suits(card, suits) for card in hand))
         if len(board) == 5:
-            return int(self._river_buckets(row)[index])
-        return int(
-            self.tables[f"street_{len(board)}"][_canonical_board_rows(len(board))[row]][index]
-        )
+            return int(self._river_buckets(canonical)[index])
+        row = _canonical_board_rows(len(board))[canonical]
+        return int(self.tables[f"street_{len(board)}"][row][index])
 
-    @lru_cache(maxsize=2048)  # noqa: B019  one object per setting, as long as the program
+    @lru_cache(maxsize=2048)  # noqa: B019  objects are few and live as long as the program
     def _river_buckets(self, board: tuple[int, ...]) -> Ints:
         return self._assign_buckets(board, self.tables["centres_5"])
 
     @cached_property
     def tables(self) -> dict[str, Any]:
-        """Centres of every street, buckets of every flop and turn: from the disk, or built."""
+        """Centres of every street and buckets of every flop and turn, cached on disk.
+
+        Keys are `centres_3`, `centres_4`, `centres_5` [k, bins] and `street_3`, `street_4`
+        [boards, 1326], by the number of cards on the board.
+        """
         if self.cache_path.exists():
             try:
                 return read_archive(self.cache_path, BUCKETS_FORMAT)
-            except RunError:  # damaged: built again and written over
+            except RunError:  # damaged: build again and overwrite
                 pass
-        found: dict[str, Any] = {}
+        tables: dict[str, Any] = {}
         rng = np.random.default_rng(self.seed)
-        for cards in (3, 4, 5):
-            found[f"centres_{cards}"] = self._compute_centres(cards, rng)
-        for cards in (3, 4):
-            found[f"street_{cards}"] = self._build_table(cards, found[f"centres_{cards}"])
+        for num_cards in (3, 4, 5):
+            tables[f"centres_{num_cards}"] = self._compute_centres(num_cards, rng)
+        for num_cards in (3, 4):
+            centres = tables[f"centres_{num_cards}"]
+            tables[f"street_{num_cards}"] = self._build_table(num_cards, centres)
         self.cache_path.parent.mkdir(parents=True, exist_ok=True)
-        write_archive(self.cache_path, BUCKETS_FORMAT, found, compress=False)
-        return found
+        write_archive(self.cache_path, BUCKETS_FORMAT, tables, compress=False)
+        return tables
 
     def _compute_centres(self, num_cards: int, rng: np.random.Generator) -> Floats:
-        points = []
+        """Return the centres [k, bins] of a street, from the hands on sampled boards."""
+        parts = []
         for _ in range(NUM_SAMPLED_BOARDS):
             board = rng.choice(NUM_CARDS, num_cards, replace=False)
             live = ~np.isin(_HAND_CARDS, board).any(axis=1)
-            points.append(self._compute_histograms(tuple(board.tolist()))[live])
-        every = np.concatenate(points)
-        chosen = every[rng.choice(len(every), min(MAX_CLUSTERED_HANDS, len(every)), replace=False)]
-        return cluster_centres(chosen, self.num_buckets, rng, NUM_RESTARTS)
+            parts.append(self._compute_histograms(tuple(board.tolist()))[live])
+        histograms = np.concatenate(parts)
+        num_hands = min(MAX_CLUSTERED_HANDS, len(histograms))
+        sample = histograms[rng.choice(len(histograms), num_hands, replace=False)]
+        return cluster_centres(sample, self.num_buckets, rng, NUM_RESTARTS)
 
     def _compute_histograms(self, board: tuple[int, ...]) -> Floats:
-        out = np.zeros((len(ALL_HANDS), self.num_bins))
-        equity_histograms.compute_histograms(np.array(board, np.int64), _HAND_CARDS, out)
-        return out
+        """Return the equity histograms [1326, bins] of all hands on a board."""
+        histograms = np.zeros((len(ALL_HANDS), self.num_bins))
+        equity_histograms.compute_histograms(np.array(board, np.int64), _HAND_CARDS, histograms)
+        return histograms
 
     def _assign_buckets(self, board: tuple[int, ...], centres: Floats) -> Ints:
-        found = np.zeros(len(ALL_HANDS), np.uint16)
-        equity_histograms.assign_nearest(self._compute_histograms(board), centres, found)
-        return found
+        """Return the buckets [1326] of all hands on a board."""
+        buckets = np.zeros(len(ALL_HANDS), np.uint16)
+        equity_histograms.assign_nearest(self._compute_histograms(board), centres, buckets)
+        return buckets
 
     def _build_table(self, num_cards: int, centres: Floats) -> Ints:
+        """Return the buckets [boards, 1326] of all hands on all canonical boards of a street."""
         boards = list(_canonical_board_rows(num_cards))
-        found, tasks = np.zeros((len(boards), len(ALL_HANDS)), np.uint16), count()
+        buckets, tasks = np.zeros((len(boards), len(ALL_HANDS)), np.uint16), count()
 
         def work(thread: int, _: int) -> None:
-            while (number := next(tasks)) < len(boards):
-                found[number] = self._assign_buckets(boards[number], centres)
+            while (row := next(tasks)) < len(boards):
+                buckets[row] = self._assign_buckets(boards[row], centres)
 
         run_in_threads(work, [(thread, thread + 1) for thread in range(num_threads())])
-        return found
+        return buckets
 
 
 @cache
 def _canonical_board_rows(num_cards: int) -> dict[tuple[int, ...], int]:
-    """The boards of 3 or 4 cards that differ in more than suits, numbered."""
+    """Return the canonical boards of 3 or 4 cards with their row numbers."""
     if num_cards == 3:
         return {flop: row for row, flop in enumerate(canonical_flops())}
-    found = {canonical_cards((*flop, card)) for flop in canonical_flops() for card in range(NUM_CARDS)
-             if card not in flop}  # fmt: skip
-    return {board: row for row, board in enumerate(sorted(found))}
+    turns = {
+        canonical_cards((*flop, card))
+        for flop in canonical_flops()
+        for card in range(NUM_CARDS)
+        if card not in flop
+    }
+    return {board: row for row, board in enumerate(sorted(turns))}
 
 
 @lru_cache(maxsize=1 << 16)
 def _canonical_board(board: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The board that stands for one, and the renaming of suits that makes it that."""
+    """Return the canonical board of a board, and the suit permutation that leads to it."""
     return min((tuple(sorted(permute_suits(c, s) for c in board)), s) for s in SUIT_PERMUTATIONS)
 
 
 class BucketedGame:
-    """A hold'em game whose players tell hands apart by their buckets only.
+    """A hold'em game whose players observe their buckets in place of cards.
 
-    With `recall` they know their buckets of earlier streets too; else only the last one.
+    Args:
+        game: limit or no-limit hold'em; the other methods are its own.
+        buckets: of the hands.
+        perfect_recall: players know their buckets of earlier streets, not only the current one.
     """
 
     def __init__(self, game: Any, buckets: HoldemBuckets, perfect_recall: bool):
@@ -156,23 +170,18 @@ class BucketedGame:
 
     @property
     def spec(self) -> str:
-        """The game and its buckets, for people."""
+        """Description of the game and its buckets."""
         return f"{get_spec(self.game)} in {self.buckets.num_buckets} buckets a street"
 
     def infoset_key(self, state: Any, player: int) -> str:
-        """The buckets and the betting, without cards."""
+        """Return the buckets and the betting, without cards."""
         hand = state.cards[2 * player : 2 * player + 2]
         if len(hand) < 2:
             return ":"
         board = state.cards[2 * self.game.num_players :]
-        shown = [sum(self.game.board_cards[: r + 1]) for r in range(state.round + 1)]
-        known = [cards for cards in shown if cards <= len(board)]
-        streets = known if self.perfect_recall else known[-1:]
-        names = [str(self.buckets.hand_bucket(hand, board[:cards])) for cards in streets]
+        num_dealt = [sum(self.game.board_cards[: r + 1]) for r in range(state.round + 1)]
+        complete = [num_cards for num_cards in num_dealt if num_cards <= len(board)]
+        streets = complete if self.perfect_recall else complete[-1:]
+        names = [str(self.buckets.hand_bucket(hand, board[:num_cards])) for num_cards in streets]
         betting = "|".join(part.rpartition(":")[2] for part in state.history.split("|"))
         return f"{'-'.join(names)}:{betting}"
-
-
-def bucket_game(game: Game, buckets: HoldemBuckets, perfect_recall: bool = False) -> Any:
-    """The game with its hands in buckets, for algorithms that sample rules."""
-    return BucketedGame(game, buckets, perfect_recall)

@@ -158,7 +158,7 @@ def solve(
     method, arena = load_algorithm(algorithm), _load_arena(spot, precision, locked=not unlock)
     pot = arena.spot.pot
     chips = _parse_target(target, pot)
-    locks = apply_locks(arena, lock or [], twins=lock_twins)
+    locks = apply_locks(arena, lock or [], lock_isomorphic=lock_twins)
     notes = [*arena.notes, *(note for report in locks for note in report.notes)]
     _print_notes(notes)
     set_num_threads(threads)

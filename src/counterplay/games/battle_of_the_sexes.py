@@ -1,4 +1,4 @@
-"""Battle of the sexes, a game of coordination with two pure equilibria and a mixed one."""
+"""Battle of the sexes, a coordination game with two pure equilibria and a mixed one."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ ACTION_NAMES = ("movie", "game")
 class BattleOfTheSexes(MatrixGame):
     """Two people want to meet: one at the movie, the other at the game (Luce and Raiffa, 1957).
 
-    Together they get 2 and 1, the 2 for whoever chose the place; apart they get nothing.
+    Together they get 2 and 1, the 2 for the player at its favourite; apart they get 0.
 
     7 nodes, 4 terminals, 2 infosets; not zero-sum. Equilibria: both at the movie (2, 1), both at
-    the game (1, 2), or each at the own favourite with probability 2/3, which yields 2/3 each.
+    the game (1, 2), or each at its favourite with probability 2/3, which yields 2/3 each.
     """
 
     payoffs: tuple[PayoffTable, ...] = (((2.0, 0.0), (0.0, 1.0)), ((1.0, 0.0), (0.0, 2.0)))

@@ -1,26 +1,28 @@
-"""Goofspiel, the game of pure strategy: bid your cards for the prizes."""
+"""Goofspiel: bid your cards for the prizes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+from annotated_types import Interval
 
 from counterplay.core.game import CHANCE, TERMINAL
 from counterplay.core.settings import settings
 from counterplay.errors import ConfigError
+from counterplay.games.winner import NO_PLAYER
 
-NO_PLAYER = -1  # wins a tied round
 POINTS_ORDERS = ("random", "ascending", "descending")
 RETURNS_TYPES = ("win_loss", "point_difference", "total_points")
 
 
 class GoofspielState(NamedTuple):
-    prizes: tuple[int, ...]  # cards turned up so far; card c is worth c + 1
-    bids: tuple[tuple[int, ...], ...]  # of the complete rounds, everyone's in one tuple
+    prizes: tuple[int, ...]  # cards turned up so far; card c has c + 1 points
+    bids: tuple[tuple[int, ...], ...]  # of the complete rounds: one tuple per round, by player
     pending_bids: tuple[int, ...]  # bids of the running round, still face down
     hands: tuple[tuple[int, ...], ...]  # cards left, by player, without the pending bids
-    winners: tuple[int, ...]  # of the complete rounds
+    winners: tuple[int, ...]  # of the complete rounds; NO_PLAYER after a tie
     points: tuple[int, ...]  # by player
 
 
@@ -28,36 +30,33 @@ class GoofspielState(NamedTuple):
 class Goofspiel:
     """Every player bids one of its cards 1..N for each of the prizes 1..N (Ross, 1971).
 
-    The prizes are turned up one by one. All bid at once, face down; the highest bid takes the
-    prize, tied highest bids discard it. Then the bids are shown or, with `imp_info`, only the
-    winner is announced. The last round is forced and plays itself. Action c is card c + 1.
-    Utilities are 1 shared among those with most points and -1 among the others (0 if all are
-    level), or the points minus their mean over the players (for two: half the difference), or the
-    points.
+    The prizes are turned up one by one. All players bid at once, face down. The highest bid takes
+    the prize; tied highest bids discard it. Then the bids are shown or, with `imp_info`, only the
+    winner is announced. The last round is forced and played automatically. Action c is card c + 1.
 
-    Bids in turn stand for simultaneous ones: they enter the infosets, even the bidder's own, when
-    the round is complete. Symmetric, so the value is 0. With 2 players:
+    Utilities by `returns_type`: "win_loss" splits 1 among the players with the most points and -1
+    among the others (0 if all are equal); "point_difference" is the points minus their mean over
+    the players (for two: half the difference); "total_points" is the points.
+
+    Players bid in turn in place of simultaneously: a bid enters the infosets, even the bidder's
+    own, when the round is complete. The game is symmetric, so its value is 0. With 2 players:
         3 cards, descending, imp_info: 67 nodes, 36 terminals, 16 infosets
         4 cards, descending, imp_info: 1,077 nodes, 576 terminals, 162 infosets; shown: 322
         4 cards, random, imp_info: 26,773 nodes, 13,824 terminals, 3,608 infosets; shown: 7,304
-    `forgetful` drops who bid which card when, as OpenSpiel's infosets do: 6,056 instead of 7,304.
+    `forgetful` drops the order of the bids, as OpenSpiel's infosets do: 6,056 instead of 7,304.
     """
 
-    num_cards: int = 4
-    players: int = 2
+    num_cards: Annotated[int, Interval(ge=2, le=100)] = 4
+    players: Annotated[int, Interval(ge=2, le=10)] = 2
     points_order: str = "random"
     imp_info: bool = False  # hide the bids
     returns_type: str = "win_loss"
     forgetful: bool = False  # know the hands left, not the order of the bids (imperfect recall)
 
     def __post_init__(self) -> None:
-        for name, most in (("num_cards", 100), ("players", 10)):
-            if not 2 <= getattr(self, name) <= most:
-                problem = f"{name} is {getattr(self, name)}, must be from 2 to {most}"
-                raise ConfigError(f"goofspiel: {problem}")
-        for name, known in (("points_order", POINTS_ORDERS), ("returns_type", RETURNS_TYPES)):
-            if getattr(self, name) not in known:
-                problem = f"{name} is {getattr(self, name)!r}, must be one of {', '.join(known)}"
+        for name, names in (("points_order", POINTS_ORDERS), ("returns_type", RETURNS_TYPES)):
+            if getattr(self, name) not in names:
+                problem = f"{name} is {getattr(self, name)!r}, must be one of {', '.join(names)}"
                 raise ConfigError(f"goofspiel: {problem}")
         if self.forgetful and self.imp_info:
             raise ConfigError("goofspiel: forgetful is for shown bids, must be false with imp_info")
@@ -68,7 +67,7 @@ class Goofspiel:
 
     @cached_property
     def prize_order(self) -> tuple[int, ...]:
-        """The prizes in their fixed order; empty if they come at random."""
+        """The prizes in their fixed order; empty if the order is random."""
         ascending = tuple(range(self.num_cards))
         return {"ascending": ascending, "descending": ascending[::-1]}.get(self.points_order, ())
 
@@ -104,7 +103,7 @@ class Goofspiel:
                 self.prize_order[: len(bids) + 1] or prizes, bids, (), hands, winners, points
             )
 
-        prize = self.num_cards * (self.num_cards - 1) // 2 - sum(prizes)  # the one not turned up
+        prize = self.num_cards * (self.num_cards - 1) // 2 - sum(prizes)  # the last prize
         bid = tuple([card for (card,) in hands])
         winners, points = _award_prize(prize, bid, winners, points)
         return GoofspielState(
@@ -118,14 +117,17 @@ class Goofspiel:
         if self.returns_type == "point_difference":
             mean = sum(points) / self.players
             return [total - mean for total in points]
-        ahead = points.count(best := max(points))
-        if ahead == self.players:
+        num_winners = points.count(best := max(points))
+        if num_winners == self.players:
             return [0.0] * self.players
-        win, loss = 1.0 / ahead, -1.0 / (self.players - ahead)
+        win, loss = 1.0 / num_winners, -1.0 / (self.players - num_winners)
         return [win if total == best else loss for total in points]
 
     def infoset_key(self, state: GoofspielState, player: int) -> str:
-        """Prizes with bids, "p0 4:2-1 3:", or own bid and winner, "p0 4:2>0 3:"; a tie is ">-"."""
+        """Return prizes with bids, "p0 4:2-1 3:", or own bid and winner, "p0 4:2>0 3:".
+
+        A tie is ">-".
+        """
         prizes, bids, _, hands, winners, _ = state
         key = f"p{player}"
         if self.imp_info:
@@ -144,11 +146,12 @@ class Goofspiel:
         return f"{'bid' if len(state.bids) < len(state.prizes) else 'prize'} {action + 1}"
 
     def observation(self, state: GoofspielState, player: int) -> list[float]:
-        """Points by player, the observer first, and, all as one-hots or sets of cards,
+        """Return OpenSpiel's information-state tensor: one-hots and sets of cards.
 
-        bids shown: prize by round, cards left by player, the observer first;
-        bids hidden: own cards left, winner by round, prize by round, own bid by round.
-        This is OpenSpiel's information-state tensor; bids shown, it omits who bid what when.
+        Bids shown: points by player (observer first), prize by round, cards left by player
+        (observer first). The order of the bids is not included.
+        Bids hidden: points by player, own cards left, winner by round, prize by round, own bid by
+        round.
         """
         num_cards = self.num_cards
         seats = [(player + p) % self.players for p in range(self.players)]
@@ -171,7 +174,7 @@ class Goofspiel:
         )
 
     def grid_position(self, infoset_key: str) -> tuple[str, str, str]:
-        """One table: a row per what has happened, a column per prize to bid for."""
+        """Return the cell of one table: a row per history, a column per prize to bid for."""
         rounds, _, prize = infoset_key.rpartition(" ")
         return "", rounds.partition(" ")[2], prize.rstrip(":")
 
@@ -179,7 +182,7 @@ class Goofspiel:
 def _award_prize(
     prize: int, bid: tuple[int, ...], winners: tuple[int, ...], points: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Winners and points after one more round."""
+    """Return winners and points after one more round."""
     best = max(bid)
     if bid.count(best) > 1:
         return (*winners, NO_PLAYER), points
@@ -198,7 +201,7 @@ def _format_cards(cards: tuple[int, ...]) -> str:
 
 
 def _encode_one_hot(choices: Sequence[int], num_rows: int, size: int) -> list[float]:
-    """A row of `size` entries per choice; zeros for NOBODY and for choices still to come."""
+    """Return a row of `size` entries per choice; zeros for NO_PLAYER and for missing choices."""
     values = [0.0] * (num_rows * size)
     for row, choice in enumerate(choices):
         if choice != NO_PLAYER:

@@ -1,4 +1,4 @@
-"""Grid duel: two players push one token over a small board with green cells."""
+"""Grid duel: two players move one token over a small board with green cells."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ACTION_NAMES = (("up", "down"), ("left", "right"))
 
 
 class GridDuelState(NamedTuple):
-    cell: int = 5  # where the token stands: 1 2 3 / 4 5 6 / 7 8 9
+    cell: int = 5  # of the token: 1 2 3 / 4 5 6 / 7 8 9
     history: str = ""  # letters of the actions so far
 
 
@@ -30,7 +30,7 @@ class GridDuel:
             15 nodes, 4 terminals, 11 infosets; Max wins if and only if 5 is green
     """
 
-    green: tuple[int, ...] = (2, 4, 5, 6, 8)
+    green: tuple[int, ...] = (2, 4, 5, 6, 8)  # different cells from 1 to 9
     blocked_moves_stay: bool = True
     num_players: ClassVar[int] = 2
 
@@ -68,7 +68,7 @@ class GridDuel:
         return ACTION_NAMES[len(state.history) % 2][action]
 
     def observation(self, state: GridDuelState, player: int) -> list[float]:
-        """Player, token by cell, then (up or left, down or right) per turn."""
+        """Return player, cell of the token, then (up or left, down or right) per turn."""
         values = [0.0] * (2 + 9 + 8)
         values[player] = 1.0
         values[1 + state.cell] = 1.0
@@ -78,7 +78,7 @@ class GridDuel:
 
 
 def _target_cell(state: GridDuelState, action: int) -> int:
-    """The cell a move leads to; the token's own if the board ends there."""
+    """Return the cell that a move leads to; the current cell at the edge of the board."""
     row, column = divmod(state.cell - 1, 3)
     step = 2 * action - 1
     if len(state.history) % 2 == 0:

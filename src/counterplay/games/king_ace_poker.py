@@ -10,12 +10,12 @@ from counterplay.core.settings import settings
 CHECK, RAISE = 0, 1  # player 0
 FOLD, CALL = 0, 1  # player 1
 CARD_NAMES = ("As", "Ah", "Ks", "Kh")
-# Both cards at once: name, two cards of these kinds, probability.
+# With `type_level`: name, a card of each kind, probability.
 DEALS = (("AA", (0, 1), 1 / 6), ("AK", (0, 2), 1 / 3), ("KA", (2, 0), 1 / 3), ("KK", (2, 3), 1 / 6))
 
 
 class KingAcePokerState(NamedTuple):
-    cards: tuple[int, ...] = ()  # dealt so far, player 0 first, as indices into CARDS
+    cards: tuple[int, ...] = ()  # dealt so far, player 0 first, as indices into CARD_NAMES
     bets: tuple[int, ...] = ()  # player 0's action, then player 1's
 
 
@@ -23,13 +23,13 @@ class KingAcePokerState(NamedTuple):
 class KingAcePoker:
     """Two aces, two kings, one card each, one bet (a classroom exercise).
 
-    Everyone antes 1. Player 0 checks, and the cards are shown for 1 chip, or raises by 1; then
-    player 1 folds and loses 1, or calls, and the cards are shown for 2. An ace beats a king, equal
-    cards win nothing.
+    Each player antes 1. Player 0 checks, which leads to a showdown for 1 chip, or raises by 1; then
+    player 1 folds and loses 1, or calls, which leads to a showdown for 2. An ace beats a king;
+    equal cards split the pot.
 
-    Cards of a kind look alike: 4 infosets in 65 nodes with 36 terminals. With `type_level` chance
-    deals AA, AK, KA or KK at once: 21 nodes, 12 terminals. The value is 0: player 1 calls with an
-    ace and folds a king, player 0 never raises a king.
+    Infosets distinguish only aces and kings: 4 infosets in 65 nodes with 36 terminals. With
+    `type_level` chance deals AA, AK, KA or KK at once: 21 nodes, 12 terminals. The value is 0:
+    player 1 calls with an ace and folds a king, player 0 never raises a king.
     """
 
     type_level: bool = False  # one deal of two kinds of card instead of two deals of one card
@@ -66,7 +66,7 @@ class KingAcePoker:
         kings = (state.cards[0] // 2, state.cards[1] // 2)
         chips = 1.0 if state.bets == (CHECK,) else 2.0
         won = chips * (kings[1] - kings[0])
-        return (won, 0.0 - won)  # which is never -0.0
+        return (won, 0.0 - won)  # never -0.0
 
     def infoset_key(self, state: KingAcePokerState, player: int) -> str:
         card = CARD_NAMES[state.cards[player]][0] if player < len(state.cards) else ""
@@ -78,7 +78,7 @@ class KingAcePoker:
         return (("check", "raise"), ("fold", "call"))[len(state.bets)][action]
 
     def observation(self, state: KingAcePokerState, player: int) -> list[float]:
-        """Player, own card (ace, king), whether player 0 has raised."""
+        """Return player, own card (ace, king), whether player 0 has raised."""
         values = [0.0] * 5
         values[player] = 1.0
         if player < len(state.cards):

@@ -1,15 +1,20 @@
-"""Kriegspiel, chess without seeing the other's pieces, on small boards."""
+"""Kriegspiel, chess without seeing the opponent's pieces, on small boards."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
+
+from annotated_types import Interval
 
 from counterplay.core.game import TERMINAL
 from counterplay.core.settings import settings
 from counterplay.errors import ConfigError
+from counterplay.games.winner import winner_utilities
+
+Announcements = tuple[tuple[str, ...], tuple[str, ...]]  # by player: tries and announcements
 
 UNDECIDED, DRAW = -1, -2  # instead of a winner
 ROOK_STEPS, BISHOP_STEPS = ((1, 0), (-1, 0), (0, 1), (0, -1)), ((1, 1), (1, -1), (-1, 1), (-1, -1))
@@ -25,50 +30,44 @@ SLIDING_PIECES = "qrb"
 
 
 class KriegspielState(NamedTuple):
-    squares: str  # the board row by row, from the top; capitals are player 0's, dots are empty
+    squares: str  # row by row from the top; capitals are player 0's pieces, dots are empty
     turn: int = 0
-    rejected_moves: tuple[int, ...] = ()  # tries of this turn that were not legal
-    announcements: tuple[tuple[str, ...], tuple[str, ...]] = (
-        (),
-        (),
-    )  # by player: tries and announcements
+    rejected_moves: tuple[int, ...] = ()  # illegal tries of this turn
+    announcements: Announcements = ((), ())
     num_moves: int = 0
     winner: int = UNDECIDED
 
 
 @settings()
 class Kriegspiel:
-    """Two players move on boards of their own; a referee knows both.
+    """Two players see only their own pieces; a referee knows the whole board.
 
-    The one to act tries a move that might be legal, for all it sees of its own pieces. If it is
-    not (something is in the way, a pawn has nothing to take, the king would be left in check) the
-    referee says no, to this player alone, and it tries another. If it is, both hear whether
-    something was taken, and where, and whether the other is in check. Mate wins 1; without a legal
-    move, or after `max_moves` moves, it is a draw. Pawns go one square at a time and become queens
-    at the other end; there is no castling.
+    The player to act tries a move that is legal as far as its own pieces tell. If the move is
+    illegal (a piece is in the way, a pawn has nothing to capture, the king would be in check), the
+    referee rejects it, to this player alone, and the player tries another. If it is legal, both
+    players hear whether and where a piece was captured, and whether it gives check. Mate wins 1;
+    stalemate, or `max_moves` moves, is a draw. Pawns move one square at a time and become queens at
+    the far end; there is no castling.
 
-    Action from * S + to, on S squares numbered row by row from the top. `position` is written as in
-    chess: rows from the top, capitals for player 0, who starts at the bottom, digits for empty
-    squares. For sampling and networks: trees are beyond reach for all but the shortest games.
+    Action `start * S + target` moves a piece between two of the S squares, numbered row by row from
+    the top. The game is for sampling and networks: trees are too large for all but the shortest
+    games.
     """
 
-    position: str = "kr2/4/4/2RK"
-    max_moves: int = 40
+    position: str = "kr2/4/4/2RK"  # as in FEN: rows from the top, capitals for player 0, who starts
+    max_moves: Annotated[int, Interval(ge=1, le=1000)] = 40
     num_players: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         rows = [re.sub(r"\d", lambda n: "." * int(n[0]), row) for row in self.position.split("/")]
-        whole = "".join(rows)
-        shape = 1 <= len(rows) <= 8 and len({len(row) for row in rows}) == 1 <= len(rows[0]) <= 8
-        if not shape or not re.fullmatch(r"[kqrbnpKQRBNP.]+", whole):
+        squares = "".join(rows)
+        is_board = 1 <= len(rows) <= 8 and len({len(row) for row in rows}) == 1 <= len(rows[0]) <= 8
+        if not is_board or not re.fullmatch(r"[kqrbnpKQRBNP.]+", squares):
             raise ConfigError(f"kriegspiel: position is {self.position!r}, not rows of pieces")
-        if whole.count("k") != 1 or whole.count("K") != 1 or set("pP") & set(rows[0] + rows[-1]):
+        if squares.count("k") != 1 or squares.count("K") != 1 or {*"pP"} & {*rows[0], *rows[-1]}:
             problem = f"position is {self.position!r}, must have one king each, no pawn at an end"
             raise ConfigError(f"kriegspiel: {problem}")
-        if not 1 <= self.max_moves <= 1000:
-            raise ConfigError(f"kriegspiel: max_moves is {self.max_moves}, must be from 1 to 1000")
-        movable = any(self.is_legal(whole, 0, a) for a in self.pseudo_legal_moves(whole, 0))
-        if self.in_check(whole, 1) or not movable:
+        if self.in_check(squares, 1) or not self._has_legal_move(squares, 0):
             raise ConfigError("kriegspiel: player 0 must have a move, and not give check already")
 
     @cached_property
@@ -104,28 +103,26 @@ class Kriegspiel:
         return []
 
     def next_state(self, state: KriegspielState, action: int) -> KriegspielState:
-        squares, turn, refused, heard, moves, _ = state
+        squares, player, rejected, announcements, num_moves, _ = state
         name = self.action_name(state, action)
-        if not self.is_legal(squares, turn, action):
-            return KriegspielState(
-                squares, turn, (*refused, action), _add_announcement(heard, turn, f"{name}!"), moves
-            )
-        taken = squares[action % self.num_squares] != "."
-        after, other, moves = self.apply_move(squares, action), 1 - turn, moves + 1
-        check = self.in_check(after, other)
-        said = f"x{action % self.num_squares}" * taken + "+" * check
-        heard = _add_announcement(_add_announcement(heard, turn, name + said), other, said or "-")
+        if not self.is_legal(squares, player, action):
+            announcements = _add_announcement(announcements, player, f"{name}!")
+            return KriegspielState(squares, player, (*rejected, action), announcements, num_moves)
+        is_capture = squares[action % self.num_squares] != "."
+        squares, other, num_moves = self.apply_move(squares, action), 1 - player, num_moves + 1
+        is_check = self.in_check(squares, other)
+        text = f"x{action % self.num_squares}" * is_capture + "+" * is_check
+        announcements = _add_announcement(announcements, player, name + text)
+        announcements = _add_announcement(announcements, other, text or "-")
         winner = UNDECIDED
-        if not any(self.is_legal(after, other, a) for a in self.pseudo_legal_moves(after, other)):
-            winner = turn if check else DRAW
-        elif moves == self.max_moves:
+        if not self._has_legal_move(squares, other):
+            winner = player if is_check else DRAW
+        elif num_moves == self.max_moves:
             winner = DRAW
-        return KriegspielState(after, other, (), heard, moves, winner)
+        return KriegspielState(squares, other, (), announcements, num_moves, winner)
 
     def utilities(self, state: KriegspielState) -> tuple[float, float]:
-        if state.winner == DRAW:
-            return (0.0, 0.0)
-        return (1.0, -1.0) if state.winner == 0 else (-1.0, 1.0)
+        return winner_utilities(state.winner)
 
     def infoset_key(self, state: KriegspielState, player: int) -> str:
         return f"{'wb'[player]}:{' '.join(state.announcements[player])}"
@@ -134,51 +131,53 @@ class Kriegspiel:
         return f"{action // self.num_squares}-{action % self.num_squares}"
 
     def observation(self, state: KriegspielState, player: int) -> list[float]:
-        """By piece, own squares; the last announcement by square, check; tries refused, by square.
+        """Return own pieces, last announcement, rejected moves and the fraction of moves played.
 
-        What was heard earlier is left out: a network that is to remember it must do so itself.
+        Own pieces by kind and square; the last capture by square; check; the start and target
+        squares of rejected moves. Earlier announcements are not included.
         """
-        pieces = "KQRBNP" if player == 0 else "kqrbnp"
+        size, pieces = self.num_squares, "KQRBNP" if player == 0 else "kqrbnp"
         own = [float(square == piece) for piece in pieces for square in state.squares]
-        said = next(
-            (word for word in reversed(state.announcements[player]) if not word.endswith("!")), ""
-        )
-        matched = re.search(r"x(\d+)", said)
-        taken = [
-            float(matched is not None and int(matched[1]) == k) for k in range(self.num_squares)
-        ]
-        refused = [0.0] * (2 * self.num_squares)
+        words = reversed(state.announcements[player])
+        announcement = next((word for word in words if not word.endswith("!")), "")
+        match = re.search(r"x(\d+)", announcement)
+        capture = [float(match is not None and int(match[1]) == k) for k in range(size)]
+        rejected = [0.0] * (2 * size)
         for action in state.rejected_moves if state.turn == player else ():
-            refused[action // self.num_squares] = refused[
-                self.num_squares + action % self.num_squares
-            ] = 1.0
-        return [*own, *taken, float("+" in said), *refused, state.num_moves / self.max_moves]
+            rejected[action // size] = rejected[size + action % size] = 1.0
+        progress = state.num_moves / self.max_moves
+        return [*own, *capture, float("+" in announcement), *rejected, progress]
 
     def pseudo_legal_moves(self, squares: str, player: int) -> list[int]:
-        """Moves that might be legal as far as the player's own pieces tell, in order."""
-        mine = [k for k, piece in enumerate(squares) if _piece_owner(piece) == player]
-        hidden = "".join(piece if _piece_owner(piece) == player else "." for piece in squares)
-        found = {
+        """Return the moves that are legal as far as the player's own pieces tell, sorted."""
+        own_squares = [k for k, piece in enumerate(squares) if _piece_owner(piece) == player]
+        visible = "".join(piece if _piece_owner(piece) == player else "." for piece in squares)
+        moves = {
             k * self.num_squares + to
-            for k in mine
-            for to in self.target_squares(hidden, k, ignore_opponent=True)
+            for k in own_squares
+            for to in self.target_squares(visible, k, ignore_opponent=True)
         }
-        return sorted(found)
+        return sorted(moves)
 
     def is_legal(self, squares: str, player: int, action: int) -> bool:
-        """Whether the referee lets a try pass."""
+        """Return True if the referee accepts a move."""
         start, to = divmod(action, self.num_squares)
         if to not in self.target_squares(squares, start):
             return False
         return not self.in_check(self.apply_move(squares, action), player)
 
+    def _has_legal_move(self, squares: str, player: int) -> bool:
+        moves = self.pseudo_legal_moves(squares, player)
+        return any(self.is_legal(squares, player, move) for move in moves)
+
     def in_check(self, squares: str, player: int) -> bool:
+        """Return True if the player's king is attacked."""
         king = squares.index("K" if player == 0 else "k")
         others = [k for k, piece in enumerate(squares) if _piece_owner(piece) == 1 - player]
         return any(king in self.target_squares(squares, k) for k in others)
 
     def apply_move(self, squares: str, action: int) -> str:
-        """The board after a move."""
+        """Return the board after a move."""
         start, to = divmod(action, self.num_squares)
         board, piece = list(squares), squares[start]
         if piece in "pP" and to // self.width in (0, self.num_squares // self.width - 1):
@@ -189,7 +188,10 @@ class Kriegspiel:
     def target_squares(
         self, squares: str, start: int, ignore_opponent: bool = False
     ) -> Iterator[int]:
-        """Squares that the piece may go to; `blind`, where others' pieces might be anywhere."""
+        """Yield the squares that a piece may move to.
+
+        With `ignore_opponent`, opponent's pieces may be anywhere, so that pawns may capture.
+        """
         piece, player = squares[start].lower(), _piece_owner(squares[start])
         if piece == "p":
             ahead = -1 if player == 0 else 1
@@ -209,19 +211,17 @@ class Kriegspiel:
                 to = self.offset_square(to, down, right)
 
     def offset_square(self, square: int, down: int, right: int) -> int | None:
-        """The square so far away, if it is on the board."""
+        """Return the square at an offset, or None outside of the board."""
         row, column = square // self.width + down, square % self.width + right
         inside = 0 <= row < self.num_squares // self.width and 0 <= column < self.width
         return row * self.width + column if inside else None
 
 
 def _piece_owner(piece: str) -> int:
-    """Whose piece it is; -1 for an empty square."""
+    """Return the owner of a piece; -1 for an empty square."""
     return -1 if piece == "." else int(piece.islower())
 
 
-def _add_announcement(
-    announcements: tuple[tuple[str, ...], tuple[str, ...]], player: int, word: str
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _add_announcement(announcements: Announcements, player: int, word: str) -> Announcements:
     longer = (*announcements[player], word)
     return (longer, announcements[1]) if player == 0 else (announcements[0], longer)

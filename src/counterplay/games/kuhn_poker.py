@@ -114,7 +114,7 @@ class KuhnPoker:
             seat, facing = turn % self.players, BET in state.bets[:turn]
             who, paid = "you" if seat == player else f"player {seat}", paid + bet
             did.append(f"{who} {(('checked', 'bet 1'), ('folded', 'called'))[facing][bet]}")
-        story = ", ".join(did) or "nobody has acted yet"
+        story = ", ".join(did) or "no one has acted yet"
         return f"{seen} {story[0].upper()}{story[1:]}; the pot is {paid}."
 
     def action_labels(self, state: KuhnPokerState) -> tuple[str, str]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+from annotated_types import Interval
 
 from counterplay.core.game import CHANCE, TERMINAL
 from counterplay.core.settings import settings
 from counterplay.errors import ConfigError
+from counterplay.games.holdem_base import CALL, FOLD, RAISE
 
-FOLD, CALL, RAISE = 0, 1, 2
 RANKS, ALL_RANKS, SUITS = "JQKA", "23456789TJQKA", "sh"
 RAISE_SIZES = (2, 4)  # in the first and in the second round
 MAX_RAISES = 2  # per round
@@ -17,11 +19,11 @@ MAX_RAISES = 2  # per round
 
 class LeducPokerState(NamedTuple):
     to_act: int  # a player, CHANCE or TERMINAL
-    cards: tuple[int, ...]  # dealt so far: private ones, player 0 first, then the public one
-    history: str  # what everybody saw, such as "cc|Kh:r"
+    cards: tuple[int, ...]  # dealt so far: private cards, player 0 first, then the public card
+    history: str  # public actions and card, such as "cc|Kh:r"
     contributions: tuple[int, ...]  # chips put in, by player
     players_left: tuple[int, ...]  # players who have not folded
-    num_waiting: int  # how many of them the round waits for, if nobody raises
+    num_waiting: int  # players who still have to act in this round if no one raises
     num_raises: int  # in this round
 
 
@@ -29,12 +31,12 @@ class LeducPokerState(NamedTuple):
 class LeducPoker:
     """One private card, one public card, two rounds of betting (Southey et al., 2005).
 
-    The deck holds two suits of J, Q, K (and A with 3 players), or of as many `ranks` as wanted, up
-    to 13: from J upwards, and from five ranks on the highest ones. Everyone antes 1 and gets a
-    card; a round of bets follows, then a public card, then another round. At most two raises per
-    round, of 2 chips in the first and 4 in the second; one folds only when facing a raise; player 0
-    (or the first one left) opens both rounds. A pair with the public card wins, else the highest
-    card; equal hands split the pot.
+    The deck holds two suits of J, Q, K (and A with 3 players), or of `ranks` ranks, up to 13: from
+    J upwards, and with five or more the highest ranks. Each player antes 1 and gets a card; a
+    betting round follows, then a public card, then another round. There are at most two raises per
+    round, of 2 chips in the first and 4 in the second; folding is legal only against a raise;
+    player 0 (or the first player left) opens both rounds. A pair with the public card wins, else
+    the highest card; equal hands split the pot.
 
     With `suit_isomorphism` chance deals ranks instead of cards, a smaller but equivalent game.
         2 players: 9,457 nodes, 5,520 terminals, 936 infosets, value -0.0856064 for player 0
@@ -45,16 +47,14 @@ class LeducPoker:
         3 players, suit_isomorphism: 223,881 nodes, 126,996 terminals, 7,428 infosets
     """
 
-    players: int = 2
-    suit_isomorphism: bool = False  # suits do not exist
-    ranks: int = 0  # in the deck; 0 stands for one more than there are players
+    players: Annotated[int, Interval(ge=2, le=3)] = 2
+    suit_isomorphism: bool = False
+    ranks: int = 0  # in the deck; 0: one more than players
 
     def __post_init__(self) -> None:
-        if not 2 <= self.players <= 3:
-            raise ConfigError(f"leduc_poker: players is {self.players}, must be 2 or 3")
         if self.ranks and not 2 <= self.ranks <= len(ALL_RANKS):
-            most = len(ALL_RANKS)
-            raise ConfigError(f"leduc_poker: ranks is {self.ranks}, must be from 2 to {most}, or 0")
+            allowed = f"from 2 to {len(ALL_RANKS)}, or 0"
+            raise ConfigError(f"leduc_poker: ranks is {self.ranks}, must be {allowed}")
 
     @property
     def num_players(self) -> int:
@@ -62,7 +62,7 @@ class LeducPoker:
 
     @cached_property
     def card_names(self) -> list[str]:
-        """Name by card: rank and suit, or the rank alone where suits do not exist."""
+        """Name by card: rank and suit, or the rank alone with `suit_isomorphism`."""
         suits = [""] if self.suit_isomorphism else SUITS
         ranks = ALL_RANKS[-self.num_ranks :] if self.num_ranks > len(RANKS) else RANKS
         return [rank + suit for rank in ranks[: self.num_ranks] for suit in suits]
@@ -85,7 +85,7 @@ class LeducPoker:
     def actions(self, state: LeducPokerState) -> tuple[int, ...]:
         if state.num_raises == 0:
             return (CALL, RAISE)
-        # Whoever acts after a raise has not matched it yet: it may fold.
+        # the player to act after a raise has not matched it, so it may fold
         return (FOLD, CALL, RAISE) if state.num_raises < MAX_RAISES else (FOLD, CALL)
 
     def chance_outcomes(self, state: LeducPokerState) -> list[tuple[int, float]]:
@@ -95,33 +95,33 @@ class LeducPoker:
         return [(card, count / total) for card, count in enumerate(left) if count]
 
     def next_state(self, state: LeducPokerState, action: int) -> LeducPokerState:
-        player, cards, record, paid, live, waiting, raises = state
+        player, cards, history, contributions, players, waiting, raises = state
         if player == CHANCE:
             cards = (*cards, action)
             if len(cards) > self.players:
-                record = f"{record}|{self.card_names[action]}:"
-            to_act = CHANCE if len(cards) < self.players else live[0]
-            return LeducPokerState(to_act, cards, record, paid, live, len(live), 0)
+                history = f"{history}|{self.card_names[action]}:"
+            to_act = CHANCE if len(cards) < self.players else players[0]
+            return LeducPokerState(to_act, cards, history, contributions, players, len(players), 0)
 
-        seat = live.index(player) + 1
+        next_seat = players.index(player) + 1
         waiting -= 1
         if action == FOLD:
-            seat -= 1
-            live = live[:seat] + live[seat + 1 :]
+            next_seat -= 1
+            players = players[:next_seat] + players[next_seat + 1 :]
         else:
-            chips = max(paid)
+            chips = max(contributions)
             if action == RAISE:
                 chips += RAISE_SIZES[len(cards) > self.players]
                 raises += 1
-                waiting = len(live) - 1
-            paid = (*paid[:player], chips, *paid[player + 1 :])
-        record += "fcr"[action]
+                waiting = len(players) - 1
+            contributions = (*contributions[:player], chips, *contributions[player + 1 :])
+        history += "fcr"[action]
 
-        if len(live) == 1 or (waiting == 0 and len(cards) > self.players):
+        if len(players) == 1 or (waiting == 0 and len(cards) > self.players):
             to_act = TERMINAL
         else:
-            to_act = live[seat % len(live)] if waiting else CHANCE
-        return LeducPokerState(to_act, cards, record, paid, live, waiting, raises)
+            to_act = players[next_seat % len(players)] if waiting else CHANCE
+        return LeducPokerState(to_act, cards, history, contributions, players, waiting, raises)
 
     def utilities(self, state: LeducPokerState) -> list[float]:
         winners = state.players_left
@@ -143,9 +143,10 @@ class LeducPoker:
         return ("fold", "call", "raise")[action]
 
     def observation(self, state: LeducPokerState, player: int) -> list[float]:
-        """Player, own card, public card, (called, raised) per turn of the first and second round.
+        """Return OpenSpiel's information-state tensor.
 
-        This is OpenSpiel's information-state tensor; a fold takes a turn but leaves no mark.
+        Player, own card, public card, (called, raised) per turn of the first and second round; a
+        fold takes a turn but sets neither.
         """
         num_cards, turns = len(self.card_names), 3 * self.players - 2
         own = [0.0] * num_cards
@@ -156,8 +157,8 @@ class LeducPoker:
         if len(state.cards) > self.players:
             public[state.cards[-1]] = 1.0
         first, _, rest = state.history.partition("|")
-        for start, record in ((0, first), (2 * turns, rest.partition(":")[2])):
-            for turn, letter in enumerate(record):
+        for start, betting in ((0, first), (2 * turns, rest.partition(":")[2])):
+            for turn, letter in enumerate(betting):
                 if letter != "f":
                     bets[start + 2 * turn + (letter == "r")] = 1.0
         return [float(p == player) for p in range(self.players)] + own + public + bets
@@ -165,34 +166,35 @@ class LeducPoker:
     def describe(self, state: LeducPokerState, player: int) -> str:
         if player >= len(state.cards):
             return "The cards are being dealt."
-        seen = f"You hold {self.card_names[state.cards[player]]}"
+        cards = f"You hold {self.card_names[state.cards[player]]}"
         if len(state.cards) > self.players:
-            seen += f"; the public card is {self.card_names[state.cards[-1]]}"
-        return f"{seen}. {self.describe_betting(state.history, player)}The pot is {sum(state.contributions)}."
+            cards += f"; the public card is {self.card_names[state.cards[-1]]}"
+        betting = self.describe_betting(state.history, player)
+        return f"{cards}. {betting}The pot is {sum(state.contributions)}."
 
     def describe_betting(self, history: str, player: int) -> str:
-        """The betting of the running round, who did what, as the player would tell it."""
-        turns, told = list(range(self.players)), list[str]()
+        """Return the actions of the current round as a sentence addressed to a player."""
+        turns, clauses = list(range(self.players)), list[str]()
         for betting in history.replace(":", "|").split("|")[::2]:  # without the public card
-            turns, told = sorted(turns), []
-            for place, letter in enumerate(betting):
+            turns, clauses = sorted(turns), []
+            for turn, letter in enumerate(betting):
                 seat = turns.pop(0)
                 turns += [seat] * (letter != "f")
-                calls = "called" if "r" in betting[:place] else "checked"
-                did = {"f": "folded", "c": calls, "r": "raised"}[letter]
-                told.append(f"{'you' if seat == player else f'player {seat}'} {did}")
-        text = ", ".join(told)
+                call = "called" if "r" in betting[:turn] else "checked"
+                verb = {"f": "folded", "c": call, "r": "raised"}[letter]
+                clauses.append(f"{'you' if seat == player else f'player {seat}'} {verb}")
+        text = ", ".join(clauses)
         return f"{text[0].upper()}{text[1:]}. " if text else ""
 
     def action_labels(self, state: LeducPokerState) -> list[str]:
-        owing = max(state.contributions) - state.contributions[state.to_act]
+        to_call = max(state.contributions) - state.contributions[state.to_act]
         size = RAISE_SIZES[len(state.cards) > self.players]
-        words = ("fold", f"call {owing}" if owing else "check", f"raise {size}")
-        return [words[action] for action in self.actions(state)]
+        labels = ("fold", f"call {to_call}" if to_call else "check", f"raise {size}")
+        return [labels[action] for action in self.actions(state)]
 
     def grid_position(self, infoset_key: str) -> tuple[str, str, str]:
-        """A table per betting, a row per own card, a column per public card."""
-        own, _, record = infoset_key.partition(":")
-        first, _, rest = record.partition("|")
+        """Return table, row and column: betting, own card, public card."""
+        own, _, history = infoset_key.partition(":")
+        first, _, rest = history.partition("|")
         public, _, second = rest.partition(":")
         return f"{first}|{second}" if rest else first, own, public

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
+
+from annotated_types import Interval
 
 from counterplay.core.game import CHANCE, TERMINAL
 from counterplay.core.settings import settings
-from counterplay.errors import ConfigError
 
 
 class LiarsDiceState(NamedTuple):
     dice: tuple[int, ...] = ()  # faces 1..dice_sides, player 0's first; sorted once all are rolled
-    bids: tuple[int, ...] = ()  # actions in order; the last may be liar
+    bids: tuple[int, ...] = ()  # actions in order; the last may be `liar_action`
 
 
 @settings()
 class LiarsDice:
     """Two players bid on how many of all dice show a face, until one calls the other a liar.
 
-    Everyone rolls its dice in secret. Player 0 opens with a bid (quantity, face); each later bid
-    must be higher, quantity first, then face. The highest face is wild and counts as any. After
+    Both players roll their dice in secret. Player 0 opens with a bid (quantity, face); each later
+    bid must be higher, quantity first, then face. The highest face is wild and counts as any. After
     "liar" the dice are shown: the last bid stands if at least that many dice show the face or the
     wild one, and then the bidder wins 1 from the caller, otherwise the caller wins 1. Also known as
     Dudo, or Bluff. Action b is the bid of b // dice_sides + 1 times face b % dice_sides + 1.
@@ -32,15 +33,9 @@ class LiarsDice:
         6 sides: 294,883 nodes, 147,420 terminals, 24,576 infosets, value -7/258
     """
 
-    numdice: int = 1  # of each player
-    dice_sides: int = 6
+    numdice: Annotated[int, Interval(ge=1, le=100)] = 1  # of each player
+    dice_sides: Annotated[int, Interval(ge=2, le=100)] = 6
     num_players: ClassVar[int] = 2
-
-    def __post_init__(self) -> None:
-        for name, least in (("numdice", 1), ("dice_sides", 2)):
-            if not least <= getattr(self, name) <= 100:
-                problem = f"{name} is {getattr(self, name)}, must be from {least} to 100"
-                raise ConfigError(f"liars_dice: {problem}")
 
     @cached_property
     def total_dice(self) -> int:
@@ -102,7 +97,7 @@ class LiarsDice:
         return f"roll {action + 1}" if len(state.dice) < self.total_dice else self.bid_names[action]
 
     def observation(self, state: LiarsDiceState, player: int) -> list[float]:
-        """Player, own dice, bids made so far: OpenSpiel's information-state tensor."""
+        """Return OpenSpiel's information-state tensor: player, own dice, bids so far."""
         values = [0.0] * (2 + self.numdice * self.dice_sides + self.liar_action + 1)
         values[player] = 1.0
         start = player * self.numdice
@@ -116,20 +111,20 @@ class LiarsDice:
         if len(state.dice) < self.total_dice:
             return "The dice are being rolled."
         own = state.dice[player * self.numdice :][: self.numdice]
-        seen = f"You rolled {', '.join(map(str, own))}; {self.dice_sides} is wild."
+        dice = f"You rolled {', '.join(map(str, own))}; {self.dice_sides} is wild."
         if not state.bids:
-            return f"{seen} Nobody has bid yet."
-        who = "You" if (len(state.bids) - 1) % 2 == player else "The other player"
-        return f"{seen} {who} bid {self.format_bid(state.bids[-1])}."
+            return f"{dice} There is no bid yet."
+        bidder = "You" if (len(state.bids) - 1) % 2 == player else "The other player"
+        return f"{dice} {bidder} bid {self.format_bid(state.bids[-1])}."
 
     def action_labels(self, state: LiarsDiceState) -> list[str]:
         return [self.format_bid(bid) for bid in self.actions(state)]
 
     def format_bid(self, bid: int) -> str:
-        """A bid in words, such as "2 x 5"."""
+        """Return a bid for people, such as "2 x 5"."""
         return self.bid_names[bid].replace("-", " x ")
 
     def grid_position(self, infoset_key: str) -> tuple[str, str, str]:
-        """A table per bids before the last, a row per own dice, a column per last bid."""
+        """Return table, row and column: bids before the last, own dice, last bid."""
         own, *bids = infoset_key.split(" ")
         return " ".join(bids[:-1]), own, bids[-1] if bids else ""

@@ -12,7 +12,7 @@ ACTION_NAMES = ("heads", "tails")
 class MatchingPennies(MatrixGame):
     """Both show a side of a penny: player 0 wins 1 if they match, player 1 if they differ.
 
-    7 nodes, 4 terminals, 2 infosets. Value 0: everyone tosses the penny.
+    7 nodes, 4 terminals, 2 infosets. Value 0: both players toss the penny.
     """
 
     payoffs: tuple[PayoffTable, ...] = (((1.0, -1.0), (-1.0, 1.0)), ((-1.0, 1.0), (1.0, -1.0)))

@@ -1,4 +1,4 @@
-"""Matrix games: everyone chooses once, at the same time."""
+"""Matrix games: all players choose one action at the same time."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from counterplay.core.settings import settings
 from counterplay.errors import ConfigError
 
 PayoffTable = Any  # nested tuples of floats, as deep as there are players
-MAX_PLAYERS = 30  # NumPy's arrays do not have many more dimensions
+MAX_PLAYERS = 30  # NumPy arrays have at most 32 dimensions in older versions
 
 
 class MatrixGameState(NamedTuple):
-    chosen_actions: tuple[
-        int, ...
-    ] = ()  # actions so far, player 0's first; secret until all have chosen
+    chosen_actions: tuple[int, ...] = ()  # player 0's first; hidden from the other players
 
 
 @settings()
 class MatrixGame:
     """Any game in normal form, for any number of players, zero-sum or not.
 
-    `payoffs[i][a][b]...` is the utility of player i when player 0 plays a, player 1 plays b, and so
-    on: for two players a pair of matrices. Lists and numpy arrays are taken too.
-    `action_names[i]` names the actions of player i; without them they are called by number.
-
     One infoset per player. With two players and m x n actions: 1 + m + m * n nodes.
+
+    Args:
+        payoffs: `payoffs[i][a][b]...` is the utility of player i if player 0 plays a, player 1
+            plays b, and so on: for two players a pair of matrices. Nested tuples, lists or numpy
+            arrays.
+        action_names: `action_names[i]` names the actions of player i; numbers by default.
     """
 
     payoffs: tuple[PayoffTable, ...]
@@ -37,7 +37,7 @@ class MatrixGame:
         payoffs = _lists_from_arrays(self.payoffs)
         if not isinstance(payoffs, (list, tuple)) or not payoffs:
             raise ConfigError("matrix_game: payoffs is empty, must hold one table per player")
-        shape = _nested_shape(payoffs[0])
+        shape = _table_shape(payoffs[0])
         if len(shape) != len(payoffs):
             raise ConfigError(
                 f"matrix_game: payoffs holds {len(payoffs)} tables, so each must have "
@@ -87,19 +87,17 @@ class MatrixGame:
         return f"p{player}"
 
     def action_name(self, state: MatrixGameState, action: int) -> str:
-        return (
-            self.action_names[len(state.chosen_actions)][action]
-            if self.action_names
-            else str(action)
-        )
+        if not self.action_names:
+            return str(action)
+        return self.action_names[len(state.chosen_actions)][action]
 
     def observation(self, state: MatrixGameState, player: int) -> list[float]:
-        """Player; there is nothing else to know."""
+        """Return the player as a one-hot; there is no other information."""
         return [float(p == player) for p in range(len(self.payoffs))]
 
 
 def _lists_from_arrays(values: Any, depth: int = 0) -> Any:
-    """Lists for a numpy array, or for one in a sequence; anything else as it is."""
+    """Return lists in place of numpy arrays, also inside sequences; other values unchanged."""
     if hasattr(values, "tolist"):
         return values.tolist()
     if not isinstance(values, (list, tuple)):
@@ -110,15 +108,15 @@ def _lists_from_arrays(values: Any, depth: int = 0) -> Any:
     return [_lists_from_arrays(v, depth + 1) for v in values]
 
 
-def _nested_shape(table: Any) -> tuple[int, ...]:
-    """The lengths along the first entries: the shape, if the table has one."""
+def _table_shape(table: Any) -> tuple[int, ...]:
+    """Return the lengths along the first entries: the shape of a regular table."""
     if not isinstance(table, (list, tuple)):
         return ()
-    return (len(table), *_nested_shape(table[0])) if table else (0,)
+    return (len(table), *_table_shape(table[0])) if table else (0,)
 
 
 def _freeze(table: Any, shape: tuple[int, ...], where: str) -> PayoffTable:
-    """The table as nested tuples of floats, once it is known to be complete and finite."""
+    """Return the table as nested tuples of floats; raise ConfigError unless regular and finite."""
     if not shape:
         if isinstance(table, (int, float)) and math.isfinite(table):
             return float(table)

@@ -4,36 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import ClassVar
+from typing import Annotated, ClassVar
+
+from annotated_types import Interval
 
 from counterplay.core.game import CHANCE
 from counterplay.core.settings import settings
 from counterplay.errors import ConfigError
-from counterplay.games.holdem_base import CALL, FOLD, HoldemBase, HoldemState, check_integer
+from counterplay.games.holdem_base import CALL, FOLD, HoldemBase, HoldemState
 
 
 @settings()
 class NoLimitHoldem(HoldemBase):
-    """No-limit hold'em: any raise by at least the last one, up to all that a player has.
+    """No-limit hold'em: raises are at least as large as the last one and at most all-in.
 
-    Blinds are 50 and 100. Two players: player 1 has the small blind and opens, player 0 the big
-    blind, and opens from the flop on. More: blinds of players 0 and 1, player 2 opens, the first
-    one left from the flop on. An action above 1 is the total that a player will have paid.
+    Blinds are 50 and 100. With two players, player 1 posts the small blind and opens before the
+    flop; player 0 posts the big blind and opens from the flop on. With more, players 0 and 1 post
+    the blinds, player 2 opens before the flop, and the first player left from the flop on. An
+    action above 1 is a raise to that total contribution.
 
-    `sizes` leaves only some raises: parts of the pot after a call, by commas, and `a` for all-in,
-    such as "0.5,1,a"; all of them if empty. In OpenSpiel: universal_poker with betting nolimit,
-    bettingAbstraction fullgame, blind 100 50 (50 100 0), firstPlayer 2 1 1 1 (3 1 1 1).
+    `sizes` restricts the raises to fractions of the pot after a call, separated by commas, and `a`
+    for all-in, such as "0.5,1,a"; if it is empty, all raises are legal. In OpenSpiel:
+    universal_poker with betting nolimit, bettingAbstraction fullgame, blind 100 50 (50 100 0),
+    firstPlayer 2 1 1 1 (3 1 1 1).
     """
 
-    players: int = 2
-    stack: int = 20_000
+    players: Annotated[int, Interval(ge=2, le=6)] = 2
+    stack: Annotated[int, Interval(ge=200, le=10**6)] = 20_000
     sizes: str = ""
     board_cards: ClassVar[tuple[int, ...]] = (0, 3, 1, 1)
 
     def __post_init__(self) -> None:
-        check_integer("no_limit_holdem", "players", self.players, 2, 6)
-        check_integer("no_limit_holdem", "stack", self.stack, 200, 10**6)
-        self._pot_fractions  # noqa: B018  refused here, not in the middle of a game
+        self._pot_fractions  # noqa: B018  checks `sizes` now, not in the middle of a game
 
     @property
     def num_players(self) -> int:
@@ -49,30 +51,30 @@ class NoLimitHoldem(HoldemBase):
 
     @cached_property
     def _pot_fractions(self) -> list[float]:
-        """The sizes as parts of the pot; infinity is all-in."""
+        """The sizes as fractions of the pot; infinity is all-in."""
         words = [word.strip() for word in self.sizes.split(",") if word.strip()]
         try:
-            found = [float("inf") if word == "a" else float(word) for word in words]
+            fractions = [float("inf") if word == "a" else float(word) for word in words]
         except ValueError:
-            found = [-1.0]
-        if not all(part > 0.0 for part in found):
+            fractions = [-1.0]
+        if not all(fraction > 0.0 for fraction in fractions):
             raise ConfigError(
                 f"no_limit_holdem: sizes is {self.sizes!r}, must be parts of the pot and a, "
                 "such as 0.5,1,a"
             )
-        return found
+        return fractions
 
     def actions(self, state: HoldemState) -> tuple[int, ...]:
         highest, paid = max(state.contributions), state.contributions[state.to_act]
         folding = (FOLD,) * (highest > paid)
         if highest >= self.stack:
             return (*folding, CALL)
-        least = min(highest + state.min_raise, self.stack)
+        min_total = min(highest + state.min_raise, self.stack)
         if not self._pot_fractions:
-            return (*folding, CALL, *range(least, self.stack + 1))
+            return (*folding, CALL, *range(min_total, self.stack + 1))
         pot = sum(state.contributions) + highest - paid
-        wanted = {min(highest + part * pot, float(self.stack)) for part in self._pot_fractions}
-        return (*folding, CALL, *sorted({max(least, round(total)) for total in wanted}))
+        totals = {min(highest + part * pot, float(self.stack)) for part in self._pot_fractions}
+        return (*folding, CALL, *sorted({max(min_total, round(total)) for total in totals}))
 
     def contribution_after_raise(self, state: HoldemState, action: int) -> int:
         return action
@@ -91,14 +93,15 @@ class NoLimitHoldem(HoldemBase):
         return f"raise to {action}"
 
     def observation(self, state: HoldemState, player: int) -> list[float]:
-        """Player, own cards, board, and of each its chips and whether it is still in."""
+        """Return player, own cards, board; chips and whether still in, by player; round; raise."""
         cards = [0.0] * 104
         for card in state.cards[2 * player : 2 * player + 2]:
             cards[card] = 1.0
         for card in state.cards[2 * self.players :]:
             cards[52 + card] = 1.0
-        who = [float(p == player) for p in range(self.players)]
+        players = range(self.players)
+        observer = [float(p == player) for p in players]
         chips = [paid / self.stack for paid in state.contributions]
-        inside = [float(p in state.players_left) for p in range(self.players)]
+        is_left = [float(p in state.players_left) for p in players]
         rounds = [float(state.round == number) for number in range(4)]
-        return [*who, *cards, *chips, *inside, *rounds, state.min_raise / self.stack]
+        return [*observer, *cards, *chips, *is_left, *rounds, state.min_raise / self.stack]

@@ -1,4 +1,4 @@
-"""Phantom tic-tac-toe: three in a row, without seeing the other's marks."""
+"""Phantom tic-tac-toe: three in a row, without seeing the opponent's marks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GAME_VERSIONS = ("classical", "abrupt")
 
 @settings()
 class PhantomTicTacToe(PhantomBoard):
-    """Tic-tac-toe on a board that nobody sees: `PhantomBoard` says what players learn.
+    """Tic-tac-toe on a hidden board; `PhantomBoard` describes what players learn.
 
         classical: 19,934,533,171 nodes, 5,990,669 infosets
         abrupt: 27,115,470,835 nodes, 23,310,269 infosets
@@ -39,5 +39,5 @@ class PhantomTicTacToe(PhantomBoard):
         return any(all(stones >> cell & 1 for cell in line) for line in LINES)
 
     def board(self, state: object) -> str:
-        """The numbers of the cells: what everybody sees."""
+        """Return the numbers of the cells, which is all that both players see."""
         return "0 1 2\n3 4 5\n6 7 8"

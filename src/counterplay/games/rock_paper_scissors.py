@@ -14,7 +14,7 @@ PLAYER_1_PAYOFFS = ((0.0, 1.0, -1.0), (-1.0, 0.0, 1.0), (1.0, -1.0, 0.0))
 class RockPaperScissors(MatrixGame):
     """Rock beats scissors, scissors beat paper, paper beats rock; the winner takes 1.
 
-    13 nodes, 9 terminals, 2 infosets. Value 0: everyone plays each shape one time in three.
+    13 nodes, 9 terminals, 2 infosets. Value 0: both play each shape with probability 1/3.
     """
 
     payoffs: tuple[PayoffTable, ...] = (PLAYER_0_PAYOFFS, PLAYER_1_PAYOFFS)

@@ -1,4 +1,4 @@
-"""Shapley's game, on which fictitious play never settles."""
+"""Shapley's game, on which fictitious play does not converge."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ PLAYER_1_PAYOFFS = ((0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (1.0, 0.0, 0.0))
 
 @settings()
 class ShapleysGame(MatrixGame):
-    """Rock, paper, scissors in which the winner takes 1 and nobody loses anything (Shapley, 1964).
+    """Rock, paper, scissors in which the winner gets 1 and all others 0 (Shapley, 1964).
 
-    13 nodes, 9 terminals, 2 infosets; not zero-sum. The only equilibrium is to play each shape one
-    time in three, which yields 1/3 each; fictitious play circles around it for ever.
+    13 nodes, 9 terminals, 2 infosets; not zero-sum. The only equilibrium is to play each shape with
+    probability 1/3, which yields 1/3 each; fictitious play cycles around it.
     """
 
     payoffs: tuple[PayoffTable, ...] = (PLAYER_0_PAYOFFS, PLAYER_1_PAYOFFS)

@@ -6,9 +6,8 @@ from typing import ClassVar, NamedTuple
 
 from counterplay.core.game import TERMINAL
 from counterplay.core.settings import settings
+from counterplay.games.winner import NO_PLAYER, PLAYER_MARKS, winner_utilities
 
-NO_PLAYER = -1  # has won
-PLAYER_MARKS = "xo"  # of player 0 and player 1
 LINES = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6))
 OTHER_LINE_CELLS = [  # by cell, the two other cells of every line through it
     [tuple(c for c in line if c != cell) for line in LINES if cell in line] for cell in range(9)
@@ -26,8 +25,7 @@ class TicTacToe:
     """Three in a row wins 1. Player 0 is x and starts; a full board without a row is a draw.
 
     Actions are the cells 0 to 8, row by row. An infoset is the whole history, not only the board,
-    so that players remember what they did; `search_key` is the board alone, which decides how the
-    game goes on.
+    for perfect recall; `search_key` is the board alone, which determines the rest of the game.
 
     549,946 nodes, 255,168 terminals, 294,778 infosets, 5,478 boards. The value is 0, a draw.
     """
@@ -59,9 +57,7 @@ class TicTacToe:
         )
 
     def utilities(self, state: TicTacToeState) -> tuple[float, float]:
-        if state.winner == NO_PLAYER:
-            return (0.0, 0.0)
-        return (1.0, -1.0) if state.winner == 0 else (-1.0, 1.0)
+        return winner_utilities(state.winner)
 
     def infoset_key(self, state: TicTacToeState, player: int) -> str:
         return f"{PLAYER_MARKS[player]}:{state.history}"
@@ -70,8 +66,8 @@ class TicTacToe:
         return f"{PLAYER_MARKS[len(state.history) % 2]}{action}"
 
     def observation(self, state: TicTacToeState, player: int) -> list[float]:
-        """By cell: empty, then o, then x; for both players OpenSpiel's observation tensor."""
-        return [float(mark == here) for mark in ".ox" for here in state.board]
+        """Return OpenSpiel's observation tensor: by cell, empty, then o, then x."""
+        return [float(cell == mark) for mark in ".ox" for cell in state.board]
 
     def search_key(self, state: TicTacToeState) -> str:
         return state.board

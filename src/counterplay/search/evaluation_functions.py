@@ -1,7 +1,7 @@
-"""Guesses at the value of a state: plain functions of game and state, player 0's utility.
+"""Evaluation functions: estimates of player 0's utility, as functions of game and state.
 
-Searchers take any such function as `evaluate`. Here are ways to make one: from random episodes,
-from features with weights, and from a network that looks at observations.
+Searchers take any such function as `evaluate`. This module makes them from random episodes, from
+weighted features, and from networks on observations.
 """
 
 from __future__ import annotations
@@ -19,18 +19,24 @@ from counterplay.registry import get_spec
 from counterplay.search.alpha_beta import AlphaBeta
 from counterplay.search.searcher import EvaluationFunction, terminal_utility
 
-RolloutPolicy = Callable[[Game, State, random.Random], int]  # the action to take at a state
+RolloutPolicy = Callable[[Game, State, random.Random], int]  # returns an action
 
 
 def sample_uniform_action(game: Game, state: State, rng: random.Random) -> int:
-    """Any action, all with the same probability."""
+    """Return a uniformly random action."""
     return rng.choice(game.actions(state))
 
 
 def rollout_evaluation(
     policy: RolloutPolicy = sample_uniform_action, num_episodes: int = 1, seed: int = 0
 ) -> EvaluationFunction:
-    """The mean utility of episodes that a default policy plays to the end."""
+    """Return the evaluation by the mean utility of episodes played to the end.
+
+    Args:
+        policy: chooses the actions of both players; uniformly random by default.
+        num_episodes: episodes per evaluation.
+        seed: of the random numbers.
+    """
     if num_episodes < 1:
         raise ConfigError(f"rollout: num_episodes is {num_episodes}, must be at least 1")
     rng = random.Random(seed)
@@ -38,22 +44,22 @@ def rollout_evaluation(
     def evaluate(game: Game, state: State) -> float:
         total = 0.0
         for _ in range(num_episodes):
-            now = state
-            while (player := game.player(now)) != TERMINAL:
+            current = state
+            while (player := game.player(current)) != TERMINAL:
                 if player == CHANCE:
-                    outcomes, odds = zip(*game.chance_outcomes(now), strict=True)
-                    (action,) = rng.choices(outcomes, odds)
+                    outcomes, probabilities = zip(*game.chance_outcomes(current), strict=True)
+                    (action,) = rng.choices(outcomes, probabilities)
                 else:
-                    action = policy(game, now, rng)
-                now = game.next_state(now, action)
-            total += terminal_utility(game, now)
+                    action = policy(game, current, rng)
+                current = game.next_state(current, action)
+            total += terminal_utility(game, current)
         return total / num_episodes
 
     return evaluate
 
 
 def weighted_sum_evaluation(*terms: tuple[float, EvaluationFunction]) -> EvaluationFunction:
-    """The sum of weight times feature, for pairs (weight, feature)."""
+    """Return the evaluation by the sum of weight times feature, for pairs (weight, feature)."""
 
     def evaluate(game: Game, state: State) -> float:
         return sum(weight * feature(game, state) for weight, feature in terms)
@@ -62,7 +68,11 @@ def weighted_sum_evaluation(*terms: tuple[float, EvaluationFunction]) -> Evaluat
 
 
 def network_evaluation(value_function: Callable[[Sequence[float]], float]) -> EvaluationFunction:
-    """What a network says of `game.observation`, as the utility of the player to act."""
+    """Return the evaluation by a network.
+
+    Args:
+        value_function: maps `game.observation` of the player to act to that player's utility.
+    """
 
     def evaluate(game: Game, state: State) -> float:
         if not isinstance(game, ObservedGame):
@@ -75,10 +85,10 @@ def network_evaluation(value_function: Callable[[Sequence[float]], float]) -> Ev
 
 
 def open_lines_evaluation(game: Game, state: State) -> float:
-    """For connect four: lines that only one player can still fill, those with more stones more.
+    """Evaluate a state of connect four by the lines that only one player can still fill.
 
-    A line with k > 0 stones of one player and none of the other counts 4^k; the difference is
-    scaled to lie between -1 and 1.
+    A line with k > 0 stones of one player and none of the other counts 4^k; the difference of the
+    players' sums is scaled to lie between -1 and 1.
     """
     if not isinstance(game, ConnectFour):
         raise ConfigError(f"open_lines is about connect_four, not {get_spec(game)}")
@@ -95,13 +105,13 @@ def open_lines_evaluation(game: Game, state: State) -> float:
 
 
 def middle_first_order(game: Game, state: State) -> list[int]:
-    """For connect four: the columns from the middle outwards, an order for alpha-beta."""
+    """Return the legal columns of connect four from the middle outwards, as an order of actions."""
     if not isinstance(game, ConnectFour):
         raise ConfigError(f"middle_first is about connect_four, not {get_spec(game)}")
     return sorted(game.actions(state), key=lambda column: abs(2 * column - game.columns + 1))
 
 
-SETTINGS_BY_GAME: dict[str, dict[str, Any]] = {  # by game: what alpha-beta leaves open
+SETTINGS_BY_GAME: dict[str, dict[str, Any]] = {  # defaults of alpha-beta, by game
     "connect_four": {
         "evaluate": open_lines_evaluation,
         "action_order": middle_first_order,
@@ -113,22 +123,23 @@ SETTINGS_BY_GAME: dict[str, dict[str, Any]] = {  # by game: what alpha-beta leav
 
 
 def adapt_searcher(game: Game, searcher: Any) -> Any:
-    """The searcher with what is known of the game: its bounds, a guess, an order of actions.
+    """Return an alpha-beta searcher with the settings for a game; others unchanged.
 
-    Settings of its own stay, and so does Monte Carlo search, which needs no guess.
+    The settings are utility bounds, an evaluation function and an order of actions. Parameters
+    that differ from their defaults stay.
     """
-    if isinstance(searcher, AlphaBeta):
-        unset = {field.name: field.default for field in fields(searcher)}
-        known = SETTINGS_BY_GAME.get(get_spec(game).split("(")[0], {})
-        open_ones = {key: known[key] for key in known if getattr(searcher, key) == unset[key]}
-        return replace(searcher, **open_ones)
-    return searcher
+    if not isinstance(searcher, AlphaBeta):
+        return searcher
+    defaults = {field.name: field.default for field in fields(searcher)}
+    settings = SETTINGS_BY_GAME.get(get_spec(game).split("(")[0], {})
+    changes = {key: settings[key] for key in settings if getattr(searcher, key) == defaults[key]}
+    return replace(searcher, **changes)
 
 
 @lru_cache(maxsize=64)
 def _winning_lines(game: ConnectFour) -> list[int]:
-    """The cells of every line of `x_in_row`, as bits."""
-    found = []
+    """Return the cells of every line of `x_in_row`, as bits."""
+    lines = []
     for row in range(game.rows):
         for column in range(game.columns):
             for up, right in ((1, 0), (0, 1), (1, 1), (-1, 1)):
@@ -136,5 +147,5 @@ def _winning_lines(game: ConnectFour) -> list[int]:
                 last_column = column + right * (game.x_in_row - 1)
                 if 0 <= last_row < game.rows and last_column < game.columns:
                     cells = [(row + up * k, column + right * k) for k in range(game.x_in_row)]
-                    found.append(sum(1 << c * (game.rows + 1) + r for r, c in cells))
-    return found
+                    lines.append(sum(1 << c * (game.rows + 1) + r for r, c in cells))
+    return lines

@@ -1,16 +1,11 @@
-"""Minimax: the value of a game under best play, by looking at everything."""
+"""Minimax: the value of a game under best play, by full-width search."""
 
 from __future__ import annotations
 
 from counterplay.core.game import Game, State
-from counterplay.core.settings import settings
+from counterplay.core.settings import NonNegativeInt, settings
 from counterplay.search.expectiminimax import search_full_width
-from counterplay.search.searcher import (
-    EvaluationFunction,
-    SearchResult,
-    catch_recursion_error,
-    check_settings,
-)
+from counterplay.search.searcher import OptionalEvaluation, SearchResult, catch_recursion_error
 
 
 @settings()
@@ -19,17 +14,12 @@ class Minimax:
 
         V(s) = u_0(s) at the end,   max V(s') where player 0 acts,   min V(s') where player 1 does
 
-    With a `depth`, states that many actions ahead are worth what `evaluate` says. The first action
-    of those with the best value is returned.
+    With `max_depth`, states that many actions ahead have the value of `evaluate`. The result is the
+    first of the actions with the best value.
     """
 
-    max_depth: int = 0  # actions to look ahead; 0: to the end
-    evaluate: EvaluationFunction | None = (
-        None  # of states where the search stops early; without it, 0
-    )
-
-    def __post_init__(self) -> None:
-        check_settings("minimax", self, max_depth=0)
+    max_depth: NonNegativeInt = 0  # actions to search ahead; 0: to the end
+    evaluate: OptionalEvaluation = None  # of states at the depth limit; 0 by default
 
     @catch_recursion_error
     def search(self, game: Game, state: State | None = None) -> SearchResult:

@@ -1,6 +1,6 @@
-"""What all searchers share: what they find, how they guess, and which games they refuse.
+"""Shared parts of the searchers: results, agents, and the check that a game can be searched.
 
-A searcher is a frozen dataclass of settings with one method, `search(game, state)`. Values are
+A searcher is a frozen dataclass of parameters with one method, `search(game, state)`. Values are
 always utilities of player 0: player 0 maximises, player 1 minimises.
 """
 
@@ -10,52 +10,75 @@ import random
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, wraps
-from typing import Any, Protocol, runtime_checkable
+from typing import Annotated, Any, Protocol, runtime_checkable
+
+from annotated_types import Ge, Predicate
 
 from counterplay.core.game import CHANCE, TERMINAL, Game, State
 from counterplay.errors import ConfigError, GameError
 from counterplay.registry import get_spec
 
-EvaluationFunction = Callable[[Game, State], float]  # a guess at player 0's utility from a state on
+EvaluationFunction = Callable[[Game, State], float]  # estimate of player 0's utility
+Seconds = Annotated[float, Ge(0.0)]
 
-NUM_CHECK_EPISODES = 100  # random walks that look for hidden information
+NUM_CHECK_EPISODES = 100  # random episodes that test for hidden information
+
+
+def _is_function_or_none(value: object) -> bool:
+    """a function of game and state"""
+    return value is None or callable(value)
+
+
+IS_FUNCTION_OR_NONE = Predicate(_is_function_or_none)
+OptionalEvaluation = Annotated[EvaluationFunction | None, IS_FUNCTION_OR_NONE]
 
 
 @dataclass(frozen=True)
 class SearchResult:
     """The result of a search from a state."""
 
-    action: int | None  # the best one found; None where chance acts first
+    action: int | None  # the best action; None if chance acts first
     value: float  # player 0's utility under best play, as far as was searched
-    is_exact: bool  # whether nothing was guessed
+    is_exact: bool  # whether no evaluation function was used
     num_nodes: int  # states visited
-    action_values: dict[int, float] = field(default_factory=dict)  # as far as each was searched
-    depth: int = 0  # actions looked ahead; 0: to the end, or as far as it pays
-    visits: dict[int, int] = field(default_factory=dict)  # of each action, by Monte Carlo search
+    action_values: dict[int, float] = field(default_factory=dict)  # bounds where search was cut
+    depth: int = 0  # actions searched ahead; 0: to the end, or variable
+    visits: dict[int, int] = field(default_factory=dict)  # by action, in Monte Carlo search
 
 
 class Searcher(Protocol):
-    """Settings as fields of a frozen dataclass, and this method."""
+    """A frozen dataclass of parameters with this method."""
 
     def search(self, game: Game, state: State | None = None) -> SearchResult: ...
 
 
 @dataclass(frozen=True)
 class SearchAgent:
-    """A searcher in a seat: it looks ahead anew at every state and takes the best action found."""
+    """An agent that searches from every state and takes the best action.
+
+    Args:
+        game: a two-player zero-sum game of perfect information.
+        searcher: a `Searcher`.
+
+    Raises:
+        ConfigError: the game has hidden information or not two players.
+    """
 
     game: Game
-    searcher: Any  # a Searcher, which is a dataclass
+    searcher: Any  # a Searcher that is a dataclass
 
     def __post_init__(self) -> None:
-        resolve_root(self.game, None)  # complains about hidden information before the first action
+        resolve_root(self.game, None)  # checks the game
 
     def action_probabilities(self, state: State, player: int) -> list[float]:
-        found = self.searcher.search(self.game, state).action
-        return [float(action == found) for action in self.game.actions(state)]
+        best = self.searcher.search(self.game, state).action
+        return [float(action == best) for action in self.game.actions(state)]
 
     def for_episode(self, seed: int) -> SearchAgent:
-        """The same with another seed; itself where neither seed nor clock has a say."""
+        """Return the agent for one episode.
+
+        It is a new object if the searcher has a seed, which is replaced, or a time limit.
+        """
         if hasattr(self.searcher, "seed"):
             return replace(self, searcher=replace(self.searcher, seed=seed))
         return replace(self) if getattr(self.searcher, "max_seconds", 0.0) else self
@@ -63,20 +86,24 @@ class SearchAgent:
 
 @runtime_checkable
 class TranspositionGame(Protocol):
-    """A game that says which of its states go on alike, though their histories differ."""
+    """A game that identifies states with different histories and the same continuation."""
 
     def search_key(self, state: State) -> Hashable:
-        """Equal for states with the same player to act, actions, utilities, from there on."""
+        """Return a key that is equal for states with equal players, actions and utilities below."""
         ...
 
 
 def zero_evaluation(game: Game, state: State) -> float:
-    """The guess of a searcher that was given none."""
+    """Return 0, the default evaluation."""
     return 0.0
 
 
 def resolve_root(game: Game, state: State | None) -> State:
-    """The state to search from, once game and state can be searched."""
+    """Return the state to search from: the initial state if `state` is None.
+
+    Raises:
+        ConfigError: the game cannot be searched, or the state is terminal.
+    """
     if isinstance(game, Hashable):
         _check_game_once(game)
     else:
@@ -88,7 +115,7 @@ def resolve_root(game: Game, state: State | None) -> State:
 
 
 def terminal_utility(game: Game, state: State) -> float:
-    """Player 0's utility at a terminal state."""
+    """Return player 0's utility at a terminal state; raise GameError unless zero-sum."""
     first, second = game.utilities(state)
     if abs(first + second) > 1e-9 * max(1.0, abs(first)):
         raise GameError(f"search needs a zero-sum game; {get_spec(game)} pays {(first, second)}")
@@ -96,7 +123,7 @@ def terminal_utility(game: Game, state: State) -> float:
 
 
 def catch_recursion_error(search: Callable[..., SearchResult]) -> Callable[..., SearchResult]:
-    """A `search` that says so when the game goes on for longer than it can follow."""
+    """Decorate a `search` method: raise GameError in place of RecursionError."""
 
     @wraps(search)
     def wrapper(self: Any, game: Game, state: State | None = None) -> SearchResult:
@@ -110,20 +137,8 @@ def catch_recursion_error(search: Callable[..., SearchResult]) -> Callable[..., 
 
 
 def chance_error(game: Game, name: str) -> GameError:
-    """The complaint of a searcher that cannot deal with chance."""
+    """Return the error of a searcher that does not support chance."""
     return GameError(f"{name} takes no chance, and {get_spec(game)} has some: use expectiminimax")
-
-
-def check_settings(name: str, settings: Any, **minimums: float) -> None:
-    """Refuse numbers below their least, and guesses that cannot be called."""
-    for key, bound in minimums.items():
-        value = getattr(settings, key)
-        if not value >= bound:
-            raise ConfigError(f"{name}: {key} is {value}, must be at least {bound:g}")
-    for key in ("evaluate", "action_order", "prior"):
-        value = getattr(settings, key, None)
-        if value is not None and not callable(value):
-            raise ConfigError(f"{name}: {key} is {value!r}, must be a function of game and state")
 
 
 @lru_cache(maxsize=64)
@@ -132,16 +147,16 @@ def _check_game_once(game: Any) -> None:
 
 
 def _check_game(game: Game) -> None:
-    """Refuse games of other than two players, and those in which random walks meet a secret.
+    """Raise ConfigError unless a game has two players and no hidden information in random episodes.
 
-    A player who cannot tell two states apart has the same infoset key in both; a searcher, who
-    looks at states, would know more than the player may.
+    Information is hidden if two different states of a player have the same infoset key: a searcher,
+    which sees states, would know more than the player.
     """
     name = get_spec(game)
     if game.num_players != 2:
         raise ConfigError(f"search needs two players; {name} has {game.num_players}")
     rng = random.Random(0)
-    seen: dict[tuple[int, str], Hashable] = {}
+    state_by_key: dict[tuple[int, str], Hashable] = {}
     for _ in range(NUM_CHECK_EPISODES):
         state = game.initial_state()
         while (player := game.player(state)) != TERMINAL:
@@ -149,8 +164,9 @@ def _check_game(game: Game) -> None:
                 actions = [action for action, _ in game.chance_outcomes(state)]
             else:
                 actions = list(game.actions(state))
-                known = game.search_key(state) if isinstance(game, TranspositionGame) else state
-                if seen.setdefault((player, game.infoset_key(state, player)), known) != known:
+                key = (player, game.infoset_key(state, player))
+                seen = game.search_key(state) if isinstance(game, TranspositionGame) else state
+                if state_by_key.setdefault(key, seen) != seen:
                     raise ConfigError(
                         f"search needs perfect information; {name} hides some from player {player}"
                     )

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from counterplay.arenas.factored.base import FactoredArena
 from counterplay.arenas.factored.phantom_sizes import count_bits
 from counterplay.core.arena import Ints, SequenceTrees
-from counterplay.games.phantom_board import PLAYER_MARKS, PhantomBoard, attempts_key
+from counterplay.games.phantom_board import PhantomBoard, attempts_key
+from counterplay.games.winner import PLAYER_MARKS
 from counterplay.kernels.factored import infoset_observations
 
 

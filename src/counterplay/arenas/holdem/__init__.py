@@ -1,1 +1,1 @@
-"""Hold'em: ranges, equity, and spots as public trees with a vector over hands at every node."""
+"""Hold'em arenas: ranges, equity, and spots as public trees with a vector over hands per node."""

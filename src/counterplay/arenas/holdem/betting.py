@@ -1,8 +1,8 @@
-"""The betting of a spot: a small tree that is the same whatever cards come.
+"""The betting tree of a spot, which does not depend on the cards.
 
-It is cut into blocks, one street after one history each. Inside a block parents come before
-children and siblings stand together; a block ends in folds, showdowns and deals of the next card,
-which lead to another block.
+The tree is cut into blocks: a block is one street after one betting history. Inside a block parents
+come before children and siblings are adjacent. The leaves of a block are folds, showdowns and deals
+of the next card; a deal leads to another block.
 """
 
 from __future__ import annotations
@@ -23,84 +23,88 @@ MAX_ROUNDED = 2.0**53  # chips; far beyond any stack
 
 
 class StreetState(NamedTuple):
-    """Where the betting of a street stands."""
+    """State of the betting on a street."""
 
     street: int  # 0 flop, 1 turn, 2 river
-    earlier_contribution: int  # chips each has put in on earlier streets
-    contributions: tuple[int, int] = (0, 0)  # on this one
-    player: int = 0
+    earlier_contribution: int  # chips that each player has put in on earlier streets
+    contributions: tuple[int, int] = (0, 0)  # chips on this street, by player
+    player: int = 0  # to act; -1 if the street is over
     num_bets: int = 0  # bets and raises on this street
-    is_opened: bool = False  # somebody has checked
-    is_donk_bet_possible: bool = False  # a bet of player 0 would go into the last bettor
+    is_opened: bool = False  # a player has acted
+    is_donk_bet_possible: bool = False  # a bet of player 0 would be a donk bet
 
 
 @dataclass
 class BettingNode:
-    """A decision, or an end of the street."""
+    """A decision, or a leaf of its block."""
 
     kind: int  # the player to act, FOLD, SHOWDOWN or DEAL
     state: StreetState
     block: int
-    parent: int = -1
-    action: str = ""  # what led here
-    first_child: int = 0  # child
+    parent: int = -1  # node of the same block; -1 at its root
+    action: str = ""  # the action that leads here
+    first_child: int = 0
     actions: tuple[str, ...] = ()
     folding_player: int = -1
-    next_block: int = -1
+    next_block: int = -1  # after a deal
 
 
 @dataclass
 class BettingTree:
-    """All nodes; those of block b are `starts[b]` to `starts[b + 1]`."""
+    """All nodes. Block b has the nodes `block_starts[b]` to `block_starts[b + 1] - 1`."""
 
     nodes: list[BettingNode] = field(default_factory=list)
     block_starts: list[int] = field(default_factory=list)
-    block_parents: list[int] = field(
-        default_factory=list
-    )  # [B] the deal that leads to a block, or -1
+    block_parents: list[int] = field(default_factory=list)  # deal before each block, or -1
+
+    def start_block(self, root: BettingNode, parent: int) -> None:
+        """Append the first node of a new block that follows the deal `parent` (-1: none)."""
+        self.block_starts.append(len(self.nodes))
+        self.block_parents.append(parent)
+        if parent >= 0:
+            self.nodes[parent].next_block = root.block
+        self.nodes.append(root)
 
     def actions_by_street(self, node: int) -> list[list[str]]:
-        """The actions from the root to a node, one list per street."""
-        found: list[list[str]] = [[]]
+        """Return the actions from the root to a node, one list per street."""
+        streets: list[list[str]] = [[]]
         while node >= 0:
-            here = self.nodes[node]
-            if here.parent >= 0:
-                found[0].insert(0, here.action)
-                node = here.parent
+            parent = self.nodes[node].parent
+            if parent >= 0:
+                streets[0].insert(0, self.nodes[node].action)
+                node = parent
             else:
-                node = self.block_parents[here.block]
+                node = self.block_parents[self.nodes[node].block]
                 if node >= 0:
-                    found.insert(0, [])
-        return found
+                    streets.insert(0, [])
+        return streets
 
 
 def build_betting_tree(spot: Spot, max_nodes: int = MAX_BETTING_NODES) -> BettingTree:
-    """The betting tree of a spot; one of more than `max_nodes` nodes is refused at once."""
+    """Return the betting tree of a spot.
+
+    Raises:
+        ConfigError: the tree has more than `max_nodes` nodes.
+    """
     betting = BettingTree()
     waiting: deque[tuple[StreetState, int]] = deque([(StreetState(spot.street, 0), -1)])
     while waiting:
-        street, parent = waiting.popleft()
-        block = len(betting.block_starts)
-        betting.block_starts.append(len(betting.nodes))
-        betting.block_parents.append(parent)
-        if parent >= 0:
-            betting.nodes[parent].next_block = block
-        for number in _add_block(spot, betting, street, block, max_nodes):
-            node = betting.nodes[number]
-            waiting.append((next_street_state(node.state), number))
+        state, parent = waiting.popleft()
+        for number in _add_block(spot, betting, state, parent, max_nodes):
+            waiting.append((next_street_state(betting.nodes[number].state), number))
     betting.block_starts.append(len(betting.nodes))
     return betting
 
 
 def _add_block(
-    spot: Spot, betting: BettingTree, state: StreetState, block: int, max_nodes: int
+    spot: Spot, betting: BettingTree, state: StreetState, parent: int, max_nodes: int
 ) -> list[int]:
-    """Add the nodes of one street; returns its deals."""
-    nodes, number, deals = betting.nodes, len(betting.nodes), []
-    nodes.append(BettingNode(node_kind(spot, state), state, block))
+    """Add the block that follows the deal `parent`; return the deals in it."""
+    nodes, block, number, deals = betting.nodes, len(betting.block_starts), len(betting.nodes), []
+    betting.start_block(BettingNode(node_kind(spot, state), state, block), parent)
     while number < len(nodes):
         if len(nodes) > max_nodes:
-            raise ConfigError(_too_many_nodes(spot, state.street, max_nodes))
+            raise ConfigError(_explain_size(spot, state.street, max_nodes))
         node = nodes[number]
         if node.kind == DEAL:
             deals.append(number)
@@ -109,20 +113,22 @@ def _add_block(
             options = list_actions(spot, node.state)
             node.actions = tuple(name for name, _ in options)
             for name, after in options:
-                kind = FOLD if after is None else node_kind(spot, after)
-                child = BettingNode(kind, after or node.state, block, number, name)
-                child.folding_player = node.kind if after is None else -1
+                if after:
+                    child = BettingNode(node_kind(spot, after), after, block, number, name)
+                else:
+                    child = BettingNode(FOLD, node.state, block, number, name)
+                    child.folding_player = node.kind
                 nodes.append(child)
         number += 1
     return deals
 
 
-def _too_many_nodes(spot: Spot, street: int, max_nodes: int) -> str:
-    """Explain which street makes the betting tree too large, and what to cut there."""
-    sizes = spot.sizes[street]
+def _explain_size(spot: Spot, street: int, max_nodes: int) -> str:
+    """Return which street makes the betting tree too large, and which settings to change."""
     counts = [
-        f"{len(parse_bet_sizes(one.bet))} bet and {len(parse_bet_sizes(one.raises))} raise sizes"
-        for one in sizes
+        f"{len(parse_bet_sizes(sizes.bet))} bet and "
+        f"{len(parse_bet_sizes(sizes.raises))} raise sizes"
+        for sizes in spot.sizes[street]
     ]
     each = f"{counts[0]} each" if counts[0] == counts[1] else " against ".join(counts)
     cap = "set raise_cap (2 or 3)" if not spot.raise_cap else f"lower raise_cap ({spot.raise_cap})"
@@ -133,16 +139,16 @@ def _too_many_nodes(spot: Spot, street: int, max_nodes: int) -> str:
 
 
 def node_kind(spot: Spot, state: StreetState) -> int:
-    """Who acts, or how the street ends: `Node.kind`."""
-    settled = state.contributions[0] == state.contributions[1]
-    all_in = state.earlier_contribution + state.contributions[0] == spot.stack and settled
+    """Return `BettingNode.kind` of a state without a fold: a player, SHOWDOWN or DEAL."""
+    is_called = state.contributions[0] == state.contributions[1]
+    all_in = state.earlier_contribution + state.contributions[0] == spot.stack and is_called
     if all_in or state.player < 0:
         return SHOWDOWN if state.street == 2 else DEAL
     return state.player
 
 
 def next_street_state(state: StreetState) -> StreetState:
-    """Where the betting stands once the next card has come."""
+    """Return the state after the next card is dealt."""
     return StreetState(
         state.street + 1,
         state.earlier_contribution + state.contributions[0],
@@ -151,108 +157,123 @@ def next_street_state(state: StreetState) -> StreetState:
 
 
 def list_actions(spot: Spot, state: StreetState) -> list[tuple[str, StreetState | None]]:
-    """The actions, cheapest first, each with where it leads; None where it folds."""
-    player, paid = state.player, state.contributions
-    mine, theirs = paid[player], paid[1 - player]
-    most = spot.stack - state.earlier_contribution  # on this street in all
-    if mine == theirs:
-        passed = state._replace(player=-1 if state.is_opened else 1 - player, is_opened=True)
-        found: list[tuple[str, StreetState | None]] = [
-            ("check", passed._replace(is_donk_bet_possible=False))
-        ]
+    """Return the legal actions, cheapest first, each with the next state (None after a fold)."""
+    player = state.player
+    own_chips, other_chips = state.contributions[player], state.contributions[1 - player]
+    max_amount = spot.stack - state.earlier_contribution  # on this street in all
+    actions: list[tuple[str, StreetState | None]] = []
+    if own_chips == other_chips:
+        actions.append(
+            (
+                "check",
+                state._replace(
+                    player=-1 if state.is_opened else 1 - player,
+                    is_opened=True,
+                    is_donk_bet_possible=False,
+                ),
+            )
+        )
     else:
         called = state._replace(
-            contributions=(theirs, theirs), player=-1, is_donk_bet_possible=player == 0
+            contributions=(other_chips, other_chips), player=-1, is_donk_bet_possible=player == 0
         )
-        found = [("fold", None), ("call", called)]
-        if theirs == most:
-            return found
+        actions += [("fold", None), ("call", called)]
+        if other_chips == max_amount:
+            return actions
     if not spot.raise_cap or state.num_bets < spot.raise_cap:
-        name = "raise" if theirs else "bet"
-        for amount in bet_amounts(spot, state, most):
-            new = (amount, theirs) if player == 0 else (theirs, amount)
+        name = "raise" if other_chips else "bet"
+        for amount in bet_amounts(spot, state, max_amount):
+            chips = (amount, other_chips) if player == 0 else (other_chips, amount)
             bet = state._replace(
-                contributions=new, player=1 - player, num_bets=state.num_bets + 1, is_opened=True
+                contributions=chips, player=1 - player, num_bets=state.num_bets + 1, is_opened=True
             )
-            found.append((f"{'all-in' if amount == most else name} {amount}", bet))
-    return found
+            actions.append((f"{'all-in' if amount == max_amount else name} {amount}", bet))
+    return actions
 
 
 def bet_amounts(spot: Spot, state: StreetState, max_amount: int) -> list[int]:
-    """Amounts that may be bet or raised to on this street, in rising order.
+    """Return the amounts that may be bet or raised to on this street, in rising order.
 
     The rules are those of b-inary/postflop-solver: a size becomes chips, is clamped between the
     minimum raise and all-in, becomes all-in where too little would be left behind, and is dropped
     where it is too close to the next larger one. `commit_all_in` and `min_bet` are additions.
+
+    Args:
+        max_amount: chips of an all-in on this street.
     """
-    theirs = state.contributions[1 - state.player]
-    pot = spot.pot + 2 * (state.earlier_contribution + theirs)  # after a call
-    least = min(max(2 * theirs - state.contributions[state.player], spot.min_bet), max_amount)
+    other_chips = state.contributions[1 - state.player]
+    pot = spot.pot + 2 * (state.earlier_contribution + other_chips)  # after a call
+    min_raise = 2 * other_chips - state.contributions[state.player]
+    min_amount = min(max(min_raise, spot.min_bet), max_amount)
     sizes = spot.sizes[state.street][state.player]
-    text = sizes.raises if theirs else sizes.bet
-    if state.is_donk_bet_possible and state.player == 0 and not theirs and sizes.donk is not None:
+    text = sizes.raises if other_chips else sizes.bet
+    is_donk_bet = state.is_donk_bet_possible and state.player == 0 and not other_chips
+    if is_donk_bet and sizes.donk is not None:
         text = sizes.donk
     amounts = set()
     for size in parse_bet_sizes(text):
         if size.unit == "a":
             amounts.add(max_amount)
         elif size.unit != "c" or not size.raise_cap or state.num_bets <= size.raise_cap:
-            amount = _size_in_chips(size, state, pot, max_amount)
-            amounts.add(
-                _raise_to_all_in(spot, state, max(least, min(amount, max_amount)), pot, max_amount)
-            )
-    if max_amount <= theirs + round_chips(pot * spot.add_all_in):
+            amount = min(_size_in_chips(size, state, pot, max_amount), max_amount)
+            amount = max(min_amount, amount)
+            amounts.add(_raise_to_all_in(spot, state, amount, pot, max_amount))
+    if max_amount <= other_chips + round_chips(pot * spot.add_all_in):
         amounts.add(max_amount)
-    return _merge_close_amounts(sorted(amounts), pot, theirs, spot.merge)
+    return _merge_close_amounts(sorted(amounts), pot, other_chips, spot.merge)
 
 
 def _size_in_chips(size: BetSize, state: StreetState, pot: int, max_amount: int) -> int:
-    """Chips of a size other than all-in, before it is clamped."""
-    theirs = state.contributions[1 - state.player]
+    """Return the chips of a size other than all-in, before it is clamped."""
+    other_chips = state.contributions[1 - state.player]
     if size.unit == "x":
-        return round_chips(theirs * size.number)
+        return round_chips(other_chips * size.number)
     if size.unit == "c":
-        return theirs + int(size.number)
-    part = size.number / 100.0
+        return other_chips + int(size.number)
+    fraction = size.number / 100.0
     if size.unit == "e":
         streets = int(size.number) if size.number else 3 - state.street
         raises = max(state.num_bets - 1, 0)  # the bet that opens the street is not counted
-        behind = (max_amount - theirs) / pot
-        part = ((2.0 * behind + 1.0) ** (1.0 / max(streets - raises, 1)) - 1.0) / 2.0
-        part = min(part, size.max_pot)
-    return theirs + round_chips(pot * part)
+        behind = (max_amount - other_chips) / pot
+        fraction = ((2.0 * behind + 1.0) ** (1.0 / max(streets - raises, 1)) - 1.0) / 2.0
+        fraction = min(fraction, size.max_pot)
+    return other_chips + round_chips(pot * fraction)
 
 
 def _raise_to_all_in(spot: Spot, state: StreetState, amount: int, pot: int, max_amount: int) -> int:
-    """The amount, or all-in where it would leave too little behind."""
-    theirs = state.contributions[1 - state.player]
-    after = pot + 2 * (amount - theirs)
+    """Return the amount, or `max_amount` if it would leave too little behind."""
+    next_pot = pot + 2 * (amount - state.contributions[1 - state.player])
     committed = (state.earlier_contribution + amount) / spot.stack
-    forced = max_amount <= amount + round_chips(after * spot.force_all_in)
-    return max_amount if forced or committed > spot.commit_all_in else amount
+    is_forced = max_amount <= amount + round_chips(next_pot * spot.force_all_in)
+    return max_amount if is_forced or committed > spot.commit_all_in else amount
 
 
 def _merge_close_amounts(
-    amounts: Iterable[int], pot: int, theirs: int, threshold: float
+    amounts: Iterable[int], pot: int, other_chips: int, threshold: float
 ) -> list[int]:
-    """Drop amounts that are too close to the next larger one kept.
+    """Drop amounts that are too close to the next larger one.
 
-    With X and Y the larger and the smaller bet as parts of the pot, Y goes where
+    With X and Y the larger and the smaller bet as fractions of the pot, Y is dropped if
     (1 + X) / (1 + Y) <= 1 + threshold, up to `MERGE_TOLERANCE`.
     """
-    kept: list[int] = []
+    merged: list[int] = []
     for amount in reversed(list(amounts)):
-        part = (amount - theirs) / pot
-        if kept:
-            limit = ((kept[-1] - theirs) / pot - threshold) / (1.0 + threshold)
-            if part >= limit * (1.0 - MERGE_TOLERANCE):
+        fraction = (amount - other_chips) / pot
+        if merged:
+            limit = ((merged[-1] - other_chips) / pot - threshold) / (1.0 + threshold)
+            if fraction >= limit * (1.0 - MERGE_TOLERANCE):
                 continue
-        kept.append(amount)
-    return kept[::-1]
+        merged.append(amount)
+    return merged[::-1]
 
 
 def round_chips(number: float) -> int:
-    """The nearest whole number of chips, halves up; at most `MAX_ROUNDED`, also for infinity."""
+    """Return the nearest whole number of chips, halves up, at most `MAX_ROUNDED`.
+
+    Example:
+        >>> round_chips(2.5), round_chips(2.4)
+        (3, 2)
+    """
     number = min(number, MAX_ROUNDED)
     whole = math.floor(number)
     return whole + (number - whole >= 0.5)

@@ -1,12 +1,13 @@
-"""The boards of a spot, those that differ in the names of suits only folded into one; its hands.
+"""Boards and hands of a spot, with boards merged that are isomorphic under suit permutations.
 
-Renaming suits is harmless if it changes neither the cards known so far nor a range. Cards that such
-renamings make of each other are worth the same, so one of them is solved and the others are its
-twins: the value of a hand there is that of the renamed hand here.
+A suit permutation that maps the known cards and both ranges to themselves is a symmetry of the
+spot. Boards that a symmetry maps to each other are isomorphic: one of them, the canonical board,
+is solved, and the value of a hand on another is that of the permuted hand on the canonical board.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -24,183 +25,194 @@ from counterplay.core.cards import (
 )
 from counterplay.kernels.holdem import deal_walk, hand_strength
 
-SuitPermutation = tuple[int, ...]
-IDENTITY_PERMUTATION: SuitPermutation = (0, 1, 2, 3)  # no suit is renamed
+SuitPermutation = tuple[int, ...]  # suit s becomes suit p[s]
+IDENTITY_PERMUTATION: SuitPermutation = (0, 1, 2, 3)
 
 
 @dataclass(frozen=True, eq=False)
 class RangeHands:
-    """The hands that a player may hold: those of its range that the board allows."""
+    """The n hands of a range that the board and the dead cards allow."""
 
-    index: Ints  # [n] among the 1,326
+    index: Ints  # [n] among the 1,326 hands
     weight: Floats  # [n]
     cards: Ints  # [n, 2]
 
     @classmethod
     def from_range(cls, range_text: str, dead_cards: tuple[int, ...]) -> RangeHands:
+        """Return the hands of a range text that hold none of the `dead_cards`."""
         weights = Range.parse(range_text).weights_without(dead_cards)
         index = np.flatnonzero(weights)
         return cls(index, weights[index], np.array(ALL_HANDS, np.int64)[index])
 
     @property
     def size(self) -> int:
+        """Number of hands n."""
         return self.index.size
 
     @cached_property
     def holders(self) -> tuple[Ints, Ints]:
-        """[53] first of each card's hands among the hands listed beside it."""
+        """Offsets [53] and hands: card c is held by `hands[offsets[c] : offsets[c + 1]]`."""
         lists = [np.flatnonzero((self.cards == card).any(axis=1)) for card in range(NUM_CARDS)]
         return np.cumsum([0, *map(len, lists)]), np.concatenate(lists)
 
     def indices_in(self, other: RangeHands) -> Ints:
-        """[n] the other's index of each hand, or one past its last."""
-        place = np.full(len(ALL_HANDS), other.size)
-        place[other.index] = np.arange(other.size)
-        return place[self.index]
+        """Return the index [n] of each hand in another range, `other.size` if it is not there."""
+        positions = np.full(len(ALL_HANDS), other.size)
+        positions[other.index] = np.arange(other.size)
+        return positions[self.index]
+
+    def compatible_mass(self, other: RangeHands, weights: Floats) -> Floats:
+        """Return the sum [n] of another range's weights over the hands without a common card.
+
+        Args:
+            other: the opponent's hands.
+            weights: [other.size] their weights or reach.
+        """
+        by_card = np.bincount(other.cards.ravel(), np.repeat(weights, 2), NUM_CARDS)
+        same_hand = np.append(weights, 0.0)[self.indices_in(other)]
+        return weights.sum() - by_card[self.cards].sum(axis=1) + same_hand
 
     def permute_suits(self, suit_permutation: SuitPermutation) -> Ints:
-        """[n] the hand that each becomes."""
-        place = np.full(len(ALL_HANDS), -1)
-        place[self.index] = np.arange(self.size)
+        """Return the index [n] of the hand that each hand becomes; -1 if not in the range."""
+        positions = np.full(len(ALL_HANDS), -1)
+        positions[self.index] = np.arange(self.size)
         cards = [
             [permute_suits(card, suit_permutation) for card in hand] for hand in self.cards.tolist()
         ]
-        return place[[hand_index(*hand) for hand in cards]]
+        return positions[[hand_index(*hand) for hand in cards]]
 
 
 @dataclass(frozen=True, eq=False)
 class Boards:
-    """All boards, level by level; level 0 is the spot's own."""
+    """The G canonical boards of a spot, level by level. Level 0 is the board of the spot."""
 
     level_offset: Ints  # [L + 1] first board of each level
     cards: list[tuple[int, ...]]  # [G]
     next_boards: Ints  # [G + 1] first of the boards with one card more
-    chance: Floats  # [G] probability of the last card, given four cards in hands
-    isomorphic_boards: Ints  # [G + 1] first of a board's twins
-    permutation_index: Ints  # [.] what makes each of them this board
+    chance: Floats  # [G] probability of the last card, given four cards in the players' hands
+    isomorphic_boards: Ints  # [G + 1] first of the boards merged into each, in permutation_index
+    permutation_index: Ints  # of the suit permutation from a merged board to its canonical board
     suit_permutations: list[SuitPermutation]
 
     def next_board(
-        self, board: int, renaming: SuitPermutation, card: int
+        self, board: int, suit_permutation: SuitPermutation, card: int
     ) -> tuple[int, SuitPermutation]:
-        """Find the board after `board` and a card, which may be a twin of the one solved.
+        """Return the canonical board after `card` is dealt on `board`.
 
         Args:
-            renaming: the renaming of suits that made the cards dealt so far those of `board`.
+            board: a canonical board.
+            suit_permutation: maps the cards dealt so far to those of `board`.
+            card: the card dealt next, before the permutation.
 
         Returns:
-            The board, and the renaming that makes the cards dealt those of that board.
+            The next canonical board, and the permutation from the cards dealt to its cards.
         """
         children = range(int(self.next_boards[board]), int(self.next_boards[board + 1]))
-        by_card = {self.cards[child][-1]: child for child in children}
-        renamed = permute_suits(card, renaming)
-        if renamed in by_card:
-            return by_card[renamed], renaming
-        for first, child in by_card.items():
-            for i in range(
-                int(self.isomorphic_boards[child]), int(self.isomorphic_boards[child + 1])
-            ):
-                suits = self.suit_permutations[int(self.permutation_index[i])]
-                if permute_suits(renamed, suits) == first:
-                    return child, tuple(suits[s] for s in renaming)
+        child_by_card = {self.cards[child][-1]: child for child in children}
+        permuted = permute_suits(card, suit_permutation)
+        if permuted in child_by_card:
+            return child_by_card[permuted], suit_permutation
+        for canonical_card, child in child_by_card.items():
+            first, last = self.isomorphic_boards[child : child + 2].tolist()
+            for index in self.permutation_index[first:last].tolist():
+                suits = self.suit_permutations[index]
+                if permute_suits(permuted, suits) == canonical_card:
+                    return child, tuple(suits[s] for s in suit_permutation)
         raise AssertionError(f"card {card} leads to no board")
 
     @property
     def level_sizes(self) -> list[int]:
-        """Boards of each level."""
+        """Number of boards by level."""
         return np.diff(self.level_offset).tolist()
-
-    def num_boards(self, street: int) -> int:
-        """How many boards a street counted from the spot's own has."""
-        return self.level_sizes[street]
 
 
 def build_boards(spot: Spot, symmetries: list[SuitPermutation]) -> Boards:
-    """The boards that can come; of those that the symmetries make alike, one."""
-    used = (*spot.cards, *spot.dead_cards)
-    renamings: dict[SuitPermutation, int] = {}
-    boards, groups, twins = [spot.cards], [symmetries], [list[int]()]
-    dealt, level, chance = [], [0, 1], [1.0]
+    """Return the boards that can come; those that the symmetries map to each other are merged."""
+    num_used = len(spot.cards) + len(spot.dead_cards)
+    permutations: dict[SuitPermutation, int] = {}
+    boards, groups, merged = [spot.cards], [symmetries], [list[int]()]
+    next_boards, level_offset, chance = [], [0, 1], [1.0]
     for depth in range(2 - spot.street):
-        left = NUM_CARDS - len(used) - depth - 4
-        for number in range(level[-2], level[-1]):
+        left = NUM_CARDS - num_used - depth - 4
+        for number in range(level_offset[-2], level_offset[-1]):
             board, group = boards[number], groups[number]
-            dealt.append(len(boards))
-            found: dict[int, int] = {}
+            next_boards.append(len(boards))
+            board_by_card: dict[int, int] = {}
             for card in range(NUM_CARDS):
                 if card in board or card in spot.dead_cards:
                     continue
-                like = min(group, key=lambda suits: permute_suits(card, suits))
-                first = permute_suits(card, like)
-                if first != card and first in found:
-                    twins[found[first]].append(renamings.setdefault(like, len(renamings)))
+                smallest = min(group, key=lambda suits: permute_suits(card, suits))
+                canonical = permute_suits(card, smallest)
+                if canonical != card and canonical in board_by_card:
+                    index = permutations.setdefault(smallest, len(permutations))
+                    merged[board_by_card[canonical]].append(index)
                     continue
-                found[card] = len(boards)
+                board_by_card[card] = len(boards)
                 boards.append((*board, card))
                 groups.append([s for s in group if permute_suits(card, s) == card])
-                twins.append([])
+                merged.append([])
                 chance.append(1.0 / left)
-        level.append(len(boards))
-    dealt += [len(boards)] * (len(boards) + 1 - len(dealt))
+        level_offset.append(len(boards))
+    next_boards += [len(boards)] * (len(boards) + 1 - len(next_boards))
     return Boards(
-        level_offset=np.array(level),
+        level_offset=np.array(level_offset),
         cards=boards,
-        next_boards=np.array(dealt),
+        next_boards=np.array(next_boards),
         chance=np.array(chance),
-        isomorphic_boards=np.cumsum([0, *map(len, twins)]),
-        permutation_index=np.array([r for mine in twins for r in mine], np.int64),
-        suit_permutations=list(renamings),
+        isomorphic_boards=np.cumsum([0, *map(len, merged)]),
+        permutation_index=np.array([index for part in merged for index in part], np.int64),
+        suit_permutations=list(permutations),
     )
 
 
-def suit_symmetries(spot: Spot) -> list[SuitPermutation]:
-    """The renamings of suits that change neither the cards known nor a range: a group."""
-    weights = [Range.parse(text).weights for text in spot.ranges]
-    cards = np.array(ALL_HANDS)
-    found = []
+def suit_symmetries(
+    board: Sequence[int], dead_cards: Sequence[int], ranges: tuple[str, str]
+) -> list[SuitPermutation]:
+    """Return the group of suit permutations that change neither the known cards nor a range."""
+    weights = [Range.parse(text).weights for text in ranges]
+    hands = np.array(ALL_HANDS)
+    symmetries = []
     for suits in SUIT_PERMUTATIONS:
-        swapped = np.array([permute_suits(card, suits) for card in range(NUM_CARDS)])
-        if {*swapped[list(spot.cards)].tolist()} != set(spot.cards):
+        permuted = np.array([permute_suits(card, suits) for card in range(NUM_CARDS)])
+        if any({*permuted[list(c)].tolist()} != {*c} for c in (board, dead_cards) if c):
             continue
-        if spot.dead_cards and {*swapped[list(spot.dead_cards)].tolist()} != set(spot.dead_cards):
-            continue
-        low, high = np.sort(swapped[cards], axis=1).T
-        moved = high * (high - 1) // 2 + low
-        if all((w[moved] == w).all() for w in weights):
-            found.append(suits)
-    return found
+        low, high = np.sort(permuted[hands], axis=1).T
+        index = high * (high - 1) // 2 + low
+        if all((w[index] == w).all() for w in weights):
+            symmetries.append(suits)
+    return symmetries
 
 
 @dataclass(frozen=True, eq=False)
 class StrengthOrder:
-    """A player's hands on every board, weakest first, with ranks that both players share."""
+    """A player's hands on every board, weakest first, with ranks shared by both players."""
 
-    live_offset: Ints  # [G + 1] first of each board's hands
+    live_offset: Ints  # [G + 1] first of each board's hands in `hand`
     hand: Ints
-    rank: Ints
+    rank: Ints  # 0, 1, ... as long as `hand`; equal ranks tie
 
 
 def sort_hands_by_strength(
     boards: Boards, hands_by_player: tuple[RangeHands, RangeHands]
 ) -> tuple[StrengthOrder, StrengthOrder]:
-    """Both players' hands on every board; in their own order where nothing is shown yet."""
+    """Return both players' live hands on every board, in range order before the river."""
     live: list[list[int]] = [[0], [0]]
     parts: list[list[tuple[Ints, Ints]]] = [[], []]
     for board in boards.cards:
-        strengths = [np.zeros(own.size, np.int64) for own in hands_by_player]
-        for own, strength in zip(hands_by_player, strengths, strict=True):
+        strengths = [np.zeros(hands.size, np.int64) for hands in hands_by_player]
+        for hands, strength in zip(hands_by_player, strengths, strict=True):
             if len(board) == 5:
-                hand_strength.board_strengths(np.array(board), own.cards, strength)
+                hand_strength.board_strengths(np.array(board), hands.cards, strength)
             else:
-                strength[np.isin(own.cards, board).any(axis=1)] = -1
-        order = [np.zeros(own.size, np.uint16) for own in hands_by_player]
-        rank = [np.zeros(own.size, np.uint16) for own in hands_by_player]
+                strength[np.isin(hands.cards, board).any(axis=1)] = -1
+        order = [np.zeros(hands.size, np.uint16) for hands in hands_by_player]
+        rank = [np.zeros(hands.size, np.uint16) for hands in hands_by_player]
         counts = deal_walk.sort_hands(*strengths, *order, *rank)
         for player, count in enumerate(counts):
             parts[player].append((order[player][:count], rank[player][:count]))
             live[player].append(live[player][-1] + count)
-    one, two = (
+    first, second = (
         StrengthOrder(np.array(live[p]), *(np.concatenate(x) for x in zip(*parts[p], strict=True)))
         for p in (0, 1)
     )
-    return one, two
+    return first, second

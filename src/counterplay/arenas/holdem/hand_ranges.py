@@ -1,4 +1,4 @@
-"""Ranges: a weight for each of the 1,326 hands, in the syntax that poker players know.
+"""Ranges: a weight for each of the 1,326 hands (combos), in the syntax of poker solvers.
 
 88+            pairs from eights up            22-55, QQ-TT    pairs from one to the other
 AKs, AKo, AK   suited, offsuit, either         AhKd            one hand
@@ -10,8 +10,8 @@ Axs, Axo, Ax   an ace and any lower card; Kx is a king and any lower card
 ...:0.5, ...:50%, [50]...[/50]     half of the time
 random         every hand
 
-This is what b-inary/postflop-solver reads, and a few more forms. As there, the first entry that
-holds a hand counts: `AA:0.5,QQ+` has half of the aces.
+This is the syntax of b-inary/postflop-solver with a few additions. As there, the first entry that
+contains a hand sets its weight: `AA:0.5,QQ+` has half of the aces.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ Group = tuple[int, int, str]  # high rank, low rank; "s", "o", "" for both, or t
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry of a range text, such as `T9s+:0.5`, and what was read."""
+    """One parsed entry of a range text, such as `T9s+:0.5`."""
 
     text: str
-    groups: tuple[Group, ...]  # none for a word that means every hand
+    groups: tuple[Group, ...]  # empty for a word that means every hand
     weight: float
 
     @property
     def hands(self) -> list[int]:
-        """The hands among the 1,326."""
+        """Indices of the hands among the 1,326."""
         if not self.groups:
             return list(range(len(ALL_HANDS)))
         return [hand for group in self.groups for hand in _group_hands(*group)]
@@ -58,13 +58,22 @@ class Entry:
 
 @dataclass(frozen=True, eq=False)
 class Range:
-    """How often a player has each hand [1326], from 0 to 1."""
+    """A player's range: the weight of each hand, from 0 to 1.
 
-    weights: Floats
+    Example:
+        >>> Range.parse("AA,AKs:0.5").num_combos
+        8.0
+    """
+
+    weights: Floats  # [1326]
 
     @classmethod
     def parse(cls, text: str) -> Range:
-        """The range of a text; the first entry that holds a hand counts."""
+        """Return the range of a text; the first entry that contains a hand sets its weight.
+
+        Raises:
+            ConfigError: the text cannot be read or has no hands.
+        """
         weights = np.zeros(len(ALL_HANDS))
         for entry in reversed(read_entries(text)):
             weights[entry.hands] = entry.weight
@@ -77,20 +86,20 @@ class Range:
 
     @cached_property
     def num_combos(self) -> float:
-        """Hands, each counted by its weight."""
+        """Number of combos, each counted by its weight."""
         return float(self.weights.sum())
 
     def weights_without(self, cards: Iterable[int]) -> Floats:
-        """The weights with every hand that holds one of the cards at zero."""
+        """Return the weights [1326] with every hand that holds one of the cards at zero."""
         dead = set(cards)
         return self.weights * np.array([not dead & set(hand) for hand in ALL_HANDS])
 
 
 def read_entries(text: str) -> list[Entry]:
-    """Read the entries of a range text in their order.
+    """Return the entries of a range text in their order.
 
     Raises:
-        ConfigError: an entry cannot be read; the message says where it stands.
+        ConfigError: an entry cannot be read; the message gives its position.
     """
     entries: list[Entry] = []
     bracket: tuple[str, float, int] | None = None  # text, weight and position of an open [50]
@@ -142,7 +151,7 @@ def _read_weight(number: str, text: str, position: int) -> float:
 
 
 def _read_groups(body: str, text: str, position: int) -> list[Group]:
-    """The groups of hands of an entry without its weight."""
+    """Return the groups of an entry without its weight."""
     body = body.replace("10", "T")
     if match := re.fullmatch(r"([2-9TJQKA])x([so]?)", body, re.IGNORECASE):
         high = _rank_index(match[1])
@@ -157,7 +166,7 @@ def _read_groups(body: str, text: str, position: int) -> list[Group]:
         problem = f"cannot read {body!r}; write hands such as 88+, T9s+, A5s-A2s, KQo, AhKd"
         raise _range_error(text, position, problem)
     for high, low, kind in (start, end or start):
-        if high == low and (kind in ("s", "o")):
+        if high == low and kind in ("s", "o"):
             raise _range_error(
                 text, position, f"a pair such as {body!r} is neither suited nor offsuit"
             )
@@ -178,16 +187,13 @@ def _read_groups(body: str, text: str, position: int) -> list[Group]:
 
 
 def _read_group(text: str) -> Group | None:
-    """Read `AKs`, `77` or `AhKd`, the higher card first; None if it is something else."""
+    """Return the group of `AKs`, `77` or `AhKd`, the higher card first; None for other texts."""
     if match := re.fullmatch(_GROUP_PATTERN, text, re.IGNORECASE):
         high, low = sorted((_rank_index(match[1]), _rank_index(match[2])), reverse=True)
         return high, low, match[3].lower()
     if match := re.fullmatch(_HAND_PATTERN, text, re.IGNORECASE):
-        one, other = (
-            (_rank_index(match[1]), match[2].lower()),
-            (_rank_index(match[3]), match[4].lower()),
-        )
-        (high, suit), (low, low_suit) = sorted((one, other), key=_card_order, reverse=True)
+        cards = [(_rank_index(match[i]), match[i + 1].lower()) for i in (1, 3)]
+        (high, suit), (low, low_suit) = sorted(cards, key=_card_order, reverse=True)
         return high, low, suit + low_suit
     return None
 
@@ -197,7 +203,7 @@ def _card_order(card: tuple[int, str]) -> tuple[int, int]:
 
 
 def _dash_groups(start: Group, end: Group) -> list[Group]:
-    """The groups from one to another of the same gap or the same high card; else none."""
+    """Return the groups between two of the same gap or the same high card; else an empty list."""
     (high, low, kind), (last_high, last_low, last_kind) = start, end
     if kind != last_kind:
         return []
@@ -214,7 +220,7 @@ def _rank_index(letter: str) -> int:
 
 
 def _group_hands(high: int, low: int, suitedness: str) -> Iterator[int]:
-    """The hands of two ranks: 4, 6, 12 or 16 of them, or one if both suits are given."""
+    """Yield the hands of two ranks: 4, 6, 12 or 16 of them, or one if both suits are given."""
     if len(suitedness) == 2:
         yield hand_index(
             4 * high + SUITS.index(suitedness[0]), 4 * low + SUITS.index(suitedness[1])
@@ -222,13 +228,10 @@ def _group_hands(high: int, low: int, suitedness: str) -> Iterator[int]:
         return
     for a in range(4):
         for b in range(4):
-            if (
-                (high == low and a <= b)
-                or (suitedness == "s" and a != b)
-                or (suitedness == "o" and a == b)
-            ):
-                continue
-            yield hand_index(4 * high + a, 4 * low + b)
+            is_repeated = high == low and a <= b
+            is_excluded = (suitedness == "s" and a != b) or (suitedness == "o" and a == b)
+            if not is_repeated and not is_excluded:
+                yield hand_index(4 * high + a, 4 * low + b)
 
 
 def _range_error(text: str, position: int, problem: str) -> ConfigError:
@@ -240,28 +243,41 @@ def _shorten(text: str) -> str:
 
 
 def group_name(high: int, low: int, suitedness: str) -> str:
-    """Such as `AKs`, `AKo`, `77` or `AhKd`."""
+    """Return the name of a group, such as `AKs`, `AKo`, `77` or `AhKd`."""
     if len(suitedness) == 2:
         return RANKS[high] + suitedness[0] + RANKS[low] + suitedness[1]
     return RANKS[high] + RANKS[low] + (suitedness if high != low else "")
 
 
 def grid_cell(row: int, column: int) -> tuple[str, list[int]]:
-    """Name and hands of a cell of the 13 x 13 grid: aces first, suited hands above the diagonal."""
+    """Return name and hands of a cell of the 13 x 13 grid.
+
+    Aces come first; suited hands are above the diagonal.
+    """
     high, low = 12 - min(row, column), 12 - max(row, column)
     kind = "s" if row < column else "o" if row > column else ""
     return group_name(high, low, kind), list(_group_hands(high, low, kind))
 
 
+def hand_class(first_card: int, second_card: int) -> int:
+    """Return the class of a hand among the 169 that suits do not distinguish, from 0 to 168.
+
+    With ranks a <= b from 0 (deuce) to 12 (ace), suited hands have class 13 * b + a, pairs and
+    offsuit hands 13 * a + b.
+    """
+    low, high = sorted((first_card, second_card))
+    a, b = low // 4, high // 4
+    return 13 * b + a if low % 4 == high % 4 else 13 * a + b
+
+
 def format_range(weights: Floats) -> str:
-    """A short text that `Range.parse` reads as exactly these weights."""
+    """Return a short text that `Range.parse` reads as exactly these weights [1326]."""
     parts: list[str] = []
-    lines = [[(r, r, "")] for r in range(12, -1, -1)]
-    grouped = [[entry for line in lines for entry in line]]
+    lines: list[list[Group]] = [[(r, r, "") for r in range(12, -1, -1)]]
     for kind in "so":
-        grouped += [[(h, r, kind) for r in range(h - 1, -1, -1)] for h in range(12, 0, -1)]
-    for line in grouped:
-        run: list[tuple[int, int, str]] = []
+        lines += [[(h, r, kind) for r in range(h - 1, -1, -1)] for h in range(12, 0, -1)]
+    for line in lines:
+        run: list[Group] = []
         for high, low, kind in [*line, (-1, -1, "")]:
             values = weights[list(_group_hands(high, low, kind))] if high >= 0 else np.zeros(1)
             same = values[0] > 0.0 and (values == values[0]).all()
@@ -279,11 +295,11 @@ def format_range(weights: Floats) -> str:
     return ",".join(parts)
 
 
-def _group_weight(weights: Floats, group: tuple[int, int, str]) -> float:
+def _group_weight(weights: Floats, group: Group) -> float:
     return float(weights[next(_group_hands(*group))])
 
 
-def _format_run(run: list[tuple[int, int, str]], top: tuple[int, int, str], weight: float) -> str:
+def _format_run(run: list[Group], top: Group, weight: float) -> str:
     first, last = group_name(*run[0]), group_name(*run[-1])
     if len(run) == 1:
         return _format_entry(first, weight)

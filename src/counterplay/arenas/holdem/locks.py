@@ -1,9 +1,9 @@
-"""Locks in words: what a player must do after a record, with all hands or some.
+"""Node locks as text: the frequencies of a player's actions after a history, for some hands.
 
     all-in 10 = call 0.75, fold 0.25
     check,bet 94 @ AA,KQs = raise 282
 
-A player keeps to its locks while everything is solved around them, and so do best responses.
+Both the solver and best responses keep to the locks; the rest of the tree is solved around them.
 """
 
 from __future__ import annotations
@@ -20,29 +20,30 @@ from counterplay.arenas.holdem.betting import FOLD
 from counterplay.arenas.holdem.hand_ranges import Range
 from counterplay.arenas.holdem.inspection import find_node
 from counterplay.arenas.holdem.spot_arena import SpotArena
+from counterplay.core.arena import Floats
 from counterplay.core.cards import card_name, parse_card, permute_suits
 from counterplay.errors import ConfigError, FileError, suggestion
 
 
 @dataclass(frozen=True)
 class LockReport:
-    """Effect of one lock."""
+    """Effect of one node lock."""
 
-    record: str
-    num_hands: int  # hands that are locked
-    twins: tuple[str, ...] = ()  # records with twin cards after which the lock holds too
-    boards: tuple[int, int] = (0, 0)  # boards of the tree before and after; more if it was split
+    history: str
+    num_hands: int  # locked hands
+    isomorphic_histories: tuple[str, ...] = ()  # further histories after which the lock holds
+    boards: tuple[int, int] = (0, 0)  # number of boards in the tree before and after
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences that a user should read."""
+        """Sentences for the user about the extent of the lock."""
         notes = []
-        if self.twins:
-            others = ", ".join(map(repr, self.twins))
-            notes.append(f"the lock after {self.record!r} holds after {others} too")
+        if self.isomorphic_histories:
+            others = ", ".join(map(repr, self.isomorphic_histories))
+            notes.append(f"the lock after {self.history!r} holds after {others} too")
         if self.boards[0] != self.boards[1]:
             notes.append(
-                f"the lock after {self.record!r} holds for these cards only, so that suits which "
+                f"the lock after {self.history!r} holds for these cards only, so that suits which "
                 f"were alike are solved apart: {self.boards[0]:,} boards become {self.boards[1]:,}"
             )
         return tuple(notes)
@@ -54,129 +55,157 @@ def lock_node(
     frequencies: Mapping[str, float],
     hands: str = "random",
     *,
-    twins: bool = False,
+    lock_isomorphic: bool = False,
 ) -> LockReport:
-    """Make the player who acts after a record take actions in these shares, with these hands.
+    """Lock the action frequencies of the player to act after a history, for some hands.
 
-    Locks of other hands at the same node stay. A lock after a card, or of hands of one suit, holds
-    for exactly these cards. Boards that were solved once because only the names of their suits
-    differ are solved apart where the lock tells them apart: the tree grows, and policies and
-    memories made before no longer fit it.
+    Locks of other hands at the same node stay. By default a lock after a card, or of hands of one
+    suit, holds for exactly these cards. Isomorphic boards that the lock distinguishes are then
+    solved apart: the tree grows, and policies and memories made before no longer fit it.
 
     Args:
-        shares: how often each action is taken, in proportion.
-        hands: the range of hands that are locked; weights above 0 count as 1.
-        twins: lock after all cards that differ in the names of suits only; the tree stays small.
+        arena: the arena of the spot; it is changed.
+        history: as `find_node` reads it.
+        frequencies: weight by action name; normalised to sum to 1.
+        hands: the range of hands to lock; every weight above 0 counts as 1.
+        lock_isomorphic: lock after all cards that a suit permutation makes of these; the tree
+            keeps its size.
+
+    Raises:
+        ConfigError: no player acts after the history, an action does not exist, a frequency is
+            negative, or the player has none of the hands.
     """
-    node, board, _ = find_node(arena, history)
-    here = arena.betting.nodes[node]
-    if here.kind >= FOLD:
-        raise ConfigError(f"nobody acts after {history!r}: there is nothing to lock")
-    for name in frequencies:
-        if name not in here.actions:
-            near = suggestion(name, here.actions)
-            names = ", ".join(here.actions)
-            raise ConfigError(f"after {history!r} there is no {name!r}{near} (there is {names})")
-    given = np.array([frequencies.get(name, 0.0) for name in here.actions], np.float64)
-    if not (np.isfinite(given) & (given >= 0.0)).all() or given.sum() <= 0.0:
-        raise ConfigError(
-            f"the shares of the lock after {history!r} must not be below 0, nor all 0"
-        )
-    own = arena.hands[here.kind]
-    dealt = _dealt_cards(history)
-    wanted = Range.parse(hands).weights[own.index] > 0.0
-    wanted &= ~np.isin(own.cards, dealt).any(axis=1)
-    if not wanted.any():
-        raise ConfigError(f"player {here.kind} has none of {hands[:40]!r} after {history!r}")
-    before = sum(arena.boards.level_sizes)
-    if not twins:
-        kept = [
+    node, _, _ = find_node(arena, history)
+    player, actions = arena.betting.nodes[node].kind, arena.betting.nodes[node].actions
+    if player >= FOLD:
+        raise ConfigError(f"no player acts after {history!r}: there is nothing to lock")
+    weights = _action_weights(history, actions, frequencies)
+    range_hands, dealt = arena.hands[player], _parse_dealt_cards(history)
+    is_locked = Range.parse(hands).weights[range_hands.index] > 0.0
+    is_locked &= ~np.isin(range_hands.cards, dealt).any(axis=1)
+    if not is_locked.any():
+        raise ConfigError(f"player {player} has none of {hands[:40]!r} after {history!r}")
+    num_boards = sum(arena.boards.level_sizes)
+    if not lock_isomorphic:
+        symmetries = [
             suits
             for suits in arena.symmetries
             if all(permute_suits(card, suits) == card for card in dealt)
-            and (wanted[own.permute_suits(suits)] == wanted).all()
+            and (is_locked[range_hands.permute_suits(suits)] == is_locked).all()
         ]
-        if len(kept) < len(arena.symmetries):
-            arena.restrict_symmetries(kept)
-    node, board, renaming = find_node(arena, history)
-    chosen = np.zeros(own.size, np.bool_)
-    chosen[own.permute_suits(renaming)[wanted]] = True
-    old = arena.locks.get((node, board), np.zeros((len(here.actions), own.size)))
-    arena.lock(node, board, np.where(chosen, given[:, None], old))
+        if len(symmetries) < len(arena.symmetries):
+            arena.restrict_symmetries(symmetries)
+    node, board, suit_permutation = find_node(arena, history)
+    on_board = np.zeros(range_hands.size, np.bool_)
+    on_board[range_hands.permute_suits(suit_permutation)[is_locked]] = True
+    old = arena.locks.get((node, board), np.zeros((len(actions), range_hands.size)))
+    arena.lock(node, board, np.where(on_board, weights[:, None], old))
     others = {tuple(permute_suits(c, suits) for c in dealt) for suits in arena.symmetries}
     others.discard(tuple(dealt))
-    records = tuple(sorted(_with_cards(history, cards) for cards in others))
-    return LockReport(history, int(wanted.sum()), records, (before, sum(arena.boards.level_sizes)))
+    isomorphic = tuple(sorted(_replace_cards(history, cards) for cards in others))
+    sizes = num_boards, sum(arena.boards.level_sizes)
+    return LockReport(history, int(is_locked.sum()), isomorphic, sizes)
 
 
-def _dealt_cards(record: str) -> list[int]:
-    """The cards that are dealt in a record."""
-    return [parse_card(_words(part)[0]) for part in record.split("|")[1:]]
+def _action_weights(
+    history: str, actions: tuple[str, ...], frequencies: Mapping[str, float]
+) -> Floats:
+    """Return the frequencies [A] in the order of the actions; raise ConfigError if invalid."""
+    for name in frequencies:
+        if name not in actions:
+            near, names = suggestion(name, actions), ", ".join(actions)
+            raise ConfigError(f"after {history!r} there is no {name!r}{near} (there is {names})")
+    weights = np.array([frequencies.get(name, 0.0) for name in actions], np.float64)
+    if not (np.isfinite(weights) & (weights >= 0.0)).all() or weights.sum() <= 0.0:
+        raise ConfigError(
+            f"the shares of the lock after {history!r} must not be below 0, nor all 0"
+        )
+    return weights
 
 
-def _words(part: str) -> list[str]:
+def _parse_dealt_cards(history: str) -> list[int]:
+    """Return the cards that are dealt in a history."""
+    return [parse_card(_split_words(part)[0]) for part in history.split("|")[1:]]
+
+
+def _split_words(part: str) -> list[str]:
     return [word.strip() for word in part.split(",") if word.strip()]
 
 
-def _with_cards(record: str, cards: Iterable[int]) -> str:
-    """The record with other cards."""
-    first, *parts = record.split("|")
+def _replace_cards(history: str, cards: Iterable[int]) -> str:
+    """Return the history with other cards dealt."""
+    first, *parts = history.split("|")
     later = [
-        ",".join([card_name(card), *_words(part)[1:]])
+        ",".join([card_name(card), *_split_words(part)[1:]])
         for part, card in zip(parts, cards, strict=True)
     ]
     return "|".join([first, *later])
 
 
 def parse_lock(text: str) -> dict[str, Any]:
-    """The record, hands and shares of `RECORD @ HANDS = ACTION SHARE, ...`."""
-    place, equals, shares = text.rpartition("=")
-    record, _, hands = place.partition("@")
-    found: dict[str, float] = {}
-    for part in shares.split(","):
+    """Return the history, hands and frequencies of `HISTORY @ HANDS = ACTION FREQUENCY, ...`.
+
+    Example:
+        >>> parse_lock("check,bet 94 @ AA = raise 282 0.5, call 0.5")["shares"]
+        {'raise 282': 0.5, 'call': 0.5}
+    """
+    condition, equals, actions = text.rpartition("=")
+    history, _, hands = condition.partition("@")
+    frequencies: dict[str, float] = {}
+    for part in actions.split(","):
         words = part.split()
-        share = 1.0
-        # the last word is a share if what is before it is a whole action: `bet 94 0.5`, `call 0.5`
+        frequency = 1.0
+        # the final word is a frequency if the words before it are a whole action: `bet 94 0.5`
         if len(words) > 2 or (len(words) == 2 and words[0] in ("fold", "check", "call")):
             try:
-                share = float(words.pop())
+                frequency = float(words.pop())
             except ValueError:
-                share = float("nan")
-        found[" ".join(words)] = share
-    if not equals or "" in found:
+                frequency = float("nan")
+        frequencies[" ".join(words)] = frequency
+    if not equals or "" in frequencies:
         raise ConfigError(
-            f"cannot read the lock {text!r}; write RECORD = ACTION SHARE, ACTION SHARE, or "
-            "RECORD @ HANDS = ..."
+            f"cannot read the lock {text!r}; write HISTORY = ACTION FREQUENCY, ACTION FREQUENCY, "
+            "or HISTORY @ HANDS = ..."
         )
-    return {"record": record.strip(), "hands": hands.strip() or "random", "shares": found}
+    return {"record": history.strip(), "hands": hands.strip() or "random", "shares": frequencies}
 
 
-def apply_locks(arena: SpotArena, locks: Iterable[str], *, twins: bool = False) -> list[LockReport]:
-    """Lock what texts say, each a lock or a JSON file with a list of `record, hands, shares`."""
-    return [
-        lock_node(
-            arena, entry["record"], entry["shares"], entry.get("hands", "random"), twins=twins
-        )
-        for text in locks
-        for entry in (
-            _read_locks_file(Path(text)) if text.endswith(".json") else [parse_lock(text)]
-        )
-    ]
+def apply_locks(
+    arena: SpotArena, locks: Iterable[str], *, lock_isomorphic: bool = False
+) -> list[LockReport]:
+    """Apply node locks to an arena.
+
+    Args:
+        arena: is changed.
+        locks: each a text for `parse_lock`, or the name of a JSON file with a list of objects
+            that have the entries `record` (the history), `hands` and `shares`.
+        lock_isomorphic: as in `lock_node`.
+    """
+    reports = []
+    for text in locks:
+        is_file = text.endswith(".json")
+        for entry in _read_locks_file(Path(text)) if is_file else [parse_lock(text)]:
+            history, frequencies = entry["record"], entry["shares"]
+            hands = entry.get("hands", "random")
+            reports.append(
+                lock_node(arena, history, frequencies, hands, lock_isomorphic=lock_isomorphic)
+            )
+    return reports
 
 
 def _read_locks_file(path: Path) -> list[dict[str, Any]]:
     try:
-        found = json.loads(path.read_text())
+        content = json.loads(path.read_text())
     except (OSError, ValueError, RecursionError) as error:
         raise FileError(f"cannot read {path}: {error}") from error
-    good = isinstance(found, list) and all(
+    is_valid = isinstance(content, list) and all(
         isinstance(entry, dict)
         and isinstance(entry.get("record"), str)
         and isinstance(entry.get("hands", ""), str)
         and isinstance(entry.get("shares"), dict)
         and all(isinstance(x, (int, float)) for x in entry["shares"].values())
-        for entry in found
+        for entry in content
     )
-    if not good:
+    if not is_valid:
         raise ConfigError(f'{path}: locks are a list of {{"record", "hands", "shares"}}')
-    return found
+    return content

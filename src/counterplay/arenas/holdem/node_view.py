@@ -1,4 +1,4 @@
-"""What a player does at a node, hand by hand: numbers for people, files, drawings and pages."""
+"""A player's policy at a node, hand by hand, as numbers for people, files, drawings and pages."""
 
 from __future__ import annotations
 
@@ -7,41 +7,37 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from counterplay.arenas.holdem.hand_ranges import grid_cell
 from counterplay.core.arena import Floats
 from counterplay.core.cards import hand_name
 
-FOLD_COLOUR, PASSIVE_COLOUR = "#5b8db8", "#6ab187"  # colours of fold; of check and call
-BET_COLOURS = (
-    "#f2b5a7",
-    "#e8836f",
-    "#d1495b",
-    "#a63446",
-    "#7a1f33",
-    "#4f1220",
-)  # smallest to largest
+PASSIVE_COLOURS = {"fold": "#5b8db8", "check": "#6ab187", "call": "#6ab187"}
+# from the smallest bet to the largest
+BET_COLOURS = ("#f2b5a7", "#e8836f", "#d1495b", "#a63446", "#7a1f33", "#4f1220")
 
 
 def action_colours(actions: Sequence[str]) -> list[str]:
-    """A colour for each action: blue folds, green checks and calls, bets redder as they grow."""
-    bets = sum(name not in ("fold", "check", "call") for name in actions)
-    found, bet = [], 0
+    """Return a colour per action: blue for fold, green for check and call, red for bets.
+
+    Larger bets are darker.
+    """
+    num_bets = sum(name not in PASSIVE_COLOURS for name in actions)
+    colours, bet = [], 0
     for name in actions:
-        if name == "fold":
-            found.append(FOLD_COLOUR)
-        elif name in ("check", "call"):
-            found.append(PASSIVE_COLOUR)
+        if name in PASSIVE_COLOURS:
+            colours.append(PASSIVE_COLOURS[name])
         else:
             bet += 1
-            found.append(
-                BET_COLOURS[min((bet * len(BET_COLOURS)) // (bets + 1), len(BET_COLOURS) - 1)]
-            )
-    return found
+            shade = (bet * len(BET_COLOURS)) // (num_bets + 1)
+            colours.append(BET_COLOURS[min(shade, len(BET_COLOURS) - 1)])
+    return colours
 
 
 @dataclass(frozen=True)
 class NodeView:
-    """A player's hands at a node where it acts. n hands that the board allows, A actions."""
+    """A player's hands at a node where it acts. n live hands, A actions."""
 
     history: str
     board: str
@@ -49,30 +45,28 @@ class NodeView:
     player: int
     actions: tuple[str, ...]
     hands: tuple[str, ...]  # [n]
-    weight: Floats  # [n] how often the player is here with the hand, 1 if always
+    weight: Floats  # [n] reach of the hand: probability that the player gets here with it
     policy: Floats  # [A, n]
-    value: Floats  # [n] EV from this node on, in chips, if both follow the policy; a fold has 0
-    action_value: Floats  # [A, n] the same after each action
-    equity: Floats  # [n] of the pot against the opponent's hands here
-    opponent_mass: (
-        Floats  # [n] the opponent's hands that leave it its cards, weighted by their reach
-    )
-    is_reached: bool  # whether the policy ever comes here; elsewhere nothing binds it
+    value: Floats  # [n] EV from this node on in chips, if both follow the policy; a fold has 0
+    action_value: Floats  # [A, n] EV after each action
+    equity: Floats  # [n] against the opponent's range at this node
+    opponent_mass: Floats  # [n] reach of the opponent's hands that share no card with the hand
+    is_reached: bool  # whether the policies ever get here; if not, the policy here is arbitrary
 
     @property
     def frequencies(self) -> Floats:
-        """[A] how often each action is taken."""
+        """Frequency [A] of each action over the whole range."""
         share = self.weight * self.opponent_mass
         total = share.sum()
         return self.policy @ share / total if total > 0.0 else self.policy.mean(axis=1)
 
     @property
     def regret(self) -> Floats:
-        """[n] chips that the best action would bring on top."""
+        """Chips [n] that the best action gains over the policy."""
         return self.action_value.max(axis=0) - self.value
 
     def hand_rows(self) -> list[dict[str, Any]]:
-        """One dict per hand, as JSON and CSV take them."""
+        """Return one dict per hand, for JSON and CSV."""
         return [
             {
                 "hand": hand,
@@ -86,27 +80,30 @@ class NodeView:
         ]
 
     def hand_grid(self) -> list[list[dict[str, Any]]]:
-        """The 13 x 13 cells, aces first: name, weight, frequency of each action, value."""
-        place = {hand: i for i, hand in enumerate(self.hands)}
+        """Return the 13 x 13 cells, aces first: name, weight, action frequencies and EV."""
+        index_by_hand = {hand: i for i, hand in enumerate(self.hands)}
         return [
-            [self._grid_cell(*grid_cell(row, column), place) for column in range(13)]
+            [self._average_cell(*grid_cell(row, column), index_by_hand) for column in range(13)]
             for row in range(13)
         ]
 
-    def _grid_cell(self, name: str, hands: list[int], place: dict[str, int]) -> dict[str, Any]:
-        here = [place[hand_name(hand)] for hand in hands if hand_name(hand) in place]
-        weight = self.weight[here]
+    def _average_cell(
+        self, name: str, hands: list[int], index_by_hand: dict[str, int]
+    ) -> dict[str, Any]:
+        names = map(hand_name, hands)
+        live = [index_by_hand[hand] for hand in names if hand in index_by_hand]
+        weight = self.weight[live]
         total = float(weight.sum())
         share = weight / total if total > 0.0 else weight
         return {
             "name": name,
             "weight": total / len(hands),
-            "policy": (self.policy[:, here] @ share).tolist(),
-            "value": float(self.value[here] @ share),
+            "policy": (self.policy[:, live] @ share).tolist(),
+            "value": float(self.value[live] @ share),
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as JSON can hold it: what `spot show --export` writes, and what pages draw.
+        """Return the view as JSON data: the output of `spot show --export` and of the studio.
 
         `grid` has 13 rows of 13 cells, aces first; a cell's `policy` follows `actions`.
         """
@@ -125,8 +122,52 @@ class NodeView:
         }
 
 
+@dataclass(frozen=True)
+class NodeDifference:
+    """The difference of two solutions at one node: the first minus the second."""
+
+    first: NodeView
+    second: NodeView
+
+    @property
+    def policy(self) -> Floats:
+        """Difference [A, n] of the action probabilities."""
+        return self.first.policy - self.second.policy
+
+    @property
+    def frequencies(self) -> Floats:
+        """Difference [A] of the action frequencies over the whole range."""
+        return self.first.frequencies - self.second.frequencies
+
+    @property
+    def policy_distance(self) -> float:
+        """Mean total variation distance, hands weighted by how often the first reaches them."""
+        share = self.first.weight * self.first.opponent_mass
+        distance = self._hand_distances()
+        total = share.sum()
+        return float(share @ distance / total) if total > 0.0 else float(distance.mean())
+
+    def _hand_distances(self) -> Floats:
+        """Return the total variation distance [n] of the two policies by hand."""
+        return np.abs(self.policy).sum(axis=0) / 2.0
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one dict per hand, the largest weighted differences first."""
+        distance = self._hand_distances()
+        return [
+            {
+                "hand": self.first.hands[i],
+                "weight": float(self.first.weight[i]),
+                "moved": float(distance[i]),
+                **dict(zip(self.first.actions, self.policy[:, i].tolist(), strict=True)),
+                "value": float(self.first.value[i] - self.second.value[i]),
+            }
+            for i in np.argsort(-distance * self.first.weight, kind="stable").tolist()
+        ]
+
+
 def _replace_nan(value: Any) -> Any:
-    """Lists and dicts with None for every NaN, which JSON has no word for."""
+    """Return nested lists and dicts with None in place of NaN, which JSON cannot hold."""
     if isinstance(value, list):
         return [_replace_nan(part) for part in value]
     if isinstance(value, dict):

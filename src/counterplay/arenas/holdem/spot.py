@@ -1,13 +1,13 @@
-"""A spot: what two players of no-limit hold'em face after the flop, the turn or the river.
+"""Spots: heads-up no-limit hold'em from the flop, the turn or the river on.
 
-A spot is a frozen dataclass or a JSON file with the same names. Bet sizes are words:
+A spot is a frozen dataclass, or a JSON file whose keys are its fields. Bet sizes are words:
 
     50%     half of the pot; for a raise, half of the pot after calling
     2.5x    two and a half times the bet that is raised
     100c    100 chips; for a raise, 100 chips on top of the bet; `100c3r` for up to 3 raises only
-    e       geometric: the part of the pot that, bet on every street left, ends all-in; `2e` on two
-            streets; `3e200%` at most twice the pot; for a raise, the raises already made on this
-            street are subtracted from the number of streets
+    e       geometric: the fraction of the pot that, bet on every street left, ends all-in; `2e`
+            over two streets; `3e200%` at most twice the pot; for a raise, the raises already made
+            on this street are subtracted from the number of streets
     a       all-in
 
 The amounts follow the rules of b-inary/postflop-solver: see `counterplay.arenas.holdem.betting`.
@@ -33,22 +33,30 @@ BOARD_CARDS = (3, 4, 5)
 PLAIN_SIZE = re.compile(r"(\d+(?:\.\d+)?)(%|x|c)")
 CAPPED_SIZE = re.compile(r"(\d+)c(\d+)r")
 GEOMETRIC_SIZE = re.compile(r"(\d*)e(?:(\d+(?:\.\d+)?)%)?")
-MAX_CHIPS = 10**9  # chips: sums of them stay exact
+MAX_CHIPS = 10**9  # sums of chips stay exact
 MAX_COUNT = 100  # streets of a geometric size, raises of a capped one
 
 
 class BetSize(NamedTuple):
-    """One bet size: its unit %, x, c, e or a, and its numbers."""
+    """One parsed bet size."""
 
-    unit: str
-    number: float = 0.0  # of e: streets, 0 for all that are left
-    raise_cap: int = 0  # of c: offered for that many raises of a street; 0 for any number
-    max_pot: float = math.inf  # of e: pots at most
+    unit: str  # %, x, c, e or a
+    number: float = 0.0  # with unit e: number of streets, 0 for all that are left
+    raise_cap: int = 0  # with unit c: offered for that many raises of a street; 0: no limit
+    max_pot: float = math.inf  # with unit e: largest fraction of the pot
 
 
 @lru_cache(maxsize=256)
 def parse_bet_sizes(text: str) -> tuple[BetSize, ...]:
-    """The sizes of a text such as `33%, 2.5x, a`."""
+    """Return the sizes of a text such as `33%, 2.5x, a`.
+
+    Raises:
+        ConfigError: a size cannot be read.
+
+    Example:
+        >>> [size.unit for size in parse_bet_sizes("33%, 2.5x, a")]
+        ['%', 'x', 'a']
+    """
     sizes: list[BetSize] = []
     for position, word in enumerate(text.replace(",", " ").split(), 1):
         try:
@@ -59,7 +67,7 @@ def parse_bet_sizes(text: str) -> tuple[BetSize, ...]:
 
 
 def _read_size(word: str) -> BetSize:
-    """Read one size; raises `ValueError` with the problem."""
+    """Return one size; raise ValueError with the problem if it cannot be read."""
     if word == "a":
         return BetSize("a")
     if match := CAPPED_SIZE.fullmatch(word):
@@ -81,23 +89,20 @@ def _read_size(word: str) -> BetSize:
     return size
 
 
-def _number(text: str, word: str, most: float = MAX_CHIPS) -> float:
+def _number(text: str, word: str, maximum: float = MAX_CHIPS) -> float:
     value = float(text)
-    if not 0.0 < value <= most:
-        raise ValueError(f"{word!r} is out of range (above 0, at most {most:,})")
+    if not 0.0 < value <= maximum:
+        raise ValueError(f"{word!r} is out of range (above 0, at most {maximum:,})")
     return value
 
 
 @dataclass(frozen=True)
 class BetSizes:
-    """What one player may bet on one street, as words; `donk` replaces `bet` where given.
-
-    A donk bet is one into the player who was the last to bet on the street before.
-    """
+    """Bet sizes of one player on one street, as words."""
 
     bet: str = ""
     raises: str = ""
-    donk: str | None = None
+    donk: str | None = None  # instead of `bet` against the last bettor of the street before
 
     def __post_init__(self) -> None:
         for name, text in (("bet", self.bet), ("raise", self.raises), ("donk", self.donk or "")):
@@ -108,28 +113,33 @@ class BetSizes:
                     raise ConfigError(f"{name} size {text!r}: only raises have a cap such as 3r")
 
 
-DEFAULT_SIZES = BetSizes(bet="50% a", raises="60% a")  # of a street whose sizes are not given
+DEFAULT_SIZES = BetSizes(bet="50% a", raises="60% a")  # of a street without sizes
 
 
 @dataclass(frozen=True)
 class Spot:
-    """Board, ranges, pot and stacks; player 0 is out of position and acts first on every street.
+    """Board, ranges, pot and stacks. Player 0 is OOP and acts first on every street.
 
-    The value of a spot to a player is its EV at the start: its share of the final pot, less the
-    chips it puts in from there on. Values add up to the pot, less the rake.
+    A player's value of the spot is its EV at the start: its share of the final pot, less the chips
+    that it puts in from there on. Values add up to the pot, less the rake.
+
+    Example:
+        >>> spot = Spot("Td9d6h", ("QQ+,AK", "random"), pot=100, stacks=(200, 300))
+        >>> spot.stack, STREETS[spot.street]
+        (200, 'flop')
     """
 
     board: str
-    ranges: tuple[str, str]
+    ranges: tuple[str, str]  # OOP, IP
     pot: int
-    stacks: tuple[int, int]  # left behind; the smaller one is all that can be played for
+    stacks: tuple[int, int]  # left behind; the smaller is the effective stack
     sizes: tuple[tuple[BetSizes, BetSizes], ...] = ((DEFAULT_SIZES,) * 2,) * 3  # flop, turn, river
-    rake: float = 0.0  # part of the pot
-    rake_cap: float = math.inf  # chips at most
-    add_all_in: float = 0.0  # all-in is offered too where it is at most so many pots
-    force_all_in: float = 0.0  # a bet becomes all-in if at most so many pots would be left behind
-    commit_all_in: float = math.inf  # a bet becomes all-in if more than this part of the stack
-    merge: float = 0.0  # sizes closer than this part of the pot are merged into the larger
+    rake: float = 0.0  # fraction of the pot
+    rake_cap: float = math.inf  # chips
+    add_all_in: float = 0.0  # offer all-in too if it is at most this many pots
+    force_all_in: float = 0.0  # a bet becomes all-in if it leaves at most this many pots behind
+    commit_all_in: float = math.inf  # a bet above this fraction of the stack becomes all-in
+    merge: float = 0.0  # sizes closer than this fraction of the pot become the larger one
     raise_cap: int = 0  # bets and raises per street; 0 for no limit
     min_bet: int = 1
     dead: str = ""  # cards out of play
@@ -139,16 +149,17 @@ class Spot:
 
     @cached_property
     def cards(self) -> tuple[int, ...]:
-        """The board's cards; a flop in the order given."""
+        """The cards of the board, in the order of the text."""
         return parse_cards(self.board, "board")
 
     @cached_property
     def dead_cards(self) -> tuple[int, ...]:
+        """The cards out of play."""
         return parse_cards(self.dead, "dead cards")
 
     @property
     def stack(self) -> int:
-        """What can be played for."""
+        """The effective stack."""
         return min(self.stacks)
 
     @property
@@ -158,7 +169,7 @@ class Spot:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences about the bet sizes that a reader of the solution should know."""
+        """Sentences for readers of the solution about the bet sizes."""
         notes = []
         for street, sizes in list(zip(STREETS, self.sizes, strict=True))[self.street :]:
             if sizes == (DEFAULT_SIZES, DEFAULT_SIZES):
@@ -174,23 +185,29 @@ class Spot:
 
     @classmethod
     def load(cls, path: str | Path) -> Spot:
-        """Read a JSON file."""
+        """Read a spot from a JSON file.
+
+        Raises:
+            FileError: the file cannot be read.
+            ConfigError: it does not hold a valid spot.
+        """
         try:
-            found = json.loads(Path(path).read_text())
+            data = json.loads(Path(path).read_text())
         except FileNotFoundError as error:
             raise FileError(f"there is no file {path}") from error
         except (OSError, ValueError, RecursionError) as error:
             raise FileError(f"cannot read {path}: {error}") from error
         try:
-            return cls.from_dict(found)
+            return cls.from_dict(data)
         except ConfigError as error:
             raise ConfigError(f"{path}: {error}") from None
 
     @classmethod
     def from_dict(cls, data: Any) -> Spot:
-        """The spot that `to_dict` described; missing entries have their defaults.
+        """Return the spot of JSON data as `to_dict` writes them.
 
-        A street that `sizes` does not name has `DEFAULT_SIZES`; one with empty sizes has no bets.
+        Missing entries have their defaults. A street that `sizes` does not name has
+        `DEFAULT_SIZES`; one with empty sizes has no bets.
         """
         if not isinstance(data, dict):
             raise ConfigError("a spot is a JSON object with board, ranges, pot and stacks")
@@ -212,16 +229,16 @@ class Spot:
         return cls(**values)
 
     def to_dict(self) -> dict[str, Any]:
-        """The spot as JSON can hold it; entries at their defaults are left out."""
+        """Return the spot as JSON data, without entries that have their defaults."""
         default = {f.name: f.default for f in fields(self)}
-        found = {name: getattr(self, name) for name in default if name != "sizes"}
-        kept = {name: value for name, value in found.items() if value != default[name]}
-        kept["sizes"] = {
+        values = {name: getattr(self, name) for name in default if name != "sizes"}
+        data = {name: value for name, value in values.items() if value != default[name]}
+        data["sizes"] = {
             street: [_sizes_to_dict(sizes) for sizes in both]
             for street, both in zip(STREETS, self.sizes, strict=True)
             if both != (DEFAULT_SIZES, DEFAULT_SIZES)
         }
-        return {n: list(v) if isinstance(v, tuple) else v for n, v in kept.items()}
+        return {n: list(v) if isinstance(v, tuple) else v for n, v in data.items()}
 
     def save(self, path: str | Path) -> None:
         """Write the JSON file that `load` reads."""
@@ -229,7 +246,7 @@ class Spot:
 
 
 def check_spot(spot: Spot) -> None:
-    """Refuse what is no spot, with the first reason."""
+    """Raise ConfigError with the first problem of a spot."""
     for name in ("board", "dead"):
         if not isinstance(getattr(spot, name), str):
             raise ConfigError(f"{name} is {getattr(spot, name)!r}, must be a text such as 'Td9d6h'")
@@ -239,24 +256,23 @@ def check_spot(spot: Spot) -> None:
         raise ConfigError(
             f"board {spot.board!r} has {len(spot.cards)} cards; a spot has 3 (flop), 4 or 5"
         )
-    both = set(spot.cards) & set(spot.dead_cards)
-    if both:
-        raise ConfigError(f"{cards_name(both)} is on the board and among the dead cards")
+    shared = set(spot.cards) & set(spot.dead_cards)
+    if shared:
+        raise ConfigError(f"{cards_name(shared)} is on the board and among the dead cards")
     if NUM_CARDS - len(spot.dead_cards) < 5 + 4:
         raise ConfigError(f"{len(spot.dead_cards)} dead cards leave too few to deal")
-    for name, value, least in (
+    for name, value, minimum in (
         ("pot", spot.pot, 1),
         *(("stacks", stack, 1) for stack in spot.stacks),
         ("min_bet", spot.min_bet, 1),
         ("raise_cap", spot.raise_cap, 0),
     ):
-        if type(value) is not int or not least <= value <= MAX_CHIPS:
+        if type(value) is not int or not minimum <= value <= MAX_CHIPS:
             raise ConfigError(
-                f"{name} is {value!r}, must be a whole number from {least} to {MAX_CHIPS}"
+                f"{name} is {value!r}, must be a whole number from {minimum} to {MAX_CHIPS}"
             )
-    for name, most in (("rake", 1.0), ("rake_cap", math.inf), ("add_all_in", math.inf)):
-        _check_number(spot, name, most)
-    for name in ("force_all_in", "commit_all_in", "merge"):
+    _check_number(spot, "rake", 1.0)
+    for name in ("rake_cap", "add_all_in", "force_all_in", "commit_all_in", "merge"):
         _check_number(spot, name, math.inf)
     for both_sizes in spot.sizes:
         for sizes in both_sizes:
@@ -276,11 +292,8 @@ def check_spot(spot: Spot) -> None:
 
 def _check_number(spot: Spot, name: str, maximum: float) -> None:
     value = getattr(spot, name)
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, (int, float))
-        or not 0.0 <= value <= maximum
-    ):
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not 0.0 <= value <= maximum:
         limit = f"from 0 to {maximum:g}" if maximum < math.inf else "at least 0"
         raise ConfigError(f"{name} is {value!r}, must be a number {limit}")
 
@@ -291,38 +304,36 @@ def _check_pair(value: Any, name: str) -> tuple[Any, Any]:
     return value[0], value[1]
 
 
-def _parse_sizes(found: Any) -> tuple[tuple[BetSizes, BetSizes], ...]:
-    if not isinstance(found, dict):
+def _parse_sizes(data: Any) -> tuple[tuple[BetSizes, BetSizes], ...]:
+    if not isinstance(data, dict):
         raise ConfigError("sizes is an object with the entries flop, turn and river")
-    for name in found:
+    for name in data:
         if name not in STREETS:
             raise ConfigError(f"sizes has no entry {name!r}{suggestion(name, STREETS)}")
     return tuple(
-        _parse_street_sizes(found[street], street)
-        if street in found
+        _parse_street_sizes(data[street], street)
+        if street in data
         else (DEFAULT_SIZES, DEFAULT_SIZES)
         for street in STREETS
     )
 
 
-def _parse_street_sizes(found: Any, street: str) -> tuple[BetSizes, BetSizes]:
-    both = (
-        (found, found) if isinstance(found, dict) else _check_pair(found, f"sizes of the {street}")
-    )
+def _parse_street_sizes(data: Any, street: str) -> tuple[BetSizes, BetSizes]:
+    both = (data, data) if isinstance(data, dict) else _check_pair(data, f"sizes of the {street}")
     return _parse_player_sizes(both[0], street), _parse_player_sizes(both[1], street)
 
 
-def _parse_player_sizes(found: Any, street: str) -> BetSizes:
+def _parse_player_sizes(data: Any, street: str) -> BetSizes:
     known = ("bet", "raise", "donk")
-    if not isinstance(found, dict) or not all(isinstance(text, str) for text in found.values()):
+    if not isinstance(data, dict) or not all(isinstance(text, str) for text in data.values()):
         raise ConfigError(f"sizes of the {street} are texts named bet, raise and donk")
-    for name in found:
+    for name in data:
         if name not in known:
             raise ConfigError(f"sizes of the {street} have no entry {name!r} (bet, raise, donk)")
-    return BetSizes(found.get("bet", ""), found.get("raise", ""), found.get("donk"))
+    return BetSizes(data.get("bet", ""), data.get("raise", ""), data.get("donk"))
 
 
 def _sizes_to_dict(sizes: BetSizes) -> dict[str, str]:
-    found = {"bet": sizes.bet, "raise": sizes.raises, "donk": sizes.donk}
-    kept = {name: text for name, text in found.items() if text}
-    return kept if sizes.donk != "" else kept | {"donk": ""}  # no donk bets at all
+    words = {"bet": sizes.bet, "raise": sizes.raises, "donk": sizes.donk}
+    data = {name: text for name, text in words.items() if text}
+    return data if sizes.donk != "" else data | {"donk": ""}  # no donk bets at all

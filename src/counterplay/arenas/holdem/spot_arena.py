@@ -1,8 +1,8 @@
-"""The public tree as an arena: one node per public state, a vector over hands at each.
+"""A spot as an arena: one node per public state, with a vector over hands at each.
 
 Tables of regrets and of the average policy hold one piece [actions, hands] per betting node and
-board, one node's boards after another. All hands of a range have their place everywhere; where the
-board holds a card of theirs, nothing is ever learned there.
+board. A piece has an entry for every hand of the range; entries of hands that share a card with the
+board are never used.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from counterplay.arenas.holdem.array_layout import (
+    BlockBoards,
     PieceLayout,
     build_piece_layout,
     build_walks,
@@ -26,7 +27,6 @@ from counterplay.arenas.holdem.base import PRECISIONS, HoldemArena
 from counterplay.arenas.holdem.betting import (
     FOLD,
     MAX_BETTING_NODES,
-    BettingNode,
     BettingTree,
     build_betting_tree,
 )
@@ -47,25 +47,25 @@ from counterplay.kernels.holdem.types import HoldemTables, HoldemWalk, StreetRow
 from counterplay.kernels.runtime.jit import is_compiled, keeps_compiled
 from counterplay.kernels.runtime.threads import num_threads, run_in_threads
 
-SECONDS_PER_SEQUENCE = 1e-8  # seconds per sequence, iteration and core, about: benchmarks/holdem/holdem.md
-MIN_PAIR_FRACTION = 1e-12  # of all pairs of hands: what is left when all of them share cards
-MAX_ROUNDING = 1e-3  # of the pot; where rounding errors may be larger, a note says so
+SECONDS_PER_SEQUENCE = 1e-8  # per iteration and core, approximately: benchmarks/holdem
+MIN_PAIR_FRACTION = 1e-12  # of all pairs of hands; less is rounding, all pairs share a card
+MAX_ROUNDING = 1e-3  # of the pot; a note reports larger rounding errors
 ROUNDING_ULPS = 8.0  # units in the last place that a sum of values may be off
 
 
 @dataclass(frozen=True)
 class SpotSize:
-    """What solving a spot will take, known before anything is allocated."""
+    """Cost of solving a spot, known before anything is allocated."""
 
-    num_nodes: int  # public states at which somebody acts or the hand ends
+    num_nodes: int  # public states: decisions and ends
     num_infosets: int  # decisions times hands
     num_sequences: int
     num_bytes: int  # with one average
-    seconds_per_iteration: float  # per iteration on one core, a guess
+    seconds_per_iteration: float  # estimate for one core
 
 
 def compile_note() -> str:
-    """Say that the kernels of spots have to be compiled first; "" if the cache has them."""
+    """Return a note that the kernels have to be compiled first, or "" if they are cached."""
     if is_compiled(
         deal_walk.walk_last_street,
         deal_walk.walk_after_card,
@@ -79,14 +79,18 @@ def compile_note() -> str:
 
 
 class SpotArena(HoldemArena):
-    """A spot ready to be solved.
+    """Arena of a spot.
 
     Args:
-        spot: what is to be solved.
-        precision: of what is kept: float32, float64, or int16 for half the memory.
-        isomorphism: solve boards that differ in the names of suits only once.
-        symmetries: the renamings of suits to merge boards by; all of the spot's by default.
-        max_nodes: refuse a betting tree with more nodes.
+        spot: the spot to solve.
+        precision: of the tables: float32, float64, or int16 for half the memory.
+        isomorphism: solve isomorphic boards once.
+        symmetries: the group of suit permutations to merge boards by; by default all that leave
+            the spot unchanged.
+        max_nodes: largest number of betting nodes.
+
+    Raises:
+        ConfigError: the betting tree is too large, or no pair of hands can be dealt.
     """
 
     memory_advice: ClassVar[str] = (
@@ -112,47 +116,60 @@ class SpotArena(HoldemArena):
             RangeHands.from_range(spot.ranges[1], used),
         )
         self.hand_weights = self.hands[0].weight, self.hands[1].weight
-        self.symmetries = suit_symmetries(spot) if isomorphism else [IDENTITY_PERMUTATION]
+        self.symmetries = [IDENTITY_PERMUTATION]
+        if isomorphism:
+            self.symmetries = suit_symmetries(spot.cards, spot.dead_cards, spot.ranges)
         if symmetries is not None:
-            self.symmetries = _checked_group(symmetries, self.symmetries)
+            self.symmetries = _check_group(symmetries, self.symmetries)
         self.boards: Boards = build_boards(spot, self.symmetries)
-        self.num_loaded_streets = 3 - spot.street  # fewer where a solution was loaded in part
-        self._scratch: dict[Any, tuple[StreetRows, list[StreetScratch]]] = {}
-        total = _compatible_pair_weight(*self.hands)
-        if total <= MIN_PAIR_FRACTION * self.hands[0].weight.sum() * self.hands[1].weight.sum():
+        self.num_loaded_streets = 3 - spot.street  # fewer if a solution was loaded in part
+        self._scratch: dict[tuple[int, int], tuple[StreetRows, list[StreetScratch]]] = {}
+        first, second = self.hands
+        total = float(first.weight @ first.compatible_mass(second, second.weight))
+        if total <= MIN_PAIR_FRACTION * first.weight.sum() * second.weight.sum():
             raise ConfigError("no hand of one range leaves the other a hand: they share all cards")
-        self.total_pair_weight = total
+        self.total_pair_weight = total  # of all pairs of hands without a common card
 
     @property
     def spec(self) -> str:  # type: ignore[override]
-        """The spot in short."""
+        """Short description of the spot."""
         return f"spot({self.spot.board},pot={self.spot.pot},stacks={self.spot.stack})"
 
     @cached_property
     def piece_layout(self) -> PieceLayout:  # type: ignore[override]
-        return build_piece_layout(self.betting, self.boards, self.hands, self.spot.street)
+        num_hands = self.hands[0].size, self.hands[1].size
+        blocks = []
+        for first_node in self.betting.block_starts[:-1]:
+            first, last = self._board_range(first_node)
+            blocks.append(BlockBoards(first, last - first, num_hands))
+        return build_piece_layout(self.betting, blocks)
 
-    def _num_boards(self, node: BettingNode) -> int:
-        return self.boards.level_sizes[node.state.street - self.spot.street]
+    def _board_range(self, node: int) -> tuple[int, int]:
+        """Return the first and last + 1 board on which a betting node is reached."""
+        level = self.betting.nodes[node].state.street - self.spot.street
+        first, last = self.boards.level_offset[level : level + 2].tolist()
+        return first, last
 
     @cached_property
     def size(self) -> SpotSize:
-        """What solving will take."""
+        """Cost of solving the spot."""
         nodes = infosets = sequences = pieces = 0
-        for node in self.betting.nodes:
-            boards = self._num_boards(node)
+        for number, node in enumerate(self.betting.nodes):
+            first, last = self._board_range(number)
+            boards = last - first
             nodes += boards
             if node.kind < FOLD:
                 pieces += boards
                 infosets += boards * self.hands[node.kind].size
                 sequences += boards * self.hands[node.kind].size * len(node.actions)
         item = np.dtype(PRECISIONS[self.precision]).itemsize
-        order = 8 * len(self.boards.cards) * sum(own.size for own in self.hands)
-        kept = 2 * item * sequences + (8 * pieces if self.precision == "int16" else 0)
-        return SpotSize(nodes, infosets, sequences, kept + order, sequences * SECONDS_PER_SEQUENCE)
+        order = 8 * len(self.boards.cards) * sum(hands.size for hands in self.hands)
+        tables = 2 * item * sequences + (8 * pieces if self.precision == "int16" else 0)
+        seconds = sequences * SECONDS_PER_SEQUENCE
+        return SpotSize(nodes, infosets, sequences, tables + order, seconds)
 
     def history(self, node: int, board: int) -> str:
-        """What everybody has seen at a node: actions, and cards after a bar."""
+        """Return the public history of a node: actions, and cards after a bar."""
         dealt = self.boards.cards[board][len(self.spot.cards) :]
         first, *later = self.betting.actions_by_street(node)
         text = ",".join(first)
@@ -161,105 +178,116 @@ class SpotArena(HoldemArena):
         return text
 
     def piece_slice(self, node: int, board: int) -> slice:
-        """Where the tables hold [actions, hands] of a node that decides and a board."""
+        """Return the slice of a table that holds [actions, hands] of a node on a board."""
         start = int(self.piece_layout.start[node] + board * self.piece_layout.stride[node])
-        here = self.betting.nodes[node]
-        return slice(start, start + len(here.actions) * self.hands[here.kind].size)
+        betting_node = self.betting.nodes[node]
+        return slice(start, start + len(betting_node.actions) * self.hands[betting_node.kind].size)
 
-    def iter_decisions(self) -> Iterator[tuple[int, int]]:
-        """Every node that decides with each of its boards."""
+    def iter_decision_nodes(self) -> Iterator[tuple[int, int, int]]:
+        """Yield every betting node where a player acts, with its first and last + 1 board."""
         for number, node in enumerate(self.betting.nodes):
             if node.kind < FOLD:
-                level = node.state.street - self.spot.street
-                for board in range(*self.boards.level_offset[level : level + 2].tolist()):
-                    yield number, board
+                yield number, *self._board_range(number)
+
+    def iter_decisions(self) -> Iterator[tuple[int, int]]:
+        """Yield every betting node where a player acts with each of its boards."""
+        for node, first, last in self.iter_decision_nodes():
+            for board in range(first, last):
+                yield node, board
 
     # walks
 
     @cached_property
     def walks(self) -> tuple[HoldemWalk, HoldemWalk]:
-        return build_walks(self.spot, self.betting, self.boards, self.hands)
+        """By player: the arguments of its walks."""
+        return build_walks(self.spot, self.betting, self.piece_layout, self.boards, self.hands)
 
     @property
     def value_tolerance(self) -> float:
-        """What values may be off by, per unit of the opponent's reach."""
-        return (
-            ROUNDING_ULPS
-            * float(np.finfo(self.compute_dtype).eps)
-            * (self.spot.pot + self.spot.stack)
-        )
+        """Largest rounding error of a value per unit of the opponent's reach."""
+        eps = float(np.finfo(self.compute_dtype).eps)
+        return ROUNDING_ULPS * eps * (self.spot.pot + self.spot.stack)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences that a reader of the solution should know: bet sizes, precision."""
+        """Sentences for readers of the solution about bet sizes and precision."""
         if self.value_tolerance <= MAX_ROUNDING * self.spot.pot:
             return self.spot.notes
         note = (
             f"stacks of {self.spot.stack:,} are so large for a pot of {self.spot.pot:,} that "
-            f"values in {self.precision} may be off by {self.value_tolerance:.2g} chips; take float64"
+            f"values in {self.precision} may be off by {self.value_tolerance:.2g} chips; "
+            "take float64"
         )
         return (*self.spot.notes, note)
 
     def scratch(self, player: int) -> tuple[StreetRows, list[StreetScratch]]:
-        """Room for the first block, and scratch for every thread."""
+        """Return the rows of the first block, and the scratch arrays of every thread."""
         walk, threads = self.walks[player], min(num_threads(), len(self.boards.cards))
         if (player, threads) not in self._scratch:
             top = new_street_rows(walk, int(walk.block[1]), self.compute_dtype)
-            rooms = [new_street_scratch(walk, self.compute_dtype) for _ in range(threads)]
-            self._scratch[player, threads] = top, rooms
+            scratches = [new_street_scratch(walk, self.compute_dtype) for _ in range(threads)]
+            self._scratch[player, threads] = top, scratches
         return self._scratch[player, threads]
 
     # locks
 
     def lock(self, node: int, board: int, weights: Floats) -> None:
-        """Make a player choose in proportion to `weights` [actions, hands]; zeros leave it free.
+        """Lock a node on a canonical board; solving and best responses keep to the lock.
 
-        Everything is solved around it, and best responses keep to it too. A board of the tree
-        stands for its twins, which differ from it in the names of suits only: the lock holds for
-        all of them. `lock_node` locks after one card alone.
+        The lock holds for all boards that are isomorphic to `board`. `lock_node` can lock after
+        one card alone.
+
+        Args:
+            node: a betting node where a player acts.
+            board: a board of `boards`.
+            weights: [actions, hands], in proportion; hands with zeros are not locked.
+
+        Raises:
+            ConfigError: the shape is wrong, a weight is negative, or the weights treat suits
+                differently that the spot treats alike.
         """
-        here = self.betting.nodes[node]
-        shape = (len(here.actions), self.hands[here.kind].size)
-        given = np.asarray(weights, np.float64)
-        if given.shape != shape or not (np.isfinite(given) & (given >= 0.0)).all():
+        betting_node = self.betting.nodes[node]
+        hands = self.hands[betting_node.kind]
+        shape = (len(betting_node.actions), hands.size)
+        lock = np.asarray(weights, np.float64)
+        if lock.shape != shape or not (np.isfinite(lock) & (lock >= 0.0)).all():
             raise ConfigError(
                 f"a lock at this node is {shape[0]} x {shape[1]} numbers, none below 0"
             )
+        board_cards, dealt = set(self.spot.cards), self.boards.cards[board][len(self.spot.cards) :]
         for suits in self.boards.suit_permutations:
-            known = self.boards.cards[board]
-            same = {permute_suits(c, suits) for c in self.spot.cards} == set(self.spot.cards)
-            later = known[len(self.spot.cards) :]
-            stays = same and all(permute_suits(card, suits) == card for card in later)
-            if stays and not np.allclose(
-                given[:, self.hands[here.kind].permute_suits(suits)], given
-            ):
+            fixes_board = {permute_suits(c, suits) for c in self.spot.cards} == board_cards
+            is_fixed = fixes_board and all(permute_suits(card, suits) == card for card in dealt)
+            if is_fixed and not np.allclose(lock[:, hands.permute_suits(suits)], lock):
                 raise ConfigError(
                     "the lock treats suits differently that the spot treats alike; use "
                     "lock_node, which solves them apart, or take isomorphism=False"
                 )
-        self.locks[node, board] = given
+        self.locks[node, board] = lock
         self.__dict__.pop("_lock_tables", None)
 
     def restrict_symmetries(self, symmetries: Sequence[SuitPermutation]) -> None:
-        """Merge boards by fewer renamings of suits; all locks stay as they are.
+        """Merge boards by a subgroup of the suit permutations; all locks stay.
 
-        The tables get another layout: policies and memories made before no longer fit.
+        The layout of the tables changes: policies and memories made before no longer fit.
         """
-        old, locks = self.boards, self.locks
-        self.symmetries = _checked_group(symmetries, self.symmetries)
+        old_boards, old_locks = self.boards, self.locks
+        self.symmetries = _check_group(symmetries, self.symmetries)
         self.boards = build_boards(self.spot, self.symmetries)
         for name in ("piece_layout", "walks", "size", "_lock_tables"):
             self.__dict__.pop(name, None)
         self._scratch.clear()
         self.locks = {}
-        for board, cards in enumerate(self.boards.cards if locks else []):
-            before, renaming = 0, IDENTITY_PERMUTATION
+        for board, cards in enumerate(self.boards.cards if old_locks else []):
+            old_board, suit_permutation = 0, IDENTITY_PERMUTATION
             for card in cards[len(self.spot.cards) :]:
-                before, renaming = old.next_board(before, renaming, card)
-            for (node, place), weights in locks.items():
-                if place == before:
-                    own = self.hands[self.betting.nodes[node].kind]
-                    self.locks[node, board] = weights[:, own.permute_suits(renaming)]
+                old_board, suit_permutation = old_boards.next_board(
+                    old_board, suit_permutation, card
+                )
+            for (node, locked_board), weights in old_locks.items():
+                if locked_board == old_board:
+                    hands = self.hands[self.betting.nodes[node].kind]
+                    self.locks[node, board] = weights[:, hands.permute_suits(suit_permutation)]
 
     def clear_locks(self) -> None:
         """Remove all locks."""
@@ -267,48 +295,41 @@ class SpotArena(HoldemArena):
         self.__dict__.pop("_lock_tables", None)
 
     def walk(self, player: int, tables: HoldemTables, mode: int) -> Floats:
-        """Walk the whole tree for one player; its cf_values [hands] at the root."""
+        """Walk the whole tree for one player; return its cf_values [hands] at the root."""
         if self.num_loaded_streets < 3 - self.spot.street:
             raise ConfigError("only a part of the solution was loaded: load all streets for values")
-        walk, kind = self.walks[player], self.compute_dtype
-        top, rooms = self.scratch(player)
-        rounding = self.value_tolerance
+        walk, tolerance = self.walks[player], self.value_tolerance
+        top, scratches = self.scratch(player)
         top.own_reach[0] = 1.0
         top.opponent_reach[0] = self.hands[1 - player].weight / self.total_pair_weight
-        deals = int(walk.leaf_range[0, 3] - walk.leaf_range[0, 2])
-        if not deals:
-            deal_walk.walk_last_street(walk, tables, rooms[0], top, 0, 0, mode, rounding)
+        num_deals = int(walk.leaf_range[0, 3] - walk.leaf_range[0, 2])
+        if not num_deals:
+            deal_walk.walk_last_street(walk, tables, scratches[0], top, 0, 0, mode, tolerance)
             return top.value[0]
-        deal_walk.descend_first_block(walk, tables, rooms[0], top, 0, 0, mode)
-        boards = int(self.boards.level_sizes[1])
-        after = np.empty((boards, deals, self.hands[player].size), kind)
+        deal_walk.descend_first_block(walk, tables, scratches[0], top, 0, 0, mode)
+        num_boards = self.boards.level_sizes[1]
+        values = np.empty((num_boards, num_deals, self.hands[player].size), self.compute_dtype)
         tasks = count()
 
         def work(thread: int, _: int) -> None:
-            while (board := next(tasks)) < boards:
+            scratch = scratches[thread]
+            while (board := next(tasks)) < num_boards:
                 deal_walk.walk_after_card(
-                    walk, tables, rooms[thread], top, 0, 1 + board, mode, rounding, after[board]
+                    walk, tables, scratch, top, 0, 1 + board, mode, tolerance, values[board]
                 )
 
-        run_in_threads(work, [(thread, thread + 1) for thread in range(min(len(rooms), boards))])
-        deal_walk.ascend_first_block(walk, tables, rooms[0], top, 0, 0, mode, rounding, after)
+        threads = range(min(len(scratches), num_boards))
+        run_in_threads(work, [(thread, thread + 1) for thread in threads])
+        deal_walk.ascend_first_block(walk, tables, scratches[0], top, 0, 0, mode, tolerance, values)
         return top.value[0]
 
 
-def _checked_group(
-    given: Sequence[SuitPermutation], known: list[SuitPermutation]
+def _check_group(
+    symmetries: Sequence[SuitPermutation], allowed: list[SuitPermutation]
 ) -> list[SuitPermutation]:
-    """Return the renamings if they are a group of known ones; else refuse them."""
-    group = [tuple(suits) for suits in given]
-    products = {tuple(one[s] for s in other) for one in group for other in group}
-    if IDENTITY_PERMUTATION not in group or not products <= set(group) <= set(known):
-        raise ConfigError("symmetries must be a group of renamings of suits that fit the spot")
+    """Return the suit permutations; raise ConfigError unless they are a group of allowed ones."""
+    group = [tuple(suits) for suits in symmetries]
+    products = {tuple(outer[s] for s in inner) for outer in group for inner in group}
+    if IDENTITY_PERMUTATION not in group or not products <= set(group) <= set(allowed):
+        raise ConfigError("symmetries must be a group of suit permutations that fit the spot")
     return group
-
-
-def _compatible_pair_weight(one: RangeHands, other: RangeHands) -> float:
-    """The weight of all pairs of hands that share no card."""
-    by_card = np.bincount(other.cards.ravel(), np.repeat(other.weight, 2), 52)
-    same = np.append(other.weight, 0.0)[one.indices_in(other)]
-    left = other.weight.sum() - by_card[one.cards].sum(axis=1) + same
-    return float(one.weight @ left)

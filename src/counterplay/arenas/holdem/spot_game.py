@@ -1,4 +1,4 @@
-"""A spot as an ordinary game: rules to play, to sample, and to unroll where the deck is small."""
+"""A spot as a game with rules: to play, to sample, and to unroll if the deck is small."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from counterplay.arenas.holdem.array_layout import leaf_payoffs
 from counterplay.arenas.holdem.betting import (
     FOLD,
+    SHOWDOWN,
     BettingNode,
     StreetState,
     list_actions,
@@ -23,41 +24,37 @@ from counterplay.core.cards import ALL_HANDS, card_name, hand_name
 from counterplay.core.game import CHANCE, TERMINAL
 from counterplay.kernels.holdem.hand_strength import CARD_BIT, strength
 
+NUM_HANDS = len(ALL_HANDS)
+
 
 class SpotState(NamedTuple):
-    hands: tuple[int, ...]  # among the 1,326, player 0's first; none before the deal
+    hands: tuple[int, ...]  # hand indices, player 0's first; empty before the deal
     board: tuple[int, ...]
     street_state: StreetState
-    history: str  # what everybody saw, such as "check,bet 50|Td"
+    history: str  # public actions and cards, such as "check,bet 50|Td"
     folding_player: int = -1
 
 
 @dataclass(frozen=True)
 class SpotGame:
-    """The rules of a spot: chance deals both hands at once, then the betting, then cards."""
+    """The rules of a spot. Chance deals both hands at once; betting and cards follow."""
 
     spot: Spot
     num_players: ClassVar[int] = 2
 
     @cached_property
-    def _range_hands(self) -> tuple[RangeHands, RangeHands]:
-        used = (*self.spot.cards, *self.spot.dead_cards)
-        return RangeHands.from_range(self.spot.ranges[0], used), RangeHands.from_range(
-            self.spot.ranges[1], used
-        )
-
-    @cached_property
     def _deal_probabilities(self) -> list[tuple[int, float]]:
-        """Pairs of hands that share no card, as `1326 * first + second`, with their odds."""
-        one, other = self._range_hands
-        found = [
-            (1326 * int(h) + int(k), float(v * w))
-            for h, v in zip(one.index, one.weight, strict=True)
-            for k, w in zip(other.index, other.weight, strict=True)
+        """Pairs of hands without a common card, as `1326 * first + second`, with probabilities."""
+        used = (*self.spot.cards, *self.spot.dead_cards)
+        first, second = (RangeHands.from_range(text, used) for text in self.spot.ranges)
+        deals = [
+            (NUM_HANDS * int(h) + int(k), float(v * w))
+            for h, v in zip(first.index, first.weight, strict=True)
+            for k, w in zip(second.index, second.weight, strict=True)
             if not set(ALL_HANDS[h]) & set(ALL_HANDS[k])
         ]
-        total = sum(weight for _, weight in found)
-        return [(deal, weight / total) for deal, weight in found]
+        total = sum(weight for _, weight in deals)
+        return [(deal, weight / total) for deal, weight in deals]
 
     def initial_state(self) -> SpotState:
         return SpotState((), self.spot.cards, StreetState(self.spot.street, 0), "")
@@ -76,42 +73,39 @@ class SpotGame:
     def chance_outcomes(self, state: SpotState) -> list[tuple[int, float]]:
         if not state.hands:
             return self._deal_probabilities
-        gone = {
-            *state.board,
-            *self.spot.dead_cards,
-            *ALL_HANDS[state.hands[0]],
-            *ALL_HANDS[state.hands[1]],
-        }
-        left = [card for card in range(52) if card not in gone]
+        first, second = state.hands
+        used = {*state.board, *self.spot.dead_cards, *ALL_HANDS[first], *ALL_HANDS[second]}
+        left = [card for card in range(52) if card not in used]
         return [(card, 1.0 / len(left)) for card in left]
 
     def next_state(self, state: SpotState, action: int) -> SpotState:
         if not state.hands:
-            return state._replace(hands=divmod(action, 1326))
+            return state._replace(hands=divmod(action, NUM_HANDS))
         if self.player(state) == CHANCE:
-            record = f"{state.history}|{card_name(action)}"
-            board = (*state.board, action)
             return state._replace(
-                board=board, street_state=next_street_state(state.street_state), history=record
+                board=(*state.board, action),
+                street_state=next_street_state(state.street_state),
+                history=f"{state.history}|{card_name(action)}",
             )
         name, after = list_actions(self.spot, state.street_state)[action]
-        record = f"{state.history},{name}" if state.history else name
+        history = f"{state.history},{name}" if state.history else name
         if after is None:
-            return state._replace(history=record, folding_player=state.street_state.player)
-        return state._replace(history=record, street_state=after)
+            return state._replace(history=history, folding_player=state.street_state.player)
+        return state._replace(history=history, street_state=after)
 
     def utilities(self, state: SpotState) -> list[float]:
         if state.folding_player >= 0:
-            end = BettingNode(FOLD, state.street_state, 0, folding_player=state.folding_player)
-            return [leaf_payoffs(self.spot, end, player)[0] for player in (0, 1)]
+            leaf = BettingNode(FOLD, state.street_state, 0, folding_player=state.folding_player)
+            return [leaf_payoffs(self.spot, leaf, player)[0] for player in (0, 1)]
         board = np.bitwise_or.reduce(CARD_BIT[list(state.board)])
-        one, other = (
+        first, second = (
             strength(board | CARD_BIT[ALL_HANDS[hand][0]] | CARD_BIT[ALL_HANDS[hand][1]], 7)
             for hand in state.hands
         )
-        end = BettingNode(FOLD + 1, state.street_state, 0)
-        mine = 0 if one > other else 1 if one == other else 2
-        return [leaf_payoffs(self.spot, end, 0)[mine], leaf_payoffs(self.spot, end, 1)[2 - mine]]
+        leaf = BettingNode(SHOWDOWN, state.street_state, 0)
+        result = 0 if first > second else 1 if first == second else 2  # player 0 wins, ties, loses
+        payoffs = [leaf_payoffs(self.spot, leaf, player) for player in (0, 1)]
+        return [payoffs[0][result], payoffs[1][2 - result]]
 
     def infoset_key(self, state: SpotState, player: int) -> str:
         hand = hand_name(state.hands[player]) if state.hands else ""
