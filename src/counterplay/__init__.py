@@ -54,7 +54,8 @@ _EXPORTS = {
     ],
     "counterplay.algorithms.deep.common.learned_best_response": ["learned_best_response"],
     "counterplay.play.bounds": ["local_best_response"],
-    "counterplay.play.match": ["head_to_head", "play_episode"],
+    "counterplay.play.episodes": ["play_episode"],
+    "counterplay.play.match": ["head_to_head"],
     "counterplay.experiment": [
         "load_config",
         "load_metrics",
