@@ -13,7 +13,7 @@ from counterplay.arenas.tree.derivation import FIXED_BUCKET, DerivationPlan, der
 from counterplay.core.arena import Ints
 from counterplay.core.evaluation import check_same_game
 from counterplay.core.policy import Policy, uniform_policy
-from counterplay.core.solve import Algorithm
+from counterplay.core.solve import AnyAlgorithm
 from counterplay.errors import ConfigError
 
 InfosetRef = str | int | tuple[int, str]  # its key, its number, or its player and key
@@ -65,7 +65,7 @@ class Abstraction:
             ),
         )
 
-    def wrap_algorithm(self, algorithm: Algorithm) -> AbstractedAlgorithm:
+    def wrap_algorithm(self, algorithm: AnyAlgorithm) -> AbstractedAlgorithm:
         """The algorithm, run on the smaller game and judged in the full one:
 
         cp.solve(tree, abstraction.using(cp.algorithms.CFRPlus()), iterations=1000)
@@ -78,7 +78,7 @@ class AbstractedAlgorithm:
     """An algorithm for the full game that solves an abstraction of it."""
 
     abstraction: Abstraction
-    algorithm: Algorithm
+    algorithm: AnyAlgorithm
     runs_on: ClassVar[tuple[str, ...]] = ("tree",)
 
     @property

@@ -163,7 +163,7 @@ RENAMED_PARAMETERS = {  # old name: new names, of which a class has one
 
 
 def suggest_parameter(name: str, known: Collection[str]) -> str:
-    """Return the clause that names the parameter meant: its new name, or the closest known one."""
+    """Return the clause with a parameter's new name, or with the closest known name."""
     for new in RENAMED_PARAMETERS.get(name, ()):
         if new in known:
             return f"; version 0.2 renamed it to {new!r}"

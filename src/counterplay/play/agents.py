@@ -13,7 +13,7 @@ from counterplay.registry import ALGORITHMS, SEARCHERS, get_spec, load_algorithm
 
 if TYPE_CHECKING:
     from counterplay.arenas.tree.arena import TreeArena
-    from counterplay.core.solve import Algorithm, Result
+    from counterplay.core.solve import AnyAlgorithm, Result
     from counterplay.play.episodes import Agent
     from counterplay.search.searcher import SearchAgent, Searcher
 
@@ -39,7 +39,7 @@ class AgentLoader:
         iterations: int | None = None,
         rules_only: bool = False,
         build: Callable[[Game], TreeArena] | None = None,
-        solve: Callable[[TreeArena, Algorithm, int], Result] | None = None,
+        solve: Callable[[TreeArena, AnyAlgorithm, int], Result] | None = None,
     ):
         self.game, self.iterations, self.rules_only = game, iterations, rules_only
         self._build, self._solve = build or _build, solve or _solve
@@ -110,7 +110,7 @@ class AgentLoader:
             return load_tabular_policy(path, self.game)
         return next(iter(load_policies(path, spec, build=lambda game: self.tree).values()))
 
-    def _solve_agent(self, algorithm: Algorithm) -> Agent:
+    def _solve_agent(self, algorithm: AnyAlgorithm) -> Agent:
         policy: Agent = self._solve(self.tree, algorithm, self.iterations or 1000).policy
         return policy
 
@@ -148,7 +148,7 @@ def _build(game: Game) -> TreeArena:
     return build_tree(game)
 
 
-def _solve(tree: TreeArena, algorithm: Algorithm, iterations: int) -> Result:
+def _solve(tree: TreeArena, algorithm: AnyAlgorithm, iterations: int) -> Result:
     from counterplay.core.solve import solve
 
     return solve(tree, algorithm, iterations=iterations)

@@ -40,7 +40,7 @@ class Agent(Protocol):
     """
 
     def action_probabilities(self, state: State, player: int) -> Sequence[float]:
-        """Return the probabilities of `game.actions(state)`, in that order, for the acting player."""
+        """Return the acting player's probabilities of `game.actions(state)`, in that order."""
         ...
 
 
@@ -191,7 +191,7 @@ def sample_index(probabilities: Sequence[float], number: float) -> int:
 def _action_distribution(
     game: Game, state: State, player: int, agents: Sequence[Agent | None]
 ) -> tuple[Sequence[int], Sequence[float] | None]:
-    """Return the actions at a state and their probabilities, which are None at an empty seat."""
+    """Return the actions at a state and their probabilities, or None at an empty seat."""
     if player == CHANCE:
         outcomes = game.chance_outcomes(state)
         if problem := outcomes_problem(outcomes):

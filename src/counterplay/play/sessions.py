@@ -181,7 +181,7 @@ class InteractivePlay:
     ) -> tuple[int, Floats | None]:
         """Return the person's infoset and the values of its actions if it plays best afterwards.
 
-        The values are None if the opponent never lets the person reach the infoset.
+        There are no values (None) if the opponent never lets the person reach the infoset.
         """
         tree = analysis.tree
         infoset = tree.find_infoset(self.game.infoset_key(state, seat), seat)

@@ -21,7 +21,7 @@ from counterplay.core.game_checks import (
     action_names,
     actions_problem,
     call_rule,
-    changed_actions_problem,
+    infoset_actions_problem,
     key_problem,
     numbers_problem,
     player_problem,
@@ -125,7 +125,7 @@ class RulesNodes:
             if known is None:  # the memory was read from a file
                 known = self.legal_again(n, key, actions, found[1])
             if actions != known:
-                self.fail(n, changed_actions_problem(key[1], actions, known))
+                self.fail(n, infoset_actions_problem(key[1], actions, known))
             return found[0]
         self.check(n, key_problem(key[1], player) or actions_problem(actions, player))
         first = len(memory.policy)
