@@ -72,9 +72,9 @@ def format_history(game: Any, actions: Sequence[int]) -> str:
 
 def rule_error(game: Any, history: Sequence[int], problem: str) -> GameError:
     """Return the error for a fault in the rules at a history; long histories are cut."""
-    shown = format_history(game, list(history[:MAX_SHOWN_ACTIONS]))
+    names = format_history(game, list(history[:MAX_SHOWN_ACTIONS]))
     more = ", ..." if len(history) > MAX_SHOWN_ACTIONS else ""
-    return GameError(f"{game_title(game)}: {problem}; history: {shown}{more}")
+    return GameError(f"{game_title(game)}: {problem}; history: {names}{more}")
 
 
 def exception_problem(error: BaseException) -> str:

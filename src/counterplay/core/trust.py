@@ -121,9 +121,7 @@ def check_file(name: str | Path, source: str | Path) -> None:
     reference = Reference(FILE, str(name), _resolve(name), "")
     if _is_below(reference.path, source):
         remember([reference])  # files derived from this one, such as a run's, name it too
-    elif (
-        os.path.lexists(name) and not reference.is_allowed
-    ):  # a missing file is reported on opening
+    elif os.path.lexists(name) and not reference.is_allowed:  # opening reports a missing file
         raise TrustError(
             f"{_printable(source)} names the file {_printable(name)}, which is not in its folder; "
             f"{_advice(reference)}"

@@ -118,8 +118,8 @@ def draw_tree(
     from matplotlib import rc_context
 
     levels = len(tree.level_offset) - 1
-    shown = int(tree.level_offset[min(levels, levels if depth is None else depth + 1)])
-    layout = _lay_out_nodes(tree, shown)
+    num_shown = int(tree.level_offset[min(levels, levels if depth is None else depth + 1)])
+    layout = _lay_out_nodes(tree, num_shown)
     leaves, height = int(layout.across.max()) + 1, layout.down.max()
     if leaves > MAX_LEAVES:
         raise ConfigError(
