@@ -18,7 +18,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cache, wraps
 from math import inf
-from typing import Annotated, Any, TypeVar, dataclass_transform, get_args, get_origin
+from types import SimpleNamespace
+from typing import (
+    Annotated,
+    Any,
+    TypeVar,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from annotated_types import Ge, Gt, Interval, Le, Lt, Predicate
 
@@ -119,8 +128,9 @@ def _evaluate(annotation: Any, names: dict[str, Any]) -> Any:
     """Evaluate a postponed annotation; None if it uses a name imported for type checkers only."""
     if not isinstance(annotation, str):
         return annotation
+    holder = SimpleNamespace(__annotations__={"field": annotation})
     try:
-        return eval(annotation, names)
+        return get_type_hints(holder, names, include_extras=True)["field"]
     except (NameError, TypeError):
         return None
 
