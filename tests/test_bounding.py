@@ -9,7 +9,7 @@ import pytest
 
 import counterplay as cp
 from counterplay.play.bounds import LocalResponder
-from counterplay.play.match import play_episode
+from counterplay.play.episodes import play_episode
 
 GAMES = [
     "kuhn_poker",

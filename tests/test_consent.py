@@ -336,10 +336,10 @@ def test_a_game_that_the_user_names_needs_no_further_consent(attack, capsys):
     """Typed once, in a command or in Python; policies and runs of it can be opened then."""
     assert main(["solve", "evil.py:Game", "--iterations", "2", "--save", "own.policy"]) == 0
     assert main(["evaluate", "own.policy"]) == 0
-    trust._granted.clear()  # as in a later process
+    trust._grants.clear()  # as in a later process
     assert main(["show", "own.policy"]) == 0
     folder = cp.run(BASE | {"game": attack.spec, "spec": SPEC}, "own").folder
-    trust._granted.clear()
+    trust._grants.clear()
     assert main(["resume", str(folder), "--steps", "6"]) == 0
     assert main(["run", "short.json"]) == 0
 
@@ -354,7 +354,7 @@ def test_an_override_of_the_game_is_the_users_own(attack):
 @pytest.mark.parametrize("attack", SPECS[:1], indirect=True)
 def test_consent_for_a_file_to_read_is_none_to_run_it(attack):
     cp.trust("evil.py:Game")
-    trust._granted.clear()
+    trust._grants.clear()
     (trust.state_folder() / trust.STORE).unlink()
     path = str(Path("evil.py").resolve())
     trust.remember([trust.Reference(trust.FILE, "evil.py", path, "")])
@@ -389,7 +389,7 @@ def test_a_store_that_others_can_write_counts_for_nothing(tmp_path, monkeypatch)
     (tmp_path / "game.py").write_text("")
     monkeypatch.chdir(tmp_path)
     cp.trust("game.py")
-    trust._granted.clear()
+    trust._grants.clear()
     assert trust._code("game.py").is_allowed
     (tmp_path / "state" / "counterplay" / trust.STORE).chmod(0o666)
     assert not trust._code("game.py").is_allowed
@@ -419,7 +419,7 @@ def outside(tmp_path, monkeypatch):
     for path in ("secret.efg", "data/beside.efg"):
         cp.save_game(game, path)
     yield tmp_path
-    trust._granted.clear()
+    trust._grants.clear()
 
 
 def plant(path, spec):
@@ -457,7 +457,7 @@ def test_files_in_the_folder_are_opened_and_so_are_those_that_the_user_named(out
     assert cp.load_policies("data/p.json")
     plant("data/p.json", "secret.efg")
     cp.load_game("secret.efg")
-    trust._granted.clear()
+    trust._grants.clear()
     assert cp.load_policies("data/p.json")
     plant("data/p.json", "missing.efg")
     with pytest.raises(cp.RunError, match=r"there is no file missing\.efg"):

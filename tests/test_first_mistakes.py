@@ -48,7 +48,7 @@ def test_games_and_names_are_built():
             lambda: cp.solve("kuhn_poker", cp.algorithms.DCFR(gamma="x")),
             "dcfr: gamma is 'x', must be of type",
         ),
-        (lambda: cp.solve(3, cp.algorithms.CFR()), "int is no game: it lacks num_players"),
+        (lambda: cp.solve(3, cp.algorithms.CFR()), "int is not a game: it lacks num_players"),
         (
             lambda: cp.exploitability(
                 cp.games.KuhnPoker(), cp.uniform_policy(cp.build_tree("chicken"))
@@ -58,8 +58,8 @@ def test_games_and_names_are_built():
         (lambda: cp.uniform_policy("kuhn"), "unknown game 'kuhn'; did you mean 'kuhn_poker'"),
         (lambda: cp.load_policy("x.policy", "kuhn_poker"), "x.policy"),
         (lambda: cp.load_policy("x.policy"), "x.policy"),
-        (lambda: cp.draw_tree("kuhn_poker"), "str is no tree: write cp.build_tree"),
-        (lambda: cp.judge(cp.build_tree("chicken"), {}), "dict is no policy: write cp.Policy"),
+        (lambda: cp.draw_tree("kuhn_poker"), "str is not a tree: write cp.build_tree"),
+        (lambda: cp.judge(cp.build_tree("chicken"), {}), "dict is not a policy: write cp.Policy"),
         (
             lambda: cp.matrix.nash_equilibria([[1, 0], [0, 1]]),
             "list is no normal form: write cp.matrix.Normal",

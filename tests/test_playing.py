@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import counterplay as cp
 from counterplay.core.game import CHANCE, TERMINAL, DrawnGame
-from counterplay.play.match import ExactMean, Match, RandomStreams, play_from, sample_index
+from counterplay.play.episodes import RandomStreams, play_from, sample_index
+from counterplay.play.match import ExactMean, Match
 from tests.conftest import built
 from tests.random_games import RandomGame, random_games
 
@@ -43,7 +44,7 @@ def test_two_on_a_tree_earn_what_enumeration_says(game, seed):
     first, second = (cp.random_policy(tree, seed + k) for k in range(2))
     count = game.num_players
     if count == 1:
-        with pytest.raises(cp.ConfigError, match=r"2 contestants cannot play .* for 1; give one"):
+        with pytest.raises(cp.ConfigError, match=r"2 agents cannot play .* for 1; give one"):
             cp.head_to_head(tree, first, second)
         return
     found = cp.head_to_head(tree, first, second)
@@ -68,19 +69,19 @@ def test_one_for_each_seat_in_all_orders(game, seed):
     count = game.num_players
     policies = [cp.random_policy(tree, seed + k) for k in range(count)]
     if count == 2:
-        policies.reverse()  # two contestants: the same either way
+        policies.reverse()  # two agents: the same either way
     found = means(cp.head_to_head(tree, *policies))
-    for contestant in range(count):
+    for agent in range(count):
         for seat in range(count):
             values = [
                 enumerated(game, [policies[c] for c in order])[seat]
                 for order in permutations(range(count))
-                if order[seat] == contestant
+                if order[seat] == agent
             ]
-            assert found[contestant, seat] == pytest.approx(np.mean(values), abs=1e-9)
+            assert found[agent, seat] == pytest.approx(np.mean(values), abs=1e-9)
 
 
-def test_the_order_of_contestants_only_orders_the_result(leduc):
+def test_the_order_of_agents_only_orders_the_result(leduc):
     first, second = cp.random_policy(leduc, 1), cp.random_policy(leduc, 2)
     for arena in (leduc, leduc.game):
         one = means(cp.head_to_head(arena, first, second, max_episodes=200))
@@ -121,7 +122,7 @@ def test_estimates_of_seats_cover_too(kuhn):
             assert abs(seat.mean - value) < 4.0 * seat.standard_error
 
 
-def test_contestants_that_play_alike_get_alike(leduc):
+def test_agents_that_play_alike_get_alike(leduc):
     """The draws belong to seats: the same policy in both seats earns exactly nothing."""
     policy = cp.random_policy(leduc, 1)
     found = cp.head_to_head(
@@ -278,9 +279,9 @@ def test_settings_that_make_no_sense(kuhn, options, message):
         cp.head_to_head(kuhn.game, policy, policy, **options)
 
 
-def test_numbers_of_contestants(kuhn, leduc):
+def test_numbers_of_agents(kuhn, leduc):
     policy = cp.uniform_policy(kuhn)
-    with pytest.raises(cp.ConfigError, match="3 contestants cannot play kuhn_poker, a game for 2"):
+    with pytest.raises(cp.ConfigError, match="3 agents cannot play kuhn_poker, a game for 2"):
         cp.head_to_head(kuhn, policy, policy, policy)
     three = built("kuhn_poker(players=3)")
     with pytest.raises(cp.ConfigError, match="give two, or one for each seat"):
@@ -288,7 +289,7 @@ def test_numbers_of_contestants(kuhn, leduc):
     game = cp.load_game("kuhn_poker(players=7)")
     with pytest.raises(cp.ConfigError, match="too many orders"):
         cp.head_to_head(game, *[cp.TabularPolicy(game)] * 7)
-    with pytest.raises(cp.ConfigError, match="1 contestants for 2 seats"):
+    with pytest.raises(cp.ConfigError, match="1 agents for 2 seats"):
         cp.play_episode(kuhn.game, [policy])
     with pytest.raises(cp.ConfigError, match="the policy is for kuhn_poker, not for leduc_poker"):
         cp.head_to_head(leduc, policy, cp.uniform_policy(leduc))
@@ -308,7 +309,7 @@ class Biased(RandomGame):
 
 
 def test_rules_that_cannot_be_played(monkeypatch):
-    monkeypatch.setattr("counterplay.play.match.MAX_HISTORY_LENGTH", 50)
+    monkeypatch.setattr("counterplay.play.episodes.MAX_HISTORY_LENGTH", 50)
     game = Endless(seed=1)
     with pytest.raises(cp.GameError, match="Endless: still not over after 50 actions; history: a"):
         cp.play_episode(game, [cp.TabularPolicy(game)] * 2)
@@ -319,7 +320,9 @@ def test_rules_that_cannot_be_played(monkeypatch):
 
 def test_what_has_no_odds_cannot_play():
     game = cp.load_game("tic_tac_toe")
-    with pytest.raises(cp.ConfigError, match=r"MCTS cannot play: it has no odds.*SearchPolicy"):
+    with pytest.raises(
+        cp.ConfigError, match=r"MCTS cannot play: it has no action_probabilities.*SearchAgent"
+    ):
         cp.head_to_head(game, cp.search.MCTS(), cp.TabularPolicy(game))
 
 

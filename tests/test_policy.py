@@ -294,7 +294,7 @@ def test_policies_know_their_game(kuhn, tmp_path):
         cp.load_policy(tmp_path / "p", "leduc_poker")
     with pytest.raises(cp.ConfigError, match="the policy is for kuhn_poker, not for leduc_poker"):
         cp.exploitability("leduc_poker", policy)
-    with pytest.raises(cp.ConfigError, match="dict is no policy that knows its game"):
+    with pytest.raises(cp.ConfigError, match="dict is not a policy with a game"):
         cp.exploitability({})
     policy.to_csv(tmp_path / "p.csv")
     with pytest.raises(cp.ConfigError, match="does not say which game it is for"):

@@ -185,7 +185,7 @@ def test_numbers_of_players(count):
 
 @pytest.mark.parametrize("make", [cp.check_game, cp.build_tree, cp.RulesArena])
 def test_what_is_no_game(make):
-    with pytest.raises(cp.GameError, match="int is no game: it lacks num_players"):
+    with pytest.raises(cp.GameError, match="int is not a game: it lacks num_players"):
         make(3)
     with pytest.raises(cp.GameError, match=r"Coin is a class: write Coin\(\)"):
         make(Coin)

@@ -1,6 +1,6 @@
 """Find names and sentences that break the style of this project.
 
-    python tools/plain_words.py              # src, tests, tools, benchmarks, docs and the top folder
+    python tools/plain_words.py              # everything
     python tools/plain_words.py PATH ...     # only these files or folders
     python tools/plain_words.py --count      # totals by kind
 
@@ -26,19 +26,25 @@ DEFAULT_PATHS = ("src", "tests", "tools", "benchmarks", "examples", "docs", ".")
 SKIPPED_PARTS = {"vendor", "_build", ".venv", "node_modules", "results"}
 SUFFIXES = {".py", ".md", ".js", ".ipynb"}
 
-IRREGULAR_PARTICIPLES = set(
-    "told met kept seen found given drawn shown said spoken made built held won left lost sent "
-    "spent taken begun chosen known worn written dealt felt laid led lent paid sat slept stood "
-    "thought understood woken gone done grown hidden risen shaken torn thrown".split()
+IRREGULAR_PARTICIPLES = frozenset(
+    (
+        "told met kept seen found given drawn shown said spoken made built held won left lost sent "
+        "spent taken begun chosen known worn written dealt felt laid led lent paid sat slept stood "
+        "thought understood woken gone done grown hidden risen shaken torn thrown"
+    ).split()  # noqa: SIM905
 )
-NOT_PARTICIPLES = set(
+NOT_PARTICIPLES = frozenset(
     # nouns and verbs in -ed, and terms of the field that are nouns as they stand
-    "seed need feed speed embed exceed proceed red bed shed weighted bounded masked shared indeed "
-    "expected correlated learned projected needed compiled limited".split()
+    (
+        "seed need feed speed embed exceed proceed red bed shed weighted bounded masked shared indeed "
+        "expected correlated learned projected needed compiled limited"
+    ).split()  # noqa: SIM905
 )
-BARE_CONSTANTS = set(
-    "MOST LEAST LONGEST SHORTEST LARGEST SMALLEST KEPT PATIENCE MOMENT FEW LITTLE SMALL SHORT "
-    "LARGE SHY HARMLESS ASIDE COUNSEL HOPELESS SHARE ROOM SOME MANY ENOUGH OFTEN NEVER".split()
+BARE_CONSTANTS = frozenset(
+    (
+        "MOST LEAST LONGEST SHORTEST LARGEST SMALLEST KEPT PATIENCE MOMENT FEW LITTLE SMALL SHORT "
+        "LARGE SHY HARMLESS ASIDE COUNSEL HOPELESS SHARE ROOM SOME MANY ENOUGH OFTEN NEVER"
+    ).split()  # noqa: SIM905
 )
 BANNED = (
     r"\bnobody\b|\bsomebody\b|\banybody\b|\beverybody\b|\bwhoever\b|\bwhatever\b|\bso many\b|"

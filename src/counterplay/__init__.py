@@ -2,11 +2,11 @@
 
 The names below cover everyday work. Everything else is in namespaces:
 
-    games         game classes                    algorithms   CFR, MCCFR, deep and population methods
-    matrix        normal-form games               search       minimax, alpha-beta, MCTS
-    holdem        hold'em spots and ranges        abstraction  smaller games from a game
-    play          agents, matches, estimates      display      tables, grids, drawings
-    experiment    configs, runs, metrics          distributed  sweeps on many processes
+    games         game classes                  algorithms   CFR, MCCFR, deep and population methods
+    matrix        normal-form games             search       minimax, alpha-beta, MCTS
+    holdem        hold'em spots and ranges      abstraction  smaller games from a game
+    play          agents, matches, estimates    display      tables, grids, drawings
+    experiment    configs, runs, metrics        distributed  sweeps on many processes
     interop       OpenSpiel, Gambit, gymnasium
 
 Example:
@@ -54,7 +54,8 @@ _EXPORTS = {
     ],
     "counterplay.algorithms.deep.common.learned_best_response": ["learned_best_response"],
     "counterplay.play.bounds": ["local_best_response"],
-    "counterplay.play.match": ["head_to_head", "play_episode"],
+    "counterplay.play.episodes": ["play_episode"],
+    "counterplay.play.match": ["head_to_head"],
     "counterplay.experiment": [
         "load_config",
         "load_metrics",

@@ -61,8 +61,8 @@ from counterplay.interop.game_files import save_game as save_game
 from counterplay.kernels.runtime.threads import num_threads as num_threads
 from counterplay.kernels.runtime.threads import set_num_threads as set_num_threads
 from counterplay.play.bounds import local_best_response as local_best_response
+from counterplay.play.episodes import play_episode as play_episode
 from counterplay.play.match import head_to_head as head_to_head
-from counterplay.play.match import play_episode as play_episode
 from counterplay.registry import load_algorithm as load_algorithm
 from counterplay.registry import load_game as load_game
 

@@ -1,4 +1,4 @@
-"""Every error that Counterplay raises on purpose; each says what, where, and what to do."""
+"""The errors that Counterplay raises; messages say what is wrong, where, and what to do."""
 
 from __future__ import annotations
 
@@ -7,26 +7,56 @@ from collections.abc import Iterable
 
 
 class CounterplayError(Exception):
-    """Base of all errors below."""
+    """The base class of all errors of this package.
+
+    Example:
+        >>> import counterplay as cp
+        >>> try:
+        ...     cp.load_game("kuhn")
+        ... except cp.CounterplayError as error:
+        ...     print(error)
+        unknown game 'kuhn'; did you mean 'kuhn_poker'? (counterplay games lists all)
+    """
 
 
 class GameError(CounterplayError):
-    """The rules of a game break the protocol of `counterplay.core.game.Game`."""
+    """The rules of a game break the protocol of `counterplay.core.game.Game`.
+
+    Example:
+        >>> import counterplay as cp
+        >>> cp.check_game(cp.games.KuhnPoker)
+        Traceback (most recent call last):
+        counterplay.errors.GameError: KuhnPoker is a class: write KuhnPoker()
+    """
 
 
 class ConfigError(CounterplayError):
-    """A name, parameter or option is wrong."""
+    """A name, parameter or option is wrong.
+
+    Example:
+        >>> import counterplay as cp
+        >>> cp.solve("kuhn_poker", iterations=0)
+        Traceback (most recent call last):
+        counterplay.errors.ConfigError: iterations is 0, must be at least 1
+    """
 
 
 class RunError(CounterplayError):
-    """A file or a computation cannot be used: damaged, foreign, too large, not converging."""
+    """A file or a computation cannot be used: damaged, foreign, too large, not converging.
+
+    Example:
+        >>> import counterplay as cp
+        >>> cp.load_policy("missing.json", "kuhn_poker")
+        Traceback (most recent call last):
+        counterplay.errors.RunError: there is no file missing.json
+    """
 
 
 class FileError(RunError):
-    """A file that was given cannot be used: missing, damaged, or of another kind."""
+    """A file that the user named cannot be used: missing, damaged, or of another kind."""
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """The clause "; did you mean 'x'?" for the closest known name, or nothing."""
+    """Return the clause "; did you mean 'x'?" for the closest known name, or ""."""
     close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
     return f"; did you mean {close[0]!r}?" if close else ""

@@ -1,7 +1,7 @@
 """Names of a package that are imported when they are first used.
 
-`import counterplay` and the studio's and command line's first answer are quick because a package
-such as `counterplay.matrix` lists its public names and imports their modules on demand:
+`import counterplay`, the command line and the studio start quickly because a package such as
+`counterplay.matrix` lists its public names and imports their modules on demand:
 
     __getattr__, __dir__, __all__ = lazy_exports(__name__, {"nash": ["nash_equilibria"]})
 
@@ -24,7 +24,7 @@ def lazy_exports(
     """Return the `__getattr__`, `__dir__` and `__all__` of a package with lazy names.
 
     Args:
-        package: the package's own name.
+        package: name of the package.
         names_by_module: public names by the module that defines them, given in full or, for a
             module of the package itself, relative to it.
     """
@@ -44,7 +44,7 @@ def lazy_exports(
             if not advice:
                 raise
             return MissingExtra(name, advice)
-        except ConfigError as error:  # the module itself explains which package it needs
+        except ConfigError as error:  # the module says which package it needs
             if not isinstance(error.__cause__, ModuleNotFoundError):
                 raise
             return MissingExtra(name, str(error))
@@ -58,14 +58,14 @@ def exports_from_registry(*registries: Mapping[str, str]) -> dict[str, list[str]
     """List the classes of registries as `lazy_exports` takes them: names by module."""
     names_by_module: dict[str, list[str]] = {}
     for registry in registries:
-        for where in registry.values():
-            module, name = where.split(":")
+        for class_path in registry.values():
+            module, name = class_path.split(":")
             names_by_module.setdefault(module, []).append(name)
     return names_by_module
 
 
 class MissingExtra:
-    """Placeholder for a name whose optional packages are not installed; using it says which."""
+    """A placeholder for a name whose optional packages are not installed; its use raises advice."""
 
     def __init__(self, name: str, advice: str):
         self.__name__ = self.__qualname__ = name

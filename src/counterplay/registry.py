@@ -1,4 +1,4 @@
-"""Games, algorithms and abstractions by name: plain dicts from the name to the class's place."""
+"""Registries of games, algorithms and other classes: dicts from name to `module:class`."""
 
 from __future__ import annotations
 
@@ -71,7 +71,9 @@ ALGORITHMS = {
     "nxdo": "counterplay.algorithms.population.nxdo:NXDO",
     "nfsp_ppo": "counterplay.algorithms.deep.nfsp.nfsp_ppo:NFSPPPO",
     "nfsp_sac": "counterplay.algorithms.deep.nfsp.nfsp_sac:NFSPSAC",
-    "online_outcome_sampling": "counterplay.algorithms.mccfr.online_outcome_sampling:OnlineOutcomeSampling",
+    "online_outcome_sampling": (
+        "counterplay.algorithms.mccfr.online_outcome_sampling:OnlineOutcomeSampling"
+    ),
     "outcome_sampling": "counterplay.algorithms.mccfr.outcome_sampling:OutcomeSampling",
     "p2sro": "counterplay.algorithms.population.p2sro:P2SRO",
     "pcfr_plus": "counterplay.algorithms.cfr.pcfr_plus:PCFRPlus",
@@ -118,7 +120,7 @@ SEARCHERS = {  # of games without hidden information
     "minimax": "counterplay.search.minimax:Minimax",
 }
 
-FACTORED_ARENAS = {  # arenas of games that no tree holds, by the game's name
+FACTORED_ARENAS = {  # arenas of games too large for a tree, by the game's name
     "dark_hex": "counterplay.arenas.factored.phantom:PHANTOM_FACTORY",
     "flop_holdem": "counterplay.arenas.holdem.flop_arena:FLOP_HOLDEM_FACTORY",
     "liars_dice": "counterplay.arenas.factored.liars_dice:LIARS_DICE_FACTORY",
@@ -141,18 +143,18 @@ REGISTRIES = {
     "learner": LEARNERS,
     "searcher": SEARCHERS,
 }
-KINDS_WITH_COMMAND = ("game", "algorithm")  # by a command of their own
+KINDS_WITH_COMMAND = ("game", "algorithm")  # kinds that a command such as `games` lists
 
 OPENSPIEL_LOADER = "counterplay.interop.openspiel:load_openspiel_game"
 GAME_FILE_LOADER = "counterplay.interop.game_files:load_game_file"
 USER_GAME_LOADER = "counterplay.interop.user_game:load_user_game"  # runs the user's code
-EXTERNAL_GAME_LOADERS = {  # games from elsewhere, by what the whole spec looks like
+EXTERNAL_GAME_LOADERS = {  # loaders of games outside the registry, by a pattern of the whole spec
     r"openspiel:.*": OPENSPIEL_LOADER,
     r".*\.(efg|nfg|json|csv)": GAME_FILE_LOADER,
     r"[^()]+:[A-Za-z_]\w*\s*(\(.*\))?": USER_GAME_LOADER,
     r".*\.py": USER_GAME_LOADER,
 }
-EXTRA_BY_PACKAGE = {  # package -> what installs it
+EXTRA_BY_PACKAGE = {  # package -> the extra that installs it
     "filelock": "deep",
     "jax": "deep",
     "jaxlib": "deep",
@@ -164,21 +166,28 @@ EXTRA_BY_PACKAGE = {  # package -> what installs it
     "matplotlib": "plot",
 }
 PARSE_ATTEMPTS = 20
-USER_GAMES: dict[type, str] = {}  # classes loaded from files, and where they were found
+USER_GAMES: dict[type, str] = {}  # classes loaded from files, with their `file.py:Class`
 
 
 def load_game(spec: str, **parameters: Any) -> Game:
-    """The game of that name, such as `leduc_poker` or `kuhn_poker(players=3)`.
+    """Return a game by name, such as `leduc_poker` or `kuhn_poker(players=3)`.
 
-    Also games from elsewhere: `openspiel:leduc_poker`; an `.efg`, `.nfg`, `.json` or `.csv` file; a
-    class of one's own as `path/to/file.py:Class` or `package.module:Class`, with parameters as
-    above. The last runs the code of that file, and remembers that this content of it is allowed:
-    policies and runs made from it can then be opened. Specs that come from a file of another
-    person do not belong here; `load_policies`, `load_run` and others check them (see `trust`).
+    Loading a user's class runs the code of its file, and remembers that its content is allowed:
+    policies and runs made with it can then be opened. Do not pass specs from files of other
+    people; `load_policies`, `load_run` and others check such specs (see `trust`).
 
-    >>> import counterplay as cp
-    >>> cp.load_game("kuhn_poker", players=3)
-    KuhnPoker(players=3, num_cards=0)
+    Args:
+        spec: the name of a game, with parameters; `openspiel:NAME`; an `.efg`, `.nfg`, `.json` or
+            `.csv` file; or a user's class as `path/to/file.py:Class` or `package.module:Class`.
+        parameters: parameters of the game, besides those in the spec.
+
+    Raises:
+        ConfigError: the name or a parameter is unknown, or a parameter has the wrong type.
+
+    Example:
+        >>> import counterplay as cp
+        >>> cp.load_game("kuhn_poker", players=3)
+        KuhnPoker(players=3, num_cards=0)
     """
     if not is_external_game(spec):
         return load_game_unchecked(spec, **parameters)
@@ -191,7 +200,7 @@ def load_game(spec: str, **parameters: Any) -> Game:
 
 
 def load_game_unchecked(spec: str, **parameters: Any) -> Game:
-    """Load a game without asking for consent, or remembering it: for callers that have done so."""
+    """Load a game without checking or remembering consent, for callers that have checked it."""
     spec = spec.strip()
     pattern = source_pattern(spec)
     if pattern:
@@ -200,12 +209,9 @@ def load_game_unchecked(spec: str, **parameters: Any) -> Game:
 
 
 def source_pattern(spec: str) -> str:
-    """The first key of `SOURCES` that a game's spec matches; empty for a registered game."""
-    matches = (
-        pattern
-        for pattern in EXTERNAL_GAME_LOADERS
-        if re.fullmatch(pattern, spec.strip(), re.DOTALL)
-    )
+    """Return the first key of `EXTERNAL_GAME_LOADERS` that a spec matches, or ""."""
+    text = spec.strip()
+    matches = (p for p in EXTERNAL_GAME_LOADERS if re.fullmatch(p, text, re.DOTALL))
     return next(matches, "")
 
 
@@ -215,27 +221,40 @@ def is_external_game(spec: str) -> bool:
 
 
 def load_algorithm(spec: str, **parameters: Any) -> Any:
-    """The algorithm of that name, such as `cfr_plus` or `dcfr(alpha=1.5, gamma=2)`."""
+    """Return an algorithm by name, such as `cfr_plus` or `dcfr(alpha=1.5, gamma=2)`.
+
+    Args:
+        spec: the name of an algorithm, with parameters.
+        parameters: parameters of the algorithm, besides those in the spec.
+
+    Raises:
+        ConfigError: the name or a parameter is unknown, or a parameter has the wrong type.
+
+    Example:
+        >>> import counterplay as cp
+        >>> cp.load_algorithm("dcfr(alpha=1.5)", gamma=3.0)
+        DCFR(alpha=1.5, beta=0.0, gamma=3.0, restart_base=0)
+    """
     return _load_registered("algorithm", ALGORITHMS, spec, parameters)
 
 
 def load_abstraction(spec: str, **parameters: Any) -> Any:
-    """The rule of that name, such as `by_rank` or `by_rank(groups=("JQ", "K"))`."""
+    """Return an abstraction by name, such as `by_rank` or `by_rank(groups=("JQ", "K"))`."""
     return _load_registered("abstraction", ABSTRACTIONS, spec, parameters)
 
 
 def load_learner(spec: str, **parameters: Any) -> Any:
-    """The learner of that name, such as `regret_matching` or `hedge(eta=0.1)`."""
+    """Return a learner by name, such as `regret_matching` or `hedge(eta=0.1)`."""
     return _load_registered("learner", LEARNERS, spec, parameters)
 
 
 def load_searcher(spec: str, **parameters: Any) -> Any:
-    """The searcher of that name, such as `alpha_beta(max_depth=8)` or `mcts(max_seconds=2)`."""
+    """Return a searcher by name, such as `alpha_beta(max_depth=8)` or `mcts(max_seconds=2)`."""
     return _load_registered("searcher", SEARCHERS, spec, parameters)
 
 
 def import_registered(registry: dict[str, str], name: str) -> Any:
-    """Import the class, or the loader, that stands under `name`."""
+    """Import the class or function that a registry has under a name."""
     module, attribute = registry[name].split(":")
     try:
         return getattr(importlib.import_module(module), attribute)
@@ -247,16 +266,16 @@ def import_registered(registry: dict[str, str], name: str) -> Any:
 
 
 def missing_package_advice(name: str, error: ModuleNotFoundError) -> str:
-    """What to install so that `name` can be used; nothing if no extra brings what is missing."""
+    """Return the advice to install the extra that `name` needs; "" if no extra has the package."""
     extra = EXTRA_BY_PACKAGE.get(str(error.name).split(".")[0])
     install = f"pip install 'counterplay[{extra}]'"
     return f"{name} needs the package {error.name}: {install}" if extra else ""
 
 
 def get_spec(instance: Any) -> str:
-    """The string that loads an equal one again; fields at their defaults left out.
+    """Return the string that loads an equal object; parameters at their defaults are left out.
 
-    A game that was read from elsewhere says itself where from, in `spec`.
+    A game from outside the registry has its source in the attribute `spec`.
     """
     if isinstance(getattr(instance, "spec", None), str):
         return instance.spec
@@ -271,62 +290,72 @@ def get_spec(instance: Any) -> str:
 
 
 def get_registry_name(instance: Any) -> str:
-    """The name without its parameters, for messages."""
+    """Return the name of an object's class without parameters, for messages."""
     return _find_registry_name(type(instance))
 
 
 def _format_value(value: Any) -> str:
-    """A literal as it is; of anything else only what kind of thing it is."""
+    """Return a literal as Python source, or the type of any other object."""
     return repr(value) if is_literal(value) else f"<{type(value).__name__}>"
 
 
 def _find_registry_name(cls: type) -> str:
-    """The name that finds a class again; its bare name where nothing would."""
-    place = f"{cls.__module__}:{cls.__qualname__}"
-    for known in REGISTRIES.values():
-        for name, where in known.items():
-            if where == place:
+    """Return the name that loads a class; its bare name if it cannot be loaded."""
+    path = f"{cls.__module__}:{cls.__qualname__}"
+    for registry in REGISTRIES.values():
+        for name, class_path in registry.items():
+            if class_path == path:
                 return name
     if cls in USER_GAMES:
         return USER_GAMES[cls]
     if cls.__module__ == "__main__" and "." not in cls.__qualname__:
         file = getattr(sys.modules["__main__"], "__file__", None)
         return f"{file}:{cls.__name__}" if file else cls.__name__
-    return cls.__name__ if "." in cls.__qualname__ else place
+    return cls.__name__ if "." in cls.__qualname__ else path
 
 
 def _load_registered(
     kind: str, registry: dict[str, str], spec: str, parameters: dict[str, Any]
 ) -> Any:
-    name, given = parse_spec(kind, spec)
+    """Return an instance of the class that a spec names; keyword parameters take precedence."""
+    name, spec_parameters = parse_spec(kind, spec)
     name = resolve_name(registry, name)
     if name not in registry:
-        names = ", ".join(registry)
-        listed = (
-            f"counterplay {kind}s lists all" if kind in KINDS_WITH_COMMAND else f"known: {names}"
-        )
-        raise ConfigError(f"unknown {kind} {name!r}{suggestion(name, registry)} ({listed})")
-    return make_instance(name, import_registered(registry, name), given | parameters)
+        advice = f"known: {', '.join(registry)}"
+        if kind in KINDS_WITH_COMMAND:
+            advice = f"counterplay {kind}s lists all"
+        raise ConfigError(f"unknown {kind} {name!r}{suggestion(name, registry)} ({advice})")
+    return make_instance(name, import_registered(registry, name), spec_parameters | parameters)
 
 
 def resolve_name(registry: dict[str, str], name: str) -> str:
-    """The registered name that is meant by `CFR`, `cfr-plus` or `CFRPlus`; else the name itself."""
+    """Return the registered name for `CFR`, `cfr-plus` or `CFRPlus`; other names unchanged."""
     if name in registry:
         return name
+    for registered_name, class_path in registry.items():
+        if class_path.split(":")[1] == name:
+            return registered_name
     plain = name.replace("-", "_").lower()
-    of_class = [known for known, where in registry.items() if where.split(":")[1] == name]
-    return of_class[0] if of_class else plain if plain in registry else name
+    return plain if plain in registry else name
 
 
 def make_instance(name: str, cls: Any, values: dict[str, Any]) -> Any:
-    """An instance of a dataclass, its parameters checked by name and type."""
+    """Return an instance of a dataclass, after its parameters are checked by name and type.
+
+    Args:
+        name: name of the class in errors.
+        cls: the class.
+        values: parameters by name.
+
+    Raises:
+        ConfigError: a parameter is unknown, missing, or of the wrong type.
+    """
     known = {field.name: field for field in fields(cls)} if is_dataclass(cls) else {}
     for key, value in values.items():
         if key not in known:
-            has = f"it takes {', '.join(known)}" if known else "it takes none"
-            raise ConfigError(
-                f"{name} has no parameter {key!r}{suggest_parameter(key, known)} ({has})"
-            )
+            names = ", ".join(known) or "none"
+            advice = suggest_parameter(key, known)
+            raise ConfigError(f"{name} has no parameter {key!r}{advice} (it takes {names})")
         check_type(f"{name}: {key}", value, known[key].default)
     for key, field in known.items():
         if key not in values and field.default is MISSING and field.default_factory is MISSING:
@@ -335,11 +364,11 @@ def make_instance(name: str, cls: Any, values: dict[str, Any]) -> Any:
 
 
 def parse_python(text: str, mode: str = "exec") -> Any:
-    """Parse Python source; also safe while other threads parse.
+    """Parse Python source, also while other threads parse.
 
     CPython 3.11 counts the depth of a syntax tree once for all threads, and may raise a SystemError
-    ("AST constructor recursion depth mismatch") if two parse at the same time. A later attempt is
-    undisturbed.
+    ("AST constructor recursion depth mismatch") if two parse at the same time. A later attempt
+    succeeds.
     """
     for _ in range(PARSE_ATTEMPTS - 1):
         try:
@@ -350,6 +379,15 @@ def parse_python(text: str, mode: str = "exec") -> Any:
 
 
 def parse_spec(kind: str, spec: str) -> tuple[str, dict[str, Any]]:
+    """Return the name and the parameters of a spec such as `dcfr(alpha=1.5, gamma=2)`.
+
+    Args:
+        kind: "game", "algorithm", ..., for errors.
+        spec: the text.
+
+    Raises:
+        ConfigError: the text is not a name with parameters.
+    """
     match = re.fullmatch(r"([\w:.-]+)\s*(?:\((.*)\))?", spec.strip(), re.DOTALL)
     if not match:
         raise ConfigError(f"cannot read {kind} {spec!r}; write name or name(parameter=value, ...)")
@@ -357,17 +395,17 @@ def parse_spec(kind: str, spec: str) -> tuple[str, dict[str, Any]]:
     try:
         call = parse_python(f"f({inside or ''})", "eval").body
         assert isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and not call.args
-        given = {str(word.arg): _literal(word.value) for word in call.keywords}
-        assert len(given) == len(call.keywords) and not any(map(_is_huge, ast.walk(call)))
-        return name, given
-    # the last two: nested too deeply
+        parameters = {str(word.arg): _literal(word.value) for word in call.keywords}
+        assert len(parameters) == len(call.keywords) and not any(map(_is_huge, ast.walk(call)))
+        return name, parameters
+    # RecursionError and MemoryError: nested too deeply
     except (SyntaxError, ValueError, TypeError, AssertionError, RecursionError, MemoryError):
         message = f"cannot read the parameters of {spec!r}; write {name}(parameter=value, ...)"
         raise ConfigError(message) from None
 
 
 def _literal(node: ast.expr) -> Any:
-    """A Python literal; bare words are strings, and true and false are what they seem."""
+    """Return the value of a Python literal; bare words are strings, except true, false and inf."""
     if isinstance(node, ast.Name):
         return {"true": True, "false": False, "inf": float("inf")}.get(node.id.lower(), node.id)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
@@ -376,6 +414,6 @@ def _literal(node: ast.expr) -> Any:
 
 
 def _is_huge(node: ast.AST) -> bool:
-    """Whether it is an integer that no array could hold, nor perhaps an error message."""
+    """Return True for an integer of more than 63 bits, which arrays cannot hold."""
     value = node.value if isinstance(node, ast.Constant) else None
     return isinstance(value, int) and value.bit_length() > 63

@@ -167,7 +167,11 @@ def cards_only(player, key):
 
 NEED_RECALL = {"sequence_form_lp", "mmd", "qre", "tabular_r_nad"}
 NOT_HERE = NEED_RECALL | {"online_outcome_sampling"}  # in which but one player learns
-ALIKE = [name for name, where in ALGORITHMS.items() if ".tabular." in where]
+ALIKE = [
+    name
+    for name, where in ALGORITHMS.items()
+    if ".deep." not in where and ".population." not in where
+]
 EPISODES = {  # of those whose iteration is but an episode or two
     **dict.fromkeys(("fsp", "table_lookup_fsp", "outcome_sampling", "probing"), 30_000),
     **dict.fromkeys(("average_strategy_sampling", "external_sampling"), 3_000),
@@ -180,7 +184,7 @@ EPISODES = {  # of those whose iteration is but an episode or two
 @pytest.mark.parametrize(
     "name",
     [
-        f"{name}(expected=true)" if name.startswith("vr_") else name
+        f"{name}(predictive_baseline=true)" if name.startswith("vr_") else name
         for name in ALIKE
         if name not in NOT_HERE
     ],
@@ -196,7 +200,7 @@ def test_every_tabular_algorithm_solves_an_abstraction(name):
     before = cp.exploitability(tree, cp.uniform_policy(tree))
     iterations = EPISODES.get(name, 300)
     result = cp.solve(tree, smaller.wrap_algorithm(load_algorithm(name)), iterations=iterations)
-    assert result.policy.tree is tree
+    assert result.policy.arena is tree
     assert result.exploitability < 0.6 * before
 
 

@@ -93,7 +93,7 @@ def test_health():
     assert find_invalid_value(good, ["other"]) == ""
     assert (
         find_invalid_value(good, ["part"])
-        == "memory.part.a has run away to 1e+09 (the limit is 1e+06)"
+        == "memory.part.a has diverged to 1e+09 (the limit is 1e+06)"
     )
     assert find_invalid_value(Memory(0, np.array([[1.0, np.nan]]))) == "memory.part holds NaN"
     assert find_invalid_value(Memory(0, [np.float32([-np.inf])])) == "memory.part.0 holds infinity"

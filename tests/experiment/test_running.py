@@ -137,7 +137,7 @@ def test_long_waits_are_cut_short_by_a_checkpoint(tmp_path, monkeypatch):
     ("algorithm", "how", "message"),
     [
         ("toy", "nan", r"memory\.weights\.first holds NaN"),
-        ("toy", "runaway", r"memory\.weights\.first has run away to 2e\+06"),
+        ("toy", "runaway", r"memory\.weights\.first has diverged to 2e\+06"),
         ("toy", "shape", r"has changed the shape of its memory: trail\.0 is int8 \[4\]"),
     ],
 )

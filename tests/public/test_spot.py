@@ -77,9 +77,9 @@ def test_files(tmp_path):
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"board": "2s3h4d6c2s"}, "2s is there twice"),
+        ({"board": "2s3h4d6c2s"}, "2s occurs twice"),
         ({"board": "2s3h"}, "has 2 cards"),
-        ({"board": "2s3h4x"}, "'4x' is no card"),
+        ({"board": "2s3h4x"}, "'4x' is not a card"),
         ({"dead": "2s"}, "on the board and among the dead"),
         ({"ranges": ["", "KK"]}, "has no hands"),
         ({"ranges": ["2s2h,2s2c", "KK"]}, "holds a card of the board"),

@@ -9,7 +9,7 @@ from pytest import approx
 
 import counterplay as cp
 from counterplay.core.game import TERMINAL, action_labels
-from counterplay.play.match import RandomStreams, play_from
+from counterplay.play.episodes import RandomStreams, play_from
 from counterplay.studio.worker.main import StudioWorker
 from tests.conftest import built
 

@@ -141,4 +141,4 @@ def test_a_studio_runs_no_code_of_the_folder(planted, fresh, options):
 
 def test_the_studio_may_be_told_whom_to_trust(planted, fresh):
     fresh("--trust", str(Path("evil.py")), root=planted / "runs")
-    assert trust.required_code("evil.py:Game").is_allowed
+    assert trust.code_reference("evil.py:Game").is_allowed

@@ -13,7 +13,7 @@ from counterplay.arenas.tree.derivation import FIXED_BUCKET, DerivationPlan, der
 from counterplay.core.arena import Ints
 from counterplay.core.evaluation import check_same_game
 from counterplay.core.policy import Policy, uniform_policy
-from counterplay.core.solve import Algorithm
+from counterplay.core.solve import AnyAlgorithm
 from counterplay.errors import ConfigError
 
 InfosetRef = str | int | tuple[int, str]  # key, number, or player and key
@@ -59,7 +59,7 @@ class Abstraction:
         in_tree = np.repeat(in_tree, full.num_actions)
         return Policy(full, np.where(in_tree, lifted, self.fallback_policy.probabilities))
 
-    def wrap_algorithm(self, algorithm: Algorithm) -> AbstractedAlgorithm:
+    def wrap_algorithm(self, algorithm: AnyAlgorithm) -> AbstractedAlgorithm:
         """Return the algorithm such that it runs on the smaller game and is evaluated in the full.
 
         Use it as in `cp.solve(tree, abstraction.wrap_algorithm(cp.algorithms.CFRPlus()))`.
@@ -72,7 +72,7 @@ class AbstractedAlgorithm:
     """An algorithm for the full game that solves an abstraction of it."""
 
     abstraction: Abstraction
-    algorithm: Algorithm
+    algorithm: AnyAlgorithm
     runs_on: ClassVar[tuple[str, ...]] = ("tree",)
 
     @property

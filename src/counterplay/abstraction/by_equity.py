@@ -75,7 +75,7 @@ class ByEquity:
                 previous_label = labels[previous[infoset]] if has_previous else None
                 first, last = tree.offset[infoset : infoset + 2]
                 legal = tuple(tree.sequence_action[first:last].tolist())
-                key = (histories[infoset], legal, previous_label)
+                key: Hashable = (histories[infoset], legal, previous_label)
                 groups.setdefault(key, []).append(infoset)
             for key, group in groups.items():
                 clusters = cluster_histograms(

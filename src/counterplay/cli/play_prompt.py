@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from counterplay.core.game import CHANCE, DrawnGame, Game, State, action_labels, describe_situation
 
 if TYPE_CHECKING:
-    from counterplay.play.match import Agent, EpisodeStep
+    from counterplay.play.episodes import Agent, EpisodeStep
 
 HELP_TEXT = """\
   Type an action's name, enough of it to tell it apart, or its number.
@@ -49,7 +49,7 @@ class TerminalPlaySession:
 
     def play_episode(self, pause: bool) -> None:
         """Play to the end and print it; `pause` waits for the person if it had no choice."""
-        from counterplay.play.match import play_episode
+        from counterplay.play.episodes import play_episode
 
         print(f"\nEpisode {self.num_episodes + 1}")
         seats = [self if p == self.seat else self.opponent for p in range(self.game.num_players)]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from counterplay.arenas.tree.arena import TreeArena
     from counterplay.core.game import Game
-    from counterplay.core.solve import Algorithm, Result
+    from counterplay.core.solve import AnyAlgorithm, Result
     from counterplay.play.agents import AgentLoader
 
 
@@ -112,7 +112,7 @@ def agent_loader_with_progress(
     return AgentLoader(game, iterations, rules_only, build_tree_with_progress, _solve_agent)
 
 
-def _solve_agent(tree: TreeArena, algorithm: Algorithm, iterations: int) -> Result:
+def _solve_agent(tree: TreeArena, algorithm: AnyAlgorithm, iterations: int) -> Result:
     from counterplay.core.solve import solve
 
     with ProgressBar("solving", "it", total=iterations) as bar:

@@ -17,7 +17,7 @@ MAX_SHOWN_VALUES = (
 def sample_random_episode(game: Game, seed: int) -> list[dict[str, Any]]:
     """The steps from the start to a terminal: players act uniformly, chance as its odds are."""
     from counterplay.arenas.rules import TabularPolicy
-    from counterplay.play.match import play_episode
+    from counterplay.play.episodes import play_episode
 
     episode = play_episode(game, [TabularPolicy(game)] * game.num_players, seed)
     history: list[str] = []

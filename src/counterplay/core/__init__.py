@@ -1,1 +1,1 @@
-"""Games, arenas, policies, evaluation and `solve`: what all other packages build on."""
+"""Games, arenas, policies, evaluation and `solve`, on which all other packages build."""

@@ -1,9 +1,9 @@
-"""Files that are safe to open: named arrays, strings and numbers in one archive, never pickle.
+"""Archives of named arrays, strings and numbers that are safe to open: they contain no pickle.
 
-The archive is NumPy's `.npz` with a header that names the format, so that a foreign file is told
-apart, and holds a SHA-256 of all the rest, so that a damaged one is. Files are written beside their
-place, brought to the disk and moved there whole: an interruption, a full disk or a loss of power
-leaves the old file or the new one.
+An archive is NumPy's `.npz` with a header. The header names the format, which identifies foreign
+files, and holds a SHA-256 of everything else, which identifies damaged files. A file is written
+under a temporary name in its folder, synced to disk and renamed: an interruption, a full disk or a
+loss of power leaves either the old file or the new one.
 """
 
 from __future__ import annotations
@@ -19,33 +19,45 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Container, Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.lib import format as npy
+from numpy.typing import NDArray
 
 from counterplay.errors import FileError, RunError
 
-MIN_UNPACK_LIMIT_BYTES = 1 << 26  # bytes that any archive may unpack to
-MAX_UNPACK_RATIO = (
-    100  # a larger one may unpack to so many times its size; what is honest stays below
-)
+if TYPE_CHECKING:
+    from hashlib import _Hash
+
+Array = NDArray[Any]
+
+MIN_UNPACK_LIMIT_BYTES = 1 << 26  # any archive may unpack to this size
+MAX_UNPACK_RATIO = 100  # unpacked size by archive size of larger ones; written files stay below
 CHUNK_BYTES = 1 << 20  # bytes unpacked at a time
-MAX_MEMBERS = 10_000  # arrays in an archive, its header included
+MAX_MEMBERS = 10_000  # arrays in an archive, the header included
 HEADER = "header"  # name of the array that holds the header as JSON
 NPY_HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
 class DamagedFileError(Exception):
-    """What is wrong with a file, for the message to its reader."""
+    """A file cannot be read; the text says what is wrong with it."""
 
 
 def write_archive(
     path: str | Path, format_name: str, values: Mapping[str, Any], *, compress: bool = True
 ) -> None:
-    """Write arrays, and anything JSON can hold, under their names.
+    """Write named arrays and JSON values to a file.
 
-    Compressing takes ten times as long as writing: it is for files that are small or kept for good.
+    Args:
+        path: the file.
+        format_name: name of the format, which `read_archive` checks.
+        values: arrays, or values that JSON can represent, by name.
+        compress: whether to compress, which takes ten times as long as writing: for files that are
+            small or archived.
+
+    Raises:
+        RunError: the file cannot be written, or there are too many arrays.
     """
     arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
     if len(arrays) >= MAX_MEMBERS:
@@ -64,12 +76,12 @@ def write_archive(
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a text file, whole or not at all."""
+    """Replace a text file atomically."""
     write_file(path, lambda file: file.write(text.encode()))
 
 
 def write_file(path: str | Path, write_content: Callable[[BinaryIO], object]) -> None:
-    """Put what `write` writes in the place of a file, whole or not at all; then it is on disk."""
+    """Replace a file atomically by what `write_content` writes, and sync it to disk."""
     path = Path(path)
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -81,7 +93,7 @@ def write_file(path: str | Path, write_content: Callable[[BinaryIO], object]) ->
                 os.fsync(file.fileno())
             os.replace(temporary, path)
         except BaseException:
-            with contextlib.suppress(FileNotFoundError):  # it may just have been moved
+            with contextlib.suppress(FileNotFoundError):  # already renamed
                 os.unlink(temporary)
             raise
         sync_folder(path.parent)
@@ -90,8 +102,8 @@ def write_file(path: str | Path, write_content: Callable[[BinaryIO], object]) ->
 
 
 def sync_folder(path: Path) -> None:
-    """Return once the names in a folder are on the disk."""
-    with contextlib.suppress(OSError):  # some systems cannot do it
+    """Sync the directory entries of a folder to disk."""
+    with contextlib.suppress(OSError):  # not supported by some systems
         handle = os.open(path, os.O_RDONLY)
         try:
             os.fsync(handle)
@@ -100,7 +112,7 @@ def sync_folder(path: Path) -> None:
 
 
 def is_regular(path: Path) -> bool:
-    """Return True if there is a regular file under this very name, which is not a link."""
+    """Return True if the path is a regular file, not a link."""
     try:
         return stat.S_ISREG(os.lstat(path).st_mode)
     except OSError:
@@ -122,33 +134,43 @@ def open_regular(path: Path) -> Iterator[BinaryIO]:
 
 
 def read_archive(path: str | Path, format_name: str, skip: Container[str] = ()) -> dict[str, Any]:
-    """Read what `write_arrays` wrote under the same format name; JSON lists come as tuples.
+    """Read the values of a file that `write_archive` wrote.
 
-    Arrays to `skip` are not even unpacked.
+    Args:
+        path: the file.
+        format_name: the format that the file must have.
+        skip: names of arrays that are not read or unpacked.
+
+    Returns:
+        Arrays and JSON values by name; JSON lists become tuples.
+
+    Raises:
+        FileError: the file is missing, damaged, or of another format.
     """
     try:
         with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
             members = _check_members(archive, os.fstat(file.fileno()).st_size, skip)
             header = json.loads(_read_array(archive, members.pop(HEADER)).tobytes())
-            found, values = header["format"], header["values"]
+            file_format, values = header["format"], header["values"]
             _check_names(header, archive)
             arrays = {name: _read_array(archive, member) for name, member in members.items()}
         _check_digests(header, arrays)
         arrays |= {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
     except FileNotFoundError as error:
         raise FileError(f"there is no file {path}") from error
-    except Exception as error:  # whatever the readers of zip, npy and JSON raise on foreign bytes
-        why = str(error) if isinstance(error, DamagedFileError) else type(error).__name__
+    except Exception as error:  # readers of zip, npy and JSON raise many kinds on foreign bytes
+        reason = str(error) if isinstance(error, DamagedFileError) else type(error).__name__
         raise FileError(
-            f"cannot read {path}: damaged, or not a file of Counterplay ({why})"
+            f"cannot read {path}: damaged, or not a file of Counterplay ({reason})"
         ) from error
-    if found != format_name:
-        raise FileError(f"cannot read {path}: it is a {found!r} file, not a {format_name!r} file")
+    if file_format != format_name:
+        problem = f"it is a {file_format!r} file, not a {format_name!r} file"
+        raise FileError(f"cannot read {path}: {problem}")
     return arrays
 
 
 def read_format_name(path: str | Path) -> str:
-    """The format name of what `write_arrays` wrote; empty for any other file, or none."""
+    """Return the format name of a file that `write_archive` wrote; "" for any other path."""
     try:
         with zipfile.ZipFile(path) as archive:
             entry = archive.getinfo(f"{HEADER}.npy")
@@ -156,57 +178,57 @@ def read_format_name(path: str | Path) -> str:
                 return ""
             header = _read_array(archive, entry)
         return str(json.loads(header.tobytes())["format"])
-    except Exception:  # as above; whoever reads it all says what is wrong
+    except Exception:  # any kind, as above; `read_archive` reports the problem
         return ""
 
 
 def array_sizes(path: str | Path) -> dict[str, int]:
-    """Bytes that each array of a file takes unpacked, as the archive's directory says."""
+    """Return the unpacked size in bytes of each array, as declared in the archive's directory."""
     with zipfile.ZipFile(path) as archive:
         return {e.filename.removesuffix(".npy"): e.file_size for e in archive.infolist()}
 
 
-def _check_digests(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
-    """Refuse contents other than those that were written."""
-    stored, parts = header.get("sha256"), header.get("arrays")
-    if stored is None:  # an older file
+def _check_digests(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+    """Raise DamagedFileError if the contents differ from those that were written."""
+    stored, digests = header.get("sha256"), header.get("arrays")
+    if stored is None:  # a file from before checksums
         return
-    if parts is None:  # one written before arrays had digests of their own
-        good = stored == _legacy_digest(header["format"], header["values"], arrays)
+    if digests is None:  # a file from before digests by array
+        matches = stored == _legacy_digest(header["format"], header["values"], arrays)
     else:
-        good = stored == _digest(header["format"], header["values"], parts) and all(
-            parts.get(name) == _array_digest(name, array) for name, array in arrays.items()
+        matches = stored == _digest(header["format"], header["values"], digests) and all(
+            digests.get(name) == _array_digest(name, array) for name, array in arrays.items()
         )
-    if not good:
+    if not matches:
         raise DamagedFileError("its contents do not match its checksum")
 
 
-def _digest(format_name: str, values: Mapping[str, Any], parts: Mapping[str, str]) -> str:
-    """The SHA-256 of everything in a file but itself, arrays by their own."""
-    text = json.dumps([format_name, values, sorted(parts.items())])
+def _digest(format_name: str, values: Mapping[str, Any], digests: Mapping[str, str]) -> str:
+    """Return the SHA-256 of a file's contents, with arrays represented by their digests."""
+    text = json.dumps([format_name, values, sorted(digests.items())])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _array_digest(name: str, array: Any) -> str:
+def _array_digest(name: str, array: Array) -> str:
     digest = hashlib.sha256()
     _update_digest(digest, name, array)
     return digest.hexdigest()
 
 
-def _legacy_digest(format_name: str, values: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
+def _legacy_digest(format_name: str, values: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:
     digest = hashlib.sha256(json.dumps([format_name, values]).encode())
     for name, array in sorted(arrays.items()):
         _update_digest(digest, name, array)
     return digest.hexdigest()
 
 
-def _update_digest(digest: Any, name: str, array: Any) -> None:
+def _update_digest(digest: _Hash, name: str, array: Array) -> None:
     digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
     digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
 
 
-def _write_zip(file: BinaryIO, arrays: Mapping[str, Any], method: int) -> bool:
-    """Write an archive; False if it is so small that `read_arrays` would not trust it."""
+def _write_zip(file: BinaryIO, arrays: Mapping[str, Array], method: int) -> bool:
+    """Write an archive, and return False if it is too small for the limits of `read_archive`."""
     file.seek(0)
     file.truncate()
     with zipfile.ZipFile(file, "w") as archive:
@@ -219,7 +241,7 @@ def _write_zip(file: BinaryIO, arrays: Mapping[str, Any], method: int) -> bool:
 
 
 def _max_unpacked_bytes(size: int) -> int:
-    """How many bytes an archive of that size may unpack to."""
+    """Return the bytes to which an archive of a size may unpack."""
     return max(MIN_UNPACK_LIMIT_BYTES, MAX_UNPACK_RATIO * size)
 
 
@@ -231,34 +253,34 @@ def _check_members(
     Args:
         archive: the open archive.
         size: its size in bytes.
-        skip: names of arrays that are not wanted.
+        skip: names of arrays that are left out.
     """
-    every = archive.infolist()
-    if len(every) > MAX_MEMBERS:
+    entries = archive.infolist()
+    if len(entries) > MAX_MEMBERS:
         raise DamagedFileError(
-            f"it has {len(every):,} members, at most {MAX_MEMBERS:,} are allowed"
+            f"it has {len(entries):,} members, at most {MAX_MEMBERS:,} are allowed"
         )
-    if len({entry.filename for entry in every}) < len(every):
+    if len({entry.filename for entry in entries}) < len(entries):
         raise DamagedFileError("two entries have the same name")
-    names = {entry.filename.removesuffix(".npy"): entry for entry in every}
-    wanted = {name: entry for name, entry in names.items() if name not in skip}
-    total = sum(entry.file_size for entry in wanted.values())
+    names = {entry.filename.removesuffix(".npy"): entry for entry in entries}
+    members = {name: entry for name, entry in names.items() if name not in skip}
+    total = sum(entry.file_size for entry in members.values())
     if total > _max_unpacked_bytes(size):
         raise DamagedFileError(f"{size:,} bytes would unpack to {total:,}")
-    return wanted
+    return members
 
 
 def _check_names(header: Mapping[str, Any], archive: zipfile.ZipFile) -> None:
-    """Refuse an archive whose members are not the arrays that its header lists."""
-    if header.get("arrays") is None:  # written before the header listed them
+    """Raise DamagedFileError if the members are not the arrays that the header lists."""
+    if header.get("arrays") is None:  # a file from before the list
         return
     listed = {f"{name}.npy" for name in (*header["arrays"], HEADER)}
     if listed != {entry.filename for entry in archive.infolist()}:
-        raise DamagedFileError("its contents do not match its checksum: its members are others")
+        raise DamagedFileError("its contents do not match its checksum: its members differ")
 
 
-def _read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Any:
-    """The array of an entry, whose declared size bounds what is unpacked."""
+def _read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Array:
+    """Return the array of an entry; its declared size limits the bytes that are unpacked."""
     if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise DamagedFileError(f"{entry.filename} is compressed in an unknown way")
     content, end = np.empty(entry.file_size, np.uint8), 0
@@ -272,6 +294,6 @@ def _read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Any:
     if dtype.kind not in "biufc" or not dtype.isnative or min(shape, default=0) < 0:
         raise DamagedFileError(f"{entry.filename} is not an array of numbers")
     if not start.tell() + length == content.size == end:
-        raise DamagedFileError(f"{entry.filename} has another length than it says")
+        raise DamagedFileError(f"the length of {entry.filename} is not the one it declares")
     array = content[start.tell() :].view(dtype).reshape(shape, order="F" if fortran else "C")
     return np.require(array, requirements="A")

@@ -1,17 +1,17 @@
-"""Arenas: what an algorithm plays on, and what it may ask of one.
+"""Arenas: the interfaces of a game that algorithms run on.
 
-An arena says in `offers` what can be asked of it, an algorithm in `runs_on` what it asks for; one
-word in common is enough.
+An arena lists its `capabilities`, and an algorithm lists in `runs_on` the capabilities of which it
+requires any one:
 
-- "sequences": every player's own tree and the exact values of its sequences. That is all that
-  best responses, averages and full-width algorithms need, so they are written once, here and in
-  `evaluate` and `tabular`, for every arena that knows these.
-- "vectors": the same for whole ranges of hands at a time, in a layout of the arena's own, in which
-  it runs the iterations of the CFR family itself; too many to be written out as sequences.
-- "tree": nodes and histories too, in arrays; for sampling, linear programs and networks.
-- "episodes": the rules beside exact values, and what players observe at every infoset: networks
-  learn from episodes and are judged as tables.
-- "rules": one state after another, made by the game; nothing is stored beforehand.
+- "sequences": every player's sequence tree and the exact values of its sequences. Best responses,
+  averages and full-width algorithms need nothing else, so they are written once, in
+  `core.evaluation` and `algorithms`, for every arena with sequences.
+- "vectors": the same for whole ranges of hands at a time, in the arena's own layout, in which the
+  arena itself runs the iterations of the CFR family; such games have too many sequences to list.
+- "tree": also nodes and histories, in arrays; for sampling, linear programs and networks.
+- "episodes": rules as well as exact values, and the observation at every infoset: networks learn
+  from episodes and are judged as tables.
+- "rules": states made one after another by the game; nothing is stored beforehand.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ UNDERFLOW_THRESHOLD = 1e-290  # smaller sums have lost their precision and count
 
 
 class SequenceTrees(NamedTuple):
-    """Every player's own tree. Infosets are sorted by player, then by level, parents first.
+    """Every player's sequence tree. Infosets are sorted by player, then by level, parents first.
 
-    A sequence is an (infoset, action) pair; index S, one past the last, stands for "has not acted
-    yet" and is shared by all players. Kernels want unsigned integers.
+    A sequence is an (infoset, action) pair; index S, one past the last, is the empty sequence,
+    which all players share. Arrays are of unsigned integers, as kernels expect.
     """
 
     offset: Ints  # [I + 1] first sequence of each infoset
@@ -45,16 +45,16 @@ class SequenceTrees(NamedTuple):
 
 
 class SequenceForm(NamedTuple):
-    """The game as its players' sequences: `OwnTrees`, and what all of them together are worth.
+    """The sequence form of a game: `SequenceTrees` and the utilities of combined sequences.
 
-    A terminal is known by each player's last sequence there, so
-    with `reach` [S + 1] the counterfactual value of a player's sequence s, before anything below
-    it is added, is the sum over its entries e of
+    A terminal is identified by each player's last sequence. With `reach` [S + 1], the
+    counterfactual value of a player's sequence s, before values of later sequences are added, is
+    the sum over its entries e of
 
         weight[e] * product over the other players j of reach[other[e, j]]
 
     where weight is chance times utility. A row is one such sequence with its entries; rows of a
-    player are sorted by length, because the processor then predicts where the short loops end.
+    player are sorted by length, so that the processor predicts the ends of short loops.
     """
 
     offset: Ints  # [I + 1] first sequence of each infoset
@@ -68,13 +68,13 @@ class SequenceForm(NamedTuple):
 
 
 class Arena(Protocol):
-    """Anything that an algorithm plays on."""
+    """A game in a form that algorithms run on."""
 
     capabilities: ClassVar[tuple[str, ...]]  # "sequences", "vectors", "tree", "episodes", "rules"
 
     @property
     def spec(self) -> str:
-        """What loads the game again, such as "kuhn_poker(players=3)"."""
+        """The string that `load_game` loads the game from, such as "kuhn_poker(players=3)"."""
         ...
 
     @property
@@ -82,11 +82,11 @@ class Arena(Protocol):
 
 
 class SequenceArena(Arena, Protocol):
-    """An arena that knows all sequences and what each is worth against the others' play."""
+    """An arena with all sequences and their counterfactual values against any policy."""
 
     @property
     def max_threads(self) -> int:
-        """Threads worth using on a game of this size."""
+        """Number of threads that speed up a game of this size."""
         ...
 
     @property
@@ -97,7 +97,7 @@ class SequenceArena(Arena, Protocol):
 
     @property
     def has_perfect_recall(self) -> bool:
-        """Whether `form` has the infosets of `offset`; only a stored tree may forget."""
+        """Whether `form` has the infosets of `offset`; False only for some stored trees."""
         ...
 
     @property
@@ -107,115 +107,110 @@ class SequenceArena(Arena, Protocol):
 
     @property
     def num_actions(self) -> Ints:
-        """[I]"""
+        """[I] number of actions of each infoset."""
         ...
 
     @property
     def infoset_player(self) -> Ints:
-        """[I]"""
+        """[I] player of each infoset."""
         ...
 
     @property
     def form(self) -> Any:
-        """`OwnTrees`, or more."""
+        """`SequenceTrees`, or a record with more fields, such as `SequenceForm`."""
         ...
 
     @property
     def value_tolerance(self) -> Floats:
-        """[S] differences of cf_values up to here are rounding errors, not preferences."""
+        """[S] differences of cf_values up to this are rounding errors."""
         ...
 
     def levels(self, player: int, max_parts: int) -> list[list[tuple[int, int]]]:
-        """The player's infosets, level by level, each in at most `count` independent parts."""
+        """Return the player's infosets by level, each in at most `max_parts` independent parts."""
         ...
 
     def gradient(self, player: int, reach: Floats, cf_value: Floats) -> None:
-        """Set `cf_value` [S + 1] at the player's sequences to what the others' `reach` makes of it.
+        """Set `cf_value` [S + 1] at the player's sequences, given the `reach` of the others.
 
-        That is the expected utility where the player acts no more, weighted by everybody else's
-        reach, chance included; the last entry is for "has not acted yet".
+        The value of a sequence is the expected utility at terminals where it is the player's last,
+        weighted by the reach of all others, chance included. The last entry is that of the empty
+        sequence.
         """
         ...
 
     def infoset_key(self, infoset: int) -> str:
-        """The infoset's readable key."""
+        """Return the readable key of an infoset."""
         ...
 
     def action_names(self, infoset: int) -> tuple[str, ...]:
-        """The names of its actions."""
+        """Return the names of the actions of an infoset."""
         ...
 
     def find_infoset(self, key: str, player: int | None = None) -> int:
-        """The infoset of that key."""
+        """Return the infoset with a key; the player is needed if two players share the key."""
         ...
 
 
 class VectorArena(Arena, Protocol):
-    """An arena that keeps what the CFR family learns in its own way."""
+    """An arena that stores the memory of the CFR family in its own layout, and iterates on it."""
 
     def new_memory(self, num_averages: int, is_predictive: bool) -> Any:
-        """No regrets, the uniform policy; with room for predictions where they are wanted."""
+        """Return a memory with zero regrets and uniform policy, and predictions if needed."""
         ...
 
     def iterate(
         self, memory: Any, factors: Floats, weights: Floats, alternating: bool = True
     ) -> None:
-        """One iteration per row of the factors [T, 3] and weights [T, K]: see `tabular.regret`."""
+        """Iterate once per row of the factors [T, 3] and weights [T, K].
+
+        See `algorithms.cfr.engine` for their meaning.
+        """
         ...
 
     def policies(self, memory: Any, averages: tuple[str, ...]) -> dict[str, Any]:
-        """The averages by name, and the last iterate as "current"."""
+        """Return the average policies by name, and the last iterate as "current"."""
         ...
 
     def judge(self, policy: Any) -> tuple[Floats, Floats]:
-        """Every player's value [P] and what a best response would earn [P]."""
+        """Return every player's value [P] and best-response value [P]."""
         ...
 
 
 def is_exact(arena: Arena) -> bool:
-    """Whether policies can be judged exactly there."""
+    """Return True if policies can be judged exactly on the arena."""
     return bool({"sequences", "vectors"} & set(arena.capabilities))
 
 
-def has_vectors(arena: Any) -> TypeGuard[VectorArena]:
-    """Whether the arena runs the CFR family itself."""
+def has_vectors(arena: Arena) -> TypeGuard[VectorArena]:
+    """Return True if the arena itself runs the iterations of the CFR family."""
     return "vectors" in arena.capabilities
 
 
-ALGORITHM_MEMBERS = (
-    "runs_on",
-    "required_extra",
-    "init",
-    "step",
-    "policies",
-)  # of an algorithm: see `solving`
+ALGORITHM_MEMBERS = ("runs_on", "required_extra", "init", "step", "policies")
+RULES_ADVICE = (
+    " (to sample the rules take an algorithm such as external_sampling or outcome_sampling, "
+    "or build the tree)"
+)
 
 
 def check_runs_on(algorithm: Any, arena: Arena) -> None:
-    """Refuse what is no algorithm, and an arena that does not offer what it asks for."""
+    """Raise ConfigError if an object is not an algorithm, or does not run on an arena."""
     missing = [name for name in ALGORITHM_MEMBERS if not hasattr(algorithm, name)]
     if missing:
         kind = type(algorithm).__name__
-        raise ConfigError(f"{kind} lacks {', '.join(missing)} of the contract of an algorithm")
+        raise ConfigError(f"{kind} lacks {', '.join(missing)} of the protocol of an algorithm")
     if not set(algorithm.runs_on) & set(arena.capabilities):
-        wanted = " or ".join(algorithm.runs_on)
-        raise ConfigError(
-            f"{get_spec(algorithm)} runs on {wanted}; {arena.spec} is given as "
-            f"{' and '.join(arena.capabilities)}{_ADVICE_BY_CAPABILITIES.get(arena.capabilities, '')}"
-        )
-
-
-_ADVICE_BY_CAPABILITIES: dict[tuple[str, ...], str] = {
-    ("rules",): " (to sample the rules take an algorithm such as external_sampling or "
-    "outcome_sampling, or build the tree)"
-}
+        required, available = " or ".join(algorithm.runs_on), " and ".join(arena.capabilities)
+        advice = RULES_ADVICE if arena.capabilities == ("rules",) else ""
+        problem = f"{arena.spec} is given as {available}{advice}"
+        raise ConfigError(f"{get_spec(algorithm)} runs on {required}; {problem}")
 
 
 def row_lengths(offset: Ints) -> Ints:
-    """How many entries each row has, given where the rows start."""
+    """Return the number of entries of each row, given the offsets [R + 1] of the rows."""
     return offset[1:].astype(np.int64) - offset[:-1].astype(np.int64)
 
 
 def has_imperfect_recall(arena: SequenceArena) -> TypeGuard[TreeArena]:
-    """Whether the sequence form tells infosets apart that the players do not."""
+    """Return True if the sequence form separates infosets that the players do not."""
     return not arena.has_perfect_recall

@@ -1,6 +1,7 @@
-"""Exact judgement: values, best responses, NashConv and exploitability, the same for all methods.
+"""Exact evaluation of policies: values, best responses, NashConv and exploitability.
 
-On trees with imperfect recall the responder keeps perfect recall: nobody can exploit more.
+On trees with imperfect recall the responder has perfect recall, which gives an upper bound of what
+any opponent can exploit.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ from counterplay.kernels.sequence_form import node_sweeps, sweeps
 
 @dataclass(frozen=True)
 class Judgement:
-    """How good a policy is, for every player, in the game's units."""
+    """The values of a policy and of best responses to it, for every player, in the game's units."""
 
     values: Floats  # [P] expected utility
-    best_values: Floats  # [P] what a best response to the others would earn
+    best_values: Floats  # [P] expected utility of a best response to the others
 
     @property
     def nash_conv(self) -> float:
-        """The sum over players of what a best response would gain."""
+        """The sum over players of the gain of a best response."""
         return float(np.maximum(self.best_values - self.values, 0.0).sum())
 
     @property
@@ -47,54 +48,56 @@ class Judgement:
 
 @dataclass(frozen=True)
 class BestResponse:
-    """A best response of one player; the other players' part of the policy is unchanged.
+    """A best response of one player.
 
-    With imperfect recall the policy belongs to `tree.refined`.
+    With imperfect recall the policy is one of `tree.perfect_recall_tree`.
     """
 
-    value: float
-    policy: Policy
+    value: float  # expected utility of the responder
+    policy: Policy  # the response; unchanged at the infosets of the other players
 
 
 @dataclass(frozen=True)
 class InfosetValues:
-    """What each infoset [I] and sequence [S] is worth to its player when all follow a policy."""
+    """Reach, values and regrets of infosets [I] and sequences [S] if all follow a policy."""
 
-    reach: Floats  # [I] the player's own probability of getting there
-    cf_reach: Floats  # [I] everybody else's, chance included
-    value: Floats  # [I] expected utility given that the infoset is reached; 0 where it cannot be
+    reach: Floats  # [I] the player's own probability of reaching the infoset
+    cf_reach: Floats  # [I] that of all others, chance included
+    value: Floats  # [I] expected utility given that the infoset is reached; 0 if unreachable
     action_value: Floats  # [S] the same after taking the action
     cf_value: Floats  # [S] action_value times cf_reach
-    regret: Floats  # [S] instant counterfactual regret: cf_value minus the infoset's mean
+    regret: Floats  # [S] instantaneous regret: cf_value minus the policy's mean
 
 
 @dataclass(frozen=True)
 class Mistakes:
-    """Where a policy gives away what a best response would gain, infoset by infoset.
+    """The gain of best responses over a policy, attributed to infosets.
 
-    `gain` says how much of its player's gain is owed to each infoset; it is never negative, and
-    sums over a player's infosets to what the player's best response gains, over all to NashConv.
+    `gain` is never negative. Its sum over a player's infosets is the gain of the player's best
+    response, and its sum over all infosets is NashConv.
     """
 
     gain: Floats  # [I] reach * (best action's cf_value - the policy's mean), best play afterwards
-    best_value: Floats  # [S] of each action if its player plays best afterwards; 0 if unreachable
+    best_value: Floats  # [S] action values if the player plays best afterwards; 0 if unreachable
 
 
 Subject = SequenceArena | Game | str | Policy | Any  # an arena, a game, its name, or a policy
 
 
 def on_arena(subject: Any, policy: Any = None) -> tuple[Any, Any]:
-    """Return the arena and the policy on it; a policy alone brings its arena or its game.
+    """Return the arena and the policy on it.
 
     Args:
-        subject: an arena, a game or its name; or a policy, and nothing else.
-        policy: a policy; one that was learned on rules is put on the arena's tree.
+        subject: an arena, a game or its name; or a policy, if no second argument is given.
+        policy: a policy; one learned on rules is converted to a policy of the arena's tree.
+
+    Raises:
+        ConfigError: only a policy is given, and it has neither an arena nor a game.
     """
     if policy is None:
         subject, policy = getattr(subject, "arena", None) or getattr(subject, "game", None), subject
         if subject is None:
-            kind = type(policy).__name__
-            problem = f"{kind} is no policy that knows its game"
+            problem = f"{type(policy).__name__} is not a policy with a game"
             raise ConfigError(f"{problem}: write the game or its tree first, and then the policy")
     arena = as_arena(subject)
     if not hasattr(policy, "probabilities") and hasattr(policy, "tabulate") and is_exact(arena):
@@ -103,23 +106,31 @@ def on_arena(subject: Any, policy: Any = None) -> tuple[Any, Any]:
 
 
 class BestResponses(NamedTuple):
-    """What everybody's best response to a policy is, and what it and the policy are worth."""
+    """The best responses of all players to a policy, with the values of both."""
 
-    values: Floats  # [P]
-    best_values: Floats  # [P]
-    response: Floats  # [F + 1] along the sequence form
+    values: Floats  # [P] of the policy
+    best_values: Floats  # [P] of the responses
+    response: Floats  # [F + 1] probabilities, aligned with the sequence form
 
 
 def judge(arena: Subject, policy: Any = None) -> Judgement:
-    """Expected values and best-response values of all players at once.
+    """Return the expected values and best-response values of all players.
 
-    What is no policy of its own, such as a device that correlates the players, says itself how it
-    is judged, by `judged(arena)`.
+    An object that is not a `Policy`, such as a correlated `JointPolicy`, implements `judge(arena)`.
 
     Args:
-        tree: the arena, the game or its name; or the policy alone, which knows its game.
-        policy: a policy of the game. One that was learned on rules is put on the tree, with
-            uniform play where it has no row.
+        arena: the arena, the game or its name; or the policy alone.
+        policy: a policy of the game. One learned on rules is converted to a policy of the tree,
+            uniform at infosets that it lacks.
+
+    Raises:
+        ConfigError: the policy is for another game, or not a policy.
+
+    Example:
+        >>> import counterplay as cp
+        >>> judgement = cp.judge("kuhn_poker", cp.uniform_policy("kuhn_poker"))
+        >>> judgement.values.round(3).tolist(), judgement.best_values.round(3).tolist()
+        ([0.125, -0.125], [0.5, 0.417])
     """
     arena, policy = on_arena(arena, policy)
     if not isinstance(policy, Policy) and hasattr(policy, "judge"):
@@ -128,107 +139,145 @@ def judge(arena: Subject, policy: Any = None) -> Judgement:
 
 
 def compute_best_responses(arena: SequenceArena, probabilities: Floats) -> BestResponses:
-    """Best responses to the probabilities [F], which are aligned with the arena's form."""
+    """Return the best responses to probabilities [F] that are aligned with the arena's form."""
     form, size = arena.form, int(arena.form.offset[-1]) + 1
     reach, cf_value, response = np.ones(size), np.zeros(size), np.zeros(size)
-    tiny = arena.form_value_tolerance if has_imperfect_recall(arena) else arena.value_tolerance
-    found = BestResponses(np.zeros(arena.num_players), np.zeros(arena.num_players), response)
-    if isinstance(form, SequenceForm):  # all of it in one compiled call
-        sweeps.judge(form, tiny, probabilities, reach, cf_value, response, *found[:2])
-        return found
+    tolerance = _form_tolerance(arena)
+    result = BestResponses(np.zeros(arena.num_players), np.zeros(arena.num_players), response)
+    if isinstance(form, SequenceForm):  # in one compiled call
+        sweeps.judge(form, tolerance, probabilities, reach, cf_value, response, *result[:2])
+        return result
     levels = [arena.levels(player, arena.max_threads) for player in range(arena.num_players)]
     for parts in chain.from_iterable(levels):
         run_in_threads(lambda a, b: sweeps.forward(form, a, b, probabilities, reach), parts)
     for player in range(arena.num_players):
         arena.gradient(player, reach, cf_value)
-        own = slice(*form.offset[form.player_infoset[player : player + 2]].tolist())
-        found.values[player] = cf_value[-1] + reach[own] @ cf_value[own]
+        sequences = slice(*form.offset[form.player_infoset[player : player + 2]].tolist())
+        result.values[player] = cf_value[-1] + reach[sequences] @ cf_value[sequences]
         for parts in reversed(levels[player]):
             run_in_threads(
-                lambda a, b: sweeps.backward_best(form, a, b, tiny, cf_value, response), parts
+                lambda a, b: sweeps.backward_best(form, a, b, tolerance, cf_value, response), parts
             )
-        found.best_values[player] = cf_value[-1]
-    return found
+        result.best_values[player] = cf_value[-1]
+    return result
 
 
 def mistakes(tree: Subject, policy: Any = None) -> Mistakes:
-    """How much of everybody's best-response gain is owed to each infoset.
+    """Return the gain of best responses over a policy, attributed to infosets.
 
     With G(I) the gain, r(I) the player's own reach under its policy, and w(I, a) the
     counterfactual value of an action followed by best play,
 
         G(I) = r(I) * (max over a of w(I, a)  -  sum over a of policy(I, a) * w(I, a))
 
-    Going down the player's own tree, the gains add up to the value of the best response less that
-    of the policy (the performance difference lemma, Kakade and Langford, 2002).
+    Over a player's infosets the gains add up to the value of the best response less that of the
+    policy (the performance difference lemma, Kakade and Langford, 2002).
 
-    >>> import counterplay as cp
-    >>> tree = cp.build_tree("kuhn_poker")
-    >>> found = cp.mistakes(tree, cp.uniform_policy(tree))
-    >>> tree.infoset_key(found.gain.argmax()), round(float(found.gain.sum()), 6)
-    ('2b', 0.916667)
+    Args:
+        tree: the arena, the game or its name; or the policy alone.
+        policy: a policy of the game.
+
+    Example:
+        >>> import counterplay as cp
+        >>> tree = cp.build_tree("kuhn_poker")
+        >>> mistakes = cp.mistakes(tree, cp.uniform_policy(tree))
+        >>> tree.infoset_key(mistakes.gain.argmax()), round(float(mistakes.gain.sum()), 6)
+        ('2b', 0.916667)
     """
     tree, policy = on_arena(tree, policy)
     probabilities = form_probabilities(tree, policy)
+    form = tree.form
+    reach, best = _best_cf_values(tree, probabilities)
+    starts = form.offset[:-1].astype(np.int64)
+    counts = row_lengths(form.offset)
+    max_value = np.maximum.reduceat(best, starts) if starts.size else np.zeros(0)
+    action_loss = (np.repeat(max_value, counts) - best) * probabilities
+    loss = np.add.reduceat(action_loss, starts) if starts.size else np.zeros(0)
+    gain = np.bincount(tree.game_infoset, loss * reach[form.parent], tree.num_infosets)
+    if has_imperfect_recall(tree):
+        best = np.bincount(tree.game_sequence, best, tree.num_sequences).astype(np.float64)
+    cf_reach = np.repeat(infoset_values(tree, policy).cf_reach, tree.num_actions)
+    return Mistakes(gain.astype(np.float64), _safe_divide(best, cf_reach))
+
+
+def _best_cf_values(tree: SequenceArena, probabilities: Floats) -> tuple[Floats, Floats]:
+    """Return own reach [F + 1], and counterfactual values [F] followed by best play."""
     form, size = tree.form, int(tree.form.offset[-1]) + 1
-    reach, cf_value, response = np.ones(size), np.zeros(size), np.zeros(size)
-    tiny = tree.form_value_tolerance if has_imperfect_recall(tree) else tree.value_tolerance
+    reach, cf_value, response, best = np.ones(size), np.zeros(size), np.zeros(size), np.zeros(size)
+    tolerance = _form_tolerance(tree)
     sweeps.forward(form, 0, form.parent.size, probabilities, reach)
-    best = np.zeros(size)
     for player in range(tree.num_players):
         tree.gradient(player, reach, cf_value)
         first, last = form.player_infoset[player : player + 2].tolist()
-        sweeps.backward_best(form, first, last, tiny, cf_value, response)
-        own = slice(int(form.offset[first]), int(form.offset[last]))
-        best[own] = cf_value[own]
-    starts = form.offset[:-1].astype(np.int64)
-    counts = row_lengths(form.offset)
-    top = np.maximum.reduceat(best[:-1], starts) if starts.size else np.zeros(0)
-    short = (np.repeat(top, counts) - best[:-1]) * probabilities
-    lost = np.add.reduceat(short, starts) if starts.size else np.zeros(0)
-    gain = np.bincount(tree.game_infoset, lost * reach[form.parent], tree.num_infosets)
-    whole = (
-        np.bincount(tree.game_sequence, best[:-1], tree.num_sequences)
-        if has_imperfect_recall(tree)
-        else best[:-1]
-    )
-    spread = np.repeat(infoset_values(tree, policy).cf_reach, tree.num_actions)
-    return Mistakes(gain.astype(np.float64), _safe_divide(np.asarray(whole, np.float64), spread))
+        sweeps.backward_best(form, first, last, tolerance, cf_value, response)
+        sequences = slice(int(form.offset[first]), int(form.offset[last]))
+        best[sequences] = cf_value[sequences]
+    return reach, best[:-1]
+
+
+def _form_tolerance(arena: SequenceArena) -> Floats:
+    """Return the tolerance [F] of counterfactual values along the sequence form."""
+    return arena.form_value_tolerance if has_imperfect_recall(arena) else arena.value_tolerance
 
 
 def expected_values(arena: Subject, policy: Any = None) -> Floats:
-    """Every player's expected utility [P]."""
+    """Return every player's expected utility [P] if all follow a policy.
+
+    Takes the arguments of `judge`.
+
+    Example:
+        >>> import counterplay as cp
+        >>> cp.expected_values(cp.uniform_policy("kuhn_poker")).round(3).tolist()
+        [0.125, -0.125]
+    """
     return judge(arena, policy).values
 
 
 def nash_conv(arena: Subject, policy: Any = None) -> float:
-    """The sum over players of what a best response would gain; 0 exactly at equilibria."""
+    """Return the sum over players of the gain of a best response; 0 exactly at equilibria.
+
+    Takes the arguments of `judge`.
+
+    Example:
+        >>> import counterplay as cp
+        >>> round(cp.nash_conv(cp.uniform_policy("kuhn_poker")), 6)
+        0.916667
+    """
     return judge(arena, policy).nash_conv
 
 
 def exploitability(arena: Subject, policy: Any = None) -> float:
-    """NashConv divided by the number of players.
+    """Return NashConv divided by the number of players.
 
-    >>> import counterplay as cp
-    >>> tree = cp.build_tree("kuhn_poker")
-    >>> round(cp.exploitability(tree, cp.uniform_policy(tree)), 6)
-    0.458333
-    >>> round(cp.exploitability(cp.uniform_policy("kuhn_poker")), 6)
-    0.458333
+    Takes the arguments of `judge`.
+
+    Example:
+        >>> import counterplay as cp
+        >>> tree = cp.build_tree("kuhn_poker")
+        >>> round(cp.exploitability(tree, cp.uniform_policy(tree)), 6)
+        0.458333
+        >>> round(cp.exploitability(cp.uniform_policy("kuhn_poker")), 6)
+        0.458333
     """
     return judge(arena, policy).exploitability
 
 
 def best_response(arena: Subject, policy: Any = None, player: int | None = None) -> BestResponse:
-    """The best response of `player` to the others, and what it earns.
+    """Return the best response of a player to the others, and its value.
 
-    `best_response(policy, player=0)` is enough: the policy knows its game.
+    Args:
+        arena: the arena, the game or its name; or the policy alone.
+        policy: a policy of the game.
+        player: the responding player.
 
-    >>> import counterplay as cp
-    >>> tree = cp.build_tree("kuhn_poker")
-    >>> answer = cp.best_response(tree, cp.uniform_policy(tree), player=0)
-    >>> answer.value, answer.policy["0"]
-    (0.5, {'pass': 0.0, 'bet': 1.0})
+    Raises:
+        ConfigError: there is no such player, or the policy is for another game.
+
+    Example:
+        >>> import counterplay as cp
+        >>> response = cp.best_response(cp.uniform_policy("kuhn_poker"), player=0)
+        >>> response.value, response.policy["0"]
+        (0.5, {'pass': 0.0, 'bet': 1.0})
     """
     if isinstance(policy, int):
         policy, player = None, policy
@@ -237,23 +286,32 @@ def best_response(arena: Subject, policy: Any = None, player: int | None = None)
         raise ConfigError(f"player is {player!r}, must be from 0 to {arena.num_players - 1}")
     player = int(player)
     probabilities = form_probabilities(arena, policy).copy()
-    found = compute_best_responses(arena, probabilities)
+    result = compute_best_responses(arena, probabilities)
     first, last = arena.form.offset[arena.form.player_infoset[player : player + 2]]
-    probabilities[first:last] = found.response[first:last]
-    refined = arena.perfect_recall_tree if has_imperfect_recall(arena) else arena
-    return BestResponse(float(found.best_values[player]), Policy(refined, probabilities))
+    probabilities[first:last] = result.response[first:last]
+    response_arena = arena.perfect_recall_tree if has_imperfect_recall(arena) else arena
+    return BestResponse(float(result.best_values[player]), Policy(response_arena, probabilities))
 
 
 def infoset_values(tree: Subject, policy: Any = None) -> InfosetValues:
-    """Reach, value and regret of every infoset and action under a policy."""
+    """Return the reach, value and regrets of every infoset if all follow a policy.
+
+    Args:
+        tree: the tree, the game or its name; or the policy alone.
+        policy: a policy of the game.
+
+    Example:
+        >>> import counterplay as cp
+        >>> tree = cp.build_tree("kuhn_poker")
+        >>> values = cp.infoset_values(tree, cp.uniform_policy(tree))
+        >>> values.action_value[tree.offset[tree.find_infoset("2b")] :][:2].tolist()
+        [-1.0, 2.0]
+    """
     tree, policy = on_arena(tree, policy)
     check_same_game(tree, policy)
     counts, first = tree.num_actions, tree.offset[:-1]
-    reach, cf_reach, cf_value = (
-        np.zeros(tree.num_infosets),
-        np.zeros(tree.num_infosets),
-        np.zeros(tree.num_sequences),
-    )
+    reach, cf_reach = np.zeros(tree.num_infosets), np.zeros(tree.num_infosets)
+    cf_value = np.zeros(tree.num_sequences)
     node_sweeps.infoset_values(
         tree.player,
         tree.parent,
@@ -269,36 +327,34 @@ def infoset_values(tree: Subject, policy: Any = None) -> InfosetValues:
     )
     histories = np.bincount(tree.infoset[tree.infoset >= 0], minlength=tree.num_infosets)
     mean = np.add.reduceat(policy.probabilities * cf_value, first)
-    spread = np.repeat(cf_reach, counts)
     return InfosetValues(
         reach=reach / histories,
         cf_reach=cf_reach,
         value=_safe_divide(mean, cf_reach),
-        action_value=_safe_divide(cf_value, spread),
+        action_value=_safe_divide(cf_value, np.repeat(cf_reach, counts)),
         cf_value=cf_value,
         regret=cf_value - np.repeat(mean, counts),
     )
 
 
-def _safe_divide(top: Floats, bottom: Floats) -> Floats:
-    return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0.0)
+def _safe_divide(dividend: Floats, divisor: Floats) -> Floats:
+    """Divide, with result 0 if the divisor is 0."""
+    return np.divide(dividend, divisor, out=np.zeros_like(dividend), where=divisor > 0.0)
 
 
 def check_same_game(arena: SequenceArena, policy: Policy) -> None:
-    """Refuse a policy of another game."""
+    """Raise ConfigError if a policy is for another game."""
     if policy.arena is not arena and not have_same_infosets(policy.arena, arena):
         raise ConfigError(f"the policy is for {policy.arena.spec}, not for {arena.spec}")
 
 
 def form_probabilities(arena: SequenceArena, policy: Policy) -> Floats:
-    """The policy's probabilities, aligned with the tree's sequence form."""
+    """Return the policy's probabilities [F], aligned with the arena's sequence form."""
     check_arena(arena)
     if not hasattr(policy, "probabilities"):
         kind = type(policy).__name__
-        raise ConfigError(f"{kind} is no policy: write cp.Policy.from_dict(tree, {{...}})")
+        raise ConfigError(f"{kind} is not a policy: write cp.Policy.from_dict(tree, {{...}})")
     check_same_game(arena, policy)
-    return (
-        policy.probabilities[arena.game_sequence]
-        if has_imperfect_recall(arena)
-        else policy.probabilities
-    )
+    if has_imperfect_recall(arena):
+        return policy.probabilities[arena.game_sequence]
+    return policy.probabilities

@@ -1,4 +1,4 @@
-"""The game protocol: what a user writes to describe a game, and the check of it."""
+"""The game protocol, which a user implements to describe a game, and its check."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from counterplay.core.game_checks import (
     actions_problem,
-    changed_actions_problem,
     check_protocol,
+    infoset_actions_problem,
     key_problem,
     outcomes_problem,
     player_problem,
@@ -20,11 +20,9 @@ from counterplay.core.game_checks import (
 )
 from counterplay.errors import GameError
 
-CHANCE = -1
-TERMINAL = -2
-ZERO_SUM_TOLERANCE = (
-    1e-12  # a sum of utilities is zero if it is less than this part of the largest of them
-)
+CHANCE = -1  # `Game.player` at a chance node
+TERMINAL = -2  # `Game.player` at the end
+ZERO_SUM_TOLERANCE = 1e-12  # a sum of utilities counts as zero, relative to the largest of them
 
 State = Any  # each game has its own immutable, hashable state
 
@@ -33,118 +31,134 @@ State = Any  # each game has its own immutable, hashable state
 class Game(Protocol):
     """The rules of a finite game. Implementations are frozen dataclasses; every method is pure.
 
-    Players move one at a time. A simultaneous move is played in turn: the later player's
-    `infoset_key` simply does not mention the earlier choice.
+    Players act one at a time. Simultaneous actions are taken in turn: the later player's
+    `infoset_key` does not mention the earlier action.
+
+    Example:
+        >>> import counterplay as cp
+        >>> game = cp.load_game("kuhn_poker")
+        >>> isinstance(game, cp.Game), game.num_players
+        (True, 2)
+        >>> state = game.initial_state()
+        >>> game.player(state) == cp.CHANCE, game.chance_outcomes(state)[0][0]
+        (True, 0)
+        >>> state = game.next_state(game.next_state(state, 0), 1)
+        >>> game.player(state), game.infoset_key(state, 0)
+        (0, '0')
+        >>> [game.action_name(state, action) for action in game.actions(state)]
+        ['pass', 'bet']
     """
 
     @property
     def num_players(self) -> int:
-        """How many players there are, chance not counted."""
+        """Number of players, without chance."""
         ...
 
     def initial_state(self) -> State:
-        """The state before anything has happened."""
+        """Return the state before the first action."""
         ...
 
     def player(self, state: State) -> int:
-        """Who acts: 0, 1, ..., or CHANCE, or TERMINAL when the game is over."""
+        """Return the acting player: 0, 1, ..., or CHANCE, or TERMINAL at the end."""
         ...
 
     def actions(self, state: State) -> Sequence[int]:
-        """The legal actions at a player's node, in a fixed order: ints from 0 to 2**31 - 1."""
+        """Return the legal actions at a player's node: ints from 0 to 2**31 - 1, in fixed order."""
         ...
 
     def chance_outcomes(self, state: State) -> Sequence[tuple[int, float]]:
-        """The (action, probability) pairs at a chance node."""
+        """Return the (action, probability) pairs at a chance node."""
         ...
 
     def next_state(self, state: State, action: int) -> State:
-        """The state after `action`, a player's or chance's."""
+        """Return the state after an action of a player or of chance."""
         ...
 
     def utilities(self, state: State) -> Sequence[float]:
-        """Every player's utility at a terminal state."""
+        """Return every player's utility at a terminal state."""
         ...
 
     def infoset_key(self, state: State, player: int) -> str:
-        """All that `player` knows, as a readable string; defined where `player` is to act.
+        """Return all information of `player` as a readable string; defined if `player` acts.
 
-        Some methods also ask for what the others know: VR-MCCFR at every node, `inspect
-        --episode` at every step. They say so where a game does not answer.
+        Some methods also need the keys of the other players: VR-MCCFR at every node, `inspect
+        --episode` at every step. They raise an error that says so if the game does not define them.
         """
         ...
 
     def action_name(self, state: State, action: int) -> str:
-        """A short name for an action at this state, a player's or chance's."""
+        """Return a short name for an action of a player or of chance at a state."""
         ...
 
 
 @runtime_checkable
 class ObservedGame(Game, Protocol):
-    """A game that deep algorithms can play: it also describes infosets as numbers."""
+    """A game for deep algorithms: it also describes infosets as numbers."""
 
     def observation(self, state: State, player: int) -> Sequence[float]:
-        """All that `player` knows, as numbers; the same length at every non-terminal state."""
+        """Return all information of `player` as numbers; of one length at non-terminal states."""
         ...
 
 
 @runtime_checkable
 class DrawnGame(Game, Protocol):
-    """A board game that people can play at a terminal: it also shows its board."""
+    """A board game for play at the prompt: it also draws its board."""
 
     def board(self, state: State) -> str:
-        """What everybody sees, as lines of text, with the numbers of actions where they go."""
+        """Return the public board as lines of text, with the numbers of actions on empty cells."""
         ...
 
 
 @runtime_checkable
 class DescribedGame(Game, Protocol):
-    """A game that speaks to people: at the prompt and in the studio. Both methods are optional.
+    """A game with texts for people, at the prompt and in the studio. Both methods are optional.
 
-    `situation` and `choices_of` answer for every game, with what these say or with its keys.
+    The functions `describe_situation` and `action_labels` work for every game: they call these
+    methods, or use infoset keys and action names.
     """
 
     def describe(self, state: State, player: int) -> str:
-        """What `player` sees, in sentences: "You hold the Jack. Player 1 bet 1; the pot is 3."
+        """Return the view of `player` in sentences: "You hold the Jack. Player 1 bet 1."
 
-        Nothing that the player's `infoset_key` hides; defined for everyone until the end.
+        Contains nothing that the player's `infoset_key` hides; defined for all players at
+        non-terminal states.
         """
         ...
 
     def action_labels(self, state: State) -> Sequence[str]:
-        """What people call the actions at a player's node, in their order: ("fold", "call 1")."""
+        """Return labels of the actions at a player's node, in their order: ("fold", "call 1")."""
         ...
 
 
 @runtime_checkable
 class GridGame(Game, Protocol):
-    """A game whose policies can be shown as tables; `place_in_grid` answers for every game."""
+    """A game whose policies can be shown as tables; the function `grid_position` suits any game."""
 
     def grid_position(self, infoset_key: str) -> tuple[str, str, str]:
-        """Where an infoset stands: (panel, row, column), each a short text.
+        """Return the (panel, row, column) of an infoset, each a short text.
 
-        A panel is one table of one player. In poker it is the betting so far, the row the own
-        card and the column the public card. What a game has no use for is "".
+        A panel is one table of one player. In poker it is the betting so far, the row the private
+        card and the column the public card. Coordinates that a game does not need are "".
         """
         ...
 
 
 def describe_situation(game: Game, state: State, player: int) -> str:
-    """What the player sees, in words: the game's own, or else its key."""
+    """Return the player's view in the words of the game, or its infoset key."""
     if hasattr(game, "describe"):
         return str(game.describe(state, player))
     return f"You know: {game.infoset_key(state, player) or '(nothing yet)'}"
 
 
 def action_labels(game: Game, state: State) -> list[str]:
-    """What people call the actions at a player's node: the game's own words, or action names."""
+    """Return the game's labels of the actions at a player's node, or the action names."""
     if hasattr(game, "action_labels"):
         return list(game.action_labels(state))
     return [game.action_name(state, action) for action in game.actions(state)]
 
 
 def grid_position(game: Game, infoset_key: str) -> tuple[str, str, str]:
-    """The infoset's (panel, row, column); without the game's word, one table of one column."""
+    """Return the infoset's (panel, row, column): the game's, or a row of one table."""
     if hasattr(game, "grid_position"):
         panel, row, column = game.grid_position(infoset_key)
         return panel, row, column
@@ -153,7 +167,7 @@ def grid_position(game: Game, infoset_key: str) -> tuple[str, str, str]:
 
 @dataclass(frozen=True)
 class GameReport:
-    """What `check_game` counted on its way through the rules."""
+    """Counts and properties of a game, from `check_game`."""
 
     num_nodes: int
     num_terminals: int
@@ -170,25 +184,31 @@ def check_game(
     max_history_length: int = 1_000,
     allow_imperfect_recall: bool = False,
 ) -> GameReport:
-    """Walk all of the rules, verify them, and return the counts.
+    """Visit all nodes of a game, verify its rules, and return counts.
 
     Args:
-        max_nodes: refuse games with more nodes than this (`cp.build_tree` takes larger ones).
-        max_history: a longer history counts as a game that never ends.
-        imperfect_recall: accept infosets that forget the player's own earlier actions.
+        game: the rules.
+        max_nodes: refuse games with more nodes than this (`cp.build_tree` accepts larger ones).
+        max_history_length: a longer history counts as a game that never ends.
+        allow_imperfect_recall: accept infosets that forget the player's own earlier actions.
 
     Raises:
-        GameError: the first violation found, with the history that leads to it.
+        GameError: the first violation, with the history that leads to it.
 
-    >>> import counterplay as cp
-    >>> cp.check_game(cp.load_game("kuhn_poker")).num_terminals
-    30
+    Example:
+        >>> import counterplay as cp
+        >>> cp.check_game(cp.load_game("kuhn_poker")).num_terminals
+        30
     """
     return _GameChecker(game, max_nodes, max_history_length, allow_imperfect_recall).run()
 
 
+OwnHistory = tuple[object, ...]  # a player's past: infoset key, action, infoset key, action, ...
+Visit = tuple[State, tuple[int, ...], tuple[OwnHistory, ...]]  # state, history, past by player
+
+
 class _GameChecker:
-    """One walk through the rules, with what has to be remembered on the way."""
+    """One traversal of the rules, with the infosets and counts so far."""
 
     def __init__(
         self, game: Game, max_nodes: int, max_history_length: int, allow_imperfect_recall: bool
@@ -198,18 +218,17 @@ class _GameChecker:
         self.max_nodes, self.max_history_length = max_nodes, max_history_length
         self.allow_imperfect_recall = allow_imperfect_recall
         self.legal_actions: dict[tuple[int, str], tuple[int, ...]] = {}
-        self.own_histories: dict[tuple[int, str], tuple[object, ...]] = {}
+        self.own_histories: dict[tuple[int, str], OwnHistory] = {}
         self.observation_size: int | None = None
         self.num_nodes = self.num_terminals = self.max_length = 0
         self.is_zero_sum = self.has_perfect_recall = True
 
     def run(self) -> GameReport:
-        nothing: tuple[object, ...] = ()
         try:
             start = self.game.initial_state()
         except Exception as error:
             raise_rule_error(self.game, (), error)
-        stack: list[Any] = [(start, (), (nothing,) * self.game.num_players)]
+        stack: list[Visit] = [(start, (), ((),) * self.game.num_players)]
         while stack:
             state, history, pasts = stack.pop()
             self.num_nodes += 1
@@ -232,12 +251,14 @@ class _GameChecker:
         )
 
     def fail(self, history: Sequence[int], problem: str) -> None:
-        """Raise the problem, if there is one."""
+        """Raise an error if there is a problem."""
         if problem:
             raise rule_error(self.game, history, problem)
 
-    def visit(self, state: State, history: tuple[int, ...], pasts: tuple[Any, ...]) -> list[Any]:
-        """Check one node and return its children as (state, history, pasts)."""
+    def visit(
+        self, state: State, history: tuple[int, ...], pasts: tuple[OwnHistory, ...]
+    ) -> list[Visit]:
+        """Check one node and return its children in reverse order."""
         game = self.game
         if not isinstance(state, Hashable) or hash(state) is None:
             self.fail(history, "the state is not hashable")
@@ -254,13 +275,13 @@ class _GameChecker:
         else:
             actions = tuple(game.actions(state))
             key = self.check_infoset(state, history, player, actions, pasts[player])
-        children = []
+        children: list[Visit] = []
         for action in actions:
-            after = pasts
+            next_pasts = pasts
             if player >= 0:
                 past = (*pasts[player], key, action)
-                after = (*pasts[:player], past, *pasts[player + 1 :])
-            children.append((game.next_state(state, action), (*history, action), after))
+                next_pasts = (*pasts[:player], past, *pasts[player + 1 :])
+            children.append((game.next_state(state, action), (*history, action), next_pasts))
             game.action_name(state, action)
         return children[::-1]
 
@@ -268,9 +289,8 @@ class _GameChecker:
         self.num_terminals += 1
         utilities = tuple(self.game.utilities(state))
         self.fail(history, utilities_problem(utilities, self.game.num_players))
-        self.is_zero_sum &= abs(math.fsum(utilities)) <= ZERO_SUM_TOLERANCE * max(
-            map(abs, utilities)
-        )
+        tolerance = ZERO_SUM_TOLERANCE * max(map(abs, utilities))
+        self.is_zero_sum &= abs(math.fsum(utilities)) <= tolerance
 
     def check_observation(self, state: State, history: tuple[int, ...], player: int) -> None:
         """Check that observations, if the game has them, all have the same length."""
@@ -286,21 +306,22 @@ class _GameChecker:
         history: tuple[int, ...],
         player: int,
         actions: tuple[int, ...],
-        past: tuple[object, ...],
+        past: OwnHistory,
     ) -> str:
+        """Check the infoset of a player's node, and return its key."""
         key = self.game.infoset_key(state, player)
         self.fail(history, key_problem(key, player))
         self.fail(history, actions_problem(actions, player))
         self.check_observation(state, history, player)
         if self.legal_actions.setdefault((player, key), actions) != actions:
             known = self.legal_actions[player, key]
-            self.fail(history, changed_actions_problem(key, actions, known))
+            self.fail(history, infoset_actions_problem(key, actions, known))
         if self.own_histories.setdefault((player, key), past) != past:
             self.has_perfect_recall = False
             if not self.allow_imperfect_recall:
                 self.fail(
                     history,
                     f"player {player} forgets its own past at infoset {key!r} "
-                    "(pass imperfect_recall=True to allow it)",
+                    "(pass allow_imperfect_recall=True to allow it)",
                 )
         return key

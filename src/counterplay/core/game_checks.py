@@ -1,8 +1,8 @@
 """Checks of the rules of a game that every arena shares, and the errors they raise.
 
 `check_game`, `build_tree`, the Monte Carlo walks on rules, the networks on rules and matches all
-call these functions, so that a fault in the rules of a game is the same sentence everywhere:
-what is wrong, and the history that leads to it.
+call these functions, so that a fault in the rules of a game gives the same message everywhere: the
+problem and the history that leads to it.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any, NoReturn
 
 from counterplay.errors import CounterplayError, GameError
 
-MAX_ABS_UTILITY = 1e150  # utility: sums over iterations, and squares, must not overflow
+MAX_ABS_UTILITY = 1e150  # sums of utilities over iterations, and squares, must not overflow
 MAX_ACTION = 2**31 - 1  # trees store actions as 32-bit integers
 MAX_PLAYERS = 127  # trees store players as 8-bit integers
 CHANCE_TOLERANCE = 1e-9  # allowed distance of a sum of chance probabilities from 1
-MAX_SHOWN_ACTIONS = 20  # of a history in an error message
+MAX_SHOWN_ACTIONS = 20  # actions of a history in an error message
 GAME_METHODS = [
     "num_players",
     "initial_state",
@@ -33,7 +33,7 @@ GAME_METHODS = [
 
 
 def check_protocol(game: Any, methods: Sequence[str] = GAME_METHODS) -> None:
-    """Refuse a class in place of an instance, an object that is no game, and a bad player count.
+    """Raise GameError for a class, an object that is not a game, or a wrong number of players.
 
     Args:
         game: the object to check.
@@ -43,7 +43,7 @@ def check_protocol(game: Any, methods: Sequence[str] = GAME_METHODS) -> None:
         raise GameError(f"{game.__name__} is a class: write {game.__name__}()")
     missing = [name for name in methods if not hasattr(game, name)]
     if GAME_METHODS[0] in missing:
-        raise GameError(f"{type(game).__name__} is no game: it lacks {', '.join(missing)}")
+        raise GameError(f"{type(game).__name__} is not a game: it lacks {', '.join(missing)}")
     if missing:
         raise GameError(f"{type(game).__name__} lacks {', '.join(missing)} of the game protocol")
     count = game.num_players
@@ -65,26 +65,26 @@ def format_history(game: Any, actions: Sequence[int]) -> str:
         for action in actions:
             names.append(str(game.action_name(state, action)))
             state = game.next_state(state, action)
-    except Exception:  # the rules may fail here for the reason that the message is about
+    except Exception:  # possibly the fault that the message describes
         names += [str(action) for action in actions[len(names) :]]
     return ", ".join(names) or "(the start)"
 
 
 def rule_error(game: Any, history: Sequence[int], problem: str) -> GameError:
     """Return the error for a fault in the rules at a history; long histories are cut."""
-    shown = format_history(game, list(history[:MAX_SHOWN_ACTIONS]))
+    names = format_history(game, list(history[:MAX_SHOWN_ACTIONS]))
     more = ", ..." if len(history) > MAX_SHOWN_ACTIONS else ""
-    return GameError(f"{game_title(game)}: {problem}; history: {shown}{more}")
+    return GameError(f"{game_title(game)}: {problem}; history: {names}{more}")
 
 
 def exception_problem(error: BaseException) -> str:
-    """Return the sentence for an exception that a method of the rules raised."""
+    """Return the message for an exception that a method of the rules raised."""
     text = " ".join(str(error).split())
     return f"the rules raised {type(error).__name__}" + (f": {text}" if text else "")
 
 
 def raise_rule_error(game: Any, history: Sequence[int], error: Exception) -> NoReturn:
-    """Raise the sentence for an exception of the rules; errors of this library pass unchanged."""
+    """Raise an error for an exception of the rules; errors of this library pass unchanged."""
     if isinstance(error, CounterplayError):
         raise error
     raise rule_error(game, history, exception_problem(error)) from error
@@ -96,7 +96,10 @@ def call_rule(
     """Call a method of the rules; an exception becomes an error that names the history.
 
     Args:
+        game: the rules.
         history: returns the actions that lead to the state; called only if the method fails.
+        method: the method, or a function of this module.
+        arguments: its arguments.
     """
     try:
         return method(*arguments)
@@ -118,8 +121,8 @@ def actions_problem(actions: Sequence[Any], player: int) -> str:
     return numbers_problem(actions)
 
 
-def changed_actions_problem(key: str, actions: Sequence[Any], known: Sequence[Any]) -> str:
-    """Return the sentence for an infoset whose legal actions differ between two histories."""
+def infoset_actions_problem(key: str, actions: Sequence[Any], known: Sequence[Any]) -> str:
+    """Return the message for an infoset whose legal actions differ between two histories."""
     return f"infoset {key!r} has actions {shorten(actions)} here but {shorten(known)} elsewhere"
 
 
@@ -182,33 +185,33 @@ def unknown_key_error(
 
 
 def action_names(game: Any, state: Any, actions: Sequence[int]) -> tuple[str, ...]:
-    """Return the names of the legal actions; those that share a name get a number: "up", "up#2".
+    """Return the names of the legal actions; equal names get a number: "up", "up#2".
 
-    Policies are read and written by action name, so each name must stand for one action.
+    Policies are read and written by action name, so names must be unique.
     """
     names = [str(game.action_name(state, action)) for action in actions]
     if len(set(names)) == len(names):
         return tuple(names)
-    seen: Counter[str] = Counter()
-    taken, numbered = set(names), []
+    counts: Counter[str] = Counter()
+    used_names, unique_names = set(names), []
     for name in names:
-        seen[name] += 1
+        counts[name] += 1
         unique = name
-        if seen[name] > 1:
-            while (unique := f"{name}#{seen[name]}") in taken:
-                seen[name] += 1
-            taken.add(unique)
-        numbered.append(unique)
-    return tuple(numbered)
+        if counts[name] > 1:
+            while (unique := f"{name}#{counts[name]}") in used_names:
+                counts[name] += 1
+            used_names.add(unique)
+        unique_names.append(unique)
+    return tuple(unique_names)
 
 
 def is_integer(value: Any) -> bool:
-    """Return True if a value is an int, or an integer of NumPy."""
+    """Return True if a value is an int or a NumPy integer."""
     return isinstance(value, Integral)
 
 
 def shorten(values: Sequence[Any]) -> str:
-    """Return a list as text, without its middle where it is long."""
+    """Return a list as text, cut after `MAX_SHOWN_ACTIONS` entries."""
     items = [getattr(value, "item", lambda value=value: value)() for value in values]
     if len(items) <= MAX_SHOWN_ACTIONS:
         return str(items)
@@ -216,9 +219,9 @@ def shorten(values: Sequence[Any]) -> str:
 
 
 def node_problem(game: Any, state: Any) -> str:
-    """Return what is wrong with the rules at one state, or ""; used after a walk has failed.
+    """Return the problem of the rules at one state, or ""; used after an episode has failed.
 
-    Raises what the rules raise.
+    Exceptions of the rules pass unchanged.
     """
     from counterplay.core.game import CHANCE, TERMINAL
 

@@ -1,7 +1,7 @@
-"""Calls that know nothing of each other, such as everybody's response, done here or elsewhere.
+"""Independent function calls, run locally or on an executor.
 
-Who makes them does not care where. `scale` offers processes and machines; the results come in the
-order of the calls, so that they are the same bits.
+Callers need not know which: `distributed` provides executors on processes and machines. Results
+come in the order of the calls, so that they are bit-identical.
 """
 
 from __future__ import annotations
@@ -16,25 +16,30 @@ _current_executor: ContextVar[CallExecutor | None] = ContextVar("executor", defa
 
 
 def map_calls(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """The result of each call, in their order; the function changes nothing but what it returns."""
-    carrier = _current_executor.get()
-    if carrier is None or len(arguments) < 2:
-        return [function(*one) for one in arguments]
-    return carrier(function, arguments)
+    """Return the result of each call, in order; the function must have no side effects.
+
+    Args:
+        function: a function that can be pickled by name.
+        arguments: the positional arguments of each call.
+    """
+    executor = _current_executor.get()
+    if executor is None or len(arguments) < 2:
+        return [function(*call) for call in arguments]
+    return executor(function, arguments)
 
 
 def imap_calls(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
-    """The same one after the other: done here, a call begins when its result is asked for."""
+    """Iterate over the results of `map_calls`; locally, each call runs when its result is read."""
     if _current_executor.get() is None:
-        return (function(*one) for one in arguments)
+        return (function(*call) for call in arguments)
     return iter(map_calls(function, arguments))
 
 
 @contextmanager
 def use_executor(executor: CallExecutor) -> Iterator[None]:
-    """Inside, calls are done by the carrier."""
-    before = _current_executor.set(executor)
+    """Run the calls made inside the `with` block on an executor."""
+    token = _current_executor.set(executor)
     try:
         yield
     finally:
-        _current_executor.reset(before)
+        _current_executor.reset(token)

@@ -1,4 +1,4 @@
-"""Policies: every player's probabilities, one flat array aligned with an arena, and their files."""
+"""Policies: action probabilities of all players in one flat array, aligned with an arena."""
 
 from __future__ import annotations
 
@@ -34,36 +34,52 @@ from counterplay.registry import GAMES, get_spec, is_external_game, load_game
 if TYPE_CHECKING:
     from counterplay.arenas.tree.arena import TreeArena
 
-PolicyKey = str | tuple[int, str]  # of an infoset; with the player where two players share it
+PolicyKey = str | tuple[int, str]  # infoset key, with the player if two players share the key
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Policy:
-    """Probabilities [S] at every infoset of a tree, or of another arena, for all players.
+    """A policy of all players: probabilities [S] at every infoset of a tree or other arena.
 
-    `policy["Qs:cr|Kh:"]` is a dict from action name to probability; where two players share a key,
-    `policy[player, key]` tells them apart.
+    `policy[key]` is a dict from action name to probability; if two players share a key, write
+    `policy[player, key]`.
+
+    Args:
+        arena: the arena.
+        probabilities: [S] aligned with the arena's sequences.
+
+    Raises:
+        ConfigError: the array has the wrong size, or is not a distribution at some infoset.
+
+    Example:
+        >>> import counterplay as cp
+        >>> policy = cp.uniform_policy("leduc_poker")
+        >>> policy
+        Policy(leduc_poker: 936 infosets, 2 players)
+        >>> policy["Qs:crc|Kh:"]
+        {'call': 0.5, 'raise': 0.5}
     """
 
     arena: SequenceArena
-    probabilities: Floats
+    probabilities: Floats  # [S]
 
     def __post_init__(self) -> None:
         values = np.array(self.probabilities, np.float64)
-        if values.shape != (self.arena.num_sequences,):
-            wanted = self.arena.num_sequences
+        size, offset = self.arena.num_sequences, self.arena.offset
+        if values.shape != (size,):
             raise ConfigError(
-                f"a policy for {self.arena.spec} has {wanted} entries, not {values.size}"
+                f"a policy for {self.arena.spec} has {size} entries, not {values.size}"
             )
-        sums = np.add.reduceat(values, self.arena.offset[:-1]) if values.size else values
-        right = np.abs(sums - 1.0) <= 1e-6
-        if not right.all() or values.min(initial=0.0) < 0.0:
-            wrong = np.flatnonzero(~right)
+        sums = np.add.reduceat(values, offset[:-1]) if values.size else values
+        is_valid = np.abs(sums - 1.0) <= 1e-6
+        if not is_valid.all() or values.min(initial=0.0) < 0.0:
             infoset = (
-                int(wrong[0]) if wrong.size else self._infoset_of_sequence(int(values.argmin()))
+                int(is_valid.argmin())
+                if not is_valid.all()
+                else int(np.searchsorted(offset, int(values.argmin()), side="right")) - 1
             )
             key = self.arena.infoset_key(infoset)
-            first, last = self.arena.offset[infoset : infoset + 2]
+            first, last = offset[infoset : infoset + 2]
             raise ConfigError(f"not a probability distribution at {key!r}: {values[first:last]}")
         self._set_probabilities(values)
 
@@ -73,14 +89,11 @@ class Policy:
 
     @classmethod
     def _from_valid_array(cls, arena: SequenceArena, values: Floats) -> Policy:
-        """The policy of an array that is nobody else's and right by the way it was made."""
+        """Return the policy of an array that is valid by construction, without a copy."""
         policy = cls.__new__(cls)
         object.__setattr__(policy, "arena", arena)
         policy._set_probabilities(values)
         return policy
-
-    def _infoset_of_sequence(self, sequence: int) -> int:
-        return int(np.searchsorted(self.arena.offset, sequence, side="right")) - 1
 
     @classmethod
     def from_dict(
@@ -89,15 +102,21 @@ class Policy:
         rows: Mapping[PolicyKey, Mapping[str, float]],
         fallback: Policy | None = None,
     ) -> Policy:
-        """The policy that plays as `rows` say: infoset key -> action name -> probability.
+        """Return the policy with given rows.
 
-        Actions that a row leaves out are never played; at infosets without a row it plays as
-        `otherwise`, which is uniform play if not given.
+        Args:
+            game: the arena, the game or its name.
+            rows: infoset key -> action name -> probability. Missing actions have probability 0.
+            fallback: the policy at infosets without a row; by default uniform.
 
-        >>> import counterplay as cp
-        >>> tree = cp.build_tree("kuhn_poker")
-        >>> cp.Policy.from_dict(tree, {"2b": {"bet": 1.0}})["2b"]
-        {'pass': 0.0, 'bet': 1.0}
+        Raises:
+            ConfigError: an infoset or action is unknown, or a row is not a distribution.
+
+        Example:
+            >>> import counterplay as cp
+            >>> tree = cp.build_tree("kuhn_poker")
+            >>> cp.Policy.from_dict(tree, {"2b": {"bet": 1.0}})["2b"]
+            {'pass': 0.0, 'bet': 1.0}
         """
         arena: SequenceArena = as_arena(game)
         values = (fallback or uniform_policy(arena)).probabilities.copy()
@@ -127,11 +146,11 @@ class Policy:
         return key in self.keys()
 
     def keys(self) -> list[PolicyKey]:
-        """The infosets, as `policy[key]` takes them: (player, key) where players share a key."""
+        """Return the keys of all infosets; (player, key) if players share a key."""
         keys = [self.arena.infoset_key(infoset) for infoset in range(self.arena.num_infosets)]
         count = Counter(keys)
-        owners = self.arena.infoset_player.tolist()
-        return [k if count[k] == 1 else (p, k) for p, k in zip(owners, keys, strict=True)]
+        players = self.arena.infoset_player.tolist()
+        return [k if count[k] == 1 else (p, k) for p, k in zip(players, keys, strict=True)]
 
     def __repr__(self) -> str:
         return (
@@ -144,48 +163,41 @@ class Policy:
         return policy_html(self)
 
     def probabilities_at(self, infoset: int) -> dict[str, float]:
-        """Action name -> probability at an infoset given by its index."""
+        """Return action name -> probability at an infoset given by its index."""
         first, last = self.arena.offset[infoset], self.arena.offset[infoset + 1]
         names = self.arena.action_names(infoset)
         return dict(zip(names, self.probabilities[first:last].tolist(), strict=True))
 
     def action_probabilities(self, state: State, player: int) -> list[float]:
-        """The probabilities of the player's actions at a state, as `playing` asks for them."""
-        rules = getattr(self.arena, "game", None) or require_tree(self).game
-        infoset = self.arena.find_infoset(rules.infoset_key(state, player), player)
+        """Return the probabilities of the player's actions at a state; see `play.Agent`."""
+        game = getattr(self.arena, "game", None) or require_tree(self).game
+        infoset = self.arena.find_infoset(game.infoset_key(state, player), player)
         first, last = self.arena.offset[infoset], self.arena.offset[infoset + 1]
         return self.probabilities[first:last].tolist()
 
     def items(self) -> Iterator[tuple[int, str, dict[str, float]]]:
-        """(player, infoset key, action name -> probability) for every infoset."""
+        """Iterate over (player, infoset key, action name -> probability)."""
         for infoset in range(self.arena.num_infosets):
             player = int(self.arena.infoset_player[infoset])
             yield player, self.arena.infoset_key(infoset), self.probabilities_at(infoset)
 
     def save(self, path: str | Path) -> None:
         """Write the policy to one file; `load_policy` reads it back."""
-        if has_canonical_numbering(self.arena):
-            values = {
-                "spec": self.arena.spec,
-                "numbered": True,
-                "probabilities": self.probabilities,
-            }
+        arena = self.arena
+        if has_canonical_numbering(arena):
+            values = {"spec": arena.spec, "numbered": True, "probabilities": self.probabilities}
             write_archive(path, POLICY_FORMAT, values, compress=False)
             return
-        infosets = range(self.arena.num_infosets)
-        names = map(self.arena.action_names, infosets)
-        write_archive(
-            path,
-            POLICY_FORMAT,
-            {
-                "spec": self.arena.spec,
-                "infoset_player": self.arena.infoset_player,
-                "offset": self.arena.offset,
-                "infoset_keys": tuple(map(self.arena.infoset_key, infosets)),
-                "sequence_names": tuple(chain.from_iterable(names)),
-                "probabilities": self.probabilities,
-            },
-        )
+        infosets = range(arena.num_infosets)
+        values = {
+            "spec": arena.spec,
+            "infoset_player": arena.infoset_player,
+            "offset": arena.offset,
+            "infoset_keys": tuple(map(arena.infoset_key, infosets)),
+            "sequence_names": tuple(chain.from_iterable(map(arena.action_names, infosets))),
+            "probabilities": self.probabilities,
+        }
+        write_archive(path, POLICY_FORMAT, values)
 
     def to_json(self, path: str | Path) -> None:
         """Write the policy as JSON: for each player, infoset key -> action name -> probability."""
@@ -197,25 +209,46 @@ class Policy:
 
 
 def check_arena(arena: Any) -> None:
-    """Refuse a game, or its name, where a tree is wanted."""
+    """Raise ConfigError if an object is not an arena, such as a game or its name."""
     if not hasattr(arena, "capabilities"):
         kind = type(arena).__name__
-        raise ConfigError(f"{kind} is no tree: write cp.build_tree(game) first, or policy.tree")
+        advice = "write cp.build_tree(game) first, or policy.arena"
+        raise ConfigError(f"{kind} is not a tree: {advice}")
 
 
 def uniform_policy(game: SequenceArena | Game | str) -> Policy:
-    """The policy that plays every action equally often, on an arena or on the tree of a game."""
+    """Return the policy with equal probabilities of all actions at every infoset.
+
+    Args:
+        game: an arena; or a game or its name, whose tree is built.
+
+    Example:
+        >>> import counterplay as cp
+        >>> cp.uniform_policy("kuhn_poker")["2b"]
+        {'pass': 0.5, 'bet': 0.5}
+    """
     arena: SequenceArena = as_arena(game)
     return Policy._from_valid_array(arena, _uniform_probabilities(arena.num_actions))
 
 
 def _uniform_probabilities(counts: Ints) -> Floats:
-    """1 / n, n times, for every n: in full precision, however small the integers are."""
+    """Return 1 / n, n times, for every n, in double precision also for small integer types."""
     return np.repeat(np.divide(1.0, counts, dtype=np.float64), counts)
 
 
 def random_policy(game: SequenceArena | Game | str, seed: int = 0) -> Policy:
-    """A policy drawn uniformly from the simplex at every infoset."""
+    """Return a policy sampled uniformly from the simplex at every infoset.
+
+    Args:
+        game: an arena; or a game or its name, whose tree is built.
+        seed: seed of the random numbers.
+
+    Example:
+        >>> import counterplay as cp
+        >>> policy = cp.random_policy("kuhn_poker", seed=1)
+        >>> {name: round(p, 3) for name, p in policy["2b"].items()}
+        {'pass': 0.206, 'bet': 0.794}
+    """
     arena: SequenceArena = as_arena(game)
     weights = np.random.default_rng(seed).exponential(size=arena.num_sequences)
     return policy_from_weights(arena, weights)
@@ -224,27 +257,31 @@ def random_policy(game: SequenceArena | Game | str, seed: int = 0) -> Policy:
 def policy_from_weights(
     arena: SequenceArena, weights: Floats, fallback: Floats | None = None
 ) -> Policy:
-    """The policy proportional to non-negative `weights` [S].
+    """Return the policy proportional to non-negative weights [S].
 
-    Where all of them are zero, or so small that they have lost their precision, `otherwise`, which
-    is uniform play if not given.
+    Args:
+        arena: the arena.
+        weights: [S] non-negative.
+        fallback: [S] probabilities at infosets whose weights are all zero, or too small to be
+            precise; by default uniform.
     """
     if not weights.size:
         return Policy(arena, weights)
     counts = arena.num_actions
     sums = np.add.reduceat(weights, arena.offset[:-1])
-    kept = sums > UNDERFLOW_THRESHOLD
-    whole = kept.all()
-    values = np.repeat(1.0 / (sums if whole else np.where(kept, sums, 1.0)), counts)
+    has_weight = sums > UNDERFLOW_THRESHOLD
+    all_have_weight = has_weight.all()
+    values = np.repeat(1.0 / (sums if all_have_weight else np.where(has_weight, sums, 1.0)), counts)
     values *= weights
-    if not whole:
-        where = np.repeat(~kept, counts)
-        values[where] = (_uniform_probabilities(counts) if fallback is None else fallback)[where]
+    if not all_have_weight:
+        is_missing = np.repeat(~has_weight, counts)
+        probabilities = _uniform_probabilities(counts) if fallback is None else fallback
+        values[is_missing] = probabilities[is_missing]
     return Policy._from_valid_array(arena, values) if sums.max() < np.inf else Policy(arena, values)
 
 
 class LazyPolicies(Mapping[str, Policy]):
-    """Policies by name, each made when it is first asked for: most are judged by one alone."""
+    """Policies by name, each made at first access; often only the first is needed."""
 
     def __init__(self, factories: Mapping[str, Callable[[], Policy]]):
         self.factories, self.cache = factories, dict[str, Policy]()
@@ -262,14 +299,14 @@ class LazyPolicies(Mapping[str, Policy]):
 
 
 def require_tree(policy: Policy) -> TreeArena:
-    """The stored tree that a policy belongs to, for what needs its nodes or actions."""
+    """Return the tree of a policy; raise ConfigError if its arena is not a tree."""
     if "tree" not in policy.arena.capabilities:
         raise ConfigError(f"{policy.arena.spec} has no stored tree, which this needs")
     return cast("TreeArena", policy.arena)
 
 
 def have_same_infosets(first: SequenceArena, second: SequenceArena) -> bool:
-    """Whether policies of one arena fit the other."""
+    """Return True if policies of one arena fit the other."""
     count = first.num_infosets
     if has_canonical_numbering(first) and type(first) is type(second) and first.spec == second.spec:
         return True
@@ -281,35 +318,42 @@ def have_same_infosets(first: SequenceArena, second: SequenceArena) -> bool:
 def load_policy(path: str | Path, game: SequenceArena | Game | str | None = None) -> Policy:
     """Read a policy that `save`, `to_json` or `to_csv` wrote.
 
-    A file must be for the same game, with all infosets of all players. Only a policy that was
-    learned on rules says that infosets may be missing; play is uniform there.
+    A file must be for the same game, with all infosets of all players. Only a file that allows
+    missing infosets, as policies learned on rules do, may lack some; the policy is uniform there.
 
     Args:
         path: the file.
-        tree: the arena, game or name of the game; by default the game that the file names is
+        game: the arena, game or name of the game; by default the game that the file names is
             loaded, and its tree is built.
 
     Raises:
         FileError: the file is damaged, incomplete, or for another game.
-        ConfigError: the file does not name its game, and `tree` is not given.
+        ConfigError: the file does not name its game, and `game` is not given.
+
+    Example:
+        >>> import counterplay as cp, tempfile
+        >>> path = f"{tempfile.mkdtemp()}/uniform.json"
+        >>> cp.uniform_policy("kuhn_poker").to_json(path)
+        >>> cp.load_policy(path)
+        Policy(kuhn_poker: 12 infosets, 2 players)
     """
-    without_keys = read_numbered_policy(path)
+    numbered = read_numbered_policy(path)
     if game is None:
         game = load_game_from_file(read_policy_spec(path), path)
-    arena = as_arena(game, "generated" if without_keys else "tree")
-    if without_keys:
-        return _policy_from_numbered_file(path, *without_keys, arena)
+    arena = as_arena(game, "generated" if numbered else "tree")
+    if numbered:
+        return _policy_from_numbered_file(path, *numbered, arena)
     stored = read_policy_rows(path)
     _check_fits(path, stored, arena)
     rows, parts = dict(stored.rows), []
     for infoset in range(arena.num_infosets):
-        key, here = arena.infoset_key(infoset), arena.action_names(infoset)
+        key, names = arena.infoset_key(infoset), arena.action_names(infoset)
         row = rows.pop((int(arena.infoset_player[infoset]), key), None)
-        if row is None and stored.partial:  # learned on rules: uniform where nothing was met
-            row = here, np.full(len(here), 1.0 / len(here))
-        if row is not None and row[0] != here and sorted(row[0]) == sorted(here):
-            row = here, row[1][[row[0].index(name) for name in here]]  # as people sort tables
-        if row is None or row[0] != here:
+        if row is None and stored.partial:
+            row = names, np.full(len(names), 1.0 / len(names))
+        if row is not None and row[0] != names and sorted(row[0]) == sorted(names):
+            row = names, row[1][[row[0].index(name) for name in names]]  # actions were reordered
+        if row is None or row[0] != names:
             problem = f"it does not fit {key!r} of {arena.spec}"
             raise FileError(f"{path} is a policy for {stored.spec or arena.spec}: {problem}")
         parts.append(row[1])
@@ -317,14 +361,18 @@ def load_policy(path: str | Path, game: SequenceArena | Game | str | None = None
         _, key = next(iter(rows))
         problem = f"{arena.spec} has no infoset {key!r}"
         raise FileError(f"{path} is a policy for {stored.spec or arena.spec}: {problem}")
+    return _policy_from_file(path, arena, np.concatenate(parts) if parts else np.zeros(0))
+
+
+def _policy_from_file(path: str | Path, arena: SequenceArena, values: Floats) -> Policy:
     try:
-        return Policy(arena, np.concatenate(parts) if parts else np.zeros(0))
+        return Policy(arena, values)
     except ConfigError as error:
         raise FileError(f"{path}: damaged policy: {error}") from error
 
 
 def _check_fits(path: str | Path, stored: StoredPolicy, arena: SequenceArena) -> None:
-    """Refuse a policy of another game, of another number of players, or with infosets missing."""
+    """Raise FileError for another game, another number of players, or missing infosets."""
     count = len(stored.rows)
     if is_other_game(stored.spec, arena.spec, exactly=count != arena.num_infosets):
         raise FileError(
@@ -337,14 +385,14 @@ def _check_fits(path: str | Path, stored: StoredPolicy, arena: SequenceArena) ->
     known = dict.fromkeys(
         (int(p), arena.infoset_key(i)) for i, p in enumerate(arena.infoset_player)
     )
-    strange = next((where for where in stored.rows if where not in known), None)
+    unknown = next((pair for pair in stored.rows if pair not in known), None)
     spec = stored.spec or arena.spec
-    if strange is not None:
+    if unknown is not None:
         raise FileError(
-            f"{path} is a policy for {spec}: {arena.spec} has no infoset {strange[1]!r}"
+            f"{path} is a policy for {spec}: {arena.spec} has no infoset {unknown[1]!r}"
         )
     if count < arena.num_infosets and not stored.partial:
-        player, key = next(where for where in known if where not in stored.rows)
+        player, key = next(pair for pair in known if pair not in stored.rows)
         advice = ""
         if Path(path).suffix == ".json":
             advice = f'; "{MISSING_KEY}": "{UNIFORM}" allows it, with uniform play there'
@@ -359,51 +407,53 @@ def _check_fits(path: str | Path, stored: StoredPolicy, arena: SequenceArena) ->
 def is_other_game(spec: str, other: str, exactly: bool = False) -> bool:
     """Return True if two specs certainly name different games.
 
-    A game from a file or another library may be found in several ways: there the infosets decide.
+    A game from a file or another library may have several specs; its infosets are compared instead.
 
     Args:
-        exactly: whether the parameters must be the same too, as the registry reads them. Where all
-            infosets are there they decide: a parameter may be at its default.
+        spec: the spec in a file.
+        other: the spec of the arena.
+        exactly: whether parameters are compared too, after defaults are filled in. Not needed if
+            the file has all infosets, which are compared instead.
     """
     if not spec or spec == other or is_external_game(spec) or is_external_game(other):
         return False
     try:
         known = get_spec(load_game_from_file(spec, ""))
-    except CounterplayError:  # no game of the registry, such as an abstraction of one
+    except CounterplayError:  # not a registered game, such as an abstraction of one
         return True
     return known != other if exactly else known.partition("(")[0] != other.partition("(")[0]
 
 
-_BUILT: WeakValueDictionary[tuple[str, str], Any] = WeakValueDictionary()  # by spec and kind
+_arena_cache: WeakValueDictionary[tuple[str, str], Any] = WeakValueDictionary()  # by spec and kind
 
 
-def as_arena(given: Any, kind: str = "tree") -> Any:
-    """Return an arena as it is; of a game, or of its name, the tree, built once while it is used.
+def as_arena(source: Any, kind: str = "tree") -> Any:
+    """Return an arena unchanged, or the arena of a game; arenas in use are not built again.
 
     Args:
-        given: an arena, a game, or its name.
+        source: an arena, a game, or its name.
         kind: "tree", or "generated" for an arena whose infosets have numbers instead of keys.
     """
-    if hasattr(given, "capabilities"):
-        return given
+    if hasattr(source, "capabilities"):
+        return source
     from counterplay.arenas.build import build_arena
 
-    game = load_game(given) if isinstance(given, str) else given
+    game = load_game(source) if isinstance(source, str) else source
     check_protocol(game, GAME_METHODS[:1])
     spec = get_spec(game)
-    registered = not is_external_game(spec) and spec.partition("(")[0] in GAMES
-    arena = _BUILT.get((spec, kind)) if registered else None
+    is_registered = not is_external_game(spec) and spec.partition("(")[0] in GAMES
+    arena = _arena_cache.get((spec, kind)) if is_registered else None
     if arena is None:
         arena = build_arena(game, kind)
-        if registered:
-            _BUILT[spec, kind] = arena
+        if is_registered:
+            _arena_cache[spec, kind] = arena
     return arena
 
 
 def read_policy_spec(path: str | Path) -> str:
-    """The game a policy file was made for, as `load_game` takes it."""
-    without_keys = read_numbered_policy(path)
-    spec = without_keys[0] if without_keys else read_policy_rows(path).spec
+    """Return the game of a policy file, as `load_game` takes it."""
+    numbered = read_numbered_policy(path)
+    spec = numbered[0] if numbered else read_policy_rows(path).spec
     if not spec:
         advice = "name it with --game, or from Python as the second argument"
         raise ConfigError(f"{path} does not say which game it is for; {advice}")
@@ -411,25 +461,22 @@ def read_policy_spec(path: str | Path) -> str:
 
 
 def read_policy_arena_kind(path: str | Path) -> str:
-    """The kind of arena that a policy file needs; any will do if it says none."""
+    """Return the kind of arena that a policy file needs; "" for any."""
     return "generated" if read_numbered_policy(path) else ""
 
 
 def has_canonical_numbering(arena: SequenceArena) -> bool:
-    """Whether the game alone says which number an infoset has."""
+    """Return True if the numbers of infosets depend on the game alone."""
     return bool(getattr(arena, "has_canonical_numbering", False))
 
 
 def _policy_from_numbered_file(
     path: str | Path, spec: str, values: Floats, arena: SequenceArena
 ) -> Policy:
-    """The policy of a file without keys, which fits one arena only."""
+    """Return the policy of a file without keys, which fits one arena only."""
     if not has_canonical_numbering(arena) or spec != arena.spec:
         kind = "generated" if has_canonical_numbering(arena) else "stored as a tree"
         raise FileError(
             f"{path} is a policy for {spec} as a generated arena, not for {arena.spec} {kind}"
         )
-    try:
-        return Policy(arena, values)
-    except ConfigError as error:
-        raise FileError(f"{path}: damaged policy: {error}") from error
+    return _policy_from_file(path, arena, values)

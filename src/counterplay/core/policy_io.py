@@ -1,4 +1,4 @@
-"""Policies in files: archives, JSON and CSV, read as rows by player and infoset key."""
+"""Policy files: archives, JSON and CSV, read as rows by player and infoset key."""
 
 from __future__ import annotations
 
@@ -19,73 +19,72 @@ from counterplay.errors import RunError
 POLICY_FORMAT = "counterplay policy 1"
 CSV_COLUMNS = ("player", "infoset", "action", "probability")
 UNIFORM = "uniform"
-MISSING_KEY = "missing_infosets"  # of a JSON policy that need not have all infosets
-MISSING_LINE = ("*", "*", "*", UNIFORM)  # of a CSV policy that need not
+MISSING_KEY = "missing_infosets"  # in a JSON policy that may lack infosets
+MISSING_LINE = ("*", "*", "*", UNIFORM)  # in a CSV policy that may lack infosets
 SUM_TOLERANCE = 1e-6  # allowed distance of a sum of probabilities from 1
-MAX_TEXT_FILE_BYTES = 1_000_000_000  # of a text file
-PolicyItems = Iterable[
-    tuple[int, str, dict[str, float]]
-]  # player, infoset key, action -> probability
-StoredPolicyRows = dict[
-    tuple[int, str], tuple[tuple[str, ...], Floats]
-]  # names and probabilities of actions
+MAX_TEXT_FILE_BYTES = 1_000_000_000  # size limit of JSON and CSV files
+PARSE_ERRORS = (
+    *(ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError),
+    csv.Error,
+)
+
+# (player, infoset key, action name -> probability) of every infoset
+PolicyItems = Iterable[tuple[int, str, dict[str, float]]]
+# (player, infoset key) -> names and probabilities of actions
+StoredPolicyRows = dict[tuple[int, str], tuple[tuple[str, ...], Floats]]
 
 
 class StoredPolicy(NamedTuple):
     """The content of a policy file."""
 
-    spec: str  # the game; "" where the file does not name it
-    partial: bool  # whether infosets may be missing, where play is uniform
+    spec: str  # the game; "" if the file does not name it
+    partial: bool  # whether infosets may be missing, where the policy is uniform
     rows: StoredPolicyRows
-    num_players: int | None  # None where the file does not say
+    num_players: int | None  # None if the file does not say
 
 
 def read_policy_rows(path: str | Path) -> StoredPolicy:
-    """Read a policy file with keys: an archive, JSON, or CSV, which does not name its game."""
+    """Read a policy file with keys: an archive, JSON, or CSV, which does not name its game.
+
+    Raises:
+        RunError: the file is missing, damaged, too large, or not a policy.
+    """
     reader = {".json": _parse_json, ".csv": _parse_csv}.get(Path(path).suffix)
     if reader is None:
         return _read_archive_rows(path)
     try:
         if Path(path).stat().st_size > MAX_TEXT_FILE_BYTES:
             raise RunError(f"{path} is too large, more than {MAX_TEXT_FILE_BYTES:,} bytes")
-        found = reader(Path(path).read_text(encoding="utf-8-sig"))
+        stored = reader(Path(path).read_text(encoding="utf-8-sig"))
     except FileNotFoundError as error:
         raise RunError(f"there is no file {path}") from error
     except OSError as error:
         raise RunError(f"cannot read {path}: {error.strerror or error}") from error
-    except (
-        ValueError,
-        TypeError,
-        KeyError,
-        AttributeError,
-        RecursionError,
-        OverflowError,
-        csv.Error,
-    ) as error:
+    except PARSE_ERRORS as error:
         raise RunError(f"{path}: not a policy as --export writes it ({error})") from error
-    for (_, key), (names, row) in found.rows.items():
+    for (_, key), (names, row) in stored.rows.items():
         if not names or not np.isfinite(row).all():
             raise RunError(f"{path}: no probabilities at {key!r}")
         if not abs(row.sum() - 1.0) <= SUM_TOLERANCE or row.min() < 0.0:
             raise RunError(f"{path}: not a probability distribution at {key!r}: {row}")
-    return found
+    return stored
 
 
 def read_numbered_policy(path: str | Path) -> tuple[str, Floats] | None:
-    """The game and the probabilities of a file without keys; nothing of other files.
+    """Return the game and the probabilities of a file without keys; None for other files.
 
-    Such files are made on arenas whose infosets have their numbers from the game alone.
+    Such files come from arenas whose infosets are numbered by the game alone.
     """
     if Path(path).suffix in (".json", ".csv"):
         return None
-    found = read_archive(path, POLICY_FORMAT)
-    if found.get("numbered") is not True:
+    values = read_archive(path, POLICY_FORMAT)
+    if values.get("numbered") is not True:
         return None
-    spec, values = found.get("spec"), found.get("probabilities")
-    whole = isinstance(spec, str) and isinstance(values, np.ndarray) and values.dtype == np.float64
-    if not whole:
+    spec, probabilities = values.get("spec"), values.get("probabilities")
+    is_array = isinstance(probabilities, np.ndarray) and probabilities.dtype == np.float64
+    if not isinstance(spec, str) or not is_array:
         raise RunError(f"{path}: not a whole policy file (it has no probabilities)")
-    return str(spec), np.asarray(values)
+    return spec, np.asarray(probabilities)
 
 
 def _parse_json(text: str) -> StoredPolicy:
@@ -115,13 +114,13 @@ def _parse_json(text: str) -> StoredPolicy:
 
 
 def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the pairs of a JSON object as a dict; a name that is there twice is refused."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    """Return the pairs of a JSON object as a dict; raise ValueError if a name occurs twice."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
         names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"{twice!r} is there twice")
-    return found
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{repeated!r} occurs twice")
+    return values
 
 
 def _parse_csv(text: str) -> StoredPolicy:
@@ -138,50 +137,56 @@ def _parse_csv(text: str) -> StoredPolicy:
             continue
         row = rows.setdefault((int(line["player"]), line["infoset"]), {})
         if line["action"] in row:
-            raise ValueError(f"line {lines.line_num}: {line['action']!r} is there twice")
+            raise ValueError(f"line {lines.line_num}: {line['action']!r} occurs twice")
         row[line["action"]] = float(line["probability"])
     arrays: StoredPolicyRows = {
-        where: (tuple(row), np.array(list(row.values()), np.float64)) for where, row in rows.items()
+        pair: (tuple(row), np.array(list(row.values()), np.float64)) for pair, row in rows.items()
     }
     return StoredPolicy("", partial, arrays, None)
 
 
 def _read_archive_rows(path: str | Path) -> StoredPolicy:
-    found = read_archive(path, POLICY_FORMAT)
-    if found.get("numbered") is True:
-        raise RunError(f"{path} has no keys: it is for the generated arena of {found.get('spec')}")
+    content = read_archive(path, POLICY_FORMAT)
+    if content.get("numbered") is True:
+        raise RunError(
+            f"{path} has no keys: it is for the generated arena of {content.get('spec')}"
+        )
     try:
-        spec, keys, names = (found[name] for name in ("spec", "infoset_keys", "sequence_names"))
-        arrays = [found[name] for name in ("infoset_player", "offset", "probabilities")]
+        spec, keys, names = (content[name] for name in ("spec", "infoset_keys", "sequence_names"))
+        arrays = [content[name] for name in ("infoset_player", "offset", "probabilities")]
         if not all(isinstance(array, np.ndarray) and array.ndim == 1 for array in arrays):
             raise DamagedFileError("its arrays have wrong shapes")
         if [array.dtype.kind for array in arrays] != ["i", "i", "f"]:
             raise DamagedFileError("its arrays have wrong types")
         if not all(isinstance(text, str) for text in (spec, *keys, *names)):
             raise DamagedFileError("its names are not text")
-        owners, offset, values = arrays
-        if len(keys) != owners.size or len(keys) != offset.size - 1 or len(names) != values.size:
+        players, offset, values = arrays
+        if len(keys) != players.size or len(keys) != offset.size - 1 or len(names) != values.size:
             raise DamagedFileError("its parts have different lengths")
         if offset[0] != 0 or offset[-1] != values.size or (row_lengths(offset) < 1).any():
             raise DamagedFileError("its offsets are not in order")
         slices = [slice(first, last) for first, last in pairwise(offset.tolist())]
-        infosets = zip(owners.tolist(), keys, strict=True)
+        infosets = zip(players.tolist(), keys, strict=True)
         rows = dict(zip(infosets, ((names[s], values[s]) for s in slices), strict=True))
         if len(rows) < len(keys):
-            raise DamagedFileError("an infoset is there twice")
+            raise DamagedFileError("an infoset occurs twice")
     except (KeyError, TypeError, DamagedFileError) as error:
-        why = f"it has no {error}" if isinstance(error, KeyError) else error
-        raise RunError(f"{path}: not a whole policy file ({why})") from error
-    return StoredPolicy(spec, found.get("partial") is True, rows, None)
+        reason = f"it has no {error}" if isinstance(error, KeyError) else error
+        raise RunError(f"{path}: not a whole policy file ({reason})") from error
+    return StoredPolicy(spec, content.get("partial") is True, rows, None)
 
 
 def write_policy_json(
     path: str | Path, spec: str, num_players: int, items: PolicyItems, partial: bool = False
 ) -> None:
-    """Write a policy's `items()` as JSON, one dict per player.
+    """Write the items of a policy as JSON, one object per player.
 
     Args:
-        partial: whether infosets may be missing, which the file then says.
+        path: the file.
+        spec: the game.
+        num_players: number of players.
+        items: `policy.items()`.
+        partial: whether infosets may be missing, which is noted in the file.
     """
     players: list[dict[str, dict[str, float]]] = [{} for _ in range(num_players)]
     for player, key, probabilities in items:
@@ -191,7 +196,7 @@ def write_policy_json(
 
 
 def write_policy_csv(path: str | Path, items: PolicyItems, partial: bool = False) -> None:
-    """Write a policy's `items()` as CSV, one line per action; a last line if it is partial."""
+    """Write the items of a policy as CSV, one line per action, and a last line if it is partial."""
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(CSV_COLUMNS)

@@ -21,10 +21,7 @@ RENAMED_PARAMETERS = {  # old name: new names, of which a class has one
     "buckets": ("num_buckets",),
     "c": ("discount_constant",),
     "capacity": ("replay_buffer_size",),
-    "clip": (
-        "max_grad_norm",
-        "clip_eps",
-    ),
+    "clip": ("max_grad_norm", "clip_eps"),
     "cooling": ("temperature_decay",),
     "correct": ("correct_with_returns",),
     "counterfactual": ("counterfactual_weighting",),
@@ -37,36 +34,21 @@ RENAMED_PARAMETERS = {  # old name: new names, of which a class has one
     "critic_rounds": ("critic_target_updates",),
     "critic_steps": ("critic_train_steps",),
     "critic_units": ("critic_hidden_sizes",),
-    "decay": (
-        "decay_power",
-        "baseline_decay",
-    ),
+    "decay": ("decay_power", "baseline_decay"),
     "deepening": ("iterative_deepening",),
     "depth": ("max_depth",),
     "drop": ("policy_threshold",),
     "entropy_cost": ("entropy_coef",),
     "entropy_decay": ("entropy_decay_power",),
-    "episodes": (
-        "num_episodes",
-        "payoff_episodes",
-    ),
+    "episodes": ("num_episodes", "payoff_episodes"),
     "epochs": ("num_epochs",),
-    "eta": (
-        "hedge_eta",
-        "anticipatory_param",
-    ),
-    "even": (
-        "visit_saturation",
-        "stratified_chance",
-    ),
+    "eta": ("hedge_eta", "anticipatory_param"),
+    "even": ("visit_saturation", "stratified_chance"),
     "every": ("check_every",),
     "expected": ("predictive_baseline",),
     "exploration": ("exploration_constant",),
     "fall": ("cooling_factor",),
-    "follow": (
-        "magnet_update_rate",
-        "target_update_rate",
-    ),
+    "follow": ("magnet_update_rate", "target_update_rate"),
     "forget": ("result_forget_rate",),
     "gradient_clipping_value": ("max_grad_value",),
     "grid": ("policy_discretization",),
@@ -106,14 +88,8 @@ RENAMED_PARAMETERS = {  # old name: new names, of which a class has one
     "power": ("gamma",),
     "practice": ("response_prob",),
     "precision": ("tolerance",),
-    "pull": (
-        "regularise_logits",
-        "magnet_update_rate",
-    ),
-    "rate": (
-        "learning_rate",
-        "step_size",
-    ),
+    "pull": ("regularise_logits", "magnet_update_rate"),
+    "rate": ("learning_rate", "step_size"),
     "rate_decay": ("learning_rate_decay",),
     "recall": ("perfect_recall",),
     "reduced": ("reduced_normal_form",),
@@ -128,27 +104,15 @@ RENAMED_PARAMETERS = {  # old name: new names, of which a class has one
     "simulations": ("max_simulations",),
     "smoothing": ("ema_decay",),
     "spread": ("stratified",),
-    "stage": (
-        "magnet_update_every",
-        "snapshot_every",
-    ),
+    "stage": ("magnet_update_every", "snapshot_every"),
     "start": ("initial_policy",),
     "steps": ("train_steps",),
     "table": ("use_table",),
     "target": ("target_exploitability",),
     "target_every": ("target_update_every",),
-    "tau": (
-        "temperature",
-        "entropy_coef",
-    ),
-    "tau_end": (
-        "temperature_end",
-        "entropy_coef_end",
-    ),
-    "threshold": (
-        "logit_threshold",
-        "initial_threshold",
-    ),
+    "tau": ("temperature", "entropy_coef"),
+    "tau_end": ("temperature_end", "entropy_coef_end"),
+    "threshold": ("logit_threshold", "initial_threshold"),
     "trace": ("gae_lambda",),
     "training": ("training_episodes",),
     "traversals": ("num_traversals",),
@@ -163,7 +127,7 @@ RENAMED_PARAMETERS = {  # old name: new names, of which a class has one
 
 
 def suggest_parameter(name: str, known: Collection[str]) -> str:
-    """Return the clause that names the parameter meant: its new name, or the closest known one."""
+    """Return the clause with a parameter's new name, or with the closest known name."""
     for new in RENAMED_PARAMETERS.get(name, ()):
         if new in known:
             return f"; version 0.2 renamed it to {new!r}"

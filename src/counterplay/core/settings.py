@@ -1,4 +1,4 @@
-"""Frozen dataclasses of parameters that are checked, by type and bounds, when they are made.
+"""Frozen dataclasses of parameters, whose types and bounds are checked when they are made.
 
 Bounds are part of a field's type, as `annotated_types` constraints:
 
@@ -7,7 +7,7 @@ Bounds are part of a field's type, as `annotated_types` constraints:
         epsilon: Probability = 0.6
         num_traversals: PositiveInt = 100
 
-Configs check the same constraints with pydantic, which reads them from the annotations too.
+Configs check the same constraints by pydantic, which reads them from the annotations too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cache, wraps
 from math import inf
-from typing import Annotated, Any, TypeVar, dataclass_transform, get_args, get_origin
+from types import SimpleNamespace
+from typing import (
+    Annotated,
+    Any,
+    TypeVar,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from annotated_types import Ge, Gt, Interval, Le, Lt, Predicate
 
@@ -59,12 +68,20 @@ def settings(*, kw_only: bool = False) -> Callable[[Class], Class]:
 
     Args:
         kw_only: whether parameters are given by name only.
+
+    Example:
+        >>> @settings()
+        ... class Sampler:
+        ...     epsilon: Probability = 0.6
+        >>> Sampler(epsilon=2.0)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        counterplay.errors.ConfigError: ...Sampler: epsilon is 2.0, must be at least 0 and at most 1
     """
 
     def decorate(cls: Any) -> Any:
         check_relations = cls.__dict__.get("__post_init__")
 
-        @wraps(check_relations or _nothing)
+        @wraps(check_relations or check_fields)
         def check(self: Any) -> None:
             check_fields(self)
             if check_relations:
@@ -76,10 +93,6 @@ def settings(*, kw_only: bool = False) -> Callable[[Class], Class]:
         return dataclass(frozen=True, kw_only=kw_only)(cls)
 
     return decorate
-
-
-def _nothing(self: Any) -> None:
-    """Check nothing; stands for a class without `__post_init__`."""
 
 
 def check_fields(parameters: Any) -> None:
@@ -98,31 +111,32 @@ def check_fields(parameters: Any) -> None:
 
 
 @cache
-def field_constraints(cls: Any) -> dict[str, tuple[Any, ...]]:
+def field_constraints(cls: type) -> dict[str, tuple[Any, ...]]:
     """Return the constraints in the annotations of a dataclass's fields, by field name."""
-    found: dict[str, tuple[Any, ...]] = {}
+    constraints: dict[str, tuple[Any, ...]] = {}
     for base in reversed(cls.__mro__):
         names = vars(sys.modules[base.__module__]) if base.__module__ in sys.modules else {}
         for name, annotation in inspect.get_annotations(base).items():
             kind = _evaluate(annotation, names)
-            found.pop(name, None)
+            constraints.pop(name, None)
             if get_origin(kind) is Annotated:
-                found[name] = get_args(kind)[1:]
-    return found
+                constraints[name] = get_args(kind)[1:]
+    return constraints
 
 
 def _evaluate(annotation: Any, names: dict[str, Any]) -> Any:
-    """Evaluate a postponed annotation; None if it names something imported for checkers only."""
+    """Evaluate a postponed annotation; None if it uses a name imported for type checkers only."""
     if not isinstance(annotation, str):
         return annotation
+    holder = SimpleNamespace(__annotations__={"field": annotation})
     try:
-        return eval(annotation, names)
+        return get_type_hints(holder, names, include_extras=True)["field"]
     except (NameError, TypeError):
         return None
 
 
 def bound_problem(value: Any, constraints: tuple[Any, ...]) -> str:
-    """Return what is wrong with a value that breaks one of these constraints, or ""."""
+    """Return the problem of a value that breaks one of these constraints, or ""."""
     simple = [part for constraint in constraints for part in _simple_constraints(constraint)]
     if all(_is_satisfied(value, constraint) for constraint in simple):
         return ""
@@ -173,10 +187,10 @@ def check_type(what: str, value: Any, default: Any) -> None:
 
 
 def type_problem(value: Any, default: Any) -> str:
-    """Return what is wrong with the type of a value, or ""; an int may stand for a float."""
+    """Return the problem of a value's type, or ""; an int may stand for a float."""
     kind = type(default)
     if kind not in (bool, int, float, str, tuple) or not is_literal(value):
-        return ""  # objects of other kinds are checked by the class that takes them
+        return ""  # other objects are checked by the class of the parameters
     fits = isinstance(value, (int, float) if kind is float else kind)
     if fits and (kind is bool or not isinstance(value, bool)):
         return ""

@@ -1,6 +1,6 @@
-"""One loop for every algorithm on every arena, and the judgement on the way.
+"""The loop that runs any algorithm on any arena and evaluates its policies.
 
-`solve` goes through it once; a run (`experiment`) adds a folder and checkpoints.
+`solve` runs it once; a run (`experiment`) adds a folder and checkpoints.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from counterplay.core.arena import Arena, check_runs_on, is_exact
 from counterplay.core.evaluation import judge
@@ -24,83 +24,108 @@ from counterplay.registry import get_registry_name, load_algorithm
 if TYPE_CHECKING:
     from counterplay.arenas.tree.arena import TreeArena
 
-CHUNK_SECONDS = 0.1  # seconds of work between two looks at signals
-MAX_CHUNK_GROWTH = 8  # times as many iterations in the next moment, at most
+CHUNK_SECONDS = 0.1  # target time of a chunk of iterations, after which `stop` is called
+MAX_CHUNK_GROWTH = 8  # ratio of the sizes of two successive chunks, at most
+
+ArenaT = TypeVar("ArenaT", bound=Arena, contravariant=True)
+MemoryT = TypeVar("MemoryT")
 
 
 class Memory(Protocol):
-    """What an algorithm keeps between iterations: numbers and arrays, nothing else."""
+    """The state of an algorithm between iterations: numbers and arrays, nothing else."""
 
     @property
     def iteration(self) -> int:
-        """Iterations done."""
+        """Number of iterations so far."""
         ...
 
     @property
     def finished(self) -> bool:
-        """Whether more iterations would change nothing."""
+        """Whether further iterations would change nothing."""
         ...
 
 
-class Algorithm(Protocol):
-    """Hyper-parameters as fields of a frozen dataclass; what it runs on and needs; three methods.
+class Algorithm(Protocol[ArenaT, MemoryT]):
+    """The protocol of algorithms: frozen dataclasses of hyper-parameters with three methods.
 
-    What it may ask of an arena is listed in `arena`.
+    An algorithm is generic in its arena and in its memory, whose protocol is `Memory`. The memory
+    passed to `step` must not be used again: tabular algorithms change it in place, deep algorithms
+    return a new one.
 
-    The memory passed to `step` is gone afterwards: tabular algorithms change it in place, deep ones
-    return another.
+    Example:
+        >>> import counterplay as cp
+        >>> algorithm, tree = cp.algorithms.CFRPlus(), cp.build_tree("kuhn_poker")
+        >>> algorithm.runs_on
+        ('sequences', 'vectors')
+        >>> memory = algorithm.step(tree, algorithm.init(tree), 10)
+        >>> memory.iteration, list(algorithm.policies(tree, memory))
+        (10, ['linear_average', 'average', 'current'])
     """
+
+    required_extra: ClassVar[str]  # the extra of the package that it needs, such as "deep", or ""
 
     @property
     def runs_on(self) -> tuple[str, ...]:
-        """What it asks of an arena, any of which will do; of the class, or by its parameters."""
+        """Capabilities of arenas, any one of which is enough; see `core.arena`."""
         ...
 
-    required_extra: ClassVar[str]  # the extra to install for it, such as "deep"; or nothing
-
-    def init(self, arena: Any, /, seed: int = 0) -> Any:
-        """The memory before the first iteration."""
+    def init(self, arena: ArenaT, /, seed: int = 0) -> MemoryT:
+        """Return the memory before the first iteration."""
         ...
 
-    def step(self, arena: Any, memory: Any, /, iterations: int = 1) -> Any:
-        """The memory after so many iterations of all players."""
+    def step(self, arena: ArenaT, memory: MemoryT, /, iterations: int = 1) -> MemoryT:
+        """Return the memory after further iterations, each of which updates all players."""
         ...
 
-    def policies(self, arena: Any, memory: Any, /) -> Mapping[str, Any]:
-        """Every policy worth judging, by name; the first carries the guarantee."""
+    def policies(self, arena: ArenaT, memory: MemoryT, /) -> Mapping[str, Any]:
+        """Return the policies by name; the first is the one with the convergence guarantee."""
         ...
+
+
+AnyAlgorithm = Algorithm[Any, Any]  # of any arena and memory
 
 
 @dataclass(frozen=True)
 class Record:
-    """What was measured on the way.
+    """A measurement during a run.
 
-    On an arena with exact values that is the exploitability of policies by name, the one with the
-    guarantee first. On rules nothing is exact, and it is how much has been met.
+    On an exact arena the metrics are the exploitabilities of policies by name, first that of the
+    policy with the guarantee. On rules they are counts of visited nodes and infosets.
     """
 
     iteration: int
-    seconds: float  # spent in the algorithm, the device waited for, judging not counted
+    seconds: float  # spent in the algorithm, device included, without evaluation
     metrics: Mapping[str, float]
-    is_exact: bool = True  # whether `measured` is exploitability
+    is_exact: bool = True  # whether `metrics` are exploitabilities
 
     @property
     def exploitability(self) -> float:
-        """That of the policy with the guarantee; NaN on rules, where nobody knows it."""
+        """That of the policy with the guarantee; NaN on rules, where it is unknown."""
         return next(iter(self.metrics.values())) if self.is_exact else math.nan
 
 
 @dataclass(frozen=True, repr=False)
 class Result:
-    """What an algorithm has come to."""
+    """The result of `solve`: policies, measurements, and the memory to continue from.
 
-    policies: Mapping[str, Any] = field(repr=False)
+    Example:
+        >>> import counterplay as cp
+        >>> result = cp.solve("kuhn_poker", "cfr", iterations=100)
+        >>> result.iterations, list(result.policies)
+        (100, ['average', 'linear_average', 'current'])
+        >>> result.policy is result.policies["average"]
+        True
+        >>> result.records[-1].exploitability == result.exploitability
+        True
+    """
+
+    policies: Mapping[str, Any] = field(repr=False)  # by name
     records: tuple[Record, ...] = field(repr=False)
     memory: Any = field(repr=False)
     iterations: int
     seconds: float  # spent in the algorithm
-    stopped: bool  # by `stop`, before iterations or target were reached
-    best_policy: Any = field(repr=False)  # the least exploitable of those judged
+    stopped: bool  # by `stop`, before the last iteration or the target
+    best_policy: Any = field(repr=False)  # the least exploitable of all records
 
     @property
     def policy(self) -> Any:
@@ -109,15 +134,15 @@ class Result:
 
     @property
     def exploitability(self) -> float:
-        """The last that was measured."""
+        """Exploitability of `policy`; NaN on rules."""
         return self.records[-1].exploitability
 
     def __repr__(self) -> str:
         last = self.records[-1]
-        how = (
+        summary = (
             f"exploitability {last.exploitability:.2e}" if last.is_exact else "on rules, not judged"
         )
-        return f"Result({self.iterations:,} iterations in {self.seconds:.2f} s, {how})"
+        return f"Result({self.iterations:,} iterations in {self.seconds:.2f} s, {summary})"
 
     def _repr_html_(self) -> str:
         from counterplay.display.html import result_html
@@ -126,9 +151,9 @@ class Result:
 
 
 class SolveSession:
-    """An algorithm under way on an arena."""
+    """An algorithm that runs on an arena, with its memory and time so far."""
 
-    def __init__(self, arena: Arena, algorithm: Algorithm, memory: Any, seconds: float = 0.0):
+    def __init__(self, arena: Arena, algorithm: AnyAlgorithm, memory: Any, seconds: float = 0.0):
         self.arena, self.algorithm, self.memory = arena, algorithm, memory
         self.seconds, self.chunk_size, self.is_exact = seconds, 1, is_exact(arena)
 
@@ -138,7 +163,7 @@ class SolveSession:
 
     @property
     def finished(self) -> bool:
-        """Whether the algorithm has nothing left to do."""
+        """Whether further iterations would change nothing."""
         return bool(self.memory.finished) and self.iteration > 0
 
     def advance(
@@ -147,50 +172,53 @@ class SolveSession:
         tick: Callable[[int], None] | None = None,
         stop: Callable[[], bool] | None = None,
     ) -> bool:
-        """Iterate up to `goal`, a moment at a time; whether `stop` ended it.
+        """Iterate up to iteration `goal`, in chunks of about `CHUNK_SECONDS`.
 
         Args:
-            tick: called with the iteration after every moment.
-            stop: asked after every moment; True ends it there.
+            goal: the iteration to reach.
+            tick: called with the iteration after every chunk.
+            stop: called after every chunk; True ends the loop.
+
+        Returns:
+            Whether `stop` ended the loop.
         """
-        while (done := self.iteration) < goal and not self.finished:
-            chunk = min(goal - done, self.chunk_size)
-            began = time.perf_counter()
-            self.memory = self.algorithm.step(self.arena, self.memory, chunk)
-            if (
-                self.algorithm.required_extra
-            ):  # only libraries of extras hand out work that is not done yet
-                wait_until_ready(self.memory)
-            took = max(time.perf_counter() - began, 1e-9)
-            self.seconds += took
-            fitting = max(
-                1, min(MAX_CHUNK_GROWTH * self.chunk_size, int(CHUNK_SECONDS * chunk / took))
-            )
-            self.chunk_size = 1 << (
-                fitting.bit_length() - 1
-            )  # powers of two: few sizes to compile for
+        while self.iteration < goal and not self.finished:
+            self._run_chunk(min(goal - self.iteration, self.chunk_size))
             if tick:
                 tick(self.iteration)
             if stop and stop():
                 return True
         return False
 
+    def _run_chunk(self, iterations: int) -> None:
+        """Iterate, measure the time, and choose the size of the next chunk."""
+        start = time.perf_counter()
+        self.memory = self.algorithm.step(self.arena, self.memory, iterations)
+        if self.algorithm.required_extra:  # only libraries of extras compute asynchronously
+            wait_until_ready(self.memory)
+        seconds = max(time.perf_counter() - start, 1e-9)
+        self.seconds += seconds
+        limit = MAX_CHUNK_GROWTH * self.chunk_size
+        size = max(1, min(limit, int(CHUNK_SECONDS * iterations / seconds)))
+        self.chunk_size = 1 << (size.bit_length() - 1)  # powers of two: few sizes to compile for
+
     def policies(self) -> Mapping[str, Any]:
-        """Every policy there is by now."""
+        """Return the current policies by name."""
         return self.algorithm.policies(self.arena, self.memory)
 
     def measure(self, policies: Mapping[str, Any]) -> Record:
-        """Measure these policies, exactly where the arena can."""
-        arena: Any = self.arena
+        """Return the exploitability of policies on an exact arena, or the counts on rules."""
         if self.is_exact:
-            measured = {name: judge(arena, one).exploitability for name, one in policies.items()}
-            return Record(self.iteration, self.seconds, measured)
+            metrics = {
+                name: judge(self.arena, policy).exploitability for name, policy in policies.items()
+            }
+            return Record(self.iteration, self.seconds, metrics)
         return Record(self.iteration, self.seconds, self.memory.size.metrics(), is_exact=False)
 
 
 def solve(
     arena: TreeArena | Game | str | Any,
-    algorithm: Algorithm | str | None = None,
+    algorithm: AnyAlgorithm | str | None = None,
     *,
     iterations: int = 1000,
     seed: int = 0,
@@ -201,30 +229,38 @@ def solve(
     stop: Callable[[], bool] | None = None,
     memory: Any = None,
 ) -> Result:
-    """Iterate, and judge the policy at 1, 2, 5, 10, 20, 50, ... iterations and at the end.
+    """Run an algorithm, and evaluate its policy at 1, 2, 5, 10, 20, 50, ... and the last iteration.
 
-    With a target it is judged more often, at 1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, ...
+    With a target it is evaluated more often, at 1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, ...
 
     Args:
-        arena: a tree; a game or its name, whose tree is built; or the rules (`SampledGame`) for
-            algorithms that sample: then nothing can be judged, and the records say how much has
-            been met.
+        arena: a tree; a game or its name, whose tree is built; or the rules (`RulesArena`) for
+            algorithms that sample: then exploitability is not measured, and the records count
+            visited nodes and infosets.
         algorithm: an algorithm, or its name such as "cfr_plus" or "dcfr(gamma=3)"; by default
-            "cfr_plus" where values are exact, "outcome_sampling" on rules.
-        iterations: iterations to do, all players updated in each.
+            "cfr_plus" on exact arenas, "outcome_sampling" on rules.
+        iterations: number of iterations, each of which updates all players.
+        seed: seed of all random numbers.
         target: stop at the first evaluation with at most this exploitability.
-        evaluate_at: the next iteration to evaluate at, given the last one; replaces 1, 2, 5, ...
+        evaluate_at: returns the next iteration to evaluate at, given the current one.
         report: called with every record.
-        tick: called with the iterations done, several times a second.
-        stop: asked several times a second; True ends the run after the current iteration.
-        memory: what an earlier result had, to go on from there.
+        tick: called with the number of iterations so far, several times a second.
+        stop: called several times a second; True ends the run after the current iteration.
+        memory: the memory of an earlier result, to continue from.
 
-    >>> import counterplay as cp
-    >>> result = cp.solve("kuhn_poker", cp.algorithms.CFRPlus(), iterations=1000)
-    >>> print(f"{result.exploitability:.2e}")
-    8.74e-05
-    >>> [record.iteration for record in result.records]
-    [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
+    Returns:
+        The policies, the records and the memory.
+
+    Raises:
+        ConfigError: the algorithm does not run on the arena, or an argument is out of range.
+
+    Example:
+        >>> import counterplay as cp
+        >>> result = cp.solve("kuhn_poker", cp.algorithms.CFRPlus(), iterations=1000)
+        >>> print(f"{result.exploitability:.2e}")
+        8.74e-05
+        >>> [record.iteration for record in result.records]
+        [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
     """
     if isinstance(iterations, bool) or not isinstance(iterations, Integral):
         raise ConfigError(f"iterations is {iterations!r}, must be a whole number")
@@ -236,67 +272,71 @@ def solve(
     exact = is_exact(arena)
     if target is not None and not exact:
         raise ConfigError(f"a target needs exact exploitability, which {arena.spec} as rules lacks")
-    course = SolveSession(
+    session = SolveSession(
         arena, algorithm, algorithm.init(arena, seed) if memory is None else memory
     )
     next_evaluation = evaluate_at or (
         next_three_per_decade if target is None else next_ten_per_decade
     )
-    start = course.iteration
-    end, records, stopped, least = start + iterations, [], False, math.inf
-    count = (lambda now: tick(now - start)) if tick else None
+    start = session.iteration
+    end, records, stopped, lowest = start + iterations, [], False, math.inf
+    count = (lambda iteration: tick(iteration - start)) if tick else None
     while not stopped:
-        goal = min(next_evaluation(course.iteration), end)
-        stopped = course.advance(goal, count, stop)
-        policies = course.policies() if exact else {}
+        stopped = session.advance(min(next_evaluation(session.iteration), end), count, stop)
+        policies = session.policies() if exact else {}
         name, policy = next(iter(policies.items()), ("", None))
-        record = course.measure({name: policy} if exact else {})
+        record = session.measure({name: policy} if exact else {})
         records.append(record)
-        if exact and not record.exploitability > least:
-            best, least = policy, record.exploitability
+        if exact and not record.exploitability > lowest:
+            best_policy, lowest = policy, record.exploitability
         if report:
             report(record)
-        reached = target is not None and record.exploitability <= target
-        if course.iteration >= end or course.finished or reached:
+        is_reached = target is not None and record.exploitability <= target
+        if session.iteration >= end or session.finished or is_reached:
             stopped = False
             break
-    policies = policies or course.policies()
+    policies = policies or session.policies()
     return Result(
         policies=policies,
         records=tuple(records),
-        memory=course.memory,
-        iterations=course.iteration,
-        seconds=course.seconds,
+        memory=session.memory,
+        iterations=session.iteration,
+        seconds=session.seconds,
         stopped=stopped,
-        best_policy=best if exact else next(iter(policies.values())),
+        best_policy=best_policy if exact else next(iter(policies.values())),
     )
 
 
 def default_algorithm(arena: Arena) -> str:
-    """Return the name of an algorithm that runs on an arena with its usual settings."""
+    """Return the name of an algorithm that runs on an arena with its default parameters."""
     return "cfr_plus" if is_exact(arena) else "outcome_sampling"
 
 
 def as_algorithm(source: Any) -> Any:
-    """The algorithm, its parameters of the right types; a name is loaded."""
+    """Return an algorithm with parameters of the right types; a name is loaded.
+
+    Raises:
+        ConfigError: the name is unknown, or a parameter has the wrong type.
+    """
     if isinstance(source, str):
         return load_algorithm(source)
     if isinstance(source, type):
         raise ConfigError(f"{source.__name__} is a class: write {source.__name__}()")
     if is_dataclass(source):
         name = get_registry_name(source)
-        for one in fields(source):
-            check_type(f"{name}: {one.name}", getattr(source, one.name), one.default)
+        for parameter in fields(source):
+            value = getattr(source, parameter.name)
+            check_type(f"{name}: {parameter.name}", value, parameter.default)
     return source
 
 
 def next_three_per_decade(iteration: int) -> int:
-    """The next of 1, 2, 5, 10, 20, 50, ... after `iteration`."""
+    """Return the next of 1, 2, 5, 10, 20, 50, ... after an iteration."""
     return _next_step((1.0, 2.0, 5.0, 10.0), iteration)
 
 
 def next_ten_per_decade(iteration: int) -> int:
-    """The next of ten in a decade, so that a target is overshot by a quarter at most."""
+    """Return the next of ten per decade, so that a target is overshot by a quarter at most."""
     return _next_step((1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0), iteration)
 
 

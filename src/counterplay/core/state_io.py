@@ -1,9 +1,9 @@
-"""The memory of any algorithm as named arrays and numbers, and back.
+"""Conversion of the memory of any algorithm to named arrays and numbers, and back.
 
 A memory is a dataclass whose fields are numbers, strings, None, NumPy or JAX arrays, or nested
 dataclasses, dicts, lists and tuples of those. A leaf is named by its path, as in `strategy.0.bias`.
-A memory that grows has no fixed layout: it says itself what it is made of, by `to_arrays`, and is
-made of that again by `from_arrays`.
+A memory of variable size has no fixed layout: it is converted by its methods `to_arrays` and
+`from_arrays`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from counterplay.errors import ConfigError, RunError
 
-MAX_MONITORED_VALUE = 1e6  # a network that learns has no weight of this size
+MAX_MONITORED_VALUE = 1e6  # larger weights mean that a network has diverged
 
 SCALAR_TYPES = (bool, int, float, str, type(None), np.generic)
 TYPE_NAMES = {
@@ -29,15 +29,13 @@ TYPE_NAMES = {
     str: "a string",
     type(None): "None",
 }
-COMPATIBLE_TYPES = {  # beside itself
-    "None": tuple(TYPE_NAMES.values()),
-    "a number": ("an integer",),
-}
+# types that may replace a type, besides itself
+COMPATIBLE_TYPES = {"None": tuple(TYPE_NAMES.values()), "a number": ("an integer",)}
 
 
 @dataclass(frozen=True)
 class MemoryLeaves:
-    """A memory taken apart."""
+    """The leaves of a memory, by path."""
 
     arrays: dict[str, Any]  # path -> NumPy array
     scalars: dict[str, Any]  # path -> number, string or None
@@ -45,10 +43,10 @@ class MemoryLeaves:
 
 
 def flatten_memory(memory: Any) -> MemoryLeaves:
-    """Take a memory apart."""
-    found = memory_leaves(memory)
-    arrays = {path: leaf for path, leaf in found.items() if not isinstance(leaf, SCALAR_TYPES)}
-    scalars = {path: leaf for path, leaf in found.items() if path not in arrays}
+    """Return the leaves of a memory, with arrays as NumPy arrays."""
+    leaves = memory_leaves(memory)
+    arrays = {path: leaf for path, leaf in leaves.items() if not isinstance(leaf, SCALAR_TYPES)}
+    scalars = {path: leaf for path, leaf in leaves.items() if path not in arrays}
     return MemoryLeaves(
         arrays={path: _to_numpy(leaf) for path, leaf in arrays.items()},
         scalars={path: _python_scalar(leaf) for path, leaf in scalars.items()},
@@ -57,7 +55,15 @@ def flatten_memory(memory: Any) -> MemoryLeaves:
 
 
 def restore_memory(template: Any, leaves: MemoryLeaves) -> Any:
-    """Put a memory together again, shaped like `template`; `ConfigError` where it does not fit."""
+    """Return the memory with these leaves.
+
+    Args:
+        template: a memory of the same layout, such as that of `algorithm.init`.
+        leaves: the leaves, from `flatten_memory`.
+
+    Raises:
+        ConfigError: the layout of the leaves is another.
+    """
     if _has_variable_size(template):
         return template.from_arrays(leaves.arrays | leaves.scalars)
     problem = find_layout_mismatch(
@@ -75,50 +81,50 @@ def restore_memory(template: Any, leaves: MemoryLeaves) -> Any:
 
 
 def memory_layout(memory: Any) -> dict[str, str]:
-    """Type and shape of every leaf, by path; nothing for a memory that grows."""
+    """Return the type and shape of every leaf by path; empty for a memory of variable size."""
     return {} if _has_variable_size(memory) else _layout_from_leaves(memory_leaves(memory))
 
 
 def find_layout_mismatch(expected: Mapping[str, str], actual: Mapping[str, str]) -> str:
-    """The first difference between two layouts in words, or nothing."""
+    """Return the first difference between two layouts in words, or ""."""
     for path in sorted(expected.keys() | actual.keys()):
-        want, have = expected.get(path, "nothing"), actual.get(path, "nothing")
-        if want != have and have not in COMPATIBLE_TYPES.get(want, ()):
-            return f"{path} is {have}, must be {want}"
+        wanted, actual_type = expected.get(path, "nothing"), actual.get(path, "nothing")
+        if wanted != actual_type and actual_type not in COMPATIBLE_TYPES.get(wanted, ()):
+            return f"{path} is {actual_type}, must be {wanted}"
     return ""
 
 
 def wait_until_ready(memory: Any) -> None:
-    """Return once every array is computed: JAX hands them out before."""
+    """Block until every array is computed; JAX computes asynchronously."""
     for leaf in () if _has_variable_size(memory) else memory_leaves(memory).values():
         if _is_jax(leaf):
             leaf.block_until_ready()
 
 
 def find_invalid_value(memory: Any, monitored_paths: Collection[str] = ()) -> str:
-    """What is wrong with the numbers of a memory, or nothing.
+    """Return a description of the first invalid number of a memory, or "".
 
-    Every number must be finite, and those under the `watched` paths smaller than `RUNAWAY`.
+    Every number must be finite, and at most `MAX_MONITORED_VALUE` below the monitored paths.
     """
     for path, leaf in memory_leaves(memory).items():
         largest = _max_abs(leaf)
         if not math.isfinite(largest):
             return f"memory.{path} holds {'NaN' if math.isnan(largest) else 'infinity'}"
-        if largest > MAX_MONITORED_VALUE and any(
-            f"{path}.".startswith(f"{name}.") for name in monitored_paths
-        ):
-            return f"memory.{path} has run away to {largest:.2g} (the limit is {MAX_MONITORED_VALUE:.0e})"
+        is_monitored = any(f"{path}.".startswith(f"{name}.") for name in monitored_paths)
+        if is_monitored and largest > MAX_MONITORED_VALUE:
+            limit = f"(the limit is {MAX_MONITORED_VALUE:.0e})"
+            return f"memory.{path} has diverged to {largest:.2g} {limit}"
     return ""
 
 
 def memory_leaves(memory: Any) -> dict[str, Any]:
-    """Every number and array of a memory, by path."""
-    found: dict[str, Any] = {}
+    """Return every number and array of a memory by path."""
+    leaves: dict[str, Any] = {}
     for path, leaf in _iter_leaves(memory, ""):
-        if path in found:
+        if path in leaves:
             raise RunError(f"two parts of the memory have the same name {path!r}")
-        found[path] = leaf
-    return found
+        leaves[path] = leaf
+    return leaves
 
 
 def _iter_leaves(part: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -131,7 +137,7 @@ def _iter_leaves(part: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 
 def _child_parts(part: Any) -> dict[Any, Any] | None:
-    """The parts of a container; None for a leaf."""
+    """Return the parts of a container by name; None for a leaf."""
     if isinstance(part, (*SCALAR_TYPES, np.ndarray)) or _is_jax(part):
         return None
     if _has_variable_size(part):
@@ -142,9 +148,7 @@ def _child_parts(part: Any) -> dict[Any, Any] | None:
         return part
     if isinstance(part, (list, tuple)):
         return dict(zip(getattr(part, "_fields", range(len(part))), part, strict=True))
-    raise RunError(
-        f"a memory cannot hold a {type(part).__name__}; arrays and numbers are what it may"
-    )
+    raise RunError(f"a memory cannot hold a {type(part).__name__}, only arrays and numbers")
 
 
 def _has_variable_size(memory: Any) -> bool:
@@ -167,8 +171,8 @@ def _rebuild(part: Any, path: str, leaf: Callable[[str, Any], Any]) -> Any:
     return type(part)(*values) if hasattr(part, "_fields") else type(part)(values)
 
 
-def _layout_from_leaves(found: Mapping[str, Any]) -> dict[str, str]:
-    return {path: _describe_leaf(leaf) for path, leaf in found.items()}
+def _layout_from_leaves(leaves: Mapping[str, Any]) -> dict[str, str]:
+    return {path: _describe_leaf(leaf) for path, leaf in leaves.items()}
 
 
 def _describe_leaf(leaf: Any) -> str:
@@ -180,12 +184,12 @@ def _describe_leaf(leaf: Any) -> str:
 
 
 def _python_scalar(leaf: Any) -> Any:
-    """A number as Python, and so JSON, has it."""
+    """Return a scalar as a Python object, which JSON can represent."""
     return leaf.item() if isinstance(leaf, np.generic) else leaf
 
 
 def _storable_dtype(dtype: Any) -> Any:
-    """The dtype itself, or unsigned integers for one that NumPy's files do not know (bfloat16)."""
+    """Return the dtype, or unsigned integers for one that `.npy` files lack (bfloat16)."""
     return np.dtype(f"u{dtype.itemsize}") if dtype.kind == "V" else dtype
 
 
@@ -195,7 +199,7 @@ def _to_numpy(leaf: Any) -> Any:
 
 
 def _restore_array(template: Any, array: Any, is_jax: bool) -> Any:
-    """The array as NumPy or JAX had it; `like` tells a random key from its bits."""
+    """Return the array as NumPy or JAX array; `template` says if it is a JAX random key."""
     if not is_jax:
         return array
     jax = importlib.import_module("jax")
@@ -205,15 +209,12 @@ def _restore_array(template: Any, array: Any, is_jax: bool) -> Any:
 
 
 def _max_abs(leaf: Any) -> float:
-    """The largest absolute value of a float array (NaN if it holds one); 0 for anything else."""
+    """Return the largest absolute value of floats (NaN if one is NaN); 0 for other leaves."""
     if isinstance(leaf, (float, np.floating)):
         return abs(float(leaf))
-    if (
-        isinstance(leaf, SCALAR_TYPES)
-        or _is_random_key(leaf)
-        or leaf.size == 0
-        or leaf.dtype.kind not in "fcV"
-    ):
+    if isinstance(leaf, SCALAR_TYPES) or _is_random_key(leaf):
+        return 0.0
+    if leaf.size == 0 or leaf.dtype.kind not in "fcV":
         return 0.0
     return float(abs(leaf).max())  # on the device that holds it
 
@@ -227,5 +228,5 @@ def _is_random_key(leaf: Any) -> bool:
 
 
 def _is_jax(leaf: Any) -> bool:
-    jax = sys.modules.get("jax")  # whoever has a JAX array has imported JAX
+    jax = sys.modules.get("jax")  # imported wherever there is a JAX array
     return jax is not None and isinstance(leaf, jax.Array)

@@ -9,7 +9,7 @@ from counterplay.lazy_exports import lazy_exports
 
 _EXPORTS = {
     "infoset_table": ["InfosetRow", "PolicyGrid", "infoset_rows", "policy_grids"],
-    "tree_drawing": ["TreeDrawing", "draw_tree"],
+    "tree_drawing": ["Drawing", "draw_tree"],
 }
 
 __getattr__, __dir__, __all__ = lazy_exports(__name__, _EXPORTS)

@@ -4,13 +4,13 @@ from counterplay.display.infoset_table import InfosetRow as InfosetRow
 from counterplay.display.infoset_table import PolicyGrid as PolicyGrid
 from counterplay.display.infoset_table import infoset_rows as infoset_rows
 from counterplay.display.infoset_table import policy_grids as policy_grids
-from counterplay.display.tree_drawing import TreeDrawing as TreeDrawing
+from counterplay.display.tree_drawing import Drawing as Drawing
 from counterplay.display.tree_drawing import draw_tree as draw_tree
 
 __all__ = [
+    "Drawing",
     "InfosetRow",
     "PolicyGrid",
-    "TreeDrawing",
     "draw_tree",
     "infoset_rows",
     "policy_grids",

@@ -1,20 +1,26 @@
-"""The 13 x 13 grid of a view as a drawing."""
+"""Drawings of the policy at a hold'em node as a 13 x 13 grid of hands."""
 
 from __future__ import annotations
 
 import textwrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from counterplay.arenas.holdem.node_view import NodeView, action_colours
 from counterplay.display.tree_drawing import MATPLOTLIB_STYLE, Drawing, new_figure
 
-TEXT_COLOUR, EMPTY_CELL_COLOUR, EDGE_COLOUR = "#222222", "#ececec", "#ffffff"
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+TEXT_COLOUR, FAINT_TEXT_COLOUR = "#222222", "#aaaaaa"
+EMPTY_CELL_COLOUR, EDGE_COLOUR = "#ececec", "#ffffff"
 
 
 def draw_hand_grid(view: NodeView) -> Drawing:
-    """Draw what a player does with each hand: a cell is as full as it is often held there.
+    """Draw the policy of the acting player for each hand.
 
-    Inside, actions stand side by side, each as wide as it is often taken.
+    The height of the filled part of a cell is the weight of the hand in the range; the widths of
+    its colours are the frequencies of the actions.
     """
     figure = new_figure(7.2, 7.9)
     from matplotlib import rc_context
@@ -25,43 +31,46 @@ def draw_hand_grid(view: NodeView) -> Drawing:
         axes.set_axis_off()
         colours = action_colours(view.actions)
         for row, cells in enumerate(view.hand_grid()):
-            for column, here in enumerate(cells):
-                _draw_cell(axes, row, column, here, colours)
+            for column, cell in enumerate(cells):
+                _draw_cell(axes, (row, column), cell, colours)
         _draw_legend(figure, view, colours)
     return Drawing(figure)
 
 
-def _draw_cell(axes: Any, row: int, column: int, here: dict[str, Any], colours: list[str]) -> None:
+def _draw_cell(
+    axes: Axes, position: tuple[int, int], cell: dict[str, Any], colours: list[str]
+) -> None:
     from matplotlib.patches import Rectangle
 
+    row, column = position
     axes.add_patch(
         Rectangle((column, row), 1, 1, facecolor=EMPTY_CELL_COLOUR, edgecolor=EDGE_COLOUR)
     )
-    left, weight = float(column), min(here["weight"], 1.0)
-    for part, colour in zip(here["policy"], colours, strict=True):
-        if weight > 0.0 and part > 0.0:
+    left, weight = float(column), min(cell["weight"], 1.0)
+    for frequency, colour in zip(cell["policy"], colours, strict=True):
+        if weight > 0.0 and frequency > 0.0:
             corner = (left, row + 1.0 - weight)
-            axes.add_patch(Rectangle(corner, part, weight, facecolor=colour, edgecolor="none"))
-        left += part
+            axes.add_patch(Rectangle(corner, frequency, weight, facecolor=colour, edgecolor="none"))
+        left += frequency
     axes.add_patch(Rectangle((column, row), 1, 1, fill=False, edgecolor=EDGE_COLOUR, linewidth=1.2))
-    ink = TEXT_COLOUR if weight > 0.0 else "#aaaaaa"
-    axes.text(column + 0.06, row + 0.3, here["name"], fontsize=8, color=ink)
+    colour = TEXT_COLOUR if weight > 0.0 else FAINT_TEXT_COLOUR
+    axes.text(column + 0.06, row + 0.3, cell["name"], fontsize=8, color=colour)
     if weight > 0.0:
-        value = f"{here['value']:.3g}"
-        axes.text(column + 0.94, row + 0.9, value, fontsize=5.5, color=ink, ha="right")
+        value = f"{cell['value']:.3g}"
+        axes.text(column + 0.94, row + 0.9, value, fontsize=5.5, color=colour, ha="right")
 
 
-def _draw_legend(figure: Any, view: NodeView, colours: list[str]) -> None:
+def _draw_legend(figure: Figure, view: NodeView, colours: list[str]) -> None:
     from matplotlib.patches import Patch
 
-    shown = textwrap.shorten(view.history.replace("|", " | "), 60)
-    record = f" after {shown}" if shown else ""
+    history = textwrap.shorten(view.history.replace("|", " | "), 60)
+    after = f" after {history}" if history else ""
     never = "" if view.is_reached else ", never reached"
-    title = f"{view.board}, pot {view.pot}: player {view.player}{record}{never}"
+    title = f"{view.board}, pot {view.pot}: player {view.player}{after}{never}"
     figure.text(0.02, 0.965, title, fontsize=11, color=TEXT_COLOUR)
     names = [
-        f"{name} {100.0 * part:.1f} %"
-        for name, part in zip(view.actions, view.frequencies, strict=True)
+        f"{name} {100.0 * frequency:.1f} %"
+        for name, frequency in zip(view.actions, view.frequencies, strict=True)
     ]
     figure.legend(
         [Patch(facecolor=colour) for colour in colours],

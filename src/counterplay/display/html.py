@@ -1,4 +1,4 @@
-"""What notebooks show of trees, policies, results and equilibria: small tables, and a curve."""
+"""HTML of trees, policies, results and equilibria for notebooks: small tables, and a curve."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from counterplay.arenas.tree.arena import TreeArena
 from counterplay.display.infoset_table import InfosetRow, infoset_rows
+from counterplay.display.tree_drawing import PLAYER_COLOURS as ACTION_COLOURS
 
 if TYPE_CHECKING:
     from counterplay.core.policy import Policy
     from counterplay.core.solve import Result
 
 MAX_SHOWN_ROWS = 12
-MAX_RANKED_INFOSETS = 200_000  # infosets from which only the first are looked at
-ACTION_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+MAX_RANKED_INFOSETS = 200_000  # larger policies are shown without a table
 
 
 def html_table(header: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "") -> str:
-    """A table; the cells are HTML already."""
+    """Return an HTML table; header and caption are escaped, the cells are HTML already."""
     head = "".join(f"<th style='text-align:left'>{escape(name)}</th>" for name in header)
     body = "".join(
         "<tr>" + "".join(f"<td style='text-align:left'>{cell}</td>" for cell in row) + "</tr>"
@@ -31,7 +31,7 @@ def html_table(header: Sequence[str], rows: Iterable[Sequence[str]], caption: st
 
 
 def tree_html(tree: TreeArena) -> str:
-    """Counts and properties."""
+    """Return a table of a tree's counts and properties."""
     facts = {
         "players": f"{tree.num_players}",
         "nodes": f"{tree.num_nodes:,}",
@@ -45,12 +45,12 @@ def tree_html(tree: TreeArena) -> str:
 
 
 def policy_html(policy: Policy) -> str:
-    """The infosets at which most is lost, with bars."""
-    tree: Any = policy.arena
+    """Return a table of the infosets with the largest best-response gains, with bars."""
+    tree = policy.arena
     if not isinstance(tree, TreeArena) or tree.num_infosets > MAX_RANKED_INFOSETS:
         return f"<code>{escape(repr(policy))}</code>"
     rows = infoset_rows(policy)
-    shown = [
+    cells = [
         (
             str(row.player),
             f"<code>{escape(row.key)}</code>",
@@ -61,9 +61,9 @@ def policy_html(policy: Policy) -> str:
         )
         for row in rows[:MAX_SHOWN_ROWS]
     ]
-    left = f"; {len(rows) - MAX_SHOWN_ROWS:,} more infosets" if len(rows) > MAX_SHOWN_ROWS else ""
-    caption = f"{tree.spec}: infosets at which most is lost{left}"
-    return html_table(("player", "infoset", "plays", "reach", "value", "loses"), shown, caption)
+    more = f"; {len(rows) - MAX_SHOWN_ROWS:,} more infosets" if len(rows) > MAX_SHOWN_ROWS else ""
+    caption = f"{tree.spec}: infosets with the largest best-response gains{more}"
+    return html_table(("player", "infoset", "policy", "reach", "value", "gain"), cells, caption)
 
 
 def _action_bars(row: InfosetRow) -> str:
@@ -76,13 +76,13 @@ def _action_bars(row: InfosetRow) -> str:
 
 
 def result_html(result: Result) -> str:
-    """A line of facts and the curve of exploitability."""
+    """Return a summary of a result and its curve of exploitability."""
     points = [(r.iteration, r.exploitability) for r in result.records if r.is_exact]
     return f"<p>{escape(repr(result))}</p>{curve_svg(points)}"
 
 
 def curve_svg(points: Sequence[tuple[float, float]], size: tuple[int, int] = (360, 150)) -> str:
-    """Positive points on two log axes, as SVG; nothing if there are fewer than two."""
+    """Return the positive points on two log axes as SVG; "" if there are fewer than two."""
     points = [(x, y) for x, y in points if x > 0 and y > 0]
     if len(points) < 2:
         return ""
@@ -91,22 +91,22 @@ def curve_svg(points: Sequence[tuple[float, float]], size: tuple[int, int] = (36
     left, right = min(x for x, _ in logs), max(x for x, _ in logs)
     low, high = math.floor(min(y for _, y in logs)), math.ceil(max(y for _, y in logs))
 
-    def place(x: float, y: float) -> tuple[float, float]:
+    def pixel(x: float, y: float) -> tuple[float, float]:
         across = 46 + (x - left) / max(right - left, 1e-9) * (width - 60)
         return across, 10 + (high - y) / max(high - low, 1e-9) * (height - 40)
 
-    line = " ".join(f"{a:.1f},{b:.1f}" for a, b in (place(x, y) for x, y in logs))
+    line = " ".join(f"{a:.1f},{b:.1f}" for a, b in (pixel(x, y) for x, y in logs))
     parts = [
         f"<polyline points='{line}' fill='none' stroke='{ACTION_COLOURS[0]}' stroke-width='2'/>"
     ]
     for power in range(low, high + 1):
-        _, y = place(left, power)
+        _, y = pixel(left, power)
         parts.append(
             f"<line x1='46' x2='{width - 14}' y1='{y:.1f}' y2='{y:.1f}' stroke='#8884'/>"
             f"<text x='40' y='{y + 4:.1f}' text-anchor='end'>1e{power}</text>"
         )
     for x in (points[0][0], points[-1][0]):
-        a, _ = place(math.log10(x), low)
+        a, _ = pixel(math.log10(x), low)
         parts.append(f"<text x='{a:.1f}' y='{height - 14}' text-anchor='middle'>{x:,.0f}</text>")
     parts.append(f"<text x='{width / 2}' y='{height - 1}' text-anchor='middle'>iterations</text>")
     style = "font:11px sans-serif;fill:currentColor"
@@ -118,7 +118,7 @@ def curve_svg(points: Sequence[tuple[float, float]], size: tuple[int, int] = (36
 
 
 def equilibrium_html(equilibrium: Any) -> str:
-    """Values and mixtures, or the joint distribution where there are two players."""
+    """Return a table of an equilibrium: mixtures and values, or the joint distribution of two."""
     joint = getattr(equilibrium, "joint_distribution", None)
     if joint is None:
         rows = [
@@ -127,7 +127,7 @@ def equilibrium_html(equilibrium: Any) -> str:
                 zip(equilibrium.values, equilibrium.profile, strict=True)
             )
         ]
-        return html_table(("player", "value", "plays"), rows)
+        return html_table(("player", "value", "mixture"), rows)
     if joint.ndim != 2:
         return f"<code>{escape(repr(equilibrium))}</code>"
     cells = [(str(a), *(f"{p:.4g}" for p in row)) for a, row in enumerate(joint)]

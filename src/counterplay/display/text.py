@@ -1,4 +1,4 @@
-"""Policies as text: bars, tables that fit the width, grids, and the tree as an outline."""
+"""Text of policies and trees: bars, tables, grids, outlines and curves."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from counterplay.core.game import CHANCE, TERMINAL
 from counterplay.core.policy import Policy
 from counterplay.display.infoset_table import InfosetRow, PolicyGrid
 
-ACTION_FILLS = "░▒▓█"  # of the actions of a cell, if they are no more than these
-ASCII_FILLS = ".-=#"  # the same where the terminal knows no others
+ACTION_FILLS = "░▒▓█"  # of the actions of a cell; with more actions, a cell names the likeliest
+ASCII_FILLS = ".-=#"  # the same for terminals without block characters
 BAR_WIDTH = 8  # characters of a bar
-MAX_SHOWN_ACTIONS = 4  # shown of an infoset with many
+MAX_SHOWN_ACTIONS = 4  # of an infoset
 
 
 class DrawingCharacters(NamedTuple):
-    """The characters that drawings are made of."""
+    """The characters of bars, outlines and curves."""
 
     fills: str = ACTION_FILLS
     full_block: str = "█"
@@ -35,7 +35,7 @@ ASCII_CHARACTERS = DrawingCharacters(ASCII_FILLS, "#", " ", "|- ", "`- ", "|  ",
 
 
 def characters_for_encoding(encoding: str | None) -> DrawingCharacters:
-    """The best characters that can be written in an encoding."""
+    """Return block characters if an encoding has them, or ASCII characters."""
     try:
         (ACTION_FILLS + "├└│▏•").encode(encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
@@ -44,79 +44,80 @@ def characters_for_encoding(encoding: str | None) -> DrawingCharacters:
 
 
 def format_bar(fraction: float, characters: DrawingCharacters, width: int = BAR_WIDTH) -> str:
-    """A bar of that part of the width, padded to the whole of it."""
+    """Return a bar that fills a fraction of the width, padded to the width."""
     steps = len(characters.partial_blocks)
     whole, rest = divmod(round(fraction * width * steps), steps)
-    return (
-        characters.full_block * whole + (characters.partial_blocks[rest] if rest else "")
-    ).ljust(width)
+    tip = characters.partial_blocks[rest] if rest else ""
+    return (characters.full_block * whole + tip).ljust(width)
 
 
 def format_table(rows: Sequence[InfosetRow], characters: DrawingCharacters) -> list[str]:
-    """One line per infoset: what is played there, with bars, its reach, value and loss."""
+    """Return one line per infoset: probabilities with bars, reach, value, best-response gain."""
     if not rows:
         return []
     keys = max(7, *(len(row.key) for row in rows))
-    plays = [_format_plays(row, characters) for row in rows]
-    width = max(5, *map(len, plays))
-    lines = [f"{'infoset':{keys}}  {'plays':{width}}  {'reach':>7}  {'value':>8}  {'loses':>8}"]
-    for row, text in zip(rows, plays, strict=True):
+    policies = [_format_policy(row, characters) for row in rows]
+    width = max(6, *map(len, policies))
+    lines = [f"{'infoset':{keys}}  {'policy':{width}}  {'reach':>7}  {'value':>8}  {'gain':>8}"]
+    for row, text in zip(rows, policies, strict=True):
         numbers = f"{row.reach:7.2g}  {row.value:+8.3f}  {row.best_response_gain:8.1e}"
         lines.append(f"{row.key:{keys}}  {text:{width}}  {numbers}")
     return lines
 
 
-def _format_plays(row: InfosetRow, characters: DrawingCharacters) -> str:
-    shown = list(row.probabilities.items())
-    if len(shown) > MAX_SHOWN_ACTIONS:
-        shown = sorted(shown, key=lambda pair: -pair[1])[: MAX_SHOWN_ACTIONS - 1]
-    parts = [f"{name} {format_bar(p, characters)} {p:.3f}" for name, p in shown]
-    left = len(row.probabilities) - len(shown)
-    rest = 1.0 - sum(p for _, p in shown)
-    return "  ".join(parts + ([f"{left} others {max(rest, 0.0):.3f}"] if left else []))
+def _format_policy(row: InfosetRow, characters: DrawingCharacters) -> str:
+    actions = list(row.probabilities.items())
+    if len(actions) > MAX_SHOWN_ACTIONS:
+        actions = sorted(actions, key=lambda pair: -pair[1])[: MAX_SHOWN_ACTIONS - 1]
+    parts = [f"{name} {format_bar(p, characters)} {p:.3f}" for name, p in actions]
+    num_others = len(row.probabilities) - len(actions)
+    if num_others:
+        rest = 1.0 - sum(p for _, p in actions)
+        parts.append(f"{num_others} others {max(rest, 0.0):.3f}")
+    return "  ".join(parts)
 
 
 def format_grid(grid: PolicyGrid, characters: DrawingCharacters) -> list[str]:
-    """A table whose cells are bars cut into the actions, or name the likeliest one."""
+    """Return a table whose cells are bars divided by action, or name the likeliest action."""
     actions = grid.actions
-    stacked = len(actions) <= len(characters.fills)
+    is_stacked = len(actions) <= len(characters.fills)
     fills = dict(zip(actions, characters.fills[-len(actions) :], strict=False))
     cells = {
-        place: _stacked_bar(row.probabilities, fills)
-        if stacked
-        else _likeliest_action(row.probabilities)
-        for place, row in grid.cells.items()
+        position: _format_stacked_bar(row.probabilities, fills)
+        if is_stacked
+        else _format_likeliest(row.probabilities)
+        for position, row in grid.cells.items()
     }
     lead = max(map(len, grid.rows))
     widths = [
         max([len(column), *(len(cells.get((row, column), "")) for row in grid.rows)])
         for column in grid.columns
     ]
-    legend = "   ".join(f"{fills[name]} {name}" for name in actions) if stacked else ""
-    where = f"player {grid.player}" + (f", {grid.panel}" if grid.panel else "")
-    lines = [f"{where}:  {legend}".rstrip(": ")]
+    legend = "   ".join(f"{fills[name]} {name}" for name in actions) if is_stacked else ""
+    title = f"player {grid.player}" + (f", {grid.panel}" if grid.panel else "")
+    lines = [f"{title}:  {legend}".rstrip(": ")]
     if any(grid.columns):
         heads = [f"{name:{width}}" for name, width in zip(grid.columns, widths, strict=True)]
         lines.append("  ".join([" " * lead, *heads]).rstrip())
     for row in grid.rows:
-        found = [
+        texts = [
             f"{cells.get((row, column), '.'):{width}}"
             for column, width in zip(grid.columns, widths, strict=True)
         ]
-        lines.append("  ".join([f"{row:{lead}}", *found]).rstrip())
+        lines.append("  ".join([f"{row:{lead}}", *texts]).rstrip())
     return lines
 
 
-def _stacked_bar(plays: dict[str, float], fills: dict[str, str]) -> str:
-    text, done = "", 0.0
-    for name, p in plays.items():
-        done += p
-        text += fills[name] * (round(done * BAR_WIDTH) - len(text))
+def _format_stacked_bar(probabilities: dict[str, float], fills: dict[str, str]) -> str:
+    text, total = "", 0.0
+    for name, p in probabilities.items():
+        total += p
+        text += fills[name] * (round(total * BAR_WIDTH) - len(text))
     return text
 
 
-def _likeliest_action(plays: dict[str, float]) -> str:
-    name, p = max(plays.items(), key=lambda pair: pair[1])
+def _format_likeliest(probabilities: dict[str, float]) -> str:
+    name, p = max(probabilities.items(), key=lambda pair: pair[1])
     return f"{name} {p:.0%}"
 
 
@@ -127,7 +128,15 @@ def format_outline(
     policy: Policy | None = None,
     max_lines: int = 400,
 ) -> list[str]:
-    """The tree down to a depth: who acts, what it knows, probabilities on the branches."""
+    """Return the tree as lines, with players, infoset keys and probabilities of branches.
+
+    Args:
+        tree: the tree.
+        depth: levels below the root.
+        characters: characters of the branches.
+        policy: adds the probabilities of the players' actions.
+        max_lines: number of lines after which the outline is cut.
+    """
     lines: list[str] = []
     for line in _iter_outline(tree, depth, characters, policy):
         if len(lines) == max_lines:
@@ -146,20 +155,19 @@ def _iter_outline(
         node, lead, branch, level = stack.pop()
         edge = f"{names.edge_name(node)}: " if node else ""
         first, last = tree.child_offset[node : node + 2].tolist()
-        hidden = level == depth and last > first
-        yield f"{lead}{branch}{edge}{names.node_name(node)}{' ...' if hidden else ''}"
-        if hidden:
+        is_cut = level == depth and last > first
+        yield f"{lead}{branch}{edge}{names.node_name(node)}{' ...' if is_cut else ''}"
+        if is_cut:
             continue
-        below = lead + (
-            "" if not node else " " * 3 if branch == characters.last_branch else characters.vertical
-        )
+        if node:
+            lead += " " * 3 if branch == characters.last_branch else characters.vertical
         for child in range(last - 1, first - 1, -1):
-            mark = characters.last_branch if child == last - 1 else characters.branch
-            stack.append((child, below, mark, level + 1))
+            child_branch = characters.last_branch if child == last - 1 else characters.branch
+            stack.append((child, lead, child_branch, level + 1))
 
 
 class _NodeNames:
-    """What nodes and the branches above them are called."""
+    """Labels of nodes and of the branches to them."""
 
     def __init__(self, tree: TreeArena, policy: Policy | None):
         self.tree, self.policy = tree, policy
@@ -191,7 +199,7 @@ def format_curve(
     width: int = 60,
     height: int = 12,
 ) -> list[str]:
-    """Positive points on two log axes, as lines of text; nothing if there are fewer than two."""
+    """Return the positive points on two log axes as lines of text; [] if there are under two."""
     logs = [(math.log10(x), math.log10(y)) for x, y in points if x > 0.0 and y > 0.0]
     if len(logs) < 2:
         return []
@@ -200,10 +208,10 @@ def format_curve(
     steps = max(high - low, 1)
     rows = [[" "] * width for _ in range(height)]
     for (x, y), (to_x, to_y) in pairwise(logs):
-        for part in range(width + 1):
-            at = part / width
-            across = (x + at * (to_x - x) - left) / max(right - left, 1e-9)
-            down = (high - y - at * (to_y - y)) / steps
+        for step in range(width + 1):
+            t = step / width
+            across = (x + t * (to_x - x) - left) / max(right - left, 1e-9)
+            down = (high - y - t * (to_y - y)) / steps
             rows[round(down * (height - 1))][round(across * (width - 1))] = characters.dot
     lines = []
     for number, row in enumerate(rows):

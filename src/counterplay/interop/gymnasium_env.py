@@ -13,7 +13,7 @@ from counterplay.core.game import State
 from counterplay.core.policy import Policy, require_tree
 from counterplay.errors import ConfigError
 from counterplay.interop.env_arrays import EnvArrays, missing_extra_error
-from counterplay.play.match import play_from
+from counterplay.play.episodes import play_from
 
 try:
     import gymnasium

@@ -11,7 +11,7 @@ from counterplay.core.game import TERMINAL, Game, ObservedGame, State
 from counterplay.core.game_checks import format_history
 from counterplay.errors import ConfigError
 from counterplay.interop.env_arrays import EnvArrays, missing_extra_error
-from counterplay.play.match import play_from
+from counterplay.play.episodes import play_from
 
 try:
     import gymnasium.spaces as spaces

@@ -10,7 +10,8 @@ from counterplay.lazy_exports import lazy_exports
 _EXPORTS = {
     "aivat": ["aivat_utilities", "value_function_from_policy"],
     "bounds": ["LowerBound", "local_best_response"],
-    "match": ["Estimate", "head_to_head", "play_episode"],
+    "episodes": ["Agent", "play_episode"],
+    "match": ["Estimate", "head_to_head"],
 }
 
 __getattr__, __dir__, __all__ = lazy_exports(__name__, _EXPORTS)

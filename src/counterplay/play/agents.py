@@ -1,11 +1,11 @@
-"""Contestants by what a person calls them: `uniform`, a searcher, an algorithm, a policy file."""
+"""Agents by name: `uniform`, a searcher, an algorithm, a policy file or a run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from counterplay.core.game import Game
 from counterplay.errors import ConfigError, suggestion
@@ -13,22 +13,23 @@ from counterplay.registry import ALGORITHMS, SEARCHERS, get_spec, load_algorithm
 
 if TYPE_CHECKING:
     from counterplay.arenas.tree.arena import TreeArena
-    from counterplay.core.solve import Algorithm, Result
-    from counterplay.play.match import Agent
-    from counterplay.search.searcher import SearchAgent
+    from counterplay.core.solve import AnyAlgorithm, Result
+    from counterplay.play.episodes import Agent
+    from counterplay.search.searcher import SearchAgent, Searcher
 
 UNIFORM_NAME = "uniform"
-ALPHA_BETA_SECONDS = 2.0  # seconds that alpha-beta without limits may think
-MAX_SEARCH_STATES = 3_000_000  # that a searcher which looks at everything may look at
+ALPHA_BETA_SECONDS = 2.0  # limit per action of an alpha-beta searcher without limits
+MAX_SEARCH_STATES = 3_000_000  # of a searcher that visits the whole game
 
 
 class AgentLoader:
-    """Makes contestants for a game; its tree is built once, when the first of them needs it.
+    """Loads agents for a game; the tree is built once, when the first agent needs it.
 
     Args:
-        iterations: for which algorithms solve the game; by default 1000.
-        rules_only: do without the tree where that is possible: policy files are read as they are.
-        build: makes the tree, for example with a progress bar.
+        game: the rules.
+        iterations: iterations of algorithms that solve the game; by default 1000.
+        rules_only: whether policy files are read without building the tree.
+        build: builds the tree, for example with a progress bar.
         solve: runs an algorithm for some iterations, for example with a progress bar.
     """
 
@@ -38,7 +39,7 @@ class AgentLoader:
         iterations: int | None = None,
         rules_only: bool = False,
         build: Callable[[Game], TreeArena] | None = None,
-        solve: Callable[[TreeArena, Algorithm, int], Result] | None = None,
+        solve: Callable[[TreeArena, AnyAlgorithm, int], Result] | None = None,
     ):
         self.game, self.iterations, self.rules_only = game, iterations, rules_only
         self._build, self._solve = build or _build, solve or _solve
@@ -48,31 +49,36 @@ class AgentLoader:
         return self._build(self.game)
 
     def load_agents(self, *specs: str) -> list[Agent]:
-        """The contestants of those names, once all of them and --iterations make sense."""
-        kinds = [self._find_registry(spec) for spec in specs]
-        if self.iterations and ALGORITHMS not in kinds:
+        """Return the agents of these names, after all names and `iterations` are checked.
+
+        Raises:
+            ConfigError: a name is unknown, or `iterations` is set and no agent is an algorithm.
+        """
+        registries = [self._find_registry(spec) for spec in specs]
+        if self.iterations and ALGORITHMS not in registries:
             raise ConfigError(
                 f"{' and '.join(specs)} cannot use iterations; leave out --iterations"
             )
-        return [self._build_agent(spec, kind) for spec, kind in zip(specs, kinds, strict=True)]
+        return [
+            self._build_agent(spec, registry)
+            for spec, registry in zip(specs, registries, strict=True)
+        ]
 
-    def _find_registry(self, spec: str) -> Any:
+    def _find_registry(self, spec: str) -> dict[str, str] | None:
+        """Return the registry that has the name; None for `uniform` and for files."""
         name = _base_name(spec)
-        for kind in (SEARCHERS, ALGORITHMS):
-            if name in kind:
-                return kind
+        for registry in (SEARCHERS, ALGORITHMS):
+            if name in registry:
+                return registry
         from counterplay.experiment.saved_policies import split_source
 
         if spec == UNIFORM_NAME or split_source(spec)[0].exists():
             return None
-        near, known = (
-            suggestion(name, [UNIFORM_NAME, *SEARCHERS, *ALGORITHMS]),
-            ", ".join(SEARCHERS),
-        )
-        more = "counterplay algorithms lists more"
+        near = suggestion(name, [UNIFORM_NAME, *SEARCHERS, *ALGORITHMS])
+        known, more = ", ".join(SEARCHERS), "counterplay algorithms lists more"
         raise ConfigError(f"unknown opponent {name!r}{near} (no file; searchers: {known}; {more})")
 
-    def _build_agent(self, spec: str, registry: Any) -> Agent:
+    def _build_agent(self, spec: str, registry: dict[str, str] | None) -> Agent:
         from counterplay.arenas.rules import TabularPolicy
 
         if registry is SEARCHERS:
@@ -82,7 +88,7 @@ class AgentLoader:
         return TabularPolicy(self.game) if spec == UNIFORM_NAME else self.load_saved_policy(spec)
 
     def load_saved_policy(self, source: str) -> Agent:
-        """The policy of a file or of a run."""
+        """Return the policy of a file or of a run, such as `run_folder:average`."""
         from counterplay.arenas.rules import load_tabular_policy
         from counterplay.core.policy_io import read_policy_rows
         from counterplay.experiment.saved_policies import (
@@ -92,24 +98,24 @@ class AgentLoader:
             split_source,
         )
 
-        place, mine = split_source(source)[0], get_spec(self.game)
-        if place.is_dir():
-            if game_spec_from_source(source) != mine:
-                raise ConfigError(
-                    f"{source} is a run of {game_spec_from_source(source)}, not of {mine}"
-                )
+        path, spec = split_source(source)[0], get_spec(self.game)
+        if path.is_dir():
+            run_spec = game_spec_from_source(source)
+            if run_spec != spec:
+                raise ConfigError(f"{source} is a run of {run_spec}, not of {spec}")
             return next(iter(load_policies(source, build=lambda game: self.tree).values()))
         with input_file():
-            read_policy_rows(place)  # complains about a bad file before the tree is built
+            read_policy_rows(path)  # reports a damaged file before the tree is built
         if self.rules_only:
-            return load_tabular_policy(place, self.game)
-        return next(iter(load_policies(place, mine, build=lambda game: self.tree).values()))
+            return load_tabular_policy(path, self.game)
+        return next(iter(load_policies(path, spec, build=lambda game: self.tree).values()))
 
-    def _solve_agent(self, algorithm: Any) -> Agent:
-        return self._solve(self.tree, algorithm, self.iterations or 1000).policy
+    def _solve_agent(self, algorithm: AnyAlgorithm) -> Agent:
+        policy: Agent = self._solve(self.tree, algorithm, self.iterations or 1000).policy
+        return policy
 
-    def _build_searcher(self, searcher: Any) -> SearchAgent:
-        """The searcher as a person wants to meet it: quick, and not blind."""
+    def _build_searcher(self, searcher: Searcher) -> SearchAgent:
+        """Return an agent that searches with the game's evaluation and within bounded time."""
         from counterplay.arenas.tree.size_estimate import estimate_size
         from counterplay.search.alpha_beta import AlphaBeta
         from counterplay.search.evaluation_functions import adapt_searcher
@@ -117,22 +123,22 @@ class AgentLoader:
         from counterplay.search.minimax import Minimax
         from counterplay.search.searcher import SearchAgent
 
-        found = SearchAgent(self.game, adapt_searcher(self.game, searcher))
+        agent = SearchAgent(self.game, adapt_searcher(self.game, searcher))
         if isinstance(searcher, (Minimax, Expectiminimax)) and not searcher.max_depth:
             states = estimate_size(self.game, seconds=0.2).num_nodes
             if states > MAX_SEARCH_STATES:
                 name = get_spec(searcher)
                 raise ConfigError(
-                    f"{name} would look at about {states:.0e} states; give it a depth, as in "
+                    f"{name} would visit about {states:.0e} states; give it a depth, as in "
                     f"'{name}(max_depth=4)', or take alpha_beta"
                 )
         if isinstance(searcher, AlphaBeta) and not searcher.max_depth and not searcher.max_seconds:
-            found = replace(found, searcher=replace(found.searcher, max_seconds=ALPHA_BETA_SECONDS))
-        return found
+            agent = replace(agent, searcher=replace(agent.searcher, max_seconds=ALPHA_BETA_SECONDS))
+        return agent
 
 
 def is_searcher(spec: str) -> bool:
-    """Whether the name is that of a searcher."""
+    """Return True if a spec such as `mcts(max_seconds=2)` names a searcher."""
     return _base_name(spec) in SEARCHERS
 
 
@@ -142,7 +148,7 @@ def _build(game: Game) -> TreeArena:
     return build_tree(game)
 
 
-def _solve(tree: TreeArena, algorithm: Algorithm, iterations: int) -> Result:
+def _solve(tree: TreeArena, algorithm: AnyAlgorithm, iterations: int) -> Result:
     from counterplay.core.solve import solve
 
     return solve(tree, algorithm, iterations=iterations)

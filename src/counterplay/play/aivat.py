@@ -1,13 +1,14 @@
-"""Less luck in matches: utilities corrected by what chance and players might as well have done.
+"""Variance reduction for matches (AIVAT).
 
-For every action of an episode, whoever took it, the odds are known. So the difference between what
-the action was worth and what it is worth on average, by any guess at values, has mean zero, and
+At every action of an episode, by a player or by chance, the probabilities of all actions are
+known. So for any value function the difference between its mean over the actions and its value
+after the sampled action has mean zero, and
 
-    utility + sum over actions of (mean over the odds of value(next) - value(the next one taken))
+    utility + sum over steps of (mean over actions of value(next state) - value(sampled next state))
 
-has the mean of the utility. The better the guess, the less varies. These are the corrections of
-AIVAT (Burch, Schmid, Moravcik, Morrill and Bowling, 2018) for chance and for all players; its
-averages over hands that were not dealt are left out.
+has the mean of the utility. The better the value function, the smaller the variance. These are the
+corrections of AIVAT (Burch, Schmid, Moravcik, Morrill and Bowling, 2018) for chance and for all
+players; its averages over hands that were not dealt are left out.
 """
 
 from __future__ import annotations
@@ -16,54 +17,63 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from counterplay.arenas.tree.replay import iter_states
 from counterplay.core.arena import Floats
 from counterplay.core.game import TERMINAL, Game, State
 from counterplay.core.policy import Policy, require_tree
-from counterplay.play.match import Episode
+from counterplay.kernels.sequence_form import node_sweeps
+from counterplay.play.episodes import Episode
 
-ValueFunction = Callable[
-    [State], Sequence[float] | Floats
-]  # a guess at every player's value of a state
+ValueFunction = Callable[[State], Sequence[float] | Floats]  # estimated values [P] of a state
 
 
 def aivat_utilities(game: Game, episode: Episode, value_function: ValueFunction) -> list[float]:
-    """Every player's utility in an episode, corrected by a guess at values."""
+    """Return every player's utility in an episode, corrected by a value function.
+
+    Args:
+        game: the rules.
+        episode: an episode of `play_episode`.
+        value_function: returns the estimated values of all players at a non-terminal state.
+
+    Example:
+        >>> import counterplay as cp
+        >>> policy = cp.uniform_policy("kuhn_poker")
+        >>> game, values = policy.arena.game, cp.play.value_function_from_policy(policy)
+        >>> episode = cp.play_episode(game, [policy] * 2)
+        >>> [round(value, 6) for value in cp.play.aivat_utilities(game, episode, values)]
+        [0.125, -0.125]
+    """
 
     def estimate(state: State) -> Floats:
-        over = game.player(state) == TERMINAL
-        return np.array(game.utilities(state) if over else value_function(state), float)
+        is_terminal = game.player(state) == TERMINAL
+        return np.array(game.utilities(state) if is_terminal else value_function(state), float)
 
     total = np.array(episode.utilities, float)
     for step in episode.steps:
         if len(step.actions) == 1:
             continue
         after = np.array([estimate(game.next_state(step.state, action)) for action in step.actions])
-        total += (
-            np.array(step.probabilities) / sum(step.probabilities) @ after
-            - after[step.actions.index(step.action)]
-        )
-    found: list[float] = total.tolist()
-    return found
+        mean = np.array(step.probabilities) / sum(step.probabilities) @ after
+        total += mean - after[step.actions.index(step.action)]
+    utilities: list[float] = total.tolist()
+    return utilities
 
 
 def value_function_from_policy(policy: Policy) -> ValueFunction:
-    """The exact values of all states of a tree when everybody follows a policy.
+    """Return the exact values of all states of a tree if all players follow a policy.
 
-    Good guesses for contestants that play much like it.
+    They are good estimates for agents that play much like the policy.
     """
     tree = require_tree(policy)
-    chance = tree.chance.copy()
-    own = np.flatnonzero(tree.incoming_sequence >= 0)
-    chance[own] = policy.probabilities[tree.incoming_sequence[own]]
     values = np.zeros((tree.num_nodes, tree.num_players))
-    values[tree.terminals] = tree.utility
-    for first, last in zip(tree.level_offset[-2:0:-1], tree.level_offset[:1:-1], strict=True):
-        np.add.at(values, tree.parent[first:last], chance[first:last, None] * values[first:last])
-    known: dict[State, Floats] = {}
-    states = {0: tree.game.initial_state()}
-    for node in range(tree.num_nodes):
-        state = states.pop(node)
-        known[state] = values[node]
-        for child in range(tree.child_offset[node], tree.child_offset[node + 1]):
-            states[child] = tree.game.next_state(state, int(tree.action[child]))
-    return known.__getitem__
+    node_sweeps.node_values(
+        tree.player,
+        tree.child_offset,
+        tree.chance,
+        tree.infoset,
+        tree.offset,
+        tree.utility,
+        policy.probabilities,
+        values,
+    )
+    return dict(zip(iter_states(tree), values, strict=True)).__getitem__

@@ -1,9 +1,10 @@
-"""How exploitable a policy is at least, where nobody can compute it: local best responses.
+"""Lower bounds of exploitability on rules alone, from local best responses.
 
-Those that networks learn are in `deep.learned_bound`.
+They serve games whose exploitability is too expensive to compute. Best responses of networks are
+in `algorithms.deep.common.learned_best_response`.
 
-A `LowerBound` is never exploitability: a better response may exist. Where an arena is exact, judge
-there instead.
+A `LowerBound` is not the exploitability: a better response may exist. If an arena is exact, use
+`judge` instead.
 """
 
 from __future__ import annotations
@@ -15,25 +16,19 @@ from zlib import crc32
 
 from counterplay.core.game import CHANCE, TERMINAL, Game, State
 from counterplay.errors import ConfigError
-from counterplay.play.match import (
-    Agent,
-    Estimate,
-    RandomStreams,
-    play_episode,
-    play_from,
-    sample_index,
-)
+from counterplay.play.episodes import Agent, RandomStreams, play_episode, play_from, sample_index
+from counterplay.play.match import Estimate
 from counterplay.registry import get_spec
 
-Belief = list[tuple[State, float]]  # states that may be, each with everybody else's reach
+Belief = list[tuple[State, float]]  # possible states, each with the reach of all other players
 
 
 @dataclass(frozen=True)
 class LowerBound:
-    """What one response of each player gains over the policy; a best one gains at least as much.
+    """The gain of one response of each player over the policy; a best response gains no less.
 
-    Estimates from episodes, the same luck for the response and for the policy. As with any
-    interval, one of 95% lies wholly above the true gain one time in forty.
+    The estimates come from episodes with the same random numbers for the response and the policy.
+    As with any interval of 95 %, one in forty lies wholly above the true gain.
     """
 
     player_gains: tuple[Estimate, ...]  # by player
@@ -42,13 +37,13 @@ class LowerBound:
 
 @dataclass
 class LocalResponder:
-    """A contestant that looks one action ahead, knowing what the others do (Lisy, Bowling, 2017).
+    """An agent that looks one action ahead and knows the others' policy (Lisy, Bowling, 2017).
 
-    It keeps what it may be facing: all states that fit its infoset, weighted by the others' reach
-    (only `most_states` of them, drawn by weight, if there are more). For every action it plays on
-    from there, itself following the policy, and takes the action that has earned most. Its choice
-    at an infoset depends on the seed and on nothing else. Where all it kept in mind is refuted, it
-    follows the policy.
+    It keeps a belief: all states of its infoset, weighted by the reach of the other players (only
+    `max_states` of them, sampled by weight, if there are more). For every action it plays on from
+    there, itself following the policy, and takes the action with the largest total utility. The
+    action at an infoset depends on the seed and on nothing else. At infosets outside its beliefs,
+    it follows the policy.
     """
 
     game: Game
@@ -61,7 +56,7 @@ class LocalResponder:
     chosen_actions: dict[str, int] = field(default_factory=dict, repr=False)
 
     def action_probabilities(self, state: State, player: int) -> list[float]:
-        """All on the best action it sees; the infoset alone decides which that is."""
+        """Return probability 1 for the best action, which the infoset alone determines."""
         if player != self.player:
             raise ConfigError(f"this responds as player {self.player}, not as player {player}")
         actions, key = self.game.actions(state), self.game.infoset_key(state, player)
@@ -71,32 +66,31 @@ class LocalResponder:
             if key not in self.beliefs:
                 return list(self.policy.action_probabilities(state, player))
             self.choose_action(key, actions)
-        return [float(place == self.chosen_actions[key]) for place in range(len(actions))]
+        return [float(index == self.chosen_actions[key]) for index in range(len(actions))]
 
     def choose_action(self, key: str, actions: Sequence[int]) -> None:
-        """Choose at an infoset, and see what may come of it."""
+        """Choose the action at an infoset, and derive the beliefs that follow it."""
         belief = self.beliefs.pop(key)
-        number = crc32(key.encode())
+        key_seed = self.seed + crc32(key.encode())
         states, weights = zip(*belief, strict=True)
-        earned = [0.0] * len(actions)
-        seats = [self.policy] * self.game.num_players
+        totals = [0.0] * len(actions)
+        agents = [self.policy] * self.game.num_players
         for playout in range(self.num_playouts):
-            luck = RandomStreams(self.seed + number, playout)
-            state = states[sample_index(weights, luck(CHANCE))]
-            for place, action in enumerate(actions):
-                draw = RandomStreams(self.seed + number + 1, playout)  # the same for every action
-                _, end = play_from(self.game, self.game.next_state(state, action), seats, draw)
-                earned[place] += self.game.utilities(end)[self.player]
-        choice = self.chosen_actions[key] = earned.index(max(earned))
+            state = states[sample_index(weights, RandomStreams(key_seed, playout)(CHANCE))]
+            for index, action in enumerate(actions):
+                draw = RandomStreams(key_seed + 1, playout)  # the same for every action
+                _, end = play_from(self.game, self.game.next_state(state, action), agents, draw)
+                totals[index] += self.game.utilities(end)[self.player]
+        choice = self.chosen_actions[key] = totals.index(max(totals))
         if len(belief) > self.max_states:
-            luck = RandomStreams(self.seed + number + 2, 0)
-            share = fsum(weights) / self.max_states
-            picked = [sample_index(weights, luck(CHANCE)) for _ in range(self.max_states)]
-            belief = [(states[place], share) for place in picked]
+            draw = RandomStreams(key_seed + 2, 0)
+            weight = fsum(weights) / self.max_states
+            sampled = [sample_index(weights, draw(CHANCE)) for _ in range(self.max_states)]
+            belief = [(states[index], weight) for index in sampled]
         self.propagate_beliefs([(self.game.next_state(s, actions[choice]), w) for s, w in belief])
 
     def propagate_beliefs(self, belief: Belief) -> None:
-        """Follow chance and the others until the player is to act again, or all is over."""
+        """Follow chance and the other players until the player acts again, or to the end."""
         game = self.game
         while belief:
             state, weight = belief.pop()
@@ -108,12 +102,9 @@ class LocalResponder:
                     (game.next_state(state, a), weight * p) for a, p in game.chance_outcomes(state)
                 ]
             elif player != TERMINAL:
-                odds = zip(
-                    game.actions(state),
-                    self.policy.action_probabilities(state, player),
-                    strict=True,
-                )
-                belief += [(game.next_state(state, a), weight * p) for a, p in odds if p > 0.0]
+                probabilities = self.policy.action_probabilities(state, player)
+                pairs = zip(game.actions(state), probabilities, strict=True)
+                belief += [(game.next_state(state, a), weight * p) for a, p in pairs if p > 0.0]
 
 
 def local_best_response(
@@ -126,15 +117,26 @@ def local_best_response(
     seed: int = 0,
     confidence: float = 0.95,
 ) -> LowerBound:
-    """A lower bound of a policy's NashConv from local best responses, on the rules alone.
+    """Return a lower bound of a policy's NashConv from local best responses, on rules alone.
 
     Args:
-        policy: whoever can say `odds(state, player)` for every player.
-        episodes: for each player, each played once by its response and once by the policy.
-        playouts: of every action that a response considers.
-        most_states: that a response keeps in mind; more are thinned out by chance.
-        seed: the same seed gives the same result.
-        confidence: how often the intervals are to cover the true gain of these responses.
+        game: the rules.
+        policy: an agent that returns `action_probabilities(state, player)` for every player.
+        num_episodes: episodes per player, each played by its response and by the policy.
+        num_playouts: playouts of every action that a response considers.
+        max_states: states in a belief of a response; more are reduced by sampling.
+        seed: seed of all random numbers; the same seed gives the same result.
+        confidence: probability with which the intervals cover the true gain of these responses.
+
+    Raises:
+        ConfigError: an argument is out of range, or `policy` is not an agent.
+
+    Example:
+        >>> import counterplay as cp
+        >>> policy = cp.uniform_policy("kuhn_poker")
+        >>> bound = cp.local_best_response(policy.arena.game, policy, num_episodes=200)
+        >>> bound.nash_conv.low < cp.nash_conv(policy)
+        True
     """
     counts = {"num_episodes": num_episodes, "num_playouts": num_playouts, "max_states": max_states}
     check_bound_arguments(game, policy, confidence, counts)
@@ -148,14 +150,22 @@ def local_best_response(
 def check_bound_arguments(
     game: Game, policy: Agent, confidence: float, counts: dict[str, int]
 ) -> None:
-    """Refuse what no bound can be made of, before anything is played."""
+    """Raise ConfigError if a count or the confidence is out of range, or the policy cannot play.
+
+    Args:
+        game: the rules.
+        policy: the policy to bound.
+        confidence: must be between 0 and 1.
+        counts: values by parameter name, which must be at least 1.
+    """
     for name, value in counts.items():
         if value < 1:
             raise ConfigError(f"{name} is {value}, must be at least 1")
     if not 0.0 < confidence < 1.0:
         raise ConfigError(f"confidence is {confidence}, must be between 0 and 1")
     if not hasattr(policy, "action_probabilities"):
-        raise ConfigError(f"{type(policy).__name__} cannot play {get_spec(game)}: it has no odds")
+        problem = "it has no action_probabilities(state, player)"
+        raise ConfigError(f"{type(policy).__name__} cannot play {get_spec(game)}: {problem}")
 
 
 def estimate_lower_bound(
@@ -166,26 +176,27 @@ def estimate_lower_bound(
     seed: int,
     confidence: float,
 ) -> LowerBound:
-    """What responders, one for each player, gain over the policy, in fresh episodes."""
-    everyone = [policy] * game.num_players
-    gained = []
+    """Estimate the gains of responders, one per player, over the policy, in new episodes."""
+    agents = [policy] * game.num_players
+    gains = []
     for player, responder in enumerate(responders):
-        seats: list[Agent] = [*everyone]
+        seats: list[Agent] = [*agents]
         seats[player] = responder
-        gained.append(
+        gains.append(
             [
                 play_episode(game, seats, seed, number).utilities[player]
-                - play_episode(game, everyone, seed, number).utilities[player]
+                - play_episode(game, agents, seed, number).utilities[player]
                 for number in range(num_episodes)
             ]
         )
-    total = [fsum(row) for row in zip(*gained, strict=True)]
+    total = [fsum(row) for row in zip(*gains, strict=True)]
     return LowerBound(
-        tuple(_estimate_mean(row, confidence) for row in gained), _estimate_mean(total, confidence)
+        tuple(_estimate_mean(row, confidence) for row in gains), _estimate_mean(total, confidence)
     )
 
 
 def _estimate_mean(values: list[float], confidence: float) -> Estimate:
+    """Return the mean of independent values, with Student's interval."""
     from scipy.special import stdtrit
 
     count = len(values)

@@ -27,7 +27,7 @@ from counterplay.core.game_checks import (
     action_names,
     actions_problem,
     call_rule,
-    changed_actions_problem,
+    infoset_actions_problem,
     key_problem,
     numbers_problem,
     player_problem,
@@ -187,7 +187,7 @@ class RulesNodes:
             if legal is None:  # the memory was read from a file
                 legal = self.restore_legal_actions(n, key, actions, entry[1])
             if actions != legal:
-                self.fail(n, changed_actions_problem(key[1], actions, legal))
+                self.fail(n, infoset_actions_problem(key[1], actions, legal))
             return entry[0]
         self.check(n, key_problem(key[1], player) or actions_problem(actions, player))
         first = len(memory.policy)

@@ -17,7 +17,7 @@ from counterplay.core.arena import Floats
 from counterplay.core.game import Game, State
 from counterplay.errors import ConfigError
 from counterplay.matrix.normal_form import NormalForm
-from counterplay.play.match import Agent, play_episode, sample_index
+from counterplay.play.episodes import Agent, play_episode, sample_index
 from counterplay.registry import get_spec
 
 MIN_EPISODES = 2  # episodes from which there is an interval

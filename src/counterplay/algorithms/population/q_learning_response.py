@@ -16,7 +16,7 @@ from counterplay.core.game import Game, State
 from counterplay.core.game_checks import action_names, key_problem
 from counterplay.core.settings import settings
 from counterplay.errors import ConfigError
-from counterplay.play.match import play_episode, sample_index
+from counterplay.play.episodes import play_episode, sample_index
 
 PolicyRows = dict[tuple[int, str], dict[str, float]]
 

@@ -25,7 +25,6 @@ from counterplay.arenas.factored.phantom_sizes import (
 )
 from counterplay.core.arena import Floats, Ints, SequenceTrees
 from counterplay.games.phantom_board import PhantomBoard
-from counterplay.games.winner import PLAYER_MARKS
 from counterplay.kernels.factored import phantom_abrupt
 from counterplay.kernels.factored.phantom_abrupt import AbruptBoard, InfosetPairs, PatternBlock
 from counterplay.kernels.runtime.threads import run_in_threads

@@ -32,9 +32,9 @@ from counterplay.core.game_checks import (
     MAX_ABS_UTILITY,
     action_names,
     actions_problem,
-    changed_actions_problem,
     check_protocol,
     exception_problem,
+    infoset_actions_problem,
     key_problem,
     node_problem,
     numbers_problem,
@@ -213,7 +213,7 @@ class _RulesTreeWalk(TreeBuilder):
                         infoset = self.add_infoset(node, state, player, key, last[player], actions)
                     first_actions = legal[game_infoset[infoset]]
                     if actions != first_actions:
-                        self.fail(node, changed_actions_problem(key, actions, first_actions))
+                        self.fail(node, infoset_actions_problem(key, actions, first_actions))
                     add_infoset(infoset)
                     before, after = last[:player], last[player + 1 :]
                     sequence = first[infoset + 1]

@@ -12,7 +12,7 @@ from typing import Any
 
 import uvicorn
 
-from counterplay.core.trust import state_folder, stored_secret, write_private
+from counterplay.core.trust import load_secret, state_folder, write_private
 from counterplay.errors import ConfigError, RunError
 from counterplay.studio.server.app import make_app
 from counterplay.studio.server.app_state import StudioState
@@ -98,7 +98,7 @@ def bind_socket(host: str, port: int | None) -> socket.socket:
 
 def load_or_create_token() -> str:
     """The token of this user's studios, made once: pages that are open survive a restart."""
-    return stored_secret("studio-token")
+    return load_secret("studio-token")
 
 
 def write_opening_page(address: str, token: str) -> Path:

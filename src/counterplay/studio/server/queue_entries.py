@@ -15,7 +15,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from counterplay.core.trust import Reference, required_code, stored_secret
+from counterplay.core.trust import Reference, code_reference, load_secret
 from counterplay.studio.server.run_index import game_spec_from_config
 
 KEY_NAME = "queue-key"  # in the user's state folder
@@ -27,7 +27,7 @@ def sign(root: Path, ticket: str, content: bytes) -> str:
     """The signature of a queued config, in hexadecimal."""
     parts = (str(root.resolve()).encode(), ticket.encode(), content)
     text = b"".join(hashlib.sha256(part).digest() for part in parts)
-    return hmac.new(bytes.fromhex(stored_secret(KEY_NAME)), text, "sha256").hexdigest()
+    return hmac.new(bytes.fromhex(load_secret(KEY_NAME)), text, "sha256").hexdigest()
 
 
 def is_signed(root: Path, entry: Path) -> bool:
@@ -59,7 +59,7 @@ def parse_entry(content: bytes) -> dict[str, Any]:
 
 def entry_code(config: dict[str, Any]) -> Reference | None:
     """The code that a run of this config imports; None if it needs none."""
-    return required_code(game_spec_from_config(config))
+    return code_reference(game_spec_from_config(config))
 
 
 def entry_digest(content: bytes) -> str:

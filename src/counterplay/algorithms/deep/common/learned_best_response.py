@@ -15,7 +15,7 @@ from counterplay.play.bounds import (
     check_bound_arguments,
     estimate_lower_bound,
 )
-from counterplay.play.match import Agent
+from counterplay.play.episodes import Agent
 from counterplay.registry import load_algorithm
 
 DEFAULT_LEARNER = (
