@@ -31,20 +31,20 @@ IRREGULAR_PARTICIPLES = frozenset(
         "told met kept seen found given drawn shown said spoken made built held won left lost sent "
         "spent taken begun chosen known worn written dealt felt laid led lent paid sat slept stood "
         "thought understood woken gone done grown hidden risen shaken torn thrown"
-    ).split()  # noqa: SIM905
+    ).split()
 )
 NOT_PARTICIPLES = frozenset(
     # nouns and verbs in -ed, and terms of the field that are nouns as they stand
     (
-        "seed need feed speed embed exceed proceed red bed shed weighted bounded masked shared indeed "
-        "expected correlated learned projected needed compiled limited"
-    ).split()  # noqa: SIM905
+        "seed need feed speed embed exceed proceed red bed shed weighted bounded masked shared "
+        "indeed expected correlated learned projected needed compiled limited"
+    ).split()
 )
 BARE_CONSTANTS = frozenset(
     (
         "MOST LEAST LONGEST SHORTEST LARGEST SMALLEST KEPT PATIENCE MOMENT FEW LITTLE SMALL SHORT "
         "LARGE SHY HARMLESS ASIDE COUNSEL HOPELESS SHARE ROOM SOME MANY ENOUGH OFTEN NEVER"
-    ).split()  # noqa: SIM905
+    ).split()
 )
 BANNED = (
     r"\bnobody\b|\bsomebody\b|\banybody\b|\beverybody\b|\bwhoever\b|\bwhatever\b|\bso many\b|"

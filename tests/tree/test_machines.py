@@ -111,7 +111,7 @@ def test_the_page_says_how(tmp_path, monkeypatch):
     (tmp_path / "pennies_machine.py").write_text(blocks["docs/compiled_rules.md"][0])
     monkeypatch.syspath_prepend(tmp_path)
     rules = importlib.import_module("pennies_rules").MatchingPennies()
-    machine = importlib.import_module("pennies_machine").machine
+    machine = importlib.import_module("pennies_machine").compiled_game
     assert cp.games.check_compiled_game(rules, machine) == 7
 
 

@@ -101,9 +101,8 @@ class TerminalPlaySession:
             elif answer == "odds":
                 self.print_opponent_policy()
             elif answer == "hint":
-                print(
-                    f"  {_format_probabilities(formal, self.opponent.action_probabilities(state, self.seat))}"
-                )
+                probabilities = self.opponent.action_probabilities(state, self.seat)
+                print(f"  {_format_probabilities(formal, probabilities)}")
             elif numbered and answer.isdigit() and 1 <= int(answer) <= len(names):
                 return int(answer) - 1
             elif answer in numbers:
@@ -180,9 +179,8 @@ class TerminalPlaySession:
             print("  Exact losses need a policy as the opponent, not a searcher.")
         for step, lost, best in self.mistakes():
             better = f"{best} was better by {lost:.4g}" if lost > 1e-9 else "nothing lost"
-            print(
-                f"  {self.game.infoset_key(step.state, self.seat)}: {self.action_name(step)}, {better}"
-            )
+            key = self.game.infoset_key(step.state, self.seat)
+            print(f"  {key}: {self.action_name(step)}, {better}")
 
     def action_name(self, step: EpisodeStep) -> str:
         return self.game.action_name(step.state, step.action)

@@ -450,9 +450,8 @@ def play(
                 if made.ev_loss > 1e-6
                 else "best"
             )
-            print(
-                f"  {made.action}: {better}; the solution does it {100 * made.solution_frequency:.0f}%"
-            )
+            frequency = f"{100 * made.solution_frequency:.0f}%"
+            print(f"  {made.action}: {better}; the solution does it {frequency}")
         won, lost = won + hand.chips_won(), lost + hand.total_ev_loss
         print(f"  {hand.history} on {hand.board}: you take {hand.chips_won():g} out")
         print(f"  {number + 1} hands: {won:+g} chips; {lost:.3g} lost by decisions")

@@ -50,8 +50,8 @@ class DistributedMCCFR:
         ):
             raise ConfigError(
                 "only algorithms with several workers can be spread over machines, such as "
-                "external_sampling(num_workers=64); p2sro and psro can, too, and deep_cfr and sd_cfr "
-                "on rules"
+                "external_sampling(num_workers=64); p2sro and psro can, too, and deep_cfr and "
+                "sd_cfr on rules"
             )
 
     def init(self, arena: TreeArena | RulesArena, seed: int = 0) -> Any:

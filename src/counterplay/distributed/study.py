@@ -246,8 +246,8 @@ def _build_study(outline: StudyOutline, source: str) -> Study:
     )
     if study.budget is not None and study.total_steps() > study.budget:
         raise ConfigError(
-            f"the study takes {study.total_steps():,} steps, beyond its budget of {study.budget:,}; "
-            "fewer proposals, seeds or rungs take less"
+            f"the study takes {study.total_steps():,} steps, beyond its budget of "
+            f"{study.budget:,}; fewer proposals, seeds or rungs take less"
         )
     return study
 

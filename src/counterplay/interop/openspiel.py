@@ -82,8 +82,8 @@ def refuse_too_many_actions(name: str, rules: Any) -> None:
     for what, count in counts.items():
         if count > MAX_ACTIONS:
             raise RunError(
-                f"{SPEC_PREFIX}{name} has up to {count:,} {what} at a node, more than {MAX_ACTIONS:,}; "
-                "choose smaller parameters, such as stacks, or an abstraction of the betting"
+                f"{SPEC_PREFIX}{name} has up to {count:,} {what} at a node, more than "
+                f"{MAX_ACTIONS:,}; choose smaller parameters, such as stacks, or an abstraction of the betting"
             )
 
 
