@@ -83,7 +83,8 @@ def refuse_too_many_actions(name: str, rules: Any) -> None:
         if count > MAX_ACTIONS:
             raise RunError(
                 f"{SPEC_PREFIX}{name} has up to {count:,} {what} at a node, more than "
-                f"{MAX_ACTIONS:,}; choose smaller parameters, such as stacks, or an abstraction of the betting"
+                f"{MAX_ACTIONS:,}; choose smaller parameters, such as stacks, or an abstraction "
+                "of the betting"
             )
 
 
