@@ -10,9 +10,7 @@ import numpy as np
 
 from counterplay.arenas.tree.arena import TreeArena, cache_on_tree
 from counterplay.core.arena import Floats, Ints, row_lengths
-from counterplay.core.random import mix
-
-GOLDEN_GAMMA = np.uint64(0x9E3779B97F4A7C15)  # the increment of SplitMix64
+from counterplay.core.random import GOLDEN_GAMMA, mix
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,7 @@ def public_history_hashes(tree: TreeArena) -> Ints:
 
 def _splitmix64(x: Ints) -> Ints:
     """Return the next output of SplitMix64 from each state of uint64; `mix` also takes arrays."""
-    return cast(Any, mix)(x + GOLDEN_GAMMA)
+    return cast(Any, mix)(x + np.uint64(GOLDEN_GAMMA))
 
 
 def _levels_bottom_up(tree: TreeArena) -> list[tuple[slice, slice]]:
