@@ -105,7 +105,7 @@ def test_one_line_and_html(kuhn):
         cp.matrix.normal_form_from_game(cp.load_game("chicken")), "welfare"
     )
     expected = [
-        (kuhn, "Tree(kuhn_poker: 58 nodes, 12 infosets, 2 players)"),
+        (kuhn, "TreeArena(kuhn_poker: 58 nodes, 12 infosets, 2 players)"),
         (result.policy, "Policy(kuhn_poker: 12 infosets, 2 players)"),
         (result, "Result(100 iterations in "),
         (equilibrium, "Equilibrium(0.6667 0.3333 / 0.6667 0.3333, values 0.666667, -0.666667)"),
@@ -119,7 +119,7 @@ def test_one_line_and_html(kuhn):
     rules = cp.RulesArena(cp.load_game("kuhn_poker"))
     sampled = cp.solve(rules, cp.algorithms.ExternalSampling(), iterations=3)
     assert "on rules, not judged" in repr(sampled)
-    assert repr(sampled.policy) == f"SampledPolicy(kuhn_poker: {len(sampled.policy)} infosets met)"
+    assert repr(sampled.policy) == f"TabularPolicy(kuhn_poker: {len(sampled.policy)} visited infosets)"
     assert sampled._repr_html_().startswith("<p>Result")
 
 

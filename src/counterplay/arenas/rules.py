@@ -142,7 +142,7 @@ class TabularPolicy:
         return len(self.rows)
 
     def __repr__(self) -> str:
-        return f"SampledPolicy({self.spec}: {len(self):,} infosets met)"
+        return f"TabularPolicy({self.spec}: {len(self):,} visited infosets)"
 
     def items(self) -> Iterator[tuple[int, str, dict[str, float]]]:
         """Yield (player, infoset key, action name -> probability) for every infoset with a row."""

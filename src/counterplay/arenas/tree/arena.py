@@ -74,7 +74,7 @@ class TreeArena:
 
     def __repr__(self) -> str:
         sizes = f"{self.num_nodes:,} nodes, {self.num_infosets:,} infosets"
-        return f"Tree({self.spec}: {sizes}, {self.num_players} players)"
+        return f"TreeArena({self.spec}: {sizes}, {self.num_players} players)"
 
     def _repr_html_(self) -> str:
         from counterplay.display.html import tree_html

@@ -79,7 +79,7 @@ def build_tree(
     Example:
         >>> import counterplay as cp
         >>> cp.build_tree("kuhn_poker")
-        Tree(kuhn_poker: 58 nodes, 12 infosets, 2 players)
+        TreeArena(kuhn_poker: 58 nodes, 12 infosets, 2 players)
     """
     if isinstance(game, TreeArena):
         return game
