@@ -390,9 +390,9 @@ def test_a_store_that_others_can_write_counts_for_nothing(tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     cp.trust("game.py")
     trust._grants.clear()
-    assert trust._code("game.py").is_allowed
+    assert trust._find_code("game.py").is_allowed
     (tmp_path / "state" / "counterplay" / trust.STORE).chmod(0o666)
-    assert not trust._code("game.py").is_allowed
+    assert not trust._find_code("game.py").is_allowed
 
 
 def test_no_state_folder_means_consent_for_this_process(tmp_path, monkeypatch):
@@ -400,7 +400,7 @@ def test_no_state_folder_means_consent_for_this_process(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     (tmp_path / "game.py").write_text("")
     cp.trust(tmp_path / "game.py")
-    assert trust._code(str(tmp_path / "game.py")).is_allowed
+    assert trust._find_code(str(tmp_path / "game.py")).is_allowed
 
 
 def test_what_cannot_be_trusted():
