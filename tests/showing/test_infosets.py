@@ -119,7 +119,8 @@ def test_one_line_and_html(kuhn):
     rules = cp.RulesArena(cp.load_game("kuhn_poker"))
     sampled = cp.solve(rules, cp.algorithms.ExternalSampling(), iterations=3)
     assert "on rules, not judged" in repr(sampled)
-    assert repr(sampled.policy) == f"TabularPolicy(kuhn_poker: {len(sampled.policy)} visited infosets)"
+    count = len(sampled.policy)
+    assert repr(sampled.policy) == f"TabularPolicy(kuhn_poker: {count} visited infosets)"
     assert sampled._repr_html_().startswith("<p>Result")
 
 
