@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP_INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint lint-js cluster browser test-lowest bench docs notebooks store-notebooks attack wheel clean
+.PHONY: help demo test test-slow lint lint-js cluster browser test-lowest bench docs notebooks store-notebooks attack wheel clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F '\t' '{printf "%-16s %s\n", $$1, $$2}'
@@ -15,10 +15,20 @@ demo: .venv/installed ## Solve Leduc poker and show its exploitability falling.
 test: .venv/installed-dev lint ## Lint, type-check and run the quick tests.
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
 
-lint: .venv/installed-dev ## Run ruff, ruff format and mypy.
+test-slow: .venv/installed-dev ## Run the tests that take minutes each.
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow
+
+# Folders whose names and sentences the wording check covers.
+PLAIN := $(addprefix src/counterplay/,errors.py registry.py lazy_exports.py holdem.py core kernels games arenas \
+	abstraction search matrix play display algorithms/cfr algorithms/mccfr algorithms/fictitious_play \
+	algorithms/regularised algorithms/exact) benchmarks docs README.md CONTRIBUTING.md SECURITY.md
+
+lint: .venv/installed-dev ## Run ruff, mypy, and the checks of layers and wording.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python tools/layers.py --check
+	$(BIN)/python tools/plain_words.py $(PLAIN)
 
 JS_FILES := package.json eslint.config.js src/counterplay/studio/static
 

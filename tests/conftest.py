@@ -110,3 +110,11 @@ def pytest_unconfigure(config):
         advice = "install chromium and chromium-driver (`make browser`), then test again"
         line = f"{count} BROWSER TESTS NOT RUN: {NO_BROWSER} was found; {advice}"
         reporter.write_line(line, red=True, bold=True)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say at the end of a run how many slow tests were left out, and how to run them."""
+    left_out = terminalreporter.stats.get("deselected", [])
+    slow = [item for item in left_out if item.get_closest_marker("slow")]
+    if slow:
+        terminalreporter.write_line(f"{len(slow)} slow tests left out: make test-slow runs them")

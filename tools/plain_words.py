@@ -37,7 +37,8 @@ NOT_PARTICIPLES = frozenset(
     # nouns and verbs in -ed, and terms of the field that are nouns as they stand
     (
         "seed need feed speed embed exceed proceed red bed shed weighted bounded masked shared "
-        "indeed expected correlated learned projected needed compiled limited"
+        "indeed expected correlated learned projected needed compiled limited "
+        "finished required"
     ).split()
 )
 BARE_CONSTANTS = frozenset(
