@@ -211,7 +211,7 @@ def tiny(name: str) -> Any:
         if field.name in TINY_SETTINGS and field.default not in ((), 0):
             given[field.name] = TINY_SETTINGS[field.name]
     if not getattr(cls(), "reservoir_size", 1):
-        given.pop("batch", None)  # which is for a reservoir
+        given.pop("batch_size", None)  # which is for a reservoir
     return make_instance(name, cls, given)
 
 
