@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP_INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint lint-js cluster browser test-lowest bench docs notebooks store-notebooks attack wheel clean
+.PHONY: help demo test test-extended test-slow lint lint-js cluster browser test-lowest bench docs notebooks store-notebooks attack wheel clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F '\t' '{printf "%-16s %s\n", $$1, $$2}'
@@ -13,7 +13,12 @@ demo: .venv/installed ## Solve Leduc poker and show its exploitability falling.
 	$(BIN)/python examples/demo.py
 
 test: .venv/installed-dev lint ## Lint, type-check and run the quick tests.
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow and not extended"
+	@echo "Left out: $$(wc -l < tests/extended_tests.txt) tests that take seconds (make test-extended)" \
+		"and the slow ones (make test-slow)."
+
+test-extended: .venv/installed-dev ## Run the tests that take seconds each, as CI does after the quick ones.
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "extended and not slow"
 
 test-slow: .venv/installed-dev ## Run the tests that take minutes each.
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow
@@ -53,7 +58,7 @@ QUICK := tests/test_*.py tests/games tests/matrix tests/search tests/cli tests/k
 	tests/experiment/test_config.py tests/experiment/test_memory.py tests/experiment/test_plotting.py
 
 test-lowest: .venv-lowest/installed ## Run the quickest tests with the oldest versions allowed.
-	.venv-lowest/bin/python -m pytest -n 2 -m "not slow" -W ignore::DeprecationWarning $(QUICK)
+	.venv-lowest/bin/python -m pytest -n 2 -m "not slow and not extended" -W ignore::DeprecationWarning $(QUICK)
 
 bench: .venv/installed-dev ## Measure the speed beside other libraries.
 	$(BIN)/python -m benchmarks.speed.compare_libraries

@@ -112,9 +112,9 @@ def pytest_unconfigure(config):
         reporter.write_line(line, red=True, bold=True)
 
 
-def pytest_terminal_summary(terminalreporter):
-    """Say at the end of a run how many slow tests were left out, and how to run them."""
-    left_out = terminalreporter.stats.get("deselected", [])
-    slow = [item for item in left_out if item.get_closest_marker("slow")]
-    if slow:
-        terminalreporter.write_line(f"{len(slow)} slow tests left out: make test-slow runs them")
+def pytest_collection_modifyitems(items):
+    """Mark the tests that `extended_tests.txt` lists: each takes 1.6 CPU seconds or more."""
+    listed = set((Path(__file__).parent / "extended_tests.txt").read_text().splitlines())
+    for item in items:
+        if item.nodeid.split("@")[0] in listed:
+            item.add_marker(pytest.mark.extended)

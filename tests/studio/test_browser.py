@@ -328,9 +328,9 @@ def test_eight_tabs(browser, studio):
     browser.see(".u-wrap canvas")
     for handle in browser.driver.window_handles:
         if handle != first:
-            browser.driver.switch_to.recent_fraction(handle)
+            browser.driver.switch_to.window(handle)
             browser.driver.close()
-    browser.driver.switch_to.recent_fraction(first)
+    browser.driver.switch_to.window(first)
     browser.see("tbody.runs tr", "kuhn")
 
 
