@@ -159,9 +159,11 @@ def test_late_answers_do_not_count(browser, studio):
         };""")
     field.send_keys(" ")
     browser.until(lambda: browser.driver.execute_script("return !!window.release"), "a question")
-    field.clear()
     whole = {"name": "x", "algorithm": "cfr", "game": "leduc_poker", "spec": {"max_steps": -1}}
-    field.send_keys(json.dumps(whole))
+    paste = """
+        arguments[0].value = arguments[1];
+        arguments[0].dispatchEvent(new Event("input", {bubbles: true}));"""
+    browser.driver.execute_script(paste, field, json.dumps(whole))
     browser.see(".problem", "spec.max_steps is -1")
     browser.driver.execute_async_script("""
         const frames = n => (n ? requestAnimationFrame(() => frames(n - 1)) : arguments[0]());
