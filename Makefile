@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP_INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-extended test-slow lint lint-js cluster browser test-lowest bench docs notebooks store-notebooks attack wheel clean
+.PHONY: help demo test test-extended test-slow lint lint-words lint-js cluster browser test-lowest bench docs notebooks store-notebooks attack wheel clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F '\t' '{printf "%-16s %s\n", $$1, $$2}'
@@ -33,6 +33,9 @@ lint: .venv/installed-dev ## Run ruff, mypy, and the checks of layers and wordin
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python tools/layers.py --check
+	$(MAKE) lint-words
+
+lint-words: .venv/installed-dev ## Check names and wording of the folders listed in PLAIN.
 	$(BIN)/python tools/plain_words.py $(PLAIN)
 
 JS_FILES := package.json eslint.config.js src/counterplay/studio/static

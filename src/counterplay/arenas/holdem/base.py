@@ -56,12 +56,6 @@ class HoldemPolicy:
     weights: Any = field(repr=False)
     fallback_weights: Any = field(repr=False)
 
-    @property
-    def tree(self) -> HoldemArena:
-        """The arena, under the name that policies of other arenas use."""
-        arena: HoldemArena = self.arena
-        return arena
-
     def judge(self, arena: HoldemArena) -> Judgement:
         """Return the values and best-response values of the policy."""
         return Judgement(*arena.judge(self))
