@@ -50,15 +50,16 @@ lint-js: ## Run Prettier and ESLint on the studio's pages (needs Node; skipped w
 	fi
 
 cluster: .venv/installed-dev ## Run the tests on a Ray cluster of two nodes in its own network.
-	$(BIN)/python -m pytest -m slow tests/scale/test_cluster.py
+	$(BIN)/python -m pytest -m slow tests/distributed/test_ray_cluster.py
 
 browser: ## Install Chromium for the studio's tests (Debian, as root); without it they are skipped.
 	apt-get update && apt-get install --yes chromium chromium-driver
 
 # Old packages warn about newer ones, which is not an error of ours.
-QUICK := tests/test_*.py tests/games tests/matrix tests/search tests/cli tests/kernels tests/interop \
-	tests/studio/test_curves.py tests/studio/test_guard.py \
-	tests/experiment/test_config.py tests/experiment/test_memory.py tests/experiment/test_plotting.py
+QUICK := tests/test_*.py tests/core tests/play tests/games tests/matrix tests/search tests/cli tests/kernels tests/interop \
+	tests/arenas/test_rules.py tests/algorithms/test_contract.py \
+	tests/studio/server/test_metric_series.py tests/studio/server/test_security_middleware.py \
+	tests/experiment/test_config.py tests/experiment/plots
 
 test-lowest: .venv-lowest/installed ## Run the quickest tests with the oldest versions allowed.
 	.venv-lowest/bin/python -m pytest -n 2 -m "not slow and not extended" -W ignore::DeprecationWarning $(QUICK)

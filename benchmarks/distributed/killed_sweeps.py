@@ -24,9 +24,9 @@ import threading
 import time
 from pathlib import Path
 
-from tests.scale.cluster_scene import ADDRESS, ENVIRONMENT, Nodes, wait_for, workers_of
-from tests.scale.test_sweeping import everything
-from tests.scale.toys import Here
+from tests.distributed.cluster_scenario import ADDRESS, ENVIRONMENT, Nodes, wait_for, workers_of
+from tests.distributed.test_sweeps import everything
+from tests.distributed.toy_units import Here
 
 import counterplay as cp
 from benchmarks.result_files import append_row

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.cli.test_friendly import OWN
+from tests.cli.test_usability import OWN
 
 KUHN = {
     "game": "kuhn_poker",

@@ -13,8 +13,8 @@ from counterplay.registry import ALGORITHMS
 
 @pytest.fixture(autouse=True)
 def _toys(monkeypatch):
-    monkeypatch.setitem(ALGORITHMS, "toy", "tests.experiment.toys:Toy")
-    monkeypatch.setitem(ALGORITHMS, "no_policy", "tests.experiment.toys:NoPolicy")
+    monkeypatch.setitem(ALGORITHMS, "toy", "tests.experiment.toy_algorithms:Toy")
+    monkeypatch.setitem(ALGORITHMS, "no_policy", "tests.experiment.toy_algorithms:NoPolicy")
 
 
 def config(algorithm="cfr_plus", max_steps=200, game="kuhn_poker", params=None, **spec):

@@ -17,10 +17,10 @@ from counterplay.experiment import run
 from counterplay.experiment.run_folder import load_metrics
 from counterplay.experiment.run_status import read_status
 from counterplay.studio.server.http_server import write_opening_page
+from tests.core.test_trust import CODE
 from tests.experiment.conftest import config
 from tests.studio.browser import Browser, Keys
 from tests.studio.conftest import Studio, free_port, until
-from tests.test_consent import CODE
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
