@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from dataclasses import fields, is_dataclass
 
 import numpy as np
@@ -15,6 +16,8 @@ from tests.conftest import answer, built
 
 CLASSES = {name: import_registered(ALGORITHMS, name) for name in ALGORITHMS}
 DEEP = {name for name, cls in CLASSES.items() if cls.required_extra == "deep"}
+WITHOUT_EQUATION = {"league"}  # its updates are those of its learners
+WITHOUT_PAPER = {"deep_hedge", "nfsp_ppo", "nfsp_sac"}  # not published elsewhere
 ONE_SIDED = {"online_outcome_sampling"}  # one player learns, the others are fixed
 SAMPLED = {name for name, cls in CLASSES.items() if cls.runs_on == ("tree", "rules")} - ONE_SIDED
 TWO = ("needs a two-player zero-sum game", "needs perfect recall")
@@ -166,8 +169,12 @@ def test_keeps_the_contract(algorithm, kuhn):
         assert isinstance(getattr(policy, "marginal_policy", policy), cp.Policy)
 
 
-def test_is_documented(algorithm):
-    assert len(type(algorithm).__doc__) > 200
+def test_documentation_states_the_update_and_cites_the_paper(algorithm):
+    name, documentation = get_spec(algorithm).split("(")[0], type(algorithm).__doc__
+    has_equation = re.search(r"^ {4,}\S.* = ", documentation, re.MULTILINE)
+    assert bool(has_equation) == (name not in WITHOUT_EQUATION)
+    has_year = re.search(r"\b(19|20)\d\d\b", documentation)
+    assert bool(has_year) == (name not in WITHOUT_PAPER)
 
 
 @pytest.mark.parametrize("spec", ["kuhn_poker(players=3)", "goofspiel(forgetful=true)"])

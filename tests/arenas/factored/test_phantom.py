@@ -157,11 +157,20 @@ def test_boards_too_large_are_refused_at_once(kind):
         cp.build_arena(hex_game(3, 3, kind), "generated", memory_limit=1050)
 
 
-def test_one_place_chooses():
-    assert isinstance(cp.build_arena(cp.load_game("kuhn_poker")), cp.TreeArena)
-    assert isinstance(cp.build_arena(hex_game(2, 2, "cdh")), cp.TreeArena)
-    assert isinstance(cp.build_arena(hex_game(2, 2, "cdh"), "rules"), cp.RulesArena)
+def test_build_arena_chooses_by_game_and_name():
+    """Without a name a small game is unrolled: the same arrays as those of `build_tree`."""
+    kuhn, board = cp.load_game("kuhn_poker"), hex_game(2, 2, "cdh")
+    for game in (kuhn, board):
+        tree, chosen = cp.build_tree(game), cp.build_arena(game)
+        assert type(chosen) is cp.TreeArena
+        assert chosen.infoset_keys == tree.infoset_keys
+        assert (chosen.num_nodes, chosen.num_sequences) == (tree.num_nodes, tree.num_sequences)
+    rules = cp.build_arena(board, "rules")
+    assert type(rules) is cp.RulesArena and rules.game == board
+    generated = cp.build_arena(board, "generated")
+    upper_bound, _ = count_infosets_and_sequences(board)
+    assert cp.build_tree(board).num_infosets <= generated.num_infosets <= upper_bound
     with pytest.raises(cp.ConfigError, match="has no generated arena; games that have: dark_hex"):
-        cp.build_arena(cp.load_game("kuhn_poker"), "generated")
+        cp.build_arena(kuhn, "generated")
     with pytest.raises(cp.ConfigError, match="arena is 'nothing'"):
-        cp.build_arena(cp.load_game("kuhn_poker"), "nothing")
+        cp.build_arena(kuhn, "nothing")
