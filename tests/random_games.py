@@ -13,7 +13,7 @@ from counterplay.core.game import CHANCE, TERMINAL
 
 class State(NamedTuple):
     depth: int
-    public: str  # what everybody saw
+    public: str  # seen by all players
     views: tuple[str, ...]  # what each player knows: own actions in full, signals of the others'
     history: tuple[int, ...]
 

@@ -212,7 +212,7 @@ class XFP:
             return sum(p * x for p, x in zip(odds, later, strict=True))
 
         def others(target, state, weight, found):
-            """Histories of the infoset with everybody else's reach."""
+            """Histories of the infoset with the reach of the others and chance."""
             who = game.player(state)
             if who == TERMINAL:
                 return

@@ -168,7 +168,7 @@ def test_nested_specs(spec):
         load_game(spec)
 
 
-def nested(depth):
+def deep_payoffs(depth):
     table = 1.0
     for _ in range(depth):
         table = [table]
@@ -178,7 +178,7 @@ def nested(depth):
 @pytest.mark.parametrize("depth", [100, 500, 2_000, 100_000])
 def test_payoffs_nested_too_deeply(depth):
     with pytest.raises(cp.ConfigError, match="matrix_game: payoffs"):
-        cp.games.MatrixGame(nested(depth))
+        cp.games.MatrixGame(deep_payoffs(depth))
 
 
 @given(st.text("kuhn_poker(pls=,)[]{}-+.*:'\"\\0x9ej \n\0ü", max_size=40))

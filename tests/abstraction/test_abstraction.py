@@ -13,7 +13,7 @@ from pytest import approx
 
 import counterplay as cp
 from counterplay.registry import ALGORITHMS, load_algorithm
-from tests.conftest import answer, built
+from tests.conftest import game_tree, main_policy
 from tests.random_games import RandomGame, random_games
 
 LEDUC_5 = "leduc_poker(ranks=5,suit_isomorphism=true)"
@@ -129,7 +129,7 @@ def test_suits_are_lossless(leduc):
 
 def test_suits_are_lossless_in_larger_decks():
     """10 hands with 6 decisions, and 10 * 9 with 30, become 5 and 5 * 5."""
-    tree, isomorphic = built("leduc_poker(ranks=5)"), built(LEDUC_5)
+    tree, isomorphic = game_tree("leduc_poker(ranks=5)"), game_tree(LEDUC_5)
     smaller = cp.abstraction.build_abstraction(tree, cp.abstraction.ByRank())
     assert (tree.num_nodes, tree.num_terminals, tree.num_infosets) == (55_361, 32_760, 2_760)
     assert smaller.tree.num_infosets == isomorphic.num_infosets == 780
@@ -149,7 +149,7 @@ def test_nothing_merged_is_the_same_game(leduc):
 
 
 def test_forgetful_games_stay_forgetful():
-    tree = built("goofspiel(forgetful=true)")
+    tree = game_tree("goofspiel(forgetful=true)")
     same = cp.abstraction.build_abstraction(tree, [[]])
     assert not same.tree.has_perfect_recall
     assert same.tree.num_infosets == tree.num_infosets == 6056
@@ -194,7 +194,7 @@ def test_every_tabular_algorithm_solves_an_abstraction(name):
 
     Baselines that are learned on augmented infosets need the rules, which an abstraction lacks.
     """
-    tree = built("leduc_poker(suit_isomorphism=true)")
+    tree = game_tree("leduc_poker(suit_isomorphism=true)")
     smaller = cp.abstraction.build_abstraction(tree, cards_only)
     assert not smaller.tree.has_perfect_recall
     before = cp.exploitability(tree, cp.uniform_policy(tree))
@@ -206,7 +206,7 @@ def test_every_tabular_algorithm_solves_an_abstraction(name):
 
 def test_learned_baselines_need_the_rules():
     smaller = cp.abstraction.build_abstraction(
-        built("leduc_poker(suit_isomorphism=true)"), cards_only
+        game_tree("leduc_poker(suit_isomorphism=true)"), cards_only
     )
     with pytest.raises(cp.ConfigError, match="augmented infosets need the rules"):
         cp.solve(smaller.full_tree, smaller.wrap_algorithm(cp.algorithms.VRMCCFR()), iterations=1)
@@ -230,12 +230,12 @@ def group_by_rank(private, public):
 )
 def test_pathology(coarse, fine):
     """A finer abstraction may have a more exploitable equilibrium in the full game."""
-    tree = built("leduc_poker(suit_isomorphism=true)")
+    tree = game_tree("leduc_poker(suit_isomorphism=true)")
     found = []
     for labels in (coarse, fine):
         smaller = cp.abstraction.build_abstraction(tree, group_by_rank(*labels))
         result = cp.solve(tree, smaller.wrap_algorithm(cp.algorithms.CFRPlus()), iterations=1000)
-        solved = answer(cp.algorithms.CFRPlus(), smaller.tree, result.memory)
+        solved = main_policy(cp.algorithms.CFRPlus(), smaller.tree, result.memory)
         assert cp.exploitability(smaller.tree, solved) < 1e-3
         found.append((smaller.tree.num_infosets, result.exploitability))
     assert found[0][0] < found[1][0]
@@ -244,7 +244,7 @@ def test_pathology(coarse, fine):
 
 def test_no_pathology_against_exact_opponents():
     """With only one player's infosets merged, seeing more never lowers its worst case."""
-    tree = built("leduc_poker(suit_isomorphism=true)")
+    tree = game_tree("leduc_poker(suit_isomorphism=true)")
     for player in range(2):
         worst = []
         for labels in (("JJJ", "JJJ"), ("JQQ", "JJJ"), ("JQQ", "JJK"), ("JQK", "JJK")):
@@ -259,7 +259,7 @@ def test_no_pathology_against_exact_opponents():
 
 def test_actions_left_out():
     """Leduc without raises in the first round: the lifted policy never raises there."""
-    tree = built("leduc_poker(suit_isomorphism=true)")
+    tree = game_tree("leduc_poker(suit_isomorphism=true)")
     smaller = cp.abstraction.build_abstraction(
         tree, keep_action=lambda p, key, name: "|" in key or name != "raise"
     )

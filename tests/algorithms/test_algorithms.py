@@ -12,7 +12,7 @@ from pytest import approx
 
 import counterplay as cp
 from counterplay.registry import ALGORITHMS, get_spec, import_registered, load_algorithm
-from tests.conftest import answer, built
+from tests.conftest import game_tree, main_policy
 
 CLASSES = {name: import_registered(ALGORITHMS, name) for name in ALGORITHMS}
 DEEP = {name for name, cls in CLASSES.items() if cls.required_extra == "deep"}
@@ -105,12 +105,14 @@ def limits(algorithm):
     return special.get(name, ((10_000, 5e-2 if name in DEEP else 2e-3), (300, 0.1)))
 
 
-def same(memory, other):
+def memories_equal(memory, other):
     """Whether two memories are equal, array by array, bit by bit."""
     if is_dataclass(memory):
-        return all(same(getattr(memory, f.name), getattr(other, f.name)) for f in fields(memory))
+        return all(
+            memories_equal(getattr(memory, f.name), getattr(other, f.name)) for f in fields(memory)
+        )
     if isinstance(memory, list | tuple):
-        return len(memory) == len(other) and all(map(same, memory, other))
+        return len(memory) == len(other) and all(map(memories_equal, memory, other))
     return np.array_equal(memory, other)
 
 
@@ -124,7 +126,7 @@ def test_solves_kuhn(solver, kuhn):
 def test_same_seed_same_bits(algorithm, kuhn):
     first = algorithm.step(kuhn, algorithm.init(kuhn, seed=1), 5)
     second = algorithm.step(kuhn, algorithm.init(kuhn, seed=1), 5)
-    assert same(first, second)
+    assert memories_equal(first, second)
 
 
 def test_resumed_equals_uninterrupted(algorithm, kuhn):
@@ -135,12 +137,12 @@ def test_resumed_equals_uninterrupted(algorithm, kuhn):
     for _ in range(5):
         resumed = algorithm.step(kuhn, resumed)
     assert whole.iteration == resumed.iteration == 9
-    assert same(whole, resumed)
+    assert memories_equal(whole, resumed)
 
 
 def test_policy_is_a_copy(algorithm, kuhn):
     memory = algorithm.step(kuhn, algorithm.init(kuhn), 3)
-    before = answer(algorithm, kuhn, memory)
+    before = main_policy(algorithm, kuhn, memory)
     kept = before.probabilities.copy()
     algorithm.step(kuhn, memory, 3)
     assert (before.probabilities == kept).all()
@@ -148,7 +150,7 @@ def test_policy_is_a_copy(algorithm, kuhn):
 
 def test_the_first_policy_is_uniform(algorithm, kuhn):
     """Before the first iteration there is no average yet."""
-    policy = answer(algorithm, kuhn, algorithm.init(kuhn))
+    policy = main_policy(algorithm, kuhn, algorithm.init(kuhn))
     assert (policy.probabilities == 0.5).all()
 
 
@@ -179,7 +181,7 @@ def test_documentation_states_the_update_and_cites_the_paper(algorithm):
 
 @pytest.mark.parametrize("spec", ["kuhn_poker(players=3)", "goofspiel(forgetful=true)"])
 def test_runs_where_it_can(tabular, spec):
-    tree = built(spec)
+    tree = game_tree(spec)
     name = get_spec(tabular).split("(")[0]
     refusal = REFUSALS.get(name, (None, None))["forgetful" in spec]
     if refusal:

@@ -16,9 +16,9 @@ import counterplay as cp
 from counterplay.core.game import CHANCE, TERMINAL
 from counterplay.core.policy import policy_from_weights
 from counterplay.registry import ALGORITHMS, load_algorithm
-from tests.algorithms.test_algorithms import DEEP, same
-from tests.changed_games import Changed, in_the_words_of
-from tests.conftest import answer, built
+from tests.algorithms.test_algorithms import DEEP, memories_equal
+from tests.changed_games import Changed, translate_policy
+from tests.conftest import game_tree, main_policy
 from tests.exact import exact_judgement
 from tests.random_games import RandomGame, random_games
 
@@ -43,7 +43,7 @@ exponents = st.integers(-60, 60)
 
 
 def play(tree, algorithm, iterations=12):
-    return answer(algorithm, tree, algorithm.step(tree, algorithm.init(tree, 3), iterations))
+    return main_policy(algorithm, tree, algorithm.step(tree, algorithm.init(tree, 3), iterations))
 
 
 def pennies(first=1.0, second=1.0):
@@ -98,7 +98,7 @@ def test_constants_change_nothing(name, game, constants, unit):
 def test_order_of_actions_changes_nothing(name, game):
     changed = Changed(game, (1.0,) * game.num_players, reverse=True)
     tree, algorithm = cp.build_tree(game), load_algorithm(name)
-    found = in_the_words_of(tree, changed, play(cp.build_tree(changed), algorithm))
+    found = translate_policy(tree, changed, play(cp.build_tree(changed), algorithm))
     assert found == approx(play(tree, algorithm).probabilities, abs=1e-9)
 
 
@@ -112,7 +112,7 @@ def test_seats_change_nothing(name, game, seats):
     """Players who learn at once: in turn, the first would be another."""
     changed = Changed(game, (1.0,) * 3, seats=tuple(seats))
     tree, algorithm = cp.build_tree(game), load_algorithm(name)
-    found = in_the_words_of(tree, changed, play(cp.build_tree(changed), algorithm))
+    found = translate_policy(tree, changed, play(cp.build_tree(changed), algorithm))
     assert found == approx(play(tree, algorithm).probabilities, abs=1e-9)
 
 
@@ -126,7 +126,7 @@ SYMMETRIC = [
 @pytest.mark.parametrize("name", [*FULL_WIDTH, "cfr_br", "xfp", "chance_sampling"])
 def test_the_last_bit_decides_no_tie(name, spec):
     """Symmetric games are full of ties, and these factors round every utility in another way."""
-    tree, algorithm = built(spec), load_algorithm(name)
+    tree, algorithm = game_tree(spec), load_algorithm(name)
     expected = play(tree, algorithm, 10).probabilities
     for factor in ((0.1, 0.7), (1 / 3, 1e9 / 7)):
         changed = cp.build_tree(Changed(tree.game, factor))
@@ -136,15 +136,15 @@ def test_the_last_bit_decides_no_tie(name, spec):
 @pytest.mark.parametrize("spec", SYMMETRIC)
 @pytest.mark.parametrize("name", FULL_WIDTH)
 def test_the_order_of_a_sum_decides_no_tie(name, spec):
-    tree, algorithm = built(spec), load_algorithm(name)
+    tree, algorithm = game_tree(spec), load_algorithm(name)
     changed = Changed(tree.game, (1.0, 1.0), reverse=True)
-    found = in_the_words_of(tree, changed, play(cp.build_tree(changed), algorithm, 10))
+    found = translate_policy(tree, changed, play(cp.build_tree(changed), algorithm, 10))
     assert found == approx(play(tree, algorithm, 10).probabilities, abs=1e-9)
 
 
 def test_chance_sampling_without_chance_is_cfr():
     """To the last tie, in a game full of them."""
-    tree = built("goofspiel(points_order=descending)")
+    tree = game_tree("goofspiel(points_order=descending)")
     exact = play(tree, cp.algorithms.CFR(), 20).probabilities
     assert play(tree, cp.algorithms.ChanceSampling(), 20).probabilities == approx(exact, abs=1e-9)
 
@@ -250,8 +250,8 @@ def test_large_powers_do_not_overflow_however_a_run_is_cut(name, kuhn):
     part = algorithm.init(kuhn)
     for count in (1, 1, 2, 3, 40, 100, 53):
         part = copy.deepcopy(algorithm.step(kuhn, part, count))
-    assert same(whole, part)
-    assert np.isfinite(answer(algorithm, kuhn, whole).probabilities).all()
+    assert memories_equal(whole, part)
+    assert np.isfinite(main_policy(algorithm, kuhn, whole).probabilities).all()
 
 
 @pytest.mark.parametrize("name", [name for name in HEAVY[4:] if "lazy" not in name])
@@ -272,7 +272,7 @@ def test_large_powers_weigh_as_they_say(gamma, kuhn):
         memory = algorithm.step(kuhn, memory)
     expected = policy_from_weights(kuhn, total).probabilities
     reached = np.repeat(np.add.reduceat(total, kuhn.offset[:-1]) > 1e-9, 2)
-    found = answer(algorithm, kuhn, memory).probabilities
+    found = main_policy(algorithm, kuhn, memory).probabilities
     assert found[reached] == approx(expected[reached], abs=1e-9)
 
 

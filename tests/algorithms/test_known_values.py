@@ -10,7 +10,7 @@ import pytest
 from pytest import approx
 
 import counterplay as cp
-from tests.conftest import built
+from tests.conftest import game_tree
 
 AT = (1, 2, 3, 4, 5, 10, 100, 300, 1000)
 
@@ -86,7 +86,7 @@ KUHN = {
 
 def series(spec, algorithm, at):
     """NashConv of the policy at the given iterations."""
-    tree = built(spec)
+    tree = game_tree(spec)
     following = dict(zip((0, *at), at, strict=False))
     result = cp.solve(
         tree, cp.load_algorithm(algorithm), iterations=at[-1], evaluate_at=following.__getitem__
@@ -138,7 +138,7 @@ def test_leduc(algorithm):
     ],
 )
 def test_leduc_after_1000_iterations(algorithm, at_1000):
-    tree = built("leduc_poker")
+    tree = game_tree("leduc_poker")
     result = cp.solve(tree, cp.load_algorithm(algorithm), iterations=1000)
     assert at_1000 / 2 < 2 * result.exploitability < at_1000 * 2
     values = {"cfr": -0.08722, "cfr_plus": -0.08559, "dcfr": -0.08561}
@@ -188,7 +188,7 @@ def test_three_player_kuhn(algorithm):
 
 
 def test_three_player_kuhn_values():
-    tree = built("kuhn_poker(players=3)")
+    tree = game_tree("kuhn_poker(players=3)")
     values = cp.expected_values(
         tree, cp.solve(tree, cp.algorithms.CFRPlus(), iterations=20_000).policy
     )
@@ -238,21 +238,21 @@ EXACT = {
 
 @pytest.mark.parametrize("spec", EXACT)
 def test_exact_values(spec):
-    equilibrium = cp.algorithms.solve_sequence_form_lp(built(spec))
+    equilibrium = cp.algorithms.solve_sequence_form_lp(game_tree(spec))
     assert equilibrium.value == approx(EXACT[spec], abs=1e-9)
-    assert cp.nash_conv(built(spec), equilibrium.policy) == approx(0.0, abs=1e-9)
+    assert cp.nash_conv(game_tree(spec), equilibrium.policy) == approx(0.0, abs=1e-9)
 
 
 @pytest.mark.slow
 def test_exact_value_of_liars_dice():
-    assert cp.algorithms.solve_sequence_form_lp(built("liars_dice")).value == approx(
+    assert cp.algorithms.solve_sequence_form_lp(game_tree("liars_dice")).value == approx(
         -7 / 258, abs=1e-7
     )
 
 
 def test_kuhn_equilibria_have_one_parameter():
     """The solution of the method is a member of Kuhn's family."""
-    tree = built("kuhn_poker")
+    tree = game_tree("kuhn_poker")
     for algorithm in (cp.algorithms.PCFRPlus(), cp.algorithms.PDCFRPlus()):
         policy = cp.solve(tree, algorithm, iterations=5000).policy
         bluff = policy["0"]["bet"]
@@ -265,7 +265,7 @@ def test_kuhn_equilibria_have_one_parameter():
 
 def test_king_ace_needs_the_reach_of_chance():
     """Four deals of unequal probability: without chance in the reach, CFR raises Kings here."""
-    tree = built("king_ace_poker(type_level=true)")
+    tree = game_tree("king_ace_poker(type_level=true)")
     result = cp.solve(tree, cp.algorithms.CFR(), iterations=2000)
     assert 2 * result.exploitability == approx(0.00034, abs=2e-5)
     assert result.policy["K:"]["raise"] < 2e-3
@@ -273,7 +273,7 @@ def test_king_ace_needs_the_reach_of_chance():
 
 def test_king_ace_matrix():
     """The 4x4 matrix of the lecture, by playing all pure policies against each other."""
-    tree = built("king_ace_poker")
+    tree = game_tree("king_ace_poker")
     rows = {(a, k): pure(tree, 0, a, k) for a in range(2) for k in range(2)}
     columns = {(a, k): pure(tree, 1, a, k) for a in range(2) for k in range(2)}
     # at either player, action 1 is to raise or to call, action 0 to check or to fold

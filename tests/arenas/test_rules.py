@@ -19,9 +19,9 @@ from counterplay.core.state_io import (
     restore_memory,
 )
 from counterplay.registry import load_algorithm
-from tests.conftest import built
+from tests.conftest import game_tree
 
-LARGE = "liars_dice(numdice=2,dice_sides=4)"  # 33.6 million histories
+LARGE_GAME = "liars_dice(numdice=2,dice_sides=4)"  # 33.6 million histories
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_solves_kuhn(spec, kuhn):
 
 def test_a_game_the_builder_refuses():
     """Tables hold what was met, nothing else; the same run goes on where a tree does not fit."""
-    game = cp.load_game(LARGE)
+    game = cp.load_game(LARGE_GAME)
     limit = 32 * 2**20
     with pytest.raises(cp.RunError, match="raise memory_limit"):
         cp.build_tree(game, memory_limit=limit)
@@ -166,7 +166,7 @@ def test_policies_of_infosets_met(kuhn, tmp_path):
     loaded = cp.load_policy(tmp_path / "kuhn.policy", kuhn)
     assert (loaded.probabilities == whole.probabilities).all()
     with pytest.raises(cp.RunError, match="policy for kuhn_poker"):
-        cp.load_policy(tmp_path / "kuhn.policy", built("kuhn_poker(players=3)"))
+        cp.load_policy(tmp_path / "kuhn.policy", game_tree("kuhn_poker(players=3)"))
     with pytest.raises(cp.ConfigError, match="does not fit"):
         cp.solve(cp.RulesArena(Broken("names")), cp.algorithms.OutcomeSampling()).policy.tabulate(
             kuhn

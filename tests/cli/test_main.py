@@ -1,4 +1,4 @@
-"""Start-up, exit codes and error messages, whatever the command."""
+"""Start-up, exit codes and error messages of all commands."""
 
 from __future__ import annotations
 

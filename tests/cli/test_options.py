@@ -13,7 +13,7 @@ from counterplay.cli.common import parse_integer, parse_seeds, print_table, spli
 from counterplay.cli.main import _command
 from counterplay.errors import ConfigError
 
-SHORT = {"--algorithm": "-a", "--iterations": "-n", "--output": "-o", "--seed": "-s"}
+SHORT_OPTIONS = {"--algorithm": "-a", "--iterations": "-n", "--output": "-o", "--seed": "-s"}
 
 
 def all_commands(command=None, path=()):
@@ -33,7 +33,7 @@ COMMANDS = all_commands()
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
 def test_short_options(path):
     for parameter in COMMANDS[path].params:
-        for long, short in SHORT.items():
+        for long, short in SHORT_OPTIONS.items():
             if long in parameter.opts:
                 assert short in parameter.opts
 

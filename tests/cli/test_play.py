@@ -118,13 +118,13 @@ def test_losses_are_exact(run, bettor):
 def test_score_on_interrupt(run, bettor, monkeypatch):
     answers = iter(["b"])
 
-    def typed(prompt):
+    def type_or_interrupt(prompt):
         try:
             return next(answers)
         except StopIteration:
             raise KeyboardInterrupt from None
 
-    monkeypatch.setattr("builtins.input", typed)
+    monkeypatch.setattr("builtins.input", type_or_interrupt)
     answer = run("play", "kuhn_poker", "--policy", bettor)
     assert answer.code == 130
     assert answer.lines[-1].startswith("Your score: ")
@@ -186,10 +186,10 @@ def test_missing_policy(run, tmp_path):
 
 
 def test_interrupt_at_the_prompt(run, bettor, monkeypatch):
-    def interrupted(prompt):
+    def interrupt(prompt):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("builtins.input", interrupted)
+    monkeypatch.setattr("builtins.input", interrupt)
     assert run("play", "kuhn_poker", "--policy", bettor).code == 130
 
 

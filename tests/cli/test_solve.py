@@ -181,10 +181,10 @@ def _stop_at_question(monkeypatch, count):
 
 
 def test_interrupt_while_building_writes_nothing(run, tmp_path, monkeypatch):
-    def interrupted(game, **options):
+    def interrupt(game, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("counterplay.arenas.build.build_tree", interrupted)
+    monkeypatch.setattr("counterplay.arenas.build.build_tree", interrupt)
     answer = run("solve", "kuhn_poker", "--save", tmp_path / "kuhn.policy")
     assert (answer.code, answer.out) == (130, "")
     assert list(tmp_path.iterdir()) == []

@@ -19,7 +19,7 @@ import counterplay as cp
 
 @dataclass(frozen=True)
 class Pennies:
-    """Whoever matches wins the stake."""
+    """The player who matches wins the stake."""
     stake: float = 1.0
     num_players = 2
     def initial_state(self): return ()

@@ -1,4 +1,4 @@
-"""Archives: whatever is wrong with one is found before anything uses it."""
+"""Archives: every fault is found before the contents are used."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import counterplay as cp
 from counterplay.core import archive as files
 from counterplay.core.archive import read_archive, write_archive
 from counterplay.errors import RunError
-from tests.conftest import counted
+from tests.conftest import run_benchmark
 
 VALUES = {
     "flat": np.arange(5.0),
@@ -153,7 +153,7 @@ def test_older_files_still_load(kuhn, tmp_path):
 
 
 def test_the_checksum_covers_everything(tmp_path):
-    """Whoever changes an entry without the checksum is found out, whatever the entry is."""
+    """A changed entry with an unchanged checksum is detected, for every entry."""
     path = tmp_path / "a"
     write_archive(path, "numbers", VALUES)
     with np.load(path) as opened:
@@ -176,7 +176,7 @@ def test_altered_files_are_refused_or_harmless():
 
     A game named in a file may be a Python file, whose code runs: that is counted elsewhere.
     """
-    *kinds, total = counted("robustness.damaged_files", "--count", 300, "--seed", 10**6)
+    *kinds, total = run_benchmark("robustness.damaged_files", "--count", 300, "--seed", 10**6)
     assert [line["kind"] for line in kinds] == list(damaged_files.KINDS)
     assert total["refused"] > 150
     assert sum(total[name] for name in damaged_files.OUTCOMES) == 300

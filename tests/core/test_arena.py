@@ -1,4 +1,4 @@
-"""An arena without nodes: whatever knows its sequences can be solved and judged.
+"""An arena without nodes: sequences are enough to solve and to evaluate.
 
 Kuhn poker from its betting alone: a vector over the three cards at every public state, as larger
 pokers are done. Everything must come out as on the unrolled tree.

@@ -10,7 +10,7 @@ from pytest import approx
 
 import counterplay as cp
 from tests import reference
-from tests.conftest import built
+from tests.conftest import game_tree
 from tests.random_games import random_games
 
 
@@ -88,7 +88,7 @@ def test_mistakes_by_mending_one_infoset_after_the_other(game, seed):
 
 def test_mistakes_with_imperfect_recall():
     tree = cp.abstraction.build_abstraction(
-        built("leduc_poker"), cp.abstraction.load_abstraction("by_rank")
+        game_tree("leduc_poker"), cp.abstraction.load_abstraction("by_rank")
     ).tree
     policy = cp.random_policy(tree, 1)
     assert cp.mistakes(tree, policy).gain.sum() == approx(cp.nash_conv(tree, policy))
@@ -98,7 +98,7 @@ def test_an_equilibrium_has_no_mistakes(kuhn):
     policy = cp.algorithms.solve_sequence_form_lp(kuhn).policy
     found = cp.mistakes(kuhn, policy)
     assert found.gain == approx(0.0, abs=1e-9)
-    jack = kuhn.find_infoset("0pb")  # to call with the jack costs a chip, whatever the others hold
+    jack = kuhn.find_infoset("0pb")  # calling with the jack always loses a chip
     first = kuhn.offset[jack]
     assert found.best_value[first] - found.best_value[first + 1] == approx(1.0)
 
@@ -137,7 +137,7 @@ UNIFORM = {  # uniform play: NashConv, value of player 0
 
 @pytest.mark.parametrize("spec", UNIFORM)
 def test_uniform_play(spec):
-    tree = built(spec)
+    tree = game_tree(spec)
     nash_conv, value = UNIFORM[spec]
     judgement = cp.judge(tree, cp.uniform_policy(tree))
     assert judgement.nash_conv == approx(nash_conv, abs=1e-6)
@@ -147,7 +147,7 @@ def test_uniform_play(spec):
 
 @pytest.mark.parametrize("spec", ["kuhn_poker", "leduc_poker", "rock_paper_scissors"])
 def test_always_the_first_action(spec):
-    tree = built(spec)
+    tree = game_tree(spec)
     first = np.zeros(tree.num_sequences)
     first[tree.offset[:-1]] = 1.0
     assert cp.nash_conv(tree, cp.Policy(tree, first)) == approx(2.0)
@@ -218,7 +218,7 @@ SHARED = [  # ours, OpenSpiel's
 @pytest.mark.parametrize(("ours", "theirs"), SHARED)
 def test_equal_to_openspiel_on_random_policies(ours, theirs):
     pyspiel = pytest.importorskip("pyspiel")
-    tree = built(ours)
+    tree = game_tree(ours)
     game = pyspiel.load_game(theirs)
     if game.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
         game = pyspiel.convert_to_turn_based(game)

@@ -18,7 +18,7 @@ from tests.algorithms.contract import TINY_SETTINGS
 
 
 class Coin:
-    """Chance tosses a coin that nobody sees, then both players name a side."""
+    """Chance tosses a coin unseen by the players, then both players name a side."""
 
     num_players = 2
 

@@ -16,7 +16,7 @@ import counterplay as cp
 from counterplay.core.archive import read_archive, write_archive
 from counterplay.core.policy import policy_from_weights, read_policy_spec
 from counterplay.core.policy_io import POLICY_FORMAT
-from tests.conftest import built
+from tests.conftest import game_tree
 from tests.random_games import random_games
 
 
@@ -29,14 +29,14 @@ def test_lookup_by_readable_key(kuhn):
 
 
 def test_a_key_shared_by_players_needs_the_player():
-    tree = cp.build_tree(Whoever())
+    tree = cp.build_tree(KeyPerPlayer())
     policy = cp.random_policy(tree)
     with pytest.raises(cp.ConfigError, match="several players"):
         policy["?"]
     assert policy[0, "?"] != policy[1, "?"]
 
 
-class Whoever:
+class KeyPerPlayer:
     """Two players with one infoset each, of the same name."""
 
     num_players = 2
@@ -98,17 +98,17 @@ def test_a_file_follows_keys_not_positions(kuhn, tmp_path):
 
 
 def test_foreign_and_damaged_files(kuhn, tmp_path):
-    other = built("kuhn_poker(players=3)")
+    other = game_tree("kuhn_poker(players=3)")
     cp.uniform_policy(other).save(tmp_path / "three")
     with pytest.raises(
         cp.RunError, match=r"policy for kuhn_poker\(players=3\).*not for kuhn_poker"
     ):
         cp.load_policy(tmp_path / "three", kuhn)
-    built_more = built("kuhn_poker(num_cards=4)")
+    built_more = game_tree("kuhn_poker(num_cards=4)")
     cp.uniform_policy(built_more).save(tmp_path / "four")
     with pytest.raises(cp.RunError, match="num_cards=4"):
         cp.load_policy(tmp_path / "four", kuhn)
-    cp.uniform_policy(built("liars_dice(dice_sides=2)")).save(tmp_path / "dice")
+    cp.uniform_policy(game_tree("liars_dice(dice_sides=2)")).save(tmp_path / "dice")
     with pytest.raises(cp.RunError, match="liars_dice"):
         cp.load_policy(tmp_path / "dice", kuhn)
     kuhn.save(tmp_path / "tree")
@@ -180,7 +180,7 @@ def test_normalised_policy_is_uniform_where_nothing_is_known(kuhn):
 REPLACEMENTS = (None, True, 0, 1, -1, 0.5, "x", "0.5", [], {}, [1], {"x": 1}, float("nan"), 10**400)
 
 
-def altered(value):
+def alter_json(value):
     """Everything that one alteration of a JSON value can make of it."""
     yield from (other for other in REPLACEMENTS if repr(other) != repr(value))
     if isinstance(value, dict):
@@ -188,14 +188,14 @@ def altered(value):
             rest = {name: part for name, part in value.items() if name != key}
             yield rest
             yield rest | {key + "x": value[key]}
-            for other in altered(value[key]):
+            for other in alter_json(value[key]):
                 yield rest | {key: other}
         yield value | {"more": 1}
         yield dict(reversed(value.items()))
     if isinstance(value, list):
         for k in range(len(value)):
             yield value[:k] + value[k + 1 :]
-            for other in altered(value[k]):
+            for other in alter_json(value[k]):
                 yield [*value[:k], other, *value[k + 1 :]]
         yield [*value, {}]
         yield value[::-1]
@@ -206,7 +206,7 @@ def test_altered_json_is_refused_or_means_the_same(kuhn, tmp_path):
     policy.to_json(file)
     content, same, refused = json.loads(file.read_text()), 0, 0
     game = cp.load_game("kuhn_poker")
-    for other in altered(content):
+    for other in alter_json(content):
         file.write_text(json.dumps(other))
         try:
             found = cp.load_policy(file, kuhn)

@@ -117,7 +117,7 @@ def test_iterations_must_be_positive(kuhn, iterations):
 
 
 def test_ten_player_free_lunch():
-    """Games in which nobody decides anything are solved at once."""
+    """Games without decisions are solved at once."""
     game = cp.games.MatrixGame(payoffs=np.zeros((3, 1, 1, 1)))
     tree = cp.build_tree(game)
     assert cp.solve(tree, cp.algorithms.CFRPlus(), iterations=3).exploitability == 0.0

@@ -28,8 +28,8 @@ from counterplay.core.policy_io import POLICY_FORMAT
 from counterplay.distributed import mccfr
 from counterplay.distributed.remote_calls import make_call_mapper
 from counterplay.experiment.population import load_population
-from tests.conftest import built
-from tests.distributed.toy_units import Here
+from tests.conftest import game_tree
+from tests.distributed.toy_units import InProcessExecutor
 
 SOURCE = Path(cp.__file__).parent
 CODE = """
@@ -69,7 +69,7 @@ class Attack:
         (folder / "evil_package" / "inner.py").write_text(text)
 
     def plant_policies(self):
-        tree = dataclasses.replace(built("kuhn_poker"), spec=self.spec, source_game=None)
+        tree = dataclasses.replace(game_tree("kuhn_poker"), spec=self.spec, source_game=None)
         policy = cp.uniform_policy(tree)
         policy.save("evil.policy")
         policy.to_json("evil_policy.json")
@@ -117,22 +117,22 @@ def write(path, value):
 
 
 @pytest.fixture(scope="module")
-def honest(tmp_path_factory):
+def honest_folder(tmp_path_factory):
     """Honest runs and a study, to be changed by attackers."""
     folder = tmp_path_factory.mktemp("honest")
     cp.run(BASE | {"spec": SPEC}, folder / "solo")
     cp.run(BASE | {"algorithm": "psro", "spec": SPEC}, folder / "pools")
     study = STUDY | {"name": "study_runs", "base": BASE | {"algorithm": "dcfr", "spec": SPEC}}
-    cp.sweep(study, Here(), runs_folder=folder)
+    cp.sweep(study, InProcessExecutor(), runs_folder=folder)
     return folder
 
 
 @pytest.fixture
-def attack(request, tmp_path, honest, monkeypatch):
+def attack(request, tmp_path, honest_folder, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     for name in ("solo", "pools", "study_runs"):
-        shutil.copytree(honest / name, name)
+        shutil.copytree(honest_folder / name, name)
     made = Attack(tmp_path, request.param)
     made.plant_policies()
     made.plant_configs()
@@ -142,7 +142,7 @@ def attack(request, tmp_path, honest, monkeypatch):
         del sys.modules[name]
 
 
-def sampled():
+def load_partial_policy():
     return cp.load_tabular_policy("partial.policy", cp.load_game("kuhn_poker"))
 
 
@@ -159,8 +159,8 @@ PUBLIC = {  # every public function that opens a file, and what it is called wit
         lambda f: cp.load_policies("evil.policy", "kuhn_poker"),
         lambda f: cp.load_policies("evil_pools/pool/000.policy"),
     ],
-    "load_policy": [lambda f: cp.load_policy("evil.policy", built("kuhn_poker"))],
-    "load_tabular_policy": [lambda f: sampled()],
+    "load_policy": [lambda f: cp.load_policy("evil.policy", game_tree("kuhn_poker"))],
+    "load_tabular_policy": [lambda f: load_partial_policy()],
     "load_tree": [
         lambda f: cp.load_tree("evil.tree").game,
         lambda f: cp.draw_tree(cp.load_tree("evil.tree")),
@@ -213,14 +213,14 @@ NO_FILES = {"games", "algorithms", "inspect", "solve", "matrix", "convert"}  # t
 NO_FILES |= {"grid", "configs"}
 
 
-def against(names):
+def parametrize_attacks(names):
     """Every name with the plainest spec, and with one of the others in turn."""
     turns = [(name, SPECS[1 + number % (len(SPECS) - 1)]) for number, name in enumerate(names)]
     cases = [(name, SPECS[0]) for name in names] + turns
     return pytest.mark.parametrize(("name", "attack"), cases, indirect=["attack"])
 
 
-@against(PUBLIC)
+@parametrize_attacks(PUBLIC)
 def test_no_loader_runs_code(name, attack, monkeypatch):
     for call in PUBLIC[name]:
         try:
@@ -231,7 +231,7 @@ def test_no_loader_runs_code(name, attack, monkeypatch):
         attack.check(error)
 
 
-@against(COMMANDS)
+@parametrize_attacks(COMMANDS)
 def test_no_command_runs_code(name, attack, capsys, monkeypatch):
     for line in COMMANDS[name]:
         monkeypatch.setattr("sys.stdin", io.StringIO("q\n"))
@@ -423,7 +423,7 @@ def outside(tmp_path, monkeypatch):
 
 
 def plant(path, spec):
-    tree = dataclasses.replace(built("kuhn_poker"), spec=spec, source_game=None)
+    tree = dataclasses.replace(game_tree("kuhn_poker"), spec=spec, source_game=None)
     cp.uniform_policy(tree).to_json(path)
 
 
@@ -497,11 +497,11 @@ def test_proposals_in_a_folder_are_data(attack):
     """The study is the user's own; what its folder proposes need not be."""
     vary = {"game": {"choices": ["kuhn_poker", "kuhn_poker(players=2)"]}}
     study = STUDY | {"name": "own", "base": BASE | {"spec": SPEC}, "vary": vary}
-    cp.sweep(study, Here(), runs_folder="sweeps")
+    cp.sweep(study, InProcessExecutor(), runs_folder="sweeps")
     write("sweeps/own/proposals.json", [{"game": attack.spec}, {"game": attack.spec}])
     shutil.rmtree("sweeps/own/search")
     with pytest.raises(cp.RunError, match="not the proposals of this study"):
-        cp.sweep(study, Here(), runs_folder="sweeps")
+        cp.sweep(study, InProcessExecutor(), runs_folder="sweeps")
     attack.check(None)
 
 
@@ -509,16 +509,18 @@ def test_proposals_in_a_folder_are_data(attack):
 def test_workers_are_sent_no_game_that_was_not_allowed(attack, monkeypatch):
     monkeypatch.setattr(mccfr, "MIN_DISTRIBUTED_ITERATIONS", 0)
     tree = cp.load_tree("evil.tree")
-    spread = mccfr.DistributedMCCFR(cp.algorithms.ExternalSampling(num_workers=2), Here())
+    spread = mccfr.DistributedMCCFR(
+        cp.algorithms.ExternalSampling(num_workers=2), InProcessExecutor()
+    )
     with pytest.raises(cp.TrustError):
         spread.step(tree, spread.init(tree), 4)
     with pytest.raises(cp.TrustError):
-        make_call_mapper(Here())(len, [(tree,)])
+        make_call_mapper(InProcessExecutor())(len, [(tree,)])
     attack.check(None)
 
 
-def test_pools_need_no_rules(honest):
-    assert load_population(honest / "pools").payoffs.size
+def test_pools_need_no_rules(honest_folder):
+    assert load_population(honest_folder / "pools").payoffs.size
 
 
 MAY_LOAD = {  # modules that take specs from the user, or pass on what was checked

@@ -16,7 +16,7 @@ from counterplay.display.text import (
     format_outline,
     format_table,
 )
-from tests.conftest import built
+from tests.conftest import game_tree
 from tests.random_games import RandomGame
 
 SPECS = ["kuhn_poker(players=3)", "leduc_poker", "goofspiel(num_cards=3,forgetful=true)"]
@@ -25,7 +25,7 @@ SPECS = ["kuhn_poker(players=3)", "leduc_poker", "goofspiel(num_cards=3,forgetfu
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("seed", range(2))
 def test_losses_add_up_to_what_best_responses_gain(spec, seed):
-    tree = built(spec)
+    tree = game_tree(spec)
     policy = cp.random_policy(tree, seed)
     found, judged = cp.mistakes(tree, policy), cp.judge(tree, policy)
     assert found.gain.min() >= 0.0

@@ -35,7 +35,12 @@ ENVIRONMENT = {
     "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
 }
 APART = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
-SMALL = ["--num-cpus=1", "--object-store-memory=80000000", "--disable-usage-stats", "--block"]
+NODE_OPTIONS = [
+    "--num-cpus=1",
+    "--object-store-memory=80000000",
+    "--disable-usage-stats",
+    "--block",
+]
 
 
 class Nodes:
@@ -67,7 +72,7 @@ class Nodes:
     def _start(self, name: str, own: list[str]) -> None:
         self.own[name] = own
         log = (self.folder / f"{name}.log").open("ab")
-        command = [*APART, self.ray, "start", *own, *SMALL]
+        command = [*APART, self.ray, "start", *own, *NODE_OPTIONS]
         self.nodes[name] = subprocess.Popen(
             command, stdout=log, stderr=log, env=os.environ | ENVIRONMENT
         )
@@ -119,51 +124,51 @@ def workers_of(node):
 def main(folder: Path, whole: bool) -> None:
     from counterplay.distributed.ray_cluster import RayExecutor
 
-    os.environ.update(ENVIRONMENT | {"RAY_worker_niceness": "0"})  # no less than whoever waits
+    os.environ.update(ENVIRONMENT | {"RAY_worker_niceness": "0"})  # no less than those that waits
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     found: dict[str, object] = {}
     began, timeline = time.monotonic(), dict[str, float]()
 
-    def passed(what):
+    def record_time(what):
         timeline[what] = round(time.monotonic() - began, 1)
 
     nodes = Nodes(folder)
     nodes.start_head()
-    passed("head")
+    record_time("head")
     with RayExecutor(ADDRESS) as executor:
-        studies(folder, nodes, executor, found, passed)
+        studies(folder, nodes, executor, found, record_time)
         if whole:
             found["walks"], found["deep walks"] = walks(executor), deep(executor)
-            passed("walks")
+            record_time("walks")
             found["killed"] = kills(folder, nodes, executor)
-            passed("kills")
+            record_time("kills")
     if whole:
-        found["refused"] = refused(folder)
-        passed("refused")
+        found["refused"] = run_with_wrong_token(folder)
+        record_time("refused")
     found["processor"] = processor()
     for name in list(nodes.nodes):
         nodes.kill(name)
     if whole:
         found["open"] = open_cluster(folder)
-        passed("open")
+        record_time("open")
     found["timeline"] = timeline
     (folder / "found.json").write_text(json.dumps(found))
 
 
-def studies(folder, nodes, executor, found, passed):
+def studies(folder, nodes, executor, found, record_time):
     """A study on one node, then on two."""
     import counterplay as cp
     from tests.distributed.test_sweeps import TINY
 
     wait_for("one node", lambda: executor.size == 1)
     cp.sweep(TINY, executor, runs_folder=folder / "one")
-    passed("one node")
+    record_time("one node")
     nodes.start_node("second")
     wait_for("two nodes", lambda: nodes.keep() or executor.size == 2)
     found["cores"] = executor.size
-    passed("second node")
+    record_time("second node")
     cp.sweep(TINY, executor, runs_folder=folder / "two")
-    passed("two nodes")
+    record_time("two nodes")
 
 
 def walks(executor):
@@ -233,12 +238,12 @@ def open_cluster(folder):
     nodes = Nodes(folder)
     nodes.start_head()
     try:
-        return refused(folder)
+        return run_with_wrong_token(folder)
     finally:
         nodes.kill("head")
 
 
-def refused(folder):
+def run_with_wrong_token(folder):
     """Exit code and stderr of a driver with a wrong token."""
     from tests.distributed.test_sweeps import TINY
 

@@ -8,7 +8,7 @@ import counterplay as cp
 from counterplay.experiment import run_folder as files
 from counterplay.experiment.run_folder import RunTakenOverError
 from counterplay.experiment.run_status import read_status
-from tests.experiment.conftest import config, final, untimed
+from tests.experiment.conftest import config, load_final_state, load_untimed_records
 
 
 @pytest.mark.parametrize("late", ["before a record", "before a checkpoint"])
@@ -25,8 +25,8 @@ def test_an_orphan_that_lives_on_is_fenced(tmp_path, monkeypatch, late):
 
     with pytest.raises(cp.RunError, match=r"taken over by process|has removed or changed"):
         orphan.advance(report=take_over)
-    assert final(tmp_path / "run")[2:] == final(whole.folder)[2:]
-    assert untimed(tmp_path / "run") == untimed(whole.folder)
+    assert load_final_state(tmp_path / "run")[2:] == load_final_state(whole.folder)[2:]
+    assert load_untimed_records(tmp_path / "run") == load_untimed_records(whole.folder)
     found = read_status(tmp_path / "run")
     assert found.state == "finished" and found.process["attempt"] == 2
     assert finished[0].step == 200
@@ -40,7 +40,7 @@ def test_a_last_word_of_an_earlier_attempt_fences_nobody(tmp_path):
     before = (tmp_path / "run" / "process.json").read_bytes()
     second = cp.experiment.open_run(tmp_path / "run")
     second.advance(report=lambda _: (tmp_path / "run" / "process.json").write_bytes(before))
-    assert final(tmp_path / "run")[2:] == final(whole.folder)[2:]
+    assert load_final_state(tmp_path / "run")[2:] == load_final_state(whole.folder)[2:]
     found = read_status(tmp_path / "run")
     assert found.state == "finished" and found.process["attempt"] == 2
 

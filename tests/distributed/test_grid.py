@@ -11,8 +11,8 @@ from counterplay.cli.main import main
 from counterplay.distributed import executor
 from counterplay.distributed.grid import make_cells, run_grid
 from counterplay.experiment.run_folder import find_runs, load_metrics
-from tests.distributed.toy_units import Here
-from tests.experiment.conftest import untimed
+from tests.distributed.toy_units import InProcessExecutor
+from tests.experiment.conftest import load_untimed_records
 
 ALGORITHMS, GAMES = ("cfr", "dcfr(gamma=3)"), ("kuhn_poker", "kuhn_poker(players=3)")
 
@@ -20,33 +20,35 @@ ALGORITHMS, GAMES = ("cfr", "dcfr(gamma=3)"), ("kuhn_poker", "kuhn_poker(players
 def test_cells_are_ordinary_runs_and_are_skipped_when_finished(tmp_path):
     cells = make_cells(ALGORITHMS, GAMES, (0, 1), 40, tmp_path / "grid")
     seen = []
-    result = run_grid(cells, tmp_path / "grid", Here(), report=seen.append)
+    result = run_grid(cells, tmp_path / "grid", InProcessExecutor(), report=seen.append)
     assert not result.stopped and not result.problems
     assert [progress.done for progress in seen] == list(range(9))
     assert len(find_runs([tmp_path / "grid"])) == 8
     folder = tmp_path / "grid" / "kuhn_poker-players_3" / "dcfr-gamma_3" / "seed-1"
     assert folder in result.folders("kuhn_poker(players=3)")
     alone = cp.run(cells[-1].config, tmp_path / "alone")
-    assert untimed(folder) == untimed(alone.folder)
+    assert load_untimed_records(folder) == load_untimed_records(alone.folder)
     again = run_grid(cells, tmp_path / "grid", None)  # nothing is left for an executor
     assert again.cells == cells and not again.stopped
     longer = make_cells(ALGORITHMS, GAMES, (0, 1), 60, tmp_path / "grid")
-    run_grid(longer, tmp_path / "grid", Here())
+    run_grid(longer, tmp_path / "grid", InProcessExecutor())
     assert load_metrics(folder)[-1]["step"] == 60
 
 
 def test_a_stopped_grid_goes_on(tmp_path):
     cells = make_cells(ALGORITHMS, GAMES[:1], (0, 1), 20, tmp_path)
     seen = []
-    first = run_grid(cells, tmp_path, Here(), report=seen.append, stop=lambda: len(seen) > 2)
+    first = run_grid(
+        cells, tmp_path, InProcessExecutor(), report=seen.append, stop=lambda: len(seen) > 2
+    )
     assert first.stopped and 0 < sum(cell.is_finished for cell in cells) < len(cells)
-    assert not run_grid(cells, tmp_path, Here()).stopped
+    assert not run_grid(cells, tmp_path, InProcessExecutor()).stopped
     assert all(cell.is_finished for cell in cells)
 
 
 def test_a_cell_that_cannot_be_run_is_told_and_the_others_go_on(tmp_path):
     cells = make_cells(("sequence_form_lp", "cfr"), GAMES, (0,), 4, tmp_path)
-    result = run_grid(cells, tmp_path, Here())
+    result = run_grid(cells, tmp_path, InProcessExecutor())
     (problem,) = result.problems.values()
     assert "needs a two-player zero-sum game" in problem
     assert len(find_runs([tmp_path])) == 3
@@ -80,7 +82,7 @@ def test_command_line(tmp_path, monkeypatch, capsys):
         assert len(values) == 2 and values == sorted(values)
 
 
-class Inside(Here):
+class Inside(InProcessExecutor):
     def __enter__(self):
         return self
 

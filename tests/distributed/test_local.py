@@ -33,7 +33,7 @@ def test_results_come_in_the_order_of_units():
 def test_a_killed_process_is_started_again(tmp_path):
     said = []
     with LocalExecutor(2, said.append) as executor:
-        work = units("killed_at_first", *[(str(tmp_path), n) for n in range(5)])
+        work = units("kill_at_first_call", *[(str(tmp_path), n) for n in range(5)])
         assert executor.map(work) == [0, 1, 2, 3, 4]
         assert len(said) == 5 and "signal 9" in said[0]
         os.kill(executor.worker_pids()[0], signal.SIGKILL)  # between two calls
@@ -46,7 +46,7 @@ def test_a_unit_that_always_ends_its_process_is_given_up(monkeypatch):
         LocalExecutor(1) as executor,
         pytest.raises(cp.RunError, match=r"unit 0 has ended its process 2"),
     ):
-        executor.map(units("deadly", ()))
+        executor.map(units("kill_always", ()))
 
 
 def test_errors_keep_their_kind():

@@ -15,8 +15,8 @@ from counterplay.distributed import mccfr
 from counterplay.distributed.local import LocalExecutor
 from counterplay.distributed.mccfr import DistributedMCCFR, run_tree_workers
 from counterplay.registry import load_algorithm
-from tests.distributed.toy_units import Here
-from tests.experiment.conftest import final, untimed
+from tests.distributed.toy_units import InProcessExecutor
+from tests.experiment.conftest import load_final_state, load_untimed_records
 
 
 def same(one, other):
@@ -42,7 +42,7 @@ def test_same_bits(spec, kuhn, monkeypatch):
     monkeypatch.setattr(mccfr, "MIN_DISTRIBUTED_ITERATIONS", 100)
     algorithm = load_algorithm(spec)
     expected = algorithm.step(kuhn, algorithm.init(kuhn, seed=2), 3_000)
-    executor = Here()
+    executor = InProcessExecutor()
     executor.size = 2
     away = DistributedMCCFR(algorithm, executor)
     memory = away.init(kuhn, seed=2)
@@ -59,7 +59,7 @@ def test_rules_that_are_never_unrolled(spec):
     """Workers on the rules: the bits of a run in one process."""
     rules, algorithm = cp.RulesArena(cp.load_game("leduc_poker")), load_algorithm(spec)
     expected = algorithm.step(rules, algorithm.init(rules, 4), 60)
-    away = DistributedMCCFR(algorithm, Here())
+    away = DistributedMCCFR(algorithm, InProcessExecutor())
     memory = away.step(rules, away.step(rules, away.init(rules, 4), 13), 47)
     assert same(memory, expected)
     assert dict(away.policies(rules, memory)["average"].rows) == dict(
@@ -93,17 +93,17 @@ def test_a_run_on_processes(tmp_path):
     alone = cp.run(config, tmp_path / "alone")
     made = cp.experiment.new_run(config, tmp_path / "away")
     seen = []
-    with mccfr.distribute_run(made, Here()):
+    with mccfr.distribute_run(made, InProcessExecutor()):
         made.advance(tick=seen.append, stop=lambda: seen[-1] > 30_000)
     there = cp.resume(tmp_path / "away")
-    assert final(alone.folder)[2:] == final(there.folder)[2:]
-    assert untimed(alone.folder) == untimed(there.folder)
+    assert load_final_state(alone.folder)[2:] == load_final_state(there.folder)[2:]
+    assert load_untimed_records(alone.folder) == load_untimed_records(there.folder)
 
 
 def test_what_cannot_be_spread(tmp_path, kuhn, capsys):
     for algorithm in (cp.algorithms.CFRPlus(), cp.algorithms.ExternalSampling()):
         with pytest.raises(cp.ConfigError, match="only algorithms with several workers"):
-            DistributedMCCFR(algorithm, Here())
+            DistributedMCCFR(algorithm, InProcessExecutor())
     with pytest.raises(cp.ConfigError, match="is another game here: 58 nodes, not 57"):
         run_tree_workers(cp.algorithms.ExternalSampling(num_workers=2), kuhn.spec, 57, {}, 0, 1)
     file = tmp_path / "c.json"

@@ -17,15 +17,15 @@ import counterplay as cp
 from counterplay.cli.main import main
 from counterplay.distributed.ray_cluster import RayExecutor
 from counterplay.distributed.ray_probe import check_protected
-from tests.distributed.test_sweeps import TINY, everything
-from tests.distributed.toy_units import Here
+from tests.distributed.test_sweeps import TINY, all_results
+from tests.distributed.toy_units import InProcessExecutor
 
 pytestmark = pytest.mark.xdist_group("cluster")
 whole = pytest.mark.slow  # a minute or two; `make cluster` runs them
 ALONE = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
 
 
-def why_not():
+def find_obstacle():
     """Why there can be no cluster here, or nothing."""
     if find_spec("ray") is None:
         return "ray is not installed"
@@ -45,9 +45,9 @@ def listening():
     return found
 
 
-def played(folder, how):
+def run_scenario(folder, how):
     """What the scene has found, in a network of its own."""
-    if problem := why_not():
+    if problem := find_obstacle():
         pytest.skip(problem)
     before = listening()
     env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [*sys.path, os.getcwd()]))}
@@ -60,56 +60,58 @@ def played(folder, how):
 
 
 @pytest.fixture(scope="module")
-def scene(tmp_path_factory):
-    return played(tmp_path_factory.mktemp("c"), "whole")  # short: Ray's sockets have long names
+def whole_scenario(tmp_path_factory):
+    return run_scenario(
+        tmp_path_factory.mktemp("c"), "whole"
+    )  # short: Ray's sockets have long names
 
 
 @pytest.fixture(scope="module")
-def quick_scene(tmp_path_factory):
-    return played(tmp_path_factory.mktemp("q"), "quick")
+def quick_scenario(tmp_path_factory):
+    return run_scenario(tmp_path_factory.mktemp("q"), "quick")
 
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory):
     """The study in this process."""
-    return cp.sweep(TINY, Here(), runs_folder=tmp_path_factory.mktemp("here"))
+    return cp.sweep(TINY, InProcessExecutor(), runs_folder=tmp_path_factory.mktemp("here"))
 
 
-def test_same_bits_here_on_one_node_and_on_two(quick_scene, here):
-    folder, found = quick_scene
-    expected = everything(here.folder)
+def test_same_bits_here_on_one_node_and_on_two(quick_scenario, here):
+    folder, found = quick_scenario
+    expected = all_results(here.folder)
     assert found["cores"] == 2
     for place in ("one", "two"):
-        assert everything(folder / place / "tiny") == expected, place
+        assert all_results(folder / place / "tiny") == expected, place
         assert (
             cp.distributed.load_study_ranking(folder / place / "tiny").proposals == here.proposals
         )
 
 
 @whole
-def test_a_killed_worker_and_a_killed_node_cost_nothing(scene, here):
-    folder, found = scene
+def test_a_killed_worker_and_a_killed_node_cost_nothing(whole_scenario, here):
+    folder, found = whole_scenario
     assert found["killed"] == ["worker", "node"]
-    assert everything(folder / "killed" / "tiny") == everything(here.folder)
+    assert all_results(folder / "killed" / "tiny") == all_results(here.folder)
 
 
 @whole
-def test_walks_have_the_same_bits(scene):
-    assert scene[1]["walks"] == [True] * 4  # regret, policy, policy_sum, touched
-    assert scene[1]["deep walks"]
+def test_walks_have_the_same_bits(whole_scenario):
+    assert whole_scenario[1]["walks"] == [True] * 4  # regret, policy, policy_sum, touched
+    assert whole_scenario[1]["deep walks"]
 
 
 @whole
-def test_a_wrong_token_is_refused(scene):
-    code, text = scene[1]["refused"]
+def test_a_wrong_token_is_refused(whole_scenario):
+    code, text = whole_scenario[1]["refused"]
     assert code == 2 and text.count("\n") == 1
     assert text.startswith("error: the cluster at 127.0.0.1:6379 does not let us in")
 
 
 @whole
-def test_a_cluster_that_asks_for_no_token_is_not_joined(scene):
+def test_a_cluster_that_asks_for_no_token_is_not_joined(whole_scenario):
     """The client's variables are as they should be; the cluster's are not."""
-    code, text = scene[1]["open"]
+    code, text = whole_scenario[1]["open"]
     assert code == 2 and text.count("\n") == 1
     assert text.startswith("error: the cluster at 127.0.0.1:6379 asks for no token")
 

@@ -12,11 +12,11 @@ from counterplay.distributed.local import LocalExecutor
 from counterplay.distributed.mccfr import distribute_run
 from counterplay.distributed.remote_calls import make_call_mapper
 from counterplay.registry import get_spec, load_algorithm
-from tests.conftest import built
-from tests.distributed.toy_units import Here, deep_walks
+from tests.conftest import game_tree
+from tests.distributed.toy_units import InProcessExecutor, deep_walks
 
 
-class Counting(Here):
+class Counting(InProcessExecutor):
     """Counts the units it has done."""
 
     done = 0
@@ -36,7 +36,7 @@ CASES = [
 
 @pytest.mark.parametrize(("spec", "game", "count", "units"), CASES)
 def test_same_bits(spec, game, count, units):
-    arena = cp.RulesArena(cp.load_game("kuhn_poker")) if game == "rules" else built(game)
+    arena = cp.RulesArena(cp.load_game("kuhn_poker")) if game == "rules" else game_tree(game)
     algorithm, executor = load_algorithm(spec), Counting()
     expected = memory_leaves(algorithm.step(arena, algorithm.init(arena, 3), count))
     with use_executor(make_call_mapper(executor)):
@@ -77,15 +77,15 @@ def test_results_come_in_order_and_trees_stay_here(kuhn):
     executor = Counting()
     policies = [cp.random_policy(kuhn, seed) for seed in range(3)]
     with use_executor(make_call_mapper(executor)):
-        found = map_calls(mixed, [(policy, 0.5) for policy in policies])
+        found = map_calls(mix_with_uniform, [(policy, 0.5) for policy in policies])
     assert executor.done == 3
     assert all(one.arena is kuhn for one in found)
     for one, policy in zip(found, policies, strict=True):
-        assert np.array_equal(one.probabilities, mixed(policy, 0.5).probabilities)
-    assert map_calls(mixed, []) == []
+        assert np.array_equal(one.probabilities, mix_with_uniform(policy, 0.5).probabilities)
+    assert map_calls(mix_with_uniform, []) == []
 
 
-def mixed(policy, share):
+def mix_with_uniform(policy, share):
     uniform = cp.uniform_policy(policy.arena).probabilities
     return cp.Policy(policy.arena, share * policy.probabilities + (1.0 - share) * uniform)
 

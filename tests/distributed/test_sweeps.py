@@ -20,8 +20,8 @@ from counterplay.distributed.run_units import advance_run, exploitability_at
 from counterplay.distributed.study import load_study
 from counterplay.experiment.run_folder import find_runs
 from counterplay.registry import ALGORITHMS
-from tests.distributed.toy_units import Here
-from tests.experiment.conftest import final, untimed
+from tests.distributed.toy_units import InProcessExecutor
+from tests.experiment.conftest import load_final_state, load_untimed_records
 
 pytestmark = pytest.mark.xdist_group("sweeping")
 BASE = {
@@ -54,21 +54,24 @@ SEARCH = GRID | {
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory):
+def finished_sweep(tmp_path_factory):
     runs = tmp_path_factory.mktemp("runs")
     seen = []
     result = cp.sweep(GRID, runs_folder=runs, num_processes=2, report=seen.append)
     return result, seen
 
 
-def everything(folder, game="kuhn_poker"):
+def all_results(folder, game="kuhn_poker"):
     """The bits of all runs of a study."""
     runs = find_runs([folder])
-    return {str(run.relative_to(folder)): (final(run, game), untimed(run)) for run in runs}
+    return {
+        str(run.relative_to(folder)): (load_final_state(run, game), load_untimed_records(run))
+        for run in runs
+    }
 
 
-def test_a_grid_through_its_rungs(done):
-    result, seen = done
+def test_a_grid_through_its_rungs(finished_sweep):
+    result, seen = finished_sweep
     assert not result.stopped and result.is_complete
     assert [one.last_rung for one in result.proposals] == [400, 400, 100, 100]
     means = [one.last_mean.value for one in result.proposals]
@@ -90,21 +93,21 @@ def test_a_grid_through_its_rungs(done):
     assert len(runs) == 4 * 2 + 2 * 2
 
 
-def test_a_value_is_that_of_the_run_alone(done, tmp_path):
+def test_a_value_is_that_of_the_run_alone(finished_sweep, tmp_path):
     """Sweeps change nothing about a run: the same as `cp.run` with the same config."""
-    result, _ = done
+    result, _ = finished_sweep
     best = result.best
     config = result.study.run_config(best.settings, seed=1)
     alone = cp.run(config, tmp_path / "alone")
     inside = reading.search_run_folder(result.folder, best.number, 1)
-    assert final(alone.folder)[2] == final(inside)[2]
+    assert load_final_state(alone.folder)[2] == load_final_state(inside)[2]
     assert exploitability_at(inside, 400) == alone.records[-1]["average"]
 
 
-def test_the_same_again_does_nothing(done):
-    result, _ = done
+def test_the_same_again_does_nothing(finished_sweep):
+    result, _ = finished_sweep
     times = {p: p.stat().st_mtime_ns for p in result.folder.rglob("metrics.jsonl")}
-    again = cp.sweep(GRID, Here(), runs_folder=result.folder.parent)
+    again = cp.sweep(GRID, InProcessExecutor(), runs_folder=result.folder.parent)
     assert (
         again.proposals == result.proposals
         and again.judgement_by_config == result.judgement_by_config
@@ -113,8 +116,8 @@ def test_the_same_again_does_nothing(done):
     assert cp.distributed.load_study_ranking(result.folder).proposals == result.proposals
 
 
-def test_another_study_is_not_overwritten(done, tmp_path):
-    result, _ = done
+def test_another_study_is_not_overwritten(finished_sweep, tmp_path):
+    result, _ = finished_sweep
     with pytest.raises(cp.ConfigError, match="holds another study: seeds differ"):
         cp.sweep(GRID | {"seeds": 3}, runs_folder=result.folder.parent)
     (tmp_path / "grid").mkdir()
@@ -123,16 +126,20 @@ def test_another_study_is_not_overwritten(done, tmp_path):
         cp.sweep(GRID, runs_folder=tmp_path)
 
 
-def test_stopped_anywhere_it_comes_to_the_same(done, tmp_path):
-    result, _ = done
+def test_stopped_anywhere_it_comes_to_the_same(finished_sweep, tmp_path):
+    result, _ = finished_sweep
     seen = []
     first = cp.sweep(
-        GRID, Here(), runs_folder=tmp_path, report=seen.append, stop=lambda: len(seen) > 3
+        GRID,
+        InProcessExecutor(),
+        runs_folder=tmp_path,
+        report=seen.append,
+        stop=lambda: len(seen) > 3,
     )
     assert first.stopped and not first.is_complete
-    again = cp.sweep(GRID, Here(), runs_folder=tmp_path)
+    again = cp.sweep(GRID, InProcessExecutor(), runs_folder=tmp_path)
     assert again.is_complete and again.proposals == result.proposals
-    assert everything(again.folder) == everything(result.folder)
+    assert all_results(again.folder) == all_results(result.folder)
 
 
 def count_runs(folder):
@@ -140,9 +147,9 @@ def count_runs(folder):
     return sum("metrics.jsonl" in names for _, _, names in os.walk(folder))
 
 
-def test_killed_anywhere_it_comes_to_the_same(done, tmp_path):
-    """Driver and workers: kill -9 after so many runs have begun; the same command again."""
-    result, _ = done
+def test_killed_anywhere_it_comes_to_the_same(finished_sweep, tmp_path):
+    """Driver and workers: kill -9 at different times, then the same command again."""
+    result, _ = finished_sweep
     study = tmp_path / "grid.json"
     study.write_text(json.dumps(GRID))
     command = [sys.executable, "-m", "counterplay", "sweep", str(study)]
@@ -155,9 +162,9 @@ def test_killed_anywhere_it_comes_to_the_same(done, tmp_path):
             time.sleep(0.01)
         os.kill(driver.pid, signal.SIGKILL)
         driver.wait()
-    again = cp.sweep(GRID, Here(), runs_folder=tmp_path)
+    again = cp.sweep(GRID, InProcessExecutor(), runs_folder=tmp_path)
     assert again.proposals == result.proposals
-    assert everything(again.folder) == everything(result.folder)
+    assert all_results(again.folder) == all_results(result.folder)
 
 
 def test_a_failing_proposal_is_last(tmp_path, monkeypatch):
@@ -172,14 +179,16 @@ def test_a_failing_proposal_is_last(tmp_path, monkeypatch):
         "judge": 0,
     }
     lines = []
-    result = cp.sweep(study, Here(), runs_folder=tmp_path, report=lambda p: lines.append(p.message))
+    result = cp.sweep(
+        study, InProcessExecutor(), runs_folder=tmp_path, report=lambda p: lines.append(p.message)
+    )
     assert result.best.settings == {"break_at": 0} and result.best.last_rung == 200
     assert not result.proposals[1].mean_by_rung
     assert any(line.startswith("failed:") and "NaN" in line for line in lines)
     with pytest.raises(cp.RunError, match=r"no proposal .*reached a rung|came to the end"):
         cp.sweep(
             study | {"name": "all", "vary": {"break_at": {"choices": [5]}}},
-            Here(),
+            InProcessExecutor(),
             runs_folder=tmp_path,
         )
 
@@ -210,14 +219,14 @@ def test_the_first_proposal_is_the_base_where_that_may_be_proposed():
 
 def test_search_restarted_at_every_batch_proposes_the_same(tmp_path):
     pytest.importorskip("optuna")
-    whole = cp.sweep(SEARCH, Here(), runs_folder=tmp_path / "whole")
+    whole = cp.sweep(SEARCH, InProcessExecutor(), runs_folder=tmp_path / "whole")
     assert len(whole.proposals) == 8
     seen = []
     for _ in range(40):
         seen.clear()
         found = cp.sweep(
             SEARCH,
-            Here(),
+            InProcessExecutor(),
             runs_folder=tmp_path / "parts",
             report=lambda p: seen.append(p),
             stop=lambda: sum(not p.message for p in seen) > 5,
@@ -325,8 +334,8 @@ def test_a_full_disk_ends_the_study_and_loses_nothing(tmp_path, monkeypatch):
     assert exploitability_at(place, 100) is not None
 
 
-def test_compare_and_plot_read_a_study(done, tmp_path, capsys):
-    result, _ = done
+def test_compare_and_plot_read_a_study(finished_sweep, tmp_path, capsys):
+    result, _ = finished_sweep
     assert main(["compare", str(result.folder)]) == 0
     out = capsys.readouterr().out
     assert "winner on 2 unseen seeds" in out and "explained by: gamma" in out
@@ -341,7 +350,7 @@ def test_compare_and_plot_read_a_study(done, tmp_path, capsys):
 
 
 def test_each_game_has_its_own_ranking(tmp_path):
-    """Kuhn's exploitabilities are smaller than Leduc's, which says nothing about settings."""
+    """Kuhn's exploitabilities are smaller than Leduc's, for any settings."""
     study = {
         "name": "games",
         "base": BASE | {"algorithm": "dcfr"},
@@ -355,7 +364,7 @@ def test_each_game_has_its_own_ranking(tmp_path):
         "judge": 1,
     }
     seen = []
-    result = cp.sweep(study, Here(), runs_folder=tmp_path, report=seen.append)
+    result = cp.sweep(study, InProcessExecutor(), runs_folder=tmp_path, report=seen.append)
     assert list(result.tables) == ["leduc_poker", "kuhn_poker"]
     for game, table in result.tables.items():
         assert {one.settings["game"] for one in table} == {game}
@@ -379,9 +388,9 @@ def test_each_game_has_its_own_ranking(tmp_path):
 def test_a_refused_study_leaves_nothing_behind(tmp_path):
     wrong = TINY | {"base": BASE | {"algorithm": "sequence_form_lp"}, "vary": {}}
     with pytest.raises(cp.ConfigError):
-        cp.sweep(wrong, Here(), runs_folder=tmp_path)
+        cp.sweep(wrong, InProcessExecutor(), runs_folder=tmp_path)
     players = {"game.params.players": {"choices": [3]}}
     late = TINY | {"base": BASE | {"algorithm": "sequence_form_lp"}, "vary": players}
     with pytest.raises(cp.ConfigError, match="needs a two-player"):
-        cp.sweep(late, Here(), runs_folder=tmp_path)
+        cp.sweep(late, InProcessExecutor(), runs_folder=tmp_path)
     assert list(tmp_path.iterdir()) == []

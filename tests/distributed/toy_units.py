@@ -15,7 +15,7 @@ def square(number):
     return number * number, os.getpid()
 
 
-def killed_at_first(place, number):
+def kill_at_first_call(place, number):
     """Ends its process by a signal the first time."""
     mark = Path(place) / str(number)
     if not mark.exists():
@@ -24,7 +24,7 @@ def killed_at_first(place, number):
     return number
 
 
-def deadly():
+def kill_always():
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -44,7 +44,7 @@ def threads():
     return num_threads()
 
 
-class Here:
+class InProcessExecutor:
     """An executor that does units one after the other in this process."""
 
     size = 1
@@ -61,7 +61,7 @@ class Here:
 
 
 def deep_walks(game, count):
-    """What the reservoirs of Deep CFR on rules hold after so many walks for each player."""
+    """Contents of the reservoirs of Deep CFR on rules after some walks for each player."""
     import jax
 
     import counterplay as cp

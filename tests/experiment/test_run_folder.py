@@ -21,8 +21,8 @@ from counterplay.experiment.compare import compare
 from counterplay.experiment.plots.run_plots import plot_runs
 from counterplay.experiment.run_folder import MetricsWriter, load_metrics
 from counterplay.experiment.runner import new_run, open_run
-from tests.conftest import counted
-from tests.experiment.conftest import config, contents, final, untimed
+from tests.conftest import run_benchmark
+from tests.experiment.conftest import config, file_contents, load_final_state, load_untimed_records
 
 WHOLE = config("cfr_plus")
 
@@ -32,7 +32,7 @@ def finished(tmp_path_factory):
     return run(WHOLE, tmp_path_factory.mktemp("finished") / "run").folder
 
 
-def spoiled(lines, how, place, letter):
+def spoil_lines(lines, how, place, letter):
     """The lines with one lost, doubled, swapped with the next, or with another letter."""
     lines = list(lines)
     if how == "lost":
@@ -59,12 +59,12 @@ def test_spoiled_records_are_refused(finished, how, place, letter):
         place = min(place, 6)  # the copy of 7 comes after the previous checkpoint
     path = finished / "metrics.jsonl"
     whole = path.read_bytes()
-    path.write_bytes(spoiled(whole.splitlines(keepends=True), how, place, letter))
+    path.write_bytes(spoil_lines(whole.splitlines(keepends=True), how, place, letter))
     try:
-        before = contents(finished)
+        before = file_contents(finished)
         with pytest.raises(RunError, match=r"metrics\.jsonl (lacks|has other) records.*; put"):
             resume(finished, max_steps=400)
-        assert contents(finished) == before
+        assert file_contents(finished) == before
     finally:
         path.write_bytes(whole)
 
@@ -80,7 +80,7 @@ def test_damage_is_found_when_records_are_read(finished, how, place, letter):
     whole = path.read_bytes()
     lines = whole.splitlines(keepends=True)
     place = min(place, len(lines) - (2 if how == "swapped" else 1))
-    damaged = b"".join(lines[:place]) if how == "cut" else spoiled(lines, how, place, letter)
+    damaged = b"".join(lines[:place]) if how == "cut" else spoil_lines(lines, how, place, letter)
     path.write_bytes(damaged)
     try:
         with pytest.raises(RunError, match=r"metrics\.jsonl.* is damaged: ") as caught:
@@ -107,7 +107,7 @@ def test_records_without_checksums_are_read_and_continued(tmp_path, finished):
     (folder / "process.json").write_text(json.dumps(process))
     assert load_metrics(folder) == records
     resume(folder, max_steps=200)
-    assert untimed(folder) == untimed(finished)
+    assert load_untimed_records(folder) == load_untimed_records(finished)
     whole = (folder / "metrics.jsonl").read_bytes()
     (folder / "metrics.jsonl").write_bytes(whole.replace(b'"step": 20,', b'"step": 21,'))
     with pytest.raises(RunError, match="line 8 is damaged: the file up to here does not match"):
@@ -118,12 +118,15 @@ def test_spoiled_after_the_previous_checkpoint(tmp_path, finished):
     folder = run(WHOLE, tmp_path / "run").folder
     path = folder / "metrics.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(spoiled(lines, "altered", 9, 30))
+    path.write_bytes(spoil_lines(lines, "altered", 9, 30))
     opened = open_run(folder)
     assert opened.step == 150
     assert "has other records than" in opened.note
     opened.advance()
-    assert (final(folder), untimed(folder)) == (final(finished), untimed(finished))
+    assert (load_final_state(folder), load_untimed_records(folder)) == (
+        load_final_state(finished),
+        load_untimed_records(finished),
+    )
 
 
 @pytest.mark.parametrize("how", ["removed", "replaced", "cut", "grown"])
@@ -141,7 +144,7 @@ def test_somebody_changes_the_records_during_a_run(tmp_path, how):
             if how in ("cut", "grown"):
                 os.truncate(path, len(whole) + (-3 if how == "cut" else 3))
 
-    with pytest.raises(RunError, match=r"at step 80: somebody has removed or changed .*metrics"):
+    with pytest.raises(RunError, match=r"at step 80: .*removed or changed .*metrics"):
         opened.advance(report=meddle)
 
 
@@ -214,7 +217,7 @@ def test_odd_configs(tmp_path, finished, change, seed):
     "content", [b"", b"[]", b'{"resumed": 3}', b'{"resumed": {"a": 1}}', b"\xff"]
 )
 def test_odd_environments(tmp_path, content):
-    """env.json is a note to the user: whatever it holds, the run goes on."""
+    """env.json is a note to the user: the run continues with any contents."""
     folder = run(WHOLE, tmp_path / "run").folder
     (folder / "env.json").write_bytes(content)
     assert resume(folder, max_steps=220).step == 220
@@ -235,7 +238,10 @@ def test_checkpoints_of_the_first_version(tmp_path, finished):
         resume(folder, max_steps=200)
     (folder / "metrics.jsonl").write_bytes(whole)
     resume(folder, max_steps=200)
-    assert (final(folder), untimed(folder)) == (final(finished), untimed(finished))
+    assert (load_final_state(folder), load_untimed_records(folder)) == (
+        load_final_state(finished),
+        load_untimed_records(finished),
+    )
 
 
 @pytest.mark.parametrize(
@@ -294,7 +300,7 @@ def test_checkpoints_are_not_compressed(tmp_path):
 
 
 def test_folders_of_the_dead_are_removed(tmp_path):
-    """But not those of the living, nor those of somebody else."""
+    """Files of living processes and of other users stay."""
     pytest.importorskip("fcntl")
     dead, living, other = (tmp_path / f".new-{name}" for name in ("dead", "living", "other"))
     for folder in (dead, living, other):
@@ -314,7 +320,7 @@ def test_folders_of_the_dead_are_removed(tmp_path):
 
 
 def test_a_new_folder_swept_away_is_made_again(tmp_path, monkeypatch):
-    """Between its making and its locking somebody else may take it for one of the dead."""
+    """Between creation and locking another process may take it for an abandoned one."""
     real, swept = os.open, []
 
     def open_too_late(path, flags, *rest, **more):
@@ -344,7 +350,7 @@ def test_records_written_twice_at_once(tmp_path):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_kills():
-    (found,) = counted("robustness.killed_runs", "--count", 6)
+    (found,) = run_benchmark("robustness.killed_runs", "--count", 6)
     assert found["the same"] == found["runs"]
     assert not any(found[name] for name in ("LOST", "DIFFERENT", "FAILED", "LEFT OVER")), found
 
@@ -355,5 +361,5 @@ def test_loss_of_power(monkeypatch):
     assert found["nothing lost"] == found["disks"] > 20, found
     for module in (archives, checkpoints, folders):
         monkeypatch.setattr(module, "sync_folder", lambda folder: None)
-    found = power_loss.attack(repeats=0, every=25)  # somebody forgets to sync: it is found
+    found = power_loss.attack(repeats=0, every=25)  # a missing sync is detected
     assert any(name.startswith("LOST") for name in found), found

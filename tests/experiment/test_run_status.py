@@ -26,7 +26,7 @@ from counterplay.experiment.run_status import (
     send_request,
 )
 from counterplay.experiment.runner import new_run
-from tests.experiment.conftest import config, final, untimed, write
+from tests.experiment.conftest import config, dump_json, load_final_state, load_untimed_records
 
 
 def in_folder(folder, name):
@@ -60,11 +60,11 @@ def test_a_request_to_stop(tmp_path):
     assert len(steps) == 2 and result.step < 200
     assert read_status(made.folder).state == "stopped"
     assert not (made.folder / STOP_REQUEST).exists()
-    send_request(made.folder, STOP_REQUEST)  # nobody runs it: the next one starts afresh
+    send_request(made.folder, STOP_REQUEST)  # without a process: forgotten at the next start
     assert not resume(made.folder).stopped
     run(config(), tmp_path / "whole")
-    assert final(made.folder) == final(tmp_path / "whole")
-    assert untimed(made.folder) == untimed(tmp_path / "whole")
+    assert load_final_state(made.folder) == load_final_state(tmp_path / "whole")
+    assert load_untimed_records(made.folder) == load_untimed_records(tmp_path / "whole")
 
 
 def test_a_request_for_a_checkpoint(tmp_path):
@@ -96,7 +96,7 @@ def test_failures_and_interruptions(tmp_path):
 
 
 def test_a_run_that_is_killed(tmp_path):
-    whole = write(tmp_path / "small.json", config(max_steps=10**9))
+    whole = dump_json(tmp_path / "small.json", config(max_steps=10**9))
     command = [sys.executable, "-m", "counterplay", "run", str(whole), "--runs", str(tmp_path)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
@@ -142,9 +142,9 @@ def test_damaged_files_say_nothing(tmp_path, text):
 def test_silent_elsewhere(tmp_path):
     folder = run(config(), tmp_path / "run").folder
     away = in_folder(folder, PROCESS_FILE) | {"host": "elsewhere", "ended": None}
-    write(folder / PROCESS_FILE, away)
+    dump_json(folder / PROCESS_FILE, away)
     assert read_status(folder).state == "running"  # its heart has just beaten
-    write(
+    dump_json(
         folder / HEARTBEAT_FILE,
         in_folder(folder, HEARTBEAT_FILE) | {"time": "2020-01-01T00:00:00+00:00"},
     )

@@ -19,13 +19,13 @@ from counterplay.experiment import run_folder as files
 from counterplay.experiment.run_folder import find_runs, load_metrics
 from counterplay.experiment.run_status import read_status
 from counterplay.experiment.runner import new_run, open_run
-from tests.experiment.conftest import config, contents, final, untimed
+from tests.experiment.conftest import config, file_contents, load_final_state, load_untimed_records
 
 
 def test_folder(tmp_path):
     result = run(config("cfr_hedge", eta=40), runs_folder=tmp_path / "runs")
     assert result.folder.parent == tmp_path / "runs" / "small"
-    assert sorted(contents(result.folder)) == [
+    assert sorted(file_contents(result.folder)) == [
         "checkpoint.npz",
         "checkpoint.previous.npz",
         "config.json",
@@ -199,12 +199,12 @@ def test_full_disk_keeps_the_checkpoint_before(tmp_path, monkeypatch):
     assert f"the last good checkpoint is {folder / 'checkpoint.npz'} (step 100)" in str(
         caught.value
     )
-    assert final(folder)[0] == 100
-    assert not [name for name in contents(folder) if name.startswith(".")]
+    assert load_final_state(folder)[0] == 100
+    assert not [name for name in file_contents(folder) if name.startswith(".")]
     assert resume(folder).step == 200
     run(whole, tmp_path / "other")
-    assert final(folder) == final(tmp_path / "other")
-    assert untimed(folder) == untimed(tmp_path / "other")
+    assert load_final_state(folder) == load_final_state(tmp_path / "other")
+    assert load_untimed_records(folder) == load_untimed_records(tmp_path / "other")
 
 
 def test_full_disk_while_writing_records(tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ import pytest
 
 import counterplay as cp
 from counterplay.interop.gambit import game_from_efg
-from tests.conftest import built
+from tests.conftest import game_tree
 from tests.random_games import RandomGame
 
 pyspiel = pytest.importorskip("pyspiel")
@@ -27,7 +27,7 @@ GAMES = [
 
 @pytest.mark.parametrize("spec", GAMES)
 def test_openspiels_own_tests_and_judgement(spec):
-    tree = built(spec)
+    tree = game_tree(spec)
     game = cp.interop.to_openspiel(tree)
     pyspiel.random_sim_test(game, num_sims=5, serialize=False, verbose=False)
     policy = cp.random_policy(tree, seed=1)
@@ -41,7 +41,7 @@ def test_openspiels_own_tests_and_judgement(spec):
 
 @pytest.mark.parametrize("spec", ["kuhn_poker", "openspiel:kuhn_poker", "openspiel:matrix_bos"])
 def test_policies_both_ways(spec):
-    tree = built(spec)
+    tree = game_tree(spec)
     policy = cp.random_policy(tree, seed=2)
     for theirs in (
         cp.interop.to_pyspiel_policy(policy),
@@ -64,7 +64,7 @@ def policy_dict(policy):
 )
 @pytest.mark.parametrize("library", [pyspiel, cfr], ids=["C++", "Python"])
 def test_their_solver_our_judgement(spec, library):
-    tree = built(spec)
+    tree = game_tree(spec)
     game = cp.interop.to_openspiel(tree)
     if game.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
         game = pyspiel.convert_to_turn_based(game)
@@ -78,7 +78,7 @@ def test_their_solver_our_judgement(spec, library):
 
 
 def test_python_policy_at_simultaneous_and_observed_states():
-    tree = built("openspiel:deep_sea(size=3)")
+    tree = game_tree("openspiel:deep_sea(size=3)")
     policy = cp.random_policy(tree)
     theirs = cp.interop.to_python_policy(policy)
     state = theirs.game.new_initial_state()
@@ -91,7 +91,7 @@ def test_python_policy_at_simultaneous_and_observed_states():
 
 
 def test_tensors_come_along():
-    game = cp.interop.to_openspiel(built("kuhn_poker"))
+    game = cp.interop.to_openspiel(game_tree("kuhn_poker"))
     state = game.new_initial_state()
     for action in (2, 0):
         state.apply_action(action)
@@ -122,13 +122,13 @@ def test_files_and_games_of_ones_own():
 
 
 def test_a_game_from_openspiel_goes_back_as_it_is():
-    tree = built("openspiel:kuhn_poker")
+    tree = game_tree("openspiel:kuhn_poker")
     assert cp.interop.to_openspiel(tree) is tree.game.spiel_game
 
 
 def test_policies_that_do_not_fit():
-    tree = built("kuhn_poker")
-    with pytest.raises(cp.ConfigError, match="says nothing at '0'"):
+    tree = game_tree("kuhn_poker")
+    with pytest.raises(cp.ConfigError, match="at '0'"):
         cp.interop.from_openspiel_policy(tree, {})
     table = cp.interop.to_pyspiel_policy(cp.uniform_policy(tree)).policy_table()
     table["p0 0"] = [(0, 0.5)]

@@ -12,7 +12,7 @@ import counterplay as cp
 from counterplay.core.game import ObservedGame
 from counterplay.interop.openspiel_policy import to_pyspiel_policy
 from counterplay.registry import get_spec
-from tests.conftest import answer, built
+from tests.conftest import game_tree, main_policy
 
 pyspiel = pytest.importorskip("pyspiel")
 
@@ -63,7 +63,7 @@ def count(state) -> tuple[int, int, set[tuple[int, str]]]:
 
 @pytest.mark.parametrize("name", SEQUENTIAL + SIMULTANEOUS)
 def test_same_game(name):
-    tree = built(f"openspiel:{name}")
+    tree = game_tree(f"openspiel:{name}")
     game = tree.game.spiel_game
     simultaneous = game.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS
     assert simultaneous == (name in SIMULTANEOUS)
@@ -92,22 +92,22 @@ def test_spec_and_parameters():
 
 
 def test_solve():
-    tree = built("openspiel:kuhn_poker")
+    tree = game_tree("openspiel:kuhn_poker")
     result = cp.solve(tree, cp.algorithms.CFRPlus(), iterations=1000)
-    ours = cp.solve(built("kuhn_poker"), cp.algorithms.CFRPlus(), iterations=1000)
+    ours = cp.solve(game_tree("kuhn_poker"), cp.algorithms.CFRPlus(), iterations=1000)
     assert np.array_equal(result.policy.probabilities, ours.policy.probabilities)
 
 
 def test_a_player_without_a_choice_is_passed_over():
     """In oshi_zumo who has no coins left cannot bid: OpenSpiel gives it no legal action."""
-    tree = built("openspiel:oshi_zumo(coins=2,size=1,min_bid=1,horizon=5)")
+    tree = game_tree("openspiel:oshi_zumo(coins=2,size=1,min_bid=1,horizon=5)")
     theirs = pyspiel.convert_to_turn_based(tree.game.spiel_game)
     nodes, terminals, _ = count(theirs.new_initial_state())
     assert (tree.num_nodes, tree.num_terminals) == (nodes, terminals)
 
 
 def test_perfect_information_without_strings_is_known_by_its_history():
-    tree = built("openspiel:breakthrough(rows=3,columns=2)")
+    tree = game_tree("openspiel:breakthrough(rows=3,columns=2)")
     assert tree.num_infosets == (tree.player >= 0).sum()
     assert tree.has_perfect_recall
     assert cp.solve(tree, cp.algorithms.CFRPlus(), iterations=200).exploitability < 1e-2
@@ -115,7 +115,7 @@ def test_perfect_information_without_strings_is_known_by_its_history():
 
 def test_observations_make_infosets_where_there_are_no_information_states():
     """In deep_sea the diver sees where it is; with recall it knows its whole way."""
-    tree = built("openspiel:deep_sea(size=3)")
+    tree = game_tree("openspiel:deep_sea(size=3)")
     assert tree.has_perfect_recall
     assert tree.num_infosets == 1 + 2 + 4
     assert cp.best_response(tree, cp.uniform_policy(tree), 0).value == pytest.approx(0.99)
@@ -136,8 +136,8 @@ def test_observations_are_openspiels_tensors():
 def test_networks_see_what_they_see_in_our_own_game(name):
     graph = pytest.importorskip("counterplay.algorithms.deep.common.graph")
     ours, theirs = (
-        graph.host_graph_from_tree(built(name)),
-        graph.host_graph_from_tree(built(f"openspiel:{name}")),
+        graph.host_graph_from_tree(game_tree(name)),
+        graph.host_graph_from_tree(game_tree(f"openspiel:{name}")),
     )
     for field in fields(ours):
         mine, other = getattr(ours, field.name), getattr(theirs, field.name)
@@ -151,9 +151,9 @@ def test_deep_algorithms_run_unchanged():
     algorithm = cp.algorithms.DeepHedge()
     policies = []
     for spec in ("kuhn_poker", "openspiel:kuhn_poker"):
-        tree = built(spec)
+        tree = game_tree(spec)
         memory = algorithm.step(tree, algorithm.init(tree, seed=0), 2)
-        policies.append(answer(algorithm, tree, memory).probabilities)
+        policies.append(main_policy(algorithm, tree, memory).probabilities)
     assert np.array_equal(*policies)
 
 

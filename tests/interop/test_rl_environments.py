@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import counterplay as cp
-from tests.conftest import built
+from tests.conftest import game_tree
 from tests.random_games import RandomGame
 
 pytest.importorskip("pettingzoo")
@@ -37,7 +37,7 @@ GAMES = [
 @pytest.mark.parametrize("spec", GAMES)
 def test_pettingzoos_own_tests(spec, capsys):
     pytest.importorskip("pyspiel")
-    tree = built(spec)
+    tree = game_tree(spec)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they would rather have arrays than dicts with a mask
         api_test(CounterplayAEC(tree), num_cycles=100)
@@ -50,7 +50,7 @@ def test_gymnasiums_own_test(spec):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for player in range(2):
-            env = cp.interop.BestResponseEnv(cp.random_policy(built(spec), seed=1), player)
+            env = cp.interop.BestResponseEnv(cp.random_policy(game_tree(spec), seed=1), player)
             check_env(env, skip_render_check=True)
 
 
@@ -75,7 +75,7 @@ def mean_rewards(env, policy, episodes):
 
 
 def test_episodes_are_worth_the_exact_value():
-    tree = built("kuhn_poker")
+    tree = game_tree("kuhn_poker")
     policy = cp.random_policy(tree, seed=3)
     means = mean_rewards(CounterplayAEC(tree), policy, episodes=3000)
     assert means == pytest.approx(cp.expected_values(tree, policy), abs=0.1)
@@ -95,11 +95,11 @@ def test_every_agent_sees_its_own_card():
 
 
 def test_illegal_actions():
-    env = CounterplayAEC(built("leduc_poker"))
+    env = CounterplayAEC(game_tree("leduc_poker"))
     env.reset(seed=0)
     with pytest.raises(cp.ConfigError, match=r"action 0 is not legal for player_0, only \[1, 2\]"):
         env.step(0)
-    wrapped = TerminateIllegalWrapper(CounterplayAEC(built("leduc_poker")), illegal_reward=-1)
+    wrapped = TerminateIllegalWrapper(CounterplayAEC(game_tree("leduc_poker")), illegal_reward=-1)
     wrapped.reset(seed=0)
     wrapped.step(0)
     assert wrapped.terminations == {"player_0": True, "player_1": True}
@@ -137,7 +137,7 @@ def learn(env, episodes, seed=0):
 
 @pytest.mark.parametrize("player", [0, 1])
 def test_an_outside_learner_finds_the_best_response(player):
-    tree = built("kuhn_poker")
+    tree = game_tree("kuhn_poker")
     opponents = cp.random_policy(tree, seed=4)
     env = cp.interop.BestResponseEnv(opponents, player)
     learnt = cp.interop.judge_agent(env, learn(env, episodes=6000))
@@ -156,7 +156,7 @@ def test_an_outside_learner_finds_the_best_response(player):
 def test_the_environment_is_worth_what_judge_agent_says():
     """Also where the player may never get to act: in Kuhn for three, and in random games."""
     for tree, player in [
-        (built("kuhn_poker(players=3)"), 2),
+        (game_tree("kuhn_poker(players=3)"), 2),
         (cp.build_tree(RandomGame(seed=11, num_players=2)), 1),
     ]:
         env = cp.interop.BestResponseEnv(cp.random_policy(tree, seed=5), player)
@@ -174,7 +174,7 @@ def test_the_environment_is_worth_what_judge_agent_says():
 
 
 def test_an_illegal_action_costs_the_most():
-    tree = built("leduc_poker")
+    tree = game_tree("leduc_poker")
     env = cp.interop.BestResponseEnv(cp.uniform_policy(tree), 0)
     env.reset(seed=0)
     assert env.action_masks().tolist() == [0, 1, 1]
@@ -198,7 +198,7 @@ def test_a_game_without_observations():
 
 
 def test_bad_agents_and_seats():
-    tree = built("kuhn_poker")
+    tree = game_tree("kuhn_poker")
     with pytest.raises(cp.ConfigError, match="player is 2, must be from 0 to 1"):
         cp.interop.BestResponseEnv(cp.uniform_policy(tree), 2)
     env = cp.interop.BestResponseEnv(cp.uniform_policy(tree), 0)

@@ -14,12 +14,12 @@ import counterplay as cp
 from counterplay.core.game import CHANCE, TERMINAL, DrawnGame
 from counterplay.play.episodes import RandomStreams, play_from, sample_index
 from counterplay.play.match import ExactMean, Match
-from tests.conftest import built
+from tests.conftest import game_tree
 from tests.random_games import RandomGame, random_games
 
 
-def enumerated(game, seats, state=None):
-    """Everybody's expected utility, by walking through the rules."""
+def enumerate_values(game, seats, state=None):
+    """Expected utilities of all players, by recursion over the rules."""
     state = game.initial_state() if state is None else state
     player = game.player(state)
     if player == TERMINAL:
@@ -30,7 +30,7 @@ def enumerated(game, seats, state=None):
         pairs = zip(
             game.actions(state), seats[player].action_probabilities(state, player), strict=True
         )
-    return sum(p * enumerated(game, seats, game.next_state(state, a)) for a, p in pairs)
+    return sum(p * enumerate_values(game, seats, game.next_state(state, a)) for a, p in pairs)
 
 
 def means(standings):
@@ -49,7 +49,7 @@ def test_two_on_a_tree_earn_what_enumeration_says(game, seed):
         return
     found = cp.head_to_head(tree, first, second)
     values = [
-        enumerated(game, [first if seat == own else second for seat in range(count)])
+        enumerate_values(game, [first if seat == own else second for seat in range(count)])
         for own in range(count)
     ]
     wanted = [values[own][own] for own in range(count)]
@@ -74,7 +74,7 @@ def test_one_for_each_seat_in_all_orders(game, seed):
     for agent in range(count):
         for seat in range(count):
             values = [
-                enumerated(game, [policies[c] for c in order])[seat]
+                enumerate_values(game, [policies[c] for c in order])[seat]
                 for order in permutations(range(count))
                 if order[seat] == agent
             ]
@@ -99,7 +99,7 @@ def test_the_order_of_agents_only_orders_the_result(leduc):
     ],
 )
 def test_intervals_cover_the_exact_value_as_often_as_stated(spec, options):
-    tree, tries = built(spec), 100
+    tree, tries = game_tree(spec), 100
     first, second = cp.random_policy(tree, 3), cp.uniform_policy(tree)
     true = cp.head_to_head(tree, first, second).scores[0].mean
     covered = 0
@@ -283,7 +283,7 @@ def test_numbers_of_agents(kuhn, leduc):
     policy = cp.uniform_policy(kuhn)
     with pytest.raises(cp.ConfigError, match="3 agents cannot play kuhn_poker, a game for 2"):
         cp.head_to_head(kuhn, policy, policy, policy)
-    three = built("kuhn_poker(players=3)")
+    three = game_tree("kuhn_poker(players=3)")
     with pytest.raises(cp.ConfigError, match="give two, or one for each seat"):
         cp.head_to_head(three.game, cp.uniform_policy(three))
     game = cp.load_game("kuhn_poker(players=7)")

@@ -20,8 +20,8 @@ from selenium.webdriver.common.keys import Keys
 from tests.conftest import NO_BROWSER
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-PATIENCE = 120.0  # seconds; machines may be busy
-FLEETING = (
+TIMEOUT_SECONDS = 120.0  # seconds; machines may be busy
+TRANSIENT_ERRORS = (
     StaleElementReferenceException,
     ElementClickInterceptedException,
     ElementNotInteractableException,
@@ -66,13 +66,13 @@ class Browser:
 
     def until(self, condition, what="something"):
         """Wait for a condition that is asked again if the page changes meanwhile."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT_SECONDS
         while True:
             try:
                 found = condition()
                 if found:
                     return found
-            except FLEETING:
+            except TRANSIENT_ERRORS:
                 pass
             if time.monotonic() > end:
                 text = self.driver.find_element(By.TAG_NAME, "body").text
@@ -87,7 +87,7 @@ class Browser:
 
         return self.until(look, f"{css} with {text!r}")
 
-    def gone(self, css):
+    def wait_until_absent(self, css):
         self.until(lambda: not self.all(css), f"the end of {css}")
 
     def click(self, css, text=""):

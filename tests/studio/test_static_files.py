@@ -32,7 +32,7 @@ def test_they_are_small():
 def test_no_other_host_is_named(path):
     text = path.read_text()
     hosts = set(re.findall(r"https?://([^/\"'\s]+)", text))
-    assert hosts <= {"www.w3.org"}  # the name of SVG, which nobody fetches
+    assert hosts <= {"www.w3.org"}  # the name of SVG, which is not fetched
     assert "innerHTML" not in text and "dangerouslySetInnerHTML" not in text
     assert "eval(" not in text and "new Function" not in text
     if path.suffix == ".html":

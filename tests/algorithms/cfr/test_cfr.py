@@ -14,7 +14,7 @@ from counterplay.core.policy import policy_from_weights
 from counterplay.kernels.runtime import threads
 from counterplay.kernels.sequence_form import sweeps
 from tests import reference
-from tests.conftest import answer, built
+from tests.conftest import game_tree, main_policy
 from tests.random_games import random_games
 
 SCHEDULES = {  # discounts (positive, negative, prediction) and weight of iteration t
@@ -45,7 +45,7 @@ def assert_equal_to_twin(game, algorithm, twin, iterations=4):
         memory = algorithm.step(tree, memory)
         twin.iterate()
     if tree.num_infosets:
-        average = answer(algorithm, tree, memory).probabilities
+        average = main_policy(algorithm, tree, memory).probabilities
         assert average == approx(flat(tree, twin.average_policy()), abs=1e-9)
         current = algorithm.policies(tree, memory)["current"].probabilities
         assert current == approx(flat(tree, twin.policy), abs=1e-9)
@@ -139,7 +139,7 @@ def test_nash_conv_is_the_average_regret(game, iterations):
     tree = cp.build_tree(game)
     algorithm = cp.algorithms.CFR(alternating=False)
     regrets, memory = overall_regret(tree, algorithm, iterations)
-    found = cp.nash_conv(tree, answer(algorithm, tree, memory))
+    found = cp.nash_conv(tree, main_policy(algorithm, tree, memory))
     assert found == approx(regrets.sum() / iterations, abs=1e-9)
 
 
@@ -161,7 +161,7 @@ def test_cfr_plus_finds_the_value_of_the_linear_programme(game):
 @pytest.mark.parametrize("spec", ["leduc_poker", "kuhn_poker(players=4)"])
 def test_threads_change_no_bit(algorithm, spec, monkeypatch):
     one = cp.load_algorithm(algorithm)
-    tree = built(spec)
+    tree = game_tree(spec)
     alone = one.step(tree, one.init(tree), 20)
     monkeypatch.setattr(builder, "MIN_INFOSETS_PER_BLOCK", 16)
     cut = cp.build_tree(cp.load_game(spec))
@@ -191,7 +191,7 @@ def test_set_num_threads():
 
 def test_ties_are_not_broken_by_rounding():
     """In a symmetric game no action is better by its last bit: tied infosets stay uniform."""
-    tree = built("goofspiel(num_cards=3)")
+    tree = game_tree("goofspiel(num_cards=3)")
     algorithm = cp.algorithms.CFR()
     memory = algorithm.step(tree, algorithm.init(tree))
     twin = reference.CFR(tree.game, True, *SCHEDULES["cfr"])
@@ -218,6 +218,6 @@ def test_averages_by_name(kuhn):
     ):
         assert got.probabilities == approx(policy_from_weights(kuhn, expected).probabilities)
     assert (algorithm.policies(kuhn, memory)["current"].probabilities == memory.policy[:-1]).all()
-    assert answer(algorithm, kuhn, memory).probabilities == approx(
+    assert main_policy(algorithm, kuhn, memory).probabilities == approx(
         algorithm.policies(kuhn, memory)["average"].probabilities
     )

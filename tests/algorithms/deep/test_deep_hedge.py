@@ -32,10 +32,10 @@ from counterplay.algorithms.deep.common.training import TrainState, params_by_pl
 from counterplay.algorithms.deep.deep_hedge import mask_illegal  # noqa: E402
 from counterplay.core.policy import policy_from_weights  # noqa: E402
 from counterplay.kernels.sequence_form import sweeps  # noqa: E402
-from tests.conftest import built  # noqa: E402
+from tests.conftest import game_tree  # noqa: E402
 from tests.random_games import RandomGame  # noqa: E402
 
-SMALL = cp.algorithms.DeepHedge(hidden_sizes=(8, 8), baseline_hidden_sizes=(8,))
+SMALL_DEEP_HEDGE = cp.algorithms.DeepHedge(hidden_sizes=(8, 8), baseline_hidden_sizes=(8,))
 
 
 to_numpy = partial(jax.tree.map, np.asarray)
@@ -117,7 +117,7 @@ def test_spread_episodes_have_unbiased_regrets_by_their_number(kuhn):
 @pytest.mark.parametrize("augmented", [True, False])
 def test_regrets_are_unbiased_for_any_networks(spec, augmented):
     """The expectation over all episodes is the exact counterfactual regret."""
-    tree = built(spec)
+    tree = game_tree(spec)
     graph = graph_from_tree(tree)
 
     @partial(jax.jit, static_argnums=0)
@@ -131,7 +131,7 @@ def test_regrets_are_unbiased_for_any_networks(spec, augmented):
         return episodes, returns.baseline_regrets(episodes, traverser, utility, guess).regret
 
     for seed in range(2):
-        state = SMALL.init(tree, seed).state
+        state = SMALL_DEEP_HEDGE.init(tree, seed).state
         baseline = jax.tree.map(
             lambda w: 3.0 * w, params_by_player(state.baseline)
         )  # deliberately wrong
@@ -154,19 +154,25 @@ def test_regrets_are_unbiased_for_any_networks(spec, augmented):
 @pytest.mark.parametrize(
     "algorithm",
     [
-        replace(SMALL, num_baseline_updates=2),
-        replace(SMALL, augmented_baseline=False, mean_over_actions=True, entropy_coef=0.0),
+        replace(SMALL_DEEP_HEDGE, num_baseline_updates=2),
         replace(
-            SMALL, entropy_decay_power=0.5, decay_steps=2.0, learning_rate=0.2, weight_decay=0.01
+            SMALL_DEEP_HEDGE, augmented_baseline=False, mean_over_actions=True, entropy_coef=0.0
         ),
-        replace(SMALL, logit_threshold=0.05, max_grad_value=0.05),
+        replace(
+            SMALL_DEEP_HEDGE,
+            entropy_decay_power=0.5,
+            decay_steps=2.0,
+            learning_rate=0.2,
+            weight_decay=0.01,
+        ),
+        replace(SMALL_DEEP_HEDGE, logit_threshold=0.05, max_grad_value=0.05),
     ],
     ids=["augmented", "program", "schedules", "limits"],
 )
 @pytest.mark.parametrize("spec", ["kuhn_poker"])
 def test_equal_to_the_plain_recursion(algorithm, spec):
     """Fed the same random numbers, networks called node by node end up the same."""
-    tree = built(spec)
+    tree = game_tree(spec)
     memory = algorithm.init(tree, seed=3)
     networks = jax.tree.map(
         lambda w: np.array(w, np.float64),
@@ -194,34 +200,34 @@ def test_equal_to_the_plain_recursion(algorithm, spec):
 
 @pytest.mark.parametrize("table", [True, False])
 def test_equal_to_the_plain_recursion_on_leduc(table, monkeypatch):
-    """With so many episodes that infosets are met again and gathered first.
+    """With enough episodes that infosets repeat and are gathered first.
 
     Policies are looked up in a table of all infosets, or networks are asked at those visited.
     """
     monkeypatch.setattr(policy_lookup, "is_table_cheaper", lambda graph, episodes: table)
-    algorithm = replace(SMALL, augmented_baseline=table, num_traversals=16)
+    algorithm = replace(SMALL_DEEP_HEDGE, augmented_baseline=table, num_traversals=16)
     test_equal_to_the_plain_recursion(algorithm, "leduc_poker(suit_isomorphism=true)")
 
 
 def test_equal_to_the_plain_recursion_turn_by_turn(monkeypatch):
     """Networks asked at all infosets of the opening, and at those visited of the next turn."""
     monkeypatch.setattr(policy_lookup, "is_table_cheaper", lambda graph, episodes: False)
-    algorithm = replace(SMALL, num_traversals=2, num_baseline_traversals=2)
-    assert policy_lookup.is_turn_by_turn(host_graph_from_tree(built("kuhn_poker")), np.zeros(0))
+    algorithm = replace(SMALL_DEEP_HEDGE, num_traversals=2, num_baseline_traversals=2)
+    assert policy_lookup.is_turn_by_turn(host_graph_from_tree(game_tree("kuhn_poker")), np.zeros(0))
     assert [
         turn.end_infoset - turn.first_infoset
-        for turn in host_graph_from_tree(built("kuhn_poker")).turns
+        for turn in host_graph_from_tree(game_tree("kuhn_poker")).turns
     ] == [3, 6, 3]
     test_equal_to_the_plain_recursion(algorithm, "kuhn_poker")
 
 
 def test_the_two_plain_recursions_agree(kuhn):
     """Derivatives by JAX, node by node, and those written out in NumPy."""
-    state = SMALL.init(kuhn, seed=1).state
+    state = SMALL_DEEP_HEDGE.init(kuhn, seed=1).state
     numbers = np.random.default_rng(1).random((2 * kuhn.max_episode_length + 1, 8))
     ends, nets = [], [list(params_by_player(part)) for part in (state.strategy, state.baseline)]
     for kind, array in ((PlainDeepHedge, np.array), (PlainDeepHedgeInJax, jnp.array)):
-        plain = kind(kuhn.game, SMALL, *jax.tree.map(array, nets))
+        plain = kind(kuhn.game, SMALL_DEEP_HEDGE, *jax.tree.map(array, nets))
         plain.iterate(1, lambda player: numbers)
         ends.append(jax.tree.leaves((plain.strategy, plain.baseline)))
     begin = jax.tree.leaves(nets)
@@ -246,7 +252,7 @@ def test_linear_network_on_one_hot_inputs_is_tabular_hedge():
     """Each infoset's logits move by the rate times the mean of its own centred regrets."""
     tree = cp.build_tree(OneHotKuhn())
     algorithm = replace(
-        SMALL, entropy_coef=0.0, weight_decay=0.0, decay_rate=1.0, learning_rate=0.5
+        SMALL_DEEP_HEDGE, entropy_coef=0.0, weight_decay=0.0, decay_rate=1.0, learning_rate=0.5
     )
     graph, state = graph_from_tree(tree), algorithm.init(tree).state
     net = [(0.1 * jnp.ones((108, 2)).at[:, 0].set(-0.1), jnp.zeros(2))]
@@ -277,19 +283,21 @@ def test_linear_network_on_one_hot_inputs_is_tabular_hedge():
 
 def test_gradients_against_finite_differences(kuhn):
     """The step of the baseline network goes down the squared error of its guesses."""
-    algorithm = replace(SMALL, weight_decay=0.0, decay_rate=1.0, baseline_learning_rate=1.0)
+    algorithm = replace(
+        SMALL_DEEP_HEDGE, weight_decay=0.0, decay_rate=1.0, baseline_learning_rate=1.0
+    )
     graph, state = graph_from_tree(kuhn), algorithm.init(kuhn, seed=1).state
     trained = state.baseline[0]
     draws = jax.random.uniform(jax.random.PRNGKey(1), draws_shape(graph, 16))
 
-    def guessed(net, episodes):
+    def baseline_outputs(net, episodes):
         met = find_unique_rows(graph.observation_row[0, episodes.decision], episodes.live)
         return mask_illegal(episodes, outputs_at_decisions(net, graph.observation, met))
 
     @jax.jit
     def step(trained):
         episodes = episodes_from_draws(graph, algorithm.behaviour(graph, state, 0), draws)
-        guess = guessed(trained.params, episodes)
+        guess = baseline_outputs(trained.params, episodes)
         found = returns.baseline_regrets(episodes, 0, episodes.utility[:, 0], guess)
         return episodes, found.target, algorithm.fit_baseline(graph, 0, episodes, trained)
 
@@ -297,7 +305,7 @@ def test_gradients_against_finite_differences(kuhn):
 
     @jax.jit
     def loss(net):
-        out = guessed(net, episodes)
+        out = baseline_outputs(net, episodes)
         taken = jnp.take_along_axis(out, episodes.action[..., None], axis=-1)[..., 0]
         return jnp.where(episodes.live, (taken - target) ** 2, 0.0).sum() / episodes.live.sum()
 
@@ -317,7 +325,7 @@ def test_gradients_against_finite_differences(kuhn):
 
 
 EVERYTHING = replace(  # compiled once for the tests that use it
-    SMALL,
+    SMALL_DEEP_HEDGE,
     average_hidden_sizes=(8,),
     average_power=1.0,
     ensemble_size=4,
@@ -395,7 +403,7 @@ def test_spread_episodes_converge(kuhn):
 
 
 def test_converges_with_three_players():
-    tree = built("kuhn_poker(players=3)")
+    tree = game_tree("kuhn_poker(players=3)")
     algorithm = cp.algorithms.DeepHedge(augmented_baseline=False, decay_rate=1.0)
     start = cp.exploitability(tree, cp.uniform_policy(tree))
     for seed in range(2):
@@ -423,7 +431,7 @@ def test_bad_parameters(spec, message):
 
 
 def test_games_without_observations_get_a_code_of_their_infosets():
-    """Every infoset of a game of one's own is told apart, and learning works."""
+    """The infosets of a user's game are distinguished, and learning works."""
     tree = cp.build_tree(RandomGame(seed=1, zero_sum=True))
     graph = host_graph_from_tree(tree)
     rows = np.asarray(graph.observation)[graph.own_observation_row]

@@ -11,7 +11,7 @@ import counterplay as cp
 from counterplay.algorithms.fictitious_play import engine
 from counterplay.kernels.sampling import fictitious_self_play, primitives
 from tests import reference
-from tests.conftest import answer, built
+from tests.conftest import game_tree, main_policy
 from tests.random_games import random_games
 
 NASH_CONV = {  # computed independently, but for Kuhn at 5, 10 and 100: see `test_ties`
@@ -39,11 +39,13 @@ NASH_CONV = {  # computed independently, but for Kuhn at 5, 10 and 100: see `tes
 
 @pytest.mark.parametrize("spec", NASH_CONV)
 def test_xfp_series(spec):
-    tree, xfp = built(spec), cp.algorithms.XFP()
+    tree, xfp = game_tree(spec), cp.algorithms.XFP()
     memory = xfp.init(tree)
     for t, expected in NASH_CONV[spec]:
         memory = xfp.step(tree, memory, t - memory.iteration)
-        assert cp.nash_conv(tree, answer(xfp, tree, memory)) == approx(expected, rel=1e-3, abs=1e-7)
+        assert cp.nash_conv(tree, main_policy(xfp, tree, memory)) == approx(
+            expected, rel=1e-3, abs=1e-7
+        )
 
 
 def probabilities(tree, average):
@@ -57,7 +59,7 @@ def test_ties():
 
     The table has 0.2638889 at 5, 0.1666667 at 10 and 0.0478548 at 100: there, rounding decided.
     """
-    tree = built("kuhn_poker")
+    tree = game_tree("kuhn_poker")
     twin, xfp = reference.XFP(tree.game), cp.algorithms.XFP()
     memory = xfp.init(tree)
     expected = {5: 0.2361111, 10: 0.1515152}
@@ -65,7 +67,7 @@ def test_ties():
         twin.iterate()
         memory = xfp.step(tree, memory)
         average = probabilities(tree, twin.average)
-        policy = answer(xfp, tree, memory)
+        policy = main_policy(xfp, tree, memory)
         assert policy.probabilities == approx(average, abs=1e-12)
         if t in expected:
             assert cp.nash_conv(tree, policy) == approx(expected[t], abs=1e-7)
@@ -83,17 +85,17 @@ def test_xfp_equals_the_textbook(game):
         twin.iterate()
         memory = xfp.step(tree, memory)
     expected = probabilities(tree, twin.average)
-    assert answer(xfp, tree, memory).probabilities == approx(expected, abs=1e-7)
+    assert main_policy(xfp, tree, memory).probabilities == approx(expected, abs=1e-7)
 
 
 @pytest.mark.parametrize("spec", ["kuhn_poker", "leduc_poker", "kuhn_poker(players=3)"])
 def test_xfp_is_a_population_with_a_uniform_mixture(spec):
     """Each response answers the uniform mixture of uniform play and all responses before it."""
-    tree, xfp = built(spec), cp.algorithms.XFP()
+    tree, xfp = game_tree(spec), cp.algorithms.XFP()
     memory = xfp.init(tree)
     population = [cp.uniform_policy(tree)]
     for _ in range(12):
-        mixture = answer(xfp, tree, memory)
+        mixture = main_policy(xfp, tree, memory)
         memory = xfp.step(tree, memory)
         response = cp.Policy(tree, memory.response[:-1])
         for player in range(tree.num_players):
@@ -103,7 +105,7 @@ def test_xfp_is_a_population_with_a_uniform_mixture(spec):
         population.append(response)
     if tree.num_players == 2:  # the mixture is worth the mean over pairs of its members
         mean = np.mean([join(tree, a, b, 0) for a in population for b in population])
-        assert cp.expected_values(tree, answer(xfp, tree, memory))[0] == approx(mean, abs=1e-9)
+        assert cp.expected_values(tree, main_policy(xfp, tree, memory))[0] == approx(mean, abs=1e-9)
 
 
 def join(tree, others, own, player):
@@ -243,7 +245,7 @@ def test_learns_leduc(algorithm, iterations, leduc):
 
 def test_q_learning_finds_a_best_response():
     """Against a fixed opponent, enough episodes at a low temperature find what it is worth."""
-    tree = built("kuhn_poker")
+    tree = game_tree("kuhn_poker")
     algorithm = cp.algorithms.TableLookupFSP(
         num_self_play_episodes=0,
         num_replays=5,

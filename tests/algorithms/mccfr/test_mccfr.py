@@ -12,8 +12,8 @@ import counterplay as cp
 from counterplay.algorithms.mccfr.engine import WorkerRows
 from counterplay.algorithms.mccfr.workers import next_merge_iteration, round_length
 from counterplay.registry import load_algorithm
-from tests.algorithms.test_algorithms import same
-from tests.conftest import answer, built
+from tests.algorithms.test_algorithms import memories_equal
+from tests.conftest import game_tree, main_policy
 from tests.random_games import RandomGame
 
 FAMILY = [
@@ -47,7 +47,7 @@ def run(spec, tree, iterations, seed=0):
 def test_the_rules_say_what_the_tree_says(spec, game):
     """Compiled walks on a tree and the same source as plain Python on the rules: the same bits."""
     rules = cp.load_game(game) if isinstance(game, str) else game
-    tree = built(game) if isinstance(game, str) else cp.build_tree(game)
+    tree = game_tree(game) if isinstance(game, str) else cp.build_tree(game)
     compiled = run(spec, tree, 30, seed=5)
     sampled = run(spec, cp.RulesArena(rules), 30, seed=5)
     assert sampled.nodes_touched == compiled.nodes_touched[0]
@@ -77,7 +77,7 @@ def test_cuts_do_not_matter(spec, kuhn):
     for count in (1, 12, 243, 768, 1, 3_000, 982):
         part = copy.deepcopy(algorithm.step(kuhn, part, count))
     assert whole.iteration == part.iteration == 5_007
-    assert same(whole, part)
+    assert memories_equal(whole, part)
 
 
 def test_seeds_and_workers_differ(kuhn):
@@ -134,7 +134,7 @@ def test_threads_do_not_matter(kuhn, threads):
     expected = algorithm.step(kuhn, algorithm.init(kuhn, seed=1), 500)
     cp.set_num_threads(threads)
     try:
-        assert same(algorithm.step(kuhn, algorithm.init(kuhn, seed=1), 500), expected)
+        assert memories_equal(algorithm.step(kuhn, algorithm.init(kuhn, seed=1), 500), expected)
     finally:
         cp.set_num_threads(None)
 
@@ -186,11 +186,11 @@ NODES = {  # per iteration
 def test_known_figures(game, name):
     """The mean of five seeds lies where five independent runs of another program lay."""
     iterations, low, high = KNOWN[game, name]
-    tree, algorithm = built(game), load_algorithm(name)
+    tree, algorithm = game_tree(game), load_algorithm(name)
     found, touched = [], []
     for seed in range(5):
         memory = algorithm.step(tree, algorithm.init(tree, seed), iterations)
-        found.append(cp.nash_conv(tree, answer(algorithm, tree, memory)))
+        found.append(cp.nash_conv(tree, main_policy(algorithm, tree, memory)))
         touched.append(memory.nodes_touched.sum() / iterations)
     assert low < np.mean(found) < high
     if (game, name) in NODES:
@@ -200,7 +200,7 @@ def test_known_figures(game, name):
 def test_everything_included_is_external_sampling(leduc):
     """Average strategy sampling that leaves nothing out does what external sampling does."""
     everything = run("average_strategy_sampling(epsilon=1)", leduc, 500)
-    assert same(everything, run("external_sampling", leduc, 500))
+    assert memories_equal(everything, run("external_sampling", leduc, 500))
 
 
 @pytest.mark.parametrize("game", ["tic_tac_toe", "rock_paper_scissors"])
@@ -208,7 +208,7 @@ def test_chance_sampling_without_chance_is_vanilla_cfr(game):
     if game == "tic_tac_toe":
         tree = cp.build_tree(cp.games.Goofspiel(num_cards=4, points_order="descending"))
     else:
-        tree = built("matrix_game(payoffs=(((1,-2),(-1,1)),((-1,2),(1,-1))))")
+        tree = game_tree("matrix_game(payoffs=(((1,-2),(-1,1)),((-1,2),(1,-1))))")
     assert not (tree.player == cp.CHANCE).any()
     sampled = cp.solve(tree, cp.algorithms.ChanceSampling(), iterations=50)
     full = cp.solve(tree, cp.algorithms.CFR(), iterations=50)
@@ -232,7 +232,7 @@ def test_one_action_and_one_player(spec):
     "spec", ["external_sampling", "chance_sampling", "vr_mccfr(predictive_baseline=true)"]
 )
 def test_three_players(spec):
-    tree = built("kuhn_poker(players=3)")
+    tree = game_tree("kuhn_poker(players=3)")
     result = cp.solve(tree, load_algorithm(spec), iterations=200_000)
     assert 3 * result.exploitability < 0.02
 
@@ -259,7 +259,9 @@ def test_the_lazy_average_counts_every_iteration(kuhn):
     """Caught up, each infoset's weights sum to the iterations times the player's own reach."""
     algorithm = cp.algorithms.OutcomeSampling(lazy_averaging=True)
     memory = algorithm.step(kuhn, algorithm.init(kuhn), 1)
-    uniform = answer(algorithm, kuhn, memory)  # after one iteration the average is nearly uniform
+    uniform = main_policy(
+        algorithm, kuhn, memory
+    )  # after one iteration the average is nearly uniform
     assert cp.exploitability(kuhn, uniform) < 11 / 24 + 0.2
     result = cp.solve(kuhn, algorithm, iterations=300_000)
     assert result.exploitability < 1e-2

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import counterplay as cp
-from tests.conftest import built
+from tests.conftest import game_tree
 
 
 def lacking(tree, policy, player):
@@ -18,7 +18,7 @@ def lacking(tree, policy, player):
 @pytest.mark.parametrize(("spec", "player"), [("kuhn_poker", 0), ("kuhn_poker", 1)])
 @pytest.mark.parametrize("seed", range(3))
 def test_learns_a_best_response(spec, player, seed):
-    tree = built(spec)
+    tree = game_tree(spec)
     opponents = cp.random_policy(tree, seed=seed)
     algorithm = cp.algorithms.OnlineOutcomeSampling(player=player, opponents=opponents)
     policy = cp.solve(tree, algorithm, iterations=200_000, seed=seed).policy
@@ -29,7 +29,7 @@ def test_learns_a_best_response(spec, player, seed):
 
 
 def test_three_players_and_leduc(leduc):
-    tree = built("kuhn_poker(players=3)")
+    tree = game_tree("kuhn_poker(players=3)")
     for player in range(3):
         result = cp.solve(
             tree, cp.algorithms.OnlineOutcomeSampling(player=player), iterations=100_000
@@ -105,6 +105,6 @@ def test_wrong_use(kuhn):
         cp.solve(cp.RulesArena(cp.games.KuhnPoker()), given)
     with pytest.raises(cp.ConfigError, match="epsilon is 0, must be positive"):
         cp.algorithms.OnlineLearner(epsilon=0)
-    other = cp.uniform_policy(built("leduc_poker"))
+    other = cp.uniform_policy(game_tree("leduc_poker"))
     with pytest.raises(cp.ConfigError, match="the policy is for leduc_poker, not for kuhn_poker"):
         cp.algorithms.OnlineOutcomeSampling(opponents=other).init(kuhn)

@@ -9,7 +9,7 @@ import counterplay as cp
 from counterplay.arenas.tree.replay import number_augmented_actions
 from counterplay.kernels.sampling import baselines, episodes, traversals
 from tests.algorithms.mccfr.blocks import arena, chance_reach, every_block, kernels, scratch, table
-from tests.conftest import built
+from tests.conftest import game_tree
 from tests.random_games import RandomGame
 
 EPSILON = 0.3
@@ -69,7 +69,7 @@ GAMES = [
 
 
 def tree_of(game):
-    return built(game) if isinstance(game, str) else cp.build_tree(game)
+    return game_tree(game) if isinstance(game, str) else cp.build_tree(game)
 
 
 def guesses(tree, scheme):

@@ -10,7 +10,7 @@ import pytest
 import counterplay as cp
 from counterplay.core.state_io import flatten_memory, memory_leaves, restore_memory
 from counterplay.registry import load_algorithm
-from tests.conftest import built
+from tests.conftest import game_tree
 
 FAMILY = [
     "external_sampling(num_workers=3,gamma=1)",
@@ -27,7 +27,7 @@ FAMILY = [
 @pytest.mark.parametrize("game", ["kuhn_poker", "leduc_poker"])
 def test_the_policies_of_the_tree(spec, game):
     """The same draws and merges: the average and the current policy of a run on the tree."""
-    tree, algorithm = built(game), load_algorithm(spec)
+    tree, algorithm = game_tree(game), load_algorithm(spec)
     rules = cp.RulesArena(cp.load_game(game))
     count = 300 if game == "kuhn_poker" else 60
     compiled = algorithm.step(tree, algorithm.init(tree, 5), count)

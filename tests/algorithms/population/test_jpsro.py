@@ -7,11 +7,11 @@ import pytest
 from pytest import approx
 
 import counterplay as cp
-from tests.conftest import built
+from tests.conftest import game_tree
 from tests.random_games import RandomGame
 
 
-def solved(tree, meta_solver, iterations=60):
+def solve_jpsro(tree, meta_solver, iterations=60):
     algorithm = cp.algorithms.JPSRO(meta_solver=meta_solver)
     memory = algorithm.init(tree)
     while memory.iteration < iterations and not memory.finished:
@@ -21,8 +21,8 @@ def solved(tree, meta_solver, iterations=60):
 
 @pytest.mark.parametrize("meta_solver", ["mgcce", "mwcce"])
 def test_coarse_equilibrium_of_three_player_kuhn(meta_solver):
-    tree = built("kuhn_poker(players=3)")
-    memory, device = solved(tree, meta_solver)
+    tree = game_tree("kuhn_poker(players=3)")
+    memory, device = solve_jpsro(tree, meta_solver)
     found = cp.judge(tree, device)
     assert memory.finished and found.nash_conv <= 1e-6
     assert cp.matrix.coarse_deviation(memory.meta_game, device.joint).gain <= 1e-6
@@ -39,7 +39,7 @@ def test_equilibria_of_random_games(meta_solver, num_players):
         tree = cp.build_tree(game)
         if np.prod(cp.matrix.count_pure_policies(tree)) > 2_000:
             continue
-        _, device = solved(tree, meta_solver)
+        _, device = solve_jpsro(tree, meta_solver)
         assert cp.judge(tree, device).nash_conv <= 1e-6
         every = cp.matrix.pure_policies(tree)
         joint = np.zeros(every.normal_form.shape)
@@ -66,7 +66,7 @@ def shares(plans, pure, tree):
 
 
 def behaviour(plan, pure, tree):
-    """The plan's probabilities, uniform for everybody else."""
+    """Probabilities of the plan, uniform for the other players."""
     weights = np.zeros(tree.num_sequences)
     mine = np.flatnonzero(pure.max(axis=0)[:-1] > 0.0)
     weights[mine] = plan
@@ -82,20 +82,20 @@ def is_pure(plans):
 @pytest.mark.parametrize("meta_solver", ["mgcce", "mgce", "mwcce", "mwce"])
 def test_equilibria_of_sheriff(meta_solver):
     parameters = "item_penalty=1.0,item_value=5.0,max_bribe=3,max_items=3,num_rounds=2"
-    tree = built(f"openspiel:sheriff({parameters},sheriff_penalty=1.0)")
-    memory, device = solved(tree, meta_solver)
+    tree = game_tree(f"openspiel:sheriff({parameters},sheriff_penalty=1.0)")
+    memory, device = solve_jpsro(tree, meta_solver)
     assert memory.finished and cp.judge(tree, device).nash_conv <= 1e-6
     check = cp.matrix.coarse_deviation if device.coarse else cp.matrix.correlated_deviation
     assert check(memory.meta_game, device.joint).gain <= 1e-6
 
 
 def test_zero_sum_value_is_the_games(kuhn):
-    _, device = solved(kuhn, "mgce")
+    _, device = solve_jpsro(kuhn, "mgce")
     assert cp.judge(kuhn, device).values == approx([-1 / 18, 1 / 18], abs=1e-9)
 
 
 def test_device_saves_what_players_can_do_alone(tmp_path, kuhn):
-    _, device = solved(kuhn, "mgcce")
+    _, device = solve_jpsro(kuhn, "mgcce")
     device.save(tmp_path / "a.policy")
     assert (cp.load_policy(tmp_path / "a.policy", kuhn).probabilities == device.probabilities).all()
     assert device["0"] == device.marginal_policy["0"]

@@ -26,12 +26,12 @@ from counterplay.algorithms.population.restricted_arena import RestrictedArena
 from counterplay.core.parallel import use_executor
 from counterplay.core.state_io import memory_leaves
 from counterplay.distributed.remote_calls import make_call_mapper
-from tests.conftest import answer
-from tests.distributed.toy_units import Here
+from tests.conftest import main_policy
+from tests.distributed.toy_units import InProcessExecutor
 
 pytestmark = pytest.mark.xdist_group("learned")  # compiled once, by one worker
 
-SMALL = "dqn(hidden_sizes=(16,), num_episodes=128, batch_size=256, replay_buffer_size=5000)"
+SMALL_ORACLE = "dqn(hidden_sizes=(16,), num_episodes=128, batch_size=256, replay_buffer_size=5000)"
 PART = 1_024  # episodes: one program, compiled once for each player, serves all tests
 ANYTIME = {"training_episodes": 6 * PART, "num_rounds": 6, "initial_policy": "uniform"}
 METHODS = {
@@ -40,7 +40,7 @@ METHODS = {
     "anytime_psro": ANYTIME,
     "sp_psro": ANYTIME,
 }
-METHODS = {name: {"oracle": SMALL} | choices for name, choices in METHODS.items()}
+METHODS = {name: {"oracle": SMALL_ORACLE} | choices for name, choices in METHODS.items()}
 
 
 @pytest.fixture(params=sorted(METHODS))
@@ -53,7 +53,7 @@ def test_solves_kuhn_and_resumes(method, kuhn):
     count = 40 if isinstance(method, cp.algorithms.PSRO | cp.algorithms.P2SRO) else 14
     for iteration in range(1, count + 1):
         memory = method.step(kuhn, memory)
-        error.append(cp.exploitability(kuhn, answer(method, kuhn, memory)))
+        error.append(cp.exploitability(kuhn, main_policy(method, kuhn, memory)))
         if iteration == 3:
             stored = {key: np.copy(value) for key, value in memory.to_arrays().items()}
     assert min(error) < 0.03 and error[-1] < 0.06
@@ -84,7 +84,7 @@ def test_one_level_is_psro(kuhn):
 def test_levels_and_oracles_that_learn_are_units(name, kuhn):
     method = cp.load_algorithm(name, **METHODS[name])
     alone = memory_leaves(method.step(kuhn, method.init(kuhn), 4))
-    with use_executor(make_call_mapper(Here())):
+    with use_executor(make_call_mapper(InProcessExecutor())):
         away = memory_leaves(method.step(kuhn, method.init(kuhn), 4))
     assert alone.keys() == away.keys() and alone["learner_arrays.size"] > 0
     assert all(np.array_equal(alone[name], away[name]) for name in alone)
@@ -103,7 +103,7 @@ def test_a_race_finds_a_mixture_that_loses_little(kuhn):
     add_plans(kuhn, memory, pools)
     pools = memory.plans
     found = learn_least_exploitable_mixture(
-        kuhn, 0, memory, load_oracle("x", SMALL, 6 * PART), 6, 5, None
+        kuhn, 0, memory, load_oracle("x", SMALL_ORACLE, 6 * PART), 6, 5, None
     )
     assert found.mixture.sum() == approx(1.0)
     least = solve_least_exploitable_mixture(kuhn, 0, pools[0])
@@ -142,7 +142,7 @@ def test_what_a_pool_is_worth_in_a_race(kuhn):
 
 def test_learners_go_on(kuhn):
     """A second lesson against the same opponent begins where the first ended."""
-    oracle = load_oracle("psro", SMALL, PART)
+    oracle = load_oracle("psro", SMALL_ORACLE, PART)
     met = [WeightedPolicy(1.0, cp.uniform_policy(kuhn))]
     value, response = [], None
     for seed in range(4):
@@ -187,12 +187,12 @@ def test_learners_need_a_tree(kuhn):
 def test_nxdo_allows_what_is_learned(kuhn):
     solver = "deep_mmd(hidden_sizes=(16,), num_episodes=500, schedule_iterations=100)"
     nxdo = cp.load_algorithm(
-        "nxdo", solver=solver, solver_iterations=20, oracle=SMALL, training_episodes=PART
+        "nxdo", solver=solver, solver_iterations=20, oracle=SMALL_ORACLE, training_episodes=PART
     )
     memory = nxdo.step(kuhn, nxdo.init(kuhn), 1)
     before = memory.allowed_sequences.copy()
     assert kuhn.num_infosets <= before.sum() < kuhn.num_sequences
-    policy = answer(nxdo, kuhn, memory).probabilities
+    policy = main_policy(nxdo, kuhn, memory).probabilities
     assert (policy[~before] == 0.0).all() and policy[before].max() > 0.0
     memory = nxdo.step(kuhn, memory, 2)
     assert (memory.allowed_sequences >= before).all() and memory.learner_episodes > 0

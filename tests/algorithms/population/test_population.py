@@ -19,9 +19,9 @@ from counterplay.algorithms.population.least_exploitable import (
 from counterplay.algorithms.population.meta_solvers import INDEPENDENT_SOLVERS
 from counterplay.core.state_io import flatten_memory, restore_memory
 from counterplay.registry import load_algorithm
-from tests.algorithms.test_algorithms import same
+from tests.algorithms.test_algorithms import memories_equal
 from tests.changed_games import Changed
-from tests.conftest import answer, built
+from tests.conftest import game_tree, main_policy
 from tests.random_games import RandomGame, random_games
 
 METHODS = [
@@ -38,7 +38,7 @@ def small(tree):
     return all(n <= 60 for n in cp.matrix.count_pure_policies(tree))
 
 
-def filled(tree, sizes, seed=0):
+def random_pools(tree, sizes, seed=0):
     """Pools of random policies."""
     memory = population.new_population(tree, seed)
     found = []
@@ -57,7 +57,7 @@ def filled(tree, sizes, seed=0):
 @given(random_games(), st.integers(1, 3), st.integers(1, 3))
 def test_payoffs_are_expected_values(game, one, two):
     tree = cp.build_tree(game)
-    memory = filled(tree, [one, two, 2][: tree.num_players])
+    memory = random_pools(tree, [one, two, 2][: tree.num_players])
     for joint in product(*map(range, memory.pool_sizes)):
         plans = [memory.plans[p][k] for p, k in enumerate(joint)]
         wanted = cp.expected_values(tree, population.policy_from_plans(tree, plans))
@@ -65,8 +65,8 @@ def test_payoffs_are_expected_values(game, one, two):
 
 
 def test_payoffs_grow_as_if_made_at_once(kuhn):
-    memory = filled(kuhn, [2, 3])
-    whole = filled(kuhn, [4, 5])
+    memory = random_pools(kuhn, [2, 3])
+    whole = random_pools(kuhn, [4, 5])
     new = [plans[before:] for plans, before in zip(whole.plans, (2, 3), strict=True)]
     assert population.add_plans(kuhn, memory, new)
     assert memory.payoffs == approx(whole.payoffs, abs=1e-13)
@@ -81,9 +81,9 @@ def test_mixtures_are_worth_the_same_against_every_pure_policy(game):
     tree = cp.build_tree(game)
     if not small(tree):
         return
-    memory = filled(tree, [3, 3])
+    memory = random_pools(tree, [3, 3])
     if memory.pool_sizes != (3, 3):
-        return  # somebody has nothing to decide: its policies are one
+        return  # a player without decisions has one policy
     mixtures = [np.array([0.5, 0.2, 0.3]), np.array([0.1, 0.0, 0.9])]
     policy = population.policy_from_mixtures(tree, memory, mixtures)
     every = cp.matrix.pure_policies(tree)
@@ -173,7 +173,7 @@ def test_exact_response_to_a_weighted_pool(game):
 @given(random_games(max_players=2, num_players=2, zero_sum=True))
 def test_least_exploitable_mixture(game):
     tree = cp.build_tree(game)
-    memory = filled(tree, [3, 3])
+    memory = random_pools(tree, [3, 3])
     for player in range(2):
         found = solve_least_exploitable_mixture(tree, player, memory.plans[player])
         mixtures = [np.ones(n) / n for n in memory.pool_sizes]
@@ -196,7 +196,7 @@ def run(algorithm, tree, iterations=60, seed=0):
     memory, found = algorithm.init(tree, seed), []
     while memory.iteration < iterations and not memory.finished:
         memory = algorithm.step(tree, memory)
-        found.append(cp.nash_conv(tree, answer(algorithm, tree, memory)))
+        found.append(cp.nash_conv(tree, main_policy(algorithm, tree, memory)))
     return np.array(found), memory
 
 
@@ -228,8 +228,10 @@ def test_one_level_of_the_pipeline_is_psro_bit_for_bit(leduc):
     )
     a, b, c = (method.step(leduc, method.init(leduc), 12) for method in (one, many, psro))
     for pipeline in (a, b):
-        assert same(pipeline.plans, c.plans) and same(pipeline.meta_strategy, c.meta_strategy)
-        assert same(pipeline.payoffs, c.payoffs) and same(
+        assert memories_equal(pipeline.plans, c.plans) and memories_equal(
+            pipeline.meta_strategy, c.meta_strategy
+        )
+        assert memories_equal(pipeline.payoffs, c.payoffs) and memories_equal(
             pipeline.meta_strategy_history, c.meta_strategy_history
         )
 
@@ -239,7 +241,7 @@ def test_more_levels_learn_in_fewer_iterations(kuhn):
     for levels in (1, 4):
         algorithm = cp.algorithms.P2SRO(num_active_levels=levels, step_size=0.3)
         memory = algorithm.step(kuhn, algorithm.init(kuhn), 30)
-        found[levels] = cp.nash_conv(kuhn, answer(algorithm, kuhn, memory))
+        found[levels] = cp.nash_conv(kuhn, main_policy(algorithm, kuhn, memory))
     assert found[4] < 0.01 < 0.2 < found[1]
 
 
@@ -248,13 +250,13 @@ def test_memory_is_arrays_and_comes_back(kuhn, name):
     algorithm = load_algorithm(name)
     memory = algorithm.step(kuhn, algorithm.init(kuhn), 4)
     back = restore_memory(algorithm.init(kuhn), flatten_memory(memory))
-    assert same(memory, back)
+    assert memories_equal(memory, back)
     assert not hasattr(back, "find_mismatch") or not back.find_mismatch(kuhn)
-    assert same(algorithm.step(kuhn, memory, 3), algorithm.step(kuhn, back, 3))
+    assert memories_equal(algorithm.step(kuhn, memory, 3), algorithm.step(kuhn, back, 3))
 
 
 def test_a_memory_of_another_game_is_refused(kuhn):
-    other = built("leduc_poker")
+    other = game_tree("leduc_poker")
     memory = cp.algorithms.PSRO().step(kuhn, cp.algorithms.PSRO().init(kuhn), 3)
     assert memory.find_mismatch(other) == "the plans of player 0 have other sequences"
     memory.payoffs = memory.payoffs[:, :1]
@@ -275,7 +277,7 @@ def test_units_change_no_bit(kuhn, name, unit):
     other = cp.build_tree(Changed(kuhn.game, (unit, unit)))
     algorithm = load_algorithm(name)
     one, two = (algorithm.step(tree, algorithm.init(tree), 12) for tree in (kuhn, other))
-    assert same(one.plans, two.plans) and (one.payoffs * unit == two.payoffs).all()
+    assert memories_equal(one.plans, two.plans) and (one.payoffs * unit == two.payoffs).all()
     assert one.stop_reason == two.stop_reason
 
 

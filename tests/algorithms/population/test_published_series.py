@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 import counterplay as cp
 from counterplay.algorithms.population.oracles import ExactResponse
 from counterplay.algorithms.population.psro_loop import compute_responses, iterate
-from tests.conftest import answer, built
+from tests.conftest import game_tree, main_policy
 
 
 def series(algorithm, tree, iterations, seed=0):
@@ -20,7 +20,7 @@ def series(algorithm, tree, iterations, seed=0):
     memory, found = algorithm.init(tree, seed), []
     while memory.iteration < iterations and not memory.finished:
         memory = algorithm.step(tree, memory)
-        found.append(cp.nash_conv(tree, answer(algorithm, tree, memory)))
+        found.append(cp.nash_conv(tree, main_policy(algorithm, tree, memory)))
     return found, memory
 
 
@@ -65,7 +65,7 @@ def test_psro_series_on_kuhn_and_leduc(kuhn, leduc):
         for iteration, value in points:
             more = iteration - memory.iteration
             iterate(tree, memory, more, "first", 1e-7, respond, two_programmes)
-            got = cp.nash_conv(tree, answer(algorithm, tree, memory))
+            got = cp.nash_conv(tree, main_policy(algorithm, tree, memory))
             assert got == approx(value, abs=1e-5 if tree is kuhn else 6e-3)
 
 
@@ -77,14 +77,14 @@ def test_uniform_psro_is_fictitious_play(kuhn):
 @pytest.mark.parametrize("game", ["kuhn_poker", "leduc_poker", "liars_dice(dice_sides=3)"])
 def test_uniform_psro_equals_xfp_step_by_step(game):
     tree, psro, xfp = (
-        built(game),
+        game_tree(game),
         cp.algorithms.PSRO(meta_solver="uniform", initial_policy="uniform"),
         cp.algorithms.XFP(),
     )
     mine, theirs = psro.step(tree, psro.init(tree)), xfp.init(tree)
     for _ in range(40):
         mine, theirs = psro.step(tree, mine), xfp.step(tree, theirs)
-        one, two = (answer(a, tree, m).probabilities for a, m in ((psro, mine), (xfp, theirs)))
+        one, two = (main_policy(a, tree, m).probabilities for a, m in ((psro, mine), (xfp, theirs)))
         assert one == approx(two, abs=1e-9)
 
 
@@ -122,7 +122,7 @@ def test_xdo_series_on_leduc(leduc, unreached, known):
     memory = algorithm.init(leduc)
     for value, inner, allowed in known:
         memory = algorithm.step(leduc, memory)
-        got = cp.exploitability(leduc, answer(algorithm, leduc, memory))
+        got = cp.exploitability(leduc, main_policy(algorithm, leduc, memory))
         assert got == approx(value, abs=1e-6)
         assert (memory.solver_iterations, memory.allowed_sequences.sum()) == (inner, allowed)
 
@@ -134,7 +134,9 @@ def test_xdo_series_on_leduc(leduc, unreached, known):
 def test_xdo_reaches_a_thousandth(spec, iterations):
     after = {"target": 1e-3, "evaluate_at": lambda iteration: iteration + 1}
     assert (
-        cp.solve(built(spec), cp.algorithms.XDO(), iterations=iterations, **after).exploitability
+        cp.solve(
+            game_tree(spec), cp.algorithms.XDO(), iterations=iterations, **after
+        ).exploitability
         <= 1e-3
     )
 

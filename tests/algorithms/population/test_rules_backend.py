@@ -14,7 +14,7 @@ from counterplay.algorithms.population.rules_backend import mixture_policy, pool
 from counterplay.core.state_io import flatten_memory, restore_memory
 from counterplay.experiment import run
 from counterplay.experiment.population import load_population
-from tests.conftest import built
+from tests.conftest import game_tree
 
 
 def test_intervals_cover_the_exact_payoffs(kuhn):
@@ -34,7 +34,7 @@ def test_intervals_cover_the_exact_payoffs(kuhn):
 
 def test_nothing_left_to_chance_is_exact():
     game = cp.load_game("rock_paper_scissors")
-    tree = built("rock_paper_scissors")
+    tree = game_tree("rock_paper_scissors")
     pure = [cp.Policy(tree, np.tile(np.eye(3)[k], 2)) for k in range(3)]
     found = estimate_payoffs(game, [pure, pure], episodes=5)
     assert (found.margins == 0.0).all()
@@ -43,7 +43,7 @@ def test_nothing_left_to_chance_is_exact():
 
 
 def test_a_pool_draws_a_policy_per_episode():
-    tree = built("rock_paper_scissors")
+    tree = game_tree("rock_paper_scissors")
     pure = [cp.Policy(tree, np.tile(np.eye(3)[k], 2)) for k in range(3)]
     pool = PoolAgent(pure, [0.5, 0.25, 0.25])
     standings = cp.head_to_head(tree, pool, pure[0], max_episodes=4000, seed=2)
@@ -102,7 +102,7 @@ def on_rules(kuhn, iterations=6, seed=0):
 
 @pytest.fixture(scope="module")
 def learned():
-    return on_rules(built("kuhn_poker"))
+    return on_rules(game_tree("kuhn_poker"))
 
 
 def test_psro_on_rules_learns(learned, kuhn):

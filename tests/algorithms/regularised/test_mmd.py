@@ -6,7 +6,7 @@ import pytest
 from pytest import approx
 
 import counterplay as cp
-from tests.conftest import built
+from tests.conftest import game_tree
 
 MOVING = {"eta": 0.1, "temperature": 1.0, "decay_power": 0.0, "magnet_update_rate": 0.05}
 
@@ -33,7 +33,7 @@ def play(algorithm, tree, *marks):
 )
 def test_series(spec, algorithm, series):
     marks = [10**power for power in range(len(series))]
-    assert play(algorithm, built(spec), *marks)[0] == approx(series, abs=1e-6)
+    assert play(algorithm, game_tree(spec), *marks)[0] == approx(series, abs=1e-6)
 
 
 @pytest.mark.parametrize(("tau", "rest"), [(0.5, 0.22482), (0.2, 0.08715)])
@@ -56,7 +56,7 @@ def test_reduced_normal_form_quantal_response(kuhn):
 
 @pytest.mark.parametrize("players", [2, 3])
 def test_without_a_temperature_it_is_hedge_on_q(players):
-    tree = built(f"kuhn_poker(players={players})")
+    tree = game_tree(f"kuhn_poker(players={players})")
     algorithm = cp.algorithms.MMD(eta=0.3, temperature=0.0, decay_power=0.0)
     memory = algorithm.step(tree, algorithm.init(tree), 2)
     expected = cp.uniform_policy(tree)

@@ -10,7 +10,7 @@ from pytest import approx
 
 import counterplay as cp
 from counterplay.algorithms.regularised.tabular_r_nad import accumulate_rewards
-from tests.conftest import built
+from tests.conftest import game_tree
 
 
 def solve_policy(tree, algorithm):
@@ -47,7 +47,7 @@ def test_tabular_r_nad_reaches_nash(kuhn):
 
 
 def test_rewards_sum_to_zero():
-    tree = built("kuhn_poker")
+    tree = game_tree("kuhn_poker")
     given = np.random.default_rng(0).normal(size=tree.num_sequences)
     paid = accumulate_rewards(tree, given)
     assert np.abs(paid).max() > 0.1 and paid.sum(axis=1) == approx(0.0, abs=1e-12)

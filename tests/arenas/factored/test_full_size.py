@@ -56,7 +56,7 @@ def test_a_value_between_its_bounds():
     memory, newer = algorithm.init(arena), np.zeros(arena.num_sequences)
     for t in range(1, 21):
         memory = algorithm.step(arena, memory)
-        newer += t**2 * memory.reach[:-1]  # what everybody plays after iteration t
+        newer += t**2 * memory.reach[:-1]  # the policies of all players after iteration t
     average = algorithm.policies(arena, memory)["average"]
     judged = cp.judge(arena, average)
     first, second = judged.best_values

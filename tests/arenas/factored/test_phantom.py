@@ -9,7 +9,7 @@ from pytest import approx
 import counterplay as cp
 from counterplay.arenas.factored.phantom_sizes import count_infosets_and_sequences
 
-SMALL = [(1, 1), (1, 2), (2, 1), (2, 2), (2, 3), (3, 2)]
+SMALL_BOARDS = [(1, 1), (1, 2), (2, 1), (2, 2), (2, 3), (3, 2)]
 KINDS = ["cdh", "adh"]
 
 
@@ -51,7 +51,7 @@ def on_tree(tree, place, policy):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("rows", "columns"), SMALL)
+@pytest.mark.parametrize(("rows", "columns"), SMALL_BOARDS)
 def test_gradient_and_judgement(pairs, rows, columns, kind):
     arena, tree, place = pairs(rows, columns, kind)
     assert sorted(place) == list(range(tree.num_sequences))
@@ -139,7 +139,7 @@ def test_keys_and_files(pairs, kind, tmp_path):
 
 
 def test_sizes():
-    for rows, columns in SMALL:
+    for rows, columns in SMALL_BOARDS:
         for kind in ("cdh", "adh"):
             game = hex_game(rows, columns, kind)
             infosets, sequences = count_infosets_and_sequences(game)

@@ -10,7 +10,7 @@ import counterplay as cp
 from counterplay.arenas.tree import build, builder, sampling_view, size_estimate
 from counterplay.arenas.tree.replay import number_augmented_actions
 from counterplay.core.game import CHANCE, TERMINAL
-from tests.conftest import built
+from tests.conftest import game_tree
 from tests.random_games import RandomGame, random_games
 
 
@@ -91,15 +91,15 @@ def test_table_of_games():
         "goofspiel(forgetful=true)": (2, 26773, 6056, 6, 4, -1.0, 1.0),
     }
     for spec, row in rows.items():
-        tree = built(spec)
+        tree = game_tree(spec)
         measured = (tree.num_players, tree.num_nodes, tree.num_infosets, tree.max_episode_length)
         assert (*measured, tree.max_actions, tree.utility.min(), tree.utility.max()) == row
-    assert not built("goofspiel(forgetful=true)").has_perfect_recall
-    assert built("goofspiel").has_perfect_recall
+    assert not game_tree("goofspiel(forgetful=true)").has_perfect_recall
+    assert game_tree("goofspiel").has_perfect_recall
 
 
 def test_forgetful_tree_refines_to_perfect_recall():
-    forgetful, full = built("goofspiel(forgetful=true)"), built("goofspiel")
+    forgetful, full = game_tree("goofspiel(forgetful=true)"), game_tree("goofspiel")
     assert forgetful.perfect_recall_tree.num_infosets == full.num_infosets == 7304
     assert forgetful.perfect_recall_tree.has_perfect_recall
     assert full.perfect_recall_tree is full
@@ -127,7 +127,7 @@ def test_a_cut_level_has_independent_blocks(monkeypatch):
 
 @pytest.mark.parametrize("spec", ["kuhn_poker(players=3)", "goofspiel(num_cards=3,forgetful=true)"])
 def test_save_and_load(spec, tmp_path):
-    tree = built(spec)
+    tree = game_tree(spec)
     tree.save(tmp_path / "tree")
     copy = cp.load_tree(tmp_path / "tree")
     assert copy.spec == tree.spec

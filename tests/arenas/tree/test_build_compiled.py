@@ -83,12 +83,14 @@ def test_a_difference_is_named_with_its_history():
     with pytest.raises(cp.GameError, match=r"infoset.*; history: deal"):
         cp.games.check_compiled_game(cp.games.KuhnPoker(), kuhn._replace(infoset_key=blind))
 
-    def crowded(rules, states, player, count):
+    def report_too_many_actions(rules, states, player, count):
         kuhn.current_player(rules, states, player, count)
         count[player >= 0] = -7
 
     with pytest.raises(cp.GameError, match=r"number of actions is 2 .*, -7 .*; history: deal"):
-        cp.games.check_compiled_game(cp.games.KuhnPoker(), kuhn._replace(current_player=crowded))
+        cp.games.check_compiled_game(
+            cp.games.KuhnPoker(), kuhn._replace(current_player=report_too_many_actions)
+        )
 
     def generous(rules, states, utility):
         kuhn.utilities(rules, states, utility)

@@ -15,7 +15,7 @@ from counterplay.arenas.tree.node_values import (
     subtree_sizes,
 )
 from counterplay.core.game import CHANCE, TERMINAL
-from tests.conftest import built
+from tests.conftest import game_tree
 from tests.random_games import random_games
 
 
@@ -66,7 +66,7 @@ def test_nodes_by_walking_the_rules(game, seed):
 
 @pytest.mark.parametrize("spec", ["leduc_poker", "liars_dice(dice_sides=3)"])
 def test_the_root_is_the_game(spec):
-    tree = built(spec)
+    tree = game_tree(spec)
     policy = cp.random_policy(tree, 3)
     measured = compute_node_values(tree, policy.probabilities)
     assert subtree_sizes(tree)[0] == tree.num_nodes

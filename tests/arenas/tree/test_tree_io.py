@@ -13,7 +13,7 @@ import counterplay as cp
 from counterplay.arenas.tree import builder
 from counterplay.arenas.tree.tree_io import ARRAY_TYPES, validate_tree
 from counterplay.core.archive import DamagedFileError
-from tests.conftest import built
+from tests.conftest import game_tree
 from tests.random_games import random_games
 
 SPECS = ("kuhn_poker(players=3)", "goofspiel(num_cards=3,forgetful=true)")
@@ -32,7 +32,7 @@ def test_remade_and_refined_trees_are_valid(kuhn, leduc, tmp_path, monkeypatch):
         found = cp.judge(again, cp.Policy(again, policy.probabilities))
         assert found.nash_conv == cp.nash_conv(tree, policy)
 
-    round_trip(built(SPECS[1]).perfect_recall_tree)
+    round_trip(game_tree(SPECS[1]).perfect_recall_tree)
     round_trip(cp.abstraction.build_abstraction(kuhn, [["0", "1"]]).tree)
     for seed in range(2):
         chosen = cp.random_policy(leduc, seed)
@@ -47,7 +47,7 @@ def test_remade_and_refined_trees_are_valid(kuhn, leduc, tmp_path, monkeypatch):
 @given(data=st.data())
 def test_no_number_can_be_changed_alone(spec, name, data):
     """A tree says everything twice, but for names: a change in one place is a contradiction."""
-    tree = built(spec)
+    tree = game_tree(spec)
     part, _, field = name.rpartition(".")
     array = getattr(tree.form if part else tree, field).copy()
     if not array.size or name in {"utility", "action", "sequence_action"}:
@@ -72,7 +72,7 @@ def test_no_number_can_be_changed_alone(spec, name, data):
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_other_utilities_do_not_fit_the_form(spec):
-    tree = built(spec)
+    tree = game_tree(spec)
     for value in (np.nan, np.inf, 1e308, 7.25):
         utility = tree.utility.copy()
         utility[3, 0] = value

@@ -16,7 +16,7 @@ from counterplay.experiment.compare import compare, csv_from_rows
 from counterplay.experiment.plots.reference_curves import load_reference_curves
 from counterplay.experiment.plots.run_plots import GROUP_COLOURS, plot_runs
 from counterplay.experiment.run_groups import MedianRange, load_run_groups
-from tests.experiment.conftest import config, write
+from tests.experiment.conftest import config, dump_json
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -25,7 +25,7 @@ def make_run(folder, name="small", seed=0, averages=(0.5, 0.2, 0.1), current=2.0
     """The folder of a run whose exploitability we choose; a record every 10 steps."""
     folder.mkdir(parents=True)
     whole = config("cfr_hedge", max_steps=100, seed=seed, **spec) | {"name": name}
-    write(folder / "config.json", whole)
+    dump_json(folder / "config.json", whole)
     records = [
         {"step": 10 * n or 1, "seconds": 0.5 + n + seed, "average": a, "current": current * a}
         for n, a in enumerate(averages)
@@ -49,7 +49,7 @@ def runs(tmp_path):
 def curves(tmp_path):
     records = [{"step": s, "average": 1 / s, "current": 2 / s, "seconds": s - 1} for s in (1, 50)]
     content = {"first": {"curve": records, "best": None}, "second": {"curve": records}}
-    return write(tmp_path / "curves.json", content)
+    return dump_json(tmp_path / "curves.json", content)
 
 
 def test_seeds_belong_together(runs):
@@ -208,9 +208,11 @@ def test_references(curves, tmp_path):
     with pytest.raises(ConfigError, match="has no curve 'frist'; did you mean 'first'"):
         load_reference_curves(f"{curves}:frist")
     with pytest.raises(ConfigError, match="x is not a reference curve"):
-        load_reference_curves(str(write(tmp_path / "bad.json", {"x": {"curve": [{"average": 1}]}})))
+        load_reference_curves(
+            str(dump_json(tmp_path / "bad.json", {"x": {"curve": [{"average": 1}]}}))
+        )
     with pytest.raises(ConfigError, match="not a file of reference curves"):
-        load_reference_curves(str(write(tmp_path / "bad.json", [])))
+        load_reference_curves(str(dump_json(tmp_path / "bad.json", [])))
 
 
 def write_records(folder, *records):
@@ -218,7 +220,7 @@ def write_records(folder, *records):
 
 
 @pytest.fixture
-def mixed(tmp_path):
+def runs_with_different_policies(tmp_path):
     """Runs whose first policies differ: CFR+ has its linear average before the plain one."""
     for name in ("cfr", "cfr_plus"):
         folder = make_run(tmp_path / "runs" / name, name=name)
@@ -233,30 +235,34 @@ def on_rules(tmp_path):
     """A run on rules, whose records count infosets."""
     folder = make_run(tmp_path / "runs" / "rules", name="rules")
     whole = json.loads((folder / "config.json").read_text())
-    write(folder / "config.json", whole | {"arena": "rules"})
+    dump_json(folder / "config.json", whole | {"arena": "rules"})
     counts = {"infosets": 12, "touched": 340, "bytes": 5678}
     write_records(folder, {"step": 10, "seconds": 1.0} | counts)
     return folder
 
 
-def drawn(file):
+def lines_of_page(file):
     """The lines of an HTML page by name."""
     found = json.loads(re.search(r"const all = (\[.*\]), frame", file.read_text())[1])
     return {line["name"]: line for line in found}
 
 
-def test_by_default_each_method_has_one_line_that_of_its_first_policy(mixed, tmp_path):
-    lines = drawn(plot_runs([mixed], tmp_path / "out.html"))
+def test_by_default_each_method_has_one_line_that_of_its_first_policy(
+    runs_with_different_policies, tmp_path
+):
+    lines = lines_of_page(plot_runs([runs_with_different_policies], tmp_path / "out.html"))
     assert {name: line["value"] for name, line in lines.items()} == {
         "cfr, average": [0.15, 0.15],
         "cfr_plus, linear_average": [0.01, 0.01],
     }
-    shown = texts(plot_runs([mixed], tmp_path / "out.svg").read_text())
+    shown = texts(plot_runs([runs_with_different_policies], tmp_path / "out.svg").read_text())
     assert {"cfr (average)", "cfr_plus (linear_average)"} <= set(shown)
 
 
-def test_all_lines_are_equally_visible(mixed, tmp_path):
-    svg = plot_runs([mixed], tmp_path / "out.svg", policies=["all"]).read_text()
+def test_all_lines_are_equally_visible(runs_with_different_policies, tmp_path):
+    svg = plot_runs(
+        [runs_with_different_policies], tmp_path / "out.svg", policies=["all"]
+    ).read_text()
     found = [
         path
         for colour in GROUP_COLOURS[:2]
@@ -283,7 +289,7 @@ def test_counts_of_runs_on_rules_are_never_called_exploitability(on_rules, runs,
     with pytest.raises(ConfigError, match="runs on rules, which record no exploitability"):
         plot_runs([on_rules], tmp_path / "out.svg")
     notes = []
-    lines = drawn(plot_runs([on_rules, runs], tmp_path / "out.html", note=notes.append))
+    lines = lines_of_page(plot_runs([on_rules, runs], tmp_path / "out.html", note=notes.append))
     assert set(lines) == {"small, average", "other, average"}
     assert notes == ["left out rules: a run on rules records no exploitability"]
 
@@ -303,7 +309,7 @@ def test_references_of_other_games_are_left_out(runs, tmp_path):
         "three": curve("kuhn_poker", players=3),
         "leduc": curve("leduc_poker"),
     }
-    file = str(write(tmp_path / "curves.json", content))
+    file = str(dump_json(tmp_path / "curves.json", content))
     shown = texts(plot_runs([runs], tmp_path / "out.svg", references=[file]).read_text())
     assert [label for label in shown if "reference" in label] == ["reference two"]
     with pytest.raises(ConfigError, match=r"no curve of kuhn_poker among leduc \(leduc_poker\)"):

@@ -25,7 +25,7 @@ def part(values):
 
 
 @no_alloc_kernel
-def made(values):
+def allocate(values):
     return np.zeros(2)[0] + values[0]
 
 
@@ -35,11 +35,11 @@ def test_a_number_is_fine():
 
 @pytest.mark.parametrize("kernel", [whole, part])
 def test_no_array_is_returned(kernel):
-    """Its references would be counted wrongly, and its memory freed while somebody has it."""
+    """Its references would be counted wrongly, and its memory freed while in use."""
     with pytest.raises(Exception, match="is a no_alloc kernel: it cannot return an array"):
         kernel(np.ones(2))
 
 
 def test_no_array_is_made():
     with pytest.raises(TypingError, match="zeros"):
-        made(np.ones(2))
+        allocate(np.ones(2))

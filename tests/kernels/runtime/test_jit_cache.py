@@ -17,7 +17,7 @@ from counterplay.core import game
 from counterplay.kernels.runtime import jit
 from counterplay.kernels.sampling import baselines, compiled_rules, episodes, traversals
 from counterplay.registry import load_algorithm
-from tests.conftest import built
+from tests.conftest import game_tree
 
 CALLER = """
 from counterplay.kernels.runtime.jit import kernel
@@ -120,7 +120,7 @@ def test_walks_count_no_references(name):
     It does not see it where one branch alone is the last to use an array, and then in no caller
     either: walks took 2.6 times as long.
     """
-    tree, algorithm, kernel = built("kuhn_poker"), load_algorithm(name), WALKS[name]
+    tree, algorithm, kernel = game_tree("kuhn_poker"), load_algorithm(name), WALKS[name]
     algorithm.step(tree, algorithm.init(tree), 1)
     on_tree = next(one for one in kernel.signatures if "LazyNodes(" not in str(one))  # not on rules
     again = njit(on_tree, nogil=True, error_model="numpy")(kernel.py_func)

@@ -81,7 +81,7 @@ RAW_BODIES = [
 ]
 KUHN = {"name": "a", "algorithm": "cfr", "game": "kuhn_poker", "spec": {"max_steps": 2}}
 DICT_GAME = KUHN | {"game": {"name": "kuhn_poker", "params": {"players": 2}}}
-SMALL = "connect_four(rows=2,columns=3)"
+SMALL_GAME = "connect_four(rows=2,columns=3)"
 PUSH = [{"bet": "a", "raise": "a"}] * 2
 SPOT = {"board": "2s3h4d6c7c", "ranges": ["AsAh", "KsKh"], "pot": 20, "stacks": [10, 10]}
 SPOT["sizes"] = {"river": PUSH}
@@ -100,7 +100,7 @@ VALID = [  # requests that are answered; one value of each is made hostile
     ("POST", "/api/estimate/run", {"config": KUHN}),
     ("POST", "/api/runs", {"config": DICT_GAME, "seeds": [0]}),
     ("POST", "/api/play", {"game": "kuhn_poker", "policy": "uniform", "seat": 0}),
-    ("POST", "/api/play", {"game": SMALL, "policy": "search:minimax(max_depth=1)", "seat": 0}),
+    ("POST", "/api/play", {"game": SMALL_GAME, "policy": "search:minimax(max_depth=1)", "seat": 0}),
     ("POST", "/api/matrix", {"game": "chicken", "learner": "hedge"}),
     ("POST", "/api/matrix", {"utility": [[[1, -1]], [[-1, 1]]], "names": [["a"], ["b"]]}),
     ("POST", "/api/spot", {"spot": SPOT, "estimate": True}),

@@ -42,7 +42,7 @@ sys.addaudithook(record)
 
 
 @pytest.fixture
-def watched(fresh, runs_folder, tmp_path, monkeypatch):
+def studio_with_watch(fresh, runs_folder, tmp_path, monkeypatch):
     """A studio whose processes record every opened file whose path holds a marker.
 
     `secret` has a file and a pipe; opening the pipe from any program is noticed too.
@@ -65,7 +65,7 @@ def watched(fresh, runs_folder, tmp_path, monkeypatch):
 
     def watch_pipe():
         while not ended.wait(0.02):
-            with contextlib.suppress(OSError):  # nobody reads
+            with contextlib.suppress(OSError):  # the server does not read
                 os.close(os.open(secret / "pipe.efg", os.O_WRONLY | os.O_NONBLOCK))
                 readers.append("pipe")
 
@@ -133,14 +133,14 @@ def attack(studio, seed, count):
     return seen
 
 
-def test_hostile_requests(watched):
-    seen = attack(watched, seed=1, count=120)
+def test_hostile_requests(studio_with_watch):
+    seen = attack(studio_with_watch, seed=1, count=120)
     assert seen[404] > 10 and seen[200] > 5
 
 
 @pytest.mark.slow
-def test_a_thousand_hostile_requests(watched):
-    seen = attack(watched, seed=2, count=1000)
+def test_a_thousand_hostile_requests(studio_with_watch):
+    seen = attack(studio_with_watch, seed=2, count=1000)
     assert seen[404] > 100 and seen[200] > 50
 
 

@@ -28,7 +28,7 @@ def write(folder, records, mode="w"):
         file.writelines(json.dumps(record) + "\n" for record in records)
 
 
-def made(first, last):
+def make_records(first, last):
     return [
         {"step": k, "seconds": k / 7, "average": 1 / k, 'a b"c': 3e-320} for k in range(first, last)
     ]
@@ -43,11 +43,11 @@ def test_follows_a_file(tmp_path):
     series = MetricSeries(tmp_path)
     series.refresh()
     assert series.num_rows == 0
-    write(tmp_path, made(1, 10))
+    write(tmp_path, make_records(1, 10))
     series.refresh()
     first = series.epoch
     assert rows(series) == load_metrics(tmp_path)
-    write(tmp_path, made(10, 300), "a")
+    write(tmp_path, make_records(10, 300), "a")
     with open(tmp_path / "metrics.jsonl", "a") as file:
         file.write('{"step": 300, "sec')  # half a line
     series.refresh()
@@ -57,17 +57,19 @@ def test_follows_a_file(tmp_path):
 
 def test_notices_that_records_were_dropped(tmp_path):
     series = MetricSeries(tmp_path)
-    write(tmp_path, made(1, 100))
+    write(tmp_path, make_records(1, 100))
     series.refresh()
     before = series.epoch
-    write(tmp_path, made(1, 50))
+    write(tmp_path, make_records(1, 50))
     series.refresh()
     assert series.epoch != before and series.num_rows == 49
     before = series.epoch
-    other = [record | {"seconds": 9.0} for record in made(40, 90)]  # shorter, then longer again
-    write(tmp_path, made(1, 40) + other)
+    other = [
+        record | {"seconds": 9.0} for record in make_records(40, 90)
+    ]  # shorter, then longer again
+    write(tmp_path, make_records(1, 40) + other)
     series.refresh()
-    assert series.epoch != before and rows(series) == made(1, 40) + other
+    assert series.epoch != before and rows(series) == make_records(1, 40) + other
     os.unlink(tmp_path / "metrics.jsonl")
     series.refresh()
     assert series.num_rows == 0
@@ -107,7 +109,7 @@ def test_other_ways_to_write_json(tmp_path):
     ],
 )
 def test_damaged_records(tmp_path, line):
-    write(tmp_path, made(1, 3))
+    write(tmp_path, make_records(1, 3))
     with open(tmp_path / "metrics.jsonl", "a") as file:
         file.write(line + "\n")
     with pytest.raises(RunError, match="damaged"):
@@ -130,12 +132,12 @@ def test_thinned_curves_keep_their_extremes(seed, points, log):
 
 
 def test_sketches_read_little(tmp_path):
-    write(tmp_path, made(1, 20_000))
+    write(tmp_path, make_records(1, 20_000))
     path = tmp_path / "metrics.jsonl"
     size = path.stat().st_size
     found = sample_records(path, size)
     assert 10 <= len(found) <= 40
-    assert found[0] == made(1, 2)[0] and found[-1] == made(19_999, 20_000)[0]
+    assert found[0] == make_records(1, 2)[0] and found[-1] == make_records(19_999, 20_000)[0]
     assert read_last_record(path, size) == found[-1]
     assert sample_records(tmp_path / "nothing", 100) == []
     assert read_last_record(tmp_path / "nothing", 100) is None

@@ -11,14 +11,14 @@ import counterplay as cp
 from counterplay.core.game import TERMINAL, action_labels
 from counterplay.play.episodes import RandomStreams, play_from
 from counterplay.studio.worker.main import StudioWorker
-from tests.conftest import built
+from tests.conftest import game_tree
 
 
 def test_an_episode_of_kuhn(studio):
     play = studio.post(
         "/api/play", {"game": "kuhn_poker", "policy": "solve:cfr_plus@200", "seat": 0}
     )["play"]
-    tree = built("kuhn_poker")
+    tree = game_tree("kuhn_poker")
     policy = cp.solve(tree, cp.algorithms.CFRPlus(), iterations=200).policy
     best = cp.mistakes(tree, policy).best_value
     score = lost = 0.0
@@ -49,7 +49,7 @@ def test_an_episode_of_kuhn(studio):
         assert code == 200 and state["number"] == number + 1
         again = studio.ask("POST", f"/api/play/{play}/next", {"number": number})[1]
         assert again["number"] == number + 1  # pressing twice goes on once
-    assert studio.ask("GET", "/api/play/nobody")[0] == 404
+    assert studio.ask("GET", "/api/play/unknown")[0] == 404
     assert studio.ask("POST", f"/api/play/{play}/cheat", {})[0] == 404
 
 
@@ -57,7 +57,7 @@ def test_an_episode_of_kuhn(studio):
 @pytest.mark.parametrize("seat", [0, 1])
 def test_until_the_end_only_the_infoset_is_told(spec, seat):
     """States that the person cannot tell apart look the same, to the letter."""
-    tree = built(spec)
+    tree = game_tree(spec)
     game = tree.game
     desk = StudioWorker(lambda told: None)
     desk.game_spec = spec
@@ -100,7 +100,7 @@ def test_episodes_are_those_of_the_library():
     call = {"do": "play", "policy": {"text": "uniform"}, "name": "b", "seat": 0, "seed": 9}
     call |= {"number": 0, "actions": []}
     found = desk.handle_call(call)
-    tree, draw = built("kuhn_poker"), RandomStreams(9, 0)
+    tree, draw = game_tree("kuhn_poker"), RandomStreams(9, 0)
     for seat in range(2):
         draw(seat)
     _, state = play_from(game, game.initial_state(), [None, cp.uniform_policy(tree)], draw)

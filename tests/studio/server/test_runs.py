@@ -33,8 +33,8 @@ from counterplay.experiment.run_status import (
 from counterplay.experiment.runner import new_run
 from counterplay.studio.server.run_index import RunIndex, game_spec_from_config
 from counterplay.studio.server.run_launcher import RunLauncher
-from tests.experiment.conftest import config, final, untimed
-from tests.studio.conftest import PATIENCE, until
+from tests.experiment.conftest import config, load_final_state, load_untimed_records
+from tests.studio.conftest import TIMEOUT_SECONDS, wait_until
 
 KUHN, POOL = "kuhn/20260101T000000Z", "pool/20260101T000000Z"
 LIVE = {"name": "live"}
@@ -149,7 +149,7 @@ def test_start_stop_resume_and_put_away(fresh):
     first = made.ask("POST", "/api/runs", {"config": LONG, "seeds": [4, 5]}, **key)
     assert first[0] == 200 and len(first[1]["tickets"]) == 2
     assert made.ask("POST", "/api/runs", {"config": LONG, "seeds": [4, 5]}, **key) == first
-    running = until(lambda: [r for r in made.runs().values() if r["step"] > 0])[0]
+    running = wait_until(lambda: [r for r in made.runs().values() if r["step"] > 0])[0]
     assert (running["state"], running["seed"]) == ("running", 4)
     waiting = made.get("/api/runs")["queue"]
     assert [(one["state"], one["config"]["spec"]["seed"]) for one in waiting] == [("queued", 5)]
@@ -157,16 +157,16 @@ def test_start_stop_resume_and_put_away(fresh):
     assert made.ask("POST", f"/api/runs/{running['id']}/resume", {})[0] == 409
     assert made.ask("POST", f"/api/runs/{running['id']}/trash", {})[0] == 409
     made.post(f"/api/runs/{running['id']}/checkpoint")
-    until((folder / "checkpoint.npz").exists)
+    wait_until((folder / "checkpoint.npz").exists)
     assert made.ask("DELETE", f"/api/queue/{waiting[0]['ticket']}")[0] == 200
     made.post(f"/api/runs/{running['id']}/stop")
     made.ask("POST", f"/api/runs/{running['id']}/stop", {})  # twice is once
-    until(lambda: read_status(folder).state == "stopped")
-    assert until(lambda: (folder / "log.txt").read_text()).startswith("running ")
+    wait_until(lambda: read_status(folder).state == "stopped")
+    assert wait_until(lambda: (folder / "log.txt").read_text()).startswith("running ")
     assert made.ask("POST", f"/api/runs/{running['id']}/stop", {})[0] == 409
     step = load_metrics(folder)[-1]["step"]
     made.post(f"/api/runs/{running['id']}/resume", {"steps": step + 5000})
-    until(lambda: made.runs()[running["id"]]["state"] == "finished")
+    wait_until(lambda: made.runs()[running["id"]]["state"] == "finished")
     assert load_metrics(folder)[-1]["step"] == step + 5000
     ticket = made.post(f"/api/runs/{running['id']}/trash")["ticket"]
     assert made.runs() == {} and not folder.exists()
@@ -183,7 +183,7 @@ def test_a_run_takes_its_slot_before_its_folder_is_seen(tmp_path):
     assert launcher.poll(set())
     started = next(iter(launcher.process_by_name.values()))
     try:
-        until(lambda: launcher.poll(set()))  # its folder is there; no look has noticed
+        wait_until(lambda: launcher.poll(set()))  # its folder is there; no look has noticed
         assert [one["state"] for one in launcher.list_pending()] == ["queued"]
     finally:
         started.kill()
@@ -200,7 +200,9 @@ def test_a_run_that_cannot_start_says_why(fresh):
     made = fresh()
     whole = config("sequence_form_lp", params={"players": 3}) | {"name": "bad"}
     made.post("/api/runs", {"config": whole})
-    one = until(lambda: [q for q in made.get("/api/runs")["queue"] if q["state"] == "failed"])[0]
+    one = wait_until(lambda: [q for q in made.get("/api/runs")["queue"] if q["state"] == "failed"])[
+        0
+    ]
     assert "two-player zero-sum" in one["problem"] and made.runs() == {}
     assert made.ask("DELETE", f"/api/queue/{one['ticket']}")[0] == 200
 
@@ -210,20 +212,25 @@ def test_killed_runs_and_a_killed_studio(fresh):
     short = config("cfr_hedge", max_steps=30_000, evaluate_every=500, checkpoint_every=1000)
     made = fresh()
     made.post("/api/runs", {"config": short | {"name": "run"}})
-    name = until(lambda: [r for r in made.runs().values() if r["step"] > 2000])[0]["id"]
+    name = wait_until(lambda: [r for r in made.runs().values() if r["step"] > 2000])[0]["id"]
     made.end(signal.SIGKILL)
     folder = made.root / name
     before = len(load_metrics(folder))
     again = fresh()
     assert again.token == made.token
     if again.runs()[name]["state"] == "running":  # unless the machine was too slow for us
-        until(lambda: len(load_metrics(folder)) > before or read_status(folder).state != "running")
+        wait_until(
+            lambda: len(load_metrics(folder)) > before or read_status(folder).state != "running"
+        )
         again.ask("POST", f"/api/runs/{name}/kill", {})
-        until(lambda: again.runs()[name]["state"] in ("killed", "finished"))
+        wait_until(lambda: again.runs()[name]["state"] in ("killed", "finished"))
     again.ask("POST", f"/api/runs/{name}/resume", {})
-    until(lambda: again.runs()[name]["state"] == "finished")
+    wait_until(lambda: again.runs()[name]["state"] == "finished")
     whole = run(short, made.root / "whole").folder
-    assert (final(folder), untimed(folder)) == (final(whole), untimed(whole))
+    assert (load_final_state(folder), load_untimed_records(folder)) == (
+        load_final_state(whole),
+        load_untimed_records(whole),
+    )
 
 
 def test_killed_at_random_moments(fresh):
@@ -232,7 +239,7 @@ def test_killed_at_random_moments(fresh):
     short = config("cfr_hedge", max_steps=30_000, evaluate_every=500, checkpoint_every=1000)
     made = fresh()
     made.post("/api/runs", {"config": short | {"name": "run"}})
-    name = next(iter(until(made.runs)))
+    name = next(iter(wait_until(made.runs)))
     for _ in range(2):
         made.ask("POST", f"/api/runs/{name}/resume", {})  # refused if it runs already
         made.raw("GET", "/api/explore/view?game=kuhn_poker", made.headers)
@@ -244,17 +251,20 @@ def test_killed_at_random_moments(fresh):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(victim, signal.SIGKILL)
         made.end(signal.SIGKILL)
-        until(lambda: read_status(made.root / name).state != "running")  # noqa: B023
+        wait_until(lambda: read_status(made.root / name).state != "running")  # noqa: B023
         made = fresh()
         state, process = made.runs()[name]["state"], read_status(made.root / name).process
         # a process that started after the victims were listed survives
         survived = state == "running" and is_alive(process)
         assert survived or state in ("new", "ended", "killed", "finished")
     made.ask("POST", f"/api/runs/{name}/resume", {})
-    until(lambda: made.runs()[name]["state"] == "finished")
+    wait_until(lambda: made.runs()[name]["state"] == "finished")
     whole = run(short, made.root / "whole").folder
     folder = made.root / name
-    assert (final(folder), untimed(folder)) == (final(whole), untimed(whole))
+    assert (load_final_state(folder), load_untimed_records(folder)) == (
+        load_final_state(whole),
+        load_untimed_records(whole),
+    )
 
 
 def test_requests_while_a_run_takes_its_lock(tmp_path):
@@ -269,10 +279,10 @@ def test_requests_while_a_run_takes_its_lock(tmp_path):
 
 
 def test_points_come_once_and_none_is_lost(fresh):
-    """A page that asks for what is new has in the end what the file has, whatever happens."""
+    """A page that polls for new records ends up with all records of the file."""
     made = fresh()
     made.post("/api/runs", {"config": config(max_steps=10**9, evaluate_every=2000) | LIVE})
-    name = next(iter(until(made.runs)))
+    name = next(iter(wait_until(made.runs)))
     known, epoch = [], ""
 
     def follow():
@@ -285,19 +295,19 @@ def test_points_come_once_and_none_is_lost(fresh):
         epoch = found["epoch"]
         return len(known)
 
-    until(lambda: follow() > 5)
+    wait_until(lambda: follow() > 5)
     made.end(signal.SIGKILL)
     made = fresh()
     before = len(known)
-    until(lambda: follow() > before + 5)
+    wait_until(lambda: follow() > before + 5)
     made.post(f"/api/runs/{name}/stop")
-    until(lambda: made.runs()[name]["state"] == "stopped")
+    wait_until(lambda: made.runs()[name]["state"] == "stopped")
     follow()
     assert known == [record["step"] for record in load_metrics(made.root / name)]
 
 
 def test_a_full_disk(fresh):
-    """Whatever has to be written is refused in words; what is there can be looked at."""
+    """Writes are refused with a message; existing runs can still be read."""
     made = fresh()  # writes the token
     run(config(max_steps=10) | {"name": "a"}, made.root / "a" / "1")
     made.end()
@@ -317,7 +327,7 @@ def test_events_come_once_and_none_is_lost(fresh):
     made = fresh()
 
     def listen(after, wanted, then=lambda: None):
-        line = http.client.HTTPConnection(made.address, timeout=PATIENCE)
+        line = http.client.HTTPConnection(made.address, timeout=TIMEOUT_SECONDS)
         line.request("GET", f"/api/events?after={after}", headers=made.headers)
         answer = line.getresponse()
         found = [json.loads(answer.readline())]
@@ -333,7 +343,7 @@ def test_events_come_once_and_none_is_lost(fresh):
     first = listen("", "run", first_run)
     at = first[-1]["id"]
     run(config(max_steps=10) | {"name": "b"}, made.root / "b" / "1")
-    until(lambda: "b/1" in made.runs())
+    wait_until(lambda: "b/1" in made.runs())
     missed = listen(at, "hello")
     assert [event["run"]["id"] for event in missed if event["kind"] == "run"][-1] == "b/1"
     ids = [int(event["id"].split("-")[1]) for event in missed[:-1]]
@@ -345,7 +355,7 @@ def test_events_come_once_and_none_is_lost(fresh):
     for stream in streams:
         stream.sendall(f"{head}Authorization: Bearer {made.token}\r\n\r\n".encode())
         assert b"200 OK" in stream.recv(100)
-    assert made.get("/api/hello")  # nobody waits for them
+    assert made.get("/api/hello")  # requests do not wait for them
     code, _, error = made.end(signal.SIGINT)
     assert (code, error) == (0, "")
     for stream in streams:
@@ -376,7 +386,7 @@ def test_the_usual_port_may_be_taken(tmp_path):
             other.bind(("127.0.0.1", 8642))
             other.listen()
         except OSError:
-            pass  # by somebody else, which is as good
+            pass  # killed by another process, which is fine
         command = [sys.executable, "-m", "counterplay", "studio", str(tmp_path), "--no-browser"]
         state = os.environ | {"XDG_STATE_HOME": str(tmp_path / "state")}
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=state)
@@ -400,7 +410,7 @@ def test_folders_that_vanish_under_the_studio(fresh):
     shutil.rmtree(made.root)
     assert made.runs() == {}
     assert made.post("/api/runs", {"config": config(max_steps=10) | {"name": "b"}})
-    until(lambda: [r for r in made.runs().values() if r["state"] == "finished"])
+    wait_until(lambda: [r for r in made.runs().values() if r["state"] == "finished"])
     shutil.rmtree(made.root / ".studio")
     (made.root / ".studio").touch()  # as good as a disk that cannot be written
     code, found = made.ask("POST", "/api/runs", {"config": config()})
@@ -411,7 +421,7 @@ def test_folders_that_vanish_under_the_studio(fresh):
 
 
 def test_two_resumes_are_one(tmp_path):
-    """The library's lock decides, whoever asks."""
+    """The library's lock decides for every client."""
     folder = run(config(), tmp_path / "run", stop=lambda: True).folder
     problems = []
 

@@ -140,7 +140,7 @@ def test_a_slow_body_ends(studio):
         began = time.monotonic()
         assert b"408" in line.recv(1000)
         assert time.monotonic() - began > 3
-        assert studio.get("/api/hello")  # nobody else waited
+        assert studio.get("/api/hello")  # other requests did not wait
 
 
 @pytest.mark.parametrize(

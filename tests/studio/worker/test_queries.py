@@ -17,7 +17,7 @@ from counterplay.studio.server.responses import ApiError
 from counterplay.studio.server.worker_pool import WorkerPool
 from counterplay.studio.worker.main import COMPILING, StudioWorker
 from counterplay.studio.worker.policy_sources import parse_locks
-from tests.conftest import built
+from tests.conftest import game_tree
 
 PUSH = [{"bet": "a", "raise": "a"}] * 2
 RIVER = {
@@ -131,7 +131,7 @@ def test_paths_of_learners(spots, learner):
 
 
 def test_locks_are_fixed_policies():
-    tree = built("kuhn_poker")
+    tree = game_tree("kuhn_poker")
     desk = StudioWorker(lambda told: None)
     desk.game_spec = "kuhn_poker"
     jack = tree.find_infoset("0", 0)
@@ -151,7 +151,7 @@ def test_locks_are_fixed_policies():
 @pytest.mark.parametrize("text", ["x", "0:1", "0:1,2,3", "99:1,1", "0:-1,2", "0:0,0", "0:nan,1"])
 def test_locks_that_cannot_be(text):
     with pytest.raises(ConfigError, match=r"lock"):
-        parse_locks(built("kuhn_poker"), text)
+        parse_locks(game_tree("kuhn_poker"), text)
 
 
 def test_games_and_policies_as_files(studio, tmp_path):
@@ -183,7 +183,7 @@ def test_questions_that_compute_for_too_long_are_ended():
     """Their own time counts; who waits is told, and the next question is answered."""
     question = {"do": "estimate", "spec": "leduc_poker"}
 
-    async def asked():
+    async def ask_for_too_long():
         desks = WorkerPool()
         try:
             with pytest.raises(ApiError, match="too long") as caught:
@@ -196,7 +196,7 @@ def test_questions_that_compute_for_too_long_are_ended():
             desks.close_all()
             await asyncio.gather(*(desk.reader_task for desk in left))
 
-    status, found = asyncio.run(asked())
+    status, found = asyncio.run(ask_for_too_long())
     assert status == 408 and found["nodes"] > 1000
 
 

@@ -22,8 +22,8 @@ from counterplay.arenas.tree.node_values import (
 from counterplay.core.game import CHANCE, TERMINAL, grid_position
 from counterplay.errors import ConfigError
 from counterplay.studio.worker.main import StudioWorker
-from tests.conftest import built
-from tests.studio.conftest import until
+from tests.conftest import game_tree
+from tests.studio.conftest import wait_until
 
 SPECS = ["kuhn_poker", "leduc_poker", "liars_dice(dice_sides=3)", "kuhn_poker(players=3)"]
 SPECS += ["goofspiel(num_cards=3)", "grid_duel", "chicken"]
@@ -49,7 +49,7 @@ def ask(made, do, node=0, policy="uniform", **more):
 @pytest.mark.parametrize("spec", SPECS)
 def test_walks_through_whole_trees(spec):
     """Every node that the outline leads to: names, reach, values and sizes; and all are found."""
-    made, tree = desk(spec), built(spec)
+    made, tree = desk(spec), game_tree(spec)
     policy = cp.uniform_policy(tree)
     measured = compute_node_values(tree, policy.probabilities)
     sizes = subtree_sizes(tree)
@@ -77,7 +77,7 @@ def test_walks_through_whole_trees(spec):
 
 
 def test_values_and_losses(leduc_desk):
-    tree = built("leduc_poker")
+    tree = game_tree("leduc_poker")
     policy = cp.solve(tree, cp.algorithms.CFRPlus(), iterations=50).policy
     worth, lost = cp.infoset_values(tree, policy), cp.mistakes(tree, policy)
     for number in (0, 17, 500, 935):
@@ -96,7 +96,7 @@ def test_values_and_losses(leduc_desk):
 
 
 def test_leaks_are_the_exploitability(leduc_desk):
-    tree = built("leduc_poker")
+    tree = game_tree("leduc_poker")
     policy = cp.solve(tree, cp.algorithms.CFRPlus(), iterations=50).policy
     found, start, total = [], 0, 1
     while start < total:
@@ -116,7 +116,7 @@ def test_leaks_are_the_exploitability(leduc_desk):
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_grids_hold_every_infoset_once(spec):
-    made, tree = desk(spec), built(spec)
+    made, tree = desk(spec), game_tree(spec)
     policy = cp.uniform_policy(tree)
     reach = compute_node_values(tree, policy.probabilities).reach
     for infoset in range(0, tree.num_infosets, max(tree.num_infosets // 12, 1)):
@@ -139,7 +139,7 @@ def test_grids_hold_every_infoset_once(spec):
 
 
 def test_grids_of_chance_and_ends(leduc_desk):
-    tree = built("leduc_poker")
+    tree = game_tree("leduc_poker")
     start = ask(leduc_desk, "grid", 0)
     assert tree.player[0] == CHANCE and start["panel"] == "" and start["total"] == 6
     end = int(np.flatnonzero(tree.player == TERMINAL)[0])
@@ -148,7 +148,7 @@ def test_grids_of_chance_and_ends(leduc_desk):
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_drawings(spec):
-    made, tree = desk(spec), built(spec)
+    made, tree = desk(spec), game_tree(spec)
     for node in {0, tree.num_nodes // 3, tree.num_nodes - 1}:
         found = ask(made, "drawing", node)
         marks = found["marks"]
@@ -170,7 +170,7 @@ def test_drawings(spec):
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_overviews_cover_every_level(spec):
-    tree = built(spec)
+    tree = game_tree(spec)
     found = ask(desk(spec), "overview")
     assert len(found["levels"]) == tree.level_offset.size - 1
     assert sum(map(len, found["levels"])) <= 1200
@@ -187,7 +187,7 @@ def test_overviews_cover_every_level(spec):
 
 
 def test_differences_and_searches(leduc_desk):
-    tree = built("leduc_poker")
+    tree = game_tree("leduc_poker")
     found = ask(leduc_desk, "view", 20, versus={"text": "best:0"})
     response = cp.best_response(tree, cp.uniform_policy(tree), 0).policy
     row = list(response.probabilities_at(int(tree.infoset[20])).values())
@@ -237,7 +237,7 @@ def test_over_the_wire(studio):
 
 
 def test_a_desk_that_is_killed(fresh):
-    """Whoever waits is told; whoever asks again gets an answer from a new one."""
+    """Waiting clients get an error; the next request is answered by a new worker."""
     made = fresh()
     assert made.get("/api/explore/view?game=kuhn_poker")["node"] == 0
     assert len(made.children()) == 1
@@ -263,7 +263,7 @@ def test_who_waits_for_a_desk_that_is_killed(fresh):
         target=lambda: found.append(made.ask("POST", "/api/matrix", {"game": "chicken"}))
     )
     waiting.start()
-    until(lambda: made.get("/api/hello")["computing"] == 1)
+    wait_until(lambda: made.get("/api/hello")["computing"] == 1)
     os.kill(child, signal.SIGKILL)
     waiting.join()
     assert found[0][0] == 503 and "try again" in found[0][1]["error"]["message"]

@@ -30,18 +30,22 @@ from counterplay.algorithms.deep.common.sac_response import SACResponse  # noqa:
 from counterplay.algorithms.deep.common.training import init_train_states  # noqa: E402
 from counterplay.algorithms.deep.policy_gradient.base import behaviour_from_table, safe_log  # noqa: E402
 from counterplay.algorithms.population.oracles import ExactResponse, WeightedPolicy  # noqa: E402
-from tests.conftest import built  # noqa: E402
+from tests.conftest import game_tree  # noqa: E402
 
-SMALL = {"hidden_sizes": (16,), "iterations": 400, "num_episodes": 128}
-SMALL |= {"learning_rate": 1e-2, "learning_rate_end": 1e-3}
+SMALL_SETTINGS = {"hidden_sizes": (16,), "iterations": 400, "num_episodes": 128}
+SMALL_SETTINGS |= {"learning_rate": 1e-2, "learning_rate_end": 1e-3}
 RESPONDERS = [
-    DQNResponse(**SMALL, replay_buffer_size=20_000, target_update_every=20, batch_size=1024),
-    PPOResponse(**SMALL, value_learning_rate=1e-2),
-    SACResponse(**SMALL, replay_buffer_size=20_000, target_update_rate=0.05, batch_size=1024),
+    DQNResponse(
+        **SMALL_SETTINGS, replay_buffer_size=20_000, target_update_every=20, batch_size=1024
+    ),
+    PPOResponse(**SMALL_SETTINGS, value_learning_rate=1e-2),
+    SACResponse(
+        **SMALL_SETTINGS, replay_buffer_size=20_000, target_update_rate=0.05, batch_size=1024
+    ),
 ]
 
 
-def named(responder):
+def class_name(responder):
     return type(responder).__name__
 
 
@@ -51,7 +55,7 @@ def some_episodes(tree, batch=64):
     return graph, sample_episodes(graph, behaviour_from_table(policy), jax.random.PRNGKey(0), batch)
 
 
-@pytest.mark.parametrize("responder", RESPONDERS, ids=named)
+@pytest.mark.parametrize("responder", RESPONDERS, ids=class_name)
 def test_a_response_earns_nearly_all_there_is(kuhn, responder):
     """Against a mixture of two, drawn for each episode, which is not the mean of their policies."""
     opponents = [
@@ -75,9 +79,9 @@ class Part(NamedTuple):
     policy: cp.Policy
 
 
-@pytest.mark.parametrize("responder", RESPONDERS[:2], ids=named)
+@pytest.mark.parametrize("responder", RESPONDERS[:2], ids=class_name)
 def test_seeds_and_going_on(responder):
-    tree = built("kuhn_poker(players=3)")
+    tree = game_tree("kuhn_poker(players=3)")
     opponents = [Part(1.0, cp.uniform_policy(tree))]
     one, two = (responder.respond(tree, 2, opponents, seed=5) for _ in range(2))
     assert np.array_equal(one.policy.probabilities, two.policy.probabilities)
@@ -158,15 +162,15 @@ def test_samples_added_up_by_their_sign_are_the_samples():
     gain = zero.at[infoset, action].add(jnp.maximum(advantage, 0.0))
     loss = zero.at[infoset, action].add(jnp.minimum(advantage, 0.0))
 
-    def summed(logits):
+    def surrogate_sum(logits):
         return ppo_surrogate(softmax(logits, legal), old, legal, gain, loss, 0.2).sum()
 
-    def one_by_one(logits):
+    def surrogate_sum_by_decision(logits):
         ratio = (softmax(logits, legal) / old)[infoset, action]
         return jnp.minimum(ratio * advantage, jnp.clip(ratio, 0.8, 1.2) * advantage).sum()
 
     moved = safe_log(old) + jnp.asarray(rng.normal(size=(4, 3)), jnp.float32)
-    assert float(summed(moved)) == approx(float(one_by_one(moved)), rel=1e-5)
-    slopes = np.asarray(jax.grad(one_by_one)(moved))
+    assert float(surrogate_sum(moved)) == approx(float(surrogate_sum_by_decision(moved)), rel=1e-5)
+    slopes = np.asarray(jax.grad(surrogate_sum_by_decision)(moved))
     assert np.abs(slopes).max() > 0.1
-    assert np.asarray(jax.grad(summed)(moved)) == approx(slopes, abs=1e-5)
+    assert np.asarray(jax.grad(surrogate_sum)(moved)) == approx(slopes, abs=1e-5)

@@ -13,7 +13,7 @@ from counterplay.algorithms.deep.common import buffers  # noqa: E402
 
 
 @jax.jit
-def filled(seed):
+def fill_reservoir(seed):
     buffer = buffers.empty_buffer(10, {"number": np.int32(0)})
     for part in range(6):
         key = jax.random.fold_in(jax.random.PRNGKey(seed), part)
@@ -24,7 +24,7 @@ def filled(seed):
 
 def test_reservoir_is_a_uniform_sample():
     counts, seeds = np.zeros(120), 400
-    buffer = jax.vmap(filled)(jnp.arange(seeds))
+    buffer = jax.vmap(fill_reservoir)(jnp.arange(seeds))
     assert (np.asarray(buffer.num_seen) == 60).all()
     for numbers in np.asarray(buffer.items["number"]):
         counts[numbers] += 1

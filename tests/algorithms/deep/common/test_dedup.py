@@ -18,7 +18,7 @@ from counterplay.algorithms.deep.common.networks import apply_net, new_net  # no
 
 
 @jax.jit
-def asked_once(net, observation, view, live, push):
+def evaluate_distinct_rows(net, observation, view, live, push):
     met = find_unique_rows(view, live)
     outputs = outputs_at_decisions(net, observation, met)
     by_blocks = gradient_from_cotangent(net, observation, met, push)
@@ -27,7 +27,7 @@ def asked_once(net, observation, view, live, push):
 
 
 @jax.jit
-def asked_everywhere(net, observation, view, push):
+def evaluate_all_rows(net, observation, view, push):
     outputs, back = jax.vjp(lambda n: apply_net(n, observation[view.reshape(-1)]), net)
     return outputs.reshape(push.shape), back(push.reshape(outputs.shape))[0]
 
@@ -43,8 +43,8 @@ def test_asking_once_per_infoset_changes_nothing(size, different):
     view = rng.permutation(np.resize(pool, np.prod(size))).reshape(size).astype(np.int32)
     live = rng.random(size) < 0.8
     push = (rng.normal(size=(*size, 3)) * live[..., None]).astype(np.float32)
-    count, outputs, *gradients = asked_once(net, observation, view, live, push)
-    plain_outputs, plain_gradient = asked_everywhere(net, observation, view, push)
+    count, outputs, *gradients = evaluate_distinct_rows(net, observation, view, live, push)
+    plain_outputs, plain_gradient = evaluate_all_rows(net, observation, view, push)
     if view.size > 40:
         assert int(count) == np.unique(view[live]).size
     assert np.asarray(outputs)[live] == approx(np.asarray(plain_outputs)[live], abs=1e-5)

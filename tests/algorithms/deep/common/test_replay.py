@@ -105,7 +105,7 @@ def test_minibatches_are_what_was_put_in():
         there = met.observation[player][seen.decision[live & (seen.player == player)]]
         assert {row.tobytes() for row in mine} <= {row.tobytes() for row in there}
         assert len(np.unique(mine, axis=0)) == np.unique(infoset[25 * player :][:25]).size
-    assert rows[infoset] == approx(rows)  # whoever is equal stands for the drawn one
+    assert rows[infoset] == approx(rows)  # equal rows are interchangeable
 
 
 def test_too_much_room_is_refused():

@@ -21,7 +21,7 @@ from counterplay.algorithms.deep.regret import samplers
 from counterplay.core.observations import HASHED_FEATURES, KEY_BITS, hash_key
 from counterplay.errors import ConfigError, GameError
 from counterplay.registry import load_algorithm
-from tests.conftest import built
+from tests.conftest import game_tree
 
 BOARDS = ["dark_hex(num_rows=2,num_cols=2)", "dark_hex(num_rows=2,num_cols=2,gameversion=adh)"]
 DICE = "liars_dice(numdice=2,dice_sides=2)"
@@ -32,7 +32,7 @@ def uniform(seen, legal):
     return policy, policy
 
 
-def lopsided(seen, legal):
+def policy_by_observation(seen, legal):
     """Probabilities that depend on what is seen."""
     weight = np.where(legal, 1.0 + np.arange(legal.shape[1]) + seen.sum(axis=1)[:, None], 0.0)
     policy = weight / weight.sum(axis=1, keepdims=True)
@@ -45,8 +45,12 @@ def test_compiled_and_readable_rules_step_alike(spec):
     compiled, readable = build_env(game), PythonBatchedEnv(game)
     assert isinstance(compiled, CompiledBatchedEnv)
     assert compiled.num_actions == readable.num_actions
-    ours, count = rollouts.play_episodes(compiled, lopsided, np.random.default_rng(1), 40)
-    theirs, same = rollouts.play_episodes(readable, lopsided, np.random.default_rng(1), 40)
+    ours, count = rollouts.play_episodes(
+        compiled, policy_by_observation, np.random.default_rng(1), 40
+    )
+    theirs, same = rollouts.play_episodes(
+        readable, policy_by_observation, np.random.default_rng(1), 40
+    )
     assert count == same == ours.episodes.live.sum()
     for one, other in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
         assert np.array_equal(one, other)
@@ -162,7 +166,7 @@ def test_networks_play_as_their_tables_say(kuhn):
 
 
 def test_a_mixture_counts_by_reach(kuhn):
-    """Whoever draws a policy for an episode earns what the mixture earns."""
+    """Drawing one policy per episode earns the same as the mixture."""
     one, two = (cp.random_policy(kuhn, seed).probabilities for seed in (1, 2))
     both = mix_policies(kuhn, [one, two], [1.0, 3.0])
     owner = np.repeat(kuhn.infoset_player, kuhn.num_actions)
@@ -174,7 +178,7 @@ def test_a_mixture_counts_by_reach(kuhn):
     assert value[2] == pytest.approx(0.25 * value[0] + 0.75 * value[1])
 
 
-SMALL = (
+SMALL_SETTINGS = (
     "critic=network,num_episodes=64,hidden_sizes=(16,),critic_hidden_sizes=(16,),"
     "schedule_iterations=200,learning_rate=0.01"
 )
@@ -182,7 +186,7 @@ SMALL = (
 
 def test_policy_gradients_learn_on_rules(kuhn):
     arena = cp.RulesArena(cp.games.KuhnPoker())
-    algorithm = load_algorithm(f"deep_mmd({SMALL},ensemble_size=8)")
+    algorithm = load_algorithm(f"deep_mmd({SMALL_SETTINGS},ensemble_size=8)")
     memory = algorithm.step(arena, algorithm.init(arena, 0), 150)
     found = algorithm.policies(arena, memory)
     assert list(found) == ["ensemble", "current", "smoothed"]
@@ -233,7 +237,7 @@ def test_defaults_suit_rules():
     assert sizes[0] == 200_000
     assert 100_000 < sizes[1] < 200_000  # rows are longer there
     assert len(load_algorithm("deep_hedge").init(silent).state.averages.ensemble_iterations) == 100
-    codes = {hash_key(0, key, 2).tobytes() for key in built("leduc_poker").infoset_keys}
+    codes = {hash_key(0, key, 2).tobytes() for key in game_tree("leduc_poker").infoset_keys}
     assert len(codes) == 936
     with pytest.raises(ConfigError, match="r_nad needs a two-player zero-sum game"):
         load_algorithm("r_nad").init(cp.RulesArena(cp.games.KuhnPoker(players=3)))
@@ -251,14 +255,14 @@ def test_the_arena_of_a_game_is_found():
     game = cp.load_game(BOARDS[0])
     assert tree_or_rules.game_from_arena(cp.RulesArena(game)) is game
     assert tree_or_rules.game_from_arena(cp.build_arena(game, "generated")) is game
-    assert built("kuhn_poker").num_players == 2
+    assert game_tree("kuhn_poker").num_players == 2
 
 
 def test_learned_bounds_stay_below_the_truth(kuhn):
-    """Against somebody who always passes; the exact gains are far from zero."""
+    """Against a player who always passes; the exact gains are far from zero."""
     passing = cp.Policy.from_dict(kuhn, {key: {"pass": 1.0} for key in kuhn.infoset_keys})
     truth = cp.judge(kuhn, passing).nash_conv
-    learner = f"qpg({SMALL},temperature=0.02,temperature_end=0.01,ema_decay=0)".replace(
+    learner = f"qpg({SMALL_SETTINGS},temperature=0.02,temperature_end=0.01,ema_decay=0)".replace(
         "schedule_iterations=200,", ""
     )
     bound = cp.learned_best_response(

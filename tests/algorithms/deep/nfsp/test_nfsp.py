@@ -18,15 +18,20 @@ from counterplay.algorithms.deep.common.graph import graph_from_tree  # noqa: E4
 from counterplay.algorithms.deep.common.networks import apply_net, uniform  # noqa: E402
 from counterplay.algorithms.deep.nfsp.base import has_explored, response_gains  # noqa: E402
 from counterplay.algorithms.deep.policy_gradient.base import behaviour_from_table  # noqa: E402
-from tests.conftest import built  # noqa: E402
+from tests.conftest import game_tree  # noqa: E402
 
-SMALL = {"hidden_sizes": (8,), "schedule_iterations": 50, "num_episodes": 64, "reservoir_size": 500}
+SMALL_SETTINGS = {
+    "hidden_sizes": (8,),
+    "schedule_iterations": 50,
+    "num_episodes": 64,
+    "reservoir_size": 500,
+}
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.5])
 def test_the_reservoir_holds_responses_only(leduc, epsilon):
     """Every decision in it is one that the greedy response of that iteration takes."""
-    algorithm = cp.algorithms.NFSP(**SMALL, epsilon=epsilon, epsilon_end=epsilon)
+    algorithm = cp.algorithms.NFSP(**SMALL_SETTINGS, epsilon=epsilon, epsilon_end=epsilon)
     graph = graph_from_tree(leduc)
     state = jax.device_put(algorithm.init_state(graph, np.random.default_rng(0)))
     head = jax.random.normal(jax.random.PRNGKey(5), state.response.q.params[-1][0].shape)
@@ -45,7 +50,7 @@ def test_the_reservoir_holds_responses_only(leduc, epsilon):
 
 def test_later_responses_weigh_more(kuhn):
     """With a power of 2 the second iteration counts four times as much as the first."""
-    algorithm = cp.algorithms.NFSP(**SMALL, average_power=2.0)
+    algorithm = cp.algorithms.NFSP(**SMALL_SETTINGS, average_power=2.0)
     memory, found = algorithm.init(kuhn, 0), [0.0]
     for _ in range(2):
         memory = algorithm.step(kuhn, memory)
@@ -74,12 +79,12 @@ def test_nothing_is_kept_after_something_tried(leduc):
 def test_only_one_player_tries_things(kuhn):
     """Those who do not learn either respond or play their average: with eta 1 only responses."""
     algorithm = cp.algorithms.NFSP(
-        **SMALL, anticipatory_param=1.0, response_prob=1.0, epsilon=1.0, epsilon_end=1.0
+        **SMALL_SETTINGS, anticipatory_param=1.0, response_prob=1.0, epsilon=1.0, epsilon_end=1.0
     )
     memory = algorithm.step(kuhn, algorithm.init(kuhn), 1)
     action = np.asarray(memory.state.reservoir.items[1])
     seen = int(memory.state.reservoir.num_seen)
-    assert (action[:seen] == 0).all()  # a network that says nothing likes the first action
+    assert (action[:seen] == 0).all()  # a constant network prefers the first action
     assert int(memory.state.response.replay_buffer.num_seen) < 3 * 64
 
 
@@ -101,13 +106,13 @@ def test_gains_of_a_best_response_are_all_there_is(kuhn):
     response = cp.Policy(kuhn, np.where(own, best[0], best[1]))
     assert response_gains(kuhn, policy, response) == approx((cp.nash_conv(kuhn, policy),) * 2)
     assert response_gains(kuhn, policy, policy)[0] == approx(0.0, abs=1e-12)
-    algorithm = cp.algorithms.NFSP(**SMALL)
+    algorithm = cp.algorithms.NFSP(**SMALL_SETTINGS)
     found = algorithm.gains(kuhn, algorithm.step(kuhn, algorithm.init(kuhn), 2))
     assert found[0] <= found[1]
 
 
 def test_three_players_learn():
-    tree = built("kuhn_poker(players=3)")
+    tree = game_tree("kuhn_poker(players=3)")
     small = {"hidden_sizes": (16,), "schedule_iterations": 300, "num_episodes": 256}
     small |= {"batch_size": 1024, "target_update_every": 20, "replay_buffer_size": 50_000}
     small |= {"reservoir_size": 50_000, "learning_rate": 1e-2, "average_learning_rate": 1e-2}
@@ -142,7 +147,7 @@ def test_a_league_meets_its_past(kuhn):
         4.0 * odds[0, 1]
     )  # who wins is met ((1 + 1) / 2)^2 / (1 / 2)^2 as often
     with pytest.raises(cp.ConfigError, match="needs a two-player zero-sum game"):
-        algorithm.init(built("kuhn_poker(players=3)"))
+        algorithm.init(game_tree("kuhn_poker(players=3)"))
 
 
 TINY = (

@@ -32,9 +32,9 @@ from counterplay.algorithms.deep.policy_gradient.base import (  # noqa: E402
 )
 from counterplay.algorithms.deep.policy_gradient.r_nad import post_process_policy  # noqa: E402
 from tests.algorithms.deep.test_deep_hedge import all_episodes  # noqa: E402
-from tests.conftest import built  # noqa: E402
+from tests.conftest import game_tree  # noqa: E402
 
-SMALL = {"hidden_sizes": (8,), "num_episodes": 16, "schedule_iterations": 50}
+SMALL_SETTINGS = {"hidden_sizes": (8,), "num_episodes": 16, "schedule_iterations": 50}
 
 
 def a_policy(graph, seed=0):
@@ -42,7 +42,7 @@ def a_policy(graph, seed=0):
     return softmax(jnp.asarray(logits, jnp.float32), graph.legal)
 
 
-def told(graph, seed=0, tau=0.3):
+def random_gradient_inputs(graph, seed=0, tau=0.3):
     """Anything at all to make a force from."""
     rng = np.random.default_rng(seed)
     logits, advantage = jnp.asarray(rng.normal(size=(2, *graph.legal.shape)), jnp.float32)
@@ -60,7 +60,7 @@ def told(graph, seed=0, tau=0.3):
 
 @pytest.mark.parametrize("spec", ["kuhn_poker", "kuhn_poker(players=3)"])
 def test_exact_values_are_those_of_the_tree(spec):
-    tree = built(spec)
+    tree = game_tree(spec)
     graph = graph_from_tree(tree)
     policy = a_policy(graph)
     q = np.asarray(exact_action_values(graph, policy))
@@ -74,8 +74,8 @@ def test_exact_values_are_those_of_the_tree(spec):
 @pytest.mark.parametrize("spec", ["kuhn_poker", "kuhn_poker(players=3)"])
 @pytest.mark.parametrize("counterfactual", [False, True])
 def test_advantages_are_unbiased_for_any_guess(spec, counterfactual):
-    """Over all episodes the sum per infoset is the exact one, whatever the critic says."""
-    tree = built(spec)
+    """The sum over all episodes per infoset is exact for any critic."""
+    tree = game_tree(spec)
     graph = graph_from_tree(tree)
     policy = a_policy(graph)
     exact = cp.infoset_values(tree, policy_from_table(tree, policy))
@@ -136,7 +136,7 @@ def test_signs_are_those_of_the_other_half(kuhn):
         if here.any():
             assert np.asarray(met.advantage)[row] == approx(drawn[here].mean(axis=0), abs=1e-6)
         for half, other in ((0, ~even), (1, even)):
-            wanted = 0.5 + 0.5 * np.sign(drawn[here & other].sum(axis=0))  # nobody there: 1/2
+            wanted = 0.5 + 0.5 * np.sign(drawn[here & other].sum(axis=0))  # no sample there: 1/2
             assert np.asarray(met.beats_policy)[half, row] == approx(wanted)
             alone += bool(here.any() and not (here & other).any())
     assert alone and np.asarray(met.half_batch_advantage).sum(0) == approx(
@@ -146,7 +146,7 @@ def test_signs_are_those_of_the_other_half(kuhn):
 
 @pytest.mark.parametrize("most", [1.0, np.inf])
 def test_on_policy_v_trace_is_the_return(kuhn, most):
-    """Values of infosets, whatever they are, fall out; limits on ratios of one do nothing."""
+    """Values of infosets cancel; limits on ratios of one have no effect."""
     graph = graph_from_tree(kuhn)
     seen = sample_episodes(graph, behaviour_from_table(a_policy(graph)), jax.random.PRNGKey(0), 32)
     critic = ValueTableCritic(0.1)
@@ -197,7 +197,7 @@ def entropy(p):
     return -(p * np.log(p)).sum()
 
 
-def clipped(p, a, old):
+def surrogate_with_clipping(p, a, old):
     ratio = p / old
     return (old * np.minimum(ratio * a, np.clip(ratio, 0.8, 1.2) * a)).sum()
 
@@ -213,7 +213,9 @@ def clipped(p, a, old):
         ),
         (
             "ppo(clip_eps=0.2)",
-            lambda p, y, a, old, m: clipped(p, a, old) - 0.3 * (p * np.log(p / m)).sum(),
+            lambda p, y, a, old, m: (
+                surrogate_with_clipping(p, a, old) - 0.3 * (p * np.log(p / m)).sum()
+            ),
         ),
         (
             "deep_mmd(kl_coef=0.7)",
@@ -226,8 +228,8 @@ def clipped(p, a, old):
     ],
 )
 def test_forces_against_finite_differences(spec, objective):
-    graph = graph_from_tree(built("king_ace_poker(type_level=true)"))
-    now, other = told(graph), told(graph, 1)
+    graph = graph_from_tree(game_tree("king_ace_poker(type_level=true)"))
+    now, other = random_gradient_inputs(graph), random_gradient_inputs(graph, 1)
     if spec.startswith(("ppo", "deep_mmd")):  # on the way from the policy that was sampled with
         near = softmax(now.logits + 0.2 * other.logits, graph.legal)
         now = now._replace(old_policy=near, magnet_log_probs=safe_log(other.policy))
@@ -248,14 +250,14 @@ def test_forces_against_finite_differences(spec, objective):
 
 
 def test_one_epoch_of_ppo_and_of_mmd_is_qpg(kuhn):
-    now = told(graph_from_tree(kuhn))
+    now = random_gradient_inputs(graph_from_tree(kuhn))
     plain = np.asarray(cp.algorithms.QPG().logit_gradient(now))
     assert np.asarray(cp.algorithms.PPO().logit_gradient(now)) == approx(plain, abs=1e-6)
     assert np.asarray(cp.algorithms.DeepMMD().logit_gradient(now)) == approx(plain, abs=1e-6)
 
 
 def test_mmd_without_temperature_is_hedge_on_q(kuhn):
-    """Its step in policies, by a table: the old policy times exp(q), whatever a row of q adds."""
+    """A step of a table: the old policy times exp(q); constants added to a row of q cancel."""
     exact = cp.infoset_values(kuhn, cp.uniform_policy(kuhn))
     algorithm = cp.algorithms.MMD(eta=0.3, temperature=0.0, decay_power=0.0)
     memory = algorithm.step(kuhn, algorithm.init(kuhn))
@@ -266,7 +268,7 @@ def test_mmd_without_temperature_is_hedge_on_q(kuhn):
 
 def test_ppo_stops_where_it_has_gone_far_enough(kuhn):
     graph = graph_from_tree(kuhn)
-    now = told(graph, tau=0.0)
+    now = random_gradient_inputs(graph, tau=0.0)
     gone = now.logits + 3.0 * now.advantage
     now = now._replace(logits=gone, policy=softmax(gone, graph.legal))
     ratio = np.asarray(now.policy / now.old_policy)
@@ -278,7 +280,7 @@ def test_ppo_stops_where_it_has_gone_far_enough(kuhn):
 def test_neurd_without_temperature_is_hedge(kuhn):
     """A step of logits along counterfactual regrets is multiplicative weights."""
     graph = graph_from_tree(kuhn)
-    now = told(graph, tau=0.0)
+    now = random_gradient_inputs(graph, tau=0.0)
     moved = softmax(
         now.logits + 0.1 * cp.algorithms.NeuRD(logit_threshold=1e9).logit_gradient(now), graph.legal
     )
@@ -288,7 +290,7 @@ def test_neurd_without_temperature_is_hedge(kuhn):
 
 @pytest.mark.parametrize("name", ["neurd", "ach"])
 def test_thresholds_hold_what_pushes_outwards(name, kuhn):
-    now = told(graph_from_tree(kuhn), tau=0.0)
+    now = random_gradient_inputs(graph_from_tree(kuhn), tau=0.0)
     held = np.asarray(cp.load_algorithm(name, logit_threshold=0.0).logit_gradient(now))
     y = np.asarray(now.logits - now.logits.mean(-1, keepdims=True))
     outward = np.sign(y) == np.sign(np.asarray(now.advantage))
@@ -296,7 +298,7 @@ def test_thresholds_hold_what_pushes_outwards(name, kuhn):
 
 
 def test_pull_of_ach_is_neurd(kuhn):
-    now = told(graph_from_tree(kuhn))
+    now = random_gradient_inputs(graph_from_tree(kuhn))
     mine = np.asarray(
         cp.algorithms.ACH(regularise_logits=True, logit_threshold=1e9, clip_eps=1e9).logit_gradient(
             now
@@ -338,7 +340,7 @@ def test_every_critic_learns_kuhn(kuhn, critic, error):
 
 @pytest.mark.parametrize("magnet", ["copy", "average"])
 def test_magnets_move(kuhn, magnet):
-    algorithm = cp.algorithms.DeepMMD(magnet=magnet, magnet_update_every=5, **SMALL)
+    algorithm = cp.algorithms.DeepMMD(magnet=magnet, magnet_update_every=5, **SMALL_SETTINGS)
     memory = algorithm.step(kuhn, algorithm.init(kuhn), 7)
     last = jax.tree.leaves(memory.state.magnet)[-2][1]
     assert np.abs(np.asarray(last)).max() > 0.0
@@ -368,4 +370,4 @@ def test_bad_choices_are_refused(spec, message):
 
 def test_r_nad_wants_two_players_and_zero_sum():
     with pytest.raises(cp.ConfigError, match="needs a two-player zero-sum game"):
-        cp.algorithms.RNaD().init(built("kuhn_poker(players=3)"))
+        cp.algorithms.RNaD().init(game_tree("kuhn_poker(players=3)"))

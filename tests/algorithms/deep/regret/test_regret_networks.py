@@ -24,7 +24,7 @@ from counterplay.kernels.sampling.types import RegretSamples  # noqa: E402
 from counterplay.kernels.sequence_form import sweeps  # noqa: E402
 from tests.algorithms.deep.test_deep_hedge import OneHotKuhn  # noqa: E402
 from tests.algorithms.mccfr.blocks import arena, every_block, kernels, scratch, table  # noqa: E402
-from tests.conftest import built  # noqa: E402
+from tests.conftest import game_tree  # noqa: E402
 from tests.random_games import RandomGame  # noqa: E402
 
 EPSILON = 0.3
@@ -33,7 +33,7 @@ WALKS = {"external": 1.0, "dream": 1.0, "vr": 0.0, "escher": 0.0}  # power of th
 
 
 def tree_of(game):
-    return built(game) if isinstance(game, str) else cp.build_tree(game)
+    return game_tree(game) if isinstance(game, str) else cp.build_tree(game)
 
 
 def sums(tree):
@@ -87,7 +87,7 @@ def sampling_reach(tree, policy, p, epsilon):
 @pytest.mark.parametrize("scheme", WALKS)
 @pytest.mark.parametrize("game", GAMES, ids=str)
 def test_expected_targets_are_the_exact_regrets(game, scheme):
-    """Whatever the critic says, but for ESCHER, which believes it; divided by what is constant."""
+    """For any critic, except in ESCHER, which trusts it; divided by the constant factor."""
     tree = tree_of(game)
     policy = cp.random_policy(tree, seed=1)
     exact = cp.infoset_values(tree, policy)
@@ -160,14 +160,14 @@ def test_luck_is_fair_however_long_a_game(even):
         assert chisquare(pairs.ravel(), wanted.ravel()).pvalue > 1e-5
 
 
-def unlayered(algorithm, **values):
+def with_linear_network(algorithm, **values):
     """The algorithm with a linear network, which it would refuse."""
     for name, value in ({"hidden_sizes": ()} | values).items():
         object.__setattr__(algorithm, name, value)
     return algorithm
 
 
-def matched(tree, regret):
+def match_regrets(tree, regret):
     """Regret matching; where nothing is positive, all on the largest."""
     result = np.zeros(tree.num_sequences)
     for first, last in zip(tree.offset[:-1], tree.offset[1:], strict=True):
@@ -180,7 +180,7 @@ def matched(tree, regret):
 def test_a_linear_network_is_tabular_linear_cfr():
     """One-hot inputs, fitted to the optimum: regret matching on the sum of t times the samples."""
     tree = cp.build_tree(OneHotKuhn())
-    algorithm = unlayered(
+    algorithm = with_linear_network(
         cp.algorithms.SDCFR(
             num_traversals=20, train_steps=3000, learning_rate=0.05, ensemble_size=0
         )
@@ -193,7 +193,7 @@ def test_a_linear_network_is_tabular_linear_cfr():
         weight = walks.regret_samples[0].weight_sum + walks.regret_samples[1].weight_sum
         met = np.repeat(weight[tree.offset[:-1]] > 0, tree.num_actions)
         ours = walks.policy[: tree.num_sequences]
-        assert ours[met] == approx(matched(tree, total)[met], abs=2e-3)
+        assert ours[met] == approx(match_regrets(tree, total)[met], abs=2e-3)
         assert met.mean() > 0.7
 
 
@@ -202,7 +202,7 @@ def test_a_linear_network_is_tabular_dcfr_plus(predict):
     """R = d max(R, 0) + r, and with prediction one r more, on the same mean regrets."""
     tree = cp.build_tree(OneHotKuhn())
     kind = cp.algorithms.VRDeepPDCFRPlus if predict else cp.algorithms.VRDeepDCFRPlus
-    algorithm = unlayered(kind(train_steps=3000, learning_rate=0.05, ensemble_size=0))
+    algorithm = with_linear_network(kind(train_steps=3000, learning_rate=0.05, ensemble_size=0))
     state = algorithm.init(tree).state
     rng, regret = np.random.default_rng(1), np.zeros(tree.num_sequences)
     owner = np.repeat(tree.infoset_player, tree.num_actions)
@@ -220,7 +220,7 @@ def test_a_linear_network_is_tabular_dcfr_plus(predict):
         if predict:
             wanted = np.maximum(regret, 0.0) * y / (y + algorithm.discount_constant) + latest / 2.0
         assert owner.size and state.sampler.policy[: tree.num_sequences] == approx(
-            matched(tree, wanted), abs=3e-3
+            match_regrets(tree, wanted), abs=3e-3
         )
 
 
@@ -248,7 +248,7 @@ def test_the_critic_learns_the_exact_values(kuhn, rounds, depth):
 
 
 def test_a_critic_knows_bids_that_nobody_sees():
-    tree = built("goofspiel(num_cards=3,points_order=descending,imp_info=true)")
+    tree = game_tree("goofspiel(num_cards=3,points_order=descending,imp_info=true)")
     known = sarsa_critic.index_histories(tree)
     second = np.flatnonzero(tree.parent[known.decisions] == 0)  # one bid is on the table
     assert len(second) == len(np.unique(known.joint_observation[second], axis=0)) == 3
@@ -302,7 +302,7 @@ def test_gradients_against_finite_differences():
 
 @pytest.mark.parametrize("spec", ["sd_cfr", "deep_cfr", "dream", "escher"])
 def test_any_number_of_players(spec):
-    tree = built("kuhn_poker(players=3)")
+    tree = game_tree("kuhn_poker(players=3)")
     before = cp.exploitability(tree, cp.uniform_policy(tree))
     small = cp.load_algorithm(spec, num_traversals=100, hidden_sizes=(32,), ensemble_size=10)
     result = cp.solve(tree, small, iterations=30)
@@ -369,5 +369,5 @@ def test_what_cannot_be_is_refused(kuhn):
     with pytest.raises(cp.ConfigError, match="GiB on kuhn_poker"):
         cp.algorithms.SDCFR(reservoir_size=10**10).init(kuhn)
     with pytest.raises(cp.ConfigError, match="needs a two-player zero-sum game"):
-        cp.algorithms.VRDeepDCFRPlus().init(built("kuhn_poker(players=3)"))
+        cp.algorithms.VRDeepDCFRPlus().init(game_tree("kuhn_poker(players=3)"))
     assert cp.algorithms.SDCFR().batch_size == base.DEFAULT_BATCH_SIZE

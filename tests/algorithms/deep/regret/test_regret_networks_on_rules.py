@@ -29,13 +29,13 @@ from counterplay.algorithms.deep.regret import samplers, sarsa_critic, transitio
 from counterplay.algorithms.deep.regret.samplers import SamplingScheme  # noqa: E402
 from counterplay.registry import load_algorithm  # noqa: E402
 from tests.algorithms.deep.regret.test_regret_networks import EPSILON, expected  # noqa: E402
-from tests.conftest import built  # noqa: E402
+from tests.conftest import game_tree  # noqa: E402
 
 BIDS = "goofspiel(num_cards=3,points_order=descending,imp_info=true)"
 SCHEMES = {"dream": (EPSILON, 1.0), "vr": (EPSILON, 0.0), "escher": (1.0, 0.0)}
 
 
-def known_at(tree):
+def critic_inputs(tree):
     """What critics on rules are told at every decision of a tree [D, Y], and their nodes."""
     graph, decisions = host_graph_from_tree(tree), np.flatnonzero(tree.player >= 0)
     seen = np.concatenate([graph.observation[view] for view in graph.observation_row], axis=1)
@@ -50,9 +50,9 @@ def known_at(tree):
     return np.asarray(history.append_last_actions(seen, last[decisions], most)), decisions
 
 
-def said_on(tree, net, unit):
+def critic_values(tree, net, unit):
     """What the critic says of the step to every node [N, P]."""
-    known, decisions = known_at(tree)
+    known, decisions = critic_inputs(tree)
     said = unit * np.asarray(apply_net(net, known)).reshape(len(known), -1, tree.num_players)
     value = np.zeros((tree.num_nodes, tree.num_players))
     for row, node in enumerate(decisions):
@@ -64,12 +64,12 @@ def said_on(tree, net, unit):
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_expected_targets_are_those_of_the_tree(kuhn, scheme):
-    """With the same networks, whatever they say; the tree's by enumeration of all episodes."""
+    """For any networks; those of the tree by enumeration of all episodes."""
     rules, rng = env_from_arena(cp.RulesArena(cp.games.KuhnPoker())), np.random.default_rng(5)
     nets = new_nets(rng, 2, (rules.num_features, 8, 2))
     critic = select_player(new_nets(rng, 1, (2 * (rules.num_features + 2), 8, 4)), 0)
     policy = NetworkPolicy(cp.games.KuhnPoker(), (nets,), "regret_matching").tabulate(kuhn)
-    graph, guess = host_graph_from_tree(kuhn), said_on(kuhn, critic, rules.largest_utility)
+    graph, guess = host_graph_from_tree(kuhn), critic_values(kuhn, critic, rules.largest_utility)
     choices, walks = (
         cp.algorithms.DREAM(num_traversals=12_000),
         samplers.new_rules_sampler_state(rules, 1, keep_policies=False),
@@ -128,7 +128,7 @@ def test_a_ring_keeps_the_latest_decisions():
 
 def test_a_critic_learns_the_exact_values_on_rules():
     """Of uniform play, the face-down bid included."""
-    tree, rules = built(BIDS), env_from_arena(cp.RulesArena(cp.load_game(BIDS)))
+    tree, rules = game_tree(BIDS), env_from_arena(cp.RulesArena(cp.load_game(BIDS)))
     ring = episodes_of(rules, 600, 3000)[0]
     rng = np.random.default_rng(0)
     choices = cp.algorithms.DREAM(
@@ -146,13 +146,13 @@ def test_a_critic_learns_the_exact_values_on_rules():
     )
     exact = sarsa_critic.exact_step_values(tree, cp.uniform_policy(tree).probabilities)
     after = sarsa_critic.index_histories(tree).child_node
-    said = said_on(tree, net, rules.largest_utility)
+    said = critic_values(tree, net, rules.largest_utility)
     assert said[after] == approx(exact[after], abs=0.15)
     assert np.ptp(exact[after], axis=0).min() > 1.5
 
 
 def test_critics_of_gradients_know_bids_that_nobody_sees(kuhn):
-    tree = built(BIDS)
+    tree = game_tree(BIDS)
     assert history.is_history_observable(
         graph_from_tree(kuhn)
     ) and not history.is_history_observable(graph_from_tree(tree))
@@ -162,7 +162,7 @@ def test_critics_of_gradients_know_bids_that_nobody_sees(kuhn):
         graph, behaviour_from_table(uniform(graph.legal)), jax.random.PRNGKey(0), 60
     )
     seen = np.asarray(history.joint_observations(graph, episodes, net))
-    known, decisions = known_at(tree)
+    known, decisions = critic_inputs(tree)
     met = np.unique(np.asarray(episodes.decision)[np.asarray(episodes.live)])
     assert seen.shape == known.shape == (graph.num_decisions, net[0][0].shape[0])
     second = met[tree.parent[decisions[met]] == 0]  # one bid is on the table
@@ -170,7 +170,7 @@ def test_critics_of_gradients_know_bids_that_nobody_sees(kuhn):
     assert seen[met].sum(1) == approx(known[met].sum(1))
 
 
-SMALL = (
+SMALL_SETTINGS = (
     "hidden_sizes=(16,),critic_hidden_sizes=(16,),critic_target_updates=3,critic_batch_size=64,"
     "reservoir_size=4000"
 )
@@ -186,7 +186,7 @@ def test_learns_on_rules(kuhn, name):
         "critic_learning_rate=0.003,critic_buffer_size=4000,num_traversals=32,train_steps=40,"
         "batch_size=64,learning_rate=0.005"
     )
-    algorithm = load_algorithm(f"{name}({SMALL},{more}{PI if name != 'dream' else ''})")
+    algorithm = load_algorithm(f"{name}({SMALL_SETTINGS},{more}{PI if name != 'dream' else ''})")
     memory = algorithm.step(arena, algorithm.init(arena, 0), 40)
     found = algorithm.policies(arena, memory)
     assert list(found)[-2:] == ["ensemble", "current"]
