@@ -10,7 +10,7 @@ from pytest import approx
 import counterplay as cp
 from counterplay.core.policy import policy_from_weights
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.large]
 
 UNIFORM = [  # infosets, value and best responses of uniform play
     ("dark_hex", 6_072_917, 1 / 3, 1.0, 787 / 945),
