@@ -117,8 +117,15 @@ def pytest_unconfigure(config):
 
 
 def pytest_collection_modifyitems(items):
-    """Mark the tests that `extended_tests.txt` lists: each takes 1.6 CPU seconds or more."""
+    """Mark the tests that `extended_tests.txt` lists; keep tests that share programs together.
+
+    A listed test takes 1.6 CPU seconds or more. Tests of a file about networks run in the same
+    process, so that JAX compiles each program once.
+    """
     listed = set((Path(__file__).parent / "extended_tests.txt").read_text().splitlines())
     for item in items:
         if item.nodeid.split("@")[0] in listed:
             item.add_marker(pytest.mark.extended)
+        file = item.nodeid.split("::")[0]
+        if "/deep/" in file and not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(file))

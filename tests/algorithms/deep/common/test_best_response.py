@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import pytest
 from pytest import approx
@@ -55,13 +53,17 @@ def some_episodes(tree, batch=64):
     return graph, sample_episodes(graph, behaviour_from_table(policy), jax.random.PRNGKey(0), batch)
 
 
+def two_opponents(tree):
+    """A mixture of two policies, drawn for each episode, which is not the mean of the two."""
+    return [
+        WeightedPolicy(0.3, cp.uniform_policy(tree)),
+        WeightedPolicy(0.7, cp.random_policy(tree, 4)),
+    ]
+
+
 @pytest.mark.parametrize("responder", RESPONDERS, ids=class_name)
 def test_a_response_earns_nearly_all_there_is(kuhn, responder):
-    """Against a mixture of two, drawn for each episode, which is not the mean of their policies."""
-    opponents = [
-        WeightedPolicy(0.3, cp.uniform_policy(kuhn)),
-        WeightedPolicy(0.7, cp.random_policy(kuhn, 4)),
-    ]
+    opponents = two_opponents(kuhn)
     plain = sum(w * cp.expected_values(kuhn, policy)[1] for w, policy in opponents)
     best = ExactResponse().respond(kuhn, 1, opponents).value
     found = responder.respond(kuhn, 1, opponents, seed=2)
@@ -74,27 +76,24 @@ def test_a_response_earns_nearly_all_there_is(kuhn, responder):
     assert others == approx(opponents[0].policy.probabilities[~own])
 
 
-class Part(NamedTuple):
-    weight: float
-    policy: cp.Policy
-
-
 @pytest.mark.parametrize("responder", RESPONDERS[:2], ids=class_name)
-def test_seeds_and_going_on(responder):
-    tree = game_tree("kuhn_poker(players=3)")
-    opponents = [Part(1.0, cp.uniform_policy(tree))]
-    one, two = (responder.respond(tree, 2, opponents, seed=5) for _ in range(2))
-    assert np.array_equal(one.policy.probabilities, two.policy.probabilities)
-    more = responder.respond(tree, 2, opponents, seed=6, previous=one.policy)
-    again = responder.respond(
-        tree, 2, opponents, seed=6, previous=two.policy
-    )  # nothing was used up
+@pytest.mark.parametrize("spec", ["kuhn_poker", "kuhn_poker(players=3)"])
+def test_responses_are_reproducible_and_can_be_continued(responder, spec):
+    tree = game_tree(spec)
+    player = tree.num_players - 1
+    opponents = two_opponents(tree)  # the program of the test above serves two players
+    first, second = (responder.respond(tree, player, opponents, seed=5) for _ in range(2))
+    assert np.array_equal(first.policy.probabilities, second.policy.probabilities)
+    more, again = (
+        responder.respond(tree, player, opponents, seed=6, previous=response.policy)
+        for response in (first, second)
+    )
     assert np.array_equal(more.policy.probabilities, again.policy.probabilities)
-    assert more.value > one.value - 0.02
+    assert more.value > first.value - 0.02
     with pytest.raises(cp.ConfigError, match="only go on from a response of its own"):
-        responder.respond(tree, 2, opponents, previous=cp.uniform_policy(tree))
-    with pytest.raises(cp.ConfigError, match="player is 3, must be from 0 to 2"):
-        responder.respond(tree, 3, opponents)
+        responder.respond(tree, player, opponents, previous=cp.uniform_policy(tree))
+    with pytest.raises(cp.ConfigError, match=f"must be from 0 to {player}"):
+        responder.respond(tree, tree.num_players, opponents)
 
 
 def test_networks_are_asked_where_there_are_visits(kuhn, monkeypatch):

@@ -26,6 +26,14 @@ SMALL_SETTINGS = {
     "num_episodes": 64,
     "reservoir_size": 500,
 }
+EXPLORING = cp.algorithms.NFSP(  # one program, compiled once, serves several tests
+    **SMALL_SETTINGS,
+    anticipatory_param=1.0,
+    response_prob=1.0,
+    epsilon=1.0,
+    epsilon_end=1.0,
+    average_power=2.0,
+)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.5])
@@ -50,10 +58,9 @@ def test_the_reservoir_holds_responses_only(leduc, epsilon):
 
 def test_later_responses_weigh_more(kuhn):
     """With a power of 2 the second iteration counts four times as much as the first."""
-    algorithm = cp.algorithms.NFSP(**SMALL_SETTINGS, average_power=2.0)
-    memory, found = algorithm.init(kuhn, 0), [0.0]
+    memory, found = EXPLORING.init(kuhn, 0), [0.0]
     for _ in range(2):
-        memory = algorithm.step(kuhn, memory)
+        memory = EXPLORING.step(kuhn, memory)
         found.append(float(np.asarray(memory.state.counts).sum()) * 50.0**2)
     number = int(memory.state.reservoir.num_seen)
     first, second = np.diff(found)
@@ -78,10 +85,7 @@ def test_nothing_is_kept_after_something_tried(leduc):
 
 def test_only_one_player_tries_things(kuhn):
     """Those who do not learn either respond or play their average: with eta 1 only responses."""
-    algorithm = cp.algorithms.NFSP(
-        **SMALL_SETTINGS, anticipatory_param=1.0, response_prob=1.0, epsilon=1.0, epsilon_end=1.0
-    )
-    memory = algorithm.step(kuhn, algorithm.init(kuhn), 1)
+    memory = EXPLORING.step(kuhn, EXPLORING.init(kuhn), 1)
     action = np.asarray(memory.state.reservoir.items[1])
     seen = int(memory.state.reservoir.num_seen)
     assert (action[:seen] == 0).all()  # a constant network prefers the first action
@@ -106,8 +110,7 @@ def test_gains_of_a_best_response_are_all_there_is(kuhn):
     response = cp.Policy(kuhn, np.where(own, best[0], best[1]))
     assert response_gains(kuhn, policy, response) == approx((cp.nash_conv(kuhn, policy),) * 2)
     assert response_gains(kuhn, policy, policy)[0] == approx(0.0, abs=1e-12)
-    algorithm = cp.algorithms.NFSP(**SMALL_SETTINGS)
-    found = algorithm.gains(kuhn, algorithm.step(kuhn, algorithm.init(kuhn), 2))
+    found = EXPLORING.gains(kuhn, EXPLORING.step(kuhn, EXPLORING.init(kuhn), 2))
     assert found[0] <= found[1]
 
 
