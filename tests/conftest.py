@@ -116,16 +116,19 @@ def pytest_unconfigure(config):
         reporter.write_line(line, red=True, bold=True)
 
 
+SHARED_PROGRAMS = ("/deep/", "/population/", "/mccfr/", "/holdem/", "algorithms/test_contract")
+
+
 def pytest_collection_modifyitems(items):
     """Mark the tests that `extended_tests.txt` lists; keep tests that share programs together.
 
-    A listed test takes 1.6 CPU seconds or more. Tests of a file about networks run in the same
-    process, so that JAX compiles each program once.
+    A listed test takes 1.6 CPU seconds or more. Tests of a file whose programs take seconds to
+    compile run in the same process, so that each program is compiled once.
     """
     listed = set((Path(__file__).parent / "extended_tests.txt").read_text().splitlines())
     for item in items:
         if item.nodeid.split("@")[0] in listed:
             item.add_marker(pytest.mark.extended)
         file = item.nodeid.split("::")[0]
-        if "/deep/" in file and not item.get_closest_marker("xdist_group"):
+        if any(map(file.__contains__, SHARED_PROGRAMS)) and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(file))

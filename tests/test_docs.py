@@ -26,7 +26,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 GENERATED = {"api.md", "commands.md", "config.md"}
 NOT_RUN = {  # page -> why its blocks are not run with the others
-    "generated.md": "millions of infosets: run by `make test-large`",
+    "generated.md": "millions of infosets: run by `make test-slow`",
     "howto/many_machines.md": "commands that other pages have run, and for several machines",
 }
 FIRST = {  # page -> those whose files it takes for granted
@@ -58,7 +58,6 @@ def test_code_runs_and_prints_what_it_says(page, tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.large
 def test_the_largest_example_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert run_page(DOCS / "generated.md", monkeypatch, capsys) == 1
