@@ -130,5 +130,6 @@ def pytest_collection_modifyitems(items):
         if item.nodeid.split("@")[0] in listed:
             item.add_marker(pytest.mark.extended)
         file = item.nodeid.split("::")[0]
-        if any(map(file.__contains__, SHARED_PROGRAMS)) and not item.get_closest_marker("xdist_group"):
+        is_shared = any(part in file for part in SHARED_PROGRAMS)
+        if is_shared and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(file))

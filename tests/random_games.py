@@ -20,7 +20,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class RandomGame:
-    """Everything is drawn from a hash of the seed and of what it may depend on.
+    """A game whose parts are drawn from hashes of the seed and the visible history.
 
     Who acts depends on the depth and on public signals; how many actions there are depends on the
     view of the player to act. A signal may be silent, so that histories of different lengths, with

@@ -43,7 +43,7 @@ def values(game, policy, state=None):
 
 
 def pure_policies(game, player):
-    """All of a player's pure policies, as dicts from infoset key to action index."""
+    """Yield the pure policies of a player as dicts from infoset key to action index."""
     actions = {}
     stack = [game.initial_state()]
     while stack:
@@ -58,7 +58,7 @@ def pure_policies(game, player):
 
 
 def best_value(game, policy, player):
-    """What a best response earns, by trying every pure policy."""
+    """Value of a best response, by trying every pure policy."""
     best = -np.inf
     for choice in pure_policies(game, player):
         tried = dict(policy)

@@ -26,7 +26,7 @@ def test_notebook(path, capsys):
 
 
 def test_abstraction(tmp_path, capsys):
-    """Grafts made in turn regain much of what the abstraction lost."""
+    """Grafts in turn regain much of the abstraction's loss."""
     pytest.importorskip("matplotlib")
     script = runpy.run_path(str(EXAMPLES[0].parent / "abstraction.py"))
     picture = tmp_path / "abstraction.svg"

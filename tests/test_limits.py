@@ -30,7 +30,7 @@ for arguments in json.load(sys.stdin):
 
 
 def limited(commands):
-    """What each of the commands answers within 200 MB and a few seconds, and its exit code."""
+    """Output and exit code of each command within 200 MB and a few seconds."""
     done = subprocess.run(
         [sys.executable, "-c", LIMITED],
         input=json.dumps(commands),
@@ -137,7 +137,7 @@ def test_one_node_with_too_many_children(acts):
 
 
 def test_the_glance_spares_what_fits():
-    """Two walks may guess wildly; only what a longer look confirms is refused."""
+    """Two walks estimate badly; only games that a longer estimate confirms are refused."""
     for seed in range(20):
         game = cp.load_game("liars_dice(dice_sides=4)")  # 8,181 nodes
         found = cp.estimate_size(game, seconds=0.0, seed=seed)

@@ -1,4 +1,4 @@
-"""Five people and their first five minutes, as the documents tell them to go, word for word."""
+"""Five kinds of users and their first five minutes, as the documents describe them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_path(who, tmp_path, monkeypatch, capsys):
 
 
 def test_pages_lead_on():
-    """Who starts at the first page finds all the others of the path by links."""
+    """The pages of a path are linked from its first page."""
     known, todo = set(), [DOCS / "index.md"]
     while todo:
         page = todo.pop().resolve()

@@ -1,4 +1,4 @@
-"""What type checkers and editors see of the lazy names."""
+"""Lazy names as type checkers and editors see them."""
 
 from __future__ import annotations
 

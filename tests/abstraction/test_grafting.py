@@ -22,14 +22,14 @@ def exact(game):
 
 
 def worst(tree, policy, player):
-    """What the player earns against a best response."""
+    """Value of the player's policy against a best response."""
     return -cp.judge(tree, policy).best_values[1 - player]
 
 
 @settings(max_examples=60)
 @given(random_games(max_players=2, num_players=2, zero_sum=True), st.integers(0, 3))
 def test_one_graft_never_lowers_the_worst_case(game, seed):
-    """All below one of the player's infosets is a part; the rest is a random policy's."""
+    """The part is everything below one of the player's infosets; the rest is a random policy."""
     tree = cp.build_tree(game)
     base = cp.random_policy(tree, seed) if tree.num_infosets else None
     for player in range(2):

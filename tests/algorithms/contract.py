@@ -58,7 +58,7 @@ t "" 4 "Rr" { 2 -2 }
 
 @dataclass(frozen=True)
 class OneDecision:
-    """One player chooses once; chance does nothing."""
+    """One player decides once; there is no chance."""
 
     num_players: int = 1
 

@@ -116,7 +116,7 @@ def limits(algorithm):
 
 
 def memories_equal(memory, other):
-    """Whether two memories are equal, array by array, bit by bit."""
+    """Return True if two memories are equal, array by array, bit by bit."""
     if is_dataclass(memory):
         return all(
             memories_equal(getattr(memory, f.name), getattr(other, f.name)) for f in fields(memory)

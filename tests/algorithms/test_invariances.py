@@ -323,7 +323,7 @@ def test_a_thousand_decisions_in_a_row(name):
 
 
 def test_averages_of_what_cannot_be_weighed(kuhn):
-    """Numbers that have lost their precision say nothing, and no average is infinite."""
+    """Weights without precision are ignored, and no average is infinite."""
     weights = np.where(np.arange(24) % 2, 3e-323, 1e-322)
     assert (policy_from_weights(kuhn, weights).probabilities == 0.5).all()
     current = np.tile([0.25, 0.75], 12)
@@ -345,7 +345,7 @@ def test_utilities_too_large_or_small_to_add_up():
 
 @pytest.mark.parametrize("name", [name for name in TABULAR if "vr_" not in name])  # need rules
 def test_nobody_left_to_choose(name, kuhn):
-    """Everything fixed: a tree without infosets is a tree, and what is lifted is what was fixed."""
+    """With all infosets fixed the tree has none, and the lifted policy is the fixed one."""
     policy = cp.random_policy(kuhn, seed=1)
     fixed = cp.abstraction.fix_policy(kuhn, policy, lambda *_: True)
     assert fixed.tree.num_infosets == 0

@@ -299,7 +299,7 @@ def pure(tree, player, with_ace, with_king):
 
 
 def test_general_sum_games_are_not_solved_but_not_broken():
-    """Shapley's game: CFR's average does not approach an equilibrium; nothing else goes wrong."""
+    """Shapley's game: CFR's average does not approach an equilibrium, and nothing fails."""
     shapley = cp.games.MatrixGame(
         payoffs=(
             ((1, 0, 0), (0, 1, 0), (0, 0, 1)),

@@ -1,4 +1,4 @@
-"""Games that are never unrolled."""
+"""Rules as an arena, without a tree."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_solves_kuhn(spec, kuhn):
 
 
 def test_a_game_the_builder_refuses():
-    """Tables hold what was met, nothing else; the same run goes on where a tree does not fit."""
+    """Tables hold visited infosets only, so that runs fit where a tree does not."""
     game = cp.load_game(LARGE_GAME)
     limit = 32 * 2**20
     with pytest.raises(cp.RunError, match="raise memory_limit"):

@@ -14,7 +14,7 @@ pytest.importorskip("jax")
 
 @pytest.fixture
 def networks(monkeypatch):
-    """What `load_policies` returns for such a run."""
+    """Policies that `load_policies` returns for such a run."""
     from counterplay.algorithms.deep.common.network_policy import NetworkPolicy
     from counterplay.algorithms.deep.common.networks import new_nets
 

@@ -1,4 +1,4 @@
-"""What all commands have in common: short options, readable help, exit codes, closed stdout."""
+"""Options of all commands: short names, readable help, exit codes, closed stdout."""
 
 from __future__ import annotations
 

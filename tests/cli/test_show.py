@@ -1,4 +1,4 @@
-"""`show`, `draw` and `export`: what was learnt, wherever it is kept."""
+"""`show`, `draw` and `export` of policies from all kinds of files."""
 
 from __future__ import annotations
 

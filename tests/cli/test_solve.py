@@ -1,4 +1,4 @@
-"""`solve`, and `evaluate` of what it saves."""
+"""`solve`, and `evaluate` of saved policies."""
 
 from __future__ import annotations
 

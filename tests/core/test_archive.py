@@ -172,7 +172,7 @@ def test_the_checksum_covers_everything(tmp_path):
 
 
 def test_altered_files_are_refused_or_harmless():
-    """A small part of `make attack`: no crash, no traceback, nothing silently changed.
+    """A small part of `make attack`: no crash, no traceback, no silent change.
 
     A game named in a file may be a Python file, whose code runs: that is counted elsewhere.
     """

@@ -67,7 +67,7 @@ class VectorKuhn:
 
 
 def order_of(arena, tree):
-    """Where each of the arena's sequences stands in the tree."""
+    """Index in the tree of each of the arena's sequences."""
     first = [
         tree.offset[tree.find_infoset(arena.infoset_key(i), arena.infoset_player[i])]
         for i in range(12)

@@ -106,7 +106,7 @@ class Attack:
             )
 
     def check(self, error: str | None) -> None:
-        """Nothing was imported, and what was said is one line."""
+        """Assert that no code was imported and that the message is one line."""
         assert not self.marker.exists()
         if error is not None:
             assert error.count("\n") <= 1 and "Traceback" not in error
@@ -494,7 +494,7 @@ def test_every_openspiel_parameter_that_names_a_file_is_known():
 
 @pytest.mark.parametrize("attack", SPECS[:1], indirect=True)
 def test_proposals_in_a_folder_are_data(attack):
-    """The study is the user's own; what its folder proposes need not be."""
+    """The user trusts the study; the proposals in its folder stay data."""
     vary = {"game": {"choices": ["kuhn_poker", "kuhn_poker(players=2)"]}}
     study = STUDY | {"name": "own", "base": BASE | {"spec": SPEC}, "vary": vary}
     cp.sweep(study, InProcessExecutor(), runs_folder="sweeps")

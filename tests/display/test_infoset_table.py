@@ -1,4 +1,4 @@
-"""Where exploitability is, and how policies are shown."""
+"""Exploitability by infoset, and tables of policies."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_on_random_games(seed):
 
 
 def test_the_best_value_is_that_of_trying_it(kuhn):
-    """Playing an action, and best afterwards, earns what `best_value` says, infoset by infoset."""
+    """Playing an action and then a best response earns `best_value`, infoset by infoset."""
     policy = cp.random_policy(kuhn, 3)
     found = cp.mistakes(kuhn, policy)
     for player in range(2):

@@ -1,4 +1,4 @@
-"""Two Ray nodes on this machine, each with processes of its own, on a network that is only `lo`.
+"""Two Ray nodes on this machine with separate processes, on a network that is only `lo`.
 
     NEW="unshare --net --pid --fork --kill-child --mount-proc"
     $NEW python -m tests.distributed.cluster_scenario FOLDER quick|whole
@@ -186,7 +186,7 @@ def walks(executor):
 
 
 def deep(executor):
-    """Whether walks under frozen networks find the same here and there."""
+    """Return True if walks under frozen networks are the same locally and on the cluster."""
     from counterplay.core.parallel import use_executor
     from counterplay.distributed.remote_calls import make_call_mapper
     from tests.distributed.toy_units import deep_walks
@@ -197,7 +197,7 @@ def deep(executor):
 
 
 def kills(folder, nodes, executor):
-    """Who was killed while a study went on: a worker, then a whole node."""
+    """Processes killed during a study: a worker, then a whole node."""
     import counterplay as cp
     from tests.distributed.test_sweeps import TINY
 
@@ -233,7 +233,7 @@ def processor():
 
 
 def open_cluster(folder):
-    """Exit code and stderr of a driver with a token, at a cluster that asks for none."""
+    """Exit code and stderr of a driver with a token, at a cluster without one."""
     ENVIRONMENT.update({"RAY_AUTH_MODE": "disabled"})
     nodes = Nodes(folder)
     nodes.start_head()

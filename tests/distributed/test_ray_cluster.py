@@ -26,7 +26,7 @@ ALONE = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
 
 
 def find_obstacle():
-    """Why there can be no cluster here, or nothing."""
+    """Return the reason why no cluster can run here, or ""."""
     if find_spec("ray") is None:
         return "ray is not installed"
     if not (shutil.which("unshare") and shutil.which("ip")):
@@ -46,7 +46,7 @@ def listening():
 
 
 def run_scenario(folder, how):
-    """What the scene has found, in a network of its own."""
+    """Results of the scenario, run in a separate network."""
     if problem := find_obstacle():
         pytest.skip(problem)
     before = listening()

@@ -1,4 +1,4 @@
-"""Studies: what is refused, what is found, and that nothing is lost."""
+"""Studies: refusals, results, and no lost runs."""
 
 from __future__ import annotations
 
@@ -241,7 +241,7 @@ STUDIES = sorted((Path(__file__).parents[2] / "configs" / "studies").glob("*.jso
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
 def test_our_own_studies_are_good(path):
-    """They load, and their budget is what they take, nearly."""
+    """They load, and their budget is nearly the sum of their steps."""
     pytest.importorskip("jax")
     study = load_study(path)
     assert 0.9 * study.budget <= study.total_steps() <= study.budget
@@ -319,7 +319,7 @@ def test_a_folder_that_is_not_shared_is_named(tmp_path):
 
 
 def test_a_full_disk_ends_the_study_and_loses_nothing(tmp_path, monkeypatch):
-    """The unit says what and where; it is no verdict on the proposal."""
+    """The unit reports the file; the proposal is not marked as failed."""
     from counterplay.experiment import runner
 
     def full(*_):

@@ -1,4 +1,4 @@
-"""What units of the tests do; their processes import this."""
+"""Functions of test units, imported by the processes that run them."""
 
 from __future__ import annotations
 

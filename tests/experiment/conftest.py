@@ -31,7 +31,7 @@ def load_untimed_records(folder):
 
 
 def load_final_state(folder, game="kuhn_poker"):
-    """All that the last checkpoint holds, arrays as bytes, times left out."""
+    """Contents of the last checkpoint, arrays as bytes, without times."""
     found = load_checkpoint(folder, load_run_config(folder), game)
     arrays = {k: (a.dtype.str, a.shape, a.tobytes()) for k, a in found.leaves.arrays.items()}
     return found.progress.step, found.progress.recorded, arrays, found.leaves.scalars

@@ -1,4 +1,4 @@
-"""Configs: what is accepted, what is refused, and in which words."""
+"""Configs: accepted values, refusals and their messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a population leaves in the folder of its run, and pictures of it."""
+"""Files of a population in the folder of its run, and plots of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Interrupted runs: however they end, what follows is as if they had not."""
+"""Interrupted runs continue with the same bits, wherever they were stopped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""metrics.jsonl and the folder around it: nothing lost, nothing odd, nothing left over."""
+"""metrics.jsonl and its folder: no lost records, no damaged ones, no leftover files."""
 
 from __future__ import annotations
 

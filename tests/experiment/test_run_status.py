@@ -1,4 +1,4 @@
-"""What the folder of a run tells about it while it goes and after it ended, however it did."""
+"""The status of a run in its folder, while it runs and after every kind of end."""
 
 from __future__ import annotations
 

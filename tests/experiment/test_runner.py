@@ -1,4 +1,4 @@
-"""Runs: what they write, and when they stop."""
+"""Runs: the files they write, and when they stop."""
 
 from __future__ import annotations
 

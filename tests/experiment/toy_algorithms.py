@@ -1,4 +1,4 @@
-"""Algorithms that learn nothing but break in interesting ways."""
+"""Algorithms that do not learn but fail in different ways."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ToyMemory:
 
 @dataclass(frozen=True)
 class Toy:
-    """Adds noise; at step `break_at` it does what `how` says."""
+    """Adds noise; at step `break_at` it fails as `how` says."""
 
     break_at: int = 0
     how: str = "nan"

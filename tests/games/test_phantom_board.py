@@ -1,4 +1,4 @@
-"""Phantom games: OpenSpiel's rules, step by step, and what can be said about them otherwise."""
+"""Phantom games: OpenSpiel's rules step by step, and other invariants."""
 
 from __future__ import annotations
 

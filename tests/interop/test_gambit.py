@@ -1,4 +1,4 @@
-"""Gambit's files: read, written, and compared with what OpenSpiel reads from the same text."""
+"""Gambit's files: read, written, and compared with OpenSpiel's reading of the same text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PettingZoo and Gymnasium: their own tests, and agents that learn what is exactly known."""
+"""PettingZoo and Gymnasium: their own tests, and agents that learn known values."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_gymnasiums_own_test(spec):
 
 
 def mean_rewards(env, policy, episodes):
-    """What everyone gets on average when all agents follow a policy."""
+    """Mean rewards of all players when all agents follow a policy."""
     tree, rng = policy.arena, np.random.default_rng(0)
     total = np.zeros(tree.num_players)
     for episode in range(episodes):

@@ -189,7 +189,7 @@ def test_nashpy_agrees_on_all_equilibria():
 
 
 def brute_force(form, steps=6):
-    """All equilibria on a grid of probabilities: a lower bound on what there is."""
+    """All equilibria on a grid of probabilities: a subset of the true ones."""
     grids = []
     for count in form.shape:
         cuts = combinations(range(steps + count - 1), count - 1)
@@ -199,7 +199,7 @@ def brute_force(form, steps=6):
 
 
 def in_hull(point, points):
-    """Whether a mixture is a mixture of others."""
+    """Return True if a mixture is a mixture of others."""
     from scipy.optimize import linprog
 
     stacked = np.vstack([np.array(points).T, np.ones(len(points))])

@@ -24,7 +24,7 @@ def game(name):
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_regret_is_what_it_is_called(name):
-    """Recomputed from what was played: two iterations at a time, from the same start."""
+    """Recomputed from the recorded actions: two iterations at a time, from the same start."""
     learner, form = load_learner(name), game("shapleys_game")
     sums = [np.zeros(3), np.zeros(3)]
     for t in range(1, 6):

@@ -1,4 +1,4 @@
-"""Normal forms, what they refuse, and the way from a tree and back."""
+"""Normal forms, refusals, and conversion from a tree and back."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def test_estimates_of_seats_cover_too(kuhn):
 
 
 def test_agents_that_play_alike_get_alike(leduc):
-    """The draws belong to seats: the same policy in both seats earns exactly nothing."""
+    """Random numbers belong to seats: the same policy in both seats earns exactly 0."""
     policy = cp.random_policy(leduc, 1)
     found = cp.head_to_head(
         leduc.game, policy, cp.Policy(leduc, policy.probabilities), max_episodes=80
@@ -144,7 +144,7 @@ def test_the_same_luck_for_both_reduces_the_variance(leduc):
 
 
 def test_rare_differences_are_not_taken_for_none(kuhn):
-    """Policies that differ in few rounds: the interval allows for what it has not met."""
+    """Policies that differ in few rounds: the interval allows for unseen differences."""
     often = cp.random_policy(kuhn, 1)
     other = cp.Policy(
         kuhn, 0.98 * often.probabilities + 0.02 * cp.random_policy(kuhn, 2).probabilities

@@ -43,7 +43,7 @@ def find_browser():
 
 
 class Browser:
-    """A window and what tests do with it."""
+    """A browser window with the actions that tests need."""
 
     def __init__(self, width=1280, height=900):
         binary, driver = find_browser()
@@ -107,7 +107,7 @@ class Browser:
             self.driver.switch_to.active_element.send_keys(key)
 
     def settle(self):
-        """Wait until nothing is being computed or fetched that the page waits for."""
+        """Wait until the page has no open requests."""
         self.until(
             lambda: not self.all(".working") and "…\n" not in f"{self.main.text}\n", "a calm page"
         )
@@ -127,7 +127,7 @@ class Browser:
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
     def complaints(self):
-        """What the console has had to say since it was last asked."""
+        """Messages of the console since the last call."""
         return [line["message"] for line in self.driver.get_log("browser")]
 
     def set_width(self, width=None):

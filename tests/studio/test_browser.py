@@ -65,7 +65,7 @@ def browser():
 
 @pytest.fixture(autouse=True)
 def _quiet(request):
-    """No test leaves a complaint in the console: errors, or what the security policy forbids."""
+    """Assert that the console has no errors and no violations of the security policy."""
     yield
     if "browser" in request.fixturenames:
         lines = request.getfixturevalue("browser").complaints()
@@ -427,7 +427,7 @@ def test_what_is_typed_into_a_matrix(browser, studio):
 
 
 def findings(browser, rules):
-    """What axe-core finds serious on the page as it is."""
+    """Serious findings of axe-core on the current page."""
     found = browser.driver.execute_async_script(
         "axe.run({resultTypes: ['violations'], ...arguments[0]}).then(arguments[1])", rules
     )

@@ -1,4 +1,4 @@
-"""The files of the page: what was fetched is what was checked, and nothing asks other hosts."""
+"""Static files: vendored files match their checksums, and pages request no other hosts."""
 
 from __future__ import annotations
 

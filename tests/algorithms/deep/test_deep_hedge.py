@@ -81,7 +81,7 @@ def all_episodes(tree, table, traverser, epsilon):
 
 
 def test_spread_episodes_have_unbiased_regrets_by_their_number(kuhn):
-    """By the number of decisions, which depends on what was sampled, they would not."""
+    """Dividing by the number of decisions, which depends on the samples, would be biased."""
     graph, sizes, batches = graph_from_tree(kuhn), (3, 4), 60_000
     table = jnp.asarray(np.random.default_rng(1).dirichlet([1.0, 1.0], 12), jnp.float32)
 
@@ -238,7 +238,7 @@ def test_the_two_plain_recursions_agree(kuhn):
 
 @dataclass(frozen=True)
 class OneHotKuhn(cp.games.KuhnPoker):
-    """Kuhn poker whose observation tells infosets apart and nothing else."""
+    """Kuhn poker with the one-hot index of the infoset as observation."""
 
     def observation(self, state, player):
         cards = [-1 if p >= len(state.cards) else state.cards[p] for p in (player,)]
@@ -365,7 +365,7 @@ def test_the_three_averages_agree(kuhn):
 
 
 def test_without_a_table_another_average_stands_in(kuhn):
-    """The same training, nothing as large as the game, and a policy all the same."""
+    """The same training without arrays of the game's size still gives a policy."""
     table, none = EVERYTHING, replace(EVERYTHING, average_every=0, average_hidden_sizes=())
     first = table.step(kuhn, table.init(kuhn), 5)
     second = none.step(kuhn, none.init(kuhn), 5)

@@ -1,4 +1,4 @@
-"""Deep-Hedge on rules that are never unrolled: episodes teach what they teach on the tree."""
+"""Deep-Hedge on rules without a tree: episodes give the same updates as on the tree."""
 
 from __future__ import annotations
 

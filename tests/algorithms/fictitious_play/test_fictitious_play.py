@@ -109,7 +109,7 @@ def test_xfp_is_a_population_with_a_uniform_mixture(spec):
 
 
 def join(tree, others, own, player):
-    """What `player` earns with its part of `own` against the rest of `others`."""
+    """Value of `player` with its part of `own` against the rest of `others`."""
     mine = np.repeat(tree.infoset_player == player, tree.num_actions)
     mixed = np.where(mine, own.probabilities, others.probabilities)
     return cp.expected_values(tree, cp.Policy(tree, mixed))[player]
@@ -244,7 +244,7 @@ def test_learns_leduc(algorithm, iterations, leduc):
 
 
 def test_q_learning_finds_a_best_response():
-    """Against a fixed opponent, enough episodes at a low temperature find what it is worth."""
+    """Against a fixed opponent, enough episodes at a low temperature find the best value."""
     tree = game_tree("kuhn_poker")
     algorithm = cp.algorithms.TableLookupFSP(
         num_self_play_episodes=0,

@@ -1,4 +1,4 @@
-"""Sampling on compiled rules: bit by bit what the readable rules give."""
+"""Sampling on compiled rules gives the same bits as on the Python rules."""
 
 from __future__ import annotations
 

@@ -198,7 +198,7 @@ def test_known_figures(game, name):
 
 
 def test_everything_included_is_external_sampling(leduc):
-    """Average strategy sampling that leaves nothing out does what external sampling does."""
+    """Average strategy sampling of all actions equals external sampling."""
     everything = run("average_strategy_sampling(epsilon=1)", leduc, 500)
     assert memories_equal(everything, run("external_sampling", leduc, 500))
 

@@ -10,7 +10,7 @@ from tests.conftest import game_tree
 
 
 def lacking(tree, policy, player):
-    """What a best response would earn the player beyond its policy."""
+    """Gain of a best response over the player's policy."""
     judged = cp.judge(tree, policy)
     return (judged.best_values - judged.values)[player]
 

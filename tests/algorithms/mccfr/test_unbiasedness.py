@@ -1,4 +1,4 @@
-"""Sampled regrets and averages are right on average: proved by going through every block."""
+"""Sampled regrets and averages are unbiased: proved by enumerating every block."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_visits_keep_the_average_of_any_number_of_players(game):
 
 
 def exact_guesses(tree, policy):
-    """What every node is worth to every player."""
+    """Values of every node for every player."""
     value = np.zeros((tree.num_nodes, tree.num_players))
     value[tree.terminals] = tree.utility
     for n in range(tree.num_nodes - 1, -1, -1):

@@ -1,4 +1,4 @@
-"""Several workers on rules: what they find on the tree."""
+"""Several workers on rules find the same as on the tree."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def test_equilibria_of_random_games(meta_solver, num_players):
 
 
 def shares(plans, pure, tree):
-    """How often each pure policy is played by those who follow each plan."""
+    """Frequency of each pure policy among the players who follow each plan."""
     policies = [cp.Policy(tree, behaviour(plan, pure, tree)) for plan in plans]
     chosen = [np.append(policy.probabilities, 1.0) for policy in policies]
     return [np.where(pure > 0.0, one, 1.0).prod(axis=1) for one in chosen]

@@ -1,4 +1,4 @@
-"""Published and independently computed series, and the games on which papers say what happens."""
+"""Published and independently computed series, and games with known outcomes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The games of 6 to 27 million infosets: minutes, and gigabytes."""
+"""Games of 6 to 27 million infosets, which take minutes and gigabytes."""
 
 from __future__ import annotations
 

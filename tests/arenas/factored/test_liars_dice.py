@@ -1,4 +1,4 @@
-"""Liar's dice as a generated arena does what its tree does, and what OpenSpiel says of it."""
+"""Liar's dice as a generated arena equals its tree and OpenSpiel's game."""
 
 from __future__ import annotations
 

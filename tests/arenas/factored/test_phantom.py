@@ -1,4 +1,4 @@
-"""Generated arenas of phantom games do what the stored trees do, on every board small enough."""
+"""Generated arenas of phantom games equal the stored trees on small boards."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def pairs():
 
 
 def place_in(tree, arena):
-    """Where each of the arena's sequences stands in the tree."""
+    """Index in the tree of each of the arena's sequences."""
     owners = arena.infoset_player.tolist()
     first = [tree.offset[tree.find_infoset(arena.infoset_key(i), p)] for i, p in enumerate(owners)]
     counts = arena.num_actions.astype(int)

@@ -1,4 +1,4 @@
-"""What the sizes of generated arenas are counted with."""
+"""Functions that count the sizes of generated arenas."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Config:
 
 @dataclass
 class Line:
-    """State of the betting: who has what left, and what happened last."""
+    """State of the betting: stacks left and the last action."""
 
     street: int
     left: list[int]

@@ -164,7 +164,7 @@ class Spotted:
         return found
 
     def values(self) -> list[float]:
-        """EV of both players from here on: share of the pot, less what is still put in."""
+        """EV of both players from here on: share of the pot less later bets."""
         results = self._results()
         return [results[p] + self.paid[p] for p in (0, 1)]
 

@@ -1,4 +1,4 @@
-"""Known values of spots, locks, isomorphism, storage in 16 bits, and what is refused."""
+"""Known values of spots, locks, isomorphism, storage in 16 bits, and refusals."""
 
 from __future__ import annotations
 

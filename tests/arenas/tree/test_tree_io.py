@@ -1,4 +1,4 @@
-"""Trees from files: all that are whole, and none that are not."""
+"""Trees from files: intact files load, damaged ones are refused."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ names = (f"cached_{number}" for number in itertools.count())
 
 
 def hits(path):
-    """How often the cache served, after both functions have been called with two types."""
+    """Number of cache hits after both functions were called with two types."""
     spec = importlib.util.spec_from_file_location(next(names), path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -46,7 +46,7 @@ def package(tmp_path):
 
 
 def call(package, **places):
-    """What `twice` makes of something certain, and whether it was found compiled."""
+    """Result of `twice` for a fixed argument, and whether it came from the cache."""
     env = {key: value for key, value in os.environ.items() if key != "NUMBA_CACHE_DIR"}
     env |= {"PYTHONPATH": str(package.parent)} | {k: str(v) for k, v in places.items()}
     done = subprocess.run([sys.executable, "-c", CALL], env=env, capture_output=True, text=True)

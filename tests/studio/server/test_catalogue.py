@@ -1,4 +1,4 @@
-"""What is read from sources is what the classes have."""
+"""The catalogue read from sources equals the classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Play: nothing hidden leaks, nothing counts twice, and losses are exact."""
+"""Play: no hidden information leaks, no action counts twice, and losses are exact."""
 
 from __future__ import annotations
 

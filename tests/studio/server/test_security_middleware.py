@@ -1,4 +1,4 @@
-"""Who may ask: tried on a real socket, with headers as an attacker would write them."""
+"""Access control, tested on a real socket with the headers of an attacker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions to desks beside trees: spots, populations, learners, locks, files and times."""
+"""Queries to workers other than trees: spots, populations, learners, locks, files and times."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_populations_are_those_of_the_run(studio):
 
 @pytest.mark.parametrize("learner", ["regret_matching", "fictitious_play", "replicator_dynamics"])
 def test_paths_of_learners(spots, learner):
-    """What is shown is what the library learns, and averages approach the equilibrium."""
+    """The paths equal those of the library, and averages approach the equilibrium."""
     call = {"do": "learn", "game": "rock_paper_scissors", "learner": learner}
     path = spots.handle_call(call)["path"]
     form = normal_form_from_game(cp.load_game("rock_paper_scissors"))

@@ -1,4 +1,4 @@
-"""What pages are told about trees and policies is what the library computes."""
+"""Answers about trees and policies equal the library's results."""
 
 from __future__ import annotations
 

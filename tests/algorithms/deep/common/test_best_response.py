@@ -97,7 +97,7 @@ def test_responses_are_reproducible_and_can_be_continued(responder, spec):
 
 
 def test_networks_are_asked_where_there_are_visits(kuhn, monkeypatch):
-    """And learn what they would if asked everywhere: at one infoset of each player, and at five."""
+    """The update equals one at all infosets: with visits to one infoset per player, and to five."""
     monkeypatch.setattr(best_response, "MIN_GATHER_ROWS", 0)
     graph, rng, optimiser = graph_from_tree(kuhn), np.random.default_rng(0), optax.adam(0.1)
     nets = new_nets(rng, 2, (graph.num_features, 8, graph.max_actions))

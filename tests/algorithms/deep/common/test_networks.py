@@ -1,4 +1,4 @@
-"""Networks and what their outputs are read as."""
+"""Networks and the policies computed from their outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where decisions were made, as buffers on rules keep it: what is drawn is what was seen."""
+"""Replay buffers on rules: sampled decisions equal the stored ones."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def uniform(seen, legal):
 
 
 def policy_by_observation(seen, legal):
-    """Probabilities that depend on what is seen."""
+    """Return action probabilities that depend on the observation."""
     weight = np.where(legal, 1.0 + np.arange(legal.shape[1]) + seen.sum(axis=1)[:, None], 0.0)
     policy = weight / weight.sum(axis=1, keepdims=True)
     return policy, policy
@@ -73,7 +73,7 @@ def test_episodes_are_worth_what_the_tree_says(kuhn):
 
 
 def test_walks_find_the_exact_regrets(kuhn):
-    """The mean over walks of what is added at an infoset is its counterfactual regret."""
+    """The mean over walks of the samples at an infoset is its counterfactual regret."""
     rules, count = build_env(cp.games.KuhnPoker()), 3000
     walks = samplers.new_rules_sampler_state(rules, 50_000, keep_policies=True)
     units, rng = samplers.split_into_units(count, jax.random.PRNGKey(0))

@@ -1,4 +1,4 @@
-"""Fictitious self-play with networks: who plays what, what is kept, what responses gain."""
+"""Fictitious self-play with networks: behaviour policies, reservoirs and gains of responses."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_nothing_is_kept_after_something_tried(leduc):
 
 
 def test_only_one_player_tries_things(kuhn):
-    """Those who do not learn either respond or play their average: with eta 1 only responses."""
+    """Other players play a response or their average: with eta 1 only responses."""
     memory = EXPLORING.step(kuhn, EXPLORING.init(kuhn), 1)
     action = np.asarray(memory.state.reservoir.items[1])
     seen = int(memory.state.reservoir.num_seen)
@@ -187,7 +187,7 @@ def test_on_rules_the_same_bits_however_it_is_cut(name, kuhn):
 
 
 def test_on_rules_the_reservoir_holds_responses_only():
-    """As on the tree: what Q likes best where the decision was made, also where it tries things."""
+    """As on the tree: the greedy action of Q at each decision, also with exploration."""
     algorithm, arena = cp.load_algorithm(ON_RULES["nfsp"]), cp.RulesArena(cp.games.KuhnPoker())
     memory = algorithm.init(arena, 1)
     response = memory.state.response

@@ -43,7 +43,7 @@ def a_policy(graph, seed=0):
 
 
 def random_gradient_inputs(graph, seed=0, tau=0.3):
-    """Anything at all to make a force from."""
+    """Return random inputs of a logit gradient."""
     rng = np.random.default_rng(seed)
     logits, advantage = jnp.asarray(rng.normal(size=(2, *graph.legal.shape)), jnp.float32)
     policy = softmax(logits, graph.legal)
@@ -161,7 +161,7 @@ def test_on_policy_v_trace_is_the_return(kuhn, most):
 
 
 def test_v_trace_off_policy(kuhn):
-    """Ratios weigh what follows; a limit takes away from those above it, and only from those."""
+    """Ratios weight later rewards; a limit lowers the ratios above it and no others."""
     graph = graph_from_tree(kuhn)
     policy, other = a_policy(graph), uniform(graph.legal)
     behave = lambda now: (policy[now.infoset], other[now.infoset])  # noqa: E731

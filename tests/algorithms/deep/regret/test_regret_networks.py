@@ -107,7 +107,7 @@ def test_expected_targets_are_the_exact_regrets(game, scheme):
 
 
 def test_an_exact_critic_leaves_no_noise(kuhn):
-    """After the deal nothing but actions is sampled: every sample of a node is the same."""
+    """After the deal only actions are sampled: all samples of a node are equal."""
     policy = cp.random_policy(kuhn, seed=2)
     critic = sarsa_critic.exact_step_values(kuhn, policy.probabilities)
     found, world = {}, arena(kuhn)
@@ -161,14 +161,14 @@ def test_luck_is_fair_however_long_a_game(even):
 
 
 def with_linear_network(algorithm, **values):
-    """The algorithm with a linear network, which it would refuse."""
+    """Return the algorithm with a linear network, which its validation refuses."""
     for name, value in ({"hidden_sizes": ()} | values).items():
         object.__setattr__(algorithm, name, value)
     return algorithm
 
 
 def match_regrets(tree, regret):
-    """Regret matching; where nothing is positive, all on the largest."""
+    """Regret matching that plays the largest regret where none is positive."""
     result = np.zeros(tree.num_sequences)
     for first, last in zip(tree.offset[:-1], tree.offset[1:], strict=True):
         row = np.maximum(regret[first:last], 0.0)

@@ -36,7 +36,7 @@ SCHEMES = {"dream": (EPSILON, 1.0), "vr": (EPSILON, 0.0), "escher": (1.0, 0.0)}
 
 
 def critic_inputs(tree):
-    """What critics on rules are told at every decision of a tree [D, Y], and their nodes."""
+    """Inputs of critics on rules at every decision of a tree [D, Y], and their nodes."""
     graph, decisions = host_graph_from_tree(tree), np.flatnonzero(tree.player >= 0)
     seen = np.concatenate([graph.observation[view] for view in graph.observation_row], axis=1)
     last = np.full((tree.num_nodes, tree.num_players), -1)
@@ -51,7 +51,7 @@ def critic_inputs(tree):
 
 
 def critic_values(tree, net, unit):
-    """What the critic says of the step to every node [N, P]."""
+    """The critic's value of the step to every node [N, P]."""
     known, decisions = critic_inputs(tree)
     said = unit * np.asarray(apply_net(net, known)).reshape(len(known), -1, tree.num_players)
     value = np.zeros((tree.num_nodes, tree.num_players))

@@ -1,4 +1,4 @@
-"""Runs of regret networks that are interrupted: what follows is as if they had not been."""
+"""Interrupted runs of regret networks continue with the same bits."""
 
 from __future__ import annotations
 
