@@ -27,7 +27,7 @@ PATHS = {  # who -> the pages they read, and what is there in the end
 
 
 @pytest.mark.parametrize("who", PATHS)
-def test_path(who, tmp_path, monkeypatch, capsys):
+def test_pages_of_a_path_run_in_order(who, tmp_path, monkeypatch, capsys):
     """One after another in one folder, as people do; files of an earlier page are in the way."""
     pytest.importorskip("matplotlib")
     pages, left = PATHS[who]
@@ -62,7 +62,7 @@ def test_pages_lead_on():
         assert all((DOCS / page).resolve() in known for page in pages)
 
 
-def test_demo(capsys):
+def test_demo_runs(capsys):
     import runpy
 
     runpy.run_path(str(DOCS.parent / "examples" / "demo.py"))["main"]()

@@ -18,7 +18,7 @@ CONSOLE = re.findall(r"```console\n(.*?)```", README, re.DOTALL)
 
 
 @pytest.mark.parametrize("code", PYTHON, ids=lambda code: code.split("\n")[0])
-def test_python(code, tmp_path, monkeypatch, capsys):
+def test_python_blocks_print_their_comments(code, tmp_path, monkeypatch, capsys):
     """A comment after print() is the start of its output, up to an ellipsis."""
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "README.md", "exec"), {})
@@ -30,7 +30,7 @@ def test_python(code, tmp_path, monkeypatch, capsys):
         assert re.match(pattern, line) or "what the best" in claim, (claim, line)
 
 
-def test_console(capsys):
+def test_console_blocks_print_their_output(capsys):
     commands = [block for block in CONSOLE if block.startswith("$ counterplay solve")]
     assert commands
     for block in commands:
@@ -66,5 +66,5 @@ def test_first_screen():
         assert part in start
 
 
-def test_length():
+def test_readme_has_at_most_200_lines():
     assert README.count("\n") <= 200

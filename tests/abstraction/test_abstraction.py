@@ -228,7 +228,7 @@ def group_by_rank(private, public):
 @pytest.mark.parametrize(
     ("coarse", "fine"), [(("JQQ", "JJJ"), ("JQQ", "JJK")), (("JJK", "JJJ"), ("JQK", "JJJ"))]
 )
-def test_pathology(coarse, fine):
+def test_finer_abstraction_can_be_more_exploitable(coarse, fine):
     """A finer abstraction may have a more exploitable equilibrium in the full game."""
     tree = game_tree("leduc_poker(suit_isomorphism=true)")
     found = []

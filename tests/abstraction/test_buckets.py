@@ -47,7 +47,7 @@ def test_of_leduc(rule, size, leduc):
     assert smaller.tree.num_infosets == size
 
 
-def test_specs():
+def test_specs_load_equal_abstractions():
     for spec in (
         "by_rank",
         "by_rank(groups=('JQ', 'K'))",
@@ -142,7 +142,7 @@ def test_earth_mover_is_the_transport_cost(masses, random):
     assert earth_mover_distance(first, second) == approx(cost, abs=1e-9)
 
 
-def test_clusters():
+def test_clustering_separates_distinct_points():
     """Two heaps, wherever they are cut; few different points need no centres."""
     rng = np.random.default_rng(0)
     points = np.eye(10)[[*rng.integers(0, 3, 10), *rng.integers(7, 10, 10)]]

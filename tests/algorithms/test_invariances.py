@@ -344,7 +344,7 @@ def test_utilities_too_large_or_small_to_add_up():
 
 
 @pytest.mark.parametrize("name", [name for name in TABULAR if "vr_" not in name])  # need rules
-def test_nobody_left_to_choose(name, kuhn):
+def test_games_with_all_infosets_fixed(name, kuhn):
     """With all infosets fixed the tree has none, and the lifted policy is the fixed one."""
     policy = cp.random_policy(kuhn, seed=1)
     fixed = cp.abstraction.fix_policy(kuhn, policy, lambda *_: True)

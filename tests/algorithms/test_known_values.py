@@ -95,7 +95,7 @@ def series(spec, algorithm, at):
 
 
 @pytest.mark.parametrize("algorithm", KUHN)
-def test_kuhn(algorithm):
+def test_kuhn_exploitability_equals_known_series(algorithm):
     assert series("kuhn_poker", algorithm, AT) == approx(KUHN[algorithm], rel=1e-3, abs=6e-8)
 
 
@@ -121,7 +121,7 @@ LEDUC = {
 
 
 @pytest.mark.parametrize("algorithm", LEDUC)
-def test_leduc(algorithm):
+def test_leduc_exploitability_equals_known_series(algorithm):
     assert series("leduc_poker", algorithm, LEDUC_AT) == approx(LEDUC[algorithm], rel=5e-3)
 
 
@@ -165,7 +165,7 @@ def test_cfr_br_series():
         ("leduc_poker", 0.5, (4.505, 2.565, 0.464)),
     ],
 )
-def test_hedge(spec, eta, expected):
+def test_hedge_exploitability_equals_known_series(spec, eta, expected):
     assert series(spec, f"cfr_hedge(eta={eta},decay_power=0)", (10, 100, 1000)) == approx(
         expected, rel=2e-2
     )
@@ -207,7 +207,7 @@ GOOFSPIEL = {  # iteration 100 (200 with five cards): CFR, CFR+
 
 
 @pytest.mark.parametrize("spec", GOOFSPIEL)
-def test_goofspiel(spec):
+def test_goofspiel_exploitability_equals_known_series(spec):
     at, cfr, cfr_plus = GOOFSPIEL[spec]
     # the reference for five cards was itself computed with ties broken by rounding
     tolerance = 0.25 if "num_cards=5" in spec else 1e-2

@@ -14,7 +14,7 @@ COMMANDS = ["games", "algorithms", "inspect", "solve", "evaluate", "play", "matc
 COMMANDS += ["run", "resume", "sweep", "plot", "compare"]
 
 
-def test_version(run):
+def test_version_is_printed(run):
     assert run("--version") == (0, f"counterplay {__version__}\n", "")
 
 

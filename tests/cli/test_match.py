@@ -76,7 +76,7 @@ def test_three_players(run):
     assert first + 2.0 * second == pytest.approx(0.0, abs=1e-5)
 
 
-def test_searchers(run):
+def test_searchers_can_play_matches(run):
     answer = run("match", "mcts(max_simulations=30)", "uniform", "tic_tac_toe", "--episodes", 20)
     assert answer.code == 0
     assert float(answer.lines[4].split()[1]) > 0.3

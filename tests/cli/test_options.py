@@ -59,7 +59,7 @@ def test_wrong_usage_of_every_command(run, path):
         ("1e-3", None),
     ],
 )
-def test_integers(text, value):
+def test_integers_are_parsed_in_all_notations(text, value):
     assert parse_integer(text) == value
 
 

@@ -48,7 +48,7 @@ def test_name_or_prefix(run, bettor, typed):
     assert "you: bet, player 1: bet" in answer.out
 
 
-def test_number(run):
+def test_actions_are_chosen_by_number(run):
     options = ["play", "king_ace_poker", "--algorithm", "cfr", "--iterations", 5, "--episodes", 1]
     assert "you: raise" in run(*options, typed="2\n").out
 
@@ -130,7 +130,7 @@ def test_score_on_interrupt(run, bettor, monkeypatch):
     assert answer.lines[-1].startswith("Your score: ")
 
 
-def test_reveal(run, bettor):
+def test_reveal_shows_the_hidden_card(run, bettor):
     options = ["--policy", bettor, "--episodes", 1]
     hidden = run("play", "kuhn_poker", *options, typed="b\n")
     shown = run("play", "kuhn_poker", *options, "--reveal", typed="b\n")

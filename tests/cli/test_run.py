@@ -52,7 +52,7 @@ def test_the_last_record_is_printed_even_if_it_is_not_round(run, file):
     assert [int(line.split()[0]) for line in lines[1:]] == [1, 100, 200, 330]
 
 
-def test_options(run, file, tmp_path):
+def test_options_override_the_config(run, file, tmp_path):
     answer = run(
         *("run", file, "--seed", 3, "--steps", 20, "--name", "other", "--runs", tmp_path / "here"),
         *("--set", "algorithm=cfr_hedge", "--set", "eta=7", "--set", "game.params.players=3"),
@@ -203,7 +203,7 @@ def test_tensorboard_without_its_package(run, file, tmp_path, monkeypatch):
     assert not (tmp_path / "runs").exists()
 
 
-def test_compare(run, file, tmp_path):
+def test_compare_prints_a_row_per_name(run, file, tmp_path):
     for seed in range(2):
         run("run", file, "--seed", seed)
     run("run", file, "--name", "hedge", "--set", "algorithm=cfr_hedge")
@@ -220,7 +220,7 @@ def test_compare(run, file, tmp_path):
     assert run("compare", "nowhere").code == 2
 
 
-def test_plot(run, file, tmp_path):
+def test_plot_writes_svg_and_html(run, file, tmp_path):
     run("run", file)
     run("run", file, "--name", "hedge", "--set", "algorithm=cfr_hedge")
     for name in ("out.svg", "out.html"):

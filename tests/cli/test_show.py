@@ -57,7 +57,7 @@ def test_patterns_players_and_limits(run, policy_file):
     assert run("show", policy_file, "--sort", "x").code == 2
 
 
-def test_json(run, policy_file):
+def test_json_has_the_row_of_an_infoset(run, policy_file):
     facts = json.loads(run("show", policy_file, "Qs:", "--json").out)
     (row,) = facts["infosets"]
     assert row["infoset"] == "Qs:"
@@ -67,7 +67,7 @@ def test_json(run, policy_file):
     assert row["value"] == pytest.approx(mean)
 
 
-def test_grid(run, policy_file):
+def test_grid_has_a_head_and_a_table(run, policy_file):
     answer = run("show", policy_file, "*:cc|*:", "--grid", "--player", 0)
     head, *table = answer.out.split("\n\n")[1].splitlines()
     assert head.startswith("player 0, cc|:")
@@ -77,7 +77,7 @@ def test_grid(run, policy_file):
     assert run("show", policy_file, "--grid", "--tree", 3).code == 2
 
 
-def test_tree(run, folder):
+def test_tree_starts_with_chance(run, folder):
     lines = run("show", folder, "--tree", 3).lines[2:]
     assert lines[0] == "chance"
     assert lines[1] == "├─ deal 0 0.333: chance"
@@ -142,7 +142,7 @@ def test_tables_do_not_say_which_game_they_are_for(run, folder):
 
 
 @pytest.mark.parametrize("suffix", ["svg", "png", "pdf"])
-def test_draw(run, folder, suffix):
+def test_draw_writes_a_picture(run, folder, suffix):
     pytest.importorskip("matplotlib")
     answer = run("draw", "kuhn_poker", "-o", f"tree.{suffix}", "--policy", folder)
     assert (answer.code, answer.err) == (0, f"wrote tree.{suffix}\n")

@@ -96,7 +96,7 @@ def test_a_config_must_name_its_algorithm(run, here):
 
 
 @pytest.mark.parametrize("name", ["CFR", "cfr-plus", "CFRPlus", "DCFR(gamma=3)"])
-def test_capitals(run, name):
+def test_names_in_capitals_are_understood(run, name):
     assert run("solve", "kuhn_poker", "--algorithm", name, "--iterations", 5).code == 0
     assert run("solve", "Kuhn_Poker", "--iterations", 5).code == 0
 

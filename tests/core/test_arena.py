@@ -92,7 +92,7 @@ def test_algorithms_do_the_same_as_on_the_tree(spec, kuhn):
     assert found.exploitability == approx(expected.exploitability, abs=1e-9)
 
 
-def test_judgement(kuhn, tmp_path):
+def test_judgement_equals_that_of_the_tree(kuhn, tmp_path):
     arena = VectorKuhn()
     place = order_of(arena, kuhn)
     policy = cp.random_policy(arena, seed=1)

@@ -141,7 +141,7 @@ def test_pickles_are_not_opened(kuhn, tmp_path):
         cp.load_policy(tmp_path / "evil", kuhn)
 
 
-def test_exports(kuhn, tmp_path):
+def test_exports_hold_the_probabilities(kuhn, tmp_path):
     policy = cp.random_policy(kuhn, seed=2)
     policy.to_json(tmp_path / "p.json")
     policy.to_csv(tmp_path / "p.csv")

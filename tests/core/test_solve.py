@@ -19,7 +19,7 @@ def test_evaluates_at_one_two_five(kuhn):
     assert seconds == sorted(seconds)
 
 
-def test_often():
+def test_evaluations_are_ten_per_decade():
     points = [0]
     while points[-1] < 150:
         points.append(next_ten_per_decade(points[-1]))
@@ -34,7 +34,7 @@ def test_one_two_five():
     assert points[1:] == [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000]
 
 
-def test_target(kuhn):
+def test_solving_stops_at_the_target(kuhn):
     result = cp.solve(kuhn, cp.algorithms.CFRPlus(), iterations=100_000, target=0.01)
     assert result.exploitability <= 0.01 < result.records[-2].exploitability
     assert result.iterations == 25
@@ -90,7 +90,7 @@ def test_best_policy_is_the_least_exploitable(kuhn):
     assert cp.exploitability(kuhn, result.best_policy) < 0.01
 
 
-def test_reports(kuhn):
+def test_reports_are_the_records(kuhn):
     seen = []
     result = cp.solve(kuhn, cp.algorithms.CFR(), iterations=10, report=seen.append)
     assert tuple(seen) == result.records

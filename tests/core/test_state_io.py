@@ -87,7 +87,7 @@ def test_memories_must_be_plain():
         flatten_memory(Memory(0, {"a.b": 1, "a": {"b": 2}}))
 
 
-def test_health():
+def test_invalid_values_are_found():
     good = Memory(0, {"a": np.array([1e9, 2.0]), "b": np.array([10**12]), "c": 3.0})
     assert find_invalid_value(good) == ""
     assert find_invalid_value(good, ["other"]) == ""

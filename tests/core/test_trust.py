@@ -352,7 +352,7 @@ def test_an_override_of_the_game_is_the_users_own(attack):
 
 
 @pytest.mark.parametrize("attack", SPECS[:1], indirect=True)
-def test_consent_for_a_file_to_read_is_none_to_run_it(attack):
+def test_consent_to_read_a_file_is_not_consent_to_run_it(attack):
     cp.trust("evil.py:Game")
     trust._grants.clear()
     (trust.state_folder() / trust.STORE).unlink()

@@ -62,7 +62,7 @@ def test_nothing_is_lost_in_equilibrium(leduc):
     assert cp.mistakes(leduc, policy).gain.max() < 1e-9
 
 
-def test_rows(kuhn):
+def test_rows_are_filtered_and_sorted(kuhn):
     rows = cp.infoset_rows(cp.uniform_policy(kuhn), ["2*"], player=1, sort_by="reach")
     assert [row.key for row in rows] == ["2p", "2b"]
     assert rows[0].reach == pytest.approx(1 / 6)
@@ -80,7 +80,7 @@ def test_every_infoset_has_its_cell(leduc):
     assert openings.actions == ("call", "raise")
 
 
-def test_text(kuhn):
+def test_text_has_bars_and_numbers(kuhn):
     policy = cp.uniform_policy(kuhn)
     assert format_bar(0.5, DrawingCharacters()) == "████    "
     assert format_bar(1 / 16, DrawingCharacters()) == "▌       "

@@ -32,7 +32,7 @@ def test_an_orphan_that_lives_on_is_fenced(tmp_path, monkeypatch, late):
     assert finished[0].step == 200
 
 
-def test_a_last_word_of_an_earlier_attempt_fences_nobody(tmp_path):
+def test_a_status_of_an_earlier_attempt_fences_no_writer(tmp_path):
     """It had looked before the run was taken over, and wrote afterwards."""
     whole = cp.run(config(), tmp_path / "whole")
     first = cp.experiment.new_run(config(), tmp_path / "run")

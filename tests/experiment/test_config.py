@@ -319,7 +319,7 @@ def test_files_that_cannot_be_read(tmp_path):
         load_config(tmp_path)
 
 
-def test_overrides():
+def test_overrides_replace_values():
     given = {
         "eta": 3,
         "spec.decay_power": 0.5,

@@ -79,7 +79,7 @@ def test_pools_of_xdo_are_best_responses(tmp_path, kuhn):
 
 
 @pytest.mark.parametrize(("name", "game"), [("double_oracle", "kuhn_poker"), ("jpsro", "chicken")])
-def test_pictures(tmp_path, name, game):
+def test_payoffs_are_plotted(tmp_path, name, game):
     spec = config(name, max_steps=4, game=game, evaluate_every=1)
     folder = run(spec, tmp_path / "run").folder
     picture = plot_population([folder], tmp_path / "payoffs.svg").read_text()

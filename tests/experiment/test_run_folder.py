@@ -130,7 +130,7 @@ def test_spoiled_after_the_previous_checkpoint(tmp_path, finished):
 
 
 @pytest.mark.parametrize("how", ["removed", "replaced", "cut", "grown"])
-def test_somebody_changes_the_records_during_a_run(tmp_path, how):
+def test_records_changed_during_a_run_are_detected(tmp_path, how):
     opened = new_run(WHOLE, tmp_path / "run")
     path = opened.folder / "metrics.jsonl"
 
@@ -349,7 +349,7 @@ def test_records_written_twice_at_once(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_kills():
+def test_killed_runs_lose_nothing():
     (found,) = run_benchmark("robustness.killed_runs", "--count", 6)
     assert found["the same"] == found["runs"]
     assert not any(found[name] for name in ("LOST", "DIFFERENT", "FAILED", "LEFT OVER")), found

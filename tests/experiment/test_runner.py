@@ -22,7 +22,7 @@ from counterplay.experiment.runner import new_run, open_run
 from tests.experiment.conftest import config, file_contents, load_final_state, load_untimed_records
 
 
-def test_folder(tmp_path):
+def test_run_folder_has_all_files(tmp_path):
     result = run(config("cfr_hedge", eta=40), runs_folder=tmp_path / "runs")
     assert result.folder.parent == tmp_path / "runs" / "small"
     assert sorted(file_contents(result.folder)) == [
@@ -162,7 +162,7 @@ def test_breaking_before_the_first_checkpoint(tmp_path):
     assert [r["step"] for r in load_metrics(tmp_path / "run")] == [1]
 
 
-def test_large_numbers_are_fine_where_nobody_watches(tmp_path):
+def test_large_numbers_outside_of_the_policy_are_accepted(tmp_path):
     assert run(config("toy", break_at=3, how="large elsewhere"), tmp_path / "run").step == 200
 
 
@@ -271,7 +271,7 @@ def test_tensorboard_needs_its_package(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_tensorboard(tmp_path):
+def test_tensorboard_gets_the_metrics(tmp_path):
     pytest.importorskip("tensorboardX")
     folder = run(config(max_steps=40), tmp_path / "run", tensorboard=True).folder
     resume(folder, max_steps=60, tensorboard=True)

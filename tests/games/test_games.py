@@ -172,7 +172,7 @@ def outcomes(game: Game, state: Any) -> list[int]:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.spec)
-def test_contract(row: Row) -> None:
+def test_game_keeps_the_protocol_and_its_documented_counts(row: Row) -> None:
     game = load_game(row.spec)
     forgetful = "forgetful" in row.spec
     report = check_game(game, allow_imperfect_recall=forgetful)

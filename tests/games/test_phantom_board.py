@@ -61,7 +61,7 @@ def test_same_as_openspiel_in_playthroughs(spec):
 
 
 @pytest.mark.parametrize("spec", OTHERS)
-def test_somebody_wins_at_hex_and_nobody_sees_more_than_its_attempts(spec):
+def test_hex_has_a_winner_and_players_see_only_their_attempts(spec):
     game, rng = cp.load_game(spec), random.Random(2)
     for _ in range(50):
         state = game.initial_state()

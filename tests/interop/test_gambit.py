@@ -134,7 +134,7 @@ def test_random_games_survive_every_format(game, labels):
     assert cp.nash_conv(theirs, again) == pytest.approx(cp.nash_conv(ours, policy), abs=1e-12)
 
 
-def test_fractions():
+def test_numbers_become_the_simplest_fractions():
     assert [str(simplest_fraction(x)) for x in (1 / 3, 0.1, -2.5, 4.0)] == [
         "1/3",
         "1/10",
@@ -194,7 +194,7 @@ def test_table_has_the_value_of_the_tree(game):
     assert table.utilities(choice) == pytest.approx(tuple(values), abs=1e-12)
 
 
-def test_files(tmp_path):
+def test_games_are_saved_and_loaded(tmp_path):
     path = tmp_path / "kuhn.efg"
     save_game(cp.load_game("kuhn_poker"), path)
     tree = cp.build_tree(cp.load_game(str(path)))

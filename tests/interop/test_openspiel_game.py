@@ -91,7 +91,7 @@ def test_spec_and_parameters():
     assert cp.load_game("openspiel:repeated_game(stage_game=matrix_pd(),num_repetitions=2)")
 
 
-def test_solve():
+def test_solving_openspiels_game_equals_solving_ours():
     tree = game_tree("openspiel:kuhn_poker")
     result = cp.solve(tree, cp.algorithms.CFRPlus(), iterations=1000)
     ours = cp.solve(game_tree("kuhn_poker"), cp.algorithms.CFRPlus(), iterations=1000)

@@ -78,7 +78,7 @@ def test_checkers_against_brute_force(form):
     assert cp.matrix.coarse_deviation(form, product).gain == approx(nash, abs=1e-12)
 
 
-def test_what_is_none_is_never_returned():
+def test_profiles_that_are_not_equilibria_are_never_returned():
     bos = game("battle_of_the_sexes")
     with pytest.raises(cp.RunError, match="player 0 would gain"):
         verify_equilibrium(bos, ((np.array([0.0, 1.0])), np.array([1.0, 0.0])), "a guess")

@@ -267,7 +267,7 @@ def test_moved_utilities(form, power, seed):
 
 @settings(max_examples=40)
 @given(forms(max_actions=3), st.integers(3, 15), st.booleans())
-def test_outliers_where_nobody_goes(form, power, zero_sum):
+def test_huge_losses_of_dominated_actions_change_nothing(form, power, zero_sum):
     """A strictly dominated action, however bad, changes no equilibrium and no dominance."""
     utility = np.pad(form.utility, [(0, 0), (0, 1), (0, 1)])
     utility[0, -1], utility[1, :, -1] = -(10.0**power), -(10.0**power)

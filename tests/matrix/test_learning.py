@@ -151,7 +151,7 @@ def test_sampled_play_is_reproducible_and_learns():
     assert one.joint_distribution.sum() == approx(1.0)
 
 
-def test_projection():
+def test_projection_is_the_nearest_distribution():
     rng = np.random.default_rng(0)
     for _ in range(50):
         point = rng.normal(size=4)

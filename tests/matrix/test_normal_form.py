@@ -57,7 +57,7 @@ def test_values_are_sums_over_joint_actions(form):
         (np.zeros((1_000_000, 2)), "1000000 x 2 = 2,000,000 joint actions are too many"),
     ],
 )
-def test_refuses(utility, message):
+def test_bad_utilities_are_refused(utility, message):
     with pytest.raises(cp.ConfigError, match=message):
         NormalForm(utility)
 
@@ -186,7 +186,7 @@ def test_pure_profile():
     assert [mixture.tolist() for mixture in pure_profile(form, (1, 2))] == [[0, 1], [0, 0, 1]]
 
 
-def test_files(tmp_path):
+def test_normal_forms_are_read_from_files(tmp_path):
     def read_text_as_form(name, text):
         (tmp_path / name).write_text(text)
         return read_normal_form(tmp_path / name)

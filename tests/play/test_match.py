@@ -166,7 +166,7 @@ def test_winning_always_so_far_is_not_certainty():
     assert score.low < score.mean
 
 
-def test_same_seed_same_result_whatever_came_before(leduc):
+def test_same_seed_gives_the_same_result_after_other_matches(leduc):
     policies = cp.random_policy(leduc, 1), cp.random_policy(leduc, 2)
     first = cp.head_to_head(leduc.game, *policies, max_episodes=100, seed=7)
     assert cp.head_to_head(leduc.game, *policies, max_episodes=101, seed=7) == first

@@ -116,7 +116,7 @@ def test_same_seed_same_search():
     assert sum(one.visits.values()) == 300
 
 
-def test_budget():
+def test_simulations_stay_within_the_budget():
     game = cp.load_game("connect_four")
     assert sum(cp.search.MCTS().search(game).visits.values()) == 1000
     assert (

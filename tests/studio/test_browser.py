@@ -336,7 +336,7 @@ def test_eight_tabs(browser, studio):
     browser.see("tbody.runs tr", "kuhn")
 
 
-def test_keys(browser, studio):
+def test_keyboard_shortcuts_work(browser, studio):
     browser.open(studio, "/")
     browser.see("tbody.runs tr")
     browser.keys("?")
@@ -438,7 +438,7 @@ def findings(browser, rules):
     ]
 
 
-def test_every_page_is_for_everybody(browser, studio):
+def test_every_page_is_accessible(browser, studio):
     """No serious finding of axe-core in either theme, few elements, no scrolling sideways."""
     from axe_core_python import selenium as axe
 

@@ -91,6 +91,6 @@ def test_the_same_bits_however_it_is_cut(kuhn, arena):
     assert (kept >= 5 * TINY.num_traversals).all()  # what each played as the other explored
 
 
-def test_refusals(arena):
+def test_league_refuses_rules(arena):
     with pytest.raises(cp.ConfigError, match="league runs on tree; kuhn_poker is given as rules"):
         cp.solve(arena, cp.algorithms.League(), iterations=1)

@@ -54,7 +54,7 @@ def probabilities(tree, average):
     return np.array([float(x) for player, key in rows for x in average[player, key]])
 
 
-def test_ties():
+def test_ties_go_to_the_first_action():
     """In exact arithmetic, ties to the first action give this series on Kuhn, not the table's.
 
     The table has 0.2638889 at 5, 0.1666667 at 10 and 0.0478548 at 100: there, rounding decided.

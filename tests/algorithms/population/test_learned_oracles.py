@@ -173,7 +173,7 @@ def test_learners_go_on(kuhn):
         ("nxdo(solver_iterations=0)", "nxdo: solver_iterations is 0, must be at least 1"),
     ],
 )
-def test_refusals(spec, problem):
+def test_bad_oracles_are_refused(spec, problem):
     with pytest.raises(cp.ConfigError, match=problem.replace("(", "\\(")):
         cp.load_algorithm(spec)
 

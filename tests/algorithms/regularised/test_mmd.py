@@ -31,7 +31,7 @@ def play(algorithm, tree, *marks):
     ],
     ids=str,
 )
-def test_series(spec, algorithm, series):
+def test_exploitability_equals_known_series(spec, algorithm, series):
     marks = [10**power for power in range(len(series))]
     assert play(algorithm, game_tree(spec), *marks)[0] == approx(series, abs=1e-6)
 

@@ -86,7 +86,7 @@ def test_levels_and_threads(pairs, monkeypatch):
     assert (one.policy.probabilities == three.policy.probabilities).all()
 
 
-def test_keys(pairs):
+def test_infoset_keys_are_those_of_the_tree(pairs):
     arena, _, _ = pairs(2, 2)
     numbers = range(arena.num_infosets)
     assert [

@@ -138,7 +138,7 @@ def test_keys_and_files(pairs, kind, tmp_path):
     assert policy.action_probabilities(state, 0) == policy.probabilities[:4].tolist()
 
 
-def test_sizes():
+def test_counted_sizes_bound_those_of_the_tree():
     for rows, columns in SMALL_BOARDS:
         for kind in ("cdh", "adh"):
             game = hex_game(rows, columns, kind)

@@ -101,7 +101,7 @@ def test_judgement_by_matrices(raises, flop_raises):
     assert {public.history for public in asked} >= {"", "c", "r", "cc|", "rc|r"}
 
 
-def test_solving():
+def test_solving_lowers_exploitability():
     arena = few()
     result = cp.solve(arena, cp.algorithms.DCFR(gamma=3, restart_base=4), iterations=60)
     assert result.exploitability < 0.01 * result.records[0].exploitability
@@ -111,7 +111,7 @@ def test_solving():
     assert again.exploitability == pytest.approx(result.exploitability, rel=0.1, abs=0.05)
 
 
-def test_files(tmp_path, monkeypatch):
+def test_policies_of_flop_arenas_are_saved_and_loaded(tmp_path, monkeypatch):
     arena = few()
     policy = cp.solve(arena, cp.algorithms.DCFR(), iterations=3).policy
     policy.save(tmp_path / "flop.policy")
@@ -126,7 +126,7 @@ def test_files(tmp_path, monkeypatch):
         load_flop_policy(tmp_path / "flop.policy")
 
 
-def test_sizes():
+def test_there_are_1755_flops():
     arena = FlopHoldemArena()
     assert len(arena.flops) == 1755 and arena.flop_probability.sum() == pytest.approx(
         22_100 / 17_296

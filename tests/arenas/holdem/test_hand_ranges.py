@@ -19,7 +19,7 @@ from tests.arenas.holdem.spots import IP, OOP
 pytestmark = pytest.mark.xdist_group("public")  # compiled once, by one worker
 
 
-def test_cards():
+def test_cards_are_parsed_and_named():
     assert parse_cards("Td9d6h") == parse_cards("10d, 9D 6h") == (33, 29, 18)
     assert cards_name((33, 29, 18)) == "Td9d6h"
     flops = canonical_flops()
@@ -49,7 +49,7 @@ def test_cards():
         (OOP, 247.4),
     ],
 )
-def test_ranges(text, count):
+def test_ranges_have_known_numbers_of_combos(text, count):
     found = Range.parse(text)
     assert found.num_combos == pytest.approx(count)
     np.testing.assert_array_equal(Range.parse(str(found)).weights, found.weights)
@@ -179,7 +179,7 @@ def test_seven_cards_are_as_strong_as_their_best_five():
     np.testing.assert_array_equal(found, boards)
 
 
-def test_equity():
+def test_equity_equals_known_values():
     assert cp.holdem.compute_equity(OOP, IP, "QsJh2h").value == pytest.approx(0.55347, abs=1e-5)
     assert cp.holdem.compute_equity("AsAh", "KsKh", "2s3h4d6c7c").value == 1.0
     assert cp.holdem.compute_equity("AA", "AA", "2c6dTh").value == pytest.approx(0.5)

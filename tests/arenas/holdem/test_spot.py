@@ -56,18 +56,18 @@ def test_published_trees():
         ("1%", {"min_bet": 10}, [10]),
     ],
 )
-def test_amounts(words, options, amounts):
+def test_bet_sizes_give_known_amounts(words, options, amounts):
     spot = Spot("2c3d4h5s", ("AA", "KK"), 100, (300, 400), (both(words),) * 3, **options)
     assert bet_amounts(spot, StreetState(1, 0), 300) == amounts
 
 
-def test_raises():
+def test_raise_sizes_give_known_amounts():
     spot = Spot("2c3d4h5s", ("AA", "KK"), 100, (900, 900), (both("50%", "50% 3x 20c a"),) * 3)
     # a bet of 50 makes 200 after a call: 50 + 100; 150; 50 + 20 is below the least raise, 100
     assert bet_amounts(spot, StreetState(1, 0, (50, 0), 1, 1), 900) == [100, 150, 900]
 
 
-def test_files(tmp_path):
+def test_spots_are_saved_and_loaded(tmp_path):
     spot = Spot.load("configs/spots/turn.json")
     spot.save(tmp_path / "spot.json")
     assert Spot.load(tmp_path / "spot.json") == spot
@@ -109,7 +109,7 @@ def test_huge_spots_are_refused(tmp_path, capsys):
     assert "offer fewer bet sizes" in capsys.readouterr().err
 
 
-def test_commands(tmp_path, capsys, monkeypatch):
+def test_spot_commands_solve_show_and_export(tmp_path, capsys, monkeypatch):
     path, solved, table = (str(tmp_path / name) for name in ("spot.json", "spot.cps", "t.csv"))
     file = tmp_path / "spot.cps"
     RIVER.save(path)
@@ -156,7 +156,7 @@ def test_commands(tmp_path, capsys, monkeypatch):
     assert "cannot read" in capsys.readouterr().err
 
 
-def test_looking(tmp_path):
+def test_node_views_agree_with_the_solution(tmp_path):
     dead = all_but("2c3c4c2d3d4d2h3h4h2s3s4s")
     sizes = (both("e"), both("60% a", "60%"), both("50%", "a"))
     spot = Spot("3c4c2d", ("44,43,32,22", "44:0.5,22,43s,33"), 10, (20, 20), sizes, dead=dead)
@@ -201,7 +201,7 @@ def test_looking(tmp_path):
         part.save(tmp_path / "g")
 
 
-def test_sparring():
+def test_practice_reports_exact_losses():
     arena = cp.holdem.SpotArena(RIVER, "float64")
     policy = cp.solve(arena, cp.algorithms.DCFR(), iterations=300).policy
     taken, lost = [], []
@@ -215,7 +215,7 @@ def test_sparring():
             assert made.ev_loss == pytest.approx(np.ptp(view.action_value[:, at]))
         taken.append(hand.chips_won())
         lost.append(hand.total_ev_loss)
-    # what decisions lost is what is missing to the value of the spot, up to luck
+    # winnings and losses add up to the value of the spot, within sampling error
     assert np.mean(taken) + np.mean(lost) == pytest.approx(
         cp.judge(arena, policy).values[0], abs=4 * np.std(taken) / np.sqrt(60)
     )

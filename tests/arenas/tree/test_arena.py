@@ -208,7 +208,7 @@ def test_progress_is_reported():
 
 
 @pytest.mark.parametrize(("spec", "nodes"), [("leduc_poker", 9457), ("goofspiel", 26773)])
-def test_estimate(spec, nodes):
+def test_estimated_size_is_near_the_exact_one(spec, nodes):
     guess = cp.estimate_size(cp.load_game(spec), max_probes=2000, seconds=60.0)
     assert guess.num_probes == 2000
     assert abs(guess.num_nodes - nodes) <= max(4 * guess.standard_error, 1e-6 * nodes)

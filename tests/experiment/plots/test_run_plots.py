@@ -85,7 +85,7 @@ def test_runs_without_records(tmp_path, runs):
         load_run_groups([tmp_path / "good"])
 
 
-def test_png(runs, tmp_path):
+def test_plot_writes_a_png(runs, tmp_path):
     file = plot_runs([runs], tmp_path / "out.png")
     content = file.read_bytes()
     assert content.startswith(PNG)
@@ -196,7 +196,7 @@ def test_plots_need_their_package(runs, tmp_path, monkeypatch):
         plot_runs([runs], tmp_path / "out.png")
 
 
-def test_references(curves, tmp_path):
+def test_reference_curves_are_loaded(curves, tmp_path):
     found = load_reference_curves(str(curves))
     assert [(c.label, c.policy) for c in found] == [
         ("reference first", "average"),
@@ -316,7 +316,7 @@ def test_references_of_other_games_are_left_out(runs, tmp_path):
         plot_runs([runs], tmp_path / "out.svg", references=[f"{file}:leduc"])
 
 
-def test_compare(runs):
+def test_compare_summarises_runs_by_name(runs):
     other, small = compare([runs])
     assert (other.name, other.runs, other.seeds) == ("other", 1, 1)
     assert other.best == MedianRange(0.01, 0.01, 0.01)
@@ -346,7 +346,7 @@ def test_compare_without_average_or_current(tmp_path):
     assert row.steps_per_second.median == 2.0
 
 
-def test_csv(runs):
+def test_csv_has_a_row_per_name(runs):
     rows = list(csv.DictReader(csv_from_rows(compare([runs])).splitlines()))
     assert [row["name"] for row in rows] == ["other", "small"]
     assert [float(rows[1][f"average{end}"]) for end in ("", "_low", "_high")] == [0.1, 0.05, 0.3]

@@ -82,7 +82,7 @@ def test_where_the_cache_is(package, tmp_path):
     assert call(package, XDG_CACHE_HOME=nowhere, HOME=nowhere, LOCALAPPDATA=nowhere) == (2, 0)
 
 
-def test_constants():
+def test_constants_of_kernels_are_those_of_games():
     assert (jit.CHANCE, jit.TERMINAL) == (game.CHANCE, game.TERMINAL)
 
 

@@ -272,7 +272,7 @@ def is_closed(line):
 
 
 @pytest.mark.parametrize("data", [b"", b"GET /api/hello HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Half"])
-def test_idle_connections_shut_nobody_out(studio, data):
+def test_idle_connections_do_not_block_others(studio, data):
     """Five hundred half-sent requests are open; others are served at once."""
     lines = idle_connections(studio, 500, data)
     try:

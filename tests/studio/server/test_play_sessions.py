@@ -125,7 +125,7 @@ def test_searchers_play_too(studio):
     assert code in (409, 422) and found["error"]["message"]
 
 
-def test_matrices(studio):
+def test_matrix_page_gives_equilibria_and_elimination(studio):
     found = studio.post("/api/matrix", {"game": "prisoners_dilemma"})
     assert len(found["elimination"]) == 2 and len(found["nash"]["equilibria"]) == 1
     own = {"utility": [[[1, 0], [0, 1]], [[1, 0], [0, 1]]], "names": [["u", "d"], ["l", "r"]]}

@@ -108,7 +108,7 @@ def test_headers_of_every_answer(studio, path):
         assert "server" not in found
 
 
-def test_bodies(studio):
+def test_bodies_over_the_limit_are_refused(studio):
     for path, most in (("/api/check", MAX_BODY_BYTES), ("/api/games/upload", MAX_UPLOAD_BYTES)):
         for length in (str(most + 1), "9" * 30, "-1", "x"):
             headers = studio.headers | {"Content-Length": length}

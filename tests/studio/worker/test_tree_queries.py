@@ -147,7 +147,7 @@ def test_grids_of_chance_and_ends(leduc_desk):
 
 
 @pytest.mark.parametrize("spec", SPECS)
-def test_drawings(spec):
+def test_drawings_show_the_neighbourhood_of_a_node(spec):
     made, tree = desk(spec), game_tree(spec)
     for node in {0, tree.num_nodes // 3, tree.num_nodes - 1}:
         found = ask(made, "drawing", node)

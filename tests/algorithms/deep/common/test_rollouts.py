@@ -214,7 +214,7 @@ class Silent(cp.games.KuhnPoker):
     observation = None
 
 
-def test_refusals():
+def test_settings_that_need_a_tree_are_refused_on_rules():
     kuhn = cp.RulesArena(cp.games.KuhnPoker())
     with pytest.raises(ConfigError, match="critic is table, which needs the tree; on rules take"):
         load_algorithm("ppo(critic=table)").init(kuhn)

@@ -247,7 +247,7 @@ def test_the_critic_learns_the_exact_values(kuhn, rounds, depth):
     assert np.abs(exact[after]).max() > 1.5
 
 
-def test_a_critic_knows_bids_that_nobody_sees():
+def test_a_critic_sees_hidden_bids():
     tree = game_tree("goofspiel(num_cards=3,points_order=descending,imp_info=true)")
     known = sarsa_critic.index_histories(tree)
     second = np.flatnonzero(tree.parent[known.decisions] == 0)  # one bid is on the table

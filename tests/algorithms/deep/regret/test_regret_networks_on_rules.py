@@ -151,7 +151,7 @@ def test_a_critic_learns_the_exact_values_on_rules():
     assert np.ptp(exact[after], axis=0).min() > 1.5
 
 
-def test_critics_of_gradients_know_bids_that_nobody_sees(kuhn):
+def test_critics_of_policy_gradients_see_hidden_bids(kuhn):
     tree = game_tree(BIDS)
     assert history.is_history_observable(
         graph_from_tree(kuhn)
