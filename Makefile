@@ -12,7 +12,7 @@ help: ## List the targets.
 demo: .venv/installed ## Solve Leduc poker and show its exploitability falling.
 	$(BIN)/python examples/demo.py
 
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 # Tests compile hundreds of programs that run for milliseconds; without optimisation that takes half the time.
 # The extended tests, which train networks, compile as users do.
 UNOPTIMISED := JAX_DISABLE_MOST_OPTIMIZATIONS=1
@@ -70,7 +70,7 @@ QUICK := tests/test_*.py tests/core tests/play tests/games tests/matrix tests/se
 	tests/experiment/test_config.py tests/experiment/plots
 
 test-lowest: .venv-lowest/installed ## Run the quickest tests with the oldest versions allowed.
-	.venv-lowest/bin/python -m pytest -n 2 -m "not slow and not extended" -W ignore::DeprecationWarning $(QUICK)
+	.venv-lowest/bin/python -m pytest -n 2 --dist loadfile -m "not slow and not extended" -W ignore::DeprecationWarning $(QUICK)
 
 bench: .venv/installed-dev ## Measure the speed beside other libraries.
 	$(BIN)/python -m benchmarks.speed.compare_libraries

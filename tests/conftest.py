@@ -116,20 +116,25 @@ def pytest_unconfigure(config):
         reporter.write_line(line, red=True, bold=True)
 
 
-SHARED_PROGRAMS = ("/deep/", "/population/", "/mccfr/", "/holdem/", "algorithms/test_contract")
-
-
 def pytest_collection_modifyitems(items):
-    """Mark the tests that `extended_tests.txt` lists; keep tests that share programs together.
-
-    A listed test takes 1.6 CPU seconds or more. Tests of a file whose programs take seconds to
-    compile run in the same process, so that each program is compiled once.
-    """
+    """Mark the tests that `extended_tests.txt` lists: each takes 1.6 CPU seconds or more."""
     listed = set((Path(__file__).parent / "extended_tests.txt").read_text().splitlines())
     for item in items:
-        if item.nodeid.split("@")[0] in listed:
+        if item.nodeid in listed:
             item.add_marker(pytest.mark.extended)
-        file = item.nodeid.split("::")[0]
-        is_shared = any(part in file for part in SHARED_PROGRAMS)
-        if is_shared and not item.get_closest_marker("xdist_group"):
-            item.add_marker(pytest.mark.xdist_group(file))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Run the tests of a file in one process, so that their programs are compiled once.
+
+    The files about hold'em share large kernels and count as one file.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class LoadByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            file = nodeid.split("::")[0]
+            return "holdem" if "/arenas/holdem/" in file else file
+
+    return LoadByFile(config, log) if config.getvalue("dist") == "loadfile" else None

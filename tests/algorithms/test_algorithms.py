@@ -59,12 +59,7 @@ SMALL_SETTINGS = dict.fromkeys(GRADIENTS, COOL_GRADIENT_SETTINGS) | {  # overrid
 }
 
 
-def by_algorithm(names):
-    """Parameters whose tests run in the same process, so that programs are compiled once."""
-    return [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in sorted(names)]
-
-
-@pytest.fixture(params=by_algorithm(ALGORITHMS))
+@pytest.fixture(params=sorted(ALGORITHMS))
 def algorithm(request):
     """Every algorithm, with settings that make an iteration short."""
     if request.param in DEEP - {*GRADIENTS, "nxdo"}:
@@ -72,12 +67,12 @@ def algorithm(request):
     return load_algorithm(request.param, **SMALL_SETTINGS.get(request.param, {}))
 
 
-@pytest.fixture(params=by_algorithm(set(ALGORITHMS) - DEEP - ONE_SIDED))
+@pytest.fixture(params=sorted(set(ALGORITHMS) - DEEP - ONE_SIDED))
 def tabular(request):
     return load_algorithm(request.param)
 
 
-@pytest.fixture(params=by_algorithm(set(ALGORITHMS) - ONE_SIDED))
+@pytest.fixture(params=sorted(set(ALGORITHMS) - ONE_SIDED))
 def solver(request):
     """Every algorithm that solves a game, with settings that suit Kuhn poker."""
     return load_algorithm(request.param, **SMALL_SETTINGS.get(request.param, {}))

@@ -20,7 +20,6 @@ from counterplay.distributed.ray_probe import check_protected
 from tests.distributed.test_sweeps import TINY, all_results
 from tests.distributed.toy_units import InProcessExecutor
 
-pytestmark = pytest.mark.xdist_group("cluster")
 whole = pytest.mark.slow  # a minute or two; `make cluster` runs them
 ALONE = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
 

@@ -23,7 +23,6 @@ from counterplay.registry import ALGORITHMS
 from tests.distributed.toy_units import InProcessExecutor
 from tests.experiment.conftest import load_final_state, load_untimed_records
 
-pytestmark = pytest.mark.xdist_group("sweeping")
 BASE = {
     "name": "small",
     "algorithm": "external_sampling",

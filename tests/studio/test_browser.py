@@ -22,7 +22,7 @@ from tests.experiment.conftest import config
 from tests.studio.browser import Browser, Keys
 from tests.studio.conftest import Studio, free_port, wait_until
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 
 KUHN = "kuhn/20260101T000000Z"
 PHONE_WIDTH = 390  # pixels

@@ -29,8 +29,6 @@ from counterplay.distributed.remote_calls import make_call_mapper
 from tests.conftest import main_policy
 from tests.distributed.toy_units import InProcessExecutor
 
-pytestmark = pytest.mark.xdist_group("learned")  # compiled once, by one worker
-
 SMALL_ORACLE = "dqn(hidden_sizes=(16,), num_episodes=128, batch_size=256, replay_buffer_size=5000)"
 PART = 1_024  # episodes: one program, compiled once for each player, serves all tests
 ANYTIME = {"training_episodes": 6 * PART, "num_rounds": 6, "initial_policy": "uniform"}

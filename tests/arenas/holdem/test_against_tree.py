@@ -17,8 +17,6 @@ from counterplay.arenas.holdem.spot_game import SpotGame
 from counterplay.core.cards import hand_name
 from tests.arenas.holdem.spots import all_but, both
 
-pytestmark = pytest.mark.xdist_group("public")  # compiled once, by one worker
-
 DECK = "2c3c4c2d3d4d2h3h4h2s3s4s"
 ALGORITHMS = [
     cp.algorithms.CFR(),

@@ -13,8 +13,6 @@ from counterplay.arenas.holdem.flop_arena import FlopHoldemArena, load_flop_poli
 from counterplay.core.cards import ALL_HANDS, SUIT_PERMUTATIONS, hand_index, permute_suits
 from counterplay.games.holdem_base import hand_strength
 
-pytestmark = pytest.mark.xdist_group("public")  # compiled once, by one worker
-
 FLOPS = [(0, 4, 8), (0, 5, 25), (3, 7, 50)]
 
 

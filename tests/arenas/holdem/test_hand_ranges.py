@@ -16,8 +16,6 @@ from counterplay.core.cards import canonical_flops, cards_name, hand_index, pars
 from counterplay.kernels.holdem import hand_strength
 from tests.arenas.holdem.spots import IP, OOP
 
-pytestmark = pytest.mark.xdist_group("public")  # compiled once, by one worker
-
 
 def test_cards_are_parsed_and_named():
     assert parse_cards("Td9d6h") == parse_cards("10d, 9D 6h") == (33, 29, 18)

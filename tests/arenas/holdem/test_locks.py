@@ -17,8 +17,6 @@ from counterplay.cli.main import main
 from counterplay.core.cards import permute_suits
 from tests.arenas.holdem.spots import all_but, both
 
-pytestmark = pytest.mark.xdist_group("public")  # compiled once, by one worker
-
 DECK = "2c3c4c2d3d4d2h3h4h2s3s4s"
 TURN = Spot(
     "2c3d4c3c", ("44,22,32,43", "44,22:0.5,43,32"), 20, (50, 50),

@@ -24,8 +24,6 @@ from counterplay.play.spot_practice import SpotPractice
 from counterplay.studio.worker.main import StudioWorker
 from tests.arenas.holdem.spots import all_but, both
 
-pytestmark = pytest.mark.xdist_group("public")  # compiled once, by one worker
-
 RIVER = Spot("2s3h4d6c7c", ("AsAh,QsQh", "KsKh,5s5h"), 20, (10, 10), (both(), both(), both("a")))
 
 

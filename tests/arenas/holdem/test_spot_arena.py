@@ -11,8 +11,6 @@ from counterplay.arenas.holdem.spot import Spot
 from counterplay.arenas.holdem.spot_arena import SpotArena
 from tests.arenas.holdem.spots import all_but, both, tree_of
 
-pytestmark = pytest.mark.xdist_group("public")  # compiled once, by one worker
-
 FULL = ("random", "random")
 NONE = (both(), both(), both())
 

@@ -21,8 +21,6 @@ from tests.arenas.holdem.plain_values import PlainSpot
 from tests.arenas.holdem.spots import all_but, both
 from tests.arenas.holdem.test_against_tree import places
 
-pytestmark = pytest.mark.xdist_group("public")  # compiled once, by one worker
-
 DECK = [rank + suit for rank in "59TA" for suit in "chs"]
 MAX_NODES = {3: 60, 4: 150, 5: 400}  # by cards on the board
 
