@@ -20,7 +20,7 @@ UNOPTIMISED := JAX_DISABLE_MOST_OPTIMIZATIONS=1
 test: .venv/installed-dev lint ## Lint, type-check and run the quick tests.
 	$(UNOPTIMISED) $(PYTEST) -m "not slow and not extended"
 	@echo "Left out: $$(wc -l < tests/extended_tests.txt) tests that take seconds (make test-extended)," \
-		"the slow ones (make test-slow) and the arenas of full size (make test-large)."
+		"the slow ones (make test-slow) and the largest (make test-large)."
 
 test-extended: .venv/installed-dev ## Run the tests that take seconds each, as CI does after the quick ones.
 	$(PYTEST) -m "extended and not slow"
@@ -28,8 +28,8 @@ test-extended: .venv/installed-dev ## Run the tests that take seconds each, as C
 test-slow: .venv/installed-dev ## Run the tests that take up to minutes each, as CI does at the end.
 	$(UNOPTIMISED) $(PYTEST) -m "slow and not large"
 
-test-large: .venv/installed-dev ## Run the tests on arenas of millions of infosets: minutes and gigabytes.
-	$(BIN)/python -m pytest -m large
+test-large: .venv/installed-dev ## Run the tests that take many minutes or gigabytes, which CI leaves out.
+	$(UNOPTIMISED) $(BIN)/python -m pytest -m large
 
 # Folders whose names and sentences the wording check covers.
 PLAIN := $(addprefix src/counterplay/,errors.py registry.py lazy_exports.py holdem.py core kernels games arenas \

@@ -11,6 +11,10 @@ TABULAR = [name for name in ALGORITHMS if "counterplay.algorithms.deep" not in A
 TABULAR.remove("nxdo")  # which trains networks
 DEEP = [name for name in ALGORITHMS if name not in TABULAR]
 CASES = [(game, kind) for game in contract.GAMES for kind in contract.arenas_of(game)]
+NETWORK_CASES = [  # without Python rules of compiled games, which need the same programs
+    (game, kind) for game, kind in CASES if kind != "rules" or (game, "compiled rules") not in CASES
+]
+NUM_PARTS = 3
 QUICK_DEEP_GAMES = ("only_chance", "no_history")  # refused before anything is compiled
 
 
@@ -48,13 +52,19 @@ def test_networks_refuse_games_without_decisions(name, game, folder):
         assert "no player acts" in answer or " runs on " in answer, answer
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", DEEP)
-def test_networks_run_or_refuse(name, folder):
+def network_cases():
+    """Every algorithm with each third of the cases; `make test-slow` runs another one for each."""
+    for number, name in enumerate(DEEP):
+        for part in range(NUM_PARTS):
+            is_large = part != number % NUM_PARTS
+            marks = [pytest.mark.slow, pytest.mark.large] if is_large else [pytest.mark.slow]
+            yield pytest.param(name, part, marks=marks)
+
+
+@pytest.mark.parametrize(("name", "part"), list(network_cases()))
+def test_networks_run_or_refuse(name, part, folder):
     pytest.importorskip("jax")
-    for game, kind in CASES:
-        if kind == "rules" and (game, "compiled rules") in CASES:
-            continue  # the same programs are compiled again
+    for game, kind in NETWORK_CASES[part::NUM_PARTS]:
         answer = contract.outcome(name, game, kind, folder)
         if not runs_there(name, kind):
             assert " runs on " in answer, (game, kind, answer)
