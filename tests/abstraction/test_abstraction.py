@@ -231,15 +231,15 @@ def group_by_rank(private, public):
 def test_finer_abstraction_can_be_more_exploitable(coarse, fine):
     """A finer abstraction may have a more exploitable equilibrium in the full game."""
     tree = game_tree("leduc_poker(suit_isomorphism=true)")
-    found = []
+    actual = []
     for labels in (coarse, fine):
         smaller = cp.abstraction.build_abstraction(tree, group_by_rank(*labels))
         result = cp.solve(tree, smaller.wrap_algorithm(cp.algorithms.CFRPlus()), iterations=1000)
         solved = main_policy(cp.algorithms.CFRPlus(), smaller.tree, result.memory)
         assert cp.exploitability(smaller.tree, solved) < 1e-3
-        found.append((smaller.tree.num_infosets, result.exploitability))
-    assert found[0][0] < found[1][0]
-    assert found[0][1] < found[1][1] - 0.05
+        actual.append((smaller.tree.num_infosets, result.exploitability))
+    assert actual[0][0] < actual[1][0]
+    assert actual[0][1] < actual[1][1] - 0.05
 
 
 def test_no_pathology_against_exact_opponents():

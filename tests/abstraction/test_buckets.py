@@ -146,9 +146,9 @@ def test_clustering_separates_distinct_points():
     """Two heaps, wherever they are cut; few different points need no centres."""
     rng = np.random.default_rng(0)
     points = np.eye(10)[[*rng.integers(0, 3, 10), *rng.integers(7, 10, 10)]]
-    found = cluster_histograms(points, np.ones(20), 2, rng)
-    assert len(set(found[:10])) == len(set(found[10:])) == 1
-    assert found[0] != found[-1]
+    result = cluster_histograms(points, np.ones(20), 2, rng)
+    assert len(set(result[:10])) == len(set(result[10:])) == 1
+    assert result[0] != result[-1]
     assert len(set(cluster_histograms(points, np.ones(20), 6, rng))) == len(
         np.unique(points, axis=0)
     )
@@ -171,8 +171,8 @@ def test_k_means_is_nearly_optimal():
                     for centre in [median(points[part], mass[part])]
                 )
             best = min(best, cost)
-        found = min(_k_means(points, mass, 2, rng)[0] for _ in range(10))
-        assert best - 1e-9 <= found <= 1.05 * best
+        result = min(_k_means(points, mass, 2, rng)[0] for _ in range(10))
+        assert best - 1e-9 <= result <= 1.05 * best
 
 
 def median(points, mass):
@@ -183,7 +183,7 @@ def median(points, mass):
 def test_more_buckets_see_more():
     """But equity is not all: a J is as weak beside a Q as beside a K, and not the same hand."""
     tree = game_tree("leduc_poker(suit_isomorphism=true)")
-    sizes, found = [], []
+    sizes, actual = [], []
     for buckets in (1, 2, 3, 9):
         smaller = cp.abstraction.build_abstraction(
             tree, cp.abstraction.ByEquity(num_buckets=buckets, rollout_action="call")
@@ -191,12 +191,12 @@ def test_more_buckets_see_more():
         assert smaller.tree.has_perfect_recall
         result = cp.solve(tree, smaller.wrap_algorithm(cp.algorithms.CFRPlus()), iterations=300)
         sizes.append(smaller.tree.num_infosets)
-        found.append(result.exploitability)
+        actual.append(result.exploitability)
     assert sizes == sorted(sizes)
     assert sizes[0] == 36
     assert sizes[-1] == 228
-    assert found[0] > 2.0
-    assert 0.1 < found[-1] < 0.5
+    assert actual[0] > 2.0
+    assert 0.1 < actual[-1] < 0.5
 
 
 def test_recall_may_be_given_up():

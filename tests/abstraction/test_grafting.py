@@ -44,11 +44,11 @@ def test_one_graft_never_lowers_the_worst_case(game, seed):
 
 def below(tree, infoset):
     """An infoset and its player's later ones."""
-    found = {int(infoset)}
+    result = {int(infoset)}
     for later, before in enumerate(tree.previous_infoset.tolist()):
-        if before in found:
-            found.add(later)
-    return sorted(found)
+        if before in result:
+            result.add(later)
+    return sorted(result)
 
 
 @settings(max_examples=40)

@@ -27,11 +27,11 @@ def test_histograms_are_equities():
 
 def test_nearest_centre_equals_brute_force():
     rng = np.random.default_rng(0)
-    points, found = rng.dirichlet(np.ones(5), 40), np.zeros(40, np.uint16)
+    points, result = rng.dirichlet(np.ones(5), 40), np.zeros(40, np.uint16)
     centres = np.cumsum(rng.dirichlet(np.ones(5), 6), axis=1)
-    equity_histograms.assign_nearest(points, centres, found)
+    equity_histograms.assign_nearest(points, centres, result)
     far = np.abs(np.cumsum(points, axis=1)[:, None] - centres[None]).sum(axis=2)
-    np.testing.assert_array_equal(found, far.argmin(axis=1))
+    np.testing.assert_array_equal(result, far.argmin(axis=1))
 
 
 @pytest.fixture

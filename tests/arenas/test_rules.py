@@ -81,10 +81,10 @@ def test_resumed_equals_uninterrupted(spec, name, tmp_path):
     taken = flatten_memory(part.memory)
     write_archive(tmp_path / "memory", "test", taken.arrays | taken.scalars)
     stored = read_archive(tmp_path / "memory", "test")
-    found = MemoryLeaves(
+    result = MemoryLeaves(
         {k: stored[k] for k in taken.arrays}, {k: stored[k] for k in taken.scalars}, []
     )
-    memory = restore_memory(algorithm.init(cp.RulesArena(game), 9), found)
+    memory = restore_memory(algorithm.init(cp.RulesArena(game), 9), result)
     assert same(memory, part.memory)
     rest = cp.solve(cp.RulesArena(game), algorithm, iterations=25, memory=memory)
     assert rest.memory.size == whole.memory.size
@@ -140,13 +140,13 @@ def test_draws_are_those_of_the_kernels():
 def test_draws_are_even():
     from counterplay.kernels.sampling import primitives
 
-    rng, found = np.zeros(1, np.uint64), []
+    rng, result = np.zeros(1, np.uint64), []
     for t in range(2000):  # the first draws of many walks, not many draws of one walk
         primitives.seed_stream(np.uint64(1), t, 0, rng)
-        found += [primitives.draw_uniform(rng) for _ in range(5)]
-    counts, _ = np.histogram(found, 20, (0.0, 1.0))
+        result += [primitives.draw_uniform(rng) for _ in range(5)]
+    counts, _ = np.histogram(result, 20, (0.0, 1.0))
     assert ((counts - 500) ** 2 / 500).sum() < 43.8  # chi-square with 19 degrees, 0.1 %
-    first = np.array(found).reshape(-1, 5)
+    first = np.array(result).reshape(-1, 5)
     assert np.abs(np.corrcoef(first, rowvar=False) - np.eye(5)).max() < 0.08
     assert abs(np.corrcoef(first[1:, 0], first[:-1, 0])[0, 1]) < 0.08
 

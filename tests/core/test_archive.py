@@ -30,16 +30,16 @@ VALUES = {
 @pytest.mark.parametrize("compress", [True, False])
 def test_round_trip(tmp_path, compress):
     write_archive(tmp_path / "a", "numbers", VALUES, compress=compress)
-    found = read_archive(tmp_path / "a", "numbers")
-    assert found.keys() == VALUES.keys()
+    result = read_archive(tmp_path / "a", "numbers")
+    assert result.keys() == VALUES.keys()
     for name, value in VALUES.items():
         if isinstance(value, np.ndarray):
-            assert (found[name].dtype, found[name].shape) == (value.dtype, value.shape)
-            assert found[name].flags.f_contiguous == value.flags.f_contiguous
-            assert found[name].flags.writeable and found[name].flags.aligned
-            assert found[name].tobytes() == value.tobytes()
+            assert (result[name].dtype, result[name].shape) == (value.dtype, value.shape)
+            assert result[name].flags.f_contiguous == value.flags.f_contiguous
+            assert result[name].flags.writeable and result[name].flags.aligned
+            assert result[name].tobytes() == value.tobytes()
         else:
-            assert found[name] == value
+            assert result[name] == value
     first = (tmp_path / "a").read_bytes()
     write_archive(tmp_path / "a", "numbers", VALUES, compress=compress)
     assert (tmp_path / "a").read_bytes() == first

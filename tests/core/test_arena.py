@@ -83,13 +83,13 @@ ALGORITHMS += ["linear_cfr", "mmd(dilated=true)", "pcfr_plus", "pdcfr_plus", "xf
 def test_algorithms_do_the_same_as_on_the_tree(spec, kuhn):
     arena, algorithm = VectorKuhn(), cp.load_algorithm(spec)
     place = order_of(arena, kuhn)
-    found = cp.solve(arena, algorithm, iterations=50)
+    result = cp.solve(arena, algorithm, iterations=50)
     expected = cp.solve(kuhn, algorithm, iterations=50)
-    assert list(found.policies) == list(expected.policies)
-    for name, policy in found.policies.items():
+    assert list(result.policies) == list(expected.policies)
+    for name, policy in result.policies.items():
         there = expected.policies[name].probabilities[place]
         assert policy.probabilities == approx(there, abs=1e-9)
-    assert found.exploitability == approx(expected.exploitability, abs=1e-9)
+    assert result.exploitability == approx(expected.exploitability, abs=1e-9)
 
 
 def test_judgement_equals_that_of_the_tree(kuhn, tmp_path):

@@ -61,9 +61,9 @@ def test_infoset_values(game, seed):
 def test_mistakes_add_up_to_what_best_responses_gain(game, seed):
     tree = cp.build_tree(game)
     policy = cp.random_policy(tree, seed)
-    found, judged = cp.mistakes(tree, policy), cp.judge(tree, policy)
-    assert (found.gain >= 0.0).all()
-    gains = np.bincount(tree.infoset_player, found.gain, tree.num_players)
+    result, judged = cp.mistakes(tree, policy), cp.judge(tree, policy)
+    assert (result.gain >= 0.0).all()
+    gains = np.bincount(tree.infoset_player, result.gain, tree.num_players)
     assert gains == approx(judged.best_values - judged.values, abs=1e-12)
 
 
@@ -72,17 +72,17 @@ def test_mistakes_by_mending_one_infoset_after_the_other(game, seed):
     """From the last infoset to the first, best actions in place of the policy's gain the loss."""
     tree = cp.build_tree(game)
     policy = cp.random_policy(tree, seed)
-    found = cp.mistakes(tree, policy)
+    result = cp.mistakes(tree, policy)
     for player in range(game.num_players):
         mended = policy.probabilities.copy()
         before = cp.expected_values(tree, policy)[player]
         mine = np.flatnonzero(tree.infoset_player == player)[::-1]  # parents come first
         for infoset in mine:
             first, last = tree.offset[infoset : infoset + 2]
-            best = found.best_value[first:last].argmax()
+            best = result.best_value[first:last].argmax()
             mended[first:last] = np.arange(last - first) == best
             after = cp.expected_values(tree, cp.Policy(tree, mended))[player]
-            assert after - before == approx(found.gain[infoset], abs=1e-12)
+            assert after - before == approx(result.gain[infoset], abs=1e-12)
             before = after
 
 
@@ -96,11 +96,11 @@ def test_mistakes_with_imperfect_recall():
 
 def test_an_equilibrium_has_no_mistakes(kuhn):
     policy = cp.algorithms.solve_sequence_form_lp(kuhn).policy
-    found = cp.mistakes(kuhn, policy)
-    assert found.gain == approx(0.0, abs=1e-9)
+    result = cp.mistakes(kuhn, policy)
+    assert result.gain == approx(0.0, abs=1e-9)
     jack = kuhn.find_infoset("0pb")  # calling with the jack always loses a chip
     first = kuhn.offset[jack]
-    assert found.best_value[first] - found.best_value[first + 1] == approx(1.0)
+    assert result.best_value[first] - result.best_value[first + 1] == approx(1.0)
 
 
 def test_kuhn_infoset_values(kuhn):

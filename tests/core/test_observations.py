@@ -32,18 +32,18 @@ def test_keys_that_differ_have_codes_that_differ(spec):
     met = list(zip(tree.infoset_player.tolist(), tree.infoset_keys, strict=True))
     silent = Silent(tree.game)
     assert not has_observations(silent)
-    found = build_observations(silent, met, [None] * len(met))
-    assert found.dtype == np.float32
-    assert len(np.unique(found, axis=0)) == len(met)
-    assert set(np.unique(found)) == {0.0, 1.0}
+    result = build_observations(silent, met, [None] * len(met))
+    assert result.dtype == np.float32
+    assert len(np.unique(result, axis=0)) == len(met)
+    assert set(np.unique(result)) == {0.0, 1.0}
     assert "networks see its infoset keys" in missing_observations_note(silent)
 
 
 def test_the_games_own_words_come_first():
     game = cp.load_game("kuhn_poker")
     state = game.next_state(game.next_state(game.initial_state(), 2), 0)
-    found = build_observations(game, [(0, "2")], [state])
-    assert found[0].tolist() == game.observation(state, 0)
+    result = build_observations(game, [(0, "2")], [state])
+    assert result[0].tolist() == game.observation(state, 0)
     assert missing_observations_note(game) == ""
 
 
@@ -58,5 +58,5 @@ def test_files_of_games_can_be_encoded(tmp_path):
     cp.save_game(cp.load_game("kuhn_poker"), tmp_path / "kuhn.efg")
     tree = cp.build_tree(str(tmp_path / "kuhn.efg"))
     met = list(zip(tree.infoset_player.tolist(), tree.infoset_keys, strict=True))
-    found = build_observations(tree.game, met, [None] * len(met))
-    assert len(np.unique(found, axis=0)) == 12
+    result = build_observations(tree.game, met, [None] * len(met))
+    assert len(np.unique(result, axis=0)) == 12

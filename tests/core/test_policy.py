@@ -151,8 +151,8 @@ def test_exports_hold_the_probabilities(kuhn, tmp_path):
     with open(tmp_path / "p.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == kuhn.num_sequences
-    found = {(row["infoset"], row["action"]): float(row["probability"]) for row in rows}
-    assert found["0pb", "bet"] == policy["0pb"]["bet"]
+    result = {(row["infoset"], row["action"]): float(row["probability"]) for row in rows}
+    assert result["0pb", "bet"] == policy["0pb"]["bet"]
 
 
 def test_what_is_not_a_policy(kuhn):
@@ -209,12 +209,12 @@ def test_altered_json_is_refused_or_means_the_same(kuhn, tmp_path):
     for other in alter_json(content):
         file.write_text(json.dumps(other))
         try:
-            found = cp.load_policy(file, kuhn)
+            result = cp.load_policy(file, kuhn)
         except cp.RunError:
             refused += 1
         else:
             same += 1
-            assert (found.probabilities == policy.probabilities).all(), other
+            assert (result.probabilities == policy.probabilities).all(), other
         try:
             played = cp.load_tabular_policy(file, game)
         except cp.RunError:
@@ -242,8 +242,8 @@ def test_altered_csv_is_refused_or_means_the_same(kuhn, tmp_path):
     for text in texts:
         file.write_text("\n".join(text))
         with contextlib.suppress(cp.RunError):
-            found = cp.load_policy(file, kuhn)
-            assert (found.probabilities == policy.probabilities).all(), text
+            result = cp.load_policy(file, kuhn)
+            assert (result.probabilities == policy.probabilities).all(), text
 
 
 def test_incomplete_policies_say_what_to_do(kuhn, tmp_path):
@@ -270,8 +270,8 @@ def test_partial_policies_are_read_back(kuhn, tmp_path):
     assert len(met) < 12
     for name, write in (("p.json", met.to_json), ("p.csv", met.to_csv), ("p", met.save)):
         write(tmp_path / name)
-        found = cp.load_policy(tmp_path / name, kuhn)
-        assert (found.probabilities == met.tabulate(kuhn).probabilities).all()
+        result = cp.load_policy(tmp_path / name, kuhn)
+        assert (result.probabilities == met.tabulate(kuhn).probabilities).all()
 
 
 def test_policies_know_their_game(kuhn, tmp_path):

@@ -24,14 +24,14 @@ def test_every_parameter_is_checked_by_type(name, registry):
     assert is_dataclass(cls)
     needed = {"payoffs": (((1.0,),), ((1.0,),))}
     names = {field.name for field in fields(cls)}
-    given = {key: value for key, value in needed.items() if key in names}
+    options = {key: value for key, value in needed.items() if key in names}
     for field in fields(cls):
         if type(field.default) not in WRONG:
             continue
         wrong = WRONG[type(field.default)]
         with pytest.raises(cp.ConfigError, match=f"{field.name} is .*, must be of type") as caught:
-            cls(**given | {field.name: wrong})
+            cls(**options | {field.name: wrong})
         assert "\n" not in str(caught.value)
         if type(field.default) in (int, float, str):
             with pytest.raises(cp.ConfigError, match=f"{field.name} is None, must be of type"):
-                cls(**given | {field.name: None})
+                cls(**options | {field.name: None})

@@ -541,7 +541,7 @@ MAY_LOAD = {  # modules that take specs from the user, or pass on what was check
 
 def test_code_is_loaded_in_few_places():
     """A module that is new here must use `load_game_from_file`, unless its spec is the user's."""
-    found = {name: set() for name in MAY_LOAD}
+    result = {name: set() for name in MAY_LOAD}
     for path in SOURCE.rglob("*.py"):
         text = path.read_text()
         if not any(name in text for name in MAY_LOAD):
@@ -550,6 +550,6 @@ def test_code_is_loaded_in_few_places():
             if isinstance(node, ast.Call):
                 called = getattr(node.func, "id", getattr(node.func, "attr", ""))
                 owner = getattr(getattr(node.func, "value", None), "id", "")
-                if called in found and owner != "pyspiel":
-                    found[called].add(path.relative_to(SOURCE).as_posix())
-    assert all(found[name] <= MAY_LOAD[name] for name in MAY_LOAD), found
+                if called in result and owner != "pyspiel":
+                    result[called].add(path.relative_to(SOURCE).as_posix())
+    assert all(result[name] <= MAY_LOAD[name] for name in MAY_LOAD), result

@@ -27,11 +27,11 @@ SPECS = ["kuhn_poker(players=3)", "leduc_poker", "goofspiel(num_cards=3,forgetfu
 def test_losses_add_up_to_what_best_responses_gain(spec, seed):
     tree = game_tree(spec)
     policy = cp.random_policy(tree, seed)
-    found, judged = cp.mistakes(tree, policy), cp.judge(tree, policy)
-    assert found.gain.min() >= 0.0
+    result, judged = cp.mistakes(tree, policy), cp.judge(tree, policy)
+    assert result.gain.min() >= 0.0
     for player in range(tree.num_players):
         gain = judged.best_values[player] - judged.values[player]
-        assert found.gain[tree.infoset_player == player].sum() == pytest.approx(gain, abs=1e-12)
+        assert result.gain[tree.infoset_player == player].sum() == pytest.approx(gain, abs=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -44,7 +44,7 @@ def test_on_random_games(seed):
 def test_the_best_value_is_that_of_trying_it(kuhn):
     """Playing an action and then a best response earns `best_value`, infoset by infoset."""
     policy = cp.random_policy(kuhn, 3)
-    found = cp.mistakes(kuhn, policy)
+    result = cp.mistakes(kuhn, policy)
     for player in range(2):
         best = cp.best_response(kuhn, policy, player).policy
         for infoset in np.flatnonzero(kuhn.infoset_player == player):
@@ -54,7 +54,7 @@ def test_the_best_value_is_that_of_trying_it(kuhn):
                 tried[first:last] = 0.0
                 tried[sequence] = 1.0
                 worth = cp.infoset_values(kuhn, cp.Policy(kuhn, tried)).value[infoset]
-                assert worth == pytest.approx(found.best_value[sequence])
+                assert worth == pytest.approx(result.best_value[sequence])
 
 
 def test_nothing_is_lost_in_equilibrium(leduc):
@@ -73,9 +73,9 @@ def test_rows_are_filtered_and_sorted(kuhn):
 
 def test_every_infoset_has_its_cell(leduc):
     policy = cp.uniform_policy(leduc)
-    found = cp.display.policy_grids(policy, cp.infoset_rows(policy, sort_by="key"))
-    assert sum(len(one.cells) for one in found) == 936
-    openings = next(one for one in found if one.panel == "")
+    result = cp.display.policy_grids(policy, cp.infoset_rows(policy, sort_by="key"))
+    assert sum(len(one.cells) for one in result) == 936
+    openings = next(one for one in result if one.panel == "")
     assert openings.rows == ("Js", "Jh", "Qs", "Qh", "Ks", "Kh")
     assert openings.actions == ("call", "raise")
 

@@ -64,11 +64,11 @@ def test_playthroughs_equal_those_of_openspiel(spec):
 def test_hand_strengths_equal_those_of_the_kernel():
     rng = np.random.default_rng(0)
     seven = np.array([rng.permutation(52)[:7] for _ in range(200)], np.uint8)
-    found = np.zeros(200, np.int64)
-    hand_strength.strengths(seven, found)
+    result = np.zeros(200, np.int64)
+    hand_strength.strengths(seven, result)
     plain = [plain_hand_strength(tuple(row)) for row in seven.tolist()]
     order = sorted(set(plain))
-    assert np.unique(found, return_inverse=True)[1].tolist() == [order.index(s) for s in plain]
+    assert np.unique(result, return_inverse=True)[1].tolist() == [order.index(s) for s in plain]
 
 
 def test_bet_sizes_are_those_of_the_pot():

@@ -27,9 +27,9 @@ def test_reference_cases():
     assert 0 < mixed.mixture[1] < 1
     weakly = rows([1, 1, 1], [2, 0, 1], [0, 2, 2])
     assert cp.matrix.find_dominating_mixture(weakly, 0, 0) is None
-    found = cp.matrix.find_dominating_mixture(weakly, 0, 0, weak=True)
-    assert not found.is_strict
-    assert found.mixture == approx([0, 0.5, 0.5])
+    result = cp.matrix.find_dominating_mixture(weakly, 0, 0, weak=True)
+    assert not result.is_strict
+    assert result.mixture == approx([0, 0.5, 0.5])
 
 
 def test_openspiel_agrees(lp_solver):
@@ -46,8 +46,8 @@ def test_openspiel_agrees(lp_solver):
                     (True, lp_solver.DominanceType.DOMINANCE_WEAK),
                 ):
                     expected = lp_solver.is_dominated(action, theirs, player, mode)
-                    found = cp.matrix.find_dominating_mixture(form, player, action, weak)
-                    assert (found is not None) == expected
+                    result = cp.matrix.find_dominating_mixture(form, player, action, weak)
+                    assert (result is not None) == expected
 
 
 @given(forms(max_players=3, max_actions=3))

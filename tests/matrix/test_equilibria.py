@@ -183,9 +183,9 @@ def test_nashpy_agrees_on_all_equilibria():
             warnings.simplefilter("ignore")
             theirs = list(nashpy.Game(first, second).vertex_enumeration())
         expected = sorted(tuple(np.round(np.concatenate(pair), 7).tolist()) for pair in theirs)
-        found = cp.matrix.support_enumeration(NormalForm([first, second]))
-        assert profiles(found.equilibria) == [approx(one, abs=1e-6) for one in expected]
-        assert not found.is_degenerate
+        result = cp.matrix.support_enumeration(NormalForm([first, second]))
+        assert profiles(result.equilibria) == [approx(one, abs=1e-6) for one in expected]
+        assert not result.is_degenerate
 
 
 def brute_force(form, steps=6):
@@ -210,15 +210,15 @@ def in_hull(point, points):
 @given(forms(max_actions=3, least=0, most=2))
 def test_support_enumeration_misses_nothing(form):
     """Every equilibrium is a mixture of listed ones that are equilibria with the same opponent."""
-    found = cp.matrix.support_enumeration(form)
-    assert found.equilibria
+    result = cp.matrix.support_enumeration(form)
+    assert result.equilibria
     for x, y in brute_force(form):
-        fits_y = [e.profile[0] for e in found.equilibria if is_nash(form, (e.profile[0], y))]
-        fits_x = [e.profile[1] for e in found.equilibria if is_nash(form, (x, e.profile[1]))]
+        fits_y = [e.profile[0] for e in result.equilibria if is_nash(form, (e.profile[0], y))]
+        fits_x = [e.profile[1] for e in result.equilibria if is_nash(form, (x, e.profile[1]))]
         assert fits_y and in_hull(x, fits_y)
         assert fits_x and in_hull(y, fits_x)
-    if not found.is_degenerate:
-        assert len(found.equilibria) % 2 == 1
+    if not result.is_degenerate:
+        assert len(result.equilibria) % 2 == 1
 
 
 @given(forms(max_actions=5, least=0, most=1), st.integers(0, 100))
@@ -231,8 +231,8 @@ def test_lemke_howson_always_ends_at_an_equilibrium(form, label):
 @pytest.mark.parametrize("number", range(len(DEGENERATE)))
 def test_degenerate_games(number):
     form = DEGENERATE[number]
-    found = cp.matrix.support_enumeration(form)
-    assert found.is_degenerate and found.equilibria
+    result = cp.matrix.support_enumeration(form)
+    assert result.is_degenerate and result.equilibria
     assert "degenerate" in cp.matrix.nash_equilibria(form).note
     for label in range(sum(form.shape)):
         assert cp.matrix.lemke_howson(form, label).gain <= 1e-12
@@ -240,8 +240,8 @@ def test_degenerate_games(number):
 
 def test_a_degenerate_game_with_an_edge_of_equilibria():
     """An isolated mixed equilibrium, and an edge between two others (von Stengel, 2002)."""
-    found = profiles(cp.matrix.support_enumeration(DEGENERATE[2]).equilibria)
-    assert found == [
+    result = profiles(cp.matrix.support_enumeration(DEGENERATE[2]).equilibria)
+    assert result == [
         approx((0, 1 / 3, 2 / 3, 1 / 3, 2 / 3), abs=1e-6),
         approx((1, 0, 0, 2 / 3, 1 / 3), abs=1e-6),
         (1, 0, 0, 1, 0),
@@ -250,10 +250,10 @@ def test_a_degenerate_game_with_an_edge_of_equilibria():
 
 @given(forms(max_actions=4))
 def test_lemke_howson_finds_listed_equilibria(form):
-    found = cp.matrix.support_enumeration(form)
-    if not found.is_degenerate:
+    result = cp.matrix.support_enumeration(form)
+    if not result.is_degenerate:
         ones = [cp.matrix.lemke_howson(form, label) for label in range(sum(form.shape))]
-        listed = profiles(found.equilibria)
+        listed = profiles(result.equilibria)
         for one in profiles(ones):
             assert any(one == approx(other, abs=1e-6) for other in listed)
 
@@ -283,8 +283,8 @@ def test_the_method_suits_the_game():
     matrix = rng.normal(size=(40, 40))
     assert cp.matrix.nash_equilibria(NormalForm(matrix)).method == "zero_sum_lp"
     few = NormalForm(rng.integers(0, 9, (2, 12, 12)))
-    found = cp.matrix.nash_equilibria(few)
-    assert found.method == "lemke_howson" and found.equilibria
+    result = cp.matrix.nash_equilibria(few)
+    assert result.method == "lemke_howson" and result.equilibria
     assert cp.matrix.nash_equilibria(game("matching_pennies_3p")).method == "nash_nlp"
     assert cp.matrix.nash_equilibria(game("chicken")).is_complete
 
@@ -303,12 +303,12 @@ def test_three_players_known():
 @settings(max_examples=15)
 @given(forms(max_players=3, max_actions=3))
 def test_programme_finds_verified_equilibria(form):
-    found = cp.matrix.nash_nlp(form, num_starts=12)
-    assert found
-    for one in found:
+    result = cp.matrix.nash_nlp(form, num_starts=12)
+    assert result
+    for one in result:
         assert cp.matrix.nash_deviation(form, one.profile).gain <= 1e-7 * form.utility_range.max()
     for joint in find_pure_equilibria(form):
-        assert any(np.allclose(form.joint_distribution(one.profile)[joint], 1.0) for one in found)
+        assert any(np.allclose(form.joint_distribution(one.profile)[joint], 1.0) for one in result)
 
 
 @settings(max_examples=15)
@@ -444,7 +444,7 @@ def test_gini_is_that_of_another_solver(coarse):
         solve = (
             cp.matrix.coarse_correlated_equilibrium if coarse else cp.matrix.correlated_equilibrium
         )
-        found = solve(form, "gini", copies)
+        result = solve(form, "gini", copies)
         gains = (correlated._coarse_gains if coarse else correlated._correlated_gains)(
             form
         ).toarray()
@@ -452,5 +452,5 @@ def test_gini_is_that_of_another_solver(coarse):
         limits = [joint >= 0, cvxpy.sum(joint) == 1, *([gains @ joint <= 0] if gains.size else [])]
         goal = cvxpy.Minimize(cvxpy.sum(cvxpy.multiply(1 / copies.ravel(), joint**2)))
         cvxpy.Problem(goal, limits).solve(solver=cvxpy.CLARABEL)
-        assert found.joint_distribution.ravel() == approx(joint.value, abs=1e-4)
-        assert found.gain <= 1e-8
+        assert result.joint_distribution.ravel() == approx(joint.value, abs=1e-4)
+        assert result.gain <= 1e-8

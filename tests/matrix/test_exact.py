@@ -103,22 +103,22 @@ def test_a_dominated_action_changes_nothing(count, size):
     matrix[:, -1] = size
     matrix[-1, -1] = 0.0
     matrix[:count, :count] = cyclic(count)
-    found = cp.matrix.nash_equilibria(NormalForm(matrix))
+    result = cp.matrix.nash_equilibria(NormalForm(matrix))
     uniform = [*[1 / count] * count, 0.0] * 2
     if size > 1.0:  # otherwise it is not dominated
-        assert same([np.concatenate(one.profile) for one in found.equilibria], [uniform])
-        assert found.is_complete and found.note == "these are all"
+        assert same([np.concatenate(one.profile) for one in result.equilibria], [uniform])
+        assert result.is_complete and result.note == "these are all"
         for equilibrium in solve_by_all_methods(NormalForm(matrix)):
             assert np.concatenate(equilibrium.profile) == approx(uniform, abs=1e-7)
-    assert found.equilibria
+    assert result.equilibria
 
 
 @pytest.mark.parametrize("scale", [1.0, 1 / 3, 1e-9, 1e9])
 @pytest.mark.parametrize("number", [0, 1])
 def test_seventy_five_equilibria(number, scale):
-    found = cp.matrix.nash_equilibria(NormalForm(np.array(SEVENTY_FIVE[number]) * scale))
-    assert len(found.equilibria) == 75
-    assert found.is_complete and found.note == "these are all"
+    result = cp.matrix.nash_equilibria(NormalForm(np.array(SEVENTY_FIVE[number]) * scale))
+    assert len(result.equilibria) == 75
+    assert result.is_complete and result.note == "these are all"
 
 
 @pytest.mark.parametrize("large", [1e6, 1e12, 1e15, 1e16, 1e19, 1e40])
@@ -134,10 +134,10 @@ def test_one_zero_sum_game_has_one_value(large):
             assert equilibrium.values[0] == approx(value, rel=1e-6, abs=1e-6)
         for solve in (cp.matrix.correlated_equilibrium, cp.matrix.coarse_correlated_equilibrium):
             try:
-                found = solve(form, 0)
+                result = solve(form, 0)
             except cp.RunError:  # it says that floats do not hold this
                 continue
-            assert found.values[0] == approx(value, rel=1e-5, abs=1e-5)
+            assert result.values[0] == approx(value, rel=1e-5, abs=1e-5)
 
 
 def test_utilities_that_are_refused():

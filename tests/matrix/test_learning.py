@@ -175,10 +175,10 @@ def test_openspiel_projected_replicator_dynamics():
     )
     learner = cp.matrix.ReplicatorDynamics(step_size=0.03, floor=1e-6)  # times the range, 3
     start = (np.array([0.7, 0.3]), np.array([0.4, 0.6]))
-    found = cp.matrix.run_learners(
+    result = cp.matrix.run_learners(
         NormalForm(first), learner, iterations=2000, initial_profile=start
     )
-    for ours, other in zip(found.average_profile, expected, strict=True):
+    for ours, other in zip(result.average_profile, expected, strict=True):
         assert ours == approx(other, abs=2e-3)
 
 

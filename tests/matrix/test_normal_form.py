@@ -130,9 +130,9 @@ def test_refuses_players_who_forget():
 
 def test_kuhn_by_its_matrix(kuhn):
     converted = pure_policies(kuhn)
-    found = cp.matrix.zero_sum_lp(converted.normal_form)
-    assert found.values == approx([-1 / 18, 1 / 18])
-    assert cp.exploitability(kuhn, converted.policy_from_profile(found.profile)) < 1e-12
+    result = cp.matrix.zero_sum_lp(converted.normal_form)
+    assert result.values == approx([-1 / 18, 1 / 18])
+    assert cp.exploitability(kuhn, converted.policy_from_profile(result.profile)) < 1e-12
 
 
 @given(random_games(max_players=3))

@@ -34,16 +34,16 @@ def test_openspiel_agrees(alpha):
     for seed in range(4):
         utility = np.random.default_rng(seed).normal(size=(2, 3, 4))
         expected = theirs.compute(list(utility), m=10, alpha=alpha)[2]
-        found = cp.matrix.alpha_rank(NormalForm(utility), alpha=alpha, population_size=10)
-        assert found.ravel() == approx(expected, abs=1e-6)
+        result = cp.matrix.alpha_rank(NormalForm(utility), alpha=alpha, population_size=10)
+        assert result.ravel() == approx(expected, abs=1e-6)
 
 
 def test_openspiel_agrees_in_the_limit():
     theirs = pytest.importorskip("open_spiel.python.egt.alpharank")
     utility = np.random.default_rng(0).normal(size=(3, 2, 3, 2))
     expected = theirs.compute(list(utility), use_inf_alpha=True, inf_alpha_eps=0.01)[2]
-    found = cp.matrix.alpha_rank(NormalForm(utility), alpha=float("inf"), noise=0.01)
-    assert found.ravel() == approx(expected, abs=1e-6)
+    result = cp.matrix.alpha_rank(NormalForm(utility), alpha=float("inf"), noise=0.01)
+    assert result.ravel() == approx(expected, abs=1e-6)
 
 
 @given(forms(max_players=3, max_actions=3))

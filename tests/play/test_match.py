@@ -47,7 +47,7 @@ def test_two_on_a_tree_earn_what_enumeration_says(game, seed):
         with pytest.raises(cp.ConfigError, match=r"2 agents cannot play .* for 1; give one"):
             cp.head_to_head(tree, first, second)
         return
-    found = cp.head_to_head(tree, first, second)
+    result = cp.head_to_head(tree, first, second)
     values = [
         enumerate_values(game, [first if seat == own else second for seat in range(count)])
         for own in range(count)
@@ -56,10 +56,10 @@ def test_two_on_a_tree_earn_what_enumeration_says(game, seed):
     others = [
         np.mean([values[own][seat] for own in range(count) if own != seat]) for seat in range(count)
     ]
-    assert means(found) == pytest.approx(np.array([wanted, others]), abs=1e-9)
-    totals = [score.mean for score in found.scores]
+    assert means(result) == pytest.approx(np.array([wanted, others]), abs=1e-9)
+    totals = [score.mean for score in result.scores]
     assert totals == pytest.approx([np.mean(wanted), np.mean(others)], abs=1e-9)
-    assert found.is_exact and all(isinstance(score, ExactMean) for score in found.scores)
+    assert result.is_exact and all(isinstance(score, ExactMean) for score in result.scores)
 
 
 @given(random_games(max_players=3), st.integers(0, 10**6))
@@ -70,7 +70,7 @@ def test_one_for_each_seat_in_all_orders(game, seed):
     policies = [cp.random_policy(tree, seed + k) for k in range(count)]
     if count == 2:
         policies.reverse()  # two agents: the same either way
-    found = means(cp.head_to_head(tree, *policies))
+    result = means(cp.head_to_head(tree, *policies))
     for agent in range(count):
         for seat in range(count):
             values = [
@@ -78,7 +78,7 @@ def test_one_for_each_seat_in_all_orders(game, seed):
                 for order in permutations(range(count))
                 if order[seat] == agent
             ]
-            assert found[agent, seat] == pytest.approx(np.mean(values), abs=1e-9)
+            assert result[agent, seat] == pytest.approx(np.mean(values), abs=1e-9)
 
 
 def test_the_order_of_agents_only_orders_the_result(leduc):
@@ -104,8 +104,8 @@ def test_intervals_cover_the_exact_value_as_often_as_stated(spec, options):
     true = cp.head_to_head(tree, first, second).scores[0].mean
     covered = 0
     for seed in range(tries):
-        found = cp.head_to_head(tree.game, first, second, seed=seed, confidence=0.8, **options)
-        score = found.scores[0]
+        result = cp.head_to_head(tree.game, first, second, seed=seed, confidence=0.8, **options)
+        score = result.scores[0]
         covered += score.low <= true <= score.high
         assert score.high - score.low <= options.get("target_width", 9.9)
     assert 68 <= covered <= 93  # 80, with three standard deviations
@@ -114,9 +114,9 @@ def test_intervals_cover_the_exact_value_as_often_as_stated(spec, options):
 def test_estimates_of_seats_cover_too(kuhn):
     first, second = cp.random_policy(kuhn, 5), cp.random_policy(kuhn, 6)
     true = means(cp.head_to_head(kuhn, first, second))
-    found = cp.head_to_head(kuhn.game, first, second, max_episodes=6000)
-    assert found.scores[0].num_episodes == found.num_episodes == 6000
-    for row, wanted in zip(found.seat_scores, true, strict=True):
+    result = cp.head_to_head(kuhn.game, first, second, max_episodes=6000)
+    assert result.scores[0].num_episodes == result.num_episodes == 6000
+    for row, wanted in zip(result.seat_scores, true, strict=True):
         for seat, value in zip(row, wanted, strict=True):
             assert seat.num_episodes == 3000
             assert abs(seat.mean - value) < 4.0 * seat.standard_error
@@ -125,22 +125,22 @@ def test_estimates_of_seats_cover_too(kuhn):
 def test_agents_that_play_alike_get_alike(leduc):
     """Random numbers belong to seats: the same policy in both seats earns exactly 0."""
     policy = cp.random_policy(leduc, 1)
-    found = cp.head_to_head(
+    result = cp.head_to_head(
         leduc.game, policy, cp.Policy(leduc, policy.probabilities), max_episodes=80
     )
-    assert [score.mean for score in found.scores] == [0.0, 0.0]
-    assert found.scores[0].standard_error == 0.0
-    assert found.seat_scores[0][0].standard_error > 0.0
-    assert found.scores[0].low < 0.0 < found.scores[0].high  # what was never met may differ
+    assert [score.mean for score in result.scores] == [0.0, 0.0]
+    assert result.scores[0].standard_error == 0.0
+    assert result.seat_scores[0][0].standard_error > 0.0
+    assert result.scores[0].low < 0.0 < result.scores[0].high  # what was never met may differ
 
 
 def test_the_same_luck_for_both_reduces_the_variance(leduc):
     """Against the variance that independent episodes in both seats would have."""
     first, second = cp.random_policy(leduc, 1), cp.uniform_policy(leduc)
-    found = cp.head_to_head(leduc.game, first, second, max_episodes=2000)
-    alone = sum(seat.standard_error**2 for seat in found.seat_scores[0]) / 4.0
-    assert found.scores[0].standard_error ** 2 < 0.75 * alone
-    assert found.scores[0].mean == pytest.approx(-found.scores[1].mean, abs=1e-12)  # zero-sum
+    result = cp.head_to_head(leduc.game, first, second, max_episodes=2000)
+    alone = sum(seat.standard_error**2 for seat in result.seat_scores[0]) / 4.0
+    assert result.scores[0].standard_error ** 2 < 0.75 * alone
+    assert result.scores[0].mean == pytest.approx(-result.scores[1].mean, abs=1e-12)  # zero-sum
 
 
 def test_rare_differences_are_not_taken_for_none(kuhn):
@@ -242,8 +242,8 @@ def test_policies_of_a_tree_from_a_file_play_too(kuhn, tmp_path):
     kuhn.save(tmp_path / "kuhn.tree")
     tree = cp.load_tree(tmp_path / "kuhn.tree")
     policy = cp.random_policy(tree, 1)
-    found = cp.head_to_head(kuhn.game, policy, cp.uniform_policy(tree), max_episodes=20)
-    assert found == cp.head_to_head(
+    result = cp.head_to_head(kuhn.game, policy, cp.uniform_policy(tree), max_episodes=20)
+    assert result == cp.head_to_head(
         kuhn.game, cp.random_policy(kuhn, 1), cp.uniform_policy(kuhn), max_episodes=20
     )
 
@@ -348,19 +348,19 @@ def test_searchers_without_luck_need_one_round():
     deep, shallow = (
         cp.search.SearchAgent(game, cp.search.AlphaBeta(max_depth=depth)) for depth in (3, 1)
     )
-    found = cp.head_to_head(game, deep, shallow)
-    assert found.num_episodes == 2 and not found.is_exact
-    assert found.scores[0].low == found.scores[0].high == found.scores[0].mean
+    result = cp.head_to_head(game, deep, shallow)
+    assert result.num_episodes == 2 and not result.is_exact
+    assert result.scores[0].low == result.scores[0].high == result.scores[0].mean
 
 
 def test_searchers_with_luck_play_each_episode_anew():
     game = cp.load_game("connect_four(rows=3,columns=3,x_in_row=3)")
     strong, weak = (cp.search.SearchAgent(game, cp.search.MCTS(max_simulations=n)) for n in (60, 2))
-    found = cp.head_to_head(game, strong, weak, max_episodes=60, seed=1)
-    assert found == cp.head_to_head(game, strong, weak, max_episodes=60, seed=1)
-    assert found.num_episodes == 60
-    assert found.seat_scores[0][0].standard_error > 0.0
-    assert found.scores[0].mean > 0.2
+    result = cp.head_to_head(game, strong, weak, max_episodes=60, seed=1)
+    assert result == cp.head_to_head(game, strong, weak, max_episodes=60, seed=1)
+    assert result.num_episodes == 60
+    assert result.seat_scores[0][0].standard_error > 0.0
+    assert result.scores[0].mean > 0.2
     alike = cp.head_to_head(game, strong, strong, max_episodes=20)
     assert alike.scores[0].mean == alike.scores[0].standard_error == 0.0
     with pytest.raises(cp.ConfigError, match="search needs perfect information"):

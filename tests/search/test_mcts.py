@@ -21,21 +21,21 @@ RANGE = {"min_utility": -3.0, "max_utility": 3.0}
 def test_what_is_proven_is_true(game):
     """Bounds go up the tree until the root is proven: then it has the exact value and action."""
     exact = cp.search.Expectiminimax().search(game)
-    found = cp.search.MCTS(max_simulations=20_000, **RANGE).search(game)
-    assert found.is_exact
-    assert found.value == approx(exact.value)
-    assert exact.action_values[found.action] == approx(exact.value)
+    result = cp.search.MCTS(max_simulations=20_000, **RANGE).search(game)
+    assert result.is_exact
+    assert result.value == approx(exact.value)
+    assert exact.action_values[result.action] == approx(exact.value)
 
 
 @given(random_nested_games())
 def test_few_simulations_answer_too(game):
     exact = cp.search.Minimax().search(game)
     for simulations in (1, 3, 10):
-        found = cp.search.MCTS(max_simulations=simulations, **RANGE).search(game)
-        assert found.action in exact.action_values
-        if found.is_exact:
-            assert found.value == exact.value
-            assert exact.action_values[found.action] == exact.value
+        result = cp.search.MCTS(max_simulations=simulations, **RANGE).search(game)
+        assert result.action in exact.action_values
+        if result.is_exact:
+            assert result.value == exact.value
+            assert exact.action_values[result.action] == exact.value
 
 
 @pytest.mark.parametrize("with_prior", [False, True])
@@ -57,15 +57,15 @@ def test_tic_tac_toe_is_proven_a_draw():
     """After a corner and the centre are taken, all that is left is proven."""
     game = cp.load_game("tic_tac_toe")
     state = game.next_state(game.next_state(game.initial_state(), 0), 4)
-    found = cp.search.MCTS(max_simulations=30_000).search(game, state)
-    assert (found.value, found.is_exact) == (0.0, True)
+    result = cp.search.MCTS(max_simulations=30_000).search(game, state)
+    assert (result.value, result.is_exact) == (0.0, True)
     assert cp.search.Minimax().search(game, state).value == 0.0
 
 
 def sample_forced_states(count):
     """States of tic-tac-toe in which one action alone keeps the value, each met at random."""
-    game, rng, found = cp.load_game("tic_tac_toe"), random.Random(1), []
-    while len(found) < count:
+    game, rng, result = cp.load_game("tic_tac_toe"), random.Random(1), []
+    while len(result) < count:
         state = game.initial_state()
         for _ in range(rng.randrange(2, 6)):
             if game.player(state) != TERMINAL:
@@ -75,8 +75,8 @@ def sample_forced_states(count):
         exact = cp.search.Minimax().search(game, state)
         best = [a for a, worth in exact.action_values.items() if worth == exact.value]
         if len(best) == 1 and len(exact.action_values) > 2:
-            found.append((game, state, best[0], exact.value))
-    return found
+            result.append((game, state, best[0], exact.value))
+    return result
 
 
 def test_finds_forced_actions_as_openspiel_does():
@@ -84,9 +84,9 @@ def test_finds_forced_actions_as_openspiel_does():
     pyspiel = pytest.importorskip("pyspiel")
     theirs = pyspiel.load_game("tic_tac_toe")
     for game, state, action, value in sample_forced_states(12):
-        found = cp.search.MCTS(max_simulations=2000).search(game, state)
-        assert found.action == action
-        assert not found.is_exact or found.value == value
+        result = cp.search.MCTS(max_simulations=2000).search(game, state)
+        assert result.action == action
+        assert not result.is_exact or result.value == value
         other = theirs.new_initial_state()
         for cell in state.history:
             other.apply_action(int(cell))
@@ -99,10 +99,10 @@ def test_finds_forced_actions_as_openspiel_does():
 
 def test_chance_is_drawn_by_its_odds():
     game = NestedGame((Dice((0.9, 0.1), ((-1, -1), (3, 3))), (0, 0)))
-    found = cp.search.MCTS(max_simulations=300, **RANGE, evaluate=lambda game, state: 0.0).search(
+    result = cp.search.MCTS(max_simulations=300, **RANGE, evaluate=lambda game, state: 0.0).search(
         game
     )
-    assert found.is_exact and found.value == 0.0 and found.action == 1
+    assert result.is_exact and result.value == 0.0 and result.action == 1
     first = NestedGame(Dice((0.5, 0.5), ((1,), (3,))))
     proven = cp.search.MCTS(max_simulations=100, **RANGE).search(first)
     assert (proven.action, proven.value, proven.is_exact) == (None, 2.0, True)
@@ -130,10 +130,10 @@ def test_a_prior_guides():
     def prior(game, state):
         return [0.94 if action == 5 else 0.01 for action in game.actions(state)]
 
-    found = cp.search.MCTS(
+    result = cp.search.MCTS(
         max_simulations=200, prior=prior, evaluate=lambda game, state: 0.0
     ).search(game)
-    assert found.visits[5] > 150
+    assert result.visits[5] > 150
 
 
 def test_utilities_outside_of_the_range():

@@ -42,8 +42,8 @@ def state_after(game, *actions):
 def test_worked_tree():
     """The lecture's example: value 3 by the first action; alpha-beta does not visit 4 and 6."""
     for searcher in (cp.search.Minimax(), cp.search.Expectiminimax(), cp.search.AlphaBeta(**PLAIN)):
-        found = searcher.search(NestedGame(WORKED))
-        assert (found.action, found.value, found.is_exact) == (0, 3.0, True)
+        result = searcher.search(NestedGame(WORKED))
+        assert (result.action, result.value, result.is_exact) == (0, 3.0, True)
     game = NestedGame(WORKED)
     cp.search.AlphaBeta(**PLAIN).search(game)  # random walks come first, to look for secrets
     walks = len(game.visited) - 7
@@ -55,9 +55,9 @@ def test_worked_tree():
 
 def test_a_bound_is_not_taken_for_a_value():
     """The second action is cut off with the bound 3; the first one is still the best."""
-    found = cp.search.AlphaBeta(**PLAIN).search(NestedGame(((3, 5), (3, -9))))
-    assert (found.action, found.value) == (0, 3.0)
-    assert found.action_values == {0: 3.0, 1: 3.0}  # a bound: the value is -9
+    result = cp.search.AlphaBeta(**PLAIN).search(NestedGame(((3, 5), (3, -9))))
+    assert (result.action, result.value) == (0, 3.0)
+    assert result.action_values == {0: 3.0, 1: 3.0}  # a bound: the value is -9
 
 
 # -- tic-tac-toe
@@ -67,15 +67,15 @@ def test_published_counts_of_tic_tac_toe():
     game = cp.load_game("tic_tac_toe")
     assert cp.search.AlphaBeta(**PLAIN).search(game).num_nodes == 18_297
     assert cp.search.AlphaBeta(**PLAIN, **WIN_OR_LOSE).search(game).num_nodes == 16_811
-    found = cp.search.Minimax().search(game)
-    assert (found.value, found.num_nodes) == (0.0, 549_946)
-    assert set(found.action_values.values()) == {0.0}
+    result = cp.search.Minimax().search(game)
+    assert (result.value, result.num_nodes) == (0.0, 549_946)
+    assert set(result.action_values.values()) == {0.0}
 
 
 @pytest.mark.parametrize("searcher", ALPHA_BETAS, ids=get_spec)
 def test_tic_tac_toe_is_a_draw(searcher):
-    found = searcher.search(cp.load_game("tic_tac_toe"))
-    assert (found.value, found.is_exact) == (0.0, True)
+    result = searcher.search(cp.load_game("tic_tac_toe"))
+    assert (result.value, result.is_exact) == (0.0, True)
 
 
 def test_the_table_and_the_order_save_work():
@@ -89,27 +89,27 @@ def test_the_table_and_the_order_save_work():
 
 @given(random_nested_games())
 def test_all_searchers_agree(game):
-    found = cp.search.Minimax().search(game)
-    assert found.value == max(found.action_values.values())
-    assert cp.search.Expectiminimax().search(game).action_values == found.action_values
+    result = cp.search.Minimax().search(game)
+    assert result.value == max(result.action_values.values())
+    assert cp.search.Expectiminimax().search(game).action_values == result.action_values
     for searcher in ALPHA_BETAS:
         other = searcher.search(game)
-        assert other.value == found.value
+        assert other.value == result.value
         assert other.is_exact
-        assert found.action_values[other.action] == found.value
+        assert result.action_values[other.action] == result.value
     plain = cp.search.AlphaBeta(**PLAIN).search(game)
-    assert plain.action == found.action
-    assert plain.num_nodes <= found.num_nodes
+    assert plain.action == result.action
+    assert plain.num_nodes <= result.num_nodes
 
 
 @given(random_nested_games(chance=True))
 def test_expectiminimax_is_the_value_of_the_tree(game):
     """Against the exact equilibrium of the unrolled game, found by linear programming."""
-    found = cp.search.Expectiminimax().search(game)
-    assert found.value == approx(
+    result = cp.search.Expectiminimax().search(game)
+    assert result.value == approx(
         cp.algorithms.solve_sequence_form_lp(cp.build_tree(game)).value, abs=1e-7
     )
-    assert found.is_exact
+    assert result.is_exact
 
 
 @given(random_nested_games(depth=5), st.integers(1, 4))
@@ -117,29 +117,29 @@ def test_depth_limited_searches_agree(game, depth):
     def guess(game, state):
         return (sum(state) * 7 + len(state)) % 5 - 2.0
 
-    found = cp.search.Minimax(max_depth=depth, evaluate=guess).search(game)
+    result = cp.search.Minimax(max_depth=depth, evaluate=guess).search(game)
     for deepening in (False, True):
         other = cp.search.AlphaBeta(
             max_depth=depth, evaluate=guess, iterative_deepening=deepening
         ).search(game)
-        assert other.value == found.value
-        assert found.action_values[other.action] == found.value
+        assert other.value == result.value
+        assert result.action_values[other.action] == result.value
     assert (
-        cp.search.Expectiminimax(max_depth=depth, evaluate=guess).search(game).value == found.value
+        cp.search.Expectiminimax(max_depth=depth, evaluate=guess).search(game).value == result.value
     )
 
 
 def test_without_a_guess_the_unknown_is_worth_nothing():
     game = NestedGame((((5,), (7,)), ((1,), (2,))))
-    found = cp.search.Minimax(max_depth=2).search(game)
-    assert (found.value, found.is_exact) == (0.0, False)
+    result = cp.search.Minimax(max_depth=2).search(game)
+    assert (result.value, result.is_exact) == (0.0, False)
     assert cp.search.Minimax(max_depth=3).search(game).is_exact
 
 
 def test_chance_first():
     game = NestedGame(Dice((0.25, 0.75), ((1, 2), (4, 8))))
-    found = cp.search.Expectiminimax().search(game)
-    assert (found.action, found.value) == (None, 6.5)
+    result = cp.search.Expectiminimax().search(game)
+    assert (result.action, result.value) == (None, 6.5)
 
 
 # -- connect four
@@ -149,20 +149,20 @@ def test_chance_first():
 def test_small_boards_are_drawn(rows, columns):
     """Tromp's table of solved boards."""
     game = cp.load_game("connect_four", rows=rows, columns=columns)
-    found = cp.search.AlphaBeta(action_order=cp.search.middle_first_order, **WIN_OR_LOSE).search(
+    result = cp.search.AlphaBeta(action_order=cp.search.middle_first_order, **WIN_OR_LOSE).search(
         game
     )
-    assert (found.value, found.is_exact) == (0.0, True)
+    assert (result.value, result.is_exact) == (0.0, True)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("rows", "columns", "value"), [(5, 5, 0.0), (4, 6, -1.0)])
 def test_larger_boards(rows, columns, value):
     game = cp.load_game("connect_four", rows=rows, columns=columns)
-    found = cp.search.AlphaBeta(action_order=cp.search.middle_first_order, **WIN_OR_LOSE).search(
+    result = cp.search.AlphaBeta(action_order=cp.search.middle_first_order, **WIN_OR_LOSE).search(
         game
     )
-    assert (found.value, found.is_exact) == (value, True)
+    assert (result.value, result.is_exact) == (value, True)
 
 
 def test_late_states_against_openspiel():
@@ -185,10 +185,10 @@ def test_late_states_against_openspiel():
             action = rng.choice(other.legal_actions())
             ours, other = game.next_state(ours, action), other.child(action)
         if not other.is_terminal():
-            found = cp.search.AlphaBeta().search(game, ours)
-            assert found.value == value(other)
-            assert found.value == cp.search.Minimax().search(game, ours).value
-            seen.add((found.value, ours.history))
+            result = cp.search.AlphaBeta().search(game, ours)
+            assert result.value == value(other)
+            assert result.value == cp.search.Minimax().search(game, ours).value
+            seen.add((result.value, ours.history))
 
 
 def test_eight_plies_ahead_on_the_full_board():
@@ -217,10 +217,10 @@ def test_wins_quickly_and_loses_slowly():
     """Player 0 loses at once by action 0 and later by action 1; player 1 wins the other way."""
     slow, quick = ((((-1,),),),), (-1,)
     searcher = cp.search.AlphaBeta(max_depth=9, min_utility=-1, max_utility=1)
-    found = searcher.search(NestedGame((quick, slow)))
-    assert (found.action, found.value) == (1, -1.0)
-    found = searcher.search(NestedGame(((slow, quick),)), (0,))
-    assert (found.action, found.value, found.depth) == (1, -1.0, 2)
+    result = searcher.search(NestedGame((quick, slow)))
+    assert (result.action, result.value) == (1, -1.0)
+    result = searcher.search(NestedGame(((slow, quick),)), (0,))
+    assert (result.action, result.value, result.depth) == (1, -1.0, 2)
 
 
 @pytest.mark.parametrize("green", [(2, 4, 5, 6, 8), (1, 3, 5, 7, 9), (1, 2, 3), (2, 4, 6, 8)])
@@ -232,8 +232,8 @@ def test_grid_duel(green):
         cp.search.AlphaBeta(),
         cp.search.MCTS(max_simulations=2000),
     ):
-        found = searcher.search(game)
-        assert (found.value, found.is_exact) == (wanted, True)
+        result = searcher.search(game)
+        assert (result.value, result.is_exact) == (wanted, True)
 
 
 # -- time, settings, refusals
@@ -242,10 +242,10 @@ def test_grid_duel(green):
 def test_a_time_limit_still_answers():
     game = cp.load_game("connect_four")
     for seconds in (1e-9, 0.05):
-        found = cp.search.AlphaBeta(
+        result = cp.search.AlphaBeta(
             max_seconds=seconds, evaluate=cp.search.open_lines_evaluation
         ).search(game)
-        assert found.depth >= 1 and found.action in range(7)
+        assert result.depth >= 1 and result.action in range(7)
         assert cp.search.MCTS(max_seconds=seconds).search(game).action in range(7)
 
 

@@ -139,8 +139,8 @@ def test_nash_conv_is_the_average_regret(game, iterations):
     tree = cp.build_tree(game)
     algorithm = cp.algorithms.CFR(alternating=False)
     regrets, memory = overall_regret(tree, algorithm, iterations)
-    found = cp.nash_conv(tree, main_policy(algorithm, tree, memory))
-    assert found == approx(regrets.sum() / iterations, abs=1e-9)
+    result = cp.nash_conv(tree, main_policy(algorithm, tree, memory))
+    assert result == approx(regrets.sum() / iterations, abs=1e-9)
 
 
 @settings(max_examples=30)

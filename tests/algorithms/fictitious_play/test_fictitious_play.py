@@ -167,14 +167,14 @@ def test_episodes_follow_the_policy(game):
 
 def decisions(tree, player, terminal):
     """(infoset, sequence) of the player's decisions on the way to a terminal, first one first."""
-    found, node = [], tree.terminals[terminal]
+    result, node = [], tree.terminals[terminal]
     while node > 0:
         above = tree.parent[node]
         if tree.player[above] == player:
             infoset = tree.infoset[above]
-            found.append((infoset, tree.offset[infoset] + node - tree.child_offset[above]))
+            result.append((infoset, tree.offset[infoset] + node - tree.child_offset[above]))
         node = above
-    return found[::-1]
+    return result[::-1]
 
 
 @settings(max_examples=20)
@@ -239,8 +239,8 @@ def test_the_two_ways_to_count(kuhn):
 def test_learns_leduc(algorithm, iterations, leduc):
     """Uniform play has 2.37; the thesis's defaults halve that in 120,000 episodes."""
     for seed in range(2):
-        found = cp.solve(leduc, algorithm, iterations=iterations, seed=seed).exploitability
-        assert found < 1.15
+        result = cp.solve(leduc, algorithm, iterations=iterations, seed=seed).exploitability
+        assert result < 1.15
 
 
 def test_q_learning_finds_a_best_response():

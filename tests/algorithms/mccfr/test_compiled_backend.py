@@ -60,9 +60,9 @@ def test_resumed_equals_uninterrupted():
 def test_old_checkpoints_go_on_with_readable_rules():
     arena, algorithm = cp.RulesArena(cp.games.KuhnPoker()), load_algorithm("external_sampling")
     old = algorithm.step(arena, RulesSamplingMemory(0, 7, ""), 5)
-    found = restore_memory(algorithm.init(arena), flatten_memory(old))
-    assert isinstance(found, RulesSamplingMemory)
-    assert algorithm.step(arena, found, 5).iteration == 10
+    result = restore_memory(algorithm.init(arena), flatten_memory(old))
+    assert isinstance(result, RulesSamplingMemory)
+    assert algorithm.step(arena, result, 5).iteration == 10
 
 
 def test_an_iteration_without_end_is_refused(monkeypatch):

@@ -57,11 +57,11 @@ def test_the_rules_say_what_the_tree_says(spec, game):
         infoset = tree.find_infoset(key, player)
         here = slice(*tree.offset[infoset : infoset + 2])
         for table in ("regret", "policy", "policy_sum"):
-            found, exact = getattr(sampled, table)[there], getattr(compiled, table)[0, here]
+            result, exact = getattr(sampled, table)[there], getattr(compiled, table)[0, here]
             if "eta" in spec:  # two libraries' exponentials may differ in the last bit
-                np.testing.assert_allclose(found, exact, rtol=1e-12, atol=1e-12)
+                np.testing.assert_allclose(result, exact, rtol=1e-12, atol=1e-12)
             else:
-                assert found.tolist() == exact.tolist()
+                assert result.tolist() == exact.tolist()
     met = {tree.find_infoset(key, player) for player, key in sampled.infosets}
     for infoset in set(range(tree.num_infosets)) - met:
         assert not compiled.policy_sum[0, slice(*tree.offset[infoset : infoset + 2])].any()
@@ -117,10 +117,10 @@ def arrays(memory):
 def test_rounds_grow(workers):
     """Whether an iteration ends with a merge depends on it alone, and rounds are a share of t."""
     merges = [t for t in range(1, 60_000) if t % round_length(t, workers) == 0]
-    found, t = [], 0
+    result, t = [], 0
     while (t := next_merge_iteration(t, workers)) < 60_000:
-        found.append(t)
-    assert found == merges
+        result.append(t)
+    assert result == merges
     for t in (10_000, 10**6, 10**9):
         assert 0.07 <= (
             next_merge_iteration(next_merge_iteration(t, workers), workers) - t
@@ -187,12 +187,12 @@ def test_known_figures(game, name):
     """The mean of five seeds lies where five independent runs of another program lay."""
     iterations, low, high = KNOWN[game, name]
     tree, algorithm = game_tree(game), load_algorithm(name)
-    found, touched = [], []
+    result, touched = [], []
     for seed in range(5):
         memory = algorithm.step(tree, algorithm.init(tree, seed), iterations)
-        found.append(cp.nash_conv(tree, main_policy(algorithm, tree, memory)))
+        result.append(cp.nash_conv(tree, main_policy(algorithm, tree, memory)))
         touched.append(memory.nodes_touched.sum() / iterations)
-    assert low < np.mean(found) < high
+    assert low < np.mean(result) < high
     if (game, name) in NODES:
         assert np.mean(touched) == pytest.approx(NODES[game, name], rel=0.02)
 

@@ -46,8 +46,10 @@ def test_opponents_from_a_file(kuhn, tmp_path):
     from_file = cp.load_algorithm(
         "online_outcome_sampling", player=1, opponents=str(tmp_path / "kuhn.policy")
     )
-    given = cp.algorithms.OnlineOutcomeSampling(player=1, opponents=opponents)
-    policies = [cp.solve(kuhn, a, iterations=500).policy.probabilities for a in (from_file, given)]
+    options = cp.algorithms.OnlineOutcomeSampling(player=1, opponents=opponents)
+    policies = [
+        cp.solve(kuhn, a, iterations=500).policy.probabilities for a in (from_file, options)
+    ]
     assert (policies[0] == policies[1]).all()
 
 
@@ -100,9 +102,9 @@ def test_wrong_use(kuhn):
         cp.algorithms.OnlineOutcomeSampling(player=2).init(kuhn)
     with pytest.raises(cp.RunError, match="there is no file"):
         cp.algorithms.OnlineOutcomeSampling(opponents="nowhere.policy").init(kuhn)
-    given = cp.algorithms.OnlineOutcomeSampling(opponents=cp.uniform_policy(kuhn))
+    options = cp.algorithms.OnlineOutcomeSampling(opponents=cp.uniform_policy(kuhn))
     with pytest.raises(cp.ConfigError, match="opponents need a tree"):
-        cp.solve(cp.RulesArena(cp.games.KuhnPoker()), given)
+        cp.solve(cp.RulesArena(cp.games.KuhnPoker()), options)
     with pytest.raises(cp.ConfigError, match="epsilon is 0, must be positive"):
         cp.algorithms.OnlineLearner(epsilon=0)
     other = cp.uniform_policy(game_tree("leduc_poker"))

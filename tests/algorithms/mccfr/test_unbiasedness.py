@@ -145,7 +145,7 @@ def test_visits_keep_the_average_of_any_number_of_players(game):
             kernels(traversals, pick).add_average_episode(p, 1.0, world, kept, scratch())
             return kept.policy_sum
 
-        policy_sum = policy_sum + sum(weight * found for weight, found in every_block(run))
+        policy_sum = policy_sum + sum(weight * result for weight, result in every_block(run))
     np.testing.assert_allclose(policy_sum, expected, atol=1e-12)
 
 

@@ -35,8 +35,8 @@ def test_the_policies_of_the_tree(spec, game):
     assert sampled.size.nodes_touched == compiled.nodes_touched.sum()
     expected = algorithm.policies(tree, compiled)
     for name, policy in algorithm.policies(rules, sampled).items():
-        found = policy.tabulate(tree).probabilities
-        np.testing.assert_allclose(found, expected[name].probabilities, rtol=1e-9, atol=1e-12)
+        result = policy.tabulate(tree).probabilities
+        np.testing.assert_allclose(result, expected[name].probabilities, rtol=1e-9, atol=1e-12)
 
 
 def test_cuts_and_checkpoints_do_not_matter():

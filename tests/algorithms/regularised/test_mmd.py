@@ -13,12 +13,12 @@ MOVING = {"eta": 0.1, "temperature": 1.0, "decay_power": 0.0, "magnet_update_rat
 
 def play(algorithm, tree, *marks):
     """NashConv of the last iterate at each of these iterations, and the last iterate."""
-    memory, found = algorithm.init(tree), []
+    memory, result = algorithm.init(tree), []
     for mark in marks:
         memory = algorithm.step(tree, memory, mark - memory.iteration)
         policy = algorithm.policies(tree, memory)["current"]
-        found.append(cp.nash_conv(tree, policy))
-    return found, policy
+        result.append(cp.nash_conv(tree, policy))
+    return result, policy
 
 
 @pytest.mark.parametrize(
@@ -44,10 +44,10 @@ def test_agent_quantal_response(kuhn, tau, rest):
 
 def test_reduced_normal_form_quantal_response(kuhn):
     """Gambit's logit equilibrium of Kuhn poker at temperature 0.1, as OpenSpiel gives it."""
-    (found,), policy = play(
+    (result,), policy = play(
         cp.algorithms.MMD(eta=0.05, temperature=0.1, decay_power=0.0, dilated=True), kuhn, 6000
     )
-    assert found == approx(0.207388, abs=1e-6)
+    assert result == approx(0.207388, abs=1e-6)
     bets = {"0": 0.246358, "1": 0.296902, "2": 0.524532, "0pb": 0.141556, "1pb": 0.635767}
     bets |= {"2pb": 0.972852, "0p": 0.349946, "1p": 0.365841, "2p": 0.715615}
     bets |= {"0b": 0.202772, "1b": 0.588452, "2b": 0.937982}

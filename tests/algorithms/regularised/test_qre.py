@@ -48,15 +48,15 @@ def test_tabular_r_nad_reaches_nash(kuhn):
 
 def test_rewards_sum_to_zero():
     tree = game_tree("kuhn_poker")
-    given = np.random.default_rng(0).normal(size=tree.num_sequences)
-    paid = accumulate_rewards(tree, given)
+    options = np.random.default_rng(0).normal(size=tree.num_sequences)
+    paid = accumulate_rewards(tree, options)
     assert np.abs(paid).max() > 0.1 and paid.sum(axis=1) == approx(0.0, abs=1e-12)
     policy = cp.random_policy(tree, 1)
     values = cp.infoset_values(tree, policy)
     expected = (
         values.reach
         * values.cf_reach
-        * np.add.reduceat(policy.probabilities * given, tree.offset[:-1])
+        * np.add.reduceat(policy.probabilities * options, tree.offset[:-1])
     )
     mine = expected[tree.infoset_player == 0].sum() - expected[tree.infoset_player == 1].sum()
     changed = cp.expected_values(tree, policy)[0] + mine

@@ -102,8 +102,8 @@ def test_infoset_keys_are_those_of_the_tree(pairs):
 )
 def test_uniform_play_as_openspiel_has_it(pairs, dice, sides, exploitability):
     arena, _, _ = pairs(dice, sides)
-    found = cp.exploitability(arena, cp.uniform_policy(arena))
-    assert found == approx(exploitability, abs=1e-9)
+    result = cp.exploitability(arena, cp.uniform_policy(arena))
+    assert result == approx(exploitability, abs=1e-9)
 
 
 def test_too_many_dice_are_refused_at_once():

@@ -104,14 +104,14 @@ def test_levels_share_no_parents(pairs, kind, monkeypatch):
 def test_same_bits_for_any_number_of_threads(pairs, kind, monkeypatch):
     arena, _, _ = pairs(3, 2, kind)
     monkeypatch.setattr("counterplay.arenas.factored.base.MIN_LEVEL_INFOSETS_FOR_THREADS", 2)
-    found = []
+    actual = []
     for threads in (1, 2, 5):
         monkeypatch.setattr("counterplay.kernels.runtime.threads._num_threads", threads)
         again = cp.build_arena(arena.game, "generated")
         assert (again.form.parent == arena.form.parent).all()
         result = cp.solve(again, cp.algorithms.PCFRPlus(), iterations=5)
-        found.append((result.policy.probabilities, result.exploitability))
-    assert all((p == found[0][0]).all() and e == found[0][1] for p, e in found)
+        actual.append((result.policy.probabilities, result.exploitability))
+    assert all((p == actual[0][0]).all() and e == actual[0][1] for p, e in actual)
 
 
 @pytest.mark.parametrize("kind", KINDS)

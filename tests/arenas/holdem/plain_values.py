@@ -78,9 +78,9 @@ class PlainSpot:
         total, sums = 0.0, [0.0, 0.0]
         for one, other, weight in self.pairs():
             start = Spotted(self, (one, other))
-            found = start.values()
+            result = start.values()
             total += weight
-            sums = [sums[p] + weight * found[p] for p in (0, 1)]
+            sums = [sums[p] + weight * result[p] for p in (0, 1)]
         return [value / total for value in sums]
 
     def hand_values(self, player: int, path: list[str]) -> dict[Hand, float]:
@@ -121,47 +121,47 @@ class Spotted:
         self.folder = -1
 
     def copy(self) -> Spotted:
-        found = Spotted.__new__(Spotted)
-        found.__dict__.update(self.__dict__)
-        found.paid, found.street_paid = list(self.paid), list(self.street_paid)
-        return found
+        result = Spotted.__new__(Spotted)
+        result.__dict__.update(self.__dict__)
+        result.paid, result.street_paid = list(self.paid), list(self.street_paid)
+        return result
 
     def chances(self) -> list[float]:
         hand = self.hands[self.player]
         return self.spot.policy(self.player, hand, self.history, len(self.tree))
 
     def act(self, name: str) -> Spotted:
-        found, me = self.copy(), self.player
-        found.tree = dict(self.tree)[name]
-        found.history = f"{self.history},{name}" if self.history else name
+        result, me = self.copy(), self.player
+        result.tree = dict(self.tree)[name]
+        result.history = f"{self.history},{name}" if self.history else name
         word, _, amount = name.partition(" ")
         ended = False
         if word == "fold":
-            found.folder = me
+            result.folder = me
         elif word == "check":
             ended = self.checked
-            found.checked = True
+            result.checked = True
         elif word == "call":
             ended = True
-            found._pay(me, max(self.street_paid))
+            result._pay(me, max(self.street_paid))
         else:
-            found._pay(me, int(amount))
-            found.checked = True
-        found.player = 1 - me
-        found.waits_for_card = ended and len(self.board) < 5
-        return found
+            result._pay(me, int(amount))
+            result.checked = True
+        result.player = 1 - me
+        result.waits_for_card = ended and len(self.board) < 5
+        return result
 
     def _pay(self, player: int, street_total: int) -> None:
         self.paid[player] += street_total - self.street_paid[player]
         self.street_paid[player] = street_total
 
     def deal(self, card: str) -> Spotted:
-        found = self.copy()
-        found.board = (*self.board, card)
-        found.history = f"{self.history}|{card}"
-        found.street_paid, found.player, found.checked = [0, 0], 0, False
-        found.waits_for_card = found.tree == END and len(found.board) < 5
-        return found
+        result = self.copy()
+        result.board = (*self.board, card)
+        result.history = f"{self.history}|{card}"
+        result.street_paid, result.player, result.checked = [0, 0], 0, False
+        result.waits_for_card = result.tree == END and len(result.board) < 5
+        return result
 
     def values(self) -> list[float]:
         """EV of both players from here on: share of the pot less later bets."""
@@ -174,14 +174,14 @@ class Spotted:
         if self.folder < 0 and self.waits_for_card:
             gone = {*self.board, *self.hands[0], *self.hands[1]}
             cards = [card for card in spot.deck if card not in gone]
-            found = [self.deal(card)._results() for card in cards]
-            return [sum(one[p] for one in found) / len(cards) for p in (0, 1)]
+            result = [self.deal(card)._results() for card in cards]
+            return [sum(one[p] for one in result) / len(cards) for p in (0, 1)]
         if self.tree != END:
-            found = [
+            result = [
                 (chance, self.act(name)._results())
                 for chance, (name, _) in zip(self.chances(), self.tree, strict=True)
             ]
-            return [sum(chance * one[p] for chance, one in found) for p in (0, 1)]
+            return [sum(chance * one[p] for chance, one in result) for p in (0, 1)]
         matched = min(self.paid)
         pot = spot.config.pot + 2 * matched
         pot -= min(pot * spot.rake, spot.rake_cap)

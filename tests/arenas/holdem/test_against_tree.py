@@ -41,7 +41,7 @@ TURN = Spot(
 
 def places(arena: SpotArena):
     """(player, infoset key) -> where the tables hold its actions, of all that can be met."""
-    found = {}
+    result = {}
     for node, board in arena.iter_decisions():
         player = arena.betting.nodes[node].kind
         own, start = arena.hands[player], arena.piece_slice(node, board).start
@@ -49,8 +49,8 @@ def places(arena: SpotArena):
         for h in range(own.size):
             if not set(own.cards[h].tolist()) & set(arena.boards.cards[board]):
                 key = f"{hand_name(int(own.index[h]))}:{arena.history(node, board)}"
-                found[player, key] = start + h + own.size * np.arange(count), own.weight[h]
-    return found
+                result[player, key] = start + h + own.size * np.arange(count), own.weight[h]
+    return result
 
 
 def compare(arena, tree, memory, plain, averages):
@@ -133,9 +133,9 @@ def test_any_spot(spot, number, seed):
         chosen = weights[where[int(tree.infoset_player[infoset]), key][0]]
         flat.append(chosen / chosen.sum())
     wanted = cp.judge(tree, cp.Policy(tree, np.concatenate(flat)))
-    found = cp.judge(arena, policy)
-    np.testing.assert_allclose(found.values, wanted.values, atol=1e-9)
-    np.testing.assert_allclose(found.best_values, wanted.best_values, atol=1e-9)
+    result = cp.judge(arena, policy)
+    np.testing.assert_allclose(result.values, wanted.values, atol=1e-9)
+    np.testing.assert_allclose(result.best_values, wanted.best_values, atol=1e-9)
     algorithm = ALGORITHMS[number]
     memory = algorithm.step(arena, algorithm.init(arena), 3)
     plain = algorithm.step(tree, algorithm.init(tree), 3)

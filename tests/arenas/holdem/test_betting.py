@@ -128,12 +128,12 @@ def test_geometric_raises_subtract_raises_and_not_bets(raises, amounts):
     both = (BetSizes("25%", raises),) * 2
     spot = Spot("2c3d4h5s", ("AA", "KK"), 333, (832, 832), (both,) * 3)
     betting = build_betting_tree(spot)
-    node, found = betting.nodes[0], []
+    node, result = betting.nodes[0], []
     node = betting.nodes[node.first_child + node.actions.index("bet 83")]
     while len(node.actions) > 2:
-        found.append(int(node.actions[2].split()[1]))
+        result.append(int(node.actions[2].split()[1]))
         node = betting.nodes[node.first_child + 2]
-    assert found == amounts
+    assert result == amounts
 
 
 @pytest.mark.parametrize(

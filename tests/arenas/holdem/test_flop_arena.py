@@ -30,9 +30,9 @@ def showdowns(flop):
     """[1326, 1326] 1 where the first wins, -1 where it loses; 0 and no deal where cards meet."""
     ranks = np.full(len(ALL_HANDS), -1)
     live = [h for h, hand in enumerate(ALL_HANDS) if not set(hand) & set(flop)]
-    found = [hand_strength((*ALL_HANDS[h], *flop)) for h in live]
-    order = sorted(set(found))
-    ranks[live] = [order.index(s) for s in found]
+    result = [hand_strength((*ALL_HANDS[h], *flop)) for h in live]
+    order = sorted(set(result))
+    ranks[live] = [order.index(s) for s in result]
     cards = np.array(ALL_HANDS)
     apart = ~(cards[:, None, :, None] == cards[None, :, None, :]).any(axis=(2, 3))
     apart &= (ranks[:, None] >= 0) & (ranks[None, :] >= 0)

@@ -48,9 +48,9 @@ def test_cards_are_parsed_and_named():
     ],
 )
 def test_ranges_have_known_numbers_of_combos(text, count):
-    found = Range.parse(text)
-    assert found.num_combos == pytest.approx(count)
-    np.testing.assert_array_equal(Range.parse(str(found)).weights, found.weights)
+    result = Range.parse(text)
+    assert result.num_combos == pytest.approx(count)
+    np.testing.assert_array_equal(Range.parse(str(result)).weights, result.weights)
 
 
 @given(st.lists(st.sampled_from([0.0, 0.0, 0.25, 1.0]), min_size=1326, max_size=1326))
@@ -127,10 +127,10 @@ ENTRY = st.one_of(
 @given(st.lists(st.tuples(ENTRY, st.floats(0.001, 1.0)), min_size=1, max_size=8))
 def test_texts_of_ranges_are_read_as_the_same_range(entries):
     text = ",".join(f"{entry}:{weight!r}" for entry, weight in entries)
-    found = Range.parse(text)
-    again = Range.parse(str(found))
-    np.testing.assert_array_equal(again.weights, found.weights)
-    assert str(again) == str(found)
+    result = Range.parse(text)
+    again = Range.parse(str(result))
+    np.testing.assert_array_equal(again.weights, result.weights)
+    assert str(again) == str(result)
 
 
 def test_entries_say_what_was_read():
@@ -145,11 +145,11 @@ def test_entries_say_what_was_read():
 
 def test_five_card_hands():
     cards = np.array(list(combinations(range(52), 5)), np.uint8)
-    found = np.zeros(len(cards), np.int64)
-    hand_strength.strengths(cards, found)
+    result = np.zeros(len(cards), np.int64)
+    hand_strength.strengths(cards, result)
     counts = [1302540, 1098240, 123552, 54912, 10200, 5108, 3744, 624, 40]
-    assert np.bincount(found >> hand_strength.CATEGORY_SHIFT).tolist() == counts
-    assert np.unique(found).size == 7462
+    assert np.bincount(result >> hand_strength.CATEGORY_SHIFT).tolist() == counts
+    assert np.unique(result).size == 7462
 
 
 def test_all_seven_card_hands():
@@ -162,19 +162,19 @@ def test_all_seven_card_hands():
 def test_seven_cards_are_as_strong_as_their_best_five():
     rng = np.random.default_rng(0)
     seven = np.array([rng.permutation(52)[:7] for _ in range(300)], np.uint8)
-    found, part = np.zeros(300, np.int64), np.zeros(300, np.int64)
-    hand_strength.strengths(seven, found)
+    result, part = np.zeros(300, np.int64), np.zeros(300, np.int64)
+    hand_strength.strengths(seven, result)
     best = np.zeros(300, np.int64)
     for chosen in combinations(range(7), 5):
         hand_strength.strengths(np.ascontiguousarray(seven[:, chosen]), part)
         best = np.maximum(best, part)
-    np.testing.assert_array_equal(found, best)
+    np.testing.assert_array_equal(result, best)
     boards = np.zeros(300, np.int64)
     for i, cards in enumerate(seven.astype(np.int64)):
         hand_strength.board_strengths(
             cards[:5], np.sort(cards[5:]).reshape(1, 2), boards[i : i + 1]
         )
-    np.testing.assert_array_equal(found, boards)
+    np.testing.assert_array_equal(result, boards)
 
 
 def test_equity_equals_known_values():
@@ -193,13 +193,13 @@ def test_equity_by_brute_force():
             held = parse_cards(first + second)
             for card in set(range(52)) - {*board, *held}:
                 both = np.array([[*board, card, *held[:2]], [*board, card, *held[2:]]], np.uint8)
-                found = np.zeros(2, np.int64)
-                hand_strength.strengths(both, found)
-                wins += (1.0 + np.sign(found[0] - found[1])) / 2, 1.0
-    found = cp.holdem.compute_equity(",".join(one), ",".join(other), "QsJh2h9c")
-    assert found.value == pytest.approx(wins[0] / wins[1], abs=1e-12)
-    assert np.isfinite(found.by_hand[0]).sum() == 2
-    assert 0.0 < found.by_hand[0][hand_index(*parse_cards("AhKh"))] < 1.0
+                result = np.zeros(2, np.int64)
+                hand_strength.strengths(both, result)
+                wins += (1.0 + np.sign(result[0] - result[1])) / 2, 1.0
+    result = cp.holdem.compute_equity(",".join(one), ",".join(other), "QsJh2h9c")
+    assert result.value == pytest.approx(wins[0] / wins[1], abs=1e-12)
+    assert np.isfinite(result.by_hand[0]).sum() == 2
+    assert 0.0 < result.by_hand[0][hand_index(*parse_cards("AhKh"))] < 1.0
 
 
 def test_bad_equity():

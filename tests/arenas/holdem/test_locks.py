@@ -57,18 +57,20 @@ def test_a_lock_after_one_card_is_that_of_a_tree_without_isomorphism(spot, which
     )
     assert before < sum(folded.boards.level_sizes) <= sum(whole.boards.level_sizes)
     assert "solved apart" in reports[0].notes[0] and not reports[1].notes
-    found = [
+    result = [
         cp.solve(arena, cp.algorithms.DCFR(), iterations=7).policy for arena in (folded, whole)
     ]
-    one, other = (cp.judge(policy.arena, policy) for policy in found)
+    one, other = (cp.judge(policy.arena, policy) for policy in result)
     np.testing.assert_allclose(one.values, other.values, atol=1e-9)
     np.testing.assert_allclose(one.best_values, other.best_values, atol=1e-9)
     for cards in symmetric_cards(spot):
-        views = [cp.holdem.inspect_node(policy, f"check,check|{cards}") for policy in found]
+        views = [cp.holdem.inspect_node(policy, f"check,check|{cards}") for policy in result]
         np.testing.assert_allclose(views[0].policy, views[1].policy, atol=1e-9)
-    locked = cp.holdem.inspect_node(found[0], history)
+    locked = cp.holdem.inspect_node(result[0], history)
     assert (locked.policy[-1] == 1.0).all()
-    isomorphic = cp.holdem.inspect_node(found[0], f"check,check|{symmetric_cards(spot)[1 - which]}")
+    isomorphic = cp.holdem.inspect_node(
+        result[0], f"check,check|{symmetric_cards(spot)[1 - which]}"
+    )
     assert not (isomorphic.policy[-1] == 1.0).all()
 
 

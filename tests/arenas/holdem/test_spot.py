@@ -112,8 +112,8 @@ def test_spot_commands_solve_show_and_export(tmp_path, capsys, monkeypatch):
     file = tmp_path / "spot.cps"
     RIVER.save(path)
     assert main(["spot", "solve", path, "--target", "0.1%", "--save", solved, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["percent"] <= 0.1 and sum(found["values"]) == pytest.approx(20.0)
+    result = json.loads(capsys.readouterr().out)
+    assert result["percent"] <= 0.1 and sum(result["values"]) == pytest.approx(20.0)
     assert main(["spot", "show", solved, "all-in 10", "--hand", "KK", "--export", table]) == 0
     assert "player 1 acts" in (out := capsys.readouterr().out) and "KsKh" in out
     assert "hand,weight,fold,call" in (tmp_path / "t.csv").read_text()
@@ -134,7 +134,9 @@ def test_spot_commands_solve_show_and_export(tmp_path, capsys, monkeypatch):
     assert main(["spot", "diff", locked, solved, "all-in 10"]) == 0
     assert "of player 1's decisions differ" in capsys.readouterr().out
     assert main(["spot", "solve", locked, "--unlock", "--target", "0.1%", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["values"] == pytest.approx(found["values"], abs=0.05)
+    assert json.loads(capsys.readouterr().out)["values"] == pytest.approx(
+        result["values"], abs=0.05
+    )
     for bad in ("all-in 10", "all-in 10 = jump", "all-in 10 @ 22 = call", "all-in 10 = call -1"):
         assert main(["spot", "solve", path, "--lock", bad]) == 2
         assert capsys.readouterr().err.count("\n") == 1
@@ -284,21 +286,21 @@ def test_files_of_older_versions_say_what_to_do(tmp_path):
 
 
 def test_omitted_streets_have_default_sizes_and_empty_ones_none():
-    found = RIVER.to_dict() | {"board": "2s3h4d"}
+    result = RIVER.to_dict() | {"board": "2s3h4d"}
     for sizes, notes in (
         ({}, ["the flop has the default", "the turn has the default", "the river has the default"]),
         ({"flop": {}, "river": {"bet": "a"}}, ["neither player can bet on the flop", "the turn"]),
         ({s: [{"bet": "a"}, {}] for s in ("flop", "turn", "river")}, ["player 1 cannot bet"] * 3),
         ({s: {"bet": "a"} for s in ("flop", "turn", "river")}, []),
     ):
-        spot = Spot.from_dict(found | {"sizes": sizes})
+        spot = Spot.from_dict(result | {"sizes": sizes})
         assert len(spot.notes) == len(notes)
         assert all(note.startswith(start) for note, start in zip(spot.notes, notes, strict=True))
         assert Spot.from_dict(json.loads(json.dumps(spot.to_dict()))) == spot
-    omitted = Spot.from_dict({k: v for k, v in found.items() if k != "sizes"})
+    omitted = Spot.from_dict({k: v for k, v in result.items() if k != "sizes"})
     actions = build_betting_tree(omitted).nodes[0].actions
     assert actions == ("check", "all-in 10")  # half of the pot is all there is
-    river = Spot.from_dict(found | {"board": "2s3h4d6c7c", "sizes": {"river": {"bet": "a"}}})
+    river = Spot.from_dict(result | {"board": "2s3h4d6c7c", "sizes": {"river": {"bet": "a"}}})
     assert not river.notes  # streets before the spot's own do not matter
 
 

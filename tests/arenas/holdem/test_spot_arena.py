@@ -103,23 +103,23 @@ def test_isomorphic_boards_change_nothing(spot):
     folded, whole = SpotArena(spot, "float64"), SpotArena(spot, "float64", isomorphism=False)
     assert sum(folded.boards.level_sizes) < sum(whole.boards.level_sizes)
     for iterations in (1, 7):
-        found = [
+        result = [
             cp.solve(arena, cp.algorithms.DCFR(), iterations=iterations)
             for arena in (folded, whole)
         ]
-        one, other = (cp.judge(r.policy.arena, r.policy) for r in found)
+        one, other = (cp.judge(r.policy.arena, r.policy) for r in result)
         np.testing.assert_allclose(one.values, other.values, atol=1e-9)
         np.testing.assert_allclose(one.best_values, other.best_values, atol=1e-9)
 
 
 def test_precisions_agree():
-    found = {}
+    result = {}
     for precision in ("float64", "float32", "int16"):
         arena = SpotArena(TURN, precision)
         policy = cp.solve(arena, cp.algorithms.DCFR(gamma=3, restart_base=4), iterations=150).policy
-        found[precision] = cp.judge(arena, policy).exploitability
-    assert found["float32"] == pytest.approx(found["float64"], rel=0.1, abs=1e-3)
-    assert found["int16"] == pytest.approx(found["float64"], rel=0.1, abs=1e-3)
+        result[precision] = cp.judge(arena, policy).exploitability
+    assert result["float32"] == pytest.approx(result["float64"], rel=0.1, abs=1e-3)
+    assert result["int16"] == pytest.approx(result["float64"], rel=0.1, abs=1e-3)
 
 
 @pytest.mark.parametrize(

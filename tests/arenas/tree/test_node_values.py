@@ -47,8 +47,8 @@ def walk(game, policy, state, reach, past, found):
 def test_nodes_by_walking_the_rules(game, seed):
     tree = cp.build_tree(game)
     policy = cp.random_policy(tree, seed)
-    found: dict = {}
-    walk(game, policy, game.initial_state(), 1.0, (), found)
+    result: dict = {}
+    walk(game, policy, game.initial_state(), 1.0, (), result)
     sizes, measured = subtree_sizes(tree), compute_node_values(tree, policy.probabilities)
     signature, numbers = public_history_hashes(tree), {}
     for node in range(tree.num_nodes):
@@ -56,7 +56,7 @@ def test_nodes_by_walking_the_rules(game, seed):
         while tree.parent[above] >= 0:
             history.append(int(tree.action[above]))
             above = int(tree.parent[above])
-        size, reach, values, past = found[tuple(history[::-1])]
+        size, reach, values, past = result[tuple(history[::-1])]
         assert sizes[node] == size
         assert measured.reach[node] == approx(reach, abs=1e-12)
         assert measured.value[node] == approx(values, abs=1e-12)

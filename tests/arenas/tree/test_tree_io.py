@@ -29,8 +29,8 @@ def test_remade_and_refined_trees_are_valid(kuhn, leduc, tmp_path, monkeypatch):
         tree.save(tmp_path / "tree")
         again = cp.load_tree(tmp_path / "tree")
         policy = cp.random_policy(tree, seed=3)
-        found = cp.judge(again, cp.Policy(again, policy.probabilities))
-        assert found.nash_conv == cp.nash_conv(tree, policy)
+        result = cp.judge(again, cp.Policy(again, policy.probabilities))
+        assert result.nash_conv == cp.nash_conv(tree, policy)
 
     round_trip(game_tree(SPECS[1]).perfect_recall_tree)
     round_trip(cp.abstraction.build_abstraction(kuhn, [["0", "1"]]).tree)
