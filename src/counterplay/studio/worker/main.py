@@ -96,9 +96,9 @@ class StudioWorker:
 
     @cached_property
     def play(self) -> Any:
-        from counterplay.play.sessions import InteractivePlay
+        from counterplay.studio.worker.play_queries import EpisodeCache
 
-        return InteractivePlay(self.game)
+        return EpisodeCache(self.game)
 
     def handle_call(self, call: dict[str, Any]) -> Any:
         """What a call asks for."""
