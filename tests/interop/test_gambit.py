@@ -298,7 +298,10 @@ BAD_JSON = [
     ("{}", "this is None, not a 'counterplay game 1' file"),
     ('"players": ["a", 1]', r"players\[1\]: must be a text"),
     ('"players": ["a"], "nodes": [1]', r"nodes\[0\]: must be an object"),
-    ('"players": ["a"], "nodes": [{"infoset": 0}]', r"nodes\[0\].infoset: 0 is not an index into a list of 0"),
+    (
+        '"players": ["a"], "nodes": [{"infoset": 0}]',
+        r"nodes\[0\].infoset: 0 is not an index into a list of 0",
+    ),
     ('"players": ["a"], "nodes": []', "nodes: there are no nodes"),
     ('"players": []', "players: a game needs at least one player"),
     ('"players": ["a"], "outcomes": [{"number": true}]', r"outcomes\[0\].number: must be a whole"),

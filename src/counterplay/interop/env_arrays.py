@@ -52,13 +52,15 @@ class EnvArrays:
         size = int(np.diff(tree.player_infoset).max())
         return np.eye(size, dtype=np.float32)[tree.player_infoset_index]
 
-    def observation_space(self) -> spaces.Box:
-        """Return the space of observations, which contains at least [0, 1]."""
+    def observation_space(self) -> spaces.Space[Observation]:
+        """Return the space of observations, whose bounds contain [0, 1]."""
         from gymnasium import spaces
 
         low = min(0.0, float(self.observations.min(initial=0.0)))
         high = max(1.0, float(self.observations.max(initial=0.0)))
-        return spaces.Box(low, high, (self.observations.shape[1],), np.float32)
+        space: spaces.Space[Observation]
+        space = spaces.Box(low, high, (self.observations.shape[1],), np.float32)
+        return space
 
     def find_infoset(self, state: State) -> int:
         """Return the infoset of the player to act; -1 at a terminal state."""

@@ -137,7 +137,7 @@ class _JsonReader:
 
     def objects(self, row: JsonObject, key: str) -> list[tuple[str, JsonObject]]:
         """Return the entries of a list, each with its location."""
-        entries = []
+        entries: list[tuple[str, JsonObject]] = []
         for index, value in enumerate(self.rows(row, key)):
             if not isinstance(value, dict):
                 self.fail("must be an object", f"{key}[{index}]")
