@@ -8,12 +8,18 @@ and nothing else.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import NotRequired, TypedDict
+from typing import TYPE_CHECKING, NotRequired, TypedDict, cast
 
 from counterplay.arenas.tree.policy_analysis import PolicyAnalysis
 from counterplay.core.game import CHANCE, DrawnGame, Game, action_labels, describe_situation
+from counterplay.errors import ConfigError
+from counterplay.play.agents import AgentLoader, is_searcher
 from counterplay.play.episodes import Agent, EpisodeStep
 from counterplay.play.sessions import Decision, InteractiveEpisode, TreeEvaluator
+from counterplay.studio.worker.queries import Call, query
+
+if TYPE_CHECKING:
+    from counterplay.studio.worker.main import StudioWorker
 
 MAX_CACHED_EPISODES = 16  # episodes in progress that continue without a replay
 
@@ -69,6 +75,24 @@ class EpisodeAnswer(TypedDict):
     hint: NotRequired[list[HintAnswer]]
     utilities: NotRequired[list[float]]
     history: NotRequired[list[StepAnswer]]
+
+
+@query("play")
+def describe_episode(worker: StudioWorker, call: Call) -> EpisodeAnswer:
+    """Return the person's view of an episode against a searcher, a policy or uniform play."""
+    from counterplay.arenas.rules import TabularPolicy
+
+    text, play_query = str(call["policy"].get("text", "")), cast(PlayQuery, call)
+    if text.startswith("search:"):
+        name = text.removeprefix("search:")
+        if not is_searcher(name):  # the loader would accept names of files
+            raise ConfigError(f"there is no searcher {name[:80]!r}")
+        agent = AgentLoader(worker.game).load_agents(name)[0]
+        return worker.play.describe_episode(play_query, agent, None)
+    if text == "uniform" and not worker.fits:
+        return worker.play.describe_episode(play_query, TabularPolicy(worker.game), None)
+    analysis = worker.policy_sources.get(call["policy"])
+    return worker.play.describe_episode(play_query, analysis.policy, analysis)
 
 
 class EpisodeCache:
