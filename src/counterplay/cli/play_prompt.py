@@ -79,7 +79,7 @@ class TerminalPlay:
         self.print_board(episode.state)
         self.print_end(episode)
         if pause and not episode.person_actions:
-            answer = prompt_line("You had no choice this time; Enter goes on, q quits: ")
+            answer = prompt_line("You had no choice this time; Enter continues, q quits: ")
             if answer == "q":
                 raise QuitError
 

@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from counterplay.cli.output import format_seconds, print_line
@@ -36,12 +35,7 @@ class ProgressBar:
         self.update(0)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self.progress:
             self.progress.stop()
 
@@ -135,13 +129,8 @@ class ProgressFollower:
             self.bar.update(0, note="compiling")
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._exit_stack.__exit__(kind, error, traceback)
+    def __exit__(self, *error: object) -> None:
+        self._exit_stack.close()
 
     def tick(self, done: int, total: int = 0) -> None:
         """Show that this amount is done; the rate is computed from the first call on."""

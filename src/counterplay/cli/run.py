@@ -77,7 +77,7 @@ def run(
     trust: TrustOption = None,
     on: RunExecutorOption = None,
 ) -> None:
-    """Run an experiment in a folder of its own.
+    """Run an experiment in a new folder.
 
     The folder has the config, the metrics and the checkpoints.
 
