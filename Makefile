@@ -25,6 +25,7 @@ test-slow: .venv/installed-dev ## Run the tests that take minutes each.
 
 # Folders whose names and sentences the wording check covers.
 PLAIN := $(addprefix src/counterplay/,errors.py registry.py lazy_exports.py holdem.py core kernels games arenas \
+	cli interop studio \
 	abstraction search matrix play display algorithms/cfr algorithms/mccfr algorithms/fictitious_play \
 	algorithms/regularised algorithms/exact) benchmarks docs README.md CONTRIBUTING.md SECURITY.md
 

@@ -21,7 +21,7 @@ from counterplay.arenas.holdem.spot import BetSizes, Spot
 from counterplay.cli.main import main
 from counterplay.core.archive import write_archive
 from counterplay.play.spot_practice import SpotPractice
-from counterplay.studio.worker.main import StudioWorker
+from counterplay.studio.worker.studio_worker import StudioWorker
 from tests.public.spots import all_but, both
 
 pytestmark = pytest.mark.xdist_group("public")  # compiled once, by one worker

@@ -21,7 +21,7 @@ from counterplay.arenas.tree.node_values import (
 )
 from counterplay.core.game import CHANCE, TERMINAL, grid_position
 from counterplay.errors import ConfigError
-from counterplay.studio.worker.main import StudioWorker
+from counterplay.studio.worker.studio_worker import StudioWorker
 from tests.conftest import built
 from tests.studio.conftest import until
 

@@ -102,7 +102,7 @@ class InteractiveEpisode:
         ['pass', 'bet']
         >>> decision = episode.take_action(1)
         >>> episode.is_over, list(episode.utilities())
-        (True, [-2.0, 2.0])
+        (True, [2.0, -2.0])
     """
 
     def __init__(

@@ -27,7 +27,7 @@ from counterplay.studio.server.responses import rewrite_for_page
 from counterplay.studio.worker.queries import Call, JsonObject, query
 
 if TYPE_CHECKING:
-    from counterplay.studio.worker.main import StudioWorker
+    from counterplay.studio.worker.studio_worker import StudioWorker
 
 MAX_MATRIX_CELLS = 40_000  # of a matrix that is shown and solved
 MAX_SHOWN_ACTIONS = 40  # of each mixture over a pool of sequences

@@ -1,7 +1,7 @@
-"""The far end of a desk: a process that holds one game, its tree and policies, and answers.
+"""The worker process of the studio: it holds one game, its tree and policies, and answers calls.
 
-One JSON object per line comes in and goes out. It may be killed at any time without harm; when the
-other side is gone, it ends.
+Calls and answers are JSON objects, one per line. The process may be killed at any time without
+harm; it ends when the studio does.
 """
 
 from __future__ import annotations
@@ -9,130 +9,20 @@ from __future__ import annotations
 import json
 import os
 import queue
-import signal
 import sys
 import threading
-import time
-from collections.abc import Callable
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
 
-from counterplay.core.game import Game
 from counterplay.errors import CounterplayError
-from counterplay.studio.worker.queries import Call, find_query
-
-if TYPE_CHECKING:
-    from counterplay.studio.worker.play_queries import EpisodeCache
-    from counterplay.studio.worker.policy_sources import PolicySources
-    from counterplay.studio.worker.spot_queries import SolvedSpot
-
-COMPILING = "compiling the solver, once per installation"
-PROGRESS_SECONDS = 0.15  # between two reports of progress
-
-
-class StudioWorker:
-    """Answers calls about one game; without a game, about the library."""
-
-    def __init__(self, send: Callable[[dict[str, Any]], None], root: str = "."):
-        self.send = send
-        self.root = root  # the folder of runs; game files below it may be opened
-        self.game_spec = ""
-        self.last_report_time = 0.0
-        self.reports_compilation = False
-        self.solved_spot: SolvedSpot | None = None  # the last hold'em spot
-
-    def report_progress(self, activity: str, done: float, total: float) -> None:
-        """Report the progress of a long computation, at most a few times a second."""
-        now = time.monotonic()
-        if now - self.last_report_time > PROGRESS_SECONDS:
-            self.last_report_time = now
-            self.send({"progress": {"doing": activity, "done": done, "total": total}})
-
-    def report_compilation(self) -> None:
-        """Report from now on whenever numba compiles."""
-        if not self.reports_compilation:
-            self.reports_compilation = True
-            report_compilation(self)
-
-    @cached_property
-    def game(self) -> Game:
-        from counterplay.core.trust import load_game_from_file
-
-        return load_game_from_file(self.game_spec, self.root)
-
-    @cached_property
-    def policy_sources(self) -> PolicySources:
-        from counterplay.arenas.tree.build import build_tree
-        from counterplay.arenas.tree.size_estimate import available_memory
-        from counterplay.studio.worker.library_queries import TREE_MEMORY_SHARE
-        from counterplay.studio.worker.policy_sources import PolicySources
-
-        self.report_progress("building the tree", 0, 0)
-        self.report_compilation()
-        tree = build_tree(
-            self.game,
-            memory_limit=int(TREE_MEMORY_SHARE * available_memory()),
-            progress=lambda done, total: self.report_progress("building the tree", done, total),
-        )
-        return PolicySources(tree, self.report_progress)
-
-    @cached_property
-    def fits(self) -> bool:
-        """Whether the tree of the game fits into memory."""
-        from counterplay.arenas.tree.size_estimate import available_memory, estimate_size
-        from counterplay.studio.worker.library_queries import TREE_MEMORY_SHARE
-
-        needed = estimate_size(self.game, seconds=0.1).num_bytes
-        return needed < TREE_MEMORY_SHARE * available_memory()
-
-    @cached_property
-    def play(self) -> EpisodeCache:
-        from counterplay.studio.worker.play_queries import EpisodeCache
-
-        return EpisodeCache(self.game)
-
-    def handle_call(self, call: Call) -> Any:
-        """Return the answer to a call; its CPU time is limited to `limit` seconds, if given."""
-        answer = find_query(str(call.get("do", "")))
-        self.game_spec = self.game_spec or str(call.get("game", ""))
-        limit_cpu_time(float(call.get("limit", 0.0)))
-        try:
-            return answer(self, call)
-        finally:
-            limit_cpu_time(0.0)
-
-
-def report_compilation(worker: StudioWorker) -> None:
-    """Report to the page whenever numba compiles, which happens once per installation."""
-    from numba.core import event
-
-    class Reporter(event.Listener):
-        def on_start(self, event: object) -> None:
-            worker.last_report_time = 0.0  # report at once
-            worker.report_progress(COMPILING, 0, 0)
-
-        def on_end(self, event: object) -> None:
-            pass
-
-    event.register("numba:compile", Reporter())  # type: ignore[no-untyped-call]
-
-
-def limit_cpu_time(seconds: float) -> None:
-    """End this process after some seconds of CPU time; 0 removes the limit.
-
-    Elapsed time does not count, because it is longer on a busy machine.
-    """
-    if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_PROF, seconds)
+from counterplay.studio.worker.studio_worker import StudioWorker
 
 
 def main() -> None:
-    """Answer line by line, until nobody asks any more."""
+    """Answer calls until the studio ends."""
     out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever a game prints must not look like an answer
+    os.dup2(2, 1)  # the output of a game must not look like an answer
     lock, waiting = threading.Lock(), queue.SimpleQueue[str]()
 
-    def send(value: dict[str, Any]) -> None:
+    def send(value: dict[str, object]) -> None:
         with lock:
             try:
                 out.write(json.dumps(value) + "\n")
@@ -151,17 +41,17 @@ def main() -> None:
         from counterplay.core.trust import forbid_code
 
         forbid_code("this studio was started with --read-only and runs no code of games")
-    desk = StudioWorker(send, root)
+    worker = StudioWorker(send, root)
     while True:
         call = json.loads(waiting.get())
         try:
-            send({"id": call["id"], "found": desk.handle_call(call)})
+            send({"id": call["id"], "found": worker.handle_call(call)})
         except CounterplayError as error:
             send({"id": call["id"], "error": str(error), "kind": type(error).__name__})
         except MemoryError:
             problem = "out of memory; choose smaller parameters"
             send({"id": call["id"], "error": problem, "kind": "RunError"})
-        except Exception as error:  # a game's rules, or an address written by hand
+        except Exception as error:  # of a game's rules, or of a call written by hand
             problem = f"{type(error).__name__}: {error}"
             send({"id": call["id"], "error": problem[:500], "kind": "Internal"})
 

@@ -19,7 +19,7 @@ from counterplay.play.sessions import Decision, InteractiveEpisode, TreeEvaluato
 from counterplay.studio.worker.queries import Call, query
 
 if TYPE_CHECKING:
-    from counterplay.studio.worker.main import StudioWorker
+    from counterplay.studio.worker.studio_worker import StudioWorker
 
 MAX_CACHED_EPISODES = 16  # episodes in progress that continue without a replay
 

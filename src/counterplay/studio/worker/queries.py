@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from counterplay.errors import ConfigError
 
 if TYPE_CHECKING:
-    from counterplay.studio.worker.main import StudioWorker
+    from counterplay.studio.worker.studio_worker import StudioWorker
 
 QUERY_MODULES = ("library_queries", "play_queries", "tree_queries", "tree_layout", "spot_queries")
 

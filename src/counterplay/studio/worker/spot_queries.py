@@ -24,7 +24,7 @@ from counterplay.studio.worker.policy_sources import ReportProgress
 from counterplay.studio.worker.queries import Call, JsonObject, query
 
 if TYPE_CHECKING:
-    from counterplay.studio.worker.main import StudioWorker
+    from counterplay.studio.worker.studio_worker import StudioWorker
 
 SPOT_ALGORITHM = "dcfr(gamma=3,restart_base=4)"  # that of `counterplay spot solve`
 EVALUATE_EVERY = 10  # iterations between two evaluations

@@ -16,7 +16,7 @@ from counterplay.studio.worker.queries import Call, JsonObject, query
 from counterplay.studio.worker.tree_queries import TreeView, check_node, replay_path
 
 if TYPE_CHECKING:
-    from counterplay.studio.worker.main import StudioWorker
+    from counterplay.studio.worker.studio_worker import StudioWorker
 
 MAX_DRAWN_NODES = 48
 MAX_DRAWN_CHILDREN = 12  # of one node

@@ -27,7 +27,7 @@ from counterplay.errors import ConfigError
 from counterplay.studio.worker.queries import Call, JsonObject, query
 
 if TYPE_CHECKING:
-    from counterplay.studio.worker.main import StudioWorker
+    from counterplay.studio.worker.studio_worker import StudioWorker
 
 PAGE_SIZE = 100  # children or infosets in one answer
 GRID_PAGE_SIZE = 300  # cells of a grid in one answer
