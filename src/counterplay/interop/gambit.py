@@ -101,6 +101,7 @@ class GambitReader:
         return self.take_token("text", f"{expected}, in quotes")
 
     def take_number(self, expected: str) -> Fraction:
+        """Return the next token, which must be a number."""
         offset = self.token.offset
         text = self.take_token("number", expected)
         value = self.number_cache.get(text)
@@ -111,6 +112,7 @@ class GambitReader:
         return value
 
     def take_integer(self, expected: str) -> int:
+        """Return the next token, which must be a whole number."""
         offset = self.token.offset
         value = self.take_number(expected)
         if value.denominator != 1:
@@ -118,6 +120,7 @@ class GambitReader:
         return int(value)
 
     def take_labels(self, expected: str) -> list[str]:
+        """Return the labels in the next pair of braces."""
         self.take_mark("{", f"before {expected}")
         labels = []
         while self.is_at("text"):
