@@ -16,7 +16,8 @@ from counterplay.cli.options import (
     episodes_option,
     integer_option,
 )
-from counterplay.cli.output import print_json, print_table, replace_non_finite
+from counterplay.cli.output import print_json, print_table
+from counterplay.core.json_values import replace_non_finite
 from counterplay.play.agents import is_searcher
 
 if TYPE_CHECKING:

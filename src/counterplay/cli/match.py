@@ -16,9 +16,10 @@ from counterplay.cli.options import (
     TrustOption,
     episodes_option,
 )
-from counterplay.cli.output import print_json, print_note, print_table, replace_non_finite
+from counterplay.cli.output import print_json, print_note, print_table
 from counterplay.core.game import Game
 from counterplay.core.game_checks import game_title
+from counterplay.core.json_values import replace_non_finite
 from counterplay.errors import ConfigError
 from counterplay.play.agents import is_searcher
 

@@ -10,7 +10,6 @@ import sys
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,15 +30,6 @@ def print_json(value: object) -> None:
 def print_json_line(value: object) -> None:
     """Print a value as one line of JSON, without buffering."""
     print_line(json.dumps(value))
-
-
-def replace_non_finite(value: object) -> object:
-    """Return a value with None, which JSON can write, in place of NaN and infinities."""
-    if isinstance(value, dict):
-        return {key: replace_non_finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [replace_non_finite(item) for item in value]
-    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def print_line(line: str) -> None:

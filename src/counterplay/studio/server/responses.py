@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 from pathlib import Path
@@ -12,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from counterplay.core.archive import open_regular
+from counterplay.core.json_values import replace_non_finite
 from counterplay.errors import CounterplayError
 
 MAX_MESSAGE_LENGTH = 1_000  # characters of an error message
@@ -89,18 +89,8 @@ def json_response(value: object, status: int = 200) -> Response:
     try:
         text = json.dumps(value, allow_nan=False, separators=(",", ":"))
     except ValueError:
-        text = json.dumps(_replace_non_finite(value), allow_nan=False, separators=(",", ":"))
+        text = json.dumps(replace_non_finite(value), allow_nan=False, separators=(",", ":"))
     return Response(text, status, media_type="application/json")
-
-
-def _replace_non_finite(value: object) -> object:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _replace_non_finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_replace_non_finite(item) for item in value]
-    return value
 
 
 def read_text_tail(path: Path, max_bytes: int = 1 << 16) -> str:
