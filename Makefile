@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP_INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-extended test-slow lint lint-words lint-js cluster browser test-lowest bench docs notebooks store-notebooks attack wheel clean
+.PHONY: help demo test test-extended test-slow test-large lint lint-words lint-js cluster browser test-lowest bench docs notebooks store-notebooks attack wheel clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F '\t' '{printf "%-16s %s\n", $$1, $$2}'
@@ -12,22 +12,30 @@ help: ## List the targets.
 demo: .venv/installed ## Solve Leduc poker and show its exploitability falling.
 	$(BIN)/python examples/demo.py
 
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
+# Tests compile hundreds of programs that run for milliseconds; without optimisation that takes half the time.
+# The extended tests, which train networks, compile as users do.
+UNOPTIMISED := JAX_DISABLE_MOST_OPTIMIZATIONS=1
+
 test: .venv/installed-dev lint ## Lint, type-check and run the quick tests.
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow and not extended"
-	@echo "Left out: $$(wc -l < tests/extended_tests.txt) tests that take seconds (make test-extended)" \
-		"and the slow ones (make test-slow)."
+	$(UNOPTIMISED) $(PYTEST) -m "not slow and not extended"
+	@echo "Left out: $$(wc -l < tests/extended_tests.txt) tests that take seconds (make test-extended)," \
+		"the slow ones (make test-slow) and the arenas of full size (make test-large)."
 
 test-extended: .venv/installed-dev ## Run the tests that take seconds each, as CI does after the quick ones.
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "extended and not slow"
+	$(PYTEST) -m "extended and not slow"
 
-test-slow: .venv/installed-dev ## Run the tests that take minutes each.
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow
+test-slow: .venv/installed-dev ## Run the tests that take up to minutes each, as CI does at the end.
+	$(UNOPTIMISED) $(PYTEST) -m "slow and not large"
+
+test-large: .venv/installed-dev ## Run the tests on arenas of millions of infosets: minutes and gigabytes.
+	$(BIN)/python -m pytest -m large
 
 # Folders whose names and sentences the wording check covers.
 PLAIN := $(addprefix src/counterplay/,errors.py registry.py lazy_exports.py holdem.py core kernels games arenas \
 	cli interop studio \
 	abstraction search matrix play display algorithms/cfr algorithms/mccfr algorithms/fictitious_play \
-	algorithms/regularised algorithms/exact) benchmarks docs README.md CONTRIBUTING.md SECURITY.md
+	algorithms/regularised algorithms/exact) tests tools benchmarks examples docs README.md CONTRIBUTING.md SECURITY.md
 
 lint: .venv/installed-dev ## Run ruff, mypy, and the checks of layers and wording.
 	$(BIN)/ruff check .
@@ -51,15 +59,16 @@ lint-js: ## Run Prettier and ESLint on the studio's pages (needs Node; skipped w
 	fi
 
 cluster: .venv/installed-dev ## Run the tests on a Ray cluster of two nodes in its own network.
-	$(BIN)/python -m pytest -m slow tests/scale/test_cluster.py
+	$(BIN)/python -m pytest -m slow tests/distributed/test_ray_cluster.py
 
 browser: ## Install Chromium for the studio's tests (Debian, as root); without it they are skipped.
 	apt-get update && apt-get install --yes chromium chromium-driver
 
 # Old packages warn about newer ones, which is not an error of ours.
-QUICK := tests/test_*.py tests/games tests/matrix tests/search tests/cli tests/kernels tests/interop \
-	tests/studio/test_curves.py tests/studio/test_guard.py \
-	tests/experiment/test_config.py tests/experiment/test_memory.py tests/experiment/test_plotting.py
+QUICK := tests/test_*.py tests/core tests/play tests/games tests/matrix tests/search tests/cli tests/kernels tests/interop \
+	tests/arenas/test_rules.py tests/algorithms/test_contract.py \
+	tests/studio/server/test_metric_series.py tests/studio/server/test_security_middleware.py \
+	tests/experiment/test_config.py tests/experiment/plots
 
 test-lowest: .venv-lowest/installed ## Run the quickest tests with the oldest versions allowed.
 	.venv-lowest/bin/python -m pytest -n 2 -m "not slow and not extended" -W ignore::DeprecationWarning $(QUICK)

@@ -1,4 +1,4 @@
-"""What an abstraction costs in Leduc with larger decks, and what grafting regains.
+"""Measure the loss of an abstraction of Leduc with larger decks, and the gain of grafting.
 
     python examples/abstraction.py --ranks 3 5 8 --buckets 2 3 4 --output docs/abstraction.svg
 

@@ -1,4 +1,4 @@
-"""A deep algorithm of one's own: networks that follow Hedge on sampled regrets.
+"""A deep algorithm in one file: networks that follow Hedge on sampled regrets.
 
     python examples/own_deep_algorithm.py
 
@@ -63,7 +63,7 @@ class TinyHedge(AverageConfig):
         return State(jax.lax.fori_loop(0, graph.num_players, turn, state.nets), kept)
 
     def turn(self, graph, table, key, player, nets):
-        def behaviour(now):  # everybody plays its network, this player explores
+        def behaviour(now):  # all play their networks, this player explores
             policy = table[now.infoset]
             return policy, mix_exploration(policy, now, player, self.epsilon)
 

@@ -58,7 +58,7 @@ class Changed:
         return self.game.action_name(state, action)
 
 
-def in_the_words_of(tree, game, policy):
+def translate_policy(tree, game, policy):
     """The probabilities of a policy for a changed game, as the original tree orders them."""
     rows = {(player, key): row for player, key, row in policy.items()}
     found = []

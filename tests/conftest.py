@@ -1,4 +1,4 @@
-"""Trees that many tests share, built once per process."""
+"""Trees, fixtures and time limits that all tests share."""
 
 from __future__ import annotations
 
@@ -26,14 +26,16 @@ settings.load_profile("counterplay")
 
 
 @cache
-def built(spec: str) -> cp.TreeArena:
+def game_tree(spec: str) -> cp.TreeArena:
+    """Return the tree of a game, built once per process."""
     return cp.build_tree(cp.load_game(spec))
 
 
-def counted(script, *arguments):
-    """What a script of `benchmarks/` counts, line by line.
+def run_benchmark(script, *arguments):
+    """Return the JSON lines that a script of `benchmarks/` prints.
 
-    In a process of its own: it forks, which other tests' threads would not survive.
+    The script runs in a separate process because it forks, which is not safe beside the threads
+    of other tests.
     """
     command = [sys.executable, "-m", f"benchmarks.{script}", *map(str, arguments)]
     root = Path(__file__).parent.parent
@@ -42,14 +44,14 @@ def counted(script, *arguments):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def answer(algorithm, arena, memory):
-    """The policy with the guarantee."""
+def main_policy(algorithm, arena, memory):
+    """Return the first policy of an algorithm, which is the one with the guarantee."""
     return next(iter(algorithm.policies(arena, memory).values()))
 
 
 @pytest.fixture(autouse=True)
-def forget_own_modules():
-    """What a test has imported from its own folder is not there for the next one."""
+def forget_modules_of_tests():
+    """Remove the modules that a test imported from its temporary folder."""
     before = set(sys.modules)
     yield
     for name in sys.modules.keys() - before:
@@ -58,8 +60,8 @@ def forget_own_modules():
 
 
 @pytest.fixture(scope="session", autouse=True)
-def own_state_folder(tmp_path_factory):
-    """Consent, keys and tokens of tests are not those of the user who runs them."""
+def separate_state_folder(tmp_path_factory):
+    """Keep consent, keys and tokens of tests apart from those of the user."""
     before = os.environ.get("XDG_STATE_HOME")
     os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("user_state"))
     yield
@@ -71,38 +73,40 @@ def own_state_folder(tmp_path_factory):
 
 @pytest.fixture
 def kuhn() -> cp.TreeArena:
-    return built("kuhn_poker")
+    return game_tree("kuhn_poker")
 
 
 @pytest.fixture
 def leduc() -> cp.TreeArena:
-    return built("leduc_poker")
+    return game_tree("leduc_poker")
 
 
-LONGEST = 600  # seconds that a test may take, on the busiest of machines
+MAX_TEST_SECONDS = 600  # on a busy machine
 STDERR = pytest.StashKey[int]()
 
 
 def pytest_configure(config):
-    config.stash[STDERR] = os.dup(2)  # that of the process, which tests do not capture
+    config.stash[STDERR] = os.dup(2)  # stderr of the process, which tests do not capture
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
-    """A test that hangs says where, and takes its process with it; the others go on."""
+    """Print the traceback of a test that hangs and end its process; other tests continue."""
     if not item.get_closest_marker("slow"):
-        faulthandler.dump_traceback_later(LONGEST, exit=True, file=item.config.stash[STDERR])
+        faulthandler.dump_traceback_later(
+            MAX_TEST_SECONDS, exit=True, file=item.config.stash[STDERR]
+        )
     try:
         return (yield)
     finally:
         faulthandler.cancel_dump_traceback_later()
 
 
-NO_BROWSER = "no Chromium"  # what browser tests say when they are skipped
+NO_BROWSER = "no Chromium"  # reason with which browser tests are skipped
 
 
 def pytest_unconfigure(config):
-    """The last line says it if browser tests were not run."""
+    """Print a last line if browser tests were skipped."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     skipped = reporter.stats.get("skipped", []) if reporter else []
     count = sum(NO_BROWSER in str(report.longrepr) for report in skipped)
@@ -112,9 +116,20 @@ def pytest_unconfigure(config):
         reporter.write_line(line, red=True, bold=True)
 
 
+SHARED_PROGRAMS = ("/deep/", "/population/", "/mccfr/", "/holdem/", "algorithms/test_contract")
+
+
 def pytest_collection_modifyitems(items):
-    """Mark the tests that `extended_tests.txt` lists: each takes 1.6 CPU seconds or more."""
+    """Mark the tests that `extended_tests.txt` lists; keep tests that share programs together.
+
+    A listed test takes 1.6 CPU seconds or more. Tests of a file whose programs take seconds to
+    compile run in the same process, so that each program is compiled once.
+    """
     listed = set((Path(__file__).parent / "extended_tests.txt").read_text().splitlines())
     for item in items:
         if item.nodeid.split("@")[0] in listed:
             item.add_marker(pytest.mark.extended)
+        file = item.nodeid.split("::")[0]
+        is_shared = any(part in file for part in SHARED_PROGRAMS)
+        if is_shared and not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(file))

@@ -1,4 +1,4 @@
-"""Run the code blocks of a Markdown page in order, and compare what they print with what it says.
+"""Run the code blocks of a Markdown page in order, and compare their output with the page.
 
 Python blocks of one page share their names. After `print(...)` a comment is the start of what is
 printed; `...` in it stands for digits, at its end for anything. In console blocks lines with

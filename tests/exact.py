@@ -1,4 +1,4 @@
-"""Values and best responses in fractions: what floating point is measured against."""
+"""Values and best responses in fractions, as a reference for floating point."""
 
 from __future__ import annotations
 

@@ -13,14 +13,14 @@ from counterplay.core.game import CHANCE, TERMINAL
 
 class State(NamedTuple):
     depth: int
-    public: str  # what everybody saw
+    public: str  # seen by all players
     views: tuple[str, ...]  # what each player knows: own actions in full, signals of the others'
     history: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class RandomGame:
-    """Everything is drawn from a hash of the seed and of what it may depend on.
+    """A game whose parts are drawn from hashes of the seed and the visible history.
 
     Who acts depends on the depth and on public signals; how many actions there are depends on the
     view of the player to act. A signal may be silent, so that histories of different lengths, with

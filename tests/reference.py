@@ -43,7 +43,7 @@ def values(game, policy, state=None):
 
 
 def pure_policies(game, player):
-    """All of a player's pure policies, as dicts from infoset key to action index."""
+    """Yield the pure policies of a player as dicts from infoset key to action index."""
     actions = {}
     stack = [game.initial_state()]
     while stack:
@@ -58,7 +58,7 @@ def pure_policies(game, player):
 
 
 def best_value(game, policy, player):
-    """What a best response earns, by trying every pure policy."""
+    """Value of a best response, by trying every pure policy."""
     best = -np.inf
     for choice in pure_policies(game, player):
         tried = dict(policy)
@@ -212,7 +212,7 @@ class XFP:
             return sum(p * x for p, x in zip(odds, later, strict=True))
 
         def others(target, state, weight, found):
-            """Histories of the infoset with everybody else's reach."""
+            """Histories of the infoset with the reach of the others and chance."""
             who = game.player(state)
             if who == TERMINAL:
                 return

@@ -1,4 +1,4 @@
-"""A machine with nothing but the base install: everything is listed, and advice is given."""
+"""The base install without extras: everything is listed, and errors name the extra."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 GENERATED = {"api.md", "commands.md", "config.md"}
 NOT_RUN = {  # page -> why its blocks are not run with the others
-    "generated.md": "millions of infosets: run by `pytest -m slow`",
+    "generated.md": "millions of infosets: run by `make test-slow`",
     "howto/many_machines.md": "commands that other pages have run, and for several machines",
 }
 FIRST = {  # page -> those whose files it takes for granted

@@ -14,7 +14,7 @@ EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.ipynb"))
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
-def test_notebook(path, capsys):
+def test_notebook_cells_run(path, capsys):
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
     cells = json.loads(path.read_text())["cells"]
@@ -25,8 +25,8 @@ def test_notebook(path, capsys):
     assert (space["place"] / "runs.png").stat().st_size > 10_000
 
 
-def test_abstraction(tmp_path, capsys):
-    """Grafts made in turn regain much of what the abstraction lost."""
+def test_grafting_regains_the_loss_of_abstraction(tmp_path, capsys):
+    """Grafts in turn regain much of the abstraction's loss."""
     pytest.importorskip("matplotlib")
     script = runpy.run_path(str(EXAMPLES[0].parent / "abstraction.py"))
     picture = tmp_path / "abstraction.svg"

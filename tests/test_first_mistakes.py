@@ -1,4 +1,4 @@
-"""What people write first in Python: it works, or one sentence says what to write."""
+"""Likely first attempts in Python work, or one sentence says how to write them."""
 
 from __future__ import annotations
 

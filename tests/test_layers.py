@@ -1,4 +1,4 @@
-"""The layers of the package, and what `import counterplay` does not import."""
+"""The layers of the package, and modules that `import counterplay` leaves out."""
 
 from __future__ import annotations
 

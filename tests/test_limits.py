@@ -30,7 +30,7 @@ for arguments in json.load(sys.stdin):
 
 
 def limited(commands):
-    """What each of the commands answers within 200 MB and a few seconds, and its exit code."""
+    """Output and exit code of each command within 200 MB and a few seconds."""
     done = subprocess.run(
         [sys.executable, "-c", LIMITED],
         input=json.dumps(commands),
@@ -137,7 +137,7 @@ def test_one_node_with_too_many_children(acts):
 
 
 def test_the_glance_spares_what_fits():
-    """Two walks may guess wildly; only what a longer look confirms is refused."""
+    """Two walks estimate badly; only games that a longer estimate confirms are refused."""
     for seed in range(20):
         game = cp.load_game("liars_dice(dice_sides=4)")  # 8,181 nodes
         found = cp.estimate_size(game, seconds=0.0, seed=seed)
@@ -168,7 +168,7 @@ def test_nested_specs(spec):
         load_game(spec)
 
 
-def nested(depth):
+def deep_payoffs(depth):
     table = 1.0
     for _ in range(depth):
         table = [table]
@@ -178,7 +178,7 @@ def nested(depth):
 @pytest.mark.parametrize("depth", [100, 500, 2_000, 100_000])
 def test_payoffs_nested_too_deeply(depth):
     with pytest.raises(cp.ConfigError, match="matrix_game: payoffs"):
-        cp.games.MatrixGame(nested(depth))
+        cp.games.MatrixGame(deep_payoffs(depth))
 
 
 @given(st.text("kuhn_poker(pls=,)[]{}-+.*:'\"\\0x9ej \n\0ü", max_size=40))

@@ -1,4 +1,4 @@
-"""Five people and their first five minutes, as the documents tell them to go, word for word."""
+"""Five kinds of users and their first five minutes, as the documents describe them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PATHS = {  # who -> the pages they read, and what is there in the end
 
 
 @pytest.mark.parametrize("who", PATHS)
-def test_path(who, tmp_path, monkeypatch, capsys):
+def test_pages_of_a_path_run_in_order(who, tmp_path, monkeypatch, capsys):
     """One after another in one folder, as people do; files of an earlier page are in the way."""
     pytest.importorskip("matplotlib")
     pages, left = PATHS[who]
@@ -45,7 +45,7 @@ def test_path(who, tmp_path, monkeypatch, capsys):
 
 
 def test_pages_lead_on():
-    """Who starts at the first page finds all the others of the path by links."""
+    """The pages of a path are linked from its first page."""
     known, todo = set(), [DOCS / "index.md"]
     while todo:
         page = todo.pop().resolve()
@@ -62,7 +62,7 @@ def test_pages_lead_on():
         assert all((DOCS / page).resolve() in known for page in pages)
 
 
-def test_demo(capsys):
+def test_demo_runs(capsys):
     import runpy
 
     runpy.run_path(str(DOCS.parent / "examples" / "demo.py"))["main"]()

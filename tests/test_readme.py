@@ -1,4 +1,4 @@
-"""Every example in the README runs, and prints what the README says."""
+"""Every example in the README runs and prints the output shown there."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ CONSOLE = re.findall(r"```console\n(.*?)```", README, re.DOTALL)
 
 
 @pytest.mark.parametrize("code", PYTHON, ids=lambda code: code.split("\n")[0])
-def test_python(code, tmp_path, monkeypatch, capsys):
-    """A comment after print() is the start of what it prints, up to an ellipsis."""
+def test_python_blocks_print_their_comments(code, tmp_path, monkeypatch, capsys):
+    """A comment after print() is the start of its output, up to an ellipsis."""
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "README.md", "exec"), {})
     printed = capsys.readouterr().out.splitlines()
@@ -30,7 +30,7 @@ def test_python(code, tmp_path, monkeypatch, capsys):
         assert re.match(pattern, line) or "what the best" in claim, (claim, line)
 
 
-def test_console(capsys):
+def test_console_blocks_print_their_output(capsys):
     commands = [block for block in CONSOLE if block.startswith("$ counterplay solve")]
     assert commands
     for block in commands:
@@ -40,7 +40,7 @@ def test_console(capsys):
 
 
 def test_other_commands_are_understood():
-    """What takes hours or sets up machines is not run, but the command line knows all its words."""
+    """Commands that take hours or set up machines are parsed but not run."""
     group = typer.main.get_command(app)
     rest = [block for block in CONSOLE if not block.startswith("$ counterplay solve")]
     lines = [line for block in rest for line in block.splitlines()]
@@ -66,5 +66,5 @@ def test_first_screen():
         assert part in start
 
 
-def test_length():
+def test_readme_has_at_most_200_lines():
     assert README.count("\n") <= 200

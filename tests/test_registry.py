@@ -101,12 +101,12 @@ def test_parsing_goes_on_where_another_thread_disturbs_it(monkeypatch):
     """CPython 3.11 raises a SystemError if two threads parse at the same time."""
     whole, calls = ast.parse, []
 
-    def disturbed(*arguments, **options):
+    def fail_twice(*arguments, **options):
         calls.append(arguments)
         if len(calls) < 3:
             raise SystemError("AST constructor recursion depth mismatch")
         return whole(*arguments, **options)
 
-    monkeypatch.setattr(ast, "parse", disturbed)
+    monkeypatch.setattr(ast, "parse", fail_twice)
     assert parse_spec("game", "kuhn_poker(players=3)") == ("kuhn_poker", {"players": 3})
     assert len(calls) == 3

@@ -1,4 +1,4 @@
-"""What type checkers and editors see of the lazy names."""
+"""Lazy names as type checkers and editors see them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import runpy
 import sys
 from pathlib import Path
 
-import pytest
 from mypy import api
 
-import counterplay
+import counterplay as cp
 
 ROOT = Path(__file__).parent.parent
 
@@ -30,18 +29,24 @@ cp.algorithms.CFRPlus(dealy=10)
 def test_stubs_list_what_is_exported():
     tool = runpy.run_path(str(ROOT / "tools" / "exports.py"))
     stubs = tool["stubs"]()
-    assert len(stubs) == 1 + len(counterplay._NAMESPACES)
+    assert len(stubs) == 1 + len(cp._NAMESPACES)
     for path, wanted in stubs.items():
         assert path.read_text() == wanted, "run python tools/exports.py"
 
 
-@pytest.mark.parametrize("name", ["Result", "Judgement", "BestResponse", "Game", "TreeArena"])
-def test_types_are_exported(name):
-    assert isinstance(getattr(counterplay, name), type)
+def test_exported_types_are_those_of_returned_objects(kuhn):
+    result = cp.solve(kuhn, cp.algorithms.CFRPlus(), iterations=2)
+    assert type(result) is cp.Result
+    assert type(cp.judge(kuhn, result.policy)) is cp.Judgement
+    assert type(cp.best_response(kuhn, result.policy, 0)) is cp.BestResponse
+    assert type(result.policy) is cp.Policy
+    assert type(kuhn) is cp.TreeArena
+    assert isinstance(cp.load_game("kuhn_poker"), cp.Game)
+    assert not isinstance(kuhn, cp.Game)
 
 
 def test_mypy_sees_the_real_types(tmp_path, monkeypatch):
-    monkeypatch.setenv("MYPYPATH", str(Path(counterplay.__file__).parent.parent))
+    monkeypatch.setenv("MYPYPATH", str(Path(cp.__file__).parent.parent))
     file = tmp_path / "program.py"
     file.write_text(PROGRAM)
     options = tmp_path / "mypy.ini"  # what is large and not asked about is not followed

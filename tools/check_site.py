@@ -1,4 +1,4 @@
-"""Check the built site: it asks nobody for anything, and its own links lead somewhere.
+"""Check the built site: it requests nothing from other hosts and has no dead links.
 
 python tools/check_site.py docs/_build/html
 """
@@ -19,7 +19,7 @@ LINKS = re.compile(r"""<a\b[^>]*\bhref="([^"]+)\"""")
 
 
 def problems(site: Path) -> list[str]:
-    """What is wrong with the pages and style sheets below a folder."""
+    """Return the faults of the pages and style sheets below a folder."""
     found = []
     for page in sorted(site.rglob("*.html")):
         text = page.read_text(encoding="utf-8")

@@ -2,7 +2,7 @@
 
 This is the listing of the thesis in NumPy, or with networks in JAX, on the rules without a tree.
 The tests give it the same random numbers as the compiled program and expect the same networks
-(tests/deep/test_deep_hedge.py). As a script it compares the speed of the two:
+(tests/algorithms/deep/test_deep_hedge.py). As a script it compares the speed of the two:
 
     python -m benchmarks.deep.plain_deep_hedge kuhn_poker leduc_poker
 """

@@ -24,9 +24,9 @@ import threading
 import time
 from pathlib import Path
 
-from tests.scale.cluster_scene import ADDRESS, ENVIRONMENT, Nodes, wait_for, workers_of
-from tests.scale.test_sweeping import everything
-from tests.scale.toys import Here
+from tests.distributed.cluster_scenario import ADDRESS, ENVIRONMENT, Nodes, wait_for, workers_of
+from tests.distributed.test_sweeps import all_results
+from tests.distributed.toy_units import InProcessExecutor
 
 import counterplay as cp
 from benchmarks.result_files import append_row
@@ -250,8 +250,10 @@ def run_studies(num_kills, steps, seed):
             store_row(row | {"silence": monitor.pop_longest()})
             before = {}
         wait_for("the end of the study", scene.keep_driving, 1800.0)
-        local = cp.sweep(make_study(number, steps), Here(), runs_folder=folder / "here")
-        expected, actual = everything(local.folder, GAME), everything(scene.study, GAME)
+        local = cp.sweep(
+            make_study(number, steps), InProcessExecutor(), runs_folder=folder / "here"
+        )
+        expected, actual = all_results(local.folder, GAME), all_results(scene.study, GAME)
         num_lost = len(expected.keys() - actual.keys())
         store_row(
             {

@@ -17,7 +17,7 @@ from counterplay.abstraction.by_equity import (
     equity_histograms,
 )
 from counterplay.registry import get_spec, load_abstraction
-from tests.conftest import built
+from tests.conftest import game_tree
 from tests.random_games import random_games
 
 
@@ -47,7 +47,7 @@ def test_of_leduc(rule, size, leduc):
     assert smaller.tree.num_infosets == size
 
 
-def test_specs():
+def test_specs_load_equal_abstractions():
     for spec in (
         "by_rank",
         "by_rank(groups=('JQ', 'K'))",
@@ -75,14 +75,14 @@ def test_bad_parameters(spec, message):
 
 def test_bad_games(kuhn):
     with pytest.raises(cp.ConfigError, match="no infoset of rock_paper_scissors shows a card"):
-        cp.abstraction.build_abstraction(built("rock_paper_scissors"), cp.abstraction.ByRank())
+        cp.abstraction.build_abstraction(game_tree("rock_paper_scissors"), cp.abstraction.ByRank())
     with pytest.raises(cp.ConfigError, match="no action is called 'call'; there are bet, pass"):
         cp.abstraction.build_abstraction(kuhn, cp.abstraction.ByEquity(rollout_action="call"))
 
 
 def test_histograms_of_leduc_by_hand():
     """Both check to the end: who wins how often, for every hand and card on the table."""
-    tree = built("leduc_poker(suit_isomorphism=true)")
+    tree = game_tree("leduc_poker(suit_isomorphism=true)")
     histograms, weight = equity_histograms(tree, 1000, "call")
     equity = {(hand, table): showdown(hand, table) for hand in "JQK" for table in "JQK"}
     low, high = min(equity.values()), max(equity.values())
@@ -142,7 +142,7 @@ def test_earth_mover_is_the_transport_cost(masses, random):
     assert earth_mover_distance(first, second) == approx(cost, abs=1e-9)
 
 
-def test_clusters():
+def test_clustering_separates_distinct_points():
     """Two heaps, wherever they are cut; few different points need no centres."""
     rng = np.random.default_rng(0)
     points = np.eye(10)[[*rng.integers(0, 3, 10), *rng.integers(7, 10, 10)]]
@@ -182,7 +182,7 @@ def median(points, mass):
 
 def test_more_buckets_see_more():
     """But equity is not all: a J is as weak beside a Q as beside a K, and not the same hand."""
-    tree = built("leduc_poker(suit_isomorphism=true)")
+    tree = game_tree("leduc_poker(suit_isomorphism=true)")
     sizes, found = [], []
     for buckets in (1, 2, 3, 9):
         smaller = cp.abstraction.build_abstraction(
@@ -200,7 +200,7 @@ def test_more_buckets_see_more():
 
 
 def test_recall_may_be_given_up():
-    tree = built("leduc_poker(suit_isomorphism=true)")
+    tree = game_tree("leduc_poker(suit_isomorphism=true)")
     kept = cp.abstraction.build_abstraction(
         tree, cp.abstraction.ByEquity(num_buckets=2, rollout_action="call")
     )

@@ -13,7 +13,7 @@ from pytest import approx
 
 import counterplay as cp
 from counterplay.core.game import CHANCE, TERMINAL
-from tests.conftest import built
+from tests.conftest import game_tree
 from tests.random_games import random_games
 
 
@@ -22,14 +22,14 @@ def exact(game):
 
 
 def worst(tree, policy, player):
-    """What the player earns against a best response."""
+    """Value of the player's policy against a best response."""
     return -cp.judge(tree, policy).best_values[1 - player]
 
 
 @settings(max_examples=60)
 @given(random_games(max_players=2, num_players=2, zero_sum=True), st.integers(0, 3))
 def test_one_graft_never_lowers_the_worst_case(game, seed):
-    """All below one of the player's infosets is a part; the rest is a random policy's."""
+    """The part is everything below one of the player's infosets; the rest is a random policy."""
     tree = cp.build_tree(game)
     base = cp.random_policy(tree, seed) if tree.num_infosets else None
     for player in range(2):
@@ -55,7 +55,7 @@ def below(tree, infoset):
 @given(st.integers(0, 200))
 def test_in_turn_never_lowers_the_worst_case(seed):
     """Every card is a part, which the opponent cannot see."""
-    tree = built("kuhn_poker")
+    tree = game_tree("kuhn_poker")
     base = cp.random_policy(tree, seed)
     for player in range(2):
         grafted = cp.abstraction.graft_policy(
@@ -130,7 +130,7 @@ def by_table(key):
 
 def test_grafting_regains_what_the_abstraction_lost():
     """Leduc with two buckets: the second round, card by card, without an abstraction."""
-    tree = built("leduc_poker(suit_isomorphism=true)")
+    tree = game_tree("leduc_poker(suit_isomorphism=true)")
     smaller = cp.abstraction.build_abstraction(tree, cp.abstraction.ByRank(("JQ", "K")))
     base = smaller.lift(exact(smaller.tree))
     grafted = base
@@ -144,7 +144,7 @@ def test_grafting_regains_what_the_abstraction_lost():
 
 def test_parts_may_have_an_abstraction_of_their_own():
     """Finer than the base's, or none; coarser opponents are only a hope."""
-    tree = built("leduc_poker(suit_isomorphism=true)")
+    tree = game_tree("leduc_poker(suit_isomorphism=true)")
     smaller = cp.abstraction.build_abstraction(tree, cp.abstraction.ByRank(("JQK",)))
     base = smaller.lift(exact(smaller.tree))
     sizes = []

@@ -25,7 +25,7 @@ def test_histograms_are_equities():
     np.testing.assert_allclose(out.sum(axis=1), held.astype(float))
 
 
-def test_nearest():
+def test_nearest_centre_equals_brute_force():
     rng = np.random.default_rng(0)
     points, found = rng.dirichlet(np.ones(5), 40), np.zeros(40, np.uint16)
     centres = np.cumsum(rng.dirichlet(np.ones(5), 6), axis=1)
@@ -49,7 +49,7 @@ def few(monkeypatch, tmp_path):
     return HoldemBuckets(num_buckets=5, num_bins=10)
 
 
-def test_buckets(few):
+def test_buckets_do_not_depend_on_suits(few):
     def bucket(hand, board=""):
         return few.hand_bucket(parse_cards(hand), parse_cards(board))
 

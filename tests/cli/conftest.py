@@ -1,4 +1,4 @@
-"""Run a command in this process and look at what it answers."""
+"""Run a command in this process and return its output."""
 
 from __future__ import annotations
 

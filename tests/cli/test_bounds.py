@@ -22,4 +22,4 @@ def test_without_a_tree_there_is_no_truth(capsys):
     assert facts["nash_conv"] is None
     assert facts["local"]["nash_conv"]["low"] <= facts["local"]["nash_conv"]["mean"]
     assert facts["local"]["nash_conv"]["low"] < 0.92
-    assert main(["bounds", "nobody", "kuhn_poker"]) == 2
+    assert main(["bounds", "unknown_agent", "kuhn_poker"]) == 2

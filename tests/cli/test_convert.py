@@ -19,7 +19,7 @@ def test_there_and_back(run: Run, tmp_path) -> None:
     assert json.loads(middle.read_text())["format"] == "counterplay game 1"
 
 
-def test_tables(run: Run, tmp_path) -> None:
+def test_tables_survive_conversion_and_back(run: Run, tmp_path) -> None:
     first, middle, last = (tmp_path / name for name in ("a.nfg", "b.json", "c.nfg"))
     assert run("convert", "kuhn_poker", first).code == 0
     assert run("convert", first, middle).code == 0
@@ -42,7 +42,7 @@ def test_files_are_games_to_every_command(run: Run, tmp_path, monkeypatch) -> No
     assert played.code == 0 and "Utilities" in played.out
 
 
-def test_openspiel(run: Run, tmp_path) -> None:
+def test_openspiel_games_work_in_commands(run: Run, tmp_path) -> None:
     pytest.importorskip("pyspiel")
     answer = run("solve", "openspiel:kuhn_poker", "--iterations", 100)
     assert answer.lines[-1] == "100  1.19e-03"

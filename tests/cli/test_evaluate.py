@@ -22,7 +22,7 @@ def uniform(tmp_path):
     return file
 
 
-def test_text(run, uniform):
+def test_text_shows_values_and_exploitability(run, uniform):
     answer = run("evaluate", uniform)
     assert answer.code == 0
     assert answer.lines == [
@@ -35,7 +35,7 @@ def test_text(run, uniform):
     ]
 
 
-def test_json(run, uniform):
+def test_json_has_values_and_exploitability(run, uniform):
     result = json.loads(run("evaluate", uniform, "--json").out)
     assert result["game"] == "kuhn_poker"
     assert result["values"] == pytest.approx([1 / 8, -1 / 8])
@@ -45,7 +45,7 @@ def test_json(run, uniform):
     assert result["exploitability"] == pytest.approx(11 / 24)
 
 
-def test_export(run, uniform, tmp_path):
+def test_export_writes_a_table(run, uniform, tmp_path):
     file = tmp_path / "uniform.csv"
     answer = run("evaluate", uniform, "--export", file)
     assert answer.err == f"wrote {file}\n"

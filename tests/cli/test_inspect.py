@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.cli.test_friendly import OWN
+from tests.cli.test_usability import OWN
 
 KUHN = {
     "game": "kuhn_poker",
@@ -70,7 +70,7 @@ def test_check_reports_players_who_forget(run):
     assert any(line.split() == ["perfect", "recall", "no"] for line in answer.lines)
 
 
-def test_estimate(run):
+def test_estimate_is_near_the_exact_size(run):
     answer = run("inspect", "kuhn_poker", "--estimate", "--json")
     facts = json.loads(answer.out)
     assert abs(facts["estimated_nodes"] - 58) <= 5 * facts["standard_error"] + 1e-9
@@ -92,7 +92,7 @@ def test_estimate_of_a_game_too_large_to_build(run):
     assert answer.lines[3].endswith(" days")
 
 
-def test_episode_shows_what_everybody_sees(run):
+def test_episode_shows_the_observations_of_all_players(run):
     steps = json.loads(run("inspect", "kuhn_poker", "--episode", "--seed", 1, "--json").out)[
         "episode"
     ]

@@ -23,7 +23,7 @@ def test_everything_is_listed_at_any_width(run, monkeypatch, command, registry, 
 
 
 @pytest.mark.parametrize(("command", "registry"), LISTINGS)
-def test_json(run, command, registry):
+def test_json_lists_the_registry(run, command, registry):
     found = json.loads(run(command, "--json").out)
     assert [entry["name"] for entry in found] == list(registry)
     assert all(entry["summary"].endswith(".") for entry in found)

@@ -1,4 +1,4 @@
-"""Start-up, exit codes and error messages, whatever the command."""
+"""Start-up, exit codes and error messages of all commands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COMMANDS = ["games", "algorithms", "inspect", "solve", "evaluate", "play", "matc
 COMMANDS += ["run", "resume", "sweep", "plot", "compare"]
 
 
-def test_version(run):
+def test_version_is_printed(run):
     assert run("--version") == (0, f"counterplay {__version__}\n", "")
 
 

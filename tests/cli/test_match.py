@@ -9,23 +9,23 @@ import pytest
 
 import counterplay as cp
 from counterplay.play.match import Match
-from tests.conftest import built
+from tests.conftest import game_tree
 
 
 @pytest.fixture
 def policy(tmp_path):
     file = tmp_path / "kuhn.policy"
-    cp.random_policy(built("kuhn_poker"), 1).save(file)
+    cp.random_policy(game_tree("kuhn_poker"), 1).save(file)
     return file
 
 
 def exact_score(spec, policy):
-    tree = built(spec)
+    tree = game_tree(spec)
     return cp.head_to_head(tree, policy, cp.uniform_policy(tree)).scores[0].mean
 
 
 def test_exact_where_both_are_policies(run, policy):
-    tree = built("kuhn_poker")
+    tree = game_tree("kuhn_poker")
     value = exact_score("kuhn_poker", cp.random_policy(tree, 1))
     answer = run("match", policy, "uniform", "kuhn_poker")
     assert (answer.code, answer.err) == (0, "")
@@ -40,7 +40,7 @@ def test_exact_where_both_are_policies(run, policy):
 
 
 def test_an_interval_where_episodes_are_played(run, policy):
-    value = exact_score("kuhn_poker", cp.random_policy(built("kuhn_poker"), 1))
+    value = exact_score("kuhn_poker", cp.random_policy(game_tree("kuhn_poker"), 1))
     options = ["match", policy, "uniform", "kuhn_poker", "--sampled", "--width", 0.2, "--json"]
     answer = run(*options)
     facts = json.loads(answer.out)
@@ -76,7 +76,7 @@ def test_three_players(run):
     assert first + 2.0 * second == pytest.approx(0.0, abs=1e-5)
 
 
-def test_searchers(run):
+def test_searchers_can_play_matches(run):
     answer = run("match", "mcts(max_simulations=30)", "uniform", "tic_tac_toe", "--episodes", 20)
     assert answer.code == 0
     assert float(answer.lines[4].split()[1]) > 0.3
@@ -93,12 +93,12 @@ def test_one_round_as_json_has_no_interval(run, policy):
 def test_ctrl_c_reports_what_was_measured(run, policy, monkeypatch, finished):
     play_round = Match.play_round
 
-    def interrupted(self):
+    def play_or_interrupt(self):
         if self.tally.num_rounds == finished:
             raise KeyboardInterrupt
         play_round(self)
 
-    monkeypatch.setattr(Match, "play_round", interrupted)
+    monkeypatch.setattr(Match, "play_round", play_or_interrupt)
     answer = run("match", policy, "uniform", "kuhn_poker", "--sampled")
     assert answer.code == 130
     if finished:

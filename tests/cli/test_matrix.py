@@ -38,7 +38,7 @@ def test_a_game_with_a_tree(run, monkeypatch):
     assert "the game is degenerate" in answer.out
 
 
-def test_json(run):
+def test_json_lists_actions_and_equilibria(run):
     facts = json.loads(run("matrix", "chicken", "--json").out)
     assert facts["actions"] == [2, 2]
     assert len(facts["nash"]["equilibria"]) == 3
@@ -57,12 +57,12 @@ def test_three_players(run):
 
 
 @pytest.mark.parametrize("method", ["zero_sum_lp", "lemke_howson", "nash_nlp"])
-def test_methods(run, method):
+def test_every_method_finds_the_equilibrium(run, method):
     answer = run("matrix", "rock_paper_scissors", "--method", method)
     assert f"Nash equilibria found: 1 by {method}" in answer.out
 
 
-def test_files(run, tmp_path):
+def test_matrices_are_read_from_files(run, tmp_path):
     (tmp_path / "a.csv").write_text("2,1,5\n-3,-4,-2\n")
     answer = run("matrix", tmp_path / "a.csv")
     assert "2 x 3 actions, zero-sum" in answer.lines[0]
@@ -75,7 +75,7 @@ def test_weak_elimination(run, tmp_path):
     assert "1 x 1 actions are left" in run("matrix", tmp_path / "a.json", "--weak").out
 
 
-def test_learners(run):
+def test_learners_print_a_table(run):
     answer = run("matrix", "shapleys_game", "--learner", "hedge", "--iterations", 100)
     rows = [line.split() for line in answer.lines if line[:1].isdigit()]
     assert [int(row[0]) for row in rows] == [1, 2, 5, 10, 20, 50, 100]
@@ -105,7 +105,7 @@ def test_parts_that_are_too_large_are_left_out(run, tmp_path):
         (["goofspiel(forgetful=true)"], 2, "forget"),
     ],
 )
-def test_refusals(run, arguments, code, message):
+def test_bad_arguments_are_refused(run, arguments, code, message):
     answer = run("matrix", *arguments)
     assert answer.code == code
     assert message in answer.err

@@ -1,4 +1,4 @@
-"""What all commands have in common: short options, readable help, exit codes, closed stdout."""
+"""Options of all commands: short names, readable help, exit codes, closed stdout."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from counterplay.cli.options import parse_integer, parse_seeds, split_specs
 from counterplay.cli.output import print_table
 from counterplay.errors import ConfigError
 
-SHORT = {
+SHORT_OPTIONS = {
     "--algorithm": {"-a"},
     "--episodes": {"-e"},
     "--force": {"-f"},
@@ -45,7 +45,7 @@ COMMANDS = all_commands()
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
 def test_short_options(path):
     for parameter in COMMANDS[path].params:
-        for long, short in SHORT.items():
+        for long, short in SHORT_OPTIONS.items():
             if long in parameter.opts:
                 assert short <= set(parameter.opts)
 
@@ -78,7 +78,7 @@ def test_wrong_usage_of_every_command(run, path):
         ("1e-3", None),
     ],
 )
-def test_integers(text, value):
+def test_integers_are_parsed_in_all_notations(text, value):
     assert parse_integer(text) == value
 
 

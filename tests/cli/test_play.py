@@ -48,7 +48,7 @@ def test_name_or_prefix(run, bettor, typed):
     assert "you: bet, player 1: bet" in answer.out
 
 
-def test_number(run):
+def test_actions_are_chosen_by_number(run):
     options = ["play", "king_ace_poker", "--algorithm", "cfr", "--iterations", 5, "--episodes", 1]
     assert "you: raise" in run(*options, typed="2\n").out
 
@@ -118,19 +118,19 @@ def test_losses_are_exact(run, bettor):
 def test_score_on_interrupt(run, bettor, monkeypatch):
     answers = iter(["b"])
 
-    def typed(prompt):
+    def type_or_interrupt(prompt):
         try:
             return next(answers)
         except StopIteration:
             raise KeyboardInterrupt from None
 
-    monkeypatch.setattr("builtins.input", typed)
+    monkeypatch.setattr("builtins.input", type_or_interrupt)
     answer = run("play", "kuhn_poker", "--policy", bettor)
     assert answer.code == 130
     assert answer.lines[-1].startswith("Your score: ")
 
 
-def test_reveal(run, bettor):
+def test_reveal_shows_the_hidden_card(run, bettor):
     options = ["--policy", bettor, "--episodes", 1]
     hidden = run("play", "kuhn_poker", *options, typed="b\n")
     shown = run("play", "kuhn_poker", *options, "--reveal", typed="b\n")
@@ -186,10 +186,10 @@ def test_missing_policy(run, tmp_path):
 
 
 def test_interrupt_at_the_prompt(run, bettor, monkeypatch):
-    def interrupted(prompt):
+    def interrupt(prompt):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("builtins.input", interrupted)
+    monkeypatch.setattr("builtins.input", interrupt)
     assert run("play", "kuhn_poker", "--policy", bettor).code == 130
 
 

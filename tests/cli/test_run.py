@@ -12,7 +12,13 @@ from contextlib import contextmanager
 import pytest
 
 from counterplay.experiment.run_folder import load_metrics
-from tests.experiment.conftest import config, contents, final, untimed, write
+from tests.experiment.conftest import (
+    config,
+    dump_json,
+    file_contents,
+    load_final_state,
+    load_untimed_records,
+)
 
 COMMAND = [sys.executable, "-m", "counterplay.cli.main"]
 
@@ -20,7 +26,7 @@ COMMAND = [sys.executable, "-m", "counterplay.cli.main"]
 @pytest.fixture
 def file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    return write(tmp_path / "config.json", config(max_steps=1000, evaluate_every=100))
+    return dump_json(tmp_path / "config.json", config(max_steps=1000, evaluate_every=100))
 
 
 def only_run(tmp_path):
@@ -46,7 +52,7 @@ def test_the_last_record_is_printed_even_if_it_is_not_round(run, file):
     assert [int(line.split()[0]) for line in lines[1:]] == [1, 100, 200, 330]
 
 
-def test_options(run, file, tmp_path):
+def test_options_override_the_config(run, file, tmp_path):
     answer = run(
         *("run", file, "--seed", 3, "--steps", 20, "--name", "other", "--runs", tmp_path / "here"),
         *("--set", "algorithm=cfr_hedge", "--set", "eta=7", "--set", "game.params.players=3"),
@@ -125,7 +131,7 @@ def _stop_at_question(monkeypatch, count):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_checkpoint_and_the_run_goes_on(run, tmp_path, number):
     """Stop a long run at some moment; run to a step beyond, once with and once without the stop."""
-    file = write(
+    file = dump_json(
         tmp_path / "long.json",
         config("cfr_hedge", max_steps=10**9, evaluate_every=2000, checkpoint_every=10**6),
     )
@@ -140,13 +146,13 @@ def test_signals_checkpoint_and_the_run_goes_on(run, tmp_path, number):
     folder = only_run(tmp_path)
     assert process.returncode == 130
     assert err.endswith(f"to continue: counterplay resume {folder}\n")
-    reached = final(folder)[0]
+    reached = load_final_state(folder)[0]
     end = (reached // 2000 + 2) * 2000
     assert run("resume", folder, "--steps", end).code == 0
     other = ("run", file, "--runs", tmp_path / "other", "--steps", end)
     whole = json.loads(run(*other, "--json").lines[-1])["folder"]
-    assert final(folder) == final(type(folder)(whole))
-    assert untimed(folder) == untimed(whole)
+    assert load_final_state(folder) == load_final_state(type(folder)(whole))
+    assert load_untimed_records(folder) == load_untimed_records(whole)
 
 
 def test_resume_of_the_wrong_thing(run, file, tmp_path):
@@ -158,13 +164,13 @@ def test_resume_of_the_wrong_thing(run, file, tmp_path):
     assert "has 2 runs; to continue them all: " in answer.err
     assert run("resume", tmp_path / "nowhere").code == 2
     whole = json.loads((folder / "config.json").read_text())
-    write(folder / "config.json", whole | {"game": {"name": "leduc_poker"}})
-    before = contents(folder)
+    dump_json(folder / "config.json", whole | {"game": {"name": "leduc_poker"}})
+    before = file_contents(folder)
     answer = run("resume", folder)
     assert answer.code == 2
     assert "game is kuhn_poker there, leduc_poker here" in answer.err
     assert answer.err.count("\n") == 1
-    assert contents(folder) == before
+    assert file_contents(folder) == before
 
 
 def test_damaged_checkpoints_are_mentioned(run, file, tmp_path):
@@ -197,7 +203,7 @@ def test_tensorboard_without_its_package(run, file, tmp_path, monkeypatch):
     assert not (tmp_path / "runs").exists()
 
 
-def test_compare(run, file, tmp_path):
+def test_compare_prints_a_row_per_name(run, file, tmp_path):
     for seed in range(2):
         run("run", file, "--seed", seed)
     run("run", file, "--name", "hedge", "--set", "algorithm=cfr_hedge")
@@ -214,7 +220,7 @@ def test_compare(run, file, tmp_path):
     assert run("compare", "nowhere").code == 2
 
 
-def test_plot(run, file, tmp_path):
+def test_plot_writes_svg_and_html(run, file, tmp_path):
     run("run", file)
     run("run", file, "--name", "hedge", "--set", "algorithm=cfr_hedge")
     for name in ("out.svg", "out.html"):

@@ -1,4 +1,4 @@
-"""`show`, `draw` and `export`: what was learnt, wherever it is kept."""
+"""`show`, `draw` and `export` of policies from all kinds of files."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def saved(tmp_path, monkeypatch):
+def policy_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     tree = cp.build_tree("leduc_poker")
     cp.solve(tree, "cfr_plus", iterations=100).policy.save("leduc.policy")
     return "leduc.policy"
 
 
-def test_infosets_stand_where_most_is_lost_first(run, saved):
-    answer = run("show", saved, "--limit", 936)
+def test_infosets_stand_where_most_is_lost_first(run, policy_file):
+    answer = run("show", policy_file, "--limit", 936)
     assert answer.code == 0
     stated = float(re.search(r"NashConv (\S+);", answer.lines[0])[1])
     tables = answer.out.split("\nplayer ")[1:]
@@ -44,21 +44,21 @@ def test_infosets_stand_where_most_is_lost_first(run, saved):
     assert total == pytest.approx(stated, rel=0.02)
 
 
-def test_patterns_players_and_limits(run, saved):
-    answer = run("show", saved, "Kh:*", "--player", 1, "--limit", 3)
+def test_patterns_players_and_limits(run, policy_file):
+    answer = run("show", policy_file, "Kh:*", "--player", 1, "--limit", 3)
     rows = [line for line in answer.lines if line.startswith("Kh:")]
     assert len(rows) == 3
     assert "\nplayer 0\n" not in answer.out
     assert re.search(r"\d+ more infosets lose \S+ together; --limit shows more", answer.lines[-1])
     assert all(re.search(r"(call|raise|fold) [█▏▎▍▌▋▊▉ ]{8} [01]\.\d{3}", row) for row in rows)
-    answer = run("show", saved, "Zh:*")
+    answer = run("show", policy_file, "Zh:*")
     assert (answer.code, answer.out) == (2, "")
     assert answer.err.startswith("error: no infoset of leduc_poker fits Zh:*; did you mean")
-    assert run("show", saved, "--sort", "x").code == 2
+    assert run("show", policy_file, "--sort", "x").code == 2
 
 
-def test_json(run, saved):
-    facts = json.loads(run("show", saved, "Qs:", "--json").out)
+def test_json_has_the_row_of_an_infoset(run, policy_file):
+    facts = json.loads(run("show", policy_file, "Qs:", "--json").out)
     (row,) = facts["infosets"]
     assert row["infoset"] == "Qs:"
     assert sum(row["plays"].values()) == pytest.approx(1.0)
@@ -67,17 +67,17 @@ def test_json(run, saved):
     assert row["value"] == pytest.approx(mean)
 
 
-def test_grid(run, saved):
-    answer = run("show", saved, "*:cc|*:", "--grid", "--player", 0)
+def test_grid_has_a_head_and_a_table(run, policy_file):
+    answer = run("show", policy_file, "*:cc|*:", "--grid", "--player", 0)
     head, *table = answer.out.split("\n\n")[1].splitlines()
     assert head.startswith("player 0, cc|:")
     assert table[0].split() == ["Js", "Jh", "Qs", "Qh", "Ks", "Kh"]
     assert [line.split()[0] for line in table[1:]] == ["Js", "Jh", "Qs", "Qh", "Ks", "Kh"]
     assert table[1].split()[1] == "."  # one's own card is not there
-    assert run("show", saved, "--grid", "--tree", 3).code == 2
+    assert run("show", policy_file, "--grid", "--tree", 3).code == 2
 
 
-def test_tree(run, folder):
+def test_tree_starts_with_chance(run, folder):
     lines = run("show", folder, "--tree", 3).lines[2:]
     assert lines[0] == "chance"
     assert lines[1] == "├─ deal 0 0.333: chance"
@@ -142,7 +142,7 @@ def test_tables_do_not_say_which_game_they_are_for(run, folder):
 
 
 @pytest.mark.parametrize("suffix", ["svg", "png", "pdf"])
-def test_draw(run, folder, suffix):
+def test_draw_writes_a_picture(run, folder, suffix):
     pytest.importorskip("matplotlib")
     answer = run("draw", "kuhn_poker", "-o", f"tree.{suffix}", "--policy", folder)
     assert (answer.code, answer.err) == (0, f"wrote tree.{suffix}\n")

@@ -1,4 +1,4 @@
-"""`solve`, and `evaluate` of what it saves."""
+"""`solve`, and `evaluate` of saved policies."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_defaults_are_a_thousand_iterations_of_cfr_plus(run):
     assert run("solve", "kuhn_poker").lines[-1] == "1000  8.74e-05"
 
 
-def test_json(run):
+def test_json_has_records_and_a_result(run):
     answer = run("solve", "kuhn_poker", "--algorithm", "dcfr(gamma=3.0)", "--json")
     *records, result = map(json.loads, answer.lines)
     assert result["game"] == "kuhn_poker"
@@ -59,7 +59,7 @@ def test_target_stops_early(run):
     assert int(lines[-1].split()[0]) < 100_000
 
 
-def test_threads(run):
+def test_threads_option_sets_the_number_of_threads(run):
     try:
         assert run("solve", "kuhn_poker", "--threads", 1).lines[-1] == "1000  8.74e-05"
         assert num_threads() == 1
@@ -67,7 +67,7 @@ def test_threads(run):
         set_num_threads(None)
 
 
-def test_abstraction(run, tmp_path):
+def test_abstraction_reports_the_full_game(run, tmp_path):
     """The table, the JSON and the saved policy are all about the full game."""
     file = tmp_path / "leduc.policy"
     rule = "by_rank(groups=('JQ','K'))"
@@ -111,7 +111,7 @@ def test_saved_policies_evaluate_to_the_same(run, tmp_path):
     assert evaluated["game"] == "kuhn_poker"
 
 
-def test_exports(run, tmp_path):
+def test_exports_write_json_and_csv(run, tmp_path):
     as_json, as_csv = tmp_path / "kuhn.json", tmp_path / "kuhn.csv"
     assert run("solve", "kuhn_poker", "--export", as_json).code == 0
     assert run("solve", "kuhn_poker", "--export", as_csv).code == 0
@@ -181,10 +181,10 @@ def _stop_at_question(monkeypatch, count):
 
 
 def test_interrupt_while_building_writes_nothing(run, tmp_path, monkeypatch):
-    def interrupted(game, **options):
+    def interrupt(game, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("counterplay.arenas.build.build_tree", interrupted)
+    monkeypatch.setattr("counterplay.arenas.build.build_tree", interrupt)
     answer = run("solve", "kuhn_poker", "--save", tmp_path / "kuhn.policy")
     assert (answer.code, answer.out) == (130, "")
     assert list(tmp_path.iterdir()) == []

@@ -13,8 +13,8 @@ from counterplay.registry import ALGORITHMS
 
 @pytest.fixture(autouse=True)
 def _toys(monkeypatch):
-    monkeypatch.setitem(ALGORITHMS, "toy", "tests.experiment.toys:Toy")
-    monkeypatch.setitem(ALGORITHMS, "no_policy", "tests.experiment.toys:NoPolicy")
+    monkeypatch.setitem(ALGORITHMS, "toy", "tests.experiment.toy_algorithms:Toy")
+    monkeypatch.setitem(ALGORITHMS, "no_policy", "tests.experiment.toy_algorithms:NoPolicy")
 
 
 def config(algorithm="cfr_plus", max_steps=200, game="kuhn_poker", params=None, **spec):
@@ -25,23 +25,23 @@ def config(algorithm="cfr_plus", max_steps=200, game="kuhn_poker", params=None, 
     return whole
 
 
-def untimed(folder):
+def load_untimed_records(folder):
     """The records of a run without their times."""
     return [{k: v for k, v in r.items() if k != "seconds"} for r in load_metrics(folder)]
 
 
-def final(folder, game="kuhn_poker"):
-    """All that the last checkpoint holds, arrays as bytes, times left out."""
+def load_final_state(folder, game="kuhn_poker"):
+    """Contents of the last checkpoint, arrays as bytes, without times."""
     found = load_checkpoint(folder, load_run_config(folder), game)
     arrays = {k: (a.dtype.str, a.shape, a.tobytes()) for k, a in found.leaves.arrays.items()}
     return found.progress.step, found.progress.recorded, arrays, found.leaves.scalars
 
 
-def contents(folder):
+def file_contents(folder):
     """Every file of a folder, byte for byte."""
     return {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def write(path, value):
+def dump_json(path, value):
     path.write_text(json.dumps(value))
     return path

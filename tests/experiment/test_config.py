@@ -1,4 +1,4 @@
-"""Configs: what is accepted, what is refused, and in which words."""
+"""Configs: accepted values, refusals and their messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from counterplay.distributed.study import load_study
 from counterplay.errors import ConfigError
 from counterplay.experiment.config import load_config
 from counterplay.registry import ALGORITHMS, GAMES
-from tests.experiment.conftest import config, write
+from tests.experiment.conftest import config, dump_json
 
 REQUIRED = {"matrix_game": {"payoffs": [[[1, 0], [0, 1]], [[0, 1], [1, 0]]]}}
 FOLDERS = ("cfr", "exact", "fictitious_play", "mccfr", "regularised")
@@ -23,7 +23,9 @@ TABULAR = [name for name, where in ALGORITHMS.items() if where.split(".")[2] in 
 
 
 def test_defaults_and_types():
-    found = load_config({"algorithm": "cfr_hedge", "game": {"name": "kuhn_poker"}, "spec": SHORT})
+    found = load_config(
+        {"algorithm": "cfr_hedge", "game": {"name": "kuhn_poker"}, "spec": SHORT_RUN}
+    )
     assert found.name == "run"
     assert found.game == cp.games.KuhnPoker()
     assert found.algorithm == cp.algorithms.CFRHedge()
@@ -32,7 +34,7 @@ def test_defaults_and_types():
     assert found.device == "cpu"
 
 
-SHORT = {"max_steps": 10}
+SHORT_RUN = {"max_steps": 10}
 
 
 def test_integers_stand_for_numbers_and_lists_for_tuples():
@@ -45,8 +47,8 @@ def test_integers_stand_for_numbers_and_lists_for_tuples():
 def test_name_is_that_of_the_file(tmp_path):
     whole = config()
     del whole["name"]
-    assert load_config(write(tmp_path / "kuhn_2p.json", whole)).name == "kuhn_2p"
-    assert load_config(write(tmp_path / "my run!.json", whole)).name == "my_run_"
+    assert load_config(dump_json(tmp_path / "kuhn_2p.json", whole)).name == "kuhn_2p"
+    assert load_config(dump_json(tmp_path / "my run!.json", whole)).name == "my_run_"
 
 
 @pytest.mark.parametrize("name", GAMES)
@@ -163,7 +165,7 @@ def test_wrong_configs_name_the_key(tmp_path, change, message):
     spec = change.get("spec")
     if isinstance(spec, dict):
         change = change | {"spec": whole["spec"] | spec}
-    file = write(tmp_path / "config.json", whole | change)
+    file = dump_json(tmp_path / "config.json", whole | change)
     with pytest.raises(ConfigError) as caught:
         load_config(file)
     assert str(caught.value).startswith(f"{file}: {message}")
@@ -215,9 +217,9 @@ def test_any_game_and_short_forms(game, tmp_path, monkeypatch):
 
 def test_missing_sections():
     with pytest.raises(ConfigError, match="algorithm: missing key"):
-        load_config({"game": "kuhn_poker", "spec": SHORT})
+        load_config({"game": "kuhn_poker", "spec": SHORT_RUN})
     with pytest.raises(ConfigError, match="game: missing key"):
-        load_config({"algorithm": "cfr", "spec": SHORT})
+        load_config({"algorithm": "cfr", "spec": SHORT_RUN})
     with pytest.raises(ConfigError, match=r"config: spec.max_steps: missing key"):
         load_config({"algorithm": "cfr", "game": {"name": "kuhn_poker"}})
 
@@ -317,7 +319,7 @@ def test_files_that_cannot_be_read(tmp_path):
         load_config(tmp_path)
 
 
-def test_overrides():
+def test_overrides_replace_values():
     given = {
         "eta": 3,
         "spec.decay_power": 0.5,

@@ -65,7 +65,7 @@ def test_a_copied_study_still_finds_its_base(tmp_path):
     assert copy_examples("studies/kuhn_quick", tmp_path, replace=True) == files
 
 
-def test_command(tmp_path, capsys):
+def test_command_lists_and_copies_examples(tmp_path, capsys):
     assert main(["configs", "spots", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
     assert [row["name"] for row in listed] == ["spots/flop_3bet_pot", "spots/river", "spots/turn"]

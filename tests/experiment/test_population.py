@@ -1,4 +1,4 @@
-"""What a population leaves in the folder of its run, and pictures of it."""
+"""Files of a population in the folder of its run, and plots of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from counterplay.experiment import run
 from counterplay.experiment.plots.run_plots import plot_population, plot_runs
 from counterplay.experiment.population import POOL_FOLDER, POPULATION_FILE, load_population
 from counterplay.experiment.runner import open_run
-from tests.experiment.conftest import config, final, untimed
+from tests.experiment.conftest import config, load_final_state, load_untimed_records
 
 NAMES = ["double_oracle", "p2sro", "jpsro", "sp_psro", "alpha_psro", "rectified_psro", "xdo"]
 
@@ -33,8 +33,8 @@ def test_resumed_runs_equal_uninterrupted_ones(tmp_path, name):
     assert stopped.stopped and stopped.step < 7
     resumed = open_run(stopped.folder).advance()
     assert resumed.step == straight.step
-    assert final(resumed.folder) == final(straight.folder)
-    assert untimed(resumed.folder) == untimed(straight.folder)
+    assert load_final_state(resumed.folder) == load_final_state(straight.folder)
+    assert load_untimed_records(resumed.folder) == load_untimed_records(straight.folder)
 
 
 def test_pools_are_policies_to_play_against(whole):
@@ -79,7 +79,7 @@ def test_pools_of_xdo_are_best_responses(tmp_path, kuhn):
 
 
 @pytest.mark.parametrize(("name", "game"), [("double_oracle", "kuhn_poker"), ("jpsro", "chicken")])
-def test_pictures(tmp_path, name, game):
+def test_payoffs_are_plotted(tmp_path, name, game):
     spec = config(name, max_steps=4, game=game, evaluate_every=1)
     folder = run(spec, tmp_path / "run").folder
     picture = plot_population([folder], tmp_path / "payoffs.svg").read_text()

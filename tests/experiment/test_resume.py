@@ -1,4 +1,4 @@
-"""Interrupted runs: however they end, what follows is as if they had not."""
+"""Interrupted runs continue with the same bits, wherever they were stopped."""
 
 from __future__ import annotations
 
@@ -18,20 +18,26 @@ from counterplay.experiment import resume, run
 from counterplay.experiment.run_folder import load_metrics
 from counterplay.experiment.runner import new_run, open_run
 from counterplay.registry import ALGORITHMS
-from tests.experiment.conftest import config, contents, final, untimed, write
+from tests.experiment.conftest import (
+    config,
+    dump_json,
+    file_contents,
+    load_final_state,
+    load_untimed_records,
+)
 
 ROOT = Path(__file__).parent.parent.parent
 WHOLE = config("cfr_hedge", eta=20)
 
 
 @pytest.fixture(scope="module")
-def uninterrupted(tmp_path_factory):
+def whole_run(tmp_path_factory):
     folder = run(WHOLE, tmp_path_factory.mktemp("whole") / "run").folder
-    return final(folder), untimed(folder)
+    return load_final_state(folder), load_untimed_records(folder)
 
 
-def same(folder, uninterrupted):
-    return (final(folder), untimed(folder)) == uninterrupted
+def same(folder, whole_run):
+    return (load_final_state(folder), load_untimed_records(folder)) == whole_run
 
 
 def stop_after(chunks):
@@ -40,14 +46,14 @@ def stop_after(chunks):
 
 
 @pytest.mark.parametrize("chunks", [0, 1, 2, 3, 5, 8, 11])
-def test_stopped_runs_go_on(tmp_path, uninterrupted, chunks):
+def test_stopped_runs_go_on(tmp_path, whole_run, chunks):
     folder = tmp_path / "run"
     result = run(WHOLE, folder, stop=stop_after(chunks))
     assert result.stopped
     assert open_run(folder).step == result.step < 200
     again = resume(folder)
     assert not again.stopped
-    assert same(folder, uninterrupted)
+    assert same(folder, whole_run)
     assert list(again.records) == load_metrics(folder)
 
 
@@ -57,25 +63,25 @@ def test_stopped_at_every_chunk(tmp_path):
     while resume(folder, stop=lambda: True).stopped:
         pass
     run(short, tmp_path / "whole")
-    assert final(folder) == final(tmp_path / "whole")
-    assert untimed(folder) == untimed(tmp_path / "whole")
+    assert load_final_state(folder) == load_final_state(tmp_path / "whole")
+    assert load_untimed_records(folder) == load_untimed_records(tmp_path / "whole")
     env = json.loads((folder / "env.json").read_text())
     assert [entry["step"] for entry in env["resumed"]] == [1, 2, 3, 4, 5, 6, 7, 8, 9]
 
 
-def test_a_signal_just_before_an_evaluation_loses_no_record(tmp_path, uninterrupted):
+def test_a_signal_just_before_an_evaluation_loses_no_record(tmp_path, whole_run):
     at = []
     folder = tmp_path / "run"
     result = run(WHOLE, folder, tick=at.append, stop=lambda: at[-1] == 40)
     assert (result.step, result.records[-1]["step"]) == (40, 20)
     resume(folder)
-    assert same(folder, uninterrupted)
+    assert same(folder, whole_run)
 
 
-def test_a_signal_at_the_end_is_too_late(tmp_path, uninterrupted):
+def test_a_signal_at_the_end_is_too_late(tmp_path, whole_run):
     at = []
     assert not run(WHOLE, tmp_path / "run", tick=at.append, stop=lambda: at[-1] == 200).stopped
-    assert same(tmp_path / "run", uninterrupted)
+    assert same(tmp_path / "run", whole_run)
 
 
 class KilledError(BaseException):
@@ -97,8 +103,8 @@ MOMENTS = [
 
 @pytest.mark.parametrize(("function", "call"), MOMENTS)
 @pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
-def test_death_at_any_system_call(tmp_path, monkeypatch, uninterrupted, function, call, before):
-    """Whatever a checkpoint has and has not done when the process dies, the run goes on."""
+def test_death_at_any_system_call(tmp_path, monkeypatch, whole_run, function, call, before):
+    """The run continues from a process that died at any step of writing a checkpoint."""
     module, name = function.rsplit(".", 1)
     real, calls = getattr(sys.modules[module], name), []
 
@@ -117,7 +123,7 @@ def test_death_at_any_system_call(tmp_path, monkeypatch, uninterrupted, function
         with pytest.raises((KilledError, RunError)):  # cleaning up may fail where all is clean
             opened.advance()
     resume(opened.folder)
-    assert same(opened.folder, uninterrupted)
+    assert same(opened.folder, whole_run)
 
 
 DEATH = """
@@ -147,25 +153,25 @@ running.run(sys.argv[1], sys.argv[2])
 
 
 @pytest.mark.parametrize(("kind", "count"), [("step", 9), ("save", 3), ("record", 5)])
-def test_killed_processes(tmp_path, uninterrupted, kind, count):
-    file, folder = write(tmp_path / "config.json", WHOLE), tmp_path / "run"
+def test_killed_processes(tmp_path, whole_run, kind, count):
+    file, folder = dump_json(tmp_path / "config.json", WHOLE), tmp_path / "run"
     command = [sys.executable, "-c", DEATH, str(file), str(folder), kind, str(count)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (9, "")
-    assert len(load_metrics(folder)) < len(uninterrupted[1])
+    assert len(load_metrics(folder)) < len(whole_run[1])
     resume(folder)
-    assert same(folder, uninterrupted)
+    assert same(folder, whole_run)
 
 
-def test_metrics_longer_than_the_checkpoint_says(tmp_path, uninterrupted):
+def test_metrics_longer_than_the_checkpoint_says(tmp_path, whole_run):
     folder = run(WHOLE, tmp_path / "run", stop=stop_after(9)).folder
     with open(folder / "metrics.jsonl", "ab") as file:
         file.write(b'{"step": 60, "seconds": 1.0, "average": 9.0, "current": 9.0}\nhalf a li')
     resume(folder)
-    assert same(folder, uninterrupted)
+    assert same(folder, whole_run)
 
 
-def test_without_a_checkpoint_it_starts_again_in_the_same_folder(tmp_path, uninterrupted):
+def test_without_a_checkpoint_it_starts_again_in_the_same_folder(tmp_path, whole_run):
     folder = run(WHOLE, tmp_path / "run").folder
     (folder / "checkpoint.npz").unlink()
     (folder / "checkpoint.previous.npz").unlink()
@@ -173,22 +179,22 @@ def test_without_a_checkpoint_it_starts_again_in_the_same_folder(tmp_path, unint
     assert (opened.step, opened.records) == (0, [])
     assert "has no checkpoint: starting from the first step" in opened.note
     opened.advance()
-    assert same(folder, uninterrupted)
+    assert same(folder, whole_run)
     assert "resumed" not in json.loads((folder / "env.json").read_text())
 
 
-def test_half_written_files_are_swept_away(tmp_path, uninterrupted):
+def test_half_written_files_are_swept_away(tmp_path, whole_run):
     folder = run(WHOLE, tmp_path / "run", stop=stop_after(9)).folder
     for name in (".checkpoint.next.npz.ab12", "checkpoint.next.npz", "checkpoint.spare.npz"):
         (folder / name).write_bytes(b"PK half")
     resume(folder)
-    assert same(folder, uninterrupted)
+    assert same(folder, whole_run)
     kept = {"checkpoint.npz", "checkpoint.previous.npz", "config.json", "env.json"}
-    assert set(contents(folder)) == kept | {"heartbeat.json", "metrics.jsonl", "process.json"}
+    assert set(file_contents(folder)) == kept | {"heartbeat.json", "metrics.jsonl", "process.json"}
 
 
 @pytest.mark.parametrize("size", [0, 100, -30])
-def test_damaged_checkpoints_give_way_to_the_previous_one(tmp_path, uninterrupted, size):
+def test_damaged_checkpoints_give_way_to_the_previous_one(tmp_path, whole_run, size):
     folder = run(WHOLE, tmp_path / "run").folder
     path = folder / "checkpoint.npz"
     path.write_bytes(path.read_bytes()[:size])
@@ -197,20 +203,20 @@ def test_damaged_checkpoints_give_way_to_the_previous_one(tmp_path, uninterrupte
     assert "damaged" in opened.note
     assert f"going on from {folder / 'checkpoint.previous.npz'}" in opened.note
     opened.advance()
-    assert same(folder, uninterrupted)
+    assert same(folder, whole_run)
 
 
 def test_two_damaged_checkpoints_are_an_error(tmp_path):
     folder = run(WHOLE, tmp_path / "run").folder
     for name in ("checkpoint.npz", "checkpoint.previous.npz"):
         (folder / name).write_bytes(b"nothing")
-    before = contents(folder)
+    before = file_contents(folder)
     with pytest.raises(RunError, match=r"damaged.*damaged.*remove them to start afresh"):
         resume(folder)
-    assert contents(folder) == before
+    assert file_contents(folder) == before
 
 
-def test_lost_records(tmp_path, uninterrupted):
+def test_lost_records(tmp_path, whole_run):
     folder = run(WHOLE, tmp_path / "run").folder
     path = folder / "metrics.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
@@ -219,29 +225,29 @@ def test_lost_records(tmp_path, uninterrupted):
     assert opened.step == 150
     assert "lacks records" in opened.note
     opened.advance()
-    assert same(folder, uninterrupted)
+    assert same(folder, whole_run)
     path.write_bytes(lines[0])
-    before = contents(folder)
+    before = file_contents(folder)
     with pytest.raises(RunError, match=r"lacks records that .*; put them back, or remove"):
         resume(folder)
-    assert contents(folder) == before
+    assert file_contents(folder) == before
 
 
 def test_finished_runs_are_left_alone(tmp_path):
     folder = run(WHOLE, tmp_path / "run").folder
-    before = contents(folder)
+    before = file_contents(folder)
     assert open_run(folder).finished
     result = resume(folder)
     assert (result.step, result.stopped, len(result.records)) == (200, False, 11)
-    assert contents(folder) == before
+    assert file_contents(folder) == before
 
 
-def test_finished_runs_may_be_made_longer(tmp_path, uninterrupted):
+def test_finished_runs_may_be_made_longer(tmp_path, whole_run):
     folder = run(WHOLE | {"spec": WHOLE["spec"] | {"max_steps": 120}}, tmp_path / "run").folder
     with pytest.raises(ConfigError, match="is at step 120 already, beyond 100"):
         resume(folder, max_steps=100)
     assert resume(folder, max_steps=200).step == 200
-    assert same(folder, uninterrupted)
+    assert same(folder, whole_run)
     assert json.loads((folder / "config.json").read_text())["spec"]["max_steps"] == 200
 
 
@@ -249,7 +255,7 @@ def test_evaluations_may_become_denser(tmp_path):
     folder = run(WHOLE | {"spec": WHOLE["spec"] | {"evaluate_every": 100}}, tmp_path / "run").folder
     whole = json.loads((folder / "config.json").read_text())
     whole["spec"] |= {"evaluate_every": 7, "max_steps": 220}
-    write(folder / "config.json", whole)
+    dump_json(folder / "config.json", whole)
     assert [r["step"] for r in resume(folder).records] == [1, 100, 200, 203, 210, 217, 220]
 
 
@@ -270,30 +276,30 @@ def test_evaluations_may_become_denser(tmp_path):
 )
 def test_foreign_checkpoints_are_refused(tmp_path, change, message):
     folder = run(WHOLE, tmp_path / "run").folder
-    write(folder / "config.json", json.loads((folder / "config.json").read_text()) | change)
-    before = contents(folder)
+    dump_json(folder / "config.json", json.loads((folder / "config.json").read_text()) | change)
+    before = file_contents(folder)
     with pytest.raises(ConfigError, match=message):
         resume(folder, max_steps=400)
-    assert contents(folder) == before
+    assert file_contents(folder) == before
 
 
 def test_checkpoints_of_another_version_are_refused(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(checkpoints, "FORMAT_VERSION", 99)
         folder = run(WHOLE, tmp_path / "run").folder
-    before = contents(folder)
+    before = file_contents(folder)
     with pytest.raises(ConfigError, match=r"is a checkpoint of version 99 \(counterplay .*, not 2"):
         resume(folder, max_steps=400)
-    assert contents(folder) == before
+    assert file_contents(folder) == before
 
 
 def test_other_files_are_no_checkpoints(tmp_path):
     folder = run(WHOLE, tmp_path / "run").folder
     write_archive(folder / "checkpoint.npz", "counterplay policy 1", {"x": np.zeros(3)})
-    before = contents(folder)
+    before = file_contents(folder)
     with pytest.raises(ConfigError, match="it is a 'counterplay policy 1' file"):
         resume(folder, max_steps=400)
-    assert contents(folder) == before
+    assert file_contents(folder) == before
 
 
 @pytest.mark.parametrize("part", ["identity", "progress", "scalars"])
@@ -326,13 +332,13 @@ def test_a_folder_without_a_run(tmp_path):
         resume(tmp_path / "runs")
 
 
-def test_file_systems_without_links(tmp_path, monkeypatch, uninterrupted):
+def test_file_systems_without_links(tmp_path, monkeypatch, whole_run):
     def link(*_):
         raise OSError("no links here")
 
     monkeypatch.setattr(os, "link", link)
     folder = run(WHOLE, tmp_path / "run").folder
-    assert same(folder, uninterrupted)
+    assert same(folder, whole_run)
     (folder / "checkpoint.npz").unlink()
     assert open_run(folder).step == 150
 
@@ -349,8 +355,8 @@ def test_other_algorithms(tmp_path, algorithm):
     run(whole, tmp_path / "whole")
     folder = run(whole, tmp_path / "run", stop=stop_after(6)).folder
     resume(folder)
-    assert final(folder) == final(tmp_path / "whole")
-    assert untimed(folder) == untimed(tmp_path / "whole")
+    assert load_final_state(folder) == load_final_state(tmp_path / "whole")
+    assert load_untimed_records(folder) == load_untimed_records(tmp_path / "whole")
 
 
 @pytest.mark.slow
@@ -362,5 +368,5 @@ def test_deep_algorithms(tmp_path):
     run(whole, tmp_path / "whole")
     folder = run(whole, tmp_path / "run", stop=stop_after(7)).folder
     resume(folder)
-    assert final(folder) == final(tmp_path / "whole")
-    assert untimed(folder) == untimed(tmp_path / "whole")
+    assert load_final_state(folder) == load_final_state(tmp_path / "whole")
+    assert load_untimed_records(folder) == load_untimed_records(tmp_path / "whole")

@@ -95,7 +95,7 @@ GENERAL_SUM = [
 
 
 class Unrolled:
-    """All nodes of a game level by level, and what uniform play is worth on them."""
+    """All nodes of a game level by level, and their values under uniform play."""
 
     def __init__(self, game: Game) -> None:
         self.num_players = game.num_players
@@ -135,7 +135,7 @@ class Unrolled:
         return players.size, int((players == TERMINAL).sum()), len(self.keys)
 
     def value(self, player: int, best_response: bool = False) -> float:
-        """What `player` gets when all others, and itself unless it responds, play uniformly."""
+        """Value of `player` when the others, and itself unless it responds, play uniformly."""
         reaches = [np.ones(1)]  # of everyone else, when the player responds
         for level in self.levels[1:]:
             probability, mover = level["edge"][:, 0], level["edge"][:, 1]
@@ -172,7 +172,7 @@ def outcomes(game: Game, state: Any) -> list[int]:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.spec)
-def test_contract(row: Row) -> None:
+def test_game_keeps_the_protocol_and_its_documented_counts(row: Row) -> None:
     game = load_game(row.spec)
     forgetful = "forgetful" in row.spec
     report = check_game(game, allow_imperfect_recall=forgetful)
@@ -454,7 +454,7 @@ def minimax(game: Game, state: Any) -> float:
 
 
 def max_wins(green: tuple[int, ...]) -> bool:
-    """Whether Max wins when blocked moves stay: the rule in closed form, rows 0 to 2."""
+    """Return True if Max wins when blocked moves stay: the rule in closed form, rows 0 to 2."""
 
     def good(row: int, column: int) -> bool:
         return 3 * row + column + 1 in green
@@ -705,7 +705,7 @@ def test_check_game_names_missing_methods() -> None:
 
 
 def test_connect_four_finds_every_row() -> None:
-    """Each of the 69 lines of the full board wins, and nothing that runs over an edge does."""
+    """Each of the 69 lines of the full board wins, and no line over an edge does."""
     game = ConnectFour()
     lines = 0
     for row in range(6):

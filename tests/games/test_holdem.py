@@ -29,7 +29,7 @@ GAMES = {
 
 
 @pytest.mark.parametrize("spec", GAMES)
-def test_playthroughs(spec):
+def test_playthroughs_equal_those_of_openspiel(spec):
     pyspiel = pytest.importorskip("pyspiel")
     ours = cp.load_game(spec)
     theirs = pyspiel.load_game(
@@ -61,7 +61,7 @@ def test_playthroughs(spec):
     assert shown > 2 and folded > 2
 
 
-def test_strengths():
+def test_hand_strengths_equal_those_of_the_kernel():
     rng = np.random.default_rng(0)
     seven = np.array([rng.permutation(52)[:7] for _ in range(200)], np.uint8)
     found = np.zeros(200, np.int64)
@@ -71,7 +71,7 @@ def test_strengths():
     assert np.unique(found, return_inverse=True)[1].tolist() == [order.index(s) for s in plain]
 
 
-def test_sizes():
+def test_bet_sizes_are_those_of_the_pot():
     game = cp.load_game("no_limit_holdem(sizes='0.5,1,a')")
     state = game.initial_state()
     for card in (0, 1, 2, 3):

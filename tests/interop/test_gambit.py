@@ -1,4 +1,4 @@
-"""Gambit's files: read, written, and compared with what OpenSpiel reads from the same text."""
+"""Gambit's files: read, written, and compared with OpenSpiel's reading of the same text."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from counterplay.interop.explicit_export import (
 from counterplay.interop.gambit import efg_from_game, game_from_efg, game_from_nfg, nfg_from_game
 from counterplay.interop.game_files import load_game_file, save_game
 from counterplay.interop.json_game import game_from_json, json_from_game
-from tests.conftest import built
+from tests.conftest import game_tree
 from tests.random_games import random_games
 
 # every part of the format: rational and decimal chance, names left out the second time, an outcome
@@ -134,7 +134,7 @@ def test_random_games_survive_every_format(game, labels):
     assert cp.nash_conv(theirs, again) == pytest.approx(cp.nash_conv(ours, policy), abs=1e-12)
 
 
-def test_fractions():
+def test_numbers_become_the_simplest_fractions():
     assert [str(simplest_fraction(x)) for x in (1 / 3, 0.1, -2.5, 4.0)] == [
         "1/3",
         "1/10",
@@ -194,16 +194,16 @@ def test_table_has_the_value_of_the_tree(game):
     assert table.utilities(choice) == pytest.approx(tuple(values), abs=1e-12)
 
 
-def test_files(tmp_path):
+def test_games_are_saved_and_loaded(tmp_path):
     path = tmp_path / "kuhn.efg"
     save_game(cp.load_game("kuhn_poker"), path)
     tree = cp.build_tree(cp.load_game(str(path)))
     assert tree.spec == str(path)
-    assert tree.infoset_keys == built("kuhn_poker").infoset_keys
+    assert tree.infoset_keys == game_tree("kuhn_poker").infoset_keys
     result = cp.solve(tree, cp.algorithms.CFRPlus(), iterations=1000)
     assert cp.expected_values(tree, result.policy)[0] == pytest.approx(-1 / 18, abs=1e-3)
     result.policy.save(tmp_path / "kuhn.policy")
-    assert cp.load_policy(tmp_path / "kuhn.policy", built("kuhn_poker"))["0pb"]["pass"] > 0.999
+    assert cp.load_policy(tmp_path / "kuhn.policy", game_tree("kuhn_poker"))["0pb"]["pass"] > 0.999
     (tmp_path / "bom.nfg").write_bytes(b"\xef\xbb\xbf" + DUEL.encode())
     assert load_game_file(str(tmp_path / "bom.nfg")) == game_from_nfg(DUEL)
 
@@ -330,7 +330,7 @@ def test_bad_json(text, message):
 PIECES = [*'"{}\\/.,-+ \n0123456789eE', "c", "p", "t", "EFG", '""', "1/0", "9" * 50, "é", "\0"]
 
 
-def mutated(text, rng):
+def mutate_text(text, rng):
     """The text with one to four characters or pieces lost, repeated, replaced or moved."""
     for _ in range(rng.randint(1, 4)):
         first = rng.randrange(len(text) + 1)
@@ -359,7 +359,7 @@ def test_thousands_of_damaged_files(read, text, position):
     rng = random.Random(0)
     refused = 0
     for _ in range(3000):
-        damaged = mutated(text, rng)
+        damaged = mutate_text(text, rng)
         try:
             game = read(damaged)
         except cp.GameError as error:
@@ -399,7 +399,7 @@ pyspiel = pytest.importorskip("pyspiel")
 
 @pytest.mark.parametrize("spec", ["kuhn_poker", "leduc_poker", "liars_dice(dice_sides=3)"])
 def test_openspiel_reads_our_efg(spec):
-    ours = built(spec)
+    ours = game_tree(spec)
     theirs = pyspiel.load_efg_game(efg_from_game(to_explicit_game(ours.game)))
     policy = pyspiel.UniformRandomPolicy(theirs)
     uniform = cp.uniform_policy(ours)

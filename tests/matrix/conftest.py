@@ -1,4 +1,4 @@
-"""What the tests of matrix games share."""
+"""Fixtures of the tests of matrix games."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def test_checkers_against_brute_force(form):
     assert cp.matrix.coarse_deviation(form, product).gain == approx(nash, abs=1e-12)
 
 
-def test_what_is_none_is_never_returned():
+def test_profiles_that_are_not_equilibria_are_never_returned():
     bos = game("battle_of_the_sexes")
     with pytest.raises(cp.RunError, match="player 0 would gain"):
         verify_equilibrium(bos, ((np.array([0.0, 1.0])), np.array([1.0, 0.0])), "a guess")
@@ -189,7 +189,7 @@ def test_nashpy_agrees_on_all_equilibria():
 
 
 def brute_force(form, steps=6):
-    """All equilibria on a grid of probabilities: a lower bound on what there is."""
+    """All equilibria on a grid of probabilities: a subset of the true ones."""
     grids = []
     for count in form.shape:
         cuts = combinations(range(steps + count - 1), count - 1)
@@ -199,7 +199,7 @@ def brute_force(form, steps=6):
 
 
 def in_hull(point, points):
-    """Whether a mixture is a mixture of others."""
+    """Return True if a mixture is a mixture of others."""
     from scipy.optimize import linprog
 
     stacked = np.vstack([np.array(points).T, np.ones(len(points))])

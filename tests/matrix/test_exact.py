@@ -1,4 +1,4 @@
-"""Nothing is lost and nothing depends on units: exact enumeration, scales, shifts, permutations."""
+"""Exact enumeration is complete and does not depend on scales, shifts or permutations."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def profiles(form):
 
 
 def solve_by_all_methods(form):
-    """What every method finds, in the order of the methods; the programme from few starts."""
+    """Results of every method, in the order of the methods; the program with few starts."""
     exact = [
         cp.matrix.zero_sum_lp(form),
         cp.matrix.lemke_howson(form),
@@ -77,7 +77,7 @@ def solve_by_all_methods(form):
 
 
 def same(ours, theirs, tolerance=1e-9):
-    """Whether two lists hold the same profiles in any order."""
+    """Return True if two lists hold the same profiles in any order."""
     left = list(theirs)
     for one in ours:
         near = [k for k, other in enumerate(left) if np.allclose(one, other, tolerance, 1e-15)]
@@ -187,7 +187,7 @@ def test_ties_survive_division(form, divisor):
 @settings(max_examples=12)
 @given(forms(max_actions=3), POWERS, POWERS)
 def test_units_of_each_player(form, first, second):
-    """Powers of two round nothing: every answer is the same to the last bit."""
+    """Powers of two do not round: every result is the same to the last bit."""
     scale = np.array([2.0**first, 2.0**second])
     other = NormalForm(form.utility * scale[:, None, None])
     for solve in (
@@ -267,7 +267,7 @@ def test_moved_utilities(form, power, seed):
 
 @settings(max_examples=40)
 @given(forms(max_actions=3), st.integers(3, 15), st.booleans())
-def test_outliers_where_nobody_goes(form, power, zero_sum):
+def test_huge_losses_of_dominated_actions_change_nothing(form, power, zero_sum):
     """A strictly dominated action, however bad, changes no equilibrium and no dominance."""
     utility = np.pad(form.utility, [(0, 0), (0, 1), (0, 1)])
     utility[0, -1], utility[1, :, -1] = -(10.0**power), -(10.0**power)

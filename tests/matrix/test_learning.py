@@ -24,7 +24,7 @@ def game(name):
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_regret_is_what_it_is_called(name):
-    """Recomputed from what was played: two iterations at a time, from the same start."""
+    """Recomputed from the recorded actions: two iterations at a time, from the same start."""
     learner, form = load_learner(name), game("shapleys_game")
     sums = [np.zeros(3), np.zeros(3)]
     for t in range(1, 6):
@@ -151,7 +151,7 @@ def test_sampled_play_is_reproducible_and_learns():
     assert one.joint_distribution.sum() == approx(1.0)
 
 
-def test_projection():
+def test_projection_is_the_nearest_distribution():
     rng = np.random.default_rng(0)
     for _ in range(50):
         point = rng.normal(size=4)

@@ -1,4 +1,4 @@
-"""Normal forms, what they refuse, and the way from a tree and back."""
+"""Normal forms, refusals, and conversion from a tree and back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from counterplay.matrix.normal_form import (
 )
 from counterplay.matrix.normal_form_io import read_normal_form
 from counterplay.matrix.policy_enumeration import count_pure_policies, pure_policies
-from tests.conftest import built
+from tests.conftest import game_tree
 from tests.matrix.forms import forms
 from tests.random_games import random_games
 
@@ -57,7 +57,7 @@ def test_values_are_sums_over_joint_actions(form):
         (np.zeros((1_000_000, 2)), "1000000 x 2 = 2,000,000 joint actions are too many"),
     ],
 )
-def test_refuses(utility, message):
+def test_bad_utilities_are_refused(utility, message):
     with pytest.raises(cp.ConfigError, match=message):
         NormalForm(utility)
 
@@ -89,7 +89,7 @@ def test_refuses_profiles_and_joints_that_are_none():
 
 def test_king_ace_poker_is_the_matrix_of_the_lecture():
     """Rows: the action with an ace, then with a king; r raise, k check, c call, f fold."""
-    form = pure_policies(built("king_ace_poker")).normal_form
+    form = pure_policies(game_tree("king_ace_poker")).normal_form
     expected = {
         "rr": {"cc": 0, "cf": -1 / 6, "ff": 1, "fc": 7 / 6},
         "kr": {"cc": -1 / 3, "cf": -1 / 6, "ff": 5 / 6, "fc": 2 / 3},
@@ -108,9 +108,9 @@ def test_king_ace_poker_is_the_matrix_of_the_lecture():
 
 
 def test_counts_of_pure_policies():
-    assert count_pure_policies(built("kuhn_poker")) == (27, 64)
-    assert count_pure_policies(built("king_ace_poker")) == (4, 4)
-    assert count_pure_policies(built("matching_pennies_3p")) == (2, 2, 2)
+    assert count_pure_policies(game_tree("kuhn_poker")) == (27, 64)
+    assert count_pure_policies(game_tree("king_ace_poker")) == (4, 4)
+    assert count_pure_policies(game_tree("matching_pennies_3p")) == (2, 2, 2)
 
 
 @pytest.mark.parametrize("spec", ["leduc_poker", "liars_dice(dice_sides=3)"])
@@ -118,14 +118,14 @@ def test_refuses_with_the_count(spec):
     with pytest.raises(
         cp.RunError, match=r"has .+ x .+ reduced pure policies, more than 1,000,000"
     ):
-        pure_policies(built(spec))
+        pure_policies(game_tree(spec))
     with pytest.raises(cp.RunError, match="27 x 64 reduced pure policies, more than 1,000 in all"):
-        pure_policies(built("kuhn_poker"), max_joint_actions=1000)
+        pure_policies(game_tree("kuhn_poker"), max_joint_actions=1000)
 
 
 def test_refuses_players_who_forget():
     with pytest.raises(cp.ConfigError, match="forget"):
-        pure_policies(built("goofspiel(forgetful=true)"))
+        pure_policies(game_tree("goofspiel(forgetful=true)"))
 
 
 def test_kuhn_by_its_matrix(kuhn):
@@ -186,7 +186,7 @@ def test_pure_profile():
     assert [mixture.tolist() for mixture in pure_profile(form, (1, 2))] == [[0, 1], [0, 0, 1]]
 
 
-def test_files(tmp_path):
+def test_normal_forms_are_read_from_files(tmp_path):
     def read_text_as_form(name, text):
         (tmp_path / name).write_text(text)
         return read_normal_form(tmp_path / name)

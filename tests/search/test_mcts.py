@@ -11,13 +11,13 @@ from pytest import approx
 
 import counterplay as cp
 from counterplay.core.game import TERMINAL
-from tests.search.trees import Dice, NestedGame, nested_games
+from tests.search.trees import Dice, NestedGame, random_nested_games
 
 RANGE = {"min_utility": -3.0, "max_utility": 3.0}
 
 
 @settings(max_examples=40)
-@given(nested_games(chance=True))
+@given(random_nested_games(chance=True))
 def test_what_is_proven_is_true(game):
     """Bounds go up the tree until the root is proven: then it has the exact value and action."""
     exact = cp.search.Expectiminimax().search(game)
@@ -27,7 +27,7 @@ def test_what_is_proven_is_true(game):
     assert exact.action_values[found.action] == approx(exact.value)
 
 
-@given(nested_games())
+@given(random_nested_games())
 def test_few_simulations_answer_too(game):
     exact = cp.search.Minimax().search(game)
     for simulations in (1, 3, 10):
@@ -116,7 +116,7 @@ def test_same_seed_same_search():
     assert sum(one.visits.values()) == 300
 
 
-def test_budget():
+def test_simulations_stay_within_the_budget():
     game = cp.load_game("connect_four")
     assert sum(cp.search.MCTS().search(game).visits.values()) == 1000
     assert (

@@ -13,7 +13,7 @@ from pytest import approx
 import counterplay as cp
 from counterplay.registry import SEARCHERS, get_spec, load_searcher
 from counterplay.search.evaluation_functions import adapt_searcher
-from tests.search.trees import Dice, NestedGame, nested_games
+from tests.search.trees import Dice, NestedGame, random_nested_games
 
 WORKED = ((3, 12, 8), (2, 4, 6), (19, 5, 2))
 WIN_OR_LOSE = {"min_utility": -1.0, "max_utility": 1.0}
@@ -87,7 +87,7 @@ def test_the_table_and_the_order_save_work():
 # -- random trees
 
 
-@given(nested_games())
+@given(random_nested_games())
 def test_all_searchers_agree(game):
     found = cp.search.Minimax().search(game)
     assert found.value == max(found.action_values.values())
@@ -102,7 +102,7 @@ def test_all_searchers_agree(game):
     assert plain.num_nodes <= found.num_nodes
 
 
-@given(nested_games(chance=True))
+@given(random_nested_games(chance=True))
 def test_expectiminimax_is_the_value_of_the_tree(game):
     """Against the exact equilibrium of the unrolled game, found by linear programming."""
     found = cp.search.Expectiminimax().search(game)
@@ -112,7 +112,7 @@ def test_expectiminimax_is_the_value_of_the_tree(game):
     assert found.is_exact
 
 
-@given(nested_games(depth=5), st.integers(1, 4))
+@given(random_nested_games(depth=5), st.integers(1, 4))
 def test_depth_limited_searches_agree(game, depth):
     def guess(game, state):
         return (sum(state) * 7 + len(state)) % 5 - 2.0

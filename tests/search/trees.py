@@ -67,7 +67,7 @@ def _dice(children):
     return weights.map(lambda w: Dice(tuple(k / sum(w) for k in w), tuple(children)))
 
 
-def nested_games(chance: bool = False, depth: int = 4):
+def random_nested_games(chance: bool = False, depth: int = 4):
     """Random trees with utilities from -3 to 3."""
     tree = st.integers(-3, 3)
     for _ in range(depth):

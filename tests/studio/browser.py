@@ -20,8 +20,8 @@ from selenium.webdriver.common.keys import Keys
 from tests.conftest import NO_BROWSER
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-PATIENCE = 120.0  # seconds; machines may be busy
-FLEETING = (
+TIMEOUT_SECONDS = 120.0  # seconds; machines may be busy
+TRANSIENT_ERRORS = (
     StaleElementReferenceException,
     ElementClickInterceptedException,
     ElementNotInteractableException,
@@ -43,7 +43,7 @@ def find_browser():
 
 
 class Browser:
-    """A window and what tests do with it."""
+    """A browser window with the actions that tests need."""
 
     def __init__(self, width=1280, height=900):
         binary, driver = find_browser()
@@ -66,13 +66,13 @@ class Browser:
 
     def until(self, condition, what="something"):
         """Wait for a condition that is asked again if the page changes meanwhile."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT_SECONDS
         while True:
             try:
                 found = condition()
                 if found:
                     return found
-            except FLEETING:
+            except TRANSIENT_ERRORS:
                 pass
             if time.monotonic() > end:
                 text = self.driver.find_element(By.TAG_NAME, "body").text
@@ -87,7 +87,7 @@ class Browser:
 
         return self.until(look, f"{css} with {text!r}")
 
-    def gone(self, css):
+    def wait_until_absent(self, css):
         self.until(lambda: not self.all(css), f"the end of {css}")
 
     def click(self, css, text=""):
@@ -107,7 +107,7 @@ class Browser:
             self.driver.switch_to.active_element.send_keys(key)
 
     def settle(self):
-        """Wait until nothing is being computed or fetched that the page waits for."""
+        """Wait until the page has no open requests."""
         self.until(
             lambda: not self.all(".working") and "…\n" not in f"{self.main.text}\n", "a calm page"
         )
@@ -127,7 +127,7 @@ class Browser:
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
     def complaints(self):
-        """What the console has had to say since it was last asked."""
+        """Messages of the console since the last call."""
         return [line["message"] for line in self.driver.get_log("browser")]
 
     def set_width(self, width=None):

@@ -20,7 +20,7 @@ import pytest
 from counterplay.experiment import run
 from tests.experiment.conftest import config
 
-PATIENCE = 120.0  # seconds; machines may be busy
+TIMEOUT_SECONDS = 120.0  # seconds; machines may be busy
 
 
 class Studio:
@@ -45,7 +45,7 @@ class Studio:
 
     def raw(self, method, path, headers=None, body=None, host=None):
         """Status, headers and body; nothing is added to the headers."""
-        connection = http.client.HTTPConnection(self.address, timeout=PATIENCE)
+        connection = http.client.HTTPConnection(self.address, timeout=TIMEOUT_SECONDS)
         try:
             connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
             connection.putheader("Host", self.address if host is None else host)
@@ -71,12 +71,12 @@ class Studio:
     def ask(self, method, path, body=None, **headers):
         """Status and JSON; asks again while the answer is being made."""
         text = None if body is None else json.dumps(body).encode()
-        until = time.monotonic() + PATIENCE
+        wait_until = time.monotonic() + TIMEOUT_SECONDS
         while True:
             status, _, found = self.raw(method, path, self.headers | headers, text)
             if status != 202:
                 return status, json.loads(found)
-            assert time.monotonic() < until
+            assert time.monotonic() < wait_until
             method, text = ("GET", None) if path.endswith(("/act", "/next")) else (method, text)
             path = re.sub("/(act|next)$", "", path)
             time.sleep(0.1)
@@ -98,14 +98,14 @@ class Studio:
         if self.process.poll() is None:
             self.process.send_signal(number)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(PATIENCE)
+            self.process.wait(TIMEOUT_SECONDS)
         self.process.kill()
-        out, error = self.process.communicate(timeout=PATIENCE)
+        out, error = self.process.communicate(timeout=TIMEOUT_SECONDS)
         return self.process.returncode, out, error
 
 
 def free_port():
-    """A port that nobody listens at, from below those that systems hand out."""
+    """A port without listener, below the range that systems assign."""
     for _ in range(100):
         port = random.randrange(10_000, 32_000)
         with contextlib.suppress(OSError), socket.socket() as one:
@@ -114,7 +114,7 @@ def free_port():
     raise AssertionError("no port is free")
 
 
-def until(condition, patience=PATIENCE):
+def wait_until(condition, patience=TIMEOUT_SECONDS):
     """Wait for something to be true, and return it."""
     end = time.monotonic() + patience
     while not (found := condition()):

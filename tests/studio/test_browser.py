@@ -17,10 +17,10 @@ from counterplay.experiment import run
 from counterplay.experiment.run_folder import load_metrics
 from counterplay.experiment.run_status import read_status
 from counterplay.studio.server.http_server import write_opening_page
+from tests.core.test_trust import CODE
 from tests.experiment.conftest import config
 from tests.studio.browser import Browser, Keys
-from tests.studio.conftest import Studio, free_port, until
-from tests.test_consent import CODE
+from tests.studio.conftest import Studio, free_port, wait_until
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
@@ -65,7 +65,7 @@ def browser():
 
 @pytest.fixture(autouse=True)
 def _quiet(request):
-    """No test leaves a complaint in the console: errors, or what the security policy forbids."""
+    """Assert that the console has no errors and no violations of the security policy."""
     yield
     if "browser" in request.fixturenames:
         lines = request.getfixturevalue("browser").complaints()
@@ -126,7 +126,7 @@ def test_start_stop_and_resume(browser, fresh):
     label = browser.see("label.wrong", "max steps")
     box = label.find_element("css selector", "input")
     box.send_keys(Keys.BACKSPACE * 4 + "100000000")
-    browser.gone("form .problem")
+    browser.wait_until_absent("form .problem")
     browser.click("form button.primary", "Start")
     browser.until(lambda: browser.path.startswith("/runs/long/"), "the run")
     browser.see(".state", "running")
@@ -173,7 +173,7 @@ def test_late_answers_do_not_count(browser, studio):
 
 
 def test_a_late_list_undoes_nothing(browser, fresh):
-    """What an event has told stays, though the list that was asked for before comes after it."""
+    """The state from an event stays when an older list arrives after it."""
     made = fresh()
     run(config(max_steps=10) | {"name": "first"}, made.root / "first" / "1")
     browser.open(made, "/")
@@ -257,7 +257,7 @@ def test_a_curve_after_an_outage(browser, fresh):
     made = fresh("--port", port)
     whole = config("cfr", max_steps=10**9, game="leduc_poker", evaluate_every=200)
     made.post("/api/runs", {"config": whole | {"name": "live"}})
-    name = next(iter(until(made.runs)))
+    name = next(iter(wait_until(made.runs)))
     browser.open(made, f"/runs/{name}")
 
     def points():
@@ -268,7 +268,7 @@ def test_a_curve_after_an_outage(browser, fresh):
     made.end(signal.SIGKILL)
     browser.see(".connection.lost", "last heard")
     before = len(load_metrics(made.root / name))
-    until(lambda: len(load_metrics(made.root / name)) > before + 3)
+    wait_until(lambda: len(load_metrics(made.root / name)) > before + 3)
     fresh("--port", port)
     browser.until(lambda: points() > before + 3, "what was missed")
     browser.click(".actions button", "Stop")
@@ -313,7 +313,7 @@ def test_an_entry_of_another_person_names_its_code_and_waits(browser, fresh, tmp
     browser.see(".queue code", str(code))
     assert not (tmp_path / "marker").exists()
     browser.click(".queue button", "Trust this code and run")
-    until(lambda: [one for one in made.runs().values() if one["state"] == "finished"])
+    wait_until(lambda: [one for one in made.runs().values() if one["state"] == "finished"])
     assert (tmp_path / "marker").exists()
 
 
@@ -325,7 +325,7 @@ def test_eight_tabs(browser, studio):
         browser.driver.switch_to.new_window("tab")
         browser.open(studio, "/")
         browser.see("tbody.runs tr", "kuhn")
-    until(lambda: studio.get("/api/hello")["listeners"] == 1)
+    wait_until(lambda: studio.get("/api/hello")["listeners"] == 1)
     browser.driver.get(f"{studio.url}/runs/{KUHN}")
     browser.see(".u-wrap canvas")
     for handle in browser.driver.window_handles:
@@ -336,13 +336,13 @@ def test_eight_tabs(browser, studio):
     browser.see("tbody.runs tr", "kuhn")
 
 
-def test_keys(browser, studio):
+def test_keyboard_shortcuts_work(browser, studio):
     browser.open(studio, "/")
     browser.see("tbody.runs tr")
     browser.keys("?")
     browser.see("dialog", "parent, likeliest child")
     browser.keys(Keys.ESCAPE)
-    browser.gone("dialog")
+    browser.wait_until_absent("dialog")
     browser.keys("gm")
     browser.see("h1", "Matrix")
     browser.keys("gr")
@@ -422,12 +422,12 @@ def test_what_is_typed_into_a_matrix(browser, studio):
     cell.clear()
     cell.send_keys("100\t")
     browser.until(lambda: "m=" in browser.path, "the address to change")
-    browser.gone(".working")
+    browser.wait_until_absent(".working")
     browser.until(lambda: browser.all(".matrix input")[0].get_attribute("value") == "100")
 
 
 def findings(browser, rules):
-    """What axe-core finds serious on the page as it is."""
+    """Serious findings of axe-core on the current page."""
     found = browser.driver.execute_async_script(
         "axe.run({resultTypes: ['violations'], ...arguments[0]}).then(arguments[1])", rules
     )
@@ -438,7 +438,7 @@ def findings(browser, rules):
     ]
 
 
-def test_every_page_is_for_everybody(browser, studio):
+def test_every_page_is_accessible(browser, studio):
     """No serious finding of axe-core in either theme, few elements, no scrolling sideways."""
     from axe_core_python import selenium as axe
 

@@ -1,0 +1,60 @@
+"""Every algorithm on every kind of arena of small games: it runs, or says in one line why not."""
+
+from __future__ import annotations
+
+import pytest
+
+from counterplay.registry import ALGORITHMS
+from tests.algorithms import contract
+
+TABULAR = [name for name in ALGORITHMS if "counterplay.algorithms.deep" not in ALGORITHMS[name]]
+TABULAR.remove("nxdo")  # which trains networks
+DEEP = [name for name in ALGORITHMS if name not in TABULAR]
+CASES = [(game, kind) for game in contract.GAMES for kind in contract.arenas_of(game)]
+QUICK_DEEP_GAMES = ("only_chance", "no_history")  # refused before anything is compiled
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("contract")
+
+
+def runs_there(algorithm: str, kind: str) -> bool:
+    """Return True if the algorithm declares an arena of that kind."""
+    declared = contract.tiny(algorithm).runs_on
+    offered = {"tree": ("tree", "sequences"), "generated": ("sequences", "episodes")}
+    return bool(set(declared) & set(offered.get(kind, ("rules",))))
+
+
+@pytest.mark.parametrize(("game", "kind"), CASES)
+def test_tabular_algorithms_run_or_refuse(game, kind, folder):
+    if game.startswith("openspiel"):
+        pytest.importorskip("pyspiel")
+    ran = 0
+    for name in TABULAR:
+        answer = contract.outcome(name, game, kind, folder)
+        ran += answer == "ran"
+        if not runs_there(name, kind):
+            assert " runs on " in answer, (name, answer)
+    assert ran >= (6 if "rules" in kind else 4)
+
+
+@pytest.mark.parametrize("name", DEEP)
+@pytest.mark.parametrize("game", QUICK_DEEP_GAMES)
+def test_networks_refuse_games_without_decisions(name, game, folder):
+    pytest.importorskip("jax")
+    for kind in ("tree", "rules"):
+        answer = contract.outcome(name, game, kind, folder)
+        assert "no player acts" in answer or " runs on " in answer, answer
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DEEP)
+def test_networks_run_or_refuse(name, folder):
+    pytest.importorskip("jax")
+    for game, kind in CASES:
+        if kind == "rules" and (game, "compiled rules") in CASES:
+            continue  # the same programs are compiled again
+        answer = contract.outcome(name, game, kind, folder)
+        if not runs_there(name, kind):
+            assert " runs on " in answer, (game, kind, answer)

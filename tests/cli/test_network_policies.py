@@ -1,0 +1,44 @@
+"""Policies of runs with networks on rules, which have no table of their own."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import counterplay as cp
+
+pytest.importorskip("jax")
+
+
+@pytest.fixture
+def networks(monkeypatch):
+    """Policies that `load_policies` returns for such a run."""
+    from counterplay.algorithms.deep.common.network_policy import NetworkPolicy
+    from counterplay.algorithms.deep.common.networks import new_nets
+
+    game = cp.load_game("kuhn_poker")
+    size = len(game.observation(game.initial_state(), 0))
+    policy = NetworkPolicy(game, (new_nets(np.random.default_rng(0), 2, (size, 4, 2)),))
+    monkeypatch.setattr(
+        "counterplay.experiment.saved_policies.load_policies",
+        lambda *given, **options: {"net": policy},
+    )
+    return policy
+
+
+def test_commands_put_networks_on_the_tree(run, networks, tmp_path):
+    facts = json.loads(run("evaluate", "run", "--json").out)
+    table = networks.tabulate(cp.build_tree("kuhn_poker"))
+    exact = cp.exploitability(cp.build_tree("kuhn_poker"), table)
+    assert facts["exploitability"] == pytest.approx(exact)
+    shown = json.loads(run("show", "run", "--json").out)
+    assert len(shown["infosets"]) == 12
+    for name in ("x.csv", "x.json", "x.policy"):
+        file = tmp_path / name
+        assert run("export", "run", file).code == 0
+        assert file.stat().st_size > 100
+    loaded = cp.load_policy(tmp_path / "x.policy", cp.build_tree("kuhn_poker"))
+    assert np.array_equal(loaded.probabilities, table.probabilities)
+    assert run("draw", "kuhn_poker", "--policy", "run", "-o", tmp_path / "x.svg").code == 0

@@ -1,0 +1,90 @@
+"""Grids of algorithms, games and seeds."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import counterplay as cp
+from counterplay.cli.main import main
+from counterplay.distributed import executor
+from counterplay.distributed.grid import make_cells, run_grid
+from counterplay.experiment.run_folder import find_runs, load_metrics
+from tests.distributed.toy_units import InProcessExecutor
+from tests.experiment.conftest import load_untimed_records
+
+ALGORITHMS, GAMES = ("cfr", "dcfr(gamma=3)"), ("kuhn_poker", "kuhn_poker(players=3)")
+
+
+def test_cells_are_ordinary_runs_and_are_skipped_when_finished(tmp_path):
+    cells = make_cells(ALGORITHMS, GAMES, (0, 1), 40, tmp_path / "grid")
+    seen = []
+    result = run_grid(cells, tmp_path / "grid", InProcessExecutor(), report=seen.append)
+    assert not result.stopped and not result.problems
+    assert [progress.done for progress in seen] == list(range(9))
+    assert len(find_runs([tmp_path / "grid"])) == 8
+    folder = tmp_path / "grid" / "kuhn_poker-players_3" / "dcfr-gamma_3" / "seed-1"
+    assert folder in result.folders("kuhn_poker(players=3)")
+    alone = cp.run(cells[-1].config, tmp_path / "alone")
+    assert load_untimed_records(folder) == load_untimed_records(alone.folder)
+    again = run_grid(cells, tmp_path / "grid", None)  # nothing is left for an executor
+    assert again.cells == cells and not again.stopped
+    longer = make_cells(ALGORITHMS, GAMES, (0, 1), 60, tmp_path / "grid")
+    run_grid(longer, tmp_path / "grid", InProcessExecutor())
+    assert load_metrics(folder)[-1]["step"] == 60
+
+
+def test_a_stopped_grid_goes_on(tmp_path):
+    cells = make_cells(ALGORITHMS, GAMES[:1], (0, 1), 20, tmp_path)
+    seen = []
+    first = run_grid(
+        cells, tmp_path, InProcessExecutor(), report=seen.append, stop=lambda: len(seen) > 2
+    )
+    assert first.stopped and 0 < sum(cell.is_finished for cell in cells) < len(cells)
+    assert not run_grid(cells, tmp_path, InProcessExecutor()).stopped
+    assert all(cell.is_finished for cell in cells)
+
+
+def test_a_cell_that_cannot_be_run_is_told_and_the_others_go_on(tmp_path):
+    cells = make_cells(("sequence_form_lp", "cfr"), GAMES, (0,), 4, tmp_path)
+    result = run_grid(cells, tmp_path, InProcessExecutor())
+    (problem,) = result.problems.values()
+    assert "needs a two-player zero-sum game" in problem
+    assert len(find_runs([tmp_path])) == 3
+
+
+def test_what_is_refused(tmp_path):
+    with pytest.raises(cp.ConfigError, match="unknown algorithm 'cfrr'"):
+        make_cells(("cfrr",), GAMES, (0,), 4, tmp_path)
+    with pytest.raises(cp.ConfigError, match="the same algorithm, game and seed twice"):
+        make_cells(("cfr",), ("kuhn_poker", "kuhn_poker(players=2)"), (0,), 4, tmp_path)
+    cells = make_cells(("cfr",), GAMES[:1], (0,), 4, tmp_path)
+    cp.run({"game": "kuhn_poker", "algorithm": "dcfr", "spec": {"max_steps": 2}}, cells[0].folder)
+    with pytest.raises(cp.ConfigError, match="seed-0 holds another run"):
+        make_cells(("cfr",), GAMES[:1], (0,), 4, tmp_path)
+
+
+def test_command_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(executor, "LocalExecutor", lambda num_processes, notify: Inside())
+    options = ["grid", "--algorithms", "cfr_plus,dcfr", "--games", "leduc_poker,kuhn_poker"]
+    options += ["--seeds", "0:2", "--iterations", "1e2", "-o", "out"]
+    assert main(options) == 0
+    lines = capsys.readouterr().out.splitlines()
+    tables = "\n".join(lines).split("\n\n")
+    assert [table.split("\n")[0] for table in tables] == ["leduc_poker", "kuhn_poker"]
+    assert all(max(map(len, table.split("\n"))) <= 80 for table in tables)
+    assert main([*options, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    for rows in facts["games"].values():
+        values = [row["average"]["median"] for row in rows]
+        assert len(values) == 2 and values == sorted(values)
+
+
+class Inside(InProcessExecutor):
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *problem):
+        pass
