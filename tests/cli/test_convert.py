@@ -56,7 +56,7 @@ def test_openspiel_games_work_in_commands(run: Run, tmp_path) -> None:
         (["convert", "kuhn_poker", "kuhn.txt"], 2, "must end in .efg, .nfg, .json"),
         (["convert", "kuhn_poker", "nowhere/kuhn.efg"], 2, "there is no directory nowhere"),
         (["convert", "nowhere.efg", "kuhn.json"], 2, "there is no file nowhere.efg"),
-        (["convert", "leduc_poker", "leduc.nfg"], 1, "too many plans for a table"),
+        (["convert", "leduc_poker", "leduc.nfg"], 1, "too many pure policies for a table"),
         (["solve", "bad.efg"], 2, "bad.efg, line 2, column 3: expected the name of the node"),
         (["solve", "."], 2, "unknown game '.'"),
     ],

@@ -66,7 +66,7 @@ def test_check_comes_first(run):
 def test_check_reports_players_who_forget(run):
     answer = run("inspect", "goofspiel(num_cards=4, forgetful=True)", "--check")
     assert answer.code == 0
-    assert answer.lines[1].endswith("no fault found, players forget")
+    assert answer.lines[1].endswith("no fault found, imperfect recall")
     assert any(line.split() == ["perfect", "recall", "no"] for line in answer.lines)
 
 

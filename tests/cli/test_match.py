@@ -52,7 +52,7 @@ def test_an_interval_where_episodes_are_played(run, policy):
     assert run(*options, "--seed", 1) != answer
     assert json.loads(run(*options, "--episodes", 50).out)["episodes"] == 50
     text = run("match", policy, "uniform", "kuhn_poker", "--sampled")
-    assert text.lines[-1] == "1,000 episodes, the same luck for both"
+    assert text.lines[-1] == "1,000 episodes, the same random numbers for both"
     assert re.search(r"95% interval  ([-+]\S+ to [-+]\S+ *){2}", text.lines[5])
 
 
@@ -68,7 +68,7 @@ def test_sampled_policies_of_games_never_unrolled(run, tmp_path):
 def test_three_players(run):
     answer = run("match", "cfr", "uniform", "kuhn_poker(players=3)", "--iterations", 20)
     assert answer.lines[-2:] == [
-        "A plays one seat after the other, copies of B all others",
+        "A plays each seat in turn, copies of B have all others",
         "exact",
     ]
     first, second = map(float, answer.lines[4].split()[1:])

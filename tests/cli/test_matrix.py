@@ -71,7 +71,7 @@ def test_matrices_are_read_from_files(run, tmp_path):
 
 def test_weak_elimination(run, tmp_path):
     (tmp_path / "a.json").write_text("[[[1, 0], [1, 1]], [[1, 1], [0, 1]]]")
-    assert "weakly dominated in what is left" in run("matrix", tmp_path / "a.json").out
+    assert "weakly dominated in the remaining game" in run("matrix", tmp_path / "a.json").out
     assert "1 x 1 actions are left" in run("matrix", tmp_path / "a.json", "--weak").out
 
 

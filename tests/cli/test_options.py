@@ -9,11 +9,23 @@ import sys
 
 import pytest
 
-from counterplay.cli.common import parse_integer, parse_seeds, print_table, split_specs
 from counterplay.cli.main import _command
+from counterplay.cli.options import parse_integer, parse_seeds, split_specs
+from counterplay.cli.output import print_table
 from counterplay.errors import ConfigError
 
-SHORT_OPTIONS = {"--algorithm": "-a", "--iterations": "-n", "--output": "-o", "--seed": "-s"}
+SHORT_OPTIONS = {
+    "--algorithm": {"-a"},
+    "--episodes": {"-e"},
+    "--force": {"-f"},
+    "--game": {"-g"},
+    "--iterations": {"-i", "-n"},
+    "--output": {"-o"},
+    "--player": {"-p"},
+    "--save": {"-o"},
+    "--seed": {"-s"},
+    "--target": {"-t"},
+}
 
 
 def all_commands(command=None, path=()):
@@ -35,7 +47,14 @@ def test_short_options(path):
     for parameter in COMMANDS[path].params:
         for long, short in SHORT_OPTIONS.items():
             if long in parameter.opts:
-                assert short in parameter.opts
+                assert short <= set(parameter.opts)
+
+
+def test_short_options_mean_the_same(run):
+    long = run("solve", "kuhn_poker", "--algorithm", "cfr", "--iterations", 20, "--seed", 1)
+    short = run("solve", "kuhn_poker", "-a", "cfr", "-i", 20, "-s", 1)
+    assert (long.code, long.out) == (short.code, short.out)
+    assert short.lines[-1].startswith("20  ")
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
@@ -74,7 +93,7 @@ def test_seeds_and_lists():
     assert parse_seeds("--seeds", "0:3") == parse_seeds("--seeds", "0-2") == [0, 1, 2]
     assert parse_seeds("--seeds", "5, 1,1-2") == [5, 1, 2]
     for text in ("", "3:3", "2-1", "a", "0-99999"):
-        with pytest.raises(ConfigError, match=r"--seeds is .*, must be such as 0:5"):
+        with pytest.raises(ConfigError, match=r"--seeds is .*, must be a list such as 0:5"):
             parse_seeds("--seeds", text)
     assert split_specs("cfr, dcfr(alpha=1,gamma=3),cfr") == ["cfr", "dcfr(alpha=1,gamma=3)"]
     with pytest.raises(ConfigError, match="an empty name"):

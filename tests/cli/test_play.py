@@ -242,7 +242,7 @@ def test_opponent_may_be_an_algorithm(run):
         (["tic_tac_toe", "--opponent", "mcts(simulation=3)"], "did you mean 'max_simulations'"),
         (["tic_tac_toe", "--opponent", "mcts", "--iterations", 3], "leave out --iterations"),
         (["kuhn_poker", "--opponent", "cfr", "--algorithm", "cfr"], "two opponents"),
-        (["kuhn_poker", "--opponent", "mcts", "--policy", "x"], "--policy brings the opponent"),
+        (["kuhn_poker", "--opponent", "mcts", "--policy", "x"], "--policy is the opponent"),
     ],
 )
 def test_opponents_that_do_not_fit(run, options, message):

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from counterplay.cli.progress import ProgressBar, build_tree_with_progress
+from counterplay.cli.progress import ProgressBar, ProgressFollower, build_tree_with_progress
 from counterplay.games.kuhn_poker import KuhnPoker
 
 pty = pytest.importorskip("pty")
@@ -65,3 +65,29 @@ def test_building_quickly_shows_nothing(capsys, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     assert build_tree_with_progress(KuhnPoker()).num_nodes == 58
     assert capsys.readouterr() == ("", "")
+
+
+def test_follower_prints_a_header_when_columns_change(capsys):
+    with ProgressFollower("solving", "it", 10) as follower:
+        follower.print_row(("step", "average"), (1, "0.5"))
+        follower.print_row(("step", "average"), (2, "0.25"))
+        follower.print_row(("step", "nodes"), (3, "17"))
+        assert not follower.stop()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == ["step  average", "1  0.5", "2  0.25", "step  nodes", "3  17"]
+
+
+def test_follower_shows_time_left_without_the_first_step(monkeypatch):
+    clock, notes = [0.0], []
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    monkeypatch.setattr(
+        "counterplay.cli.progress.ProgressBar.update",
+        lambda self, done, total=0, note="": notes.append(note),
+    )
+    with ProgressFollower("running", "steps", 100, compiles=True, shows_time_left=True) as follower:
+        follower.note = "exploitability 1"
+        for seconds, done in ((50.0, 1), (60.0, 11)):
+            clock[0] = seconds
+            follower.tick(done)
+    assert "compiling" in notes
+    assert notes[-2:] == ["exploitability 1", "1.5 min left, exploitability 1"]

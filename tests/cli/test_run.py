@@ -102,13 +102,13 @@ def test_interrupt_and_resume(run, file, tmp_path, monkeypatch):
     folder = only_run(tmp_path)
     assert answer.code == 130
     assert "interrupted at step " in answer.err
-    assert answer.err.endswith(f"to go on: counterplay resume runs/small/{folder.name}\n")
+    assert answer.err.endswith(f"to continue: counterplay resume runs/small/{folder.name}\n")
     again = run("resume", "runs/small")  # the only run there
     assert again.code == 0
     assert again.lines[-1].startswith("1000  8.74e-05  ")
     finished = run("resume", folder)
     assert (finished.code, finished.out) == (0, "")
-    more = f"to go on: counterplay resume {folder} --steps 2000\n"
+    more = f"to continue: counterplay resume {folder} --steps 2000\n"
     assert finished.err == f"{folder} is finished, at step 1,000; {more}"
     assert json.loads(run("resume", folder, "--json").out)["step"] == 1000
     longer = run("resume", folder, "--steps", 1500)
@@ -125,7 +125,7 @@ def _stop_at_question(monkeypatch, count):
         answers = iter([False] * (count - 1))
         yield lambda: next(answers, True)
 
-    monkeypatch.setattr("counterplay.cli.run.catch_first_signal", first_signal)
+    monkeypatch.setattr("counterplay.cli.progress.catch_first_signal", first_signal)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -145,7 +145,7 @@ def test_signals_checkpoint_and_the_run_goes_on(run, tmp_path, number):
         _, err = process.communicate(timeout=60)
     folder = only_run(tmp_path)
     assert process.returncode == 130
-    assert err.endswith(f"to go on: counterplay resume {folder}\n")
+    assert err.endswith(f"to continue: counterplay resume {folder}\n")
     reached = load_final_state(folder)[0]
     end = (reached // 2000 + 2) * 2000
     assert run("resume", folder, "--steps", end).code == 0
@@ -161,7 +161,7 @@ def test_resume_of_the_wrong_thing(run, file, tmp_path):
     run("run", file, "--name", "small", "--seed", 1)
     answer = run("resume", tmp_path / "runs")
     assert answer.code == 2
-    assert "holds 2 runs; to go on with all: " in answer.err
+    assert "has 2 runs; to continue them all: " in answer.err
     assert run("resume", tmp_path / "nowhere").code == 2
     whole = json.loads((folder / "config.json").read_text())
     dump_json(folder / "config.json", whole | {"game": {"name": "leduc_poker"}})

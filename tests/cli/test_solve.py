@@ -177,7 +177,7 @@ def _stop_at_question(monkeypatch, count):
         answers = iter([False] * (count - 1) + [True])
         yield lambda: next(answers)
 
-    monkeypatch.setattr("counterplay.cli.solve.catch_first_signal", first_signal)
+    monkeypatch.setattr("counterplay.cli.progress.catch_first_signal", first_signal)
 
 
 def test_interrupt_while_building_writes_nothing(run, tmp_path, monkeypatch):

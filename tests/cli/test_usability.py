@@ -62,7 +62,7 @@ def test_own_games_everywhere(run, here, monkeypatch):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("mygame.py", "mygame.py is a file of games; name one of its classes: mygame.py:Class"),
+        ("mygame.py", "mygame.py is a Python file; name one of its games: mygame.py:Class"),
         ("mygame.py:Penny", "mygame.py has no game 'Penny'; did you mean 'Pennies'?"),
         ("mygame.py:MatchingPennies", "mygame.py has no game 'MatchingPennies'"),
         ("nothing.py:Pennies", "there is no file nothing.py"),
@@ -163,7 +163,7 @@ def test_resume_many_and_run_many_seeds(run, here):
     assert run("resume", *folders, "--steps", 80).code == 0
     answer = run("resume", "runs/c/*", "--steps", 80)
     assert answer.err.count("is finished, at step 80") == 3
-    assert "to go on with all: runs/c/*" in run("resume", "runs/c").err
+    assert "to continue them all: runs/c/*" in run("resume", "runs/c").err
     for wrong in ("4-0", "x", "", "0-99999999999"):
         assert run("run", "c.json", "--seeds", wrong).code == 2
     assert run("run", "c.json", "--seeds", "1", "--seed", 1).code == 2

@@ -209,9 +209,7 @@ def test_games_are_saved_and_loaded(tmp_path):
 
 
 def test_what_is_too_large_is_refused_at_once(tmp_path):
-    with pytest.raises(
-        cp.RunError, match=r"has about [\d.e+]+ nodes; 3,000,000 can be written out"
-    ):
+    with pytest.raises(cp.RunError, match=r"has about [\d.e+]+ nodes; 3,000,000 is the limit"):
         save_game(cp.load_game("goofspiel(num_cards=13)"), tmp_path / "goofspiel.efg")
 
 
@@ -242,7 +240,7 @@ BAD_EFG = [
     (HEAD + 't "" 1', "line 2, column 1: outcome 1 has not been described"),
     (HEAD + 't "" 1 "" { 1 }', "outcome 1 has 1 payoffs for 2 players"),
     (HEAD + 't "" 1 "" { 1 2 3 }', "outcome 1 has 3 payoffs for 2 players"),
-    (HEAD + 't "" 0 "" { 1 2 }', "outcome 0 is no outcome"),
+    (HEAD + 't "" 0 "" { 1 2 }', "outcome 0 means no outcome"),
     (HEAD + 't "" -1', "outcome -1 must be a positive number"),
     (HEAD + 't "" 1/2', "line 2, column 6: the number of the outcome is 1/2"),
     (HEAD + 't "" 0\nt "" 0', "line 3, column 1: the tree is complete"),
@@ -283,7 +281,7 @@ BAD_NFG = [
     ('NFG 1 R "" { "a" } { 0 } 1', "every player needs at least one strategy"),
     ('NFG 1 R "" { "a" } { 99999999999999 } 1', "strategies needs 1e\\+14 cells"),
     ('NFG 1 R "" { } { } 1', "at least one player"),
-    ('NFG 1 R "" { "a" } { { "x" } } { { "" 1 2 } } 1', "an outcome has 2 payoffs for 1 players"),
+    ('NFG 1 R "" { "a" } { { "x" } } { { "" 1 2 } } 1', "outcome 1 has 2 payoffs for 1 players"),
     ('NFG 1 R "" { "a" } { { "x" } } { { "" 1 } } 2', "there is no outcome 2, only 1"),
 ]
 
@@ -300,7 +298,10 @@ BAD_JSON = [
     ("{}", "this is None, not a 'counterplay game 1' file"),
     ('"players": ["a", 1]', r"players\[1\]: must be a text"),
     ('"players": ["a"], "nodes": [1]', r"nodes\[0\]: must be an object"),
-    ('"players": ["a"], "nodes": [{"infoset": 0}]', r"nodes\[0\].infoset: 0 is not one of 0"),
+    (
+        '"players": ["a"], "nodes": [{"infoset": 0}]',
+        r"nodes\[0\].infoset: 0 is not an index into a list of 0",
+    ),
     ('"players": ["a"], "nodes": []', "nodes: there are no nodes"),
     ('"players": []', "players: a game needs at least one player"),
     ('"players": ["a"], "outcomes": [{"number": true}]', r"outcomes\[0\].number: must be a whole"),
@@ -314,7 +315,7 @@ BAD_JSON = [
     ),
     ('"players": ["a"], "cells": [null], "strategies": []', "strategies: 0 lists for 1 players"),
     ('"players": ["a"], "cells": [null], "strategies": [["x", "y"]]', "needs 2 cells"),
-    ('"players": ["a"], "cells": [3], "strategies": [["x"]]', r"\[0\] of cells: 3 is not one of"),
+    ('"players": ["a"], "cells": [3], "strategies": [["x"]]', r"\[0\] of cells: 3 is not an index"),
 ]
 
 

@@ -128,7 +128,7 @@ def test_a_game_from_openspiel_goes_back_as_it_is():
 
 def test_policies_that_do_not_fit():
     tree = game_tree("kuhn_poker")
-    with pytest.raises(cp.ConfigError, match="at '0'"):
+    with pytest.raises(cp.ConfigError, match="has no entry for '0'"):
         cp.interop.from_openspiel_policy(tree, {})
     table = cp.interop.to_pyspiel_policy(cp.uniform_policy(tree)).policy_table()
     table["p0 0"] = [(0, 0.5)]

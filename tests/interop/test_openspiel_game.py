@@ -165,8 +165,8 @@ def test_check_game_finds_no_fault():
 
 REFUSED = [
     ("mfg_garnet", "cannot be unrolled: it is a mean-field game"),
-    ("negotiation", "cannot be unrolled: it samples chance inside"),
-    ("stones_and_gems", "samples chance inside"),
+    ("negotiation", "cannot be unrolled: it samples chance itself"),
+    ("stones_and_gems", "samples chance itself"),
 ]
 
 

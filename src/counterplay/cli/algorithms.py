@@ -1,9 +1,9 @@
-"""`counterplay algorithms`: what can solve a game."""
+"""`counterplay algorithms`: list the algorithms."""
 
 from __future__ import annotations
 
-from counterplay.cli.common import JsonOption
 from counterplay.cli.games import print_registry
+from counterplay.cli.options import JsonOption
 from counterplay.registry import ALGORITHMS
 
 

@@ -1,59 +1,51 @@
-"""`counterplay bounds`: how exploitable a policy is at least, where nothing is exact."""
+"""`counterplay bounds`: lower bounds of exploitability from play, for large games."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from counterplay.cli.common import (
+from counterplay.cli.match import AGENT_HELP, format_interval, is_small_game, score_facts
+from counterplay.cli.options import (
+    AgentIterationsOption,
     GameArgument,
     JsonOption,
     SeedOption,
     TrustOption,
+    episodes_option,
     integer_option,
-    print_json,
-    print_table,
 )
-from counterplay.cli.match import (
-    AGENT_HELP,
-    format_interval,
-    is_small_game,
-    replace_non_finite,
-    score_facts,
-)
+from counterplay.cli.output import print_json, print_table
+from counterplay.core.json_values import replace_non_finite
 from counterplay.play.agents import is_searcher
 
 if TYPE_CHECKING:
     from counterplay.play.agents import AgentLoader
     from counterplay.play.bounds import LowerBound
+    from counterplay.play.episodes import Agent
 
 
 def bounds(
     policy: Annotated[str, typer.Argument(metavar="POLICY", help=AGENT_HELP, show_default=False)],
     game: GameArgument,
     episodes: Annotated[
-        int, integer_option(minimum=2, help="Episodes of each player's response, and of the match.")
+        int, episodes_option(2, "Episodes of each player's response, and of the match.")
     ] = 1000,
     playouts: Annotated[
-        int, integer_option(minimum=1, help="Of every action that a local response considers.")
+        int,
+        integer_option(minimum=1, help="Playouts of each action that a local response considers."),
     ] = 100,
     learn: Annotated[
         int,
-        integer_option(minimum=0, help="Iterations that a response is learned for; 0: not at all."),
-    ] = 0,
-    iterations: Annotated[
-        int | None,
         integer_option(
-            "--iterations",
-            "-n",
-            minimum=1,
-            help="Iterations that algorithms solve for.",
-            show_default="1000",
+            minimum=0, help="Iterations of training of a learned response; 0 for no such response."
         ),
-    ] = None,
+    ] = 0,
+    iterations: AgentIterationsOption = None,
     sampled: Annotated[
-        bool, typer.Option("--sampled", help="Never unroll the game: nothing is judged exactly.")
+        bool,
+        typer.Option("--sampled", help="Do not unroll the game; no exact value is printed."),
     ] = False,
     seed: SeedOption = 0,
     json: JsonOption = False,
@@ -61,10 +53,10 @@ def bounds(
 ) -> None:
     """Print lower bounds of a policy's NashConv, with intervals.
 
-    A local response looks one action ahead; a learned one is a network that has played against the
-    policy (--learn). Neither is exploitability: a better response may exist. A match against
-    uniform play is neither bound, only an estimate. Where the game can be unrolled the truth stands
-    beside them, and how much of it the bounds have found.
+    A local response looks one action ahead; a learned response is a network that is trained against
+    the policy (--learn). Both are lower bounds: a better response may exist. The match against
+    uniform play is not a bound, only an estimate. If the game can be unrolled, the exact NashConv
+    is printed too, and the share of it that each bound reaches.
     """
     from counterplay.arenas.rules import TabularPolicy
     from counterplay.cli.progress import agent_loader_with_progress
@@ -74,38 +66,43 @@ def bounds(
 
     rules = load_game(game)
     by_episodes = sampled or is_searcher(policy) or not is_small_game(rules)
-    known = agent_loader_with_progress(rules, iterations, rules_only=by_episodes)
-    (contestant,) = known.load_agents(policy)
-    found = {
+    loader = agent_loader_with_progress(rules, iterations, rules_only=by_episodes)
+    (agent,) = loader.load_agents(policy)
+    bound_by_name = {
         "local": local_best_response(
-            rules, contestant, num_episodes=episodes, num_playouts=playouts, seed=seed
+            rules, agent, num_episodes=episodes, num_playouts=playouts, seed=seed
         )
     }
     if learn:
         from counterplay.algorithms.deep.common.learned_best_response import learned_best_response
 
-        found["learned"] = learned_best_response(
-            rules, contestant, iterations=learn, num_episodes=episodes, seed=seed
+        bound_by_name["learned"] = learned_best_response(
+            rules, agent, iterations=learn, num_episodes=episodes, seed=seed
         )
-    match = head_to_head(rules, contestant, TabularPolicy(rules), max_episodes=episodes, seed=seed)
-    truth = None if by_episodes else _exact_nash_conv(known, contestant)
+    match = head_to_head(rules, agent, TabularPolicy(rules), max_episodes=episodes, seed=seed)
+    nash_conv = None if by_episodes else _exact_nash_conv(loader, agent)
+    score = match.scores[0]
     if json:
-        facts: dict[str, Any] = {"game": get_spec(rules), "policy": policy, "nash_conv": truth}
-        facts |= {name: _bound_facts(bound) for name, bound in found.items()}
-        print_json(replace_non_finite(facts | {"match_with_uniform": score_facts(match.scores[0])}))
+        facts: dict[str, object] = {
+            "game": get_spec(rules),
+            "policy": policy,
+            "nash_conv": nash_conv,
+            **{name: _bound_facts(bound) for name, bound in bound_by_name.items()},
+            "match_with_uniform": score_facts(score),
+        }
+        print_json(replace_non_finite(facts))
         return
     print(f"game  {get_spec(rules)}")
-    print_table(("lower bound", *found), _bound_rows(found))
-    for name, bound in found.items():
-        if truth is not None:
-            part = bound.nash_conv.mean / truth if truth > 0.0 else 1.0
-            print(f"{name} found {part:.0%} of the exact NashConv, {truth:.6f}")
-    score: Any = match.scores[0]
-    interval = f", 95% {score.low:+.4g} to {score.high:+.4g}" if not match.is_exact else ""
+    print_table(("lower bound", *bound_by_name), _bound_rows(bound_by_name))
+    for name, bound in bound_by_name.items():
+        if nash_conv is not None:
+            share = bound.nash_conv.mean / nash_conv if nash_conv > 0.0 else 1.0
+            print(f"{name} found {share:.0%} of the exact NashConv, {nash_conv:.6f}")
+    interval = "" if match.is_exact else f", 95% {format_interval(score)}"
     print(f"a match with uniform play earns {score.mean:+.4g} a game{interval}")
 
 
-def _bound_facts(bound: LowerBound) -> dict[str, Any]:
+def _bound_facts(bound: LowerBound) -> dict[str, object]:
     return {
         "gains": [score_facts(gain) for gain in bound.player_gains],
         "nash_conv": score_facts(bound.nash_conv),
@@ -113,7 +110,7 @@ def _bound_facts(bound: LowerBound) -> dict[str, Any]:
 
 
 def _bound_rows(bound_by_name: dict[str, LowerBound]) -> list[tuple[str, ...]]:
-    """One column per bound: its NashConv, its interval, and the gain of each player."""
+    """Return the rows of a table with one column per bound."""
     bounds = list(bound_by_name.values())
     rows: list[tuple[str, ...]] = [
         ("NashConv", *(f"{bound.nash_conv.mean:.4g}" for bound in bounds)),
@@ -125,8 +122,8 @@ def _bound_rows(bound_by_name: dict[str, LowerBound]) -> list[tuple[str, ...]]:
     return rows
 
 
-def _exact_nash_conv(agent_loader: AgentLoader, agent: Any) -> float:
+def _exact_nash_conv(loader: AgentLoader, agent: Agent) -> float:
     from counterplay.core.evaluation import judge
 
-    exact = agent.tabulate(agent_loader.tree) if hasattr(agent, "tabulate") else agent
-    return judge(agent_loader.tree, exact).nash_conv
+    policy = agent.tabulate(loader.tree) if hasattr(agent, "tabulate") else agent
+    return judge(loader.tree, policy).nash_conv

@@ -7,8 +7,11 @@ from typing import Annotated
 
 import typer
 
-from counterplay.cli.common import ForceOption, JsonOption, print_json, print_table
+from counterplay.cli.options import ForceOption, JsonOption
+from counterplay.cli.output import print_json, print_table
 from counterplay.errors import ConfigError, suggestion
+
+COLUMNS = ("name", "kind", "summary")
 
 
 def configs(
@@ -16,7 +19,7 @@ def configs(
         str,
         typer.Argument(
             metavar="NAME",
-            help="Only examples whose names start so, such as thesis or thesis/kuhn_2p.",
+            help="Start of the names to list, such as thesis or thesis/kuhn_2p.",
             show_default="all",
         ),
     ] = "",
@@ -41,12 +44,12 @@ def configs(
             for path in files:
                 print(path)
         return
-    found = list_examples(name)
-    if not found:
+    examples = list_examples(name)
+    if not examples:
         near = suggestion(name, [example.name for example in list_examples()])
         raise ConfigError(f"there is no example {name!r}{near}")
-    rows = [(example.name, example.kind, example.summary) for example in found]
+    rows = [(example.name, example.kind, example.summary) for example in examples]
     if json:
-        print_json([dict(zip(("name", "kind", "summary"), row, strict=True)) for row in rows])
+        print_json([dict(zip(COLUMNS, row, strict=True)) for row in rows])
     else:
-        print_table(("name", "kind", "summary"), rows)
+        print_table(COLUMNS, rows)

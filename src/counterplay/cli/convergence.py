@@ -1,4 +1,4 @@
-"""How a run nears its target: exploitability, time left and memory, for the progress bar."""
+"""Prediction of when exploitability reaches a target, for the progress bar."""
 
 from __future__ import annotations
 
@@ -7,35 +7,39 @@ import resource
 import sys
 import time
 
-from counterplay.cli.common import format_bytes, format_seconds
+from counterplay.cli.output import format_bytes, format_seconds
 
 
 class ConvergenceTracker:
-    """Exploitability falls about as a power of time: the last two measurements say which."""
+    """Predicts the time left to a target exploitability.
+
+    Exploitability falls about as a power of time. The exponent is fitted to the last measurement
+    and to one at half of the measurements so far.
+    """
 
     def __init__(self, target: float):
         self.target, self.start_time = target, time.monotonic()
         self.measurements: list[tuple[float, float]] = []  # seconds, exploitability
 
-    def add(self, iteration: int, exploitability: float) -> None:
-        """Remember a measurement."""
+    def add(self, exploitability: float) -> None:
+        """Add a measurement."""
         self.measurements.append((time.monotonic() - self.start_time, exploitability))
 
     def seconds_left(self) -> float:
-        """Seconds until the target, at the pace so far; NaN if that cannot be told yet."""
+        """Return the seconds until the target at the pace so far; NaN if they are unknown."""
         if len(self.measurements) < 2 or self.target <= 0.0:
             return math.nan
-        last, now = self.measurements[-1]
-        before, then = self.measurements[len(self.measurements) // 2 - 1]
-        if now <= self.target:
+        last_time, last_value = self.measurements[-1]
+        early_time, early_value = self.measurements[len(self.measurements) // 2 - 1]
+        if last_value <= self.target:
             return 0.0
-        if not (0.0 < now < then and 0.0 < before < last):
+        if not (0.0 < last_value < early_value and 0.0 < early_time < last_time):
             return math.nan
-        power = math.log(then / now) / math.log(last / before)
-        return last * ((now / self.target) ** (1.0 / power) - 1.0)
+        exponent = math.log(early_value / last_value) / math.log(last_time / early_time)
+        return last_time * ((last_value / self.target) ** (1.0 / exponent) - 1.0)
 
     def progress_note(self) -> str:
-        """Such as `1.2 chips, 40 s left, 310 MiB`."""
+        """Return a text such as `exploitability 1.2, 40 s left, 310 MiB`."""
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         memory = format_bytes(peak if sys.platform == "darwin" else 1024 * peak)
         if not self.measurements:

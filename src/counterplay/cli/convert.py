@@ -1,20 +1,20 @@
-"""`counterplay convert`: a game from one format into another."""
+"""`counterplay convert`: write a game in another format."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from counterplay.cli.common import GameArgument, check_outputs
+from counterplay.cli.options import GameArgument, check_outputs
+from counterplay.cli.output import print_written
 
 
 def convert(
     game: GameArgument,
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Where to; ends in .efg, .nfg or .json.")
+        Path, typer.Argument(metavar="FILE", help="The file to write; .efg, .nfg or .json.")
     ],
 ) -> None:
     """Write a game as a Gambit or JSON file; numbers stay exact."""
@@ -24,4 +24,4 @@ def convert(
     check_game_file(file)
     check_outputs(file, None)
     save_game(load_game(game), file)
-    print(f"wrote {file}", file=sys.stderr)
+    print_written(file)

@@ -1,29 +1,31 @@
-"""`counterplay draw`: a small game tree as a picture."""
+"""`counterplay draw`: draw a small game tree."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from counterplay.cli.common import (
+from counterplay.cli.options import (
     GameArgument,
     TrustOption,
     check_outputs,
+    file_option,
     integer_option,
 )
+from counterplay.cli.output import print_written
 
 
 def draw(
     game: GameArgument,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="An .svg, .png or .pdf file.")
-    ],
+    output: Annotated[Path, file_option("--output", "-o", help="An .svg, .png or .pdf file.")],
     policy: Annotated[
         str | None,
-        typer.Option(metavar="POLICY", help="Put its probabilities on the edges: a file or a run."),
+        typer.Option(
+            metavar="POLICY",
+            help="Write the probabilities of this policy on the edges: a file or a run.",
+        ),
     ] = None,
     depth: Annotated[
         int | None, integer_option(minimum=0, help="Levels to draw.", show_default="all")
@@ -32,22 +34,19 @@ def draw(
 ) -> None:
     """Draw the tree of a small game.
 
-    It shows who acts, what is hidden, and how likely each branch is.
+    It shows the acting players, the information sets and the probabilities of branches.
     """
-    from counterplay.cli.evaluate import to_tree_policy
+    from counterplay.cli.evaluate import load_first_policy
     from counterplay.cli.progress import build_tree_with_progress
     from counterplay.core.evaluation import check_same_game
     from counterplay.display.tree_drawing import check_drawing_file, draw_tree
-    from counterplay.experiment.saved_policies import load_policies
     from counterplay.registry import load_game
 
     check_drawing_file(output)
     check_outputs(output, None)
-    tree, plays = build_tree_with_progress(load_game(game)), None
-    if policy:
-        plays = to_tree_policy(
-            next(iter(load_policies(policy, build=build_tree_with_progress).values()))
-        )
-        check_same_game(tree, plays)
-    draw_tree(tree, plays, depth=depth).save(output)
-    print(f"wrote {output}", file=sys.stderr)
+    tree = build_tree_with_progress(load_game(game))
+    tree_policy = load_first_policy(policy)[1] if policy else None
+    if tree_policy:
+        check_same_game(tree, tree_policy)
+    draw_tree(tree, tree_policy, depth=depth).save(output)
+    print_written(output)

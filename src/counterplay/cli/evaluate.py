@@ -1,10 +1,10 @@
-"""`counterplay evaluate`: how good saved policies are, exactly."""
+"""`counterplay evaluate`: exact values and exploitability of saved policies."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
-from counterplay.cli.common import (
+from counterplay.cli.options import (
     ExportOption,
     ForceOption,
     JsonOption,
@@ -12,13 +12,22 @@ from counterplay.cli.common import (
     PolicyGameOption,
     TrustOption,
     check_outputs,
-    print_json,
-    print_table,
-    write_outputs,
 )
+from counterplay.cli.output import print_json, print_table, write_outputs
 
 if TYPE_CHECKING:
     from counterplay.core.evaluation import Judgement
+    from counterplay.core.policy import Policy
+
+
+class JudgementFacts(TypedDict):
+    """A judgement as JSON has it."""
+
+    values: list[float]
+    best_values: list[float]
+    gains: list[float]
+    nash_conv: float
+    exploitability: float
 
 
 def evaluate(
@@ -29,45 +38,54 @@ def evaluate(
     json: JsonOption = False,
     trust: TrustOption = None,
 ) -> None:
-    """Print how good saved policies are, exactly, for every player.
+    """Print the exact values and exploitability of saved policies.
 
-    Of a run, every policy that it keeps is judged.
+    Each player's best-response value is printed too. All policies of a run are evaluated.
     """
     from counterplay.cli.progress import build_tree_with_progress
     from counterplay.core.evaluation import judge
     from counterplay.experiment.saved_policies import load_policies
 
     check_outputs(None, export, force)
-    kept = load_policies(policy, game, build=build_tree_with_progress, allow_holdem=not export)
-    found = {name: to_tree_policy(one) for name, one in kept.items()}
-    judged = {name: judge(one.arena, one) for name, one in found.items()}
-    first = next(iter(found))
-    spec = found[first].arena.spec
+    saved = load_policies(policy, game, build=build_tree_with_progress, allow_holdem=not export)
+    policies = {name: to_tree_policy(saved_policy) for name, saved_policy in saved.items()}
+    judgements = {name: judge(item.arena, item) for name, item in policies.items()}
+    first = next(iter(policies))
+    spec = policies[first].arena.spec
     if json:
-        facts = {name: _judgement_facts(judgement) for name, judgement in judged.items()}
+        facts = {name: _judgement_facts(judgement) for name, judgement in judgements.items()}
         more = {"policies": facts} if len(facts) > 1 else {}
         print_json({"game": spec, **facts[first], **more})
     else:
         print(f"game  {spec}")
-        for name, judgement in judged.items():
-            if len(judged) > 1:
+        for name, judgement in judgements.items():
+            if len(judgements) > 1:
                 print(f"\npolicy  {name}")
             _print_judgement(judgement)
-    write_outputs(found[first], None, export)
+    write_outputs(policies[first], None, export)
 
 
-def to_tree_policy(policy: Any) -> Any:
-    """Put a policy that was learned on rules, by sampling or by networks, on the game's tree."""
+def load_first_policy(source: str, game: str | None = None) -> tuple[str, Policy]:
+    """Return the name and the policy that a file or a run keeps first, on the game's tree."""
+    from counterplay.cli.progress import build_tree_with_progress
+    from counterplay.experiment.saved_policies import load_policies
+
+    name, policy = next(iter(load_policies(source, game, build=build_tree_with_progress).items()))
+    return name, to_tree_policy(policy)
+
+
+def to_tree_policy(policy: Any) -> Policy:
+    """Put a policy that was learned on rules, as a table or as networks, on the game's tree."""
     from counterplay.cli.progress import build_tree_with_progress
 
-    return (
-        policy.tabulate(build_tree_with_progress(policy.game))
-        if hasattr(policy, "tabulate")
-        else policy
+    is_on_rules = hasattr(policy, "tabulate")
+    tree_policy: Policy = (
+        policy.tabulate(build_tree_with_progress(policy.game)) if is_on_rules else policy
     )
+    return tree_policy
 
 
-def _judgement_facts(judgement: Judgement) -> dict[str, Any]:
+def _judgement_facts(judgement: Judgement) -> JudgementFacts:
     values, best_values = judgement.values.tolist(), judgement.best_values.tolist()
     return {
         "values": values,

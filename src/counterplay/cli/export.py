@@ -1,20 +1,20 @@
-"""`counterplay export`: a policy, of a run or a file, in another file."""
+"""`counterplay export`: write a policy of a run or a file to another file."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from counterplay.cli.common import (
+from counterplay.cli.options import (
     ForceOption,
     PolicyArgument,
     PolicyGameOption,
     TrustOption,
     check_outputs,
 )
+from counterplay.cli.output import print_note
 
 
 def export(
@@ -22,28 +22,27 @@ def export(
     file: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", help="Ends in .json or .csv; else what solve --save writes."
+            metavar="FILE", help="Text if it ends in .json or .csv; else as solve --save writes."
         ),
     ],
     game: PolicyGameOption = None,
     force: ForceOption = False,
     trust: TrustOption = None,
 ) -> None:
-    """Write a policy to a file of its own.
+    """Write a policy to a file.
 
-    Of a run, the policy with the guarantee; RUN@NAME chooses another.
+    Of a run, this is the policy with the guarantee; RUN@NAME chooses another.
     """
     from counterplay.cli.evaluate import to_tree_policy
     from counterplay.cli.progress import build_tree_with_progress
     from counterplay.experiment.saved_policies import load_policies
 
     check_outputs(file, None, force)
-    found = load_policies(policy, game, build=build_tree_with_progress)
-    name, one = next(iter(found.items()))
-    if not hasattr(one, "save"):  # networks of a run on rules become a table
-        one = to_tree_policy(one)
-    writers = {".json": one.to_json, ".csv": one.to_csv}
-    writers.get(file.suffix, one.save)(file)
-    others = [other for other in found if other != name]
-    more = f" (there is also {', '.join(f'{policy}@{other}' for other in others)})"
-    print(f"wrote {file}{more if others else ''}", file=sys.stderr)
+    policies = load_policies(policy, game, build=build_tree_with_progress)
+    name, first = next(iter(policies.items()))
+    if not hasattr(first, "save"):  # networks of a run on rules become a table
+        first = to_tree_policy(first)
+    writers = {".json": first.to_json, ".csv": first.to_csv}
+    writers.get(file.suffix, first.save)(file)
+    others = ", ".join(f"{policy}@{other}" for other in policies if other != name)
+    print_note(f"wrote {file}{f' (there is also {others})' if others else ''}")

@@ -1,23 +1,23 @@
-"""`counterplay grid`: algorithms x games x seeds, and a table per game."""
+"""`counterplay grid`: run algorithms x games x seeds, and print a table per game."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from counterplay.cli.common import (
+from counterplay.cli.options import (
     ExecutorOption,
     JsonOption,
     ProcessesOption,
     integer_option,
+    iterations_option,
     parse_seeds,
-    print_json,
     split_specs,
 )
-from counterplay.cli.signals import catch_first_signal
+from counterplay.cli.output import print_json, print_note
+from counterplay.cli.sweep import exit_interrupted
 
 if TYPE_CHECKING:
     from counterplay.distributed.grid import GridProgress, GridResult
@@ -36,21 +36,21 @@ def grid(
         typer.Option("--games", "-g", metavar="A,B,...", help="Such as kuhn_poker,leduc_poker."),
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="The folder of all runs.")
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Folder of the runs.")
     ],
     seeds: Annotated[
         str,
         typer.Option(
-            "--seeds", "-s", metavar="SEEDS", help="0:3 or 0-2 for 0, 1 and 2; or 1,5,..."
+            "--seeds", "-s", metavar="SEEDS", help="Seeds, such as 0:3 or 0-2 for 0, 1 and 2."
         ),
     ] = "0",
-    iterations: Annotated[
-        int, integer_option("--iterations", "-n", minimum=1, help="Iterations of each run.")
-    ] = 1000,
+    iterations: Annotated[int, iterations_option("Iterations of each run.")] = 1000,
     evaluate_every: Annotated[
         int | None,
         integer_option(
-            minimum=1, help="Iterations between records.", show_default="a twentieth of all"
+            minimum=1,
+            help="Iterations between records.",
+            show_default="a twentieth of --iterations",
         ),
     ] = None,
     on: ExecutorOption = "local",
@@ -60,36 +60,35 @@ def grid(
     """Run algorithms x games x seeds, then print a table per game.
 
     Each cell is an ordinary run folder, DIR/GAME/ALGORITHM/seed-N. Ctrl-C lets all runs write a
-    checkpoint and ends; the same command goes on and skips what is finished. More --iterations make
-    finished runs longer.
+    checkpoint and ends the grid; the same command continues it and skips finished runs. More
+    --iterations extend finished runs.
     """
-    from counterplay.cli.progress import ProgressBar
+    from counterplay.cli.progress import ProgressFollower
     from counterplay.distributed.grid import make_cells, run_grid
 
     names = split_specs(algorithms), split_specs(games), parse_seeds("--seeds", seeds)
     cells = make_cells(*names, iterations, output, evaluate_every)
-    bar = ProgressBar("running", "cells", total=len(cells))
+    follower = ProgressFollower("running", "cells", len(cells))
 
     def report(progress: GridProgress) -> None:
         if progress.problem:
-            print(f"failed: {progress.problem}", file=sys.stderr)
-        bar.update(progress.done, progress.total)
+            print_note(f"failed: {progress.problem}")
+        follower.tick(progress.done, progress.total)
 
-    with bar, catch_first_signal() as stop:
-        result = run_grid(cells, output, on, processes=processes, report=report, stop=stop)
-    _print(result, json)
+    with follower:
+        result = run_grid(cells, output, on, processes=processes, report=report, stop=follower.stop)
+    _print_result(result, json)
     if result.stopped:
-        print("interrupted; to go on: the same command", file=sys.stderr)
-        raise typer.Exit(130)
+        exit_interrupted()
     if result.problems:
         raise typer.Exit(1)
 
 
-def _print(result: GridResult, json: bool) -> None:
+def _print_result(result: GridResult, json: bool) -> None:
     from counterplay.cli.compare import print_rows
 
     games = dict.fromkeys(cell.game for cell in result.cells)
-    tables = {game: _ranked(result.folders(game)) for game in games}
+    tables = {game: _rank_runs(result.folders(game)) for game in games}
     if json:
         problems = {str(folder): problem for folder, problem in result.problems.items()}
         rows = {game: [row.to_json() for row in table] for game, table in tables.items()}
@@ -100,11 +99,11 @@ def _print(result: GridResult, json: bool) -> None:
         print_rows(table)
 
 
-def _ranked(folders: list[Path]) -> list[ComparisonRow]:
-    """The rows of one game, the least exploitable first; runs without records are left out."""
+def _rank_runs(folders: list[Path]) -> list[ComparisonRow]:
+    """Return the rows of one game, the least exploitable first, without runs that lack records."""
     from counterplay.experiment.compare import compare
     from counterplay.experiment.run_folder import load_metrics
 
-    begun = [folder for folder in folders if load_metrics(folder)]
-    rows = compare(begun) if begun else []
+    with_records = [folder for folder in folders if load_metrics(folder)]
+    rows = compare(with_records) if with_records else []
     return sorted(rows, key=lambda row: row.average.median if row.average else float("inf"))

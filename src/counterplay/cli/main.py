@@ -1,10 +1,10 @@
-"""The `counterplay` command. Heavy imports wait inside the commands, so that help is instant.
+"""The `counterplay` command. Heavy imports are inside the commands, so that help is instant.
 
 Exit codes, the same for all commands:
 
     0    done
     1    the answer is no, or the work could not be finished (too large, disk full, diverged)
-    2    wrong input: an option, a name, or a file that is missing, damaged or of another kind
+    2    wrong input: an option, a name, or a file that is missing, damaged or of the wrong kind
     130  interrupted by Ctrl-C or SIGTERM
 """
 
@@ -22,7 +22,6 @@ from typer.main import get_command
 from counterplay import __version__
 from counterplay.cli.algorithms import algorithms
 from counterplay.cli.bounds import bounds
-from counterplay.cli.common import silence_stdout
 from counterplay.cli.compare import compare
 from counterplay.cli.configs import configs
 from counterplay.cli.convert import convert
@@ -34,6 +33,7 @@ from counterplay.cli.grid import grid
 from counterplay.cli.inspect import inspect
 from counterplay.cli.match import match
 from counterplay.cli.matrix import matrix
+from counterplay.cli.output import silence_stdout
 from counterplay.cli.play import play
 from counterplay.cli.plot import plot
 from counterplay.cli.resume import resume
@@ -51,7 +51,7 @@ EXIT_FAILED, BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
 MAX_MESSAGE_LENGTH = 2_000  # characters
 EXIT_CODES = "Exit codes: 0 done; 1 failed, or the answer is no; 2 wrong input; 130 interrupted."
 
-# ClickException, the base of typer's own errors; its module differs between versions of typer
+# ClickException, the base class of typer's errors; its module differs between versions of typer
 USAGE_ERROR_TYPE: type[Exception] = typer.BadParameter.__mro__[2]
 
 app = typer.Typer(
@@ -68,8 +68,8 @@ for command in COMMANDS:
 app.add_typer(spot, name="spot")
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
         print(f"counterplay {__version__}")
         raise typer.Exit()
 
@@ -84,23 +84,23 @@ def counterplay(
         ),
     ] = False,
 ) -> None:
-    """Solve games of hidden information, and know exactly how good the solution is."""
+    """Solve games of hidden information, and measure exactly how good the solution is."""
     if context.invoked_subcommand is None:
         print(context.get_help())
 
 
 @cache
-def _command() -> Any:
+def _command() -> Any:  # a class of click, whose module differs between versions of typer
     return get_command(app)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; errors become one line on stderr."""
     _open_missing_streams()
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         with terminate_as_interrupt():
-            code = _command().main(args=given, prog_name="counterplay", standalone_mode=False)
+            code = _command().main(args=words, prog_name="counterplay", standalone_mode=False)
             sys.stdout.flush()
             return int(code or 0)
     except (KeyboardInterrupt, typer.Abort):
@@ -108,53 +108,55 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ConfigError, FileError, GameError) as error:
         return _print_error(error, BAD_INPUT)
     except USAGE_ERROR_TYPE as error:
-        return _print_error(_usage_message(error, given), BAD_INPUT)
+        return _print_error(_usage_message(error, words), BAD_INPUT)
     except CounterplayError as error:
         return _print_error(error, EXIT_FAILED)
-    except BrokenPipeError:  # the reader, such as head, has seen enough
+    except BrokenPipeError:  # the reader of a pipe, such as head, has left
         silence_stdout()
         return 0
-    except SystemExit:  # typer's answer to a broken pipe inside a command
+    except SystemExit:  # raised by typer for a broken pipe inside a command
         silence_stdout()
         return 0
     except OSError as error:
         silence_stdout()
-        place = f"{error.filename}: " if error.filename else ""
-        return _print_error(f"{place}{error.strerror or error}", EXIT_FAILED)
+        file = f"{error.filename}: " if error.filename else ""
+        return _print_error(f"{file}{error.strerror or error}", EXIT_FAILED)
     except MemoryError:
         return _print_error("out of memory; choose smaller parameters", EXIT_FAILED)
 
 
 def _print_error(problem: object, code: int) -> int:
     text = " ".join(str(problem).split())
-    if len(text) > MAX_MESSAGE_LENGTH:  # it quotes something enormous
+    if len(text) > MAX_MESSAGE_LENGTH:  # it quotes a very long input
         half = MAX_MESSAGE_LENGTH // 2
         text = f"{text[:half]} ... {text[-half:]}"
     print("error:", text, file=sys.stderr)
     return code
 
 
-def _usage_message(error: Any, arguments: Sequence[str]) -> str:
+def _usage_message(error: Exception, arguments: Sequence[str]) -> str:
+    """Return the message of a usage error, with the command that prints the help."""
     context = getattr(error, "ctx", None)
     hint = f" (see {context.command_path} --help)" if context else ""
     option = getattr(error, "option_name", None)
     if option and (spec := _game_with_option(option, arguments)):
         return f"no option {option}; parameters of a game are part of its name: '{spec}'{hint}"
-    return f"{error.format_message()}{hint}"
+    format_message: Callable[[], str] = getattr(error, "format_message", error.__str__)
+    return f"{format_message()}{hint}"
 
 
 def _game_with_option(option: str, arguments: Sequence[str]) -> str:
-    """A game of the command line with an unknown option as its parameter, if it has that one."""
+    """Return the game on the command line with an unknown option as its parameter, or ""."""
     name = option.lstrip("-").replace("-", "_")
     games = [word for word in arguments if word.partition("(")[0] in GAMES]
     if not games or name not in _parameter_names(games[0].partition("(")[0]):
         return ""
-    place = next(n for n, word in enumerate(arguments) if word.partition("=")[0] == option)
-    equals, value = arguments[place].partition("=")[1:]
+    index = next(n for n, word in enumerate(arguments) if word.partition("=")[0] == option)
+    equals, value = arguments[index].partition("=")[1:]
     if not equals:
-        value = arguments[place + 1] if place + 1 < len(arguments) else "..."
-    game, _, given = games[0].removesuffix(")").partition("(")
-    return f"{game}({given}{', ' if given else ''}{name}={value})"
+        value = arguments[index + 1] if index + 1 < len(arguments) else "..."
+    game, _, parameters = games[0].removesuffix(")").partition("(")
+    return f"{game}({parameters}{', ' if parameters else ''}{name}={value})"
 
 
 def _parameter_names(game: str) -> list[str]:
@@ -164,7 +166,7 @@ def _parameter_names(game: str) -> list[str]:
 
 
 def _open_missing_streams() -> None:
-    """Give Python the standard streams that the shell has closed, such as with `>&-`."""
+    """Replace standard streams that the shell has closed, for example with `>&-`."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115

@@ -1,33 +1,32 @@
-"""`counterplay match`: what two contestants earn against each other."""
+"""`counterplay match`: the mean utilities of two agents against each other."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from math import isfinite
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from counterplay.cli.common import (
+from counterplay.cli.options import (
+    AgentIterationsOption,
     GameArgument,
     JsonOption,
     SeedOption,
     TrustOption,
-    integer_option,
-    print_json,
-    print_table,
+    episodes_option,
 )
+from counterplay.cli.output import print_json, print_note, print_table
 from counterplay.core.game import Game
 from counterplay.core.game_checks import game_title
+from counterplay.core.json_values import replace_non_finite
 from counterplay.errors import ConfigError
 from counterplay.play.agents import is_searcher
 
 if TYPE_CHECKING:
     from counterplay.play.match import Estimate, ExactMean, Match, MatchResult
 
-MAX_EXACT_NODES = 3_000_000  # of a tree that is built to be exact: half a minute
+MAX_EXACT_NODES = 3_000_000  # of a tree that is built for an exact result, in half a minute
 
 AGENT_HELP = "A policy file, a searcher such as 'mcts(max_seconds=1)', an algorithm, or uniform."
 
@@ -38,41 +37,32 @@ def match(
     game: GameArgument,
     episodes: Annotated[
         int | None,
-        integer_option(
-            minimum=1, help="Episodes at most.", show_default="1000, or as --width needs"
-        ),
+        episodes_option(1, "Maximum number of episodes.", "1000, or as many as --width needs"),
     ] = None,
     width: Annotated[
         float | None,
         typer.Option(
-            metavar="X", help="Play until the interval is this narrow.", show_default=False
+            metavar="X",
+            help="Play until the 95% interval is this narrow.",
+            show_default=False,
         ),
     ] = None,
-    iterations: Annotated[
-        int | None,
-        integer_option(
-            "--iterations",
-            "-n",
-            minimum=1,
-            help="Iterations that algorithms solve for.",
-            show_default="1000",
-        ),
-    ] = None,
+    iterations: AgentIterationsOption = None,
     sampled: Annotated[
-        bool, typer.Option("--sampled", help="Play episodes even where the game can be unrolled.")
+        bool, typer.Option("--sampled", help="Play episodes even if the game can be unrolled.")
     ] = False,
     seed: SeedOption = 0,
     json: JsonOption = False,
     trust: TrustOption = None,
 ) -> None:
-    """Print what two contestants earn against each other.
+    """Print the mean utilities of two agents against each other.
 
-    Every seat counts the same. With more than two players, A plays one seat after the other, and
-    copies of B all others.
+    All seats have the same weight. With more than two players, A plays each seat in turn, and
+    copies of B have all others.
 
-    The result is exact where both are policies and the game can be unrolled. Otherwise it is a mean
-    with its 95% interval, from episodes with swapped seats and the same luck. Ctrl-C ends the match
-    early: what was measured is reported.
+    The result is exact if both are policies and the game can be unrolled. Otherwise it is a mean
+    with its 95% interval, from episodes with swapped seats and the same random numbers. Ctrl-C ends
+    the match early and prints the result so far.
     """
     from counterplay.cli.progress import agent_loader_with_progress
     from counterplay.play.match import Match, head_to_head
@@ -81,60 +71,61 @@ def match(
     rules = load_game(game)
     _check_match(rules, episodes, width)
     by_episodes = sampled or is_searcher(a) or is_searcher(b) or not is_small_game(rules)
-    known = agent_loader_with_progress(rules, iterations, rules_only=by_episodes)
-    contestants = known.load_agents(a, b)
+    loader = agent_loader_with_progress(rules, iterations, rules_only=by_episodes)
+    agents = loader.load_agents(a, b)
     stopped = False
     if by_episodes:
-        played = Match(rules, contestants, seed)
-        stopped = _play_match(played, episodes, width)
-        standings = played.result()
+        sampled_match = Match(rules, agents, seed)
+        stopped = _play_match(sampled_match, episodes, width)
+        result = sampled_match.result()
     else:
-        standings = head_to_head(known.tree, *contestants)
+        result = head_to_head(loader.tree, *agents)
     if json:
-        facts = {"game": get_spec(rules), "contestants": [a, b], "exact": standings.is_exact}
-        print_json(replace_non_finite({**facts, **_result_facts(standings), "stopped": stopped}))
+        facts = {"game": get_spec(rules), "contestants": [a, b], "exact": result.is_exact}
+        print_json(replace_non_finite({**facts, **_result_facts(result), "stopped": stopped}))
     else:
         print(f"game  {get_spec(rules)}")
-        _print_result(standings, (a, b), rules.num_players)
+        _print_result(result, (a, b), rules.num_players)
     if stopped:
         raise typer.Exit(130)
 
 
-def _result_facts(standings: MatchResult) -> dict[str, Any]:
+def _result_facts(result: MatchResult) -> dict[str, object]:
     return {
-        "scores": [score_facts(score) for score in standings.scores],
-        "seats": [[score_facts(score) for score in seats] for seats in standings.seat_scores],
-        "episodes": standings.num_episodes,
+        "scores": [score_facts(score) for score in result.scores],
+        "seats": [[score_facts(score) for score in seats] for seats in result.seat_scores],
+        "episodes": result.num_episodes,
     }
 
 
-def score_facts(score: ExactMean | Estimate) -> dict[str, Any]:
-    """A score as JSON has it."""
-    facts = asdict(score)
+def score_facts(score: ExactMean | Estimate) -> dict[str, float]:
+    """Return a score as a JSON object."""
+    facts: dict[str, float] = asdict(score)
     if "num_episodes" in facts:
         facts["episodes"] = facts.pop("num_episodes")
     return facts
 
 
 def _check_match(game: Game, episodes: int | None, width: float | None) -> None:
-    """Refuse what cannot be played before anything is solved for it."""
+    """Raise an error for a match that cannot be played, before an agent is solved."""
     if game.num_players < 2:
         raise ConfigError(f"{game_title(game)} has only one player; a match needs two")
     if width is not None and not width > 0.0:
         raise ConfigError(f"--width is {width:g}, must be positive")
     if episodes is not None and episodes < game.num_players:
-        least = f"{game.num_players}: one for every seat of A"
-        raise ConfigError(f"--episodes is {episodes}, must be at least {least}")
+        minimum = f"{game.num_players}: one for every seat of A"
+        raise ConfigError(f"--episodes is {episodes}, must be at least {minimum}")
 
 
 def is_small_game(game: Game) -> bool:
+    """Return True if the tree of a game is small enough for exact results."""
     from counterplay.arenas.tree.size_estimate import estimate_size
 
     return estimate_size(game, seconds=0.2).num_nodes <= MAX_EXACT_NODES
 
 
 def _play_match(match: Match, episodes: int | None, width: float | None) -> bool:
-    """Play all rounds, or those until Ctrl-C; whether it came."""
+    """Play all rounds, and return True if Ctrl-C ended the match early."""
     from counterplay.cli.progress import ProgressBar
 
     try:
@@ -144,41 +135,32 @@ def _play_match(match: Match, episodes: int | None, width: float | None) -> bool
     except KeyboardInterrupt:
         if not match.num_episodes:
             raise
-        print(f"interrupted after {match.num_episodes:,} episodes", file=sys.stderr)
+        print_note(f"interrupted after {match.num_episodes:,} episodes")
         return True
     return False
 
 
-def _print_result(standings: MatchResult, names: Sequence[str], num_players: int) -> None:
+def _print_result(result: MatchResult, names: Sequence[str], num_players: int) -> None:
     for letter, name in zip("AB", names, strict=True):
         print(f"{letter}     {name}")
-    digits = 6 if standings.is_exact else 4
-    rows = [("mean", *(f"{score.mean:+.{digits}g}" for score in standings.scores))]
-    if not standings.is_exact:
-        rows.append(("95% interval", *map(format_interval, standings.scores)))
+    digits = 6 if result.is_exact else 4
+    rows = [("mean", *(f"{score.mean:+.{digits}g}" for score in result.scores))]
+    if not result.is_exact:
+        rows.append(("95% interval", *map(format_interval, result.scores)))
     for player in range(num_players):
-        seats = [seat[player] for seat in standings.seat_scores]
+        seats = [seat[player] for seat in result.seat_scores]
         rows.append((f"as player {player}", *(f"{seat.mean:+.{digits}g}" for seat in seats)))
     print_table(("", "A", "B"), rows)
     if num_players > 2:
-        print("A plays one seat after the other, copies of B all others")
-    how = (
-        "exact"
-        if standings.is_exact
-        else f"{standings.num_episodes:,} episodes, the same luck for both"
-    )
-    print(how)
+        print("A plays each seat in turn, copies of B have all others")
+    if result.is_exact:
+        print("exact")
+    else:
+        print(f"{result.num_episodes:,} episodes, the same random numbers for both")
 
 
-def format_interval(estimate: Any) -> str:
-    """The interval of an estimate, such as `+0.21 to +0.31`."""
-    return f"{estimate.low:+.4g} to {estimate.high:+.4g}"
+def format_interval(score: ExactMean | Estimate) -> str:
+    """Return the interval of a score, such as `+0.21 to +0.31`; "exact" if it has none."""
+    from counterplay.play.match import Estimate
 
-
-def replace_non_finite(value: Any) -> Any:
-    """The value with None, which JSON knows, in place of infinities."""
-    if isinstance(value, dict):
-        return {key: replace_non_finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [replace_non_finite(item) for item in value]
-    return None if isinstance(value, float) and not isfinite(value) else value
+    return f"{score.low:+.4g} to {score.high:+.4g}" if isinstance(score, Estimate) else "exact"

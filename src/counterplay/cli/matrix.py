@@ -1,27 +1,85 @@
-"""`counterplay matrix`: dominance and all kinds of equilibria of a game in normal form."""
+"""`counterplay matrix`: dominance and equilibria of a game in normal form."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, TypedDict, cast
 
 import typer
 
-from counterplay.cli.common import (
-    JsonOption,
-    SeedOption,
-    integer_option,
-    print_json,
-    print_table,
-    print_wrapped,
-)
+from counterplay.cli.options import JsonOption, SeedOption, iterations_option
+from counterplay.cli.output import print_json, print_table, print_wrapped
 
 if TYPE_CHECKING:
     from counterplay.matrix.normal_form import NormalForm
 
-MAX_TABLE_SIZE = 12  # rows and columns worth printing
-MOST_STEPS = 12  # dominated actions worth printing
-MAX_MIXTURE_ENTRIES = 12  # actions of a mixture worth printing
+MAX_TABLE_SIZE = 12  # rows and columns of a printed table
+MAX_PRINTED_STEPS = 12  # dominated actions that are printed
+MAX_MIXTURE_ENTRIES = 12  # actions of a mixture that are printed
+MAX_DENOMINATOR = 200  # of a number that is printed as a fraction
+
+
+class DominationFacts(TypedDict):
+    """A dominated action, and the mixture that dominates it."""
+
+    player: int
+    action: str
+    strict: bool
+    by: dict[str, float]
+    margin: float
+
+
+class EquilibriumFacts(TypedDict):
+    """A Nash equilibrium."""
+
+    policies: list[list[float]]
+    values: list[float]
+    gain: float
+
+
+class NashFacts(TypedDict):
+    """Nash equilibria, and how they were computed."""
+
+    method: str
+    note: str
+    equilibria: list[EquilibriumFacts]
+
+
+class CorrelatedFacts(TypedDict):
+    """A correlated or coarse correlated equilibrium."""
+
+    objective: str
+    values: list[float]
+    gain: float
+    joint: list[object]  # nested lists, one level per player
+
+
+class RegretFacts(TypedDict):
+    """The regrets of all players at an iteration of a learner."""
+
+    iteration: int
+    regrets: list[float]
+
+
+class MatrixFacts(TypedDict, total=False):
+    """The analysis of a normal form, or of a learner on it."""
+
+    sum: str
+    players: int
+    action_names: list[list[str]]
+    elimination: list[DominationFacts]
+    left: list[list[str]]
+    weakly_dominated: list[DominationFacts]
+    nash: NashFacts
+    correlated: list[CorrelatedFacts]
+    coarse_correlated: list[CorrelatedFacts]
+    skipped: list[str]
+    learner: str
+    regret: list[RegretFacts]
+    average: list[list[float]]
+    nash_conv: float
+    coarse_correlated_gain: float
 
 
 def matrix(
@@ -38,7 +96,7 @@ def matrix(
         typer.Option(
             metavar="METHOD",
             help="zero_sum_lp, support_enumeration, lemke_howson or nash_nlp.",
-            show_default="what suits the game",
+            show_default="chosen by the kind of game",
         ),
     ] = None,
     weak: Annotated[
@@ -48,18 +106,17 @@ def matrix(
         str | None,
         typer.Option(
             metavar="LEARNER",
-            help="Let players learn instead, such as regret_matching or 'hedge(eta=1)'.",
+            help="Run a learner instead, such as regret_matching or 'hedge(eta=1)'.",
         ),
     ] = None,
-    iterations: Annotated[
-        int, integer_option("--iterations", "-n", minimum=1, help="Iterations of the learner.")
-    ] = 1000,
+    iterations: Annotated[int, iterations_option("Iterations of the learner.")] = 1000,
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
     """Find dominated actions and equilibria of a matrix game.
 
-    The equilibria are Nash, correlated and coarse correlated ones, each with its best deviation.
+    Nash, correlated and coarse correlated equilibria are printed, each with the gain of its best
+    deviation.
 
     A game with a tree is converted: its reduced pure policies become the actions.
     """
@@ -72,35 +129,40 @@ def matrix(
     )
     from counterplay.registry import load_learner
 
-    method_of_learning = load_learner(learner) if learner else None
+    loaded_learner = load_learner(learner) if learner else None
     name, form = load_normal_form(game, build=build_tree_with_progress)
-    if method_of_learning:
+    if loaded_learner:
         facts = describe_normal_form(name, form) | run_learner_analysis(
-            form, method_of_learning, iterations, seed
+            form, loaded_learner, iterations, seed
         )
     else:
         facts = analyse_normal_form(name, form, method, weak)
     if json:
         print_json(facts)
         return
-    kind = f"{facts['sum']}-sum"
-    print(f"{name}: {form.num_players} players, {' x '.join(map(str, form.shape))} actions, {kind}")
+    shape = " x ".join(map(str, form.shape))
+    print(f"{name}: {form.num_players} players, {shape} actions, {facts['sum']}-sum")
     _print_utilities(form)
-    if method_of_learning:
-        _print_learner(facts)
-        return
+    if loaded_learner:
+        _print_learner(cast(MatrixFacts, facts))
+    else:
+        _print_analysis(form, cast(MatrixFacts, facts))
+
+
+def _print_analysis(form: NormalForm, facts: MatrixFacts) -> None:
     if "elimination" in facts:
         _print_dominated(facts)
     _print_nash(form, facts["nash"])
     if "correlated" in facts:
-        _print_correlated(form, facts)
+        _print_correlated(form, "correlated equilibria", facts["correlated"])
+        _print_correlated(form, "coarse correlated equilibria", facts["coarse_correlated"])
     for reason in facts["skipped"]:
         print()
         print_wrapped(f"left out: {reason}")
 
 
 def _print_utilities(form: NormalForm) -> None:
-    """The table of a two-player game, if it is small."""
+    """Print the table of a small two-player game."""
     if form.num_players != 2 or max(form.shape) > MAX_TABLE_SIZE:
         return
     rows, columns = form.action_names
@@ -109,12 +171,12 @@ def _print_utilities(form: NormalForm) -> None:
         [", ".join(_format_number(u) for u in first[:, a, b]) for b in range(len(columns))]
         for a in range(len(rows))
     ]
-    whose = "player 0's utility" if form.is_zero_sum else "utility of player 0, player 1"
-    print(f"\n{whose}")
+    title = "player 0's utility" if form.is_zero_sum else "utility of player 0, player 1"
+    print(f"\n{title}")
     print_table(("", *columns), [(name, *row) for name, row in zip(rows, cells, strict=True)])
 
 
-def _print_dominated(facts: dict[str, Any]) -> None:
+def _print_dominated(facts: MatrixFacts) -> None:
     if facts["elimination"]:
         print("\niterated elimination of dominated actions, in this order")
         _print_domination(facts["elimination"])
@@ -122,11 +184,11 @@ def _print_dominated(facts: dict[str, Any]) -> None:
     else:
         print("\nno action is strictly dominated")
     if facts["weakly_dominated"]:
-        print("\nweakly dominated in what is left")
+        print("\nweakly dominated in the remaining game")
         _print_domination(facts["weakly_dominated"])
 
 
-def _print_domination(steps: list[dict[str, Any]]) -> None:
+def _print_domination(steps: list[DominationFacts]) -> None:
     rows = [
         (
             str(number),
@@ -136,58 +198,58 @@ def _print_domination(steps: list[dict[str, Any]]) -> None:
             _format_mixture(step["by"]),
             f"{step['margin']:.4g}",
         )
-        for number, step in enumerate(steps[:MOST_STEPS], 1)
+        for number, step in enumerate(steps[:MAX_PRINTED_STEPS], 1)
     ]
     print_table(("step", "player", "action", "dominated", "by", "margin"), rows)
-    if len(steps) > MOST_STEPS:
-        print(f"... {len(steps) - MOST_STEPS} more steps, which --json shows")
+    if len(steps) > MAX_PRINTED_STEPS:
+        print(f"... {len(steps) - MAX_PRINTED_STEPS} more steps; --json shows all")
 
 
-def _print_nash(form: NormalForm, nash: dict[str, Any]) -> None:
-    found = nash["equilibria"]
+def _print_nash(form: NormalForm, nash: NashFacts) -> None:
+    equilibria = nash["equilibria"]
     print()
-    print_wrapped(f"Nash equilibria found: {len(found)} by {nash['method']} ({nash['note']})")
+    print_wrapped(f"Nash equilibria found: {len(equilibria)} by {nash['method']} ({nash['note']})")
     rows: list[tuple[str, ...]] = []
-    for number, one in enumerate(found, 1):
-        for player, mixture in enumerate(one["policies"]):
-            lead = (str(number), f"{one['gain']:.1e}") if player == 0 else ("", "")
-            value = _format_number(one["values"][player])
-            named = dict(zip(form.action_names[player], mixture, strict=True))
-            rows += _mixture_rows((*lead, str(player), value), named)
+    for number, equilibrium in enumerate(equilibria, 1):
+        for player, mixture in enumerate(equilibrium["policies"]):
+            first = (str(number), f"{equilibrium['gain']:.1e}") if player == 0 else ("", "")
+            value = _format_number(equilibrium["values"][player])
+            probabilities = dict(zip(form.action_names[player], mixture, strict=True))
+            rows += _mixture_rows((*first, str(player), value), probabilities)
     if rows:
         print_table(("number", "gain of deviating", "player", "value", "plays", "action"), rows)
 
 
-def _print_correlated(form: NormalForm, facts: dict[str, Any]) -> None:
+def _print_correlated(form: NormalForm, title: str, equilibria: list[CorrelatedFacts]) -> None:
     import numpy as np
 
-    for kind in ("correlated", "coarse_correlated"):
-        rows: list[tuple[str, ...]] = []
-        for one in facts[kind]:
-            joint = np.array(one["joint"])
-            named = {
-                " / ".join(form.action_names[p][a] for p, a in enumerate(index)): float(
-                    joint[index]
-                )
-                for index in np.ndindex(joint.shape)
-            }
-            values = ", ".join(map(_format_number, one["values"]))
-            rows += _mixture_rows((one["objective"], f"{one['gain']:.1e}", values), named)
-        print(f"\n{kind.replace('_', ' ')} equilibria")
-        print_table(("best for", "gain of deviating", "values", "plays", "joint action"), rows)
+    rows: list[tuple[str, ...]] = []
+    for equilibrium in equilibria:
+        joint = np.array(equilibrium["joint"])
+        probabilities = {
+            " / ".join(form.action_names[p][a] for p, a in enumerate(index)): float(joint[index])
+            for index in np.ndindex(joint.shape)
+        }
+        values = ", ".join(map(_format_number, equilibrium["values"]))
+        first_cells = (equilibrium["objective"], f"{equilibrium['gain']:.1e}", values)
+        rows += _mixture_rows(first_cells, probabilities)
+    print(f"\n{title}")
+    print_table(("best for", "gain of deviating", "values", "plays", "joint action"), rows)
 
 
-def _mixture_rows(lead: tuple[str, ...], probabilities: dict[str, float]) -> list[tuple[str, ...]]:
-    """Table rows, one per action that is played; `lead` stands in front of the first."""
+def _mixture_rows(
+    first_cells: tuple[str, ...], probabilities: Mapping[str, float]
+) -> list[tuple[str, ...]]:
+    """Return one row per action that is played; only the first row has the first cells."""
     played = {name: p for name, p in probabilities.items() if p > 1e-12}
     rows = [(_format_number(p), name) for name, p in list(played.items())[:MAX_MIXTURE_ENTRIES]]
     if len(played) > MAX_MIXTURE_ENTRIES:
-        rows.append(("...", f"{len(played) - MAX_MIXTURE_ENTRIES} more, which --json shows"))
-    blank = ("",) * len(lead)
-    return [((blank if number else lead) + row) for number, row in enumerate(rows)]
+        rows.append(("...", f"{len(played) - MAX_MIXTURE_ENTRIES} more; --json shows all"))
+    blank = ("",) * len(first_cells)
+    return [((blank if number else first_cells) + row) for number, row in enumerate(rows)]
 
 
-def _print_learner(facts: dict[str, Any]) -> None:
+def _print_learner(facts: MatrixFacts) -> None:
     print(f"\nregret per iteration with {facts['learner']}")
     header = ("iteration", *(f"player {p}" for p in range(facts["players"])))
     rows = [
@@ -204,8 +266,8 @@ def _print_learner(facts: dict[str, Any]) -> None:
     print(f"gain of deviating from joint play, coarsely  {facts['coarse_correlated_gain']:.2e}")
 
 
-def _format_mixture(probabilities: dict[str, float]) -> str:
-    """Such as `2/3 movie + 1/3 game`, or `movie`; what has no probability is left out."""
+def _format_mixture(probabilities: Mapping[str, float]) -> str:
+    """Return a mixture such as `2/3 movie + 1/3 game`, without actions of probability 0."""
     played = {name: p for name, p in probabilities.items() if p > 1e-12}
     if len(played) == 1:
         return next(iter(played))
@@ -214,6 +276,6 @@ def _format_mixture(probabilities: dict[str, float]) -> str:
 
 
 def _format_number(value: float) -> str:
-    """A fraction where it is a simple one, else six digits."""
-    near = Fraction(value).limit_denominator(200)
-    return str(near) if abs(float(near) - value) < 1e-11 else f"{value:.6g}"
+    """Return a number as a simple fraction if it is one, else with six digits."""
+    fraction = Fraction(value).limit_denominator(MAX_DENOMINATOR)
+    return str(fraction) if abs(float(fraction) - value) < 1e-11 else f"{value:.6g}"

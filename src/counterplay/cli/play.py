@@ -7,12 +7,16 @@ from typing import Annotated
 
 import typer
 
-from counterplay.cli.common import (
+from counterplay.cli.options import (
     GameArgument,
     TrustOption,
+    algorithm_option,
+    episodes_option,
     integer_option,
+    iterations_option,
+    seed_option,
 )
-from counterplay.cli.play_prompt import QuitError, TerminalPlaySession
+from counterplay.cli.play_prompt import QuitError, TerminalPlay
 from counterplay.errors import ConfigError
 
 
@@ -22,81 +26,69 @@ def play(
         str | None,
         typer.Option(
             metavar="OPPONENT",
-            help="Who plays: alpha_beta, 'mcts(max_seconds=1)', ..., uniform, or an algorithm.",
+            help="A searcher such as alpha_beta or 'mcts(max_seconds=1)', an algorithm, or "
+            "uniform.",
             show_default="cfr_plus",
         ),
     ] = None,
     policy: Annotated[
         str | None,
         typer.Option(
-            metavar="POLICY", help="The opponent: a file that solve --save wrote, or a run."
+            metavar="POLICY", help="The opponent: a file written by solve --save, or a run."
         ),
     ] = None,
     algorithm: Annotated[
-        str | None,
-        typer.Option(
-            "--algorithm",
-            "-a",
-            metavar="ALGORITHM",
-            help="Solve first to get the opponent; the same as --opponent.",
-        ),
+        str | None, algorithm_option("Solve first to get the opponent; the same as --opponent.")
     ] = None,
-    iterations: Annotated[
-        int | None,
-        integer_option(
-            "--iterations", "-n", minimum=1, help="Iterations to solve for.", show_default="1000"
-        ),
-    ] = None,
+    iterations: Annotated[int | None, iterations_option("Iterations to solve for.", "1000")] = None,
     player: Annotated[
-        int, integer_option(minimum=0, help="Your seat; the opponent has the others.")
+        int,
+        integer_option(
+            "--player", "-p", minimum=0, help="Your seat; the opponent has all other seats."
+        ),
     ] = 0,
     reveal: Annotated[
         bool,
-        typer.Option("--reveal", help="Show its probabilities after each episode."),
+        typer.Option("--reveal", help="Show the opponent's probabilities after each episode."),
     ] = False,
     losses: Annotated[
         bool,
         typer.Option(
-            "--losses", help="Show what your decisions lost, exactly, after each episode."
+            "--losses", help="Show the exact EV loss of your decisions after each episode."
         ),
     ] = False,
-    seed: Annotated[
-        int | None,
-        integer_option(
-            "--seed", "-s", minimum=0, help="Seed of all randomness.", show_default="by the clock"
-        ),
-    ] = None,
+    seed: Annotated[int | None, seed_option(show_default="random")] = None,
     episodes: Annotated[
-        int | None,
-        integer_option(minimum=1, help="Episodes to play.", show_default="until you quit"),
+        int | None, episodes_option(1, "Episodes to play.", "until you quit")
     ] = None,
     trust: TrustOption = None,
 ) -> None:
-    """Play against a policy or a searcher. Inside, ? shows help and q quits."""
+    """Play against a policy or a searcher. Type ? for help and q to quit."""
     from counterplay.cli.progress import agent_loader_with_progress
     from counterplay.registry import get_spec, load_game
 
     if policy and (opponent or algorithm or iterations):
         raise ConfigError(
-            "--policy brings the opponent; leave out --opponent, --algorithm and --iterations"
+            "--policy is the opponent; leave out --opponent, --algorithm and --iterations"
         )
     if opponent and algorithm:
         raise ConfigError("--opponent and --algorithm are two opponents; leave out one")
     rules = load_game(game)
     if player >= rules.num_players:
         raise ConfigError(f"--player is {player}, must be from 0 to {rules.num_players - 1}")
-    known = agent_loader_with_progress(rules, iterations)
+    loader = agent_loader_with_progress(rules, iterations)
     name = opponent or algorithm or "cfr_plus"
-    other = known.load_saved_policy(policy) if policy else known.load_agents(name)[0]
-    luck = randrange(2**32) if seed is None else seed
-    sitting = TerminalPlaySession(rules, other, player, luck, reveal, show_losses=losses)
+    agent = loader.load_saved_policy(policy) if policy else loader.load_agents(name)[0]
+    first_seed = randrange(2**32) if seed is None else seed
+    session = TerminalPlay(rules, agent, player, first_seed, reveal, losses)
     print(f"You are player {player} of {get_spec(rules)}. ? shows help, q quits.")
     try:
-        while episodes is None or sitting.num_episodes < episodes:
-            sitting.play_episode(pause=episodes is None)
+        while episodes is None or session.score.num_episodes < episodes:
+            session.play_episode(pause=episodes is None)
     except QuitError:
-        print(f"\nGood-bye. {sitting.score_line() if sitting.num_episodes else ''}".rstrip())
+        score = session.score_line() if session.score.num_episodes else ""
+        print(f"\nGood-bye. {score}".rstrip())
     except KeyboardInterrupt:
-        if sitting.num_episodes:
-            print(sitting.score_line())
+        if session.score.num_episodes:
+            print(session.score_line())
         raise

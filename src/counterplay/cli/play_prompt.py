@@ -1,4 +1,4 @@
-"""Episodes between a person, who types, and an opponent, who has all the other seats."""
+"""Play in the terminal: show an episode, read the person's actions, keep the score."""
 
 from __future__ import annotations
 
@@ -6,92 +6,95 @@ import inspect
 import re
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from counterplay.core.game import CHANCE, DrawnGame, Game, State, action_labels, describe_situation
+from counterplay.core.game import CHANCE, DrawnGame, Game, State, describe_situation
 
 if TYPE_CHECKING:
     from counterplay.play.episodes import Agent, EpisodeStep
+    from counterplay.play.sessions import InteractiveEpisode, PlayScore, TreeEvaluator
 
 HELP_TEXT = """\
-  Type an action's name, enough of it to tell it apart, or its number.
-  hint  what the opponent would do in your place
+  Type the name of an action, its first letters, or its number.
+  hint  the opponent's policy in your place
   odds  the opponent's probabilities in the last finished episode
-  lost  what each of your decisions in it lost, exactly
+  lost  the EV loss of each of your decisions in that episode, exactly
   ?     this help
   q     quit"""
 
 
 class QuitError(Exception):
-    """The person has had enough."""
+    """The person quits."""
 
 
 @dataclass
-class TerminalPlaySession:
-    """A person at the prompt, who is a contestant like any other, and the running score.
-
-    A person is sure of what it types: its odds are 1 and 0.
-    """
+class TerminalPlay:
+    """Episodes between a person at the prompt and an opponent in all other seats."""
 
     game: Game
     opponent: Agent
     seat: int
     seed: int
-    reveal_opponent: bool = False
-    num_episodes: int = 0
-    score: float = 0.0
-    show_losses: bool = False  # print them after every episode
-    total_loss: float = 0.0  # to mistakes so far, where it is known
-    last_steps: list[EpisodeStep] = field(default_factory=list)  # the last finished episode
+    reveal_opponent: bool = False  # print the opponent's probabilities after every episode
+    show_losses: bool = False  # print the EV losses after every episode
+    last_episode: InteractiveEpisode | None = field(default=None, init=False)  # a finished one
+
+    @cached_property
+    def score(self) -> PlayScore:
+        from counterplay.play.sessions import PlayScore
+
+        return PlayScore()
+
+    @cached_property
+    def evaluator(self) -> TreeEvaluator | None:
+        """Computes EV losses; None if the opponent is not a policy of a tree."""
+        from counterplay.arenas.tree.policy_analysis import PolicyAnalysis
+        from counterplay.core.policy import Policy, require_tree
+        from counterplay.play.sessions import TreeEvaluator
+
+        if not isinstance(self.opponent, Policy):
+            return None
+        return TreeEvaluator(PolicyAnalysis(require_tree(self.opponent), self.opponent, ""))
 
     def play_episode(self, pause: bool) -> None:
-        """Play to the end and print it; `pause` waits for the person if it had no choice."""
-        from counterplay.play.episodes import play_episode
+        """Play one episode and print it.
 
-        print(f"\nEpisode {self.num_episodes + 1}")
-        seats = [self if p == self.seat else self.opponent for p in range(self.game.num_players)]
-        episode = play_episode(self.game, seats, self.seed, self.num_episodes)
-        self.last_steps = episode.steps
-        self.num_episodes += 1
-        self.score += episode.utilities[self.seat]
-        self.total_loss += sum(lost for _, lost, _ in self.mistakes())
-        self.print_board(episode.terminal_state)
-        self.print_end(episode.utilities)
-        idle = all(step.player != self.seat for step in self.last_steps)
-        if (
-            idle
-            and pause
-            and _prompt("You had no choice this time; Enter goes on, q quits: ") == "q"
-        ):
-            raise QuitError
+        Args:
+            pause: wait for Enter after an episode in which the person never acted.
+        """
+        from counterplay.play.sessions import InteractiveEpisode
 
-    def action_probabilities(self, state: State, player: int) -> list[float]:
-        """What the person says it does."""
-        choice = self.ask_for_action(state, action_labels(self.game, state))
-        return [float(place == choice) for place in range(len(self.game.actions(state)))]
+        number = self.score.num_episodes
+        print(f"\nEpisode {number + 1}")
+        episode = InteractiveEpisode(
+            self.game, self.seat, self.opponent, self.seed, number, self.evaluator
+        )
+        while not episode.is_over:
+            episode.take_action(self.ask_for_action(episode))
+        self.last_episode = episode
+        self.score.add_episode(episode.utilities()[self.seat], episode.total_ev_loss())
+        self.print_board(episode.state)
+        self.print_end(episode)
+        if pause and not episode.person_actions:
+            answer = prompt_line("You had no choice this time; Enter continues, q quits: ")
+            if answer == "q":
+                raise QuitError
 
-    def ask_for_action(self, state: State, names: Sequence[str]) -> int:
-        """The index of the action the person takes, asked for until it is clear."""
-        formal = [self.game.action_name(state, action) for action in self.game.actions(state)]
-        own = [re.search(r"\d*$", name)[0] for name in names]  # type: ignore[index]
-        numbers = own if len(set(own) - {""}) == len(names) else []  # as in `x4` or `bid 2`
-        numbered = not any(own)  # or numbers would mean two things
-        self.print_board(state)
-        print(f"  {describe_situation(self.game, state, self.seat)}")
-        offer = bracket_first_letters(names)
-        if not offer:
-            print("  " + "  ".join(f"{n}) {a}" if numbered else a for n, a in enumerate(names, 1)))
+    def ask_for_action(self, episode: InteractiveEpisode) -> int:
+        """Return the index of the action that the person types; ask again until it is clear."""
+        labels, names = episode.action_labels, episode.action_names
+        menu = ActionMenu(labels, names)
+        self.print_board(episode.state)
+        print(f"  {describe_situation(self.game, episode.state, self.seat)}")
+        menu.print_choices()
         while True:
-            answer = _prompt(f"  {offer}? " if offer else "Your action: ")
-            fitting = [i for i, name in enumerate(names) if name.lower().startswith(answer)]
-            if not fitting:  # what the game calls them itself
-                fitting = [i for i, name in enumerate(formal) if name.lower().startswith(answer)]
-            exact = [i for i in fitting if answer in (names[i].lower(), formal[i].lower())]
-            if exact:
-                return exact[0]
+            answer = prompt_line(menu.prompt)
+            matches = menu.find_matches(answer)
+            if (exact := menu.find_exact(answer)) is not None:
+                return exact
             if answer == "q":
                 raise QuitError
             if answer in ("?", "help"):
@@ -101,32 +104,32 @@ class TerminalPlaySession:
             elif answer == "odds":
                 self.print_opponent_policy()
             elif answer == "hint":
-                probabilities = self.opponent.action_probabilities(state, self.seat)
-                print(f"  {_format_probabilities(formal, probabilities)}")
-            elif numbered and answer.isdigit() and 1 <= int(answer) <= len(names):
-                return int(answer) - 1
-            elif answer in numbers:
-                return numbers.index(answer)
-            elif answer and len(fitting) == 1:
-                return fitting[0]
-            elif answer and fitting:
-                print(f"  {answer!r} fits {', '.join(names[i] for i in fitting)}; which one?")
+                print(f"  {_format_probabilities(names, episode.hint())}")
+            elif (index := menu.index_from_number(answer)) is not None:
+                return index
+            elif answer and len(matches) == 1:
+                return matches[0]
+            elif answer and matches:
+                print(f"  {answer!r} fits {', '.join(labels[i] for i in matches)}; which one?")
             else:
-                print(f"  Choose one of {', '.join(names)}; ? shows help.")
+                print(f"  Choose one of {', '.join(labels)}; ? shows help.")
 
     def print_board(self, state: State) -> None:
+        """Print the board, if the game has one."""
         if isinstance(self.game, DrawnGame):
             print(textwrap.indent(self.game.board(state), "    "))
 
-    def print_end(self, utilities: Sequence[float]) -> None:
-        taken = ", ".join(
-            f"{self.player_name(step.player)}: {self.action_name(step)}" for step in self.last_steps
+    def print_end(self, episode: InteractiveEpisode) -> None:
+        """Print the history and the utilities of a finished episode, and the score."""
+        actions = ", ".join(
+            f"{self.player_name(step.player)}: {self.action_name(step)}" for step in episode.steps
         )
-        gains = ", ".join(
-            f"{self.player_name(p)} {utility:+g}" for p, utility in enumerate(utilities)
+        utilities = ", ".join(
+            f"{self.player_name(player)} {utility:+g}"
+            for player, utility in enumerate(episode.utilities())
         )
-        print(f"  History: {taken}")
-        print(f"  Utilities: {gains}")
+        print(f"  History: {actions}")
+        print(f"  Utilities: {utilities}")
         if self.reveal_opponent:
             self.print_opponent_policy()
         if self.show_losses:
@@ -134,51 +137,30 @@ class TerminalPlaySession:
         print(f"  {self.score_line()}")
 
     def print_opponent_policy(self) -> None:
-        """What the opponent was about to do at each of its actions in the last episode."""
-        if not self.last_steps:
+        """Print the opponent's probabilities at each of its actions in the last episode."""
+        if self.last_episode is None:
             print("  No episode is finished yet.")
-        for step in self.last_steps:
+            return
+        for step in self.last_episode.steps:
             if step.player not in (CHANCE, self.seat):
                 key = self.game.infoset_key(step.state, step.player)
                 names = [self.game.action_name(step.state, action) for action in step.actions]
-                odds, taken = (
-                    _format_probabilities(names, step.probabilities),
-                    self.action_name(step),
-                )
-                print(f"  {self.player_name(step.player)} knew {key!r}: {odds}; took {taken}")
-
-    @cached_property
-    def best_action_values(self) -> Any:
-        """What each action is worth if the person plays best afterwards [S]; None: not known."""
-        from counterplay.core.evaluation import mistakes
-        from counterplay.core.policy import Policy, require_tree
-
-        if not isinstance(self.opponent, Policy):
-            return None
-        return mistakes(require_tree(self.opponent), self.opponent).best_value
-
-    def mistakes(self) -> Iterator[tuple[EpisodeStep, float, str]]:
-        """The person's decisions in the last episode, what each lost, and what was best."""
-        for step in self.last_steps if self.best_action_values is not None else ():
-            if step.player == self.seat:
-                tree: Any = self.opponent.arena  # type: ignore[attr-defined]
-                infoset = tree.find_infoset(self.game.infoset_key(step.state, self.seat), self.seat)
-                first, last = tree.offset[infoset : infoset + 2].tolist()
-                values, taken = (
-                    self.best_action_values[first:last],
-                    list(step.actions).index(step.action),
-                )
-                best = self.game.action_name(step.state, step.actions[int(values.argmax())])
-                yield step, float(values.max() - values[taken]), best
+                odds = _format_probabilities(names, step.probabilities)
+                player, action = self.player_name(step.player), self.action_name(step)
+                print(f"  {player} knew {key!r}: {odds}; took {action}")
 
     def print_losses(self) -> None:
-        """What each decision of the last episode lost, on average over what cannot be seen."""
-        if not self.last_steps:
+        """Print the EV loss of each decision of the last episode."""
+        if self.last_episode is None:
             print("  No episode is finished yet.")
-        elif self.best_action_values is None:
+            return
+        if self.evaluator is None:
             print("  Exact losses need a policy as the opponent, not a searcher.")
-        for step, lost, best in self.mistakes():
-            better = f"{best} was better by {lost:.4g}" if lost > 1e-9 else "nothing lost"
+            return
+        for decision in self.last_episode.decisions():
+            step, loss = decision.step, decision.ev_loss or 0.0
+            best = self.game.action_name(step.state, step.actions[decision.best_index])
+            better = f"{best} was better by {loss:.4g}" if loss > 1e-9 else "nothing lost"
             key = self.game.infoset_key(step.state, self.seat)
             print(f"  {key}: {self.action_name(step)}, {better}")
 
@@ -186,12 +168,14 @@ class TerminalPlaySession:
         return self.game.action_name(step.state, step.action)
 
     def score_line(self) -> str:
-        """The person's total and mean utility so far."""
-        mean = self.score / max(self.num_episodes, 1)
-        played = f"{self.num_episodes} episode{'s' * (self.num_episodes != 1)}"
-        score = f"Your score: {self.score:+g} in {played}, {mean:+.3f} per episode"
-        known = self.show_losses and self.best_action_values is not None
-        return f"{score}; {self.total_loss:.3f} lost to mistakes." if known else f"{score}."
+        """Return the person's total and mean utility so far."""
+        count = self.score.num_episodes
+        episodes = f"{count} episode{'s' * (count != 1)}"
+        text = f"Your score: {self.score.utility:+g} in {episodes}"
+        text += f", {self.score.mean_utility:+.3f} per episode"
+        if self.show_losses and self.evaluator is not None:
+            text += f"; {self.score.ev_loss:.3f} lost to mistakes"
+        return f"{text}."
 
     def player_name(self, player: int) -> str:
         if player == CHANCE:
@@ -199,36 +183,90 @@ class TerminalPlaySession:
         return "you" if player == self.seat else f"player {player}"
 
 
+class ActionMenu:
+    """The actions to choose from, and the answers that select one.
+
+    Args:
+        labels: the actions in words.
+        names: the short names of the game, which are accepted too.
+    """
+
+    def __init__(self, labels: Sequence[str], names: Sequence[str] = ()):
+        self.labels, self.names = labels, names or labels
+        digits = [label[len(label.rstrip("0123456789")) :] for label in labels]
+        self.is_numbered = not any(digits)  # otherwise a number could mean two actions
+        # the numbers at the ends of names such as `x4` or `bid 2`, if they tell actions apart
+        self.numbers = digits if len(set(digits) - {""}) == len(labels) else []
+        self.short_form = bracket_first_letters(labels)
+
+    @property
+    def prompt(self) -> str:
+        return f"  {self.short_form}? " if self.short_form else "Your action: "
+
+    def print_choices(self) -> None:
+        """Print the actions, unless the prompt has them."""
+        if not self.short_form:
+            numbers = enumerate(self.labels, 1)
+            print("  " + "  ".join(f"{n}) {a}" if self.is_numbered else a for n, a in numbers))
+
+    def find_matches(self, answer: str) -> list[int]:
+        """Return the actions whose label, or else whose name, starts with an answer."""
+        for texts in (self.labels, self.names):
+            if matches := [i for i, text in enumerate(texts) if text.lower().startswith(answer)]:
+                return matches
+        return []
+
+    def find_exact(self, answer: str) -> int | None:
+        """Return the action whose whole label or name is the answer; None without one."""
+        for index in self.find_matches(answer):
+            if answer in (self.labels[index].lower(), self.names[index].lower()):
+                return index
+        return None
+
+    def index_from_number(self, answer: str) -> int | None:
+        """Return the index of the action that a number selects; None if no action has it."""
+        if self.is_numbered and answer.isdigit() and 1 <= int(answer) <= len(self.labels):
+            return int(answer) - 1
+        return self.numbers.index(answer) if answer in self.numbers else None
+
+
 def rules_text(game: Game) -> str:
-    """The rules in the words of the game's class, without its counts; "" if it has none."""
+    """Return the rules from the docstring of the game's class, without its counts of nodes."""
     text = "" if isinstance(getattr(game, "spec", None), str) else inspect.getdoc(type(game)) or ""
-    if text.startswith(f"{type(game).__name__}("):  # a dataclass's own, which tells nothing
+    if text.startswith(f"{type(game).__name__}("):  # generated by `dataclass`
         return ""
-    kept = [part for part in text.split("\n\n") if not re.search(r"[\d,]+ (nodes|infosets)", part)]
-    return "\n\n".join(kept) + "\n" if kept else ""
+    paragraphs = [
+        part for part in text.split("\n\n") if not re.search(r"[\d,]+ (nodes|infosets)", part)
+    ]
+    return "\n\n".join(paragraphs) + "\n" if paragraphs else ""
 
 
 def bracket_first_letters(names: Sequence[str]) -> str:
-    """Such as `[f]old or [c]all 1`; nothing where first letters do not tell names apart."""
+    """Return a text such as `[f]old or [c]all 1`; "" if first letters do not differ."""
     letters = [name[:1].lower() for name in names]
     if not all(letter.isalpha() for letter in letters) or len(set(letters)) < len(names):
         return ""
-    *most, last = [f"[{name[0]}]{name[1:]}" for name in names]
-    return f"{', '.join(most)} or {last}" if most else last
+    *first, last = [f"[{name[0]}]{name[1:]}" for name in names]
+    return f"{', '.join(first)} or {last}" if first else last
 
 
-def _prompt(prompt: str) -> str:
+def prompt_line(prompt: str) -> str:
+    """Return the line that the person types, in lower case.
+
+    Raises:
+        QuitError: the input has ended.
+    """
     try:
         answer = input(prompt).strip().lower()
     except EOFError:
         raise QuitError from None
     except KeyboardInterrupt:
-        print()  # the shell's prompt goes on a line of its own
+        print()  # so that the prompt of the shell starts on a new line
         raise
     if not sys.stdin.isatty():
-        print(answer)  # a terminal has shown it already
+        print(answer)  # a terminal echoes it
     return answer
 
 
-def _format_probabilities(names: Sequence[str], odds: Sequence[float]) -> str:
-    return ", ".join(f"{name} {p:.3f}" for name, p in zip(names, odds, strict=True))
+def _format_probabilities(names: Sequence[str], probabilities: Sequence[float]) -> str:
+    return ", ".join(f"{name} {p:.3f}" for name, p in zip(names, probabilities, strict=True))

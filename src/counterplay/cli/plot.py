@@ -1,28 +1,27 @@
-"""`counterplay plot`: exploitability of runs as a picture or a page."""
+"""`counterplay plot`: plot exploitability of runs as a picture or a web page."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from counterplay.cli.common import TrustOption, check_outputs
-from counterplay.cli.compare import STUDY_FILE, RunsArgument
+from counterplay.cli.compare import RunsArgument, is_study
+from counterplay.cli.options import TrustOption, check_outputs, file_option
+from counterplay.cli.output import print_note, print_written
 
 
 def plot(
     runs: RunsArgument,
     output: Annotated[
-        Path,
-        typer.Option("--output", "-o", metavar="FILE", help="A .png, .svg, .pdf or .html file."),
+        Path, file_option("--output", "-o", help="A .png, .svg, .pdf or .html file.")
     ],
     reference: Annotated[
         list[str] | None,
         typer.Option(
             metavar="FILE[:NAME]",
-            help="Reference curves to lay over, if they are of the same game; may be repeated.",
+            help="Add reference curves of the same game; may be repeated.",
         ),
     ] = None,
     x: Annotated[str, typer.Option(metavar="step|seconds", help="Horizontal axis.")] = "step",
@@ -31,45 +30,47 @@ def plot(
         typer.Option(
             metavar="NAME",
             help="A policy to draw, or all; may be repeated.",
-            show_default="the guaranteed one of each method",
+            show_default="the policy with the guarantee",
         ),
     ] = None,
     title: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Title.", show_default="the game")
     ] = None,
-    log_x: Annotated[bool, typer.Option("--log-x", help="Log scale horizontally too.")] = False,
+    log_x: Annotated[
+        bool, typer.Option("--log-x", help="Logarithmic scale on the horizontal axis too.")
+    ] = False,
     payoffs: Annotated[
-        bool, typer.Option("--payoffs", help="Of one run: the payoffs between its pools instead.")
+        bool,
+        typer.Option("--payoffs", help="Plot the payoffs between the populations of one run."),
     ] = False,
     trust: TrustOption = None,
 ) -> None:
     """Plot exploitability over time, or the payoffs of a population.
 
-    Runs that differ only in their seed become one line, their median, with a band around it. The
-    folder of a study gives the importance of settings, parallel coordinates and rungs.
+    Runs that differ only in their seed become one line, their median, with a band from the least to
+    the largest value. For the folder of a study, plot the importance of settings, parallel
+    coordinates and rungs.
     """
-    from counterplay.experiment.plots.run_plots import plot_population
-    from counterplay.experiment.plots.run_plots import plot_runs as write
-
     check_outputs(output, None)
     if payoffs:
+        from counterplay.experiment.plots.run_plots import plot_population
+
         plot_population(runs, output, title)
-        print(f"wrote {output}", file=sys.stderr)
-        return
-    if len(runs) == 1 and (Path(runs[0]) / STUDY_FILE).is_file() and output.suffix != ".html":
+    elif is_study(runs) and output.suffix != ".html":
         from counterplay.distributed.study_plot import plot_study
 
         plot_study(runs[0], output, title)
-        print(f"wrote {output}", file=sys.stderr)
-        return
-    write(
-        runs,
-        output,
-        references=reference or (),
-        x=x,
-        policies=policy or (),
-        title=title,
-        log_x=log_x,
-        note=lambda line: print(line, file=sys.stderr),
-    )
-    print(f"wrote {output}", file=sys.stderr)
+    else:
+        from counterplay.experiment.plots.run_plots import plot_runs
+
+        plot_runs(
+            runs,
+            output,
+            references=reference or (),
+            x=x,
+            policies=policy or (),
+            title=title,
+            log_x=log_x,
+            note=print_note,
+        )
+    print_written(output)

@@ -1,21 +1,16 @@
-"""`counterplay resume`: go on with a run that was interrupted, or make it longer."""
+"""`counterplay resume`: continue an interrupted run, or extend a finished one."""
 
 from __future__ import annotations
 
-import sys
 from glob import has_magic
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from counterplay.cli.common import (
-    JsonOption,
-    TrustOption,
-    integer_option,
-    print_json_line,
-)
+from counterplay.cli.options import JsonOption, TrustOption, integer_option
+from counterplay.cli.output import print_json_line, print_note
 from counterplay.cli.run import (
-    ExecutorOption,
+    RunExecutorOption,
     TensorBoardOption,
     advance_with_progress,
     result_to_json,
@@ -31,14 +26,15 @@ def resume(
         list[str], typer.Argument(metavar="RUN...", help="Folders of runs, one after another.")
     ],
     steps: Annotated[
-        int | None, integer_option(minimum=1, help="Run to this step instead.", show_default=False)
+        int | None,
+        integer_option(minimum=1, help="Replaces spec.max_steps.", show_default=False),
     ] = None,
     tensorboard: TensorBoardOption = False,
     json: JsonOption = False,
     trust: TrustOption = None,
-    on: ExecutorOption = None,
+    on: RunExecutorOption = None,
 ) -> None:
-    """Go on with runs from their latest checkpoints.
+    """Continue runs from their latest checkpoints.
 
     The result is the same, bit for bit, as that of a run that was never interrupted.
     """
@@ -46,10 +42,10 @@ def resume(
     from counterplay.experiment.run_folder import find_runs
     from counterplay.experiment.runner import open_run
 
-    for given in folders:
-        found = find_runs([given])
-        if len(found) > 1 and not has_magic(given):
-            raise ConfigError(f"{given} holds {len(found)} runs; to go on with all: {given}/*")
+    for pattern in folders:
+        count = len(find_runs([pattern]))
+        if count > 1 and not has_magic(pattern):
+            raise ConfigError(f"{pattern} has {count} runs; to continue them all: {pattern}/*")
     for folder in find_runs(folders):
         run = open_run(folder, max_steps=steps, build=build_tree_with_progress)
         if not run.finished:
@@ -58,11 +54,11 @@ def resume(
         result = run.advance()
         if json:
             print_json_line(result_to_json(result))
-        print(f"{folder} is finished, at step {run.step:,}{_resume_hint(run)}", file=sys.stderr)
+        print_note(f"{folder} is finished, at step {run.step:,}{_extension_hint(run)}")
 
 
-def _resume_hint(run: Run) -> str:
-    """How to go on all the same, unless the algorithm has nothing left to do."""
+def _extension_hint(run: Run) -> str:
+    """Return how to extend a finished run; "" if the algorithm has nothing left to do."""
     if run.step < run.config.max_steps:
         return ""
-    return f"; to go on: counterplay resume {run.folder} --steps {2 * run.step}"
+    return f"; to continue: counterplay resume {run.folder} --steps {2 * run.step}"

@@ -1,26 +1,29 @@
-"""`counterplay run`: an experiment from its config, in a folder of its own."""
+"""`counterplay run`: run an experiment from its config, in its own folder."""
 
 from __future__ import annotations
 
 import json as json_format
-import sys
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from counterplay.cli.common import (
+from counterplay.cli.options import (
     JsonOption,
     TrustOption,
-    format_seconds,
     integer_option,
     parse_integer,
     parse_seeds,
+    seed_option,
+)
+from counterplay.cli.output import (
+    format_seconds,
     print_json_line,
+    print_note,
     print_observation_note,
 )
-from counterplay.cli.signals import catch_first_signal
 from counterplay.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -29,12 +32,13 @@ if TYPE_CHECKING:
 TensorBoardOption = Annotated[
     bool, typer.Option("--tensorboard", help="Write TensorBoard events into the run folder too.")
 ]
-ExecutorOption = Annotated[
+RunExecutorOption = Annotated[
     str | None,
     typer.Option(
         metavar="local|auto|host:port",
-        help="Let processes or a Ray cluster walk an algorithm's workers.",
-        show_default="threads here",
+        help="Distribute the traversals of a Monte Carlo algorithm over processes or a Ray "
+        "cluster.",
+        show_default="threads of this process",
     ),
 ]
 
@@ -43,14 +47,13 @@ def run(
     config: Annotated[
         Path, typer.Argument(metavar="CONFIG", help="A JSON file, or an example of `configs`.")
     ],
-    seed: Annotated[
-        int | None,
-        integer_option("--seed", "-s", minimum=0, help="Replaces spec.seed.", show_default=False),
-    ] = None,
+    seed: Annotated[int | None, seed_option("Replaces spec.seed.", False)] = None,
     seeds: Annotated[
         str | None,
         typer.Option(
-            metavar="SEEDS", help="One run for each, such as 0:5, 0-4 or 1,5.", show_default=False
+            metavar="SEEDS",
+            help="One run for each seed, such as 0:5, 0-4 or 1,5.",
+            show_default=False,
         ),
     ] = None,
     steps: Annotated[
@@ -61,121 +64,110 @@ def run(
         typer.Option(metavar="NAME", help="Name of the run.", show_default="the config's"),
     ] = None,
     runs: Annotated[
-        Path, typer.Option(metavar="DIR", help="Where run folders are made: DIR/<name>/<time>.")
+        Path, typer.Option(metavar="DIR", help="Run folders are DIR/<name>/<time>.")
     ] = Path("runs"),
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Replaces any key; may be repeated."),
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Replaces any key of the config; may be repeated."
+        ),
     ] = None,
     tensorboard: TensorBoardOption = False,
     json: JsonOption = False,
     trust: TrustOption = None,
-    on: ExecutorOption = None,
+    on: RunExecutorOption = None,
 ) -> None:
-    """Run an experiment and keep all of it in a folder.
+    """Run an experiment in a new folder.
 
-    Ctrl-C writes a checkpoint and ends; `counterplay resume` goes on from there. Twice aborts. With
-    --json, every record is a line as soon as it is there, and the last line is the result.
+    The folder has the config, the metrics and the checkpoints.
+
+    Ctrl-C writes a checkpoint and ends the run; `counterplay resume` continues it. Ctrl-C twice
+    aborts. With --json, every record is a line as soon as it is measured, and the last line is the
+    result.
     """
     from counterplay.cli.progress import build_tree_with_progress
     from counterplay.experiment.examples import find_config
     from counterplay.experiment.runner import discard_if_refused, new_run, tensorboard_writer_class
 
     if tensorboard:
-        tensorboard_writer_class()  # complains before a folder is made
+        tensorboard_writer_class()  # raises an error before a folder is made
     overrides = dict(_parse_setting(text) for text in set_ or [])
     if seed is not None and seeds is not None:
         raise ConfigError("--seed and --seeds exclude each other")
-    for one in [seed] if seeds is None else parse_seeds("--seeds", seeds):
-        given = {"spec.seed": one, "spec.max_steps": steps, "name": name}
-        more = {key: value for key, value in given.items() if value is not None}
-        made = new_run(
+    for run_seed in [seed] if seeds is None else parse_seeds("--seeds", seeds):
+        options = {"spec.seed": run_seed, "spec.max_steps": steps, "name": name}
+        created_run = new_run(
             find_config(config),
             runs_folder=runs,
-            overrides=overrides | more,
+            overrides=overrides
+            | {key: value for key, value in options.items() if value is not None},
             build=build_tree_with_progress,
         )
-        with discard_if_refused(made):
-            advance_with_progress(made, tensorboard, json, on)
+        with discard_if_refused(created_run):
+            advance_with_progress(created_run, tensorboard, json, on)
 
 
 def advance_with_progress(
     run: Run, tensorboard: bool, json: bool, executor: str | None = None
 ) -> None:
-    """Let a run go on to its end, printing records and progress."""
-    print(f"running {run.folder}", file=sys.stderr)
+    """Continue a run to its end, and print its records and its progress."""
+    print_note(f"running {run.folder}")
     print_observation_note(run.config.algorithm, run.config.game)
     if run.note:
-        print(run.note, file=sys.stderr)
-    where: AbstractContextManager[None] = nullcontext()
+        print_note(run.note)
+    distribution: AbstractContextManager[None] = nullcontext()
     if executor:
         from counterplay.distributed.mccfr import distribute_run
 
-        where = distribute_run(run, executor, lambda line: print(line, file=sys.stderr))
-    with where, _RunReporter(run, table=not json) as follower, catch_first_signal() as stop:
-        result = run.advance(
-            report=follower.report, tick=follower.tick, stop=stop, tensorboard=tensorboard
-        )
-    if ending := getattr(result.memory, "stop_reason", ""):
-        print(ending, file=sys.stderr)
+        distribution = distribute_run(run, executor, print_note)
+    with distribution:
+        result = _advance(run, tensorboard, json)
+    if reason := getattr(result.memory, "stop_reason", ""):
+        print_note(reason)
     if json:
         print_json_line(result_to_json(result))
     if result.stopped:
-        go_on = f"counterplay resume {result.folder}"
-        print(f"interrupted at step {result.step:,}; to go on: {go_on}", file=sys.stderr)
+        command = f"counterplay resume {result.folder}"
+        print_note(f"interrupted at step {result.step:,}; to continue: {command}")
         raise typer.Exit(130)
-    print(f"{result.step:,} steps in {format_seconds(result.seconds)}", file=sys.stderr)
+    print_note(f"{result.step:,} steps in {format_seconds(result.seconds)}")
 
 
-class _RunReporter:
-    """Shows how a run goes: some records on stdout, a progress bar on stderr."""
+def _advance(run: Run, tensorboard: bool, json: bool) -> RunResult:
+    from counterplay.cli.progress import ProgressFollower
 
-    def __init__(self, run: Run, table: bool):
-        from counterplay.cli.progress import ProgressBar
+    follower = ProgressFollower(
+        "running",
+        "steps",
+        run.config.max_steps,
+        compiles=bool(run.config.algorithm.required_extra),
+        shows_time_left=True,
+    )
 
-        self.run, self.prints_table, self.printed_columns, self.note = run, table, [""], ""
-        self.bar = ProgressBar("running", "steps", total=run.config.max_steps)
-        self.has_compiled = False  # for compilation, which the first step does
-
-    def __enter__(self) -> _RunReporter:
-        self.bar.__enter__()
-        self.bar.update(0, note="compiling" if self.run.config.algorithm.required_extra else "")
-        return self
-
-    def __exit__(self, *problem: Any) -> None:
-        self.bar.__exit__(*problem)
-
-    def tick(self, step: int) -> None:
-        if not self.has_compiled:
-            self.has_compiled = True
-            self.bar.restart_rate(step)
-            return
-        seconds = (self.run.config.max_steps - step) / max(self.bar.rate(step), 1e-9)
-        self.bar.update(step, note=f"{format_seconds(seconds)} left{self.note}")
-
-    def report(self, record: dict[str, Any]) -> None:
+    def report(record: Mapping[str, float]) -> None:
         policies = [key for key in record if key not in ("step", "seconds")]
-        self.note = f", exploitability {record[policies[0]]:.2e}"
-        if not self.prints_table:
+        follower.note = f"exploitability {record[policies[0]]:.2e}"
+        if json:
             print_json_line(record)
-            return
-        if not self._is_shown(record["step"]):
-            return
-        if self.printed_columns != policies:
-            self.printed_columns = policies
-            self.bar.print("  ".join(["step", *policies]))
-        values = [f"{record[policy]:.2e}" for policy in policies]
-        self.bar.print("  ".join([str(record["step"]), *values]))
+        elif _is_shown(run, int(record["step"])):
+            values = [f"{record[policy]:.2e}" for policy in policies]
+            follower.print_row(("step", *policies), (record["step"], *values))
 
-    def _is_shown(self, step: int) -> bool:
-        """Whether the record is the 1st, 2nd, 5th, 10th, ... of the regular ones, or the last."""
-        number, rest = divmod(step, self.run.config.evaluate_every)
-        round_number = str(number).strip("0") in ("1", "2", "5")
-        return step == 1 or self.run.finished or (rest == 0 and round_number)
+    with follower:
+        return run.advance(
+            report=report, tick=follower.tick, stop=follower.stop, tensorboard=tensorboard
+        )
 
 
-def result_to_json(result: RunResult) -> dict[str, Any]:
-    """What a run has come to, for machines."""
+def _is_shown(run: Run, step: int) -> bool:
+    """Return True for the 1st, 2nd, 5th, 10th, ... of the regular records, and for the last."""
+    number, rest = divmod(step, run.config.evaluate_every)
+    is_round = str(number).strip("0") in ("1", "2", "5")
+    return step == 1 or run.finished or (rest == 0 and is_round)
+
+
+def result_to_json(result: RunResult) -> dict[str, object]:
+    """Return the result of a run as a JSON object."""
     return {
         "folder": str(result.folder),
         "name": result.config.name,
@@ -187,13 +179,13 @@ def result_to_json(result: RunResult) -> dict[str, Any]:
 
 
 def _parse_float(text: str) -> int | float:
-    """A number of JSON; 1e6 may be a count."""
+    """Return a JSON number; whole numbers such as 1e6 become integers."""
     whole = None if "." in text else parse_integer(text)
     return float(text) if whole is None else whole
 
 
-def _parse_setting(text: str) -> tuple[str, Any]:
-    """Key and value of `key=value`; the value is JSON, or else a string."""
+def _parse_setting(text: str) -> tuple[str, object]:
+    """Return key and value of `key=value`; the value is JSON, or else a string."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise ConfigError(f"--set {text!r}: write key=value, such as epsilon=0.1")

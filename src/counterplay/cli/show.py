@@ -1,20 +1,20 @@
-"""`counterplay show`: what a policy does, and where it loses."""
+"""`counterplay show`: a policy at its infosets, with values and losses."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from counterplay.cli.common import (
+from counterplay.cli.options import (
     JsonOption,
     PolicyArgument,
     PolicyGameOption,
     TrustOption,
     integer_option,
-    print_json,
 )
+from counterplay.cli.output import print_json
 from counterplay.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -26,52 +26,51 @@ def show(
     policy: PolicyArgument,
     patterns: Annotated[
         list[str] | None,
-        typer.Argument(metavar="PATTERN...", help="Infosets, such as 'Kh:*'; all if left out."),
+        typer.Argument(metavar="PATTERN...", help="Infosets, such as 'Kh:*'; by default all."),
     ] = None,
     game: PolicyGameOption = None,
     player: Annotated[
-        int | None, integer_option(minimum=0, help="Only this player.", show_default="all")
+        int | None,
+        integer_option("--player", "-p", minimum=0, help="Only this player.", show_default="all"),
     ] = None,
-    sort: Annotated[str, typer.Option(metavar="loss|reach|key", help="What comes first.")] = "loss",
-    limit: Annotated[int, integer_option(minimum=1, help="Infosets or tables to print.")] = 20,
+    sort: Annotated[str, typer.Option(metavar="loss|reach|key", help="Order of rows.")] = "loss",
+    limit: Annotated[
+        int, integer_option(minimum=1, help="Maximum number of infosets or tables.")
+    ] = 20,
     grid: Annotated[
-        bool, typer.Option("--grid", help="Tables of rows and columns, as the game arranges them.")
+        bool, typer.Option("--grid", help="Print grids, if the game arranges infosets in grids.")
     ] = False,
     tree: Annotated[
         int | None,
         integer_option(
-            "--tree", minimum=0, metavar="DEPTH", help="The tree down to this depth instead."
+            "--tree", minimum=0, metavar="DEPTH", help="Print the tree down to this depth instead."
         ),
     ] = None,
     json: JsonOption = False,
     trust: TrustOption = None,
 ) -> None:
-    """Show what a policy does, and where it loses.
+    """Show a policy, its values, and where it loses most.
 
-    What an infoset loses is its part of what best responses gain: over all infosets, these parts
-    add up to NashConv.
+    The loss of an infoset is its share of what best responses gain: the losses of all infosets add
+    up to NashConv.
     """
-    from counterplay.cli.evaluate import to_tree_policy
-    from counterplay.cli.progress import build_tree_with_progress
+    from counterplay.cli.evaluate import load_first_policy
     from counterplay.display.infoset_table import infoset_rows
-    from counterplay.experiment.saved_policies import load_policies
 
     if grid and tree is not None:
         raise ConfigError("--grid and --tree exclude each other")
-    name, found = next(iter(load_policies(policy, game, build=build_tree_with_progress).items()))
-    one: Policy = to_tree_policy(found)
+    name, tree_policy = load_first_policy(policy, game)
     order = "key" if grid and sort == "loss" else sort
-    rows = infoset_rows(one, patterns or (), player=player, sort_by=order)
+    rows = infoset_rows(tree_policy, patterns or (), player=player, sort_by=order)
     if json:
-        print_json(
-            {"game": one.arena.spec, "policy": name, "infosets": [_infoset_facts(r) for r in rows]}
-        )
+        infosets = [_infoset_facts(row) for row in rows]
+        print_json({"game": tree_policy.arena.spec, "policy": name, "infosets": infosets})
         return
-    _print_summary(one)
+    _print_summary(tree_policy)
     if tree is not None:
-        _print_tree(one, tree)
+        _print_tree(tree_policy, tree)
     elif grid:
-        _print_grids(one, rows, limit)
+        _print_grids(tree_policy, rows, limit)
     else:
         _print_rows(rows, limit)
 
@@ -104,27 +103,24 @@ def _print_grids(policy: Policy, rows: list[InfosetRow], limit: int) -> None:
     from counterplay.display.text import characters_for_encoding, format_grid
 
     tables = policy_grids(policy, rows)
-    for one in tables[:limit]:
+    marks = characters_for_encoding(sys.stdout.encoding)
+    for table in tables[:limit]:
         print()
-        print("\n".join(format_grid(one, characters_for_encoding(sys.stdout.encoding))))
+        print("\n".join(format_grid(table, marks)))
     if len(tables) > limit:
-        print(f"\n{len(tables) - limit:,} more tables; --limit or a pattern chooses")
+        print(f"\n{len(tables) - limit:,} more tables; choose with --limit or a pattern")
 
 
-def _print_tree(policy: Any, depth: int) -> None:
+def _print_tree(policy: Policy, depth: int) -> None:
+    from counterplay.core.policy import require_tree
     from counterplay.display.text import characters_for_encoding, format_outline
 
+    marks = characters_for_encoding(sys.stdout.encoding)
     print()
-    print(
-        "\n".join(
-            format_outline(
-                policy.arena, depth, characters_for_encoding(sys.stdout.encoding), policy
-            )
-        )
-    )
+    print("\n".join(format_outline(require_tree(policy), depth, marks, policy)))
 
 
-def _infoset_facts(row: InfosetRow) -> dict[str, Any]:
+def _infoset_facts(row: InfosetRow) -> dict[str, object]:
     return {
         "player": row.player,
         "infoset": row.key,

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: they mean the same, and a long run may end in good order first."""
+"""Handling of Ctrl-C and SIGTERM, which mean the same: end now, or end in good order."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from contextlib import contextmanager
 SHOW_CURSOR = "\x1b[?25h"  # progress bars hide it
 CLEAR_LINE = "\r\x1b[K"
 STOPPING_MESSAGE = "stopping after this step; again to abort\n"
-ABORT_GRACE_SECONDS = 1.0  # seconds that compiled code has to return after the second signal
+ABORT_GRACE_SECONDS = 1.0  # for compiled code to return after the second signal
 
 SignalHandler = Callable[[int, object], None]
 
 
 @contextmanager
 def terminate_as_interrupt() -> Iterator[None]:
-    """Inside, SIGTERM raises KeyboardInterrupt just as Ctrl-C does."""
+    """Inside, SIGTERM raises KeyboardInterrupt as Ctrl-C does."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -34,30 +34,31 @@ def terminate_as_interrupt() -> Iterator[None]:
 
 @contextmanager
 def catch_first_signal() -> Iterator[Callable[[], bool]]:
-    """A function that says whether a signal has come; the second one raises KeyboardInterrupt.
+    """Yield a function that returns True after the first signal; the second one aborts.
 
-    The first one is acknowledged on stderr as soon as it comes, even if compiled code keeps Python
-    from handling it; the second then ends the process.
+    The first signal is acknowledged on stderr at once, even while compiled code keeps Python from
+    handling it. The second one raises KeyboardInterrupt, or ends the process if compiled code does
+    not return.
     """
-    came = False
+    has_signal = False
     acknowledge = _AcknowledgeOnce()
 
     def handle(number: int, frame: object) -> None:
-        nonlocal came
-        if came:
+        nonlocal has_signal
+        if has_signal:
             raise KeyboardInterrupt
-        came = True
+        has_signal = True
         acknowledge()
 
-    if threading.current_thread() is not threading.main_thread():  # only that one gets signals
+    if threading.current_thread() is not threading.main_thread():  # others get no signals
         yield lambda: False
         return
     with _handle_signals(handle, signal.SIGINT, signal.SIGTERM), _watch_signals(acknowledge):
-        yield lambda: came
+        yield lambda: has_signal
 
 
 class _AcknowledgeOnce:
-    """Says that the signal has come, whoever notices it first."""
+    """Prints the message about the first signal once, from whichever thread is first."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -69,36 +70,36 @@ class _AcknowledgeOnce:
 
 @contextmanager
 def _watch_signals(acknowledge: Callable[[], None]) -> Iterator[None]:
-    """Look out for signals from a thread, in case that compiled code keeps Python busy."""
-    ours, theirs = socket.socketpair()
-    theirs.setblocking(False)
-    left = threading.Event()
+    """Watch for signals from a thread, because compiled code may keep Python busy."""
+    read_end, write_end = socket.socketpair()
+    write_end.setblocking(False)
+    has_ended = threading.Event()
 
     def watch() -> None:
-        with ours:
-            if not ours.recv(1):
+        with read_end:
+            if not read_end.recv(1):
                 return
             acknowledge()
-            if ours.recv(1) and not left.wait(ABORT_GRACE_SECONDS):
+            if read_end.recv(1) and not has_ended.wait(ABORT_GRACE_SECONDS):
                 if sys.stderr.isatty():
                     os.write(2, SHOW_CURSOR.encode())
                 os._exit(130)
 
     threading.Thread(target=watch, daemon=True).start()
-    before = signal.set_wakeup_fd(theirs.fileno())
+    previous_fd = signal.set_wakeup_fd(write_end.fileno())
     try:
         yield
     finally:
-        signal.set_wakeup_fd(before)
-        left.set()
-        theirs.close()
+        signal.set_wakeup_fd(previous_fd)
+        has_ended.set()
+        write_end.close()
 
 
 @contextmanager
 def _handle_signals(handler: SignalHandler, *numbers: signal.Signals) -> Iterator[None]:
-    before = {number: signal.signal(number, handler) for number in numbers}
+    previous = {number: signal.signal(number, handler) for number in numbers}
     try:
         yield
     finally:
-        for number, old in before.items():
-            signal.signal(number, old)
+        for number, old_handler in previous.items():
+            signal.signal(number, old_handler)

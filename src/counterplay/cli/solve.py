@@ -1,47 +1,47 @@
-"""`counterplay solve`: run an algorithm, printing exact exploitability on the way."""
+"""`counterplay solve`: run an algorithm and print exact exploitability as it falls."""
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from counterplay.cli.common import (
+from counterplay.cli.options import (
     ExportOption,
     ForceOption,
     GameArgument,
     JsonOption,
     SeedOption,
+    ThreadsOption,
+    algorithm_option,
     check_outputs,
-    complete_algorithms,
+    file_option,
+    iterations_option,
+)
+from counterplay.cli.output import (
     format_bytes,
-    integer_option,
     print_json_line,
+    print_note,
     print_observation_note,
     write_outputs,
 )
-from counterplay.cli.signals import catch_first_signal
 from counterplay.errors import ConfigError
 
 if TYPE_CHECKING:
-    from counterplay.arenas.tree.arena import TreeArena
     from counterplay.core.evaluation import Judgement
-    from counterplay.core.solve import Record, Result
+    from counterplay.core.game import Game
+    from counterplay.core.solve import AnyAlgorithm, Record, Result
 
 
 def solve(
     game: GameArgument,
     algorithm: Annotated[
         str | None,
-        typer.Option(
-            "--algorithm",
-            "-a",
-            metavar="ALGORITHM",
-            help="An algorithm, such as cfr_plus or 'dcfr(gamma=3)'.",
-            autocompletion=complete_algorithms,
-            show_default="cfr_plus; outcome_sampling with --sampled",
+        algorithm_option(
+            "An algorithm, such as cfr_plus or 'dcfr(gamma=3)'.",
+            "cfr_plus; outcome_sampling with --sampled",
         ),
     ] = None,
     abstraction: Annotated[
@@ -49,40 +49,40 @@ def solve(
         typer.Option(
             metavar="ABSTRACTION",
             help="Solve a smaller game, such as by_rank or 'by_equity(num_buckets=3)'; "
-            "exploitability is that of the lifted policy in the full one.",
+            "exploitability is that of the lifted policy in the full game.",
             show_default=False,
         ),
     ] = None,
-    iterations: Annotated[
-        int, integer_option("--iterations", "-n", minimum=1, help="Iterations to do.")
-    ] = 1000,
+    iterations: Annotated[int, iterations_option("Number of iterations.")] = 1000,
     seed: SeedOption = 0,
     target: Annotated[
         float | None,
-        typer.Option(min=0.0, metavar="X", help="Stop once exploitability is this low."),
+        typer.Option(
+            "--target", "-t", min=0.0, metavar="X", help="Stop once exploitability is this low."
+        ),
     ] = None,
     save: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the policy, for evaluate and play.")
+        Path | None, file_option("--save", "-o", help="Write the policy, for evaluate and play.")
     ] = None,
     export: ExportOption = None,
     force: ForceOption = False,
-    threads: Annotated[
-        int | None, integer_option(minimum=1, help="Threads to use.", show_default="all cores")
-    ] = None,
+    threads: ThreadsOption = None,
     sampled: Annotated[
         bool,
         typer.Option(
-            "--sampled", help="Never unroll the game: for games too large, without exploitability."
+            "--sampled",
+            help="Do not unroll the game: for games that are too large. Exploitability is not "
+            "measured.",
         ),
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Solve a game, printing exact exploitability as it falls.
+    """Solve a game and print exact exploitability as it falls.
 
     GAME may be a class of your own, as file.py:Class, which runs that file's code.
 
-    Ctrl-C ends the run early: the best policy so far is reported and written. Twice aborts. With
-    --json, every record is a line as soon as it is there, and the last line is the result.
+    Ctrl-C ends the run early: the best policy so far is reported and written. Ctrl-C twice aborts.
+    With --json, every record is a line as soon as it is measured, and the last line is the result.
     """
     from counterplay.cli.progress import build_arena_with_progress
     from counterplay.core.evaluation import judge
@@ -94,106 +94,128 @@ def solve(
     rules = load_game(game)
     check_outputs(save, export, force)
     set_num_threads(threads)
-    if sampled and buckets:
-        if "rules" not in buckets.runs_on:
-            raise ConfigError(f"{abstraction} needs a tree, which --sampled never builds")
-        rules, buckets = buckets.bucket_game(rules), None
-        if not rules.buckets.cache_path.exists():
-            print("building buckets of all boards: some minutes, once", file=sys.stderr)
-    if sampled and method.required_extra and (save or export):
-        raise ConfigError(
-            "networks on rules have no table to write: keep them in a run (counterplay run), or "
-            "leave out --sampled where the game has a tree or a generated arena"
-        )
+    if sampled:
+        _check_sampled_outputs(method, save or export)
+        rules = _bucket_rules(rules, buckets) if buckets else rules
     print_observation_note(method, rules)
     kind = "rules" if sampled else "tree" if buckets else ""
     arena = build_arena_with_progress(rules, kind, method.runs_on)
-    runner = method if buckets is None else _abstract_algorithm(arena, buckets, method)
-    result = _solve_with_progress(
-        arena, runner, table=not json, iterations=iterations, seed=seed, target=target
-    )
+    runner = _abstract_algorithm(arena, buckets, method) if buckets and not sampled else method
+    result = _solve_with_progress(arena, runner, iterations, seed, target, json)
     policy = result.best_policy if result.stopped else result.policy
     judgement = None if sampled else judge(arena, policy)
     if json:
-        facts = _result_to_json(arena, method, result, judgement)
-        print_json_line(facts | ({"abstraction": get_spec(buckets)} if buckets else {}))
-    if ending := getattr(result.memory, "stop_reason", ""):
-        print(ending, file=sys.stderr)
-    print(_summarise_result(result, judgement), file=sys.stderr)
+        extra = {"abstraction": get_spec(buckets)} if buckets and not sampled else {}
+        print_json_line(_result_to_json(arena.spec, method, result, judgement) | extra)
+    if reason := getattr(result.memory, "stop_reason", ""):
+        print_note(reason)
+    print_note(_summarise_result(result, judgement))
     write_outputs(policy, save, export)
     if result.stopped:
         raise typer.Exit(130)
 
 
-def _abstract_algorithm(tree: TreeArena, buckets: Any, method: Any) -> Any:
-    """The algorithm for the smaller game, whose size goes to stderr."""
+def _check_sampled_outputs(method: AnyAlgorithm, file: Path | None) -> None:
+    if method.required_extra and file:
+        raise ConfigError(
+            "networks trained with --sampled cannot be written as a table: keep them in a run "
+            "(counterplay run), or leave out --sampled if the game has a tree or a generated arena"
+        )
+
+
+def _bucket_rules(rules: Game, buckets: Any) -> Game:
+    """Return the rules with bucketed cards, for algorithms that sample."""
+    from counterplay.registry import get_spec
+
+    if "rules" not in buckets.runs_on:
+        raise ConfigError(f"{get_spec(buckets)} needs a tree, which --sampled does not build")
+    bucketed = buckets.bucket_game(rules)
+    if not bucketed.buckets.cache_path.exists():
+        print_note("computing the buckets of all boards: some minutes, only the first time")
+    game: Game = bucketed
+    return game
+
+
+def _abstract_algorithm(tree: Any, buckets: Any, method: AnyAlgorithm) -> Any:
+    """Return the algorithm that solves the smaller game, and print its size on stderr."""
     from counterplay.abstraction.abstraction import build_abstraction
 
     smaller = build_abstraction(tree, buckets)
     recall = "perfect" if smaller.tree.has_perfect_recall else "imperfect"
-    print(f"{smaller.tree.spec}, {recall} recall", file=sys.stderr)
+    print_note(f"{smaller.tree.spec}, {recall} recall")
     return smaller.wrap_algorithm(method)
 
 
 def _solve_with_progress(
-    arena: Any, method: Any, table: bool, iterations: int, **options: Any
+    arena: Any,
+    method: AnyAlgorithm,
+    iterations: int,
+    seed: int,
+    target: float | None,
+    json: bool,
 ) -> Result:
-    """Solve with a progress bar and, if wanted, a table that ends with the policy to keep."""
-    from counterplay.cli.progress import ProgressBar
-    from counterplay.core.solve import solve as run
+    """Solve with a progress bar, and print a table or JSON lines.
 
-    bar = ProgressBar("solving", "it", total=iterations)
-    done, note = 0, ""
+    If the run is stopped, the last row of the table is that of the policy that is kept.
+    """
+    from counterplay.cli.progress import ProgressFollower
+    from counterplay.core.solve import solve as run_algorithm
 
-    def tick(now: int) -> None:
-        nonlocal done
-        if not done:
-            bar.restart_rate(now)
-        done = now
-        bar.update(done, note=note)
+    compiles = bool(method.required_extra)
+    follower = ProgressFollower("solving", "it", iterations, compiles=compiles)
 
     def report(record: Record) -> None:
-        nonlocal note
-        note = f"exploitability {record.exploitability:.2e}" if record.is_exact else ""
-        if not table:
+        if record.is_exact:
+            follower.note = f"exploitability {record.exploitability:.2e}"
+        if json:
             print_json_line(_record_to_json(record))
-        if table and record.iteration == 1:
-            columns = ["exploitability"] if record.is_exact else record.metrics
-            bar.print("  ".join(["iteration", *columns]))
-        if table:
-            bar.print(_format_record(record))
-        bar.update(done, note=note)
+        else:
+            follower.print_row(*_table_row(record))
 
-    with bar, catch_first_signal() as stop:
-        bar.update(0, note="compiling" if method.required_extra else "")
-        result = run(
-            arena, method, iterations=iterations, tick=tick, report=report, stop=stop, **options
+    with follower:
+        result = run_algorithm(
+            arena,
+            method,
+            iterations=iterations,
+            seed=seed,
+            target=target,
+            tick=follower.tick,
+            report=report,
+            stop=follower.stop,
         )
-    best = _best_record(result.records)
-    if table and best.is_exact and result.stopped and best is not result.records[-1]:
-        print(_format_record(best))
+        best = _best_record(result.records)
+        if not json and best.is_exact and result.stopped and best is not result.records[-1]:
+            follower.print_row(*_table_row(best))
     return result
 
 
-def _format_record(record: Record) -> str:
+def _table_row(record: Record) -> tuple[Sequence[str], Sequence[object]]:
+    """Return the columns of the table and the cells of a record."""
     if record.is_exact:
-        return f"{record.iteration}  {record.exploitability:.2e}"
-    counts = {**record.metrics, "bytes": format_bytes(record.metrics["bytes"])}
-    return "  ".join(map(str, [record.iteration, *counts.values()]))
+        return ("iteration", "exploitability"), (
+            record.iteration,
+            f"{record.exploitability:.2e}",
+        )
+    counts: Mapping[str, object] = {
+        **record.metrics,
+        "bytes": format_bytes(record.metrics["bytes"]),
+    }
+    return ("iteration", *counts), (record.iteration, *counts.values())
 
 
 def _best_record(records: tuple[Record, ...]) -> Record:
-    """The record of `Result.best_policy`: the least exploitable, the latest of equals."""
+    """Return the record of `Result.best_policy`: the least exploitable, the latest of equals."""
     return min(reversed(records), key=lambda record: record.exploitability)
 
 
 def _summarise_result(result: Result, judgement: Judgement | None) -> str:
-    first = result.records[0]  # compilation included, where there is any
-    after = max(result.seconds - first.seconds, 1e-9)
+    first = result.records[0]  # its time includes compilation
+    seconds_after_first = max(result.seconds - first.seconds, 1e-9)
     plural = "s" * (result.iterations != 1)
     text = f"{result.iterations:,} iteration{plural} in {result.seconds:.2f} s"
     if result.iterations > first.iteration:
-        text += f", {(result.iterations - first.iteration) / after:,.0f}/s after the first"
+        rate = (result.iterations - first.iteration) / seconds_after_first
+        text += f", {rate:,.0f}/s after the first"
     if result.stopped:
         text = f"interrupted after {text}"
     if judgement is None:
@@ -205,12 +227,12 @@ def _summarise_result(result: Result, judgement: Judgement | None) -> str:
 
 
 def _result_to_json(
-    arena: Any, method: Any, result: Result, judgement: Judgement | None
-) -> dict[str, Any]:
+    spec: str, method: AnyAlgorithm, result: Result, judgement: Judgement | None
+) -> dict[str, object]:
     from counterplay.registry import get_spec
 
-    facts = {
-        "game": arena.spec,
+    facts: dict[str, object] = {
+        "game": spec,
         "algorithm": get_spec(method),
         "iterations": result.iterations,
         "seconds": result.seconds,
@@ -225,6 +247,6 @@ def _result_to_json(
     }
 
 
-def _record_to_json(record: Record) -> dict[str, Any]:
-    measured = {"exploitability": record.exploitability} if record.is_exact else record.metrics
-    return {"iteration": record.iteration, **measured, "seconds": record.seconds}
+def _record_to_json(record: Record) -> dict[str, object]:
+    metrics = {"exploitability": record.exploitability} if record.is_exact else record.metrics
+    return {"iteration": record.iteration, **metrics, "seconds": record.seconds}

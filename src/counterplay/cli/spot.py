@@ -1,47 +1,73 @@
-"""`counterplay spot`: solve a hold'em spot, look at the solution, equity and ranges."""
+"""`counterplay spot`: solve hold'em spots, show and practise solutions; equity and ranges."""
 
 from __future__ import annotations
 
 import json as json_format
-import sys
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 from zipfile import is_zipfile
 
 import typer
 
-from counterplay.cli.common import (
+from counterplay.cli.options import (
     ForceOption,
     JsonOption,
+    SeedOption,
+    ThreadsOption,
+    algorithm_option,
     check_outputs,
+    file_option,
+    integer_option,
+    iterations_option,
+    seed_option,
+)
+from counterplay.cli.output import (
     format_bytes,
     format_seconds,
-    integer_option,
     print_facts,
     print_json,
+    print_note,
     print_table,
+    print_written,
 )
-from counterplay.cli.signals import catch_first_signal
 from counterplay.errors import ConfigError
 
 if TYPE_CHECKING:
+    from counterplay.arenas.holdem.base import HoldemPolicy
+    from counterplay.arenas.holdem.node_view import NodeView
     from counterplay.arenas.holdem.spot_arena import SpotArena
+    from counterplay.core.evaluation import Judgement
+    from counterplay.core.solve import AnyAlgorithm, Record, Result
+    from counterplay.play.spot_practice import SpotPractice
+
+NUM_ALL_HANDS = 1326  # hands of two cards
+ACTION_COLOURS = ("blue", "green", "red", "magenta", "yellow", "cyan", "white")
 
 spot = typer.Typer(
     help="Hold'em spots: solve, show, estimate; equity and ranges.", no_args_is_help=True
 )
 
 SpotArgument = Annotated[
-    Path, typer.Argument(metavar="SPOT", help="JSON, an example of `configs`, or a solution.")
+    Path,
+    typer.Argument(
+        metavar="SPOT", help="A JSON file, an example of `configs`, or a solution to solve again."
+    ),
+]
+SolutionArgument = Annotated[
+    Path, typer.Argument(metavar="FILE", help="A solution written by spot solve --save.")
+]
+HistoryArgument = Annotated[
+    str, typer.Argument(help="The actions and cards so far, such as 'check,bet 94,call|Td'.")
 ]
 PrecisionOption = Annotated[
     str, typer.Option(metavar="TYPE", help="float32, float64, or int16 for half the memory.")
 ]
 
 
-def _load_arena(path: Path, precision: str, locked: bool = True) -> SpotArena:
-    """The spot of a JSON file or of a solution, whose locks stay if `locked`."""
+def _load_arena(path: Path, precision: str, keep_locks: bool = True) -> SpotArena:
+    """Return the arena of a spot from a JSON file or from a solution."""
     from counterplay.arenas.holdem.solution import load_solution
     from counterplay.arenas.holdem.spot import Spot
     from counterplay.arenas.holdem.spot_arena import SpotArena
@@ -51,7 +77,7 @@ def _load_arena(path: Path, precision: str, locked: bool = True) -> SpotArena:
     if not is_zipfile(path):
         return SpotArena(Spot.load(path), precision)
     solved = load_solution(path, num_streets=1).policy.arena
-    if not locked:
+    if not keep_locks:
         return SpotArena(solved.spot, precision, solved.isomorphism)
     arena = SpotArena(solved.spot, precision, solved.isomorphism, symmetries=solved.symmetries)
     for (node, board), weights in solved.locks.items():
@@ -63,26 +89,27 @@ def _load_arena(path: Path, precision: str, locked: bool = True) -> SpotArena:
 def estimate(
     spot: SpotArgument, precision: PrecisionOption = "float32", json: JsonOption = False
 ) -> None:
-    """Say what solving would take, before anything is allocated."""
+    """Print the size of a spot, and the memory and time that solving takes."""
     from counterplay.arenas.tree.size_estimate import available_memory
 
     arena = _load_arena(spot, precision)
     size, free = arena.size, available_memory()
-    facts: dict[str, Any] = {
+    facts: dict[str, object] = {
         "spot": arena.spec,
-        "hands": [own.size for own in arena.hands],
+        "hands": [hands.size for hands in arena.hands],
         "boards": arena.boards.level_sizes,
         "nodes": size.num_nodes,
         "infosets": size.num_infosets,
         "sequences": size.num_sequences,
     }
     if json:
-        more = {
+        facts |= {
             "bytes": size.num_bytes,
             "bytes_free": free,
             "seconds_per_iteration": size.seconds_per_iteration,
+            "notes": list(arena.notes),
         }
-        print_json(facts | more | {"notes": list(arena.notes)})
+        print_json(facts)
         return
     facts["memory"] = f"{format_bytes(size.num_bytes)} of {format_bytes(free)} free"
     facts["an_iteration"] = f"about {format_seconds(size.seconds_per_iteration)} on one core"
@@ -92,7 +119,7 @@ def estimate(
 
 def _print_notes(notes: Iterable[str]) -> None:
     for note in notes:
-        print(f"note: {note}", file=sys.stderr)
+        print_note(f"note: {note}")
 
 
 @spot.command()
@@ -100,130 +127,157 @@ def solve(
     spot: SpotArgument,
     target: Annotated[
         str,
-        typer.Option(metavar="X", help="Stop at this exploitability: 0.5% of the pot, or chips."),
+        typer.Option(
+            "--target",
+            "-t",
+            metavar="X",
+            help="Stop at this exploitability: 0.5% of the pot, or a number of chips.",
+        ),
     ] = "0.5%",
     algorithm: Annotated[
-        str,
-        typer.Option(
-            "--algorithm", "-a", metavar="ALGORITHM", help="An algorithm of the CFR family."
-        ),
+        str, algorithm_option("An algorithm of the CFR family.")
     ] = "dcfr(gamma=3,restart_base=4)",
-    iterations: Annotated[
-        int, integer_option("--iterations", "-n", minimum=1, help="Iterations at most.")
-    ] = 10_000,
-    every: Annotated[int, integer_option(minimum=1, help="Iterations between judgements.")] = 10,
+    iterations: Annotated[int, iterations_option("Maximum number of iterations.")] = 10_000,
+    every: Annotated[int, integer_option(minimum=1, help="Iterations between evaluations.")] = 10,
     precision: PrecisionOption = "float32",
     save: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the solution, for spot show.")
+        Path | None, file_option("--save", "-o", help="Write the solution, for spot show.")
     ] = None,
     lock: Annotated[
         list[str] | None,
         typer.Option(
             metavar="LOCK",
-            help="What a player must do: 'RECORD = call 0.75, fold 0.25', or with some hands "
-            "'RECORD @ AA,KQs = fold', or a .json file of such. May be repeated.",
+            help="Fix the actions at a node: 'RECORD = call 0.75, fold 0.25', or for some hands "
+            "'RECORD @ AA,KQs = fold', or a .json file of locks. May be repeated.",
         ),
     ] = None,
     lock_twins: Annotated[
         bool,
         typer.Option(
             "--lock-twins",
-            help="A lock after a card holds for cards that differ in the suit's name only, too.",
+            help="Apply a lock after a card to the cards that differ only by a renaming of suits.",
         ),
     ] = False,
     unlock: Annotated[
-        bool, typer.Option("--unlock", help="Forget the locks of the solution given.")
+        bool, typer.Option("--unlock", help="Remove the locks of the solution SPOT.")
     ] = False,
-    threads: Annotated[
-        int | None, integer_option(minimum=1, help="Threads to use.", show_default="all cores")
-    ] = None,
+    threads: ThreadsOption = None,
     force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Solve a spot, printing exact exploitability as it falls.
+    """Solve a spot and print exact exploitability as it falls.
 
-    Ctrl-C ends the run early: what is solved so far is reported and written. Twice aborts.
+    Ctrl-C ends the run early: the solution so far is reported and written. Ctrl-C twice aborts.
     """
     from counterplay.arenas.holdem.locks import apply_locks
-    from counterplay.arenas.holdem.solution import Solution
-    from counterplay.arenas.holdem.spot_arena import compile_note
-    from counterplay.cli.convergence import ConvergenceTracker
-    from counterplay.cli.progress import ProgressBar
-    from counterplay.core.solve import Record
-    from counterplay.core.solve import solve as run
     from counterplay.kernels.runtime.threads import set_num_threads
-    from counterplay.registry import get_spec, load_algorithm
+    from counterplay.registry import load_algorithm
 
     check_outputs(save, None, force)
-    method, arena = load_algorithm(algorithm), _load_arena(spot, precision, locked=not unlock)
-    pot = arena.spot.pot
-    chips = _parse_target(target, pot)
+    method, arena = load_algorithm(algorithm), _load_arena(spot, precision, keep_locks=not unlock)
+    limits = _SolveLimits(_parse_target(target, arena.spot.pot), iterations, every)
     locks = apply_locks(arena, lock or [], lock_isomorphic=lock_twins)
     notes = [*arena.notes, *(note for report in locks for note in report.notes)]
     _print_notes(notes)
     set_num_threads(threads)
-    size = arena.size
-    print(
-        f"{arena.spec}: {size.num_sequences:,} sequences, {format_bytes(size.num_bytes)}",
-        file=sys.stderr,
-    )
-    if compiling := compile_note():
-        print(compiling, file=sys.stderr)
-    bar = ProgressBar("solving", "it", total=iterations)
-    pace = ConvergenceTracker(chips)
-
-    def tick(now: int) -> None:
-        bar.update(now, note=pace.progress_note())
-
-    def report(record: Record) -> None:
-        pace.add(record.iteration, record.exploitability)
-        if not json:
-            percent = 100.0 * record.exploitability / pot
-            bar.print(f"{record.iteration}  {record.exploitability:.4g}  {percent:.4f}%")
-
-    if not json:
-        print("iteration  exploitability  percent")
-    with bar, catch_first_signal() as stop:
-        result = run(
-            arena,
-            method,
-            iterations=iterations,
-            target=chips,
-            evaluate_at=lambda now: (now // every + 1) * every,
-            tick=tick,
-            report=report,
-            stop=stop,
-        )
-    found = result.policy.judge(arena)
-    values = (float(found.values[0]), float(found.values[1]))
+    _print_size(arena)
+    result = _solve_with_progress(arena, method, limits, prints_table=not json)
+    judgement = result.policy.judge(arena)
     if json:
-        print_json(
-            {
-                "spot": arena.spec,
-                "algorithm": get_spec(method),
-                "iterations": result.iterations,
-                "seconds": result.seconds,
-                "exploitability": found.exploitability,
-                "percent": 100.0 * found.exploitability / pot,
-                "values": list(values),
-                "stopped": result.stopped,
-                "notes": notes,
-            }
-        )
-    print(
-        f"{'interrupted after ' * result.stopped}{result.iterations:,} iterations in "
-        f"{result.seconds:.2f} s; player values {values[0]:.4f}, {values[1]:.4f}",
-        file=sys.stderr,
+        print_json(_result_to_json(arena, method, result, judgement) | {"notes": notes})
+    values = ", ".join(f"{value:.4f}" for value in judgement.values)
+    interrupted = "interrupted after " if result.stopped else ""
+    print_note(
+        f"{interrupted}{result.iterations:,} iterations in {result.seconds:.2f} s; "
+        f"player values {values}"
     )
     if save:
-        Solution(result.policy, found.exploitability, values, result.iterations).save(save)
-        print(f"wrote {save}", file=sys.stderr)
+        _save_solution(result.policy, judgement, result.iterations, save)
     if result.stopped:
         raise typer.Exit(130)
 
 
+@dataclass(frozen=True)
+class _SolveLimits:
+    """When a solver stops and how often it evaluates."""
+
+    target: float  # exploitability in chips
+    iterations: int
+    evaluate_every: int
+
+    def next_evaluation(self, iteration: int) -> int:
+        """Return the next iteration to evaluate at."""
+        return (iteration // self.evaluate_every + 1) * self.evaluate_every
+
+
+def _print_size(arena: SpotArena) -> None:
+    from counterplay.arenas.holdem.spot_arena import compile_note
+
+    size = arena.size
+    memory = format_bytes(size.num_bytes)
+    print_note(f"{arena.spec}: {size.num_sequences:,} sequences, {memory}")
+    if note := compile_note():
+        print_note(note)
+
+
+def _solve_with_progress(
+    arena: SpotArena, method: AnyAlgorithm, limits: _SolveLimits, prints_table: bool
+) -> Result:
+    from counterplay.cli.convergence import ConvergenceTracker
+    from counterplay.cli.progress import ProgressFollower
+    from counterplay.core.solve import solve as run_algorithm
+
+    tracker = ConvergenceTracker(limits.target)
+    follower = ProgressFollower("solving", "it", limits.iterations)
+    follower.note = tracker.progress_note
+
+    def report(record: Record) -> None:
+        tracker.add(record.exploitability)
+        if prints_table:
+            percent = 100.0 * record.exploitability / arena.spot.pot
+            cells = (record.iteration, f"{record.exploitability:.4g}", f"{percent:.4f}%")
+            follower.print_row(("iteration", "exploitability", "percent"), cells)
+
+    with follower:
+        return run_algorithm(
+            arena,
+            method,
+            iterations=limits.iterations,
+            target=limits.target,
+            evaluate_at=limits.next_evaluation,
+            tick=follower.tick,
+            report=report,
+            stop=follower.stop,
+        )
+
+
+def _result_to_json(
+    arena: SpotArena, method: AnyAlgorithm, result: Result, judgement: Judgement
+) -> dict[str, object]:
+    from counterplay.registry import get_spec
+
+    return {
+        "spot": arena.spec,
+        "algorithm": get_spec(method),
+        "iterations": result.iterations,
+        "seconds": result.seconds,
+        "exploitability": judgement.exploitability,
+        "percent": 100.0 * judgement.exploitability / arena.spot.pot,
+        "values": judgement.values.tolist(),
+        "stopped": result.stopped,
+    }
+
+
+def _save_solution(policy: HoldemPolicy, judgement: Judgement, iterations: int, path: Path) -> None:
+    from counterplay.arenas.holdem.solution import Solution
+
+    values = (float(judgement.values[0]), float(judgement.values[1]))
+    Solution(policy, judgement.exploitability, values, iterations).save(path)
+    print_written(path)
+
+
 def _parse_target(target: str, pot: int) -> float:
-    """A target in chips, from `0.5%` or `1.2`."""
+    """Return a target in chips, from `0.5%` or `1.2`."""
     try:
         value = float(target.removesuffix("%"))
     except ValueError:
@@ -235,59 +289,50 @@ def _parse_target(target: str, pot: int) -> float:
 
 @spot.command()
 def equity(
-    one: Annotated[str, typer.Argument(metavar="RANGE", help="Such as 'AhKd' or '88+,A5s-A2s'.")],
-    other: Annotated[str, typer.Argument(metavar="RANGE", help="The opponent's.")],
+    hero_range: Annotated[
+        str, typer.Argument(metavar="RANGE", help="Such as 'AhKd' or '88+,A5s-A2s'.")
+    ],
+    opponent_range: Annotated[str, typer.Argument(metavar="RANGE", help="The opponent's range.")],
     board: Annotated[str, typer.Option(metavar="CARDS", help="0 to 5 cards, such as Td9d6h.")] = "",
-    samples: Annotated[int, integer_option(minimum=0, help="Boards to draw; 0 looks at all.")] = 0,
-    seed: Annotated[int, integer_option("--seed", "-s", minimum=0, help="Seed of the draws.")] = 0,
+    samples: Annotated[
+        int, integer_option(minimum=0, help="Boards to sample; 0 enumerates all boards.")
+    ] = 0,
+    seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
     """Print the equity of a range against another."""
-    from counterplay.arenas.holdem.equity import compute_equity as compute
+    from counterplay.arenas.holdem.equity import compute_equity
 
-    found = compute(one, other, board, num_samples=samples, seed=seed)
+    result = compute_equity(hero_range, opponent_range, board, num_samples=samples, seed=seed)
     if json:
-        facts = {"equity": found.value, "error": found.margin, "boards": found.num_boards}
-        print_json(facts)
+        print_json({"equity": result.value, "error": result.margin, "boards": result.num_boards})
         return
-    error = f" +- {100 * found.margin:.3f}" if samples else ""
-    print(f"{100 * found.value:.4f}%{error} against {100 - 100 * found.value:.4f}%")
+    error = f" +- {100 * result.margin:.3f}" if samples else ""
+    print(f"{100 * result.value:.4f}%{error} against {100 - 100 * result.value:.4f}%")
 
 
 @spot.command(name="range")
 def show_range(
     text: Annotated[str, typer.Argument(metavar="RANGE", help="Such as '88+,A5s-A2s:0.5,KQo'.")],
 ) -> None:
-    """Print a range as a grid, as short a text as there is for it, and how each entry was read."""
+    """Print a range as a grid and in its shortest notation, and the meaning of each entry."""
     from counterplay.arenas.holdem.hand_ranges import Range, grid_cell, read_entries
 
-    found = Range.parse(text)
-    print(f"{found.num_combos:g} hands, {100 * found.num_combos / 1326:.2f}%")
+    hand_range = Range.parse(text)
+    percent = 100 * hand_range.num_combos / NUM_ALL_HANDS
+    print(f"{hand_range.num_combos:g} hands, {percent:.2f}%")
     for row in range(13):
         cells = [grid_cell(row, column) for column in range(13)]
-        parts = [(name, found.weights[hands].mean()) for name, hands in cells]
-        line = [f"{name if p == 1 else f'{p:.2f}' if p else '.':>5}" for name, p in parts]
+        weights = [(name, hand_range.weights[hands].mean()) for name, hands in cells]
+        line = [f"{name if p == 1 else f'{p:.2f}' if p else '.':>5}" for name, p in weights]
         print("".join(line))
-    print(found)
-    seen: set[int] = set()
+    print(hand_range)
+    earlier_hands: set[int] = set()
     for entry in read_entries(text):
-        again = seen.intersection(entry.hands)
-        seen.update(entry.hands)
-        left_out = f"; {len(again)} of its hands are in an earlier entry, which counts"
-        print(f"{entry.text} reads {entry.meaning}{left_out if again else ''}")
-
-
-if TYPE_CHECKING:
-    from counterplay.arenas.holdem.node_view import NodeView
-    from counterplay.play.spot_practice import SpotPractice
-
-SolutionArgument = Annotated[
-    Path, typer.Argument(metavar="FILE", help="What spot solve --save wrote.")
-]
-HistoryArgument = Annotated[
-    str, typer.Argument(help="What has happened, such as 'check,bet 94,call|Td'.")
-]
-ACTION_COLOURS = ("blue", "green", "red", "magenta", "yellow", "cyan", "white")
+        repeated = earlier_hands.intersection(entry.hands)
+        earlier_hands.update(entry.hands)
+        note = f"; {len(repeated)} of its hands are in an earlier entry, which counts"
+        print(f"{entry.text} reads {entry.meaning}{note if repeated else ''}")
 
 
 @spot.command()
@@ -301,21 +346,21 @@ def show(
         ),
     ] = "",
     export: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write all hands; .json or .csv.")
+        Path | None, file_option(help="Write all hands; FILE ends in .json or .csv.")
     ] = None,
     grid: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the grid; .svg, .png or .pdf.")
+        Path | None, file_option(help="Draw the grid; FILE ends in .svg, .png or .pdf.")
     ] = None,
     streets: Annotated[
         int,
         integer_option(
-            minimum=1, maximum=3, help="Streets to load; values need all that there are."
+            minimum=1, maximum=3, help="Streets to load; EVs need all streets of the solution."
         ),
     ] = 3,
     force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Show what a player does at a node: a 13 x 13 grid, frequencies, EVs.
+    """Show the strategy at a node: a 13 x 13 grid, frequencies, EVs.
 
     EVs are chips from this node on: a fold has EV 0.
     """
@@ -331,10 +376,10 @@ def show(
     view = inspect_node(load_solution(solution, streets).policy, record)
     if grid:
         draw_hand_grid(view).save(grid)
-        print(f"wrote {grid}", file=sys.stderr)
+        print_written(grid)
     if export:
         export_node_view(view, export)
-        print(f"wrote {export}", file=sys.stderr)
+        print_written(export)
     if json:
         print(json_format.dumps(view.to_dict()))
         return
@@ -348,129 +393,146 @@ def _print_node(view: NodeView) -> None:
     from rich.text import Text
 
     console = Console(highlight=False, markup=False)
-    never = "" if view.is_reached else "; never reached, so nothing binds this policy"
-    print(f"board {view.board}, pot {view.pot}, player {view.player} acts{never}")
-    for action, (name, part) in enumerate(zip(view.actions, view.frequencies, strict=True)):
-        console.print(
-            Text(
-                f"{name:12} {100 * part:6.2f}%", style=ACTION_COLOURS[action % len(ACTION_COLOURS)]
-            )
-        )
+    note = "" if view.is_reached else "; never reached, so the policy here is arbitrary"
+    print(f"board {view.board}, pot {view.pot}, player {view.player} acts{note}")
+    for action, (name, frequency) in enumerate(zip(view.actions, view.frequencies, strict=True)):
+        console.print(Text(f"{name:12} {100 * frequency:6.2f}%", style=_action_colour(action)))
     for row in view.hand_grid():
         line = Text()
-        for here in row:
-            if here["weight"] <= 0.0:
+        for cell in row:
+            if cell["weight"] <= 0.0:
                 line.append(f"{'.':>5}", style="dim")
                 continue
-            most = max(range(len(view.actions)), key=lambda a: here["policy"][a])
-            style = ACTION_COLOURS[most % len(ACTION_COLOURS)]
-            mark = "" if here["policy"][most] > 0.95 else "~"
-            line.append(f"{here['name'] + mark:>5}", style=style)
+            policy: list[float] = cell["policy"]
+            action = policy.index(max(policy))
+            mark = "" if policy[action] > 0.95 else "~"
+            line.append(f"{cell['name'] + mark:>5}", style=_action_colour(action))
         console.print(line)
+
+
+def _action_colour(action: int) -> str:
+    return ACTION_COLOURS[action % len(ACTION_COLOURS)]
 
 
 def _print_hands(view: NodeView, text: str) -> None:
     from counterplay.arenas.holdem.hand_ranges import Range
     from counterplay.core.cards import hand_name
 
-    wanted = {hand_name(i) for i, weight in enumerate(Range.parse(text).weights) if weight > 0.0}
-    rows = [row for row in view.hand_rows() if row["hand"] in wanted]
+    names = {hand_name(i) for i, weight in enumerate(Range.parse(text).weights) if weight > 0.0}
+    rows = [row for row in view.hand_rows() if row["hand"] in names]
     if not rows:
         raise ConfigError(f"player {view.player} has none of {text!r} here")
-    print_table(
-        list(rows[0]),
-        [[v if isinstance(v, str) else f"{v:.4g}" for v in row.values()] for row in rows],
-    )
+    _print_hand_rows(rows, ".4g")
+
+
+def _print_hand_rows(rows: Iterable[dict[str, object]], number_format: str) -> None:
+    """Print a table of hands; texts as they are, numbers in a format."""
+    rows = list(rows)
+    cells = [
+        [value if isinstance(value, str) else f"{value:{number_format}}" for value in row.values()]
+        for row in rows
+    ]
+    print_table(list(rows[0]), cells)
 
 
 @spot.command()
 def diff(
-    one: SolutionArgument,
-    other: Annotated[Path, typer.Argument(metavar="OTHER", help="Another solution of the spot.")],
+    first: SolutionArgument,
+    second: Annotated[Path, typer.Argument(metavar="OTHER", help="Another solution of the spot.")],
     record: HistoryArgument = "",
     most: Annotated[
         int, integer_option(minimum=0, help="Hands to list, the most different first.")
     ] = 10,
     json: JsonOption = False,
 ) -> None:
-    """Show what two solutions do differently at a node: the first less the second."""
+    """Show how two solutions differ at a node: the first minus the second."""
     from counterplay.arenas.holdem.inspection import compare_nodes
     from counterplay.arenas.holdem.solution import load_solution
 
-    first, second = load_solution(one), load_solution(other)
-    found = compare_nodes(first.policy, second.policy, record)
-    frequencies = dict(zip(found.first.actions, found.frequencies.tolist(), strict=True))
-    facts: dict[str, Any] = {
-        "values": [a - b for a, b in zip(first.values, second.values, strict=True)],
-        "exploitability": [first.exploitability, second.exploitability],
-        "distance": found.policy_distance,
-        "frequencies": frequencies,
-    }
+    solutions = load_solution(first), load_solution(second)
+    comparison = compare_nodes(solutions[0].policy, solutions[1].policy, record)
+    frequencies = dict(zip(comparison.first.actions, comparison.frequencies.tolist(), strict=True))
+    values = [a - b for a, b in zip(solutions[0].values, solutions[1].values, strict=True)]
+    exploitabilities = [solution.exploitability for solution in solutions]
     if json:
-        print_json(facts | {"hands": found.rows()})
+        print_json(
+            {
+                "values": values,
+                "exploitability": exploitabilities,
+                "distance": comparison.policy_distance,
+                "frequencies": frequencies,
+                "hands": comparison.rows(),
+            }
+        )
         return
-    print(f"values {facts['values'][0]:+.4f}, {facts['values'][1]:+.4f}")
-    print(f"exploitability {first.exploitability:.4g} and {second.exploitability:.4g}")
-    print(f"{100 * found.policy_distance:.2f}% of player {found.first.player}'s decisions differ")
-    for name, part in frequencies.items():
-        print(f"{name:12} {100 * part:+.2f}%")
-    rows = found.rows()[:most]
-    if rows:
-        cells = [[v if isinstance(v, str) else f"{v:+.4g}" for v in row.values()] for row in rows]
-        print_table(list(rows[0]), cells)
+    print(f"values {values[0]:+.4f}, {values[1]:+.4f}")
+    print(f"exploitability {exploitabilities[0]:.4g} and {exploitabilities[1]:.4g}")
+    percent = 100 * comparison.policy_distance
+    print(f"{percent:.2f}% of player {comparison.first.player}'s decisions differ")
+    for name, difference in frequencies.items():
+        print(f"{name:12} {100 * difference:+.2f}%")
+    if rows := comparison.rows()[:most]:
+        _print_hand_rows(rows, "+.4g")
 
 
 @spot.command()
 def play(
     solution: SolutionArgument,
     player: Annotated[
-        int, integer_option(minimum=0, maximum=1, help="Your seat; 0 acts first.")
+        int,
+        integer_option("--player", "-p", minimum=0, maximum=1, help="Your seat; 0 acts first."),
     ] = 0,
-    seed: Annotated[
-        int, integer_option("--seed", "-s", minimum=0, help="Seed of the first hand.")
-    ] = 0,
-    hands: Annotated[int, integer_option(minimum=1, help="Hands to play at most.")] = 100,
+    seed: Annotated[int, seed_option("Seed of the first hand.")] = 0,
+    hands: Annotated[int, integer_option(minimum=1, help="Maximum number of hands.")] = 100,
 ) -> None:
-    """Play a spot against its solution; every decision says what it lost."""
+    """Play a spot against its solution, with the EV loss of every decision."""
     from counterplay.arenas.holdem.solution import load_solution
+    from counterplay.cli.play_prompt import QuitError
+    from counterplay.play.sessions import PlayScore
     from counterplay.play.spot_practice import SpotPractice
 
     policy = load_solution(solution).policy
-    won = lost = 0.0
+    score = PlayScore()
     for number in range(hands):
-        hand = SpotPractice(policy, player, seed + number)
-        print(f"\nhand {number + 1}: you hold {hand.hand}")
-        while not hand.is_finished:
-            action = _prompt_action(hand)
-            if not action:
-                return
-            made = hand.take_action(action)
-            better = (
-                f"{made.best_action} was better by {made.ev_loss:.3g}"
-                if made.ev_loss > 1e-6
-                else "best"
-            )
-            frequency = f"{100 * made.solution_frequency:.0f}%"
-            print(f"  {made.action}: {better}; the solution does it {frequency}")
-        won, lost = won + hand.chips_won(), lost + hand.total_ev_loss
-        print(f"  {hand.history} on {hand.board}: you take {hand.chips_won():g} out")
-        print(f"  {number + 1} hands: {won:+g} chips; {lost:.3g} lost by decisions")
-
-
-def _prompt_action(hand: SpotPractice) -> str:
-    """The action that a person types, asked for until it is one; "" ends the game."""
-    view = hand.view
-    print(f"  board {hand.board}, pot {view.pot}; {hand.history or 'you open'}")
-    while True:
+        practice = SpotPractice(policy, player, seed + number)
+        print(f"\nhand {number + 1}: you hold {practice.hand}")
         try:
-            answer = input(f"  {', '.join(view.actions)} (q quits): ").strip().lower()
-        except EOFError:
-            return ""
+            while not practice.is_finished:
+                _play_decision(practice)
+        except QuitError:
+            return
+        score.add_episode(practice.chips_won(), practice.total_ev_loss)
+        print(f"  {practice.history} on {practice.board}: you win {practice.chips_won():g}")
+        print(
+            f"  {score.num_episodes} hands: {score.utility:+g} chips; "
+            f"{score.ev_loss:.3g} lost by decisions"
+        )
+
+
+def _play_decision(practice: SpotPractice) -> None:
+    """Read the person's action, take it, and print its EV loss."""
+    decision = practice.take_action(_ask_for_action(practice))
+    verdict = "best"
+    if decision.ev_loss > 1e-6:
+        verdict = f"{decision.best_action} was better by {decision.ev_loss:.3g}"
+    frequency = f"{100 * decision.solution_frequency:.0f}%"
+    print(f"  {decision.action}: {verdict}; the solution does it {frequency}")
+
+
+def _ask_for_action(practice: SpotPractice) -> str:
+    """Return the action that the person types; ask again until it is clear."""
+    from counterplay.cli.play_prompt import ActionMenu, QuitError, prompt_line
+
+    view = practice.view
+    menu, names = ActionMenu(view.actions), ", ".join(view.actions)
+    print(f"  board {practice.board}, pot {view.pot}; {practice.history or 'you open'}")
+    while True:
+        answer = prompt_line(f"  {names} (q quits): ")
         if answer in ("q", "quit"):
-            return ""
-        fitting = [name for name in view.actions if name == answer] or [
-            name for name in view.actions if answer and name.startswith(answer)
-        ]
-        if len(fitting) == 1:
-            return fitting[0]
-        print(f"  choose one of {', '.join(view.actions)}")
+            raise QuitError
+        exact, matches = menu.find_exact(answer), menu.find_matches(answer)
+        if exact is not None:
+            return view.actions[exact]
+        if answer and len(matches) == 1:
+            return view.actions[matches[0]]
+        print(f"  choose one of {names}")

@@ -1,18 +1,15 @@
-"""`counterplay studio`: a page in the browser to watch runs, explore trees and play."""
+"""`counterplay studio`: watch runs, explore trees and play, in a browser."""
 
 from __future__ import annotations
 
-import sys
 import threading
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from counterplay.cli.common import (
-    TrustOption,
-    integer_option,
-)
+from counterplay.cli.options import TrustOption, integer_option
+from counterplay.cli.output import print_note
 from counterplay.errors import ConfigError
 
 
@@ -23,29 +20,36 @@ def studio(
     port: Annotated[
         int | None,
         integer_option(
-            minimum=0, maximum=65535, help="Port to listen at.", show_default="8642, or any free"
+            minimum=0,
+            maximum=65535,
+            help="Port to listen on.",
+            show_default="8642, or any free port",
         ),
     ] = None,
     host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Address to listen at.")
+        str, typer.Option(metavar="ADDRESS", help="Address to listen on.")
     ] = "127.0.0.1",
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Answer under this host name too; may be repeated."),
+        typer.Option(
+            metavar="NAME", help="Accept requests for this host name too; may be repeated."
+        ),
     ] = None,
     browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
     read_only: Annotated[
-        bool, typer.Option("--read-only", help="Start, stop and change nothing.")
+        bool, typer.Option("--read-only", help="Do not start, stop or change runs.")
     ] = False,
     slots: Annotated[
         int | None,
         integer_option(
-            minimum=1, help="Runs at a time; others wait.", show_default="cores less one"
+            minimum=1,
+            help="Runs at the same time; others wait.",
+            show_default="cores minus one",
         ),
     ] = None,
     trust: TrustOption = None,
 ) -> None:
-    """Open the studio in a browser. Ctrl-C ends it; runs go on."""
+    """Open the studio in a browser. Ctrl-C ends the studio; runs continue."""
     try:
         from counterplay.studio.server.http_server import serve, write_opening_page
     except ModuleNotFoundError as error:
@@ -54,10 +58,10 @@ def studio(
 
     def announce(address: str, token: str) -> None:
         print(f"Counterplay Studio of {runs} at {address}/#token={token}", flush=True)
-        print("Ctrl-C ends it; runs go on.", flush=True)
+        print("Ctrl-C ends the studio; runs continue.", flush=True)
         if host not in ("127.0.0.1", "localhost", "::1"):
-            warning = "other machines can reach this studio; whoever has the token can start runs"
-            print(f"warning: {warning}", file=sys.stderr)
+            reach = "other machines can reach this studio"
+            print_note(f"warning: {reach}; anyone with the token can start runs")
         if browser:
             import webbrowser
 

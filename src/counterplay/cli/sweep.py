@@ -1,23 +1,14 @@
-"""`counterplay sweep`: search settings, on this machine or on a cluster."""
+"""`counterplay sweep`: search hyper-parameters, on this machine or on a cluster."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from counterplay.cli.common import (
-    ExecutorOption,
-    JsonOption,
-    ProcessesOption,
-    TrustOption,
-    format_seconds,
-    print_json,
-    print_table,
-)
-from counterplay.cli.signals import catch_first_signal
+from counterplay.cli.options import ExecutorOption, JsonOption, ProcessesOption, TrustOption
+from counterplay.cli.output import print_json, print_note, print_table
 
 if TYPE_CHECKING:
     from counterplay.distributed.ranking import StudyRanking
@@ -33,60 +24,63 @@ def sweep(
     on: ExecutorOption = "local",
     processes: ProcessesOption = None,
     runs: Annotated[
-        Path, typer.Option(metavar="DIR", help="The study lives in DIR/<its name>.")
+        Path, typer.Option(metavar="DIR", help="The folder of the study is DIR/<its name>.")
     ] = Path("runs"),
     json: JsonOption = False,
     trust: TrustOption = None,
 ) -> None:
-    """Search settings, ranked by the mean over seeds.
+    """Search hyper-parameters, ranked by the mean over seeds.
 
-    Ctrl-C lets all runs write a checkpoint and ends. The same command goes on, after a crash too.
+    Ctrl-C lets all runs write a checkpoint and ends the search. The same command continues it,
+    also after a crash.
     """
-    from counterplay.cli.progress import ProgressBar
-    from counterplay.distributed.sweeps import sweep as search
+    from counterplay.cli.progress import ProgressFollower
+    from counterplay.distributed.sweeps import sweep as run_sweep
     from counterplay.experiment.examples import find_config
 
-    bar = ProgressBar("searching", "steps")
+    follower = ProgressFollower("searching", "steps", shows_time_left=True)
 
     def report(progress: SweepProgress) -> None:
         if progress.message:
-            print(progress.message, file=sys.stderr)
+            print_note(progress.message)
         if progress.total_steps:
-            left = progress.total_steps - progress.steps
-            seconds = left / max(bar.rate(progress.steps), 1e-9)
-            note = f"{format_seconds(seconds)} left" if progress.steps else ""
-            bar.update(progress.steps, progress.total_steps, note)
+            follower.tick(progress.steps, progress.total_steps)
 
     study = find_config(study)
-    with bar, catch_first_signal() as stop:
-        found = search(
-            study, on, runs_folder=runs, num_processes=processes, report=report, stop=stop
+    with follower:
+        ranking = run_sweep(
+            study, on, runs_folder=runs, num_processes=processes, report=report, stop=follower.stop
         )
     if json:
-        print_json(found.to_json() | {"stopped": found.stopped})
-    elif any(one.mean_by_rung for one in found.proposals):
-        print_ranking(found, NUM_SHOWN_PROPOSALS)
-    if found.stopped:
-        print("interrupted; to go on: the same command", file=sys.stderr)
-        raise typer.Exit(130)
+        print_json(ranking.to_json() | {"stopped": ranking.stopped})
+    elif any(proposal.mean_by_rung for proposal in ranking.proposals):
+        print_ranking(ranking, NUM_SHOWN_PROPOSALS)
+    if ranking.stopped:
+        exit_interrupted()
+
+
+def exit_interrupted() -> None:
+    """Exit after Ctrl-C from a command that continues when it is run again."""
+    print_note("interrupted; to continue: the same command")
+    raise typer.Exit(130)
 
 
 def print_ranking(ranking: StudyRanking, max_rows: int | None = None) -> None:
-    """Print the ranking of each game, the best first, and the judgement on unseen seeds."""
-    for number, (game, table) in enumerate(ranking.tables.items()):
+    """Print the ranking of each game, the best first, and the evaluation on unseen seeds."""
+    for number, (game, proposals) in enumerate(ranking.tables.items()):
         if ranking.study.varies_game:
             print(f"{chr(10) if number else ''}{game}")
         rows = [
             (
-                str(one.number),
-                one.settings_text,
-                f"{one.last_rung:,}",
-                str(one.last_mean.num_seeds),
-                str(one.last_mean),
+                str(proposal.number),
+                proposal.settings_text,
+                f"{proposal.last_rung:,}",
+                str(proposal.last_mean.num_seeds),
+                str(proposal.last_mean),
             )
-            for one in table[:max_rows]
-            if one.mean_by_rung
+            for proposal in proposals[:max_rows]
+            if proposal.mean_by_rung
         ]
         print_table(("proposal", "settings", "steps", "seeds", "exploitability, mean [95 %]"), rows)
-    for who, mean in ranking.judgement_by_config.items():
-        print(f"{who} on {mean.num_seeds} unseen seeds: {mean}")
+    for config, mean in ranking.judgement_by_config.items():
+        print(f"{config} on {mean.num_seeds} unseen seeds: {mean}")

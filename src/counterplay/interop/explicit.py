@@ -1,7 +1,7 @@
-"""Games written out in full, as files have them: every node of a tree, or every cell of a table.
+"""Explicit games, as files have them: a list of all nodes of a tree, or of all cells of a table.
 
-Numbers are exact fractions and every label is kept, so that writing what was read loses nothing.
-Both classes follow the game protocol; an algorithm sees no difference to any other game.
+Numbers are exact fractions and all labels are kept, so that reading and writing a file loses
+nothing. Both classes follow the game protocol, so that all algorithms run on them.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from typing import NamedTuple
 
 from counterplay.core.game import CHANCE, TERMINAL
 
-NO_INDEX = -1  # no infoset: a terminal node; no outcome: nobody gets anything
+NO_INDEX = -1  # of the infoset of a terminal node; of the outcome of a node without payoffs
 
 
 class ExplicitInfoset(NamedTuple):
-    """An infoset of a player, or of chance, which then has probabilities too."""
+    """An infoset of a player; one of chance has probabilities."""
 
     player: int
-    number: int  # unique among its player's
+    number: int  # unique among the infosets of its player
     name: str
     actions: tuple[str, ...]
     probabilities: tuple[Fraction, ...] = ()
 
 
 class ExplicitOutcome(NamedTuple):
-    """What every player gets when a node is reached or a cell is chosen."""
+    """The payoffs of all players at a node or in a cell."""
 
     number: int
     name: str
@@ -37,17 +37,17 @@ class ExplicitOutcome(NamedTuple):
 
 
 class ExplicitNode(NamedTuple):
-    """A node; its children are further down the list of nodes."""
+    """A node; its children come later in the list of nodes."""
 
     name: str
-    infoset: int  # index into the game's infosets, or NONE
-    outcome: int  # index into the game's outcomes, or NONE
+    infoset: int  # index into the game's infosets, or NO_INDEX
+    outcome: int  # index into the game's outcomes, or NO_INDEX
     children: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class FileGame:
-    """What trees and tables have in common."""
+    """The common part of trees and tables."""
 
     title: str
     players: tuple[str, ...]
@@ -65,9 +65,9 @@ class FileGame:
 
 @dataclass(frozen=True)
 class ExplicitGame(FileGame):
-    """A tree written out node by node, the root first and every subtree in one piece.
+    """A tree as a list of nodes in preorder: the root first, every subtree in one piece.
 
-    A player's utility is the sum of what the outcomes on the way to a terminal node give it.
+    A player's utility is the sum of its payoffs on the path to a terminal node.
     """
 
     infosets: tuple[ExplicitInfoset, ...]
@@ -91,14 +91,17 @@ class ExplicitGame(FileGame):
         return self.nodes[state].children[action]
 
     def utilities(self, state: int) -> tuple[float, ...]:
-        return tuple(map(float, self._accumulated_payoffs[state]))
+        return tuple(map(float, self._path_payoffs[state]))
 
     def exact_utilities(self, state: int) -> tuple[Fraction, ...]:
-        """The utilities as they stand in the file."""
-        return self._accumulated_payoffs[state]
+        """Return the utilities as exact fractions."""
+        return self._path_payoffs[state]
 
     def infoset_key(self, state: int, player: int) -> str:
-        """The infoset's name; to the others, what they did last, which is all a file tells."""
+        """Return the key of the acting player's infoset.
+
+        For other players, a file has only their last infoset and action, which are the key.
+        """
         infoset = self.nodes[state].infoset
         if infoset != NO_INDEX and self.infosets[infoset].player == player:
             return self.infoset_keys[infoset]
@@ -106,9 +109,8 @@ class ExplicitGame(FileGame):
             parent, action = self._parents[state]
             infoset = self.nodes[parent].infoset
             if self.infosets[infoset].player == player:
-                return (
-                    f"{self.infoset_keys[infoset]}>{self.action_names_by_infoset[infoset][action]}"
-                )
+                name = self.action_names_by_infoset[infoset][action]
+                return f"{self.infoset_keys[infoset]}>{name}"
             state = parent
         return ""
 
@@ -117,17 +119,17 @@ class ExplicitGame(FileGame):
 
     @cached_property
     def action_names_by_infoset(self) -> tuple[tuple[str, ...], ...]:
-        """The names of each infoset's actions, no two alike and none empty."""
+        """The action names of each infoset, distinct and not empty."""
         return tuple(make_distinct(infoset.actions) for infoset in self.infosets)
 
     @cached_property
     def infoset_keys(self) -> tuple[str, ...]:
-        """A key for each infoset: its name, with its number where the name is not enough."""
-        taken = Counter((infoset.player, infoset.name) for infoset in self.infosets)
+        """The key of each infoset: its name, with its number if the name is not unique."""
+        counts = Counter((infoset.player, infoset.name) for infoset in self.infosets)
         keys = []
         for player, number, name, *_ in self.infosets:
-            alone = taken[player, name] == 1
-            keys.append((name if alone else f"{name}#{number}") if name else str(number))
+            is_unique = counts[player, name] == 1
+            keys.append((name if is_unique else f"{name}#{number}") if name else str(number))
         return make_distinct_by_player(keys, self.infosets)
 
     @cached_property
@@ -143,7 +145,7 @@ class ExplicitGame(FileGame):
 
     @cached_property
     def _parents(self) -> list[tuple[int, int]]:
-        """Each node's parent and the action that leads to it."""
+        """The parent of each node, and the action that leads to it."""
         parents = [(NO_INDEX, NO_INDEX)] * len(self.nodes)
         for number, node in enumerate(self.nodes):
             for action, child in enumerate(node.children):
@@ -151,12 +153,12 @@ class ExplicitGame(FileGame):
         return parents
 
     @cached_property
-    def _accumulated_payoffs(self) -> list[tuple[Fraction, ...]]:
-        """What each player has got on the way to each node, the node included."""
+    def _path_payoffs(self) -> list[tuple[Fraction, ...]]:
+        """The payoffs of all players on the path to each node, the node included."""
         totals: list[tuple[Fraction, ...]] = []
-        nothing = (Fraction(0),) * self.num_players
+        zeros = (Fraction(0),) * self.num_players
         for number, node in enumerate(self.nodes):
-            before = totals[self._parents[number][0]] if number else nothing
+            before = totals[self._parents[number][0]] if number else zeros
             if node.outcome == NO_INDEX:
                 totals.append(before)
             else:
@@ -167,14 +169,14 @@ class ExplicitGame(FileGame):
 
 @dataclass(frozen=True)
 class StrategicGame(FileGame):
-    """A table: everyone chooses a strategy at the same time, and the cell says what all get.
+    """A table: all players choose a strategy at the same time, and the cell has the payoffs.
 
-    Cells stand in the order of counting, the first player's strategy changing fastest.
+    The strategy of the first player changes fastest in the order of the cells.
     """
 
     strategies: tuple[tuple[str, ...], ...]
     outcomes: tuple[ExplicitOutcome, ...]
-    cells: tuple[int, ...]  # index into the outcomes, or NONE
+    cells: tuple[int, ...]  # index into the outcomes, or NO_INDEX
 
     def initial_state(self) -> tuple[int, ...]:
         return ()
@@ -195,7 +197,7 @@ class StrategicGame(FileGame):
         return tuple(map(float, self.exact_utilities(state)))
 
     def exact_utilities(self, state: tuple[int, ...]) -> tuple[Fraction, ...]:
-        """The utilities as they stand in the file."""
+        """Return the utilities as exact fractions."""
         cell, size = 0, 1
         for choice, names in zip(state, self.strategies, strict=True):
             cell += size * choice
@@ -216,28 +218,29 @@ class StrategicGame(FileGame):
 
 
 def make_distinct(names: Sequence[str]) -> tuple[str, ...]:
-    """The names, an empty one replaced by its number from 1, a repeated one with a number added."""
-    named = [name or str(place) for place, name in enumerate(names, 1)]
-    taken = set(named)
-    count: dict[str, int] = {}  # the number last tried for each name
-    for place, name in enumerate(named):
-        count[name] = count.get(name, 0) + 1
-        if count[name] == 1:
-            continue
-        while f"{name}#{count[name]}" in taken:
-            count[name] += 1
-        named[place] = f"{name}#{count[name]}"
-    return tuple(named)
+    """Return the names with a number added to repeated ones and in place of empty ones."""
+    distinct = [name or str(number) for number, name in enumerate(names, 1)]
+    originals = set(distinct)
+    suffix_by_name: dict[str, int] = {}  # the number last tried for each name
+    for index, name in enumerate(distinct):
+        suffix = suffix_by_name.get(name, 0) + 1
+        while suffix > 1 and f"{name}#{suffix}" in originals:
+            suffix += 1
+        if suffix > 1:
+            distinct[index] = f"{name}#{suffix}"
+        suffix_by_name[name] = suffix
+    return tuple(distinct)
 
 
 def make_distinct_by_player(
     keys: list[str], infosets: Sequence[ExplicitInfoset]
 ) -> tuple[str, ...]:
-    """The keys, made distinct among those of one player."""
-    groups: dict[int, list[int]] = {}
-    for place, infoset in enumerate(infosets):
-        groups.setdefault(infoset.player, []).append(place)
-    for places in groups.values():
-        for place, key in zip(places, make_distinct([keys[p] for p in places]), strict=True):
-            keys[place] = key
+    """Return the keys, made distinct among the infosets of each player."""
+    indices_by_player: dict[int, list[int]] = {}
+    for index, infoset in enumerate(infosets):
+        indices_by_player.setdefault(infoset.player, []).append(index)
+    for indices in indices_by_player.values():
+        distinct = make_distinct([keys[index] for index in indices])
+        for index, key in zip(indices, distinct, strict=True):
+            keys[index] = key
     return tuple(keys)

@@ -1,218 +1,237 @@
-"""Any game written out in full: its tree node by node, and a tree's table of plans."""
+"""Conversion of any game into an explicit tree, and of a tree into a table."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import reduce
 from itertools import product
-from typing import Any
+from operator import and_
+from typing import NamedTuple, NoReturn
 
 from counterplay.arenas.tree.size_estimate import estimate_size, format_count
-from counterplay.core.game import CHANCE, TERMINAL, Game
-from counterplay.errors import RunError
+from counterplay.core.game import CHANCE, TERMINAL, Game, State
+from counterplay.errors import GameError, RunError
 from counterplay.interop.explicit import (
     NO_INDEX,
     ExplicitGame,
     ExplicitInfoset,
-    ExplicitNode,
     ExplicitOutcome,
     StrategicGame,
 )
+from counterplay.interop.explicit_builder import ExplicitGameBuilder
 from counterplay.registry import get_spec
 
 MAX_NODES = 3_000_000
 MAX_CELLS = 1_000_000
-MAX_PLANS = 100_000
+MAX_PURE_POLICIES = 100_000  # of one player
 
 
 def simplest_fraction(value: float) -> Fraction:
-    """The simplest fraction that is this float, such as 1/3 for 0.333...; else its exact value."""
+    """Return a simple fraction that rounds to this float, such as 1/3; else its exact value."""
     simple = Fraction(value).limit_denominator(10**6)
     return simple if float(simple) == value else Fraction(value)
 
 
 def exact_probabilities(probabilities: Sequence[float]) -> tuple[Fraction, ...]:
-    """Fractions for floats, with a sum of exactly 1."""
-    found = [simplest_fraction(p) for p in probabilities]
-    total = sum(found)
-    return tuple(p / total for p in found)
+    """Return fractions for floats, with a sum of exactly 1."""
+    fractions = [simplest_fraction(p) for p in probabilities]
+    total = sum(fractions)
+    return tuple(fraction / total for fraction in fractions)
 
 
 def to_explicit_game(game: Game) -> ExplicitGame:
-    """The tree of any game, with its names; a game that is written out already as it is."""
+    """Return the explicit tree of a game; an explicit game is returned as it is."""
     if isinstance(game, ExplicitGame):
         return game
     expected = estimate_size(game, max_probes=100, seconds=0.2).num_nodes
-    if expected > 100 * MAX_NODES:  # a guess; only what is far too large is refused for it
+    if expected > 100 * MAX_NODES:  # an estimate, so only far larger games are refused
         raise too_large_error(game, f"about {format_count(expected)}")
     return _ExplicitGameWalk(game).run()
 
 
 def too_large_error(game: Game, nodes: str) -> RunError:
-    """The error for a game with more nodes than a file should have."""
-    return RunError(f"{get_spec(game)} has {nodes} nodes; {MAX_NODES:,} can be written out")
+    """Return the error for a game with more nodes than `MAX_NODES`."""
+    return RunError(f"{get_spec(game)} has {nodes} nodes; {MAX_NODES:,} is the limit")
 
 
 class _ExplicitGameWalk:
-    """One walk through the rules, root first, each subtree in one piece."""
+    """One walk through the rules in preorder, which adds every node to a builder."""
 
     def __init__(self, game: Game):
         self.game = game
-        self.infosets: list[ExplicitInfoset] = []
-        self.outcomes: list[ExplicitOutcome] = []
-        self.nodes: list[tuple[int, int, list[int]]] = []
-        self.index_by_key: dict[
-            Any, int
-        ] = {}  # of infosets by player and key, of outcomes by payoffs
-        self.infoset_counts: dict[int, int] = {}  # infosets by player
+        players = [f"Player {number + 1}" for number in range(game.num_players)]
+        self.builder = ExplicitGameBuilder(get_spec(game), players, "", self._fail)
+        self.infoset_by_key: dict[tuple[int, str], int] = {}
+        self.outcome_by_payoffs: dict[tuple[Fraction, ...], int] = {}
+        self.infoset_counts: dict[int, int] = {}  # by player
 
     def run(self) -> ExplicitGame:
-        game = self.game
-        stack = [(game.initial_state(), NO_INDEX)]
+        """Return the game."""
+        game, builder = self.game, self.builder
+        stack = [game.initial_state()]
         while stack:
-            state, parent = stack.pop()
-            number = len(self.nodes)
-            if number >= MAX_NODES:
+            state = stack.pop()
+            if len(builder.nodes) >= MAX_NODES:
                 raise too_large_error(game, "more")
-            if parent != NO_INDEX:
-                self.nodes[parent][2].append(number)
             player = game.player(state)
             if player == TERMINAL:
-                self.nodes.append((NO_INDEX, self.find_or_add_outcome(state), []))
+                builder.add_node("", NO_INDEX, self._find_or_add_outcome(state))
                 continue
             actions = (
                 [action for action, _ in game.chance_outcomes(state)]
                 if player == CHANCE
                 else game.actions(state)
             )
-            self.nodes.append((self.find_or_add_infoset(state, player, actions), NO_INDEX, []))
-            stack += [(game.next_state(state, action), number) for action in reversed(actions)]
-        return ExplicitGame(
-            title=get_spec(game),
-            players=tuple(f"Player {number + 1}" for number in range(game.num_players)),
-            comment="",
-            infosets=tuple(self.infosets),
-            outcomes=tuple(self.outcomes),
-            nodes=tuple(ExplicitNode("", i, o, tuple(children)) for i, o, children in self.nodes),
-        )
+            builder.add_node("", self._find_or_add_infoset(state, player, actions), NO_INDEX)
+            stack += [game.next_state(state, action) for action in reversed(actions)]
+        return builder.build("")
 
-    def find_or_add_infoset(self, state: Any, player: int, actions: Sequence[int]) -> int:
+    def _find_or_add_infoset(self, state: State, player: int, actions: Sequence[int]) -> int:
+        """Return the index of the infoset at a state; every chance node has its own."""
         key = self.game.infoset_key(state, player) if player != CHANCE else ""
-        place = self.index_by_key.get((player, key)) if player != CHANCE else None
-        if place is None:
-            place = self.index_by_key[player, key] = len(self.infosets)
-            number = self.infoset_counts[player] = self.infoset_counts.get(player, 0) + 1
-            names = tuple(self.game.action_name(state, action) for action in actions)
-            odds: tuple[Fraction, ...] = ()
-            if player == CHANCE:
-                odds = exact_probabilities([p for _, p in self.game.chance_outcomes(state)])
-            self.infosets.append(ExplicitInfoset(player, number, key, names, odds))
-        return place
+        if player != CHANCE and (player, key) in self.infoset_by_key:
+            return self.infoset_by_key[player, key]
+        number = self.infoset_counts[player] = self.infoset_counts.get(player, 0) + 1
+        names = tuple(self.game.action_name(state, action) for action in actions)
+        probabilities: tuple[Fraction, ...] = ()
+        if player == CHANCE:
+            probabilities = exact_probabilities([p for _, p in self.game.chance_outcomes(state)])
+        infoset = ExplicitInfoset(player, number, key, names, probabilities)
+        index = self.infoset_by_key[player, key] = self.builder.add_infoset(player, number, infoset)
+        return index
 
-    def find_or_add_outcome(self, state: Any) -> int:
+    def _find_or_add_outcome(self, state: State) -> int:
+        """Return the index of the outcome with the utilities of a terminal state."""
         exact = getattr(self.game, "exact_utilities", None)
         utilities = exact(state) if exact else map(simplest_fraction, self.game.utilities(state))
         payoffs = tuple(utilities)
-        place = self.index_by_key.setdefault(payoffs, len(self.outcomes))
-        if place == len(self.outcomes):
-            self.outcomes.append(ExplicitOutcome(place + 1, "", payoffs))
-        return place
+        index = self.outcome_by_payoffs.get(payoffs)
+        if index is None:
+            number = len(self.builder.outcomes) + 1
+            index = self.builder.add_outcome(number, ExplicitOutcome(number, "", payoffs))
+            self.outcome_by_payoffs[payoffs] = index
+        return index
+
+    def _fail(self, problem: str) -> NoReturn:
+        raise GameError(f"{get_spec(self.game)}: {problem}")
 
 
 def to_strategic_game(game: ExplicitGame) -> StrategicGame:
-    """The table of a tree: each player's reduced plans, exact expected payoffs in the cells.
+    """Return the table of a tree: reduced pure policies and exact expected payoffs.
 
-    A plan is called by the numbers of its actions, infoset by infoset, with `*` where the plan
-    itself sees to it that the infoset is not reached.
+    The name of a policy has the numbers of its actions, infoset by infoset, with `*` at infosets
+    that its own earlier actions exclude. Unlike `matrix.pure_policies`, payoffs are exact and
+    players may forget.
     """
     leaves = _list_leaves(game)
-    plans = [_enumerate_plans(game, player, leaves) for player in range(game.num_players)]
-    sizes = [len(mine) for mine in plans]
-    if math.prod(sizes) > MAX_CELLS:
-        raise RunError(f"a table of {' x '.join(map(str, sizes))} plans is too large to write out")
-    # for each plan, the leaves it allows, as the bits of an integer
-    allowed = [
-        [
-            sum(
-                1 << z
-                for z, (pasts, _, _) in enumerate(leaves)
-                if all(plan.get(i) == a for i, a in pasts[player])
-            )
-            for plan in mine
-        ]
-        for player, mine in enumerate(plans)
+    policies_by_player = [
+        _enumerate_policies(game, player, leaves) for player in range(game.num_players)
     ]
-    outcomes = []
-    for number, profile in enumerate(product(*reversed(allowed)), 1):
-        both = profile[0]
-        for other in profile[1:]:
-            both &= other
-        payoffs = [Fraction(0)] * game.num_players
-        while both:
-            z = (both & -both).bit_length() - 1
-            both &= both - 1
-            _, chance, utilities = leaves[z]
-            payoffs = [sum_ + chance * u for sum_, u in zip(payoffs, utilities, strict=True)]
-        outcomes.append(ExplicitOutcome(number, "", tuple(payoffs)))
+    sizes = [len(policies) for policies in policies_by_player]
+    if math.prod(sizes) > MAX_CELLS:
+        raise RunError(f"a table of {' x '.join(map(str, sizes))} pure policies is too large")
+    reachable = [
+        [_reachable_leaves(leaves, player, policy) for policy in policies]
+        for player, policies in enumerate(policies_by_player)
+    ]
+    outcomes = [
+        ExplicitOutcome(number, "", _expected_payoffs(leaves, reduce(and_, profile)))
+        for number, profile in enumerate(product(*reversed(reachable)), 1)
+    ]
     names = tuple(
-        tuple(_plan_name(game, player, plan) for plan in mine) for player, mine in enumerate(plans)
+        tuple(_policy_name(game, player, policy) for policy in policies)
+        for player, policies in enumerate(policies_by_player)
     )
     cells = tuple(range(len(outcomes)))
     return StrategicGame(game.title, game.players, game.comment, names, tuple(outcomes), cells)
 
 
 InfosetPath = tuple[tuple[int, int], ...]  # infosets with the actions taken there
-PurePlan = dict[int, int]  # action by infoset
+PurePolicy = dict[int, int]  # action by infoset; NO_INDEX where its own actions exclude the infoset
 
 
-def _list_leaves(
-    game: ExplicitGame,
-) -> list[tuple[list[InfosetPath], Fraction, tuple[Fraction, ...]]]:
-    """Of every terminal: each player's past, chance's probability, and the utilities."""
+class _Leaf(NamedTuple):
+    """A terminal node that chance can reach."""
+
+    paths: list[InfosetPath]  # by player
+    chance: Fraction  # probability of chance on the path
+    utilities: tuple[Fraction, ...]
+
+
+def _list_leaves(game: ExplicitGame) -> list[_Leaf]:
     leaves = []
-    nothing: list[InfosetPath] = [()] * game.num_players
-    stack = [(0, nothing, Fraction(1))]
+    no_paths: list[InfosetPath] = [()] * game.num_players
+    stack = [(0, no_paths, Fraction(1))]
     while stack:
-        state, pasts, chance = stack.pop()
+        state, paths, chance = stack.pop()
         node = game.nodes[state]
         if node.infoset == NO_INDEX:
             if chance:
-                leaves.append((pasts, chance, game.exact_utilities(state)))
+                leaves.append(_Leaf(paths, chance, game.exact_utilities(state)))
             continue
         infoset = game.infosets[node.infoset]
         for action, child in enumerate(node.children):
-            after, p = pasts, chance
+            child_paths, child_chance = paths, chance
             if infoset.player == CHANCE:
-                p *= infoset.probabilities[action]
+                child_chance *= infoset.probabilities[action]
             else:
-                after = list(pasts)
-                after[infoset.player] = (*pasts[infoset.player], (node.infoset, action))
-            stack.append((child, after, p))
+                child_paths = list(paths)
+                child_paths[infoset.player] = (*paths[infoset.player], (node.infoset, action))
+            stack.append((child, child_paths, child_chance))
     return leaves
 
 
-def _enumerate_plans(game: ExplicitGame, player: int, leaves: Sequence[Any]) -> list[PurePlan]:
-    """Every plan of a player, silent where its own choices keep it from getting to."""
-    pasts: dict[int, set[InfosetPath]] = {}  # ways to get to each infoset
+def _reachable_leaves(leaves: Sequence[_Leaf], player: int, policy: PurePolicy) -> int:
+    """Return the leaves that a pure policy does not exclude, as the bits of an integer."""
+    return sum(
+        1 << index
+        for index, leaf in enumerate(leaves)
+        if all(policy.get(infoset) == action for infoset, action in leaf.paths[player])
+    )
+
+
+def _expected_payoffs(leaves: Sequence[_Leaf], reached: int) -> tuple[Fraction, ...]:
+    """Return the expected payoffs over the leaves in a set of bits."""
+    payoffs = [Fraction(0)] * len(leaves[0].utilities)
+    while reached:
+        leaf = leaves[(reached & -reached).bit_length() - 1]
+        reached &= reached - 1
+        payoffs = [
+            payoff + leaf.chance * utility
+            for payoff, utility in zip(payoffs, leaf.utilities, strict=True)
+        ]
+    return tuple(payoffs)
+
+
+def _enumerate_policies(
+    game: ExplicitGame, player: int, leaves: Sequence[_Leaf]
+) -> list[PurePolicy]:
+    """Return all reduced pure policies of a player."""
+    paths_to: dict[int, set[InfosetPath]] = {}  # the player's paths to each infoset
     for leaf in leaves:
-        past = leaf[0][player]
-        for step, (infoset, _) in enumerate(past):
-            pasts.setdefault(infoset, set()).add(past[:step])
-    plans: list[PurePlan] = [{}]
-    for infoset, ways in sorted(pasts.items(), key=lambda item: min(map(len, item[1]))):
-        longer = []
-        for plan in plans:
-            reached = any(all(plan.get(i, a) == a for i, a in way) for way in ways)
-            choices = range(len(game.infosets[infoset].actions)) if reached else [NO_INDEX]
-            longer += [{**plan, infoset: choice} for choice in choices]
-            if len(longer) > MAX_PLANS:
-                raise RunError(f"player {player + 1} has too many plans for a table")
-        plans = longer
-    return plans
+        path = leaf.paths[player]
+        for step, (infoset, _) in enumerate(path):
+            paths_to.setdefault(infoset, set()).add(path[:step])
+    policies: list[PurePolicy] = [{}]
+    for infoset, paths in sorted(paths_to.items(), key=lambda item: min(map(len, item[1]))):
+        extended = []
+        for policy in policies:
+            is_reached = any(all(policy.get(i, a) == a for i, a in path) for path in paths)
+            actions = range(len(game.infosets[infoset].actions)) if is_reached else [NO_INDEX]
+            extended += [{**policy, infoset: action} for action in actions]
+            if len(extended) > MAX_PURE_POLICIES:
+                raise RunError(f"player {player + 1} has too many pure policies for a table")
+        policies = extended
+    return policies
 
 
-def _plan_name(game: ExplicitGame, player: int, plan: PurePlan) -> str:
-    mine = [i for i, infoset in enumerate(game.infosets) if infoset.player == player and i in plan]
-    choices = ["*" if plan[i] == NO_INDEX else str(plan[i] + 1) for i in mine]
-    return ("" if all(len(choice) == 1 for choice in choices) else ".").join(choices)
+def _policy_name(game: ExplicitGame, player: int, policy: PurePolicy) -> str:
+    infosets = [
+        index
+        for index, infoset in enumerate(game.infosets)
+        if infoset.player == player and index in policy
+    ]
+    actions = ["*" if policy[i] == NO_INDEX else str(policy[i] + 1) for i in infosets]
+    return ("" if all(len(action) == 1 for action in actions) else ".").join(actions)

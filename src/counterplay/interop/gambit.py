@@ -1,8 +1,8 @@
-"""Gambit's file formats, read and written whole: `.efg` (trees) and `.nfg` (tables).
+"""Gambit's file formats: `.efg` (trees) and `.nfg` (tables).
 
-The formats are those of https://gambitproject.readthedocs.io (version 2 of EFG, 1 of NFG). Blanks
-separate words and mean nothing else; labels stand in double quotes, with `\\"` for a quote inside;
-numbers are exact, whether written 0.1 or 1/10.
+The formats are those of https://gambitproject.readthedocs.io (version 2 of EFG, 1 of NFG). White
+space separates tokens; labels are in double quotes, with `\\"` for a quote inside; numbers are
+exact, whether written 0.1 or 1/10.
 """
 
 from __future__ import annotations
@@ -40,17 +40,19 @@ END_OF_FILE = "the end of the file"
 
 
 class Token(NamedTuple):
+    """A token of a file."""
+
     kind: str  # text, number, mark, symbol or end
     value: str  # of a text, without quotes
     offset: int
 
 
 class GambitReader:
-    """The words of a file, one after the other, and complaints that say where."""
+    """Reads the tokens of a file in order; errors name line and column."""
 
     def __init__(self, text: str, path: str):
         self.text, self.path = text, path
-        self.number_cache: dict[str, Fraction] = {}  # met so far: a file repeats a few many times
+        self.number_cache: dict[str, Fraction] = {}  # a file repeats a few numbers many times
         self.tokens = self._iter_tokens()
         self.token = next(self.tokens)
 
@@ -66,73 +68,82 @@ class GambitReader:
             yield Token("end", "", len(self.text.rstrip()))
 
     def fail(self, problem: str, offset: int | None = None) -> NoReturn:
-        where = self.token.offset if offset is None else offset
-        line = self.text.count("\n", 0, where) + 1
-        column = where - self.text.rfind("\n", 0, where)
-        name = f"{self.path}, " if self.path else ""
-        raise GameError(f"{name}line {line}, column {column}: {problem}")
+        """Raise an error at an offset, by default that of the current token."""
+        offset = self.token.offset if offset is None else offset
+        line = self.text.count("\n", 0, offset) + 1
+        column = offset - self.text.rfind("\n", 0, offset)
+        file = f"{self.path}, " if self.path else ""
+        raise GameError(f"{file}line {line}, column {column}: {problem}")
 
     def take_token(self, kind: str, expected: str) -> str:
-        """The next word, which must be of that kind."""
-        word = self.token
-        if word.kind != kind:
-            found = END_OF_FILE if word.kind == "end" else repr(word.value[:40])
-            self.fail(f"expected {expected}, found {found}")
+        """Return the next token, which must be of this kind."""
+        token = self.token
+        if token.kind != kind:
+            self.fail_expected(expected)
         self.token = next(self.tokens)
-        return word.value
+        return token.value
+
+    def fail_expected(self, expected: str) -> NoReturn:
+        """Raise the error for a token that is not the expected one."""
+        token = self.token
+        actual = END_OF_FILE if token.kind == "end" else repr(token.value[:40])
+        self.fail(f"expected {expected}, found {actual}")
 
     def is_at(self, kind: str, *values: str) -> bool:
         return self.token.kind == kind and (not values or self.token.value in values)
 
     def take_mark(self, mark: str, context: str) -> None:
         if not self.is_at("mark", mark):
-            self.take_token("none", f"'{mark}' {context}")
+            self.fail_expected(f"'{mark}' {context}")
         self.take_token("mark", mark)
 
     def take_label(self, expected: str) -> str:
         return self.take_token("text", f"{expected}, in quotes")
 
     def take_number(self, expected: str) -> Fraction:
-        here = self.token.offset
+        """Return the next token, which must be a number."""
+        offset = self.token.offset
         text = self.take_token("number", expected)
         value = self.number_cache.get(text)
         if value is None:
             value = self.number_cache[text] = parse_fraction(
-                text, lambda problem: self.fail(problem, here)
+                text, lambda problem: self.fail(problem, offset)
             )
         return value
 
     def take_integer(self, expected: str) -> int:
-        here = self.token.offset
+        """Return the next token, which must be a whole number."""
+        offset = self.token.offset
         value = self.take_number(expected)
         if value.denominator != 1:
-            self.fail(f"{expected} is {value}, must be a whole number", here)
+            self.fail(f"{expected} is {value}, must be a whole number", offset)
         return int(value)
 
     def take_labels(self, expected: str) -> list[str]:
+        """Return the labels in the next pair of braces."""
         self.take_mark("{", f"before {expected}")
-        found = []
+        labels = []
         while self.is_at("text"):
-            found.append(self.take_label(expected))
+            labels.append(self.take_label(expected))
         self.take_mark("}", f"after {expected}")
-        return found
+        return labels
 
     def take_payoffs(self) -> tuple[Fraction, ...]:
-        """Numbers up to a closing brace, with or without commas between them."""
-        found = []
+        """Return the numbers up to a closing brace, with or without commas between them."""
+        payoffs = []
         while not self.is_at("mark", "}"):
-            found.append(self.take_number("a payoff or '}'"))
+            payoffs.append(self.take_number("a payoff or '}'"))
             if self.is_at("mark", ","):
                 self.take_token("mark", ",")
         self.take_mark("}", "after the payoffs")
-        return tuple(found)
+        return tuple(payoffs)
 
     def take_header(self, kind: str, version: str) -> tuple[str, list[str]]:
-        """Title and players, once the file has been recognised."""
-        for what, wanted in ((kind, [kind]), (version, [version]), ("R", ["R", "D"])):
-            if self.token.value not in wanted or self.is_at("text"):
-                self.take_token("none", f"'{what}' (the file must begin with {kind} {version} R)")
-            self.take_token(self.token.kind, what)
+        """Check the first tokens of a file, and return its title and its players."""
+        for first, allowed in ((kind, [kind]), (version, [version]), ("R", ["R", "D"])):
+            if self.token.value not in allowed or self.is_at("text"):
+                self.fail_expected(f"'{first}' (the file must begin with {kind} {version} R)")
+            self.take_token(self.token.kind, first)
         return self.take_label("the title"), self.take_labels("the names of the players")
 
     def take_comment(self) -> str:
@@ -140,26 +151,26 @@ class GambitReader:
 
 
 def game_from_efg(text: str, path: str = "") -> ExplicitGame:
-    """The game that the text of an `.efg` file describes.
+    """Return the game in the text of an `.efg` file.
 
     Raises:
-        GameError: the first fault found, with its line and column.
+        GameError: the first fault, with its line and column.
     """
     reader = GambitReader(text, path)
     title, players = reader.take_header("EFG", "2")
     builder = ExplicitGameBuilder(title, players, reader.take_comment(), reader.fail)
     while not reader.is_at("end"):
         if not reader.is_at("symbol", "c", "p", "t"):
-            reader.take_token("none", "a node, which begins with c, p or t")
+            reader.fail_expected("a node, which begins with c, p or t")
         _read_node(reader, builder)
     return builder.build(path)
 
 
 def _read_node(reader: GambitReader, builder: ExplicitGameBuilder) -> None:
-    begin = reader.token.offset
+    offset = reader.token.offset
 
-    def fail(problem: str) -> NoReturn:  # what is wrong with a node is told at its beginning
-        reader.fail(problem, begin)
+    def fail(problem: str) -> NoReturn:  # faults of a node are located at its first token
+        reader.fail(problem, offset)
 
     builder.fail = fail
     kind = reader.take_token("symbol", "a node")
@@ -172,17 +183,17 @@ def _read_node(reader: GambitReader, builder: ExplicitGameBuilder) -> None:
         number = reader.take_integer("the number of the infoset")
         infoset = builder.add_infoset(player, number, _read_infoset(reader, player, number))
     outcome = reader.take_integer("the number of the outcome")
-    described = None
+    description = None
     if reader.is_at("text"):
         label = reader.take_label("the name of the outcome")
         reader.take_mark("{", "before the payoffs")
-        described = ExplicitOutcome(outcome, label, reader.take_payoffs())
-    builder.add_node(name, infoset, builder.add_outcome(outcome, described))
+        description = ExplicitOutcome(outcome, label, reader.take_payoffs())
+    builder.add_node(name, infoset, builder.add_outcome(outcome, description))
     builder.fail = reader.fail
 
 
 def _read_infoset(reader: GambitReader, player: int, number: int) -> ExplicitInfoset | None:
-    """Name and actions of an infoset, or nothing if they are left out."""
+    """Return the description of an infoset; None if the file leaves it out."""
     if not reader.is_at("text"):
         return None
     name = reader.take_label("the name of the infoset")
@@ -198,35 +209,55 @@ def _read_infoset(reader: GambitReader, player: int, number: int) -> ExplicitInf
 
 
 def game_from_nfg(text: str, path: str = "") -> StrategicGame:
-    """The game that the text of an `.nfg` file describes, in payoff or in outcome form."""
+    """Return the game in the text of an `.nfg` file, in payoff or in outcome form.
+
+    Raises:
+        GameError: the first fault, with its line and column.
+    """
     reader = GambitReader(text, path)
     title, players = reader.take_header("NFG", "1")
-    if not players:
-        reader.fail("a game needs at least one player")
+    builder = ExplicitGameBuilder(title, players, "", reader.fail)
     strategies = _read_strategies(reader, len(players))
-    comment = reader.take_comment()
+    builder.comment = reader.take_comment()
     num_cells = count_cells([len(names) for names in strategies], len(text), reader.fail)
-    outcomes: list[ExplicitOutcome] = []
     if reader.is_at("mark", "{"):
-        outcomes = _read_outcomes(reader, len(players))
-        cells = []
-        for _ in range(num_cells):
-            number = reader.take_integer(f"the outcome of one of the {num_cells} cells")
-            if not 0 <= number <= len(outcomes):
-                reader.fail(f"there is no outcome {number}, only {len(outcomes)}")
-            cells.append(number - 1)
+        cells = _read_outcome_cells(reader, builder, num_cells)
     else:
-        for number in range(1, num_cells + 1):
-            payoffs = [
-                reader.take_number(f"one of {num_cells * len(players)} payoffs") for _ in players
-            ]
-            outcomes.append(ExplicitOutcome(number, "", tuple(payoffs)))
-        cells = list(range(num_cells))
+        cells = _read_payoff_cells(reader, builder, num_cells)
     if not reader.is_at("end"):
-        reader.take_token("none", END_OF_FILE)
-    return StrategicGame(
-        title, tuple(players), comment, strategies, tuple(outcomes), tuple(cells), path=path
-    )
+        reader.fail_expected(END_OF_FILE)
+    return builder.build_table(strategies, tuple(cells), path)
+
+
+def _read_outcome_cells(
+    reader: GambitReader, builder: ExplicitGameBuilder, num_cells: int
+) -> list[int]:
+    """Read outcomes and the number of the outcome in each cell; 0 means no outcome."""
+    reader.take_mark("{", "before the outcomes")
+    while reader.is_at("mark", "{"):
+        reader.take_mark("{", "before an outcome")
+        name, number = reader.take_label("the name of the outcome"), len(builder.outcomes) + 1
+        builder.add_outcome(number, ExplicitOutcome(number, name, reader.take_payoffs()))
+    reader.take_mark("}", "after the outcomes")
+    cells = []
+    for _ in range(num_cells):
+        number = reader.take_integer(f"the outcome of one of the {num_cells} cells")
+        if not 0 <= number <= len(builder.outcomes):
+            reader.fail(f"there is no outcome {number}, only {len(builder.outcomes)}")
+        cells.append(number - 1)
+    return cells
+
+
+def _read_payoff_cells(
+    reader: GambitReader, builder: ExplicitGameBuilder, num_cells: int
+) -> list[int]:
+    """Read the payoffs of each cell."""
+    num_players = len(builder.players)
+    expected = f"one of {num_cells * num_players} payoffs"
+    for number in range(1, num_cells + 1):
+        payoffs = tuple(reader.take_number(expected) for _ in range(num_players))
+        builder.add_outcome(number, ExplicitOutcome(number, "", payoffs))
+    return list(range(num_cells))
 
 
 def _read_strategies(reader: GambitReader, num_players: int) -> tuple[tuple[str, ...], ...]:
@@ -243,22 +274,8 @@ def _read_strategies(reader: GambitReader, num_players: int) -> tuple[tuple[str,
     return tuple(strategies)
 
 
-def _read_outcomes(reader: GambitReader, num_players: int) -> list[ExplicitOutcome]:
-    reader.take_mark("{", "before the outcomes")
-    outcomes: list[ExplicitOutcome] = []
-    while reader.is_at("mark", "{"):
-        reader.take_mark("{", "before an outcome")
-        name = reader.take_label("the name of the outcome")
-        payoffs = reader.take_payoffs()
-        if len(payoffs) != num_players:
-            reader.fail(f"an outcome has {len(payoffs)} payoffs for {num_players} players")
-        outcomes.append(ExplicitOutcome(len(outcomes) + 1, name, payoffs))
-    reader.take_mark("}", "after the outcomes")
-    return outcomes
-
-
 def efg_from_game(game: ExplicitGame) -> str:
-    """The text of an `.efg` file; reading it gives an equal game."""
+    """Return the text of an `.efg` file; reading it gives an equal game."""
     lines = [
         f"EFG 2 R {_quote(game.title)} {_format_labels(game.players)}",
         _quote(game.comment),
@@ -288,14 +305,16 @@ def _format_infoset(infoset: ExplicitInfoset) -> str:
 
 
 def nfg_from_game(game: StrategicGame) -> str:
-    """The text of an `.nfg` file: payoffs where every cell has its own, else outcomes."""
+    """Return the text of an `.nfg` file, in payoff form if every cell has its own outcome."""
     counts = [tuple(map(str, range(1, len(names) + 1))) for names in game.strategies]
-    numbered = list(game.strategies) == counts
-    strategies = " ".join(str(len(n)) if numbered else _format_labels(n) for n in game.strategies)
+    has_default_names = list(game.strategies) == counts
+    strategies = " ".join(
+        str(len(n)) if has_default_names else _format_labels(n) for n in game.strategies
+    )
     lines = [f"NFG 1 R {_quote(game.title)} {_format_labels(game.players)}", f"{{ {strategies} }}"]
     lines += [_quote(game.comment), ""] if game.comment else [""]
-    plain = all(not outcome.name for outcome in game.outcomes)
-    if plain and game.cells == tuple(range(len(game.outcomes))):
+    has_names = any(outcome.name for outcome in game.outcomes)
+    if not has_names and game.cells == tuple(range(len(game.outcomes))):
         lines += [" ".join(map(str, outcome.payoffs)) for outcome in game.outcomes]
     else:
         rows = [f"{{ {_quote(o.name)} {_format_numbers(o.payoffs)} }}" for o in game.outcomes]

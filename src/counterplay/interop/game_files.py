@@ -1,11 +1,10 @@
-"""Game files by the ending of their name, and any game as one of them."""
+"""Load and save game files; the ending of the name selects the format."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from counterplay.core.archive import write_text
 from counterplay.core.game import Game
@@ -24,8 +23,14 @@ READERS_BY_SUFFIX: dict[str, Callable[[str, str], ExplicitGame | StrategicGame]]
 }
 
 
-def load_game_file(path: str, **parameters: Any) -> Game:
-    """The game in an `.efg`, `.nfg` or `.json` file, or the table of one in `.json` or `.csv`."""
+def load_game_file(path: str, **parameters: object) -> Game:
+    """Return the game of an `.efg`, `.nfg` or `.json` file, or of a `.json` or `.csv` table.
+
+    Raises:
+        FileError: the file cannot be read.
+        GameError: the file has a fault, which the message locates.
+        ConfigError: there are parameters, which files do not have.
+    """
     if parameters:
         raise ConfigError(f"{path} is a file: it has no parameter {next(iter(parameters))!r}")
     try:
@@ -42,7 +47,7 @@ def load_game_file(path: str, **parameters: Any) -> Game:
 
 
 def _is_table(text: str) -> bool:
-    """Whether a .json file holds payoffs, as `counterplay matrix` reads them."""
+    """Return True if a .json file is a table of payoffs, as `counterplay matrix` reads it."""
     try:
         content = json.loads(text)
     except (ValueError, RecursionError):
@@ -60,7 +65,7 @@ def _decode(raw: bytes, path: str) -> str:
 
 
 def check_game_file(path: str | Path) -> None:
-    """Refuse a name that `save_game` would not write to."""
+    """Raise ConfigError if `save_game` cannot write a file of this name."""
     if Path(path).suffix not in READERS_BY_SUFFIX:
         raise ConfigError(
             f"cannot write {path}; the name must end in {', '.join(READERS_BY_SUFFIX)}"
@@ -68,9 +73,9 @@ def check_game_file(path: str | Path) -> None:
 
 
 def save_game(game: Game, path: str | Path) -> None:
-    """Write any game to an `.efg`, `.nfg` or `.json` file; small fractions are written exactly.
+    """Write a game to an `.efg`, `.nfg` or `.json` file; simple fractions are written exactly.
 
-    A tree becomes a table for `.nfg`: one row for each of a player's reduced plans.
+    For `.nfg` a tree becomes a table with one strategy per reduced pure policy.
     """
     check_game_file(path)
     suffix = Path(path).suffix

@@ -1,4 +1,4 @@
-"""One seat of any game as a Gymnasium environment, and exactly what was learnt there."""
+"""One seat of a game as a Gymnasium environment, and the exact value of agents trained in it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from counterplay.core.evaluation import check_same_game, judge
 from counterplay.core.game import State
 from counterplay.core.policy import Policy, require_tree
 from counterplay.errors import ConfigError
-from counterplay.interop.env_arrays import EnvArrays, missing_extra_error
+from counterplay.interop.env_arrays import (
+    ActionMask,
+    EnvArrays,
+    Observation,
+    missing_extra_error,
+)
 from counterplay.play.episodes import play_from
 
 try:
@@ -21,18 +27,20 @@ try:
 except ModuleNotFoundError as error:
     raise missing_extra_error("rl", "Gymnasium") from error
 
-AgentFunction = Callable[
-    [Any, Any], Any
-]  # observation [X], mask [A] -> an action, or probabilities [A]
+# (observation [X], mask [A]) -> an action, or probabilities [A]
+AgentFunction = Callable[[Observation, ActionMask], ArrayLike]
+Info = dict[str, Any]  # as Gymnasium declares it
+StepResult = tuple[Observation, float, bool, bool, Info]
 
 
-class BestResponseEnv(gymnasium.Env[Any, Any]):
-    """One player's seat against a policy that has all the others: learning here is best response.
+class BestResponseEnv(gymnasium.Env[Observation, np.int64]):
+    """One player's seat against a policy in all other seats; an optimal agent is a best response.
 
-    An observation is what the player knows at its infoset. Which actions are legal is in
-    `info["action_mask"]` and `action_masks()`; actions are the game's own numbers. An illegal
-    action ends the episode with the player's lowest utility. An episode in which the player never
-    gets to act has one step with nothing to see, every action allowed and the same reward for all.
+    An observation encodes the player's infoset. The mask of legal actions is in
+    `info["action_mask"]` and `action_masks()`; actions are the numbers that the game gives them. An
+    illegal action ends the episode with the player's lowest utility. An episode in which the player
+    never acts has one step with an observation of zeros, in which every action is legal and earns
+    the same reward.
     """
 
     metadata = {"render_modes": []}  # noqa: RUF012
@@ -45,28 +53,28 @@ class BestResponseEnv(gymnasium.Env[Any, Any]):
         check_same_game(self.arrays.tree, opponents)
         self.opponents, self.player = opponents, player
         self.min_utility = float(tree.utility[:, player].min())
-        size, seen = self.arrays.observations.shape[1], self.arrays.observations
-        low, high = min(0.0, float(seen.min(initial=0.0))), max(1.0, float(seen.max(initial=0.0)))
-        self.observation_space = spaces.Box(low, high, (size,), np.float32)
+        self.observation_space = self.arrays.observation_space()
         self.action_space = spaces.Discrete(self.arrays.num_actions)
         self._state: State | None = None
-        self._infoset = -1  # of the player; none before and after an episode
+        self._infoset = -1  # of the player; -1 before and after an episode
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+        self, *, seed: int | None = None, options: Info | None = None
+    ) -> tuple[Observation, Info]:
+        """Start an episode and return the first observation."""
         super().reset(seed=seed)
         self._advance(self.arrays.game.initial_state())
         return self._observation(), self._info()
 
     def _advance(self, state: State) -> None:
-        """Let the others act until it is the player's turn or the game is over."""
+        """Let chance and the opponents act until the player is to act or the game is over."""
         rules = self.arrays.game
-        others = [None if p == self.player else self.opponents for p in range(rules.num_players)]
-        _, self._state = play_from(rules, state, others, lambda player: self.np_random.random())
+        agents = [None if p == self.player else self.opponents for p in range(rules.num_players)]
+        _, self._state = play_from(rules, state, agents, lambda player: self.np_random.random())
         self._infoset = self.arrays.find_infoset(self._state)
 
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    def step(self, action: np.int64 | int) -> StepResult:
+        """Take an action and return observation, reward, terminated, truncated and info."""
         if self._state is None:
             raise ConfigError("call reset before step")
         rules = self.arrays.game
@@ -78,63 +86,62 @@ class BestResponseEnv(gymnasium.Env[Any, Any]):
             return self._observation(), 0.0, False, False, self._info()
         return self._end_episode(float(rules.utilities(self._state)[self.player]), {})
 
-    def _end_episode(
-        self, reward: float, more: dict[str, Any]
-    ) -> tuple[Any, float, bool, bool, Any]:
+    def _end_episode(self, reward: float, more: Info) -> StepResult:
         self._state, self._infoset = None, -1
         return self._observation(), reward, True, False, {**self._info(), **more}
 
-    def _observation(self) -> Any:
+    def _observation(self) -> Observation:
         infoset = self._infoset
         rows = self.arrays.observations
         return rows[infoset].copy() if infoset >= 0 else np.zeros(rows.shape[1], np.float32)
 
-    def action_masks(self) -> Any:
-        """Which actions are legal now [A]."""
+    def action_masks(self) -> ActionMask:
+        """Return the mask [A] of legal actions."""
         infoset = self._infoset
         rows = self.arrays.legal_mask
         return rows[infoset].copy() if infoset >= 0 else np.ones(rows.shape[1], np.int8)
 
-    def _info(self) -> dict[str, Any]:
+    def _info(self) -> Info:
         return {"action_mask": self.action_masks()}
 
 
 @dataclass(frozen=True)
 class AgentJudgement:
-    """What an outside agent's behaviour is worth, exactly."""
+    """The exact value of an agent against the opponents of an environment."""
 
     value: float  # its expected utility against the opponents
-    best_value: float  # what a best response would earn
+    best_value: float  # that of a best response
     policy: Policy  # the agent in its seat, the opponents in theirs
 
     @property
     def gap(self) -> float:
-        """What the agent leaves on the table."""
+        """The value that a best response gains over the agent."""
         return self.best_value - self.value
 
 
 def judge_agent(env: BestResponseEnv, agent: AgentFunction) -> AgentJudgement:
-    """Ask the agent what it does at every infoset of its seat, and compute what that is worth.
+    """Evaluate an agent exactly, by its actions at every infoset of its seat.
 
     Args:
+        env: the environment.
         agent: takes observation [X] and mask of legal actions [A]; returns an action, or
-            probabilities [A], of which those of illegal actions are left out.
+            probabilities [A], of which those of illegal actions are ignored.
     """
-    tree, seats = env.arrays.tree, env.arrays
+    tree, arrays = env.arrays.tree, env.arrays
     values = env.opponents.probabilities.copy()
     for infoset in np.flatnonzero(tree.infoset_player == env.player):
         first, last = tree.offset[infoset : infoset + 2]
         legal = tree.sequence_action[first:last]
         answer = np.asarray(
-            agent(seats.observations[infoset].copy(), seats.legal_mask[infoset].copy())
+            agent(arrays.observations[infoset].copy(), arrays.legal_mask[infoset].copy())
         )
-        odds = answer[legal].astype(np.float64) if answer.ndim else (legal == answer) * 1.0
-        if not (odds.min() >= 0.0 and 0.0 < odds.sum() < np.inf):
+        weights = answer[legal].astype(np.float64) if answer.ndim else (legal == answer) * 1.0
+        if not (weights.min() >= 0.0 and 0.0 < weights.sum() < np.inf):
             key = tree.infoset_keys[infoset]
             raise ConfigError(
                 f"the agent answers {answer.tolist()} at {key!r}, where {legal.tolist()} are legal"
             )
-        values[first:last] = odds / odds.sum()
+        values[first:last] = weights / weights.sum()
     policy = Policy(tree, values)
     judgement = judge(tree, policy)
     value, best = judgement.values[env.player], judgement.best_values[env.player]

@@ -1,8 +1,8 @@
-"""OpenSpiel in: every finite OpenSpiel game, as rules that everything else here understands.
+"""Games of OpenSpiel as rules: every finite game can be built, solved and played.
 
     cp.load_game("openspiel:leduc_poker(players=3)")
 
-What follows the colon is OpenSpiel's own way to write a game, parameters and all.
+The text after the colon is OpenSpiel's name of the game, with parameters in its notation.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from typing import Any, NamedTuple
 
 from counterplay.core.game import CHANCE, TERMINAL
 from counterplay.errors import ConfigError, GameError, RunError, suggestion
+from counterplay.interop.pyspiel_types import SpielGame, SpielGameType, SpielState
 
 SPEC_PREFIX = "openspiel:"
-MAX_ACTIONS = 1_000_000  # at a node: OpenSpiel makes a list of all of them
+MAX_ACTIONS = 1_000_000  # at a node: OpenSpiel returns a list of all of them
 
 
 def import_pyspiel() -> Any:
-    """OpenSpiel's module, or an error that says how to get it."""
+    """Return the module `pyspiel`, or raise an error with the command that installs it."""
     try:
         import pyspiel
     except ModuleNotFoundError as error:
@@ -32,8 +33,10 @@ def import_pyspiel() -> Any:
     return pyspiel
 
 
-def load_openspiel_game(spec: str, **parameters: Any) -> OpenSpielGame:
-    """The game of a spec such as `openspiel:leduc_poker(players=3)`."""
+def load_openspiel_game(
+    spec: str, **parameters: object
+) -> SequentialOpenSpielGame | TurnBasedOpenSpielGame:
+    """Return the game of a spec such as `openspiel:leduc_poker(players=3)`."""
     name = spec.removeprefix(SPEC_PREFIX).strip()
     if parameters:
         name = _with_parameters(name, parameters)
@@ -42,15 +45,13 @@ def load_openspiel_game(spec: str, **parameters: Any) -> OpenSpielGame:
     check_supported(name, kind)
     refuse_too_many_actions(name, rules)
     observed = kind.provides_information_state_tensor or kind.provides_observation_tensor
-    families = (
-        (OpenSpielGame, ObservedOpenSpielGame),
-        (TurnBasedOpenSpielGame, ObservedTurnBasedOpenSpielGame),
-    )
-    return families[needs_turn_based_states(kind)][observed](name)
+    if needs_turn_based_states(kind):
+        return (ObservedTurnBasedOpenSpielGame if observed else TurnBasedOpenSpielGame)(name)
+    return (ObservedSequentialOpenSpielGame if observed else SequentialOpenSpielGame)(name)
 
 
-def parse_parameters(spec: str) -> dict[str, Any]:
-    """The parameters of a spec by name, those of nested games as dicts."""
+def parse_parameters(spec: str) -> dict[str, object]:
+    """Return the parameters of a spec by name, those of nested games as dicts."""
     pyspiel = import_pyspiel()
     try:
         return dict(pyspiel.game_parameters_from_string(spec.removeprefix(SPEC_PREFIX).strip()))
@@ -59,94 +60,96 @@ def parse_parameters(spec: str) -> dict[str, Any]:
         raise ConfigError(f"OpenSpiel cannot read {spec!r}: {reason}") from error
 
 
-def check_supported(name: str, game_type: Any) -> None:
-    """Raise an error for games that no finite tree can hold."""
+def check_supported(name: str, game_type: SpielGameType) -> None:
+    """Raise GameError for a kind of game without a finite tree."""
     pyspiel = import_pyspiel()
     modes, dynamics = pyspiel.GameType.ChanceMode, pyspiel.GameType.Dynamics
     if game_type.dynamics == dynamics.MEAN_FIELD:
-        reason = "it is a mean-field game: its players are a continuum, not a number"
+        reason = "it is a mean-field game, with a continuum of players"
     elif game_type.chance_mode == modes.SAMPLED_STOCHASTIC:
-        reason = "it samples chance inside and does not tell the probabilities"
+        reason = "it samples chance itself and does not provide the probabilities"
     elif not (_has_key(game_type) or game_type.provides_observation_string):
-        reason = "it says nothing about what its players know"
+        reason = "it provides neither information states nor observations"
     else:
         return
     raise GameError(f"{SPEC_PREFIX}{name} cannot be unrolled: {reason}")
 
 
-def refuse_too_many_actions(name: str, rules: Any) -> None:
-    """Raise an error for a game whose list of legal actions at one node may not fit into memory."""
+def refuse_too_many_actions(name: str, rules: SpielGame) -> None:
+    """Raise RunError if the list of legal actions at one node may not fit into memory."""
     counts = {"actions": rules.num_distinct_actions(), "chance outcomes": 0}
-    with suppress(Exception):  # games without chance may not say
+    with suppress(Exception):  # games without chance may not define it
         counts["chance outcomes"] = rules.max_chance_outcomes()
-    for what, count in counts.items():
+    for kind, count in counts.items():
         if count > MAX_ACTIONS:
             raise RunError(
-                f"{SPEC_PREFIX}{name} has up to {count:,} {what} at a node, more than "
+                f"{SPEC_PREFIX}{name} has up to {count:,} {kind} at a node, more than "
                 f"{MAX_ACTIONS:,}; choose smaller parameters, such as stacks, or an abstraction "
                 "of the betting"
             )
 
 
-def needs_turn_based_states(game_type: Any) -> bool:
-    """Whether OpenSpiel's own states are not enough to walk the tree with."""
+def needs_turn_based_states(game_type: SpielGameType) -> bool:
+    """Return True if a game needs `TurnBasedState`: simultaneous moves, or no infoset key."""
     pyspiel = import_pyspiel()
-    return game_type.dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS or not _has_key(game_type)
+    is_simultaneous = bool(game_type.dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS)
+    return is_simultaneous or not _has_key(game_type)
 
 
-def _has_key(game_type: Any) -> bool:
-    """Whether what a player knows follows from the last state alone."""
+def _has_key(game_type: SpielGameType) -> bool:
+    """Return True if a state of OpenSpiel determines the infoset key of each player."""
     perfect = import_pyspiel().GameType.Information.PERFECT_INFORMATION
-    return game_type.provides_information_state_string or game_type.information == perfect
+    return game_type.provides_information_state_string or bool(game_type.information == perfect)
 
 
-def _load_spiel_game(name: str) -> Any:
-    """OpenSpiel's game, with its complaints as ours."""
+def _load_spiel_game(name: str) -> SpielGame:
+    """Return OpenSpiel's game; its errors become ConfigError."""
     pyspiel = import_pyspiel()
     try:
-        given = pyspiel.game_parameters_from_string(name)
-        short = given.pop("name", "")
+        parameters = pyspiel.game_parameters_from_string(name)
+        short = parameters.pop("name", "")
         kinds = {kind.short_name: kind for kind in pyspiel.registered_games()}
         if short not in kinds:
-            importlib.import_module("open_spiel.python.games")  # registers those written in Python
+            importlib.import_module("open_spiel.python.games")  # registers the games in Python
             kinds = {kind.short_name: kind for kind in pyspiel.registered_games()}
         if short not in kinds:
             raise ConfigError(f"OpenSpiel has no game {short!r}{suggestion(short, kinds)}")
         known = kinds[short].parameter_specification
-        for key in given:
+        for key in parameters:
             if key not in known:
                 near, takes = suggestion(key, known), ", ".join(known) or "none"
                 raise ConfigError(
                     f"{SPEC_PREFIX}{short} has no parameter {key!r}{near} (takes {takes})"
                 )
-        return pyspiel.load_game(name)
+        game: SpielGame = pyspiel.load_game(name)
+        return game
     except (pyspiel.SpielError, RuntimeError, TypeError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise ConfigError(f"OpenSpiel cannot load {name!r}: {reason}") from error
 
 
-def _with_parameters(name: str, parameters: dict[str, Any]) -> str:
+def _with_parameters(name: str, parameters: dict[str, object]) -> str:
     pyspiel = import_pyspiel()
     try:
-        given = pyspiel.game_parameters_from_string(name)
-        return pyspiel.game_parameters_to_string(given | parameters)
+        all_parameters = pyspiel.game_parameters_from_string(name) | parameters
+        return str(pyspiel.game_parameters_to_string(all_parameters))
     except (pyspiel.SpielError, RuntimeError, TypeError) as error:
         raise ConfigError(f"OpenSpiel cannot load {name!r} with {parameters}: {error}") from error
 
 
 @dataclass(frozen=True)
 class OpenSpielGame:
-    """A game of OpenSpiel in which players move one at a time; states are OpenSpiel's own.
+    """A game of OpenSpiel; the subclasses have the rules.
 
-    The infoset key is OpenSpiel's information-state string; a game of perfect information that has
-    none is known by its history.
+    The infoset key is OpenSpiel's information-state string, or the history in a game of perfect
+    information without such strings.
     """
 
     name: str  # as OpenSpiel writes it, such as "leduc_poker(players=3)"
 
     @cached_property
-    def spiel_game(self) -> Any:
-        """OpenSpiel's own game."""
+    def spiel_game(self) -> SpielGame:
+        """The game as an object of OpenSpiel."""
         return _load_spiel_game(self.name)
 
     @cached_property
@@ -165,64 +168,70 @@ class OpenSpielGame:
     def num_players(self) -> int:
         return self.spiel_game.num_players()
 
-    def initial_state(self) -> Any:
+    def _key(self, spiel_state: SpielState, player: int) -> str:
+        if self._has_information_state:
+            return spiel_state.information_state_string(player)
+        return spiel_state.history_str()
+
+    def _tensor(self, spiel_state: SpielState, player: int) -> list[float]:
+        """Return the information-state tensor, or else the observation tensor."""
+        if self.spiel_game.get_type().provides_information_state_tensor:
+            return spiel_state.information_state_tensor(player)
+        return spiel_state.observation_tensor(player)
+
+
+class SequentialOpenSpielGame(OpenSpielGame):
+    """A game in which players act one at a time; states are those of OpenSpiel."""
+
+    def initial_state(self) -> SpielState:
         return self.spiel_game.new_initial_state()
 
-    def player(self, state: Any) -> int:
+    def player(self, state: SpielState) -> int:
         player = state.current_player()
         return player if player >= CHANCE else TERMINAL if player == self._terminal_id else player
 
-    def actions(self, state: Any) -> Sequence[int]:
+    def actions(self, state: SpielState) -> Sequence[int]:
         return state.legal_actions()
 
-    def chance_outcomes(self, state: Any) -> list[tuple[int, float]]:
+    def chance_outcomes(self, state: SpielState) -> list[tuple[int, float]]:
         return state.chance_outcomes()
 
-    def next_state(self, state: Any, action: int) -> Any:
+    def next_state(self, state: SpielState, action: int) -> SpielState:
         return state.child(action)
 
-    def utilities(self, state: Any) -> list[float]:
+    def utilities(self, state: SpielState) -> list[float]:
         return state.returns()
 
-    def infoset_key(self, state: Any, player: int) -> str:
-        return (
-            state.information_state_string(player)
-            if self._has_information_state
-            else state.history_str()
-        )
+    def infoset_key(self, state: SpielState, player: int) -> str:
+        return self._key(state, player)
 
-    def action_name(self, state: Any, action: int) -> str:
+    def action_name(self, state: SpielState, action: int) -> str:
         return state.action_to_string(state.current_player(), action)
 
 
-class ObservedOpenSpielGame(OpenSpielGame):
-    """The same with observations: the information-state tensor, or else the observation tensor."""
+class ObservedSequentialOpenSpielGame(SequentialOpenSpielGame):
+    """A sequential game with observations."""
 
-    def observation(self, state: Any, player: int) -> list[float]:
-        if self.spiel_game.get_type().provides_information_state_tensor:
-            return state.information_state_tensor(player)
-        return state.observation_tensor(player)
+    def observation(self, state: SpielState, player: int) -> list[float]:
+        return self._tensor(state, player)
 
 
 class TurnBasedState(NamedTuple):
-    """OpenSpiel's state, what has been chosen since, and what players saw when they acted."""
+    """A state of OpenSpiel with what it lacks: pending actions and past observations."""
 
-    spiel_state: Any
+    spiel_state: SpielState
     player: int
-    actions: tuple[int, ...] | None = None  # legal ones, in a simultaneous move
-    pending_actions: tuple[int, ...] = ()  # secret choices of a simultaneous move, player 0's first
-    observation_histories: tuple[
-        str, ...
-    ] = ()  # by player; empty where OpenSpiel's strings tell all
+    actions: tuple[int, ...] | None = None  # legal actions in a simultaneous move
+    pending_actions: tuple[int, ...] = ()  # hidden actions of a simultaneous move, by player
+    observation_histories: tuple[str, ...] = ()  # by player; empty with information states
 
 
 class TurnBasedOpenSpielGame(OpenSpielGame):
-    """A game of OpenSpiel that needs more than its states: simultaneous moves, or own recall.
+    """A game of OpenSpiel with simultaneous moves, or with observations but no information states.
 
-    Players who move at the same time do so in turn, the earlier choices hidden from the later; a
-    player without a legal action is passed over. Where OpenSpiel has only observations, not
-    information states, a player knows all that it observed when it was to act, what it did then,
-    and what it observes now.
+    Simultaneous moves are made in turn, hidden from the players after; a player without a legal
+    action is skipped. Without information states, the infoset key of a player consists of its
+    observations when it was to act, its actions, and its current observation.
     """
 
     @cached_property
@@ -234,12 +243,12 @@ class TurnBasedOpenSpielGame(OpenSpielGame):
         return self.spiel_game.num_players()
 
     def initial_state(self) -> TurnBasedState:
-        told = _has_key(self.spiel_game.get_type())
-        views = () if told else ("",) * self._num_players
-        return self._wrap_state(self.spiel_game.new_initial_state(), views)
+        has_key = _has_key(self.spiel_game.get_type())
+        histories = () if has_key else ("",) * self._num_players
+        return self._wrap_state(self.spiel_game.new_initial_state(), histories)
 
     def _wrap_state(
-        self, spiel_state: Any, observation_histories: tuple[str, ...]
+        self, spiel_state: SpielState, observation_histories: tuple[str, ...]
     ) -> TurnBasedState:
         player = spiel_state.current_player()
         if player == self._simultaneous_id:
@@ -253,16 +262,19 @@ class TurnBasedOpenSpielGame(OpenSpielGame):
         )
 
     def _next_turn(
-        self, spiel_state: Any, pending: tuple[int, ...], observation_histories: tuple[str, ...]
+        self,
+        spiel_state: SpielState,
+        pending: tuple[int, ...],
+        observation_histories: tuple[str, ...],
     ) -> TurnBasedState:
-        """The next turn of a simultaneous move, or what comes after it."""
+        """Return the next turn of a simultaneous move, or the state after the move."""
         while (player := len(pending)) < self._num_players:
             actions = spiel_state.legal_actions(player)
             if actions:
                 return TurnBasedState(
                     spiel_state, player, tuple(actions), pending, observation_histories
                 )
-            pending = (*pending, 0)  # what OpenSpiel takes from who has no choice
+            pending = (*pending, 0)  # OpenSpiel expects 0 from a player without a legal action
         after = spiel_state.clone()
         after.apply_actions(pending)
         return self._wrap_state(after, observation_histories)
@@ -277,35 +289,29 @@ class TurnBasedOpenSpielGame(OpenSpielGame):
         return state.spiel_state.chance_outcomes()
 
     def next_state(self, state: TurnBasedState, action: int) -> TurnBasedState:
-        spiel, player, actions, pending, views = state
-        if views and player >= 0:
-            seen = f"{self.infoset_key(state, player)}>{action}\n"
-            views = (*views[:player], seen, *views[player + 1 :])
+        spiel_state, player, actions, pending, histories = state
+        if histories and player >= 0:
+            history = f"{self.infoset_key(state, player)}>{action}\n"
+            histories = (*histories[:player], history, *histories[player + 1 :])
         if actions is None:
-            return self._wrap_state(spiel.child(action), views)
-        return self._next_turn(spiel, (*pending, action), views)
+            return self._wrap_state(spiel_state.child(action), histories)
+        return self._next_turn(spiel_state, (*pending, action), histories)
 
     def utilities(self, state: TurnBasedState) -> list[float]:
         return state.spiel_state.returns()
 
     def infoset_key(self, state: TurnBasedState, player: int) -> str:
         if state.observation_histories:
-            return state.observation_histories[player] + state.spiel_state.observation_string(
-                player
-            )
-        spiel = state.spiel_state
-        return (
-            spiel.information_state_string(player)
-            if self._has_information_state
-            else spiel.history_str()
-        )
+            observation = state.spiel_state.observation_string(player)
+            return state.observation_histories[player] + observation
+        return self._key(state.spiel_state, player)
 
     def action_name(self, state: TurnBasedState, action: int) -> str:
         return state.spiel_state.action_to_string(state.player, action)
 
 
 class ObservedTurnBasedOpenSpielGame(TurnBasedOpenSpielGame):
-    """The same with observations."""
+    """A turn-based game with observations."""
 
-    def observation(self, state: TurnBasedState, player: int) -> Sequence[float]:
-        return ObservedOpenSpielGame.observation(self, state.spiel_state, player)  # type: ignore[arg-type]
+    def observation(self, state: TurnBasedState, player: int) -> list[float]:
+        return self._tensor(state.spiel_state, player)

@@ -1,26 +1,31 @@
-"""Policies of ours as OpenSpiel's, and OpenSpiel's as ours."""
+"""Conversion of policies to and from OpenSpiel."""
 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from counterplay.arenas.tree.arena import TreeArena
 from counterplay.arenas.tree.replay import first_infoset_nodes, first_infoset_states, node_history
-from counterplay.core.game import Game
+from counterplay.core.game import Game, State
 from counterplay.core.policy import Policy, require_tree
 from counterplay.errors import ConfigError
 from counterplay.interop.openspiel import OpenSpielGame, import_pyspiel
 from counterplay.interop.openspiel_game import information_state, to_openspiel
+from counterplay.interop.pyspiel_types import SpielState
 
 
 def to_pyspiel_policy(policy: Policy, turn_based: bool = False) -> Any:
-    """The policy as a `pyspiel.TabularPolicy`, which OpenSpiel's C++ code takes.
+    """Return the policy as a `pyspiel.TabularPolicy`, for OpenSpiel's C++ code.
 
-    It belongs to the OpenSpiel game the tree came from, or to `to_openspiel(tree)`. With
-    `turn_based` it belongs to `pyspiel.convert_to_turn_based` of a simultaneous game.
+    It is a policy of the OpenSpiel game that the tree came from, or of `to_openspiel(tree)`.
+
+    Args:
+        policy: a policy of a tree.
+        turn_based: return the policy of `pyspiel.convert_to_turn_based` of a simultaneous game.
 
     Raises:
         ConfigError: the game has no information states, or two players share one.
@@ -42,7 +47,7 @@ def to_pyspiel_policy(policy: Policy, turn_based: bool = False) -> Any:
 
 
 def _information_state_string(rules: Game, player: int, key: str, turn_based: bool) -> str:
-    """The information-state string OpenSpiel has where we have that key."""
+    """Return the information-state string of OpenSpiel for an infoset key."""
     if not isinstance(rules, OpenSpielGame):
         return information_state(player, key)
     return f"Current player: {player}\n{key}" if turn_based else key
@@ -56,10 +61,10 @@ def _action_probability_pairs(policy: Policy, infoset: int) -> list[tuple[int, f
 
 
 def to_python_policy(policy: Policy) -> Any:
-    """The policy as an `open_spiel.python.policy.Policy`, for OpenSpiel's Python code.
+    """Return the policy as an `open_spiel.python.policy.Policy`, for OpenSpiel's Python code.
 
-    It answers at states of the OpenSpiel game the tree came from, or of `to_openspiel(tree)`, and
-    of either game's turn-based form.
+    It accepts states of the OpenSpiel game that the tree came from, or of `to_openspiel(tree)`, and
+    of the turn-based form of both.
     """
     import_pyspiel()
     base = importlib.import_module("open_spiel.python.policy").Policy
@@ -71,22 +76,19 @@ def to_python_policy(policy: Policy) -> Any:
             super().__init__(to_openspiel(tree), list(range(tree.num_players)))
 
         def action_probabilities(
-            self, state: Any, player_id: int | None = None
+            self, state: SpielState, player_id: int | None = None
         ) -> dict[int, float]:
             player = state.current_player() if player_id is None else player_id
             if not state.legal_actions(player):
-                return {0: 1.0}  # what OpenSpiel lets a player do who has no choice
-            return dict(
-                _action_probability_pairs(
-                    policy, tree.find_infoset(_infoset_key_at(rules, state, player), player)
-                )
-            )
+                return {0: 1.0}  # OpenSpiel's action for a player without a legal action
+            infoset = tree.find_infoset(_infoset_key_at(rules, state, player), player)
+            return dict(_action_probability_pairs(policy, infoset))
 
     return CounterplayPolicy()
 
 
-def _infoset_key_at(rules: Game, state: Any, player: int) -> str:
-    """Our key of what a player knows at a state of OpenSpiel."""
+def _infoset_key_at(rules: Game, state: SpielState, player: int) -> str:
+    """Return the infoset key of a player at a state of OpenSpiel."""
     if isinstance(rules, OpenSpielGame):
         kind = rules.spiel_game.get_type()
         if not kind.provides_information_state_string:
@@ -95,32 +97,40 @@ def _infoset_key_at(rules: Game, state: Any, player: int) -> str:
     return state.information_state_string(player).removeprefix(information_state(player, ""))
 
 
-def _replay_state(rules: OpenSpielGame, state: Any) -> Any:
-    """Our state after the history of OpenSpiel's; what players without a choice did is left out."""
-    ours = rules.initial_state()
-    for step in state.full_history():
-        if rules.player(ours) == step.player:
-            ours = rules.next_state(ours, step.action)
-    return ours
+def _replay_state(rules: Game, spiel_state: SpielState) -> State:
+    """Return the state of the rules after a history of OpenSpiel.
+
+    OpenSpiel's history includes actions of players without a legal action; the rules skip them.
+    """
+    state = rules.initial_state()
+    for step in spiel_state.full_history():
+        if rules.player(state) == step.player:
+            state = rules.next_state(state, step.action)
+    return state
 
 
 def from_openspiel_policy(tree: TreeArena, spiel_policy: Any) -> Policy:
-    """The policy that a policy of OpenSpiel, C++ or Python, stands for.
+    """Convert a policy of OpenSpiel, in C++ or Python, into a policy of a tree.
 
-    `theirs` belongs to the OpenSpiel game the tree came from, to `to_openspiel(tree)`, or to the
-    turn-based form of either; dicts from information-state string to (action, probability) pairs
-    are taken too.
+    Args:
+        tree: the tree of a game from OpenSpiel, or one that was given to `to_openspiel`.
+        spiel_policy: a policy of the same game in OpenSpiel or of its turn-based form, or a dict
+            from information-state strings to (action, probability) pairs.
+
+    Raises:
+        ConfigError: the policy lacks an infoset, or its probabilities do not sum to 1.
     """
     rules = tree.game
-    ask = _build_lookup(tree, rules, spiel_policy)
+    look_up = _build_lookup(tree, rules, spiel_policy)
     values = np.zeros(tree.num_sequences)
     for infoset, node in enumerate(first_infoset_nodes(tree)):
         first, last = tree.offset[infoset : infoset + 2]
-        odds = ask(infoset, int(node))
+        probabilities = look_up(infoset, int(node))
         key = tree.infoset_keys[infoset]
-        if not odds:
-            raise ConfigError(f"the policy says nothing at {key!r} of {tree.spec}")
-        values[first:last] = [odds.get(int(a), 0.0) for a in tree.sequence_action[first:last]]
+        if not probabilities:
+            raise ConfigError(f"the policy has no entry for {key!r} of {tree.spec}")
+        actions = tree.sequence_action[first:last].tolist()
+        values[first:last] = [probabilities.get(action, 0.0) for action in actions]
         total = values[first:last].sum()
         if not abs(total - 1.0) <= 1e-6:
             raise ConfigError(f"the policy's probabilities at {key!r} sum to {total:.6g}, not to 1")
@@ -128,8 +138,10 @@ def from_openspiel_policy(tree: TreeArena, spiel_policy: Any) -> Policy:
     return Policy(tree, values)
 
 
-def _build_lookup(tree: TreeArena, rules: Game, spiel_policy: Any) -> Any:
-    """A function from infoset and node to what the policy does there."""
+def _build_lookup(
+    tree: TreeArena, rules: Game, spiel_policy: Any
+) -> Callable[[int, int], dict[int, float]]:
+    """Return a function from infoset and node to the policy's action probabilities there."""
     pyspiel = import_pyspiel()
     if isinstance(spiel_policy, pyspiel.TabularPolicy):
         spiel_policy = spiel_policy.policy_table()
@@ -138,29 +150,34 @@ def _build_lookup(tree: TreeArena, rules: Game, spiel_policy: Any) -> Any:
     simultaneous = pyspiel.GameType.Dynamics.SIMULTANEOUS
     game = getattr(spiel_policy, "game", None) or to_openspiel(tree)
     in_cpp = isinstance(spiel_policy, pyspiel.Policy)
-    if in_cpp and game.get_type().dynamics == simultaneous:  # C++ policies know only one player
+    if in_cpp and game.get_type().dynamics == simultaneous:  # C++ policies need one acting player
         game = pyspiel.convert_to_turn_based(game)
     if game.get_type().dynamics == simultaneous:
-        ours = first_infoset_states(tree)
-        return lambda infoset, node: spiel_policy.action_probabilities(
-            ours[infoset].spiel_state, int(tree.infoset_player[infoset])
+        states = first_infoset_states(tree)
+        return lambda infoset, node: dict(
+            spiel_policy.action_probabilities(
+                states[infoset].spiel_state, int(tree.infoset_player[infoset])
+            )
         )
 
-    def ask(infoset: int, node: int) -> dict[int, float]:
+    def look_up(infoset: int, node: int) -> dict[int, float]:
         state = game.new_initial_state()
         for action in node_history(tree, node):
             state.apply_action(action)
-        return spiel_policy.action_probabilities(state)
+        return dict(spiel_policy.action_probabilities(state))
 
-    return ask
+    return look_up
 
 
 def _look_up_infoset(
-    tree: TreeArena, rules: Game, table: dict[str, Any], infoset: int
+    tree: TreeArena,
+    rules: Game,
+    table: Mapping[str, Sequence[tuple[int, float]]],
+    infoset: int,
 ) -> dict[int, float]:
     player, key = int(tree.infoset_player[infoset]), tree.infoset_keys[infoset]
     for turn_based in (False, True):
-        found = table.get(_information_state_string(rules, player, key, turn_based))
-        if found:
-            return dict(found)
+        pairs = table.get(_information_state_string(rules, player, key, turn_based))
+        if pairs:
+            return dict(pairs)
     return {}

@@ -1,4 +1,4 @@
-"""Games of one's own: a class in a file or a package, given as `place:Class(parameter=value)`."""
+"""Games that users write: a class in a file or package, as `source:Class(parameter=value)`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import importlib.util
 import sys
 import zlib
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 from counterplay.core.game import Game
 from counterplay.core.trust import check_code_permitted
@@ -15,25 +15,31 @@ from counterplay.errors import ConfigError, suggestion
 from counterplay.registry import USER_GAMES, make_instance, parse_spec
 
 
-def load_user_game(spec: str, **parameters: Any) -> Game:
-    """The game of `path/to/file.py:Class` or `package.module:Class`. This runs the file's code."""
+def load_user_game(spec: str, **parameters: object) -> Game:
+    """Return the game of `path/to/file.py:Class` or `package.module:Class`; runs the file's code.
+
+    Raises:
+        ConfigError: the source cannot be loaded, or has no such game.
+        TrustError: a file names the code, and the user has not allowed it.
+    """
     head, bracket, inside = spec.partition("(")
     if spec.endswith(".py"):
-        raise ConfigError(f"{spec} is a file of games; name one of its classes: {spec}:Class")
-    place, _, name = head.strip().rpartition(":")
+        raise ConfigError(f"{spec} is a Python file; name one of its games: {spec}:Class")
+    source, _, name = head.strip().rpartition(":")
     check_code_permitted(spec)
-    module = _load_module(place)
-    found = getattr(module, name, None)
-    if not (isinstance(found, type) and hasattr(found, "initial_state")):
+    module = _load_module(source)
+    game_class = getattr(module, name, None)
+    if not (isinstance(game_class, type) and hasattr(game_class, "initial_state")):
         games = [key for key, value in vars(module).items() if hasattr(value, "initial_state")]
-        raise ConfigError(f"{place} has no game {name!r}{suggestion(name, games)}")
-    USER_GAMES[found] = f"{place}:{name}"
-    given = parse_spec("game", name + bracket + inside)[1]
-    return make_instance(name, found, given | parameters)
+        raise ConfigError(f"{source} has no game {name!r}{suggestion(name, games)}")
+    USER_GAMES[game_class] = f"{source}:{name}"
+    spec_parameters = parse_spec("game", name + bracket + inside)[1]
+    game: Game = make_instance(name, game_class, spec_parameters | parameters)
+    return game
 
 
-def _load_module(source: str) -> Any:
-    """The module of a file or of a dotted name; a file is run once, and again when it changed."""
+def _load_module(source: str) -> ModuleType:
+    """Return the module of a file or of a dotted name; a file runs again when it has changed."""
     try:
         return (
             _run_file(Path(source)) if source.endswith(".py") else importlib.import_module(source)
@@ -45,17 +51,17 @@ def _load_module(source: str) -> Any:
         raise ConfigError(f"cannot load games from {source}: {problem}") from error
 
 
-def _run_file(path: Path) -> Any:
+def _run_file(path: Path) -> ModuleType:
     version = f"{path.resolve()} {path.stat().st_mtime_ns}"
     name = f"counterplay_own_{zlib.crc32(version.encode()):08x}"
     if name not in sys.modules:
-        # compiled from the source: __pycache__ may hold other code than the file that was allowed
+        # compiled from the source, because __pycache__ may have code that the user did not allow
         code = compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
-        found = importlib.util.spec_from_file_location(name, path)
-        if found is None:
-            raise ImportError(f"{path} is no module")
-        module = sys.modules[name] = importlib.util.module_from_spec(found)
-        try:  # it stands there already because dataclasses look their module up
+        module_spec = importlib.util.spec_from_file_location(name, path)
+        if module_spec is None:
+            raise ImportError(f"{path} is not a Python module")
+        module = sys.modules[name] = importlib.util.module_from_spec(module_spec)
+        try:  # registered before it runs, because dataclasses look up their module
             exec(code, vars(module))
         except BaseException:
             del sys.modules[name]

@@ -136,7 +136,11 @@ def agent_for_episode(agent: Agent, number: float) -> Agent:
 
 
 def play_from(
-    game: Game, state: State, agents: Sequence[Agent | None], draw: DrawFunction
+    game: Game,
+    state: State,
+    agents: Sequence[Agent | None],
+    draw: DrawFunction,
+    past_steps: Sequence[EpisodeStep] = (),
 ) -> tuple[list[EpisodeStep], State]:
     """Let chance and the agents act until the end, or until an empty seat is to act.
 
@@ -145,11 +149,12 @@ def play_from(
         state: the state to start from.
         agents: one agent per seat; None for an empty seat.
         draw: returns the random number of a player or of chance.
+        past_steps: the steps from the initial state to `state`, which errors name.
 
     Returns:
-        The steps and the state after them.
+        The new steps and the state after them.
     """
-    steps: list[EpisodeStep] = []
+    steps = list(past_steps)
     while True:
         try:
             player = game.player(state)
@@ -173,7 +178,7 @@ def play_from(
         if len(steps) > MAX_HISTORY_LENGTH:
             problem = f"still not over after {MAX_HISTORY_LENGTH:,} actions"
             raise rule_error(game, _history(steps), problem)
-    return steps, state
+    return steps[len(past_steps) :], state
 
 
 def sample_index(probabilities: Sequence[float], number: float) -> int:

@@ -1,28 +1,17 @@
-"""Play of a person against a policy or a searcher, with the EV loss of each decision.
+"""A person against an agent, decision by decision: the state machine behind every front end.
 
-An episode is restored from its seed and the person's actions, so that the server keeps no state:
-an episode survives the loss of a worker process. Until the end the person is shown the content of
-its infoset key and nothing else.
+The terminal, the studio and the practice of hold'em spots all play an `InteractiveEpisode`. They
+only show it and read the person's actions.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Protocol
 
-from counterplay.arenas.tree.policy_analysis import PolicyAnalysis
-from counterplay.core.arena import Floats
-from counterplay.core.game import (
-    CHANCE,
-    TERMINAL,
-    DrawnGame,
-    Game,
-    State,
-    action_labels,
-    describe_situation,
-)
+from counterplay.core.game import TERMINAL, Game, State, action_labels
+from counterplay.core.game_checks import call_rule, rule_error, utilities_problem
 from counterplay.errors import ConfigError
 from counterplay.play.episodes import (
     Agent,
@@ -32,186 +21,211 @@ from counterplay.play.episodes import (
     play_from,
 )
 
-MAX_CACHED_EPISODES = 16  # episodes in progress that continue without a replay
+if TYPE_CHECKING:
+    from counterplay.arenas.tree.policy_analysis import PolicyAnalysis
+    from counterplay.core.arena import Floats
+
+
+class ActionEvaluator(Protocol):
+    """Computes the values of a person's actions against an opponent."""
+
+    def action_values(self, state: State, player: int) -> Floats | None:
+        """Return the EV of each legal action of the player to act; None if it is unknown."""
+        ...
+
+
+@dataclass(frozen=True)
+class TreeEvaluator:
+    """Values against a policy of a tree, if the person plays a best response afterwards."""
+
+    analysis: PolicyAnalysis
+
+    def find_infoset(self, state: State, player: int) -> int:
+        """Return the index of the player's infoset at a state."""
+        tree = self.analysis.tree
+        return tree.find_infoset(tree.game.infoset_key(state, player), player)
+
+    def action_values(self, state: State, player: int) -> Floats | None:
+        """Return the EV of each action; None if the opponent never lets the player get there."""
+        infoset = self.find_infoset(state, player)
+        if not self.analysis.infoset_values.cf_reach[infoset] > 0.0:
+            return None
+        first, last = self.analysis.tree.offset[infoset : infoset + 2].tolist()
+        return self.analysis.mistakes.best_value[first:last]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A decision of the person, with the EVs of all its actions."""
+
+    step: EpisodeStep
+    index: int  # of the chosen action among the legal ones
+    action_values: Floats | None  # in the order of the legal actions; None if unknown
+
+    @property
+    def best_index(self) -> int:
+        """Index of the best action; the chosen one if values are unknown."""
+        return self.index if self.action_values is None else int(self.action_values.argmax())
+
+    @property
+    def ev_loss(self) -> float | None:
+        """EV of the best action minus EV of the chosen one; None if values are unknown."""
+        if self.action_values is None:
+            return None
+        return float(self.action_values.max() - self.action_values[self.index])
+
+
+class InteractiveEpisode:
+    """One episode in which a person has one seat and an agent has all others.
+
+    Chance and the agent act at once, so that either the person is to act or the episode is over.
+    The same seed, number and actions of the person give the same episode.
+
+    Args:
+        game: the rules.
+        seat: the person's seat.
+        opponent: the agent in the other seats.
+        seed: seed of chance and of the agent.
+        number: number of the episode; every number gives other random numbers.
+        evaluator: computes EV losses; None if they are unknown.
+
+    Raises:
+        ConfigError: the seat does not exist, or the agent cannot play.
+        GameError: the rules break the protocol.
+
+    Example:
+        >>> import counterplay as cp
+        >>> from counterplay.play.sessions import InteractiveEpisode
+        >>> game = cp.load_game("kuhn_poker")
+        >>> episode = InteractiveEpisode(game, 0, cp.uniform_policy(game), seed=1)
+        >>> episode.action_names
+        ['pass', 'bet']
+        >>> decision = episode.take_action(1)
+        >>> episode.is_over, list(episode.utilities())
+        (True, [2.0, -2.0])
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        seat: int,
+        opponent: Agent,
+        seed: int,
+        number: int = 0,
+        evaluator: ActionEvaluator | None = None,
+    ):
+        if not 0 <= seat < game.num_players:
+            raise ConfigError(f"seat is {seat}, must be from 0 to {game.num_players - 1}")
+        self.game, self.seat, self.opponent, self.evaluator = game, seat, opponent, evaluator
+        self._draw = RandomStreams(seed, number)
+        self._agents: list[Agent | None] = [
+            agent_for_episode(opponent, self._draw(player)) for player in range(game.num_players)
+        ]
+        self._agents[seat] = None
+        self.person_actions: list[int] = []  # indices among the legal actions
+        self.steps: list[EpisodeStep] = []
+        self.state: State = call_rule(game, list, game.initial_state)
+        self._advance()
+
+    @property
+    def is_over(self) -> bool:
+        return self.game.player(self.state) == TERMINAL
+
+    @property
+    def actions(self) -> Sequence[int]:
+        """The person's legal actions."""
+        return self.game.actions(self.state)
+
+    @property
+    def action_names(self) -> list[str]:
+        """The short names of the person's legal actions."""
+        return [self.game.action_name(self.state, action) for action in self.actions]
+
+    @property
+    def action_labels(self) -> Sequence[str]:
+        """The person's legal actions in words."""
+        return action_labels(self.game, self.state)
+
+    def action_values(self) -> Floats | None:
+        """Return the EV of each legal action of the person; None if it is unknown."""
+        return self._values_at(self.state)
+
+    def hint(self) -> Sequence[float]:
+        """Return the action probabilities of the opponent if it had the person's seat."""
+        return self.opponent.action_probabilities(self.state, self.seat)
+
+    def take_action(self, index: int) -> Decision:
+        """Take the legal action of this index, and play on to the person's next decision.
+
+        Raises:
+            ConfigError: the episode is over, or there is no such action.
+        """
+        if self.is_over:
+            raise ConfigError("the episode is over")
+        actions = self.actions
+        if not 0 <= index < len(actions):
+            raise ConfigError(f"there is no action {index} here, only 0 to {len(actions) - 1}")
+        probabilities = [float(place == index) for place in range(len(actions))]
+        step = EpisodeStep(self.state, self.seat, actions, probabilities, actions[index])
+        decision = self._decision_at(step)
+        self.state = call_rule(
+            self.game, self._history, self.game.next_state, self.state, actions[index]
+        )
+        self.steps.append(step)
+        self.person_actions.append(index)
+        self._advance()
+        return decision
+
+    def decisions(self) -> list[Decision]:
+        """Return the person's decisions so far, with their EV losses."""
+        return [self._decision_at(step) for step in self.steps if step.player == self.seat]
+
+    def total_ev_loss(self) -> float:
+        """Return the EV that the person's decisions have lost, where it is known."""
+        return sum(decision.ev_loss or 0.0 for decision in self.decisions())
+
+    def utilities(self) -> Sequence[float]:
+        """Return the utilities of all players; defined when the episode is over."""
+        utilities = call_rule(self.game, self._history, self.game.utilities, self.state)
+        problem = call_rule(
+            self.game, self._history, utilities_problem, utilities, self.game.num_players
+        )
+        if problem:
+            raise rule_error(self.game, self._history(), problem)
+        return utilities
+
+    def _advance(self) -> None:
+        """Let chance and the agent act until the person is to act or the episode is over."""
+        steps, self.state = play_from(
+            self.game, self.state, self._agents, self._draw, past_steps=self.steps
+        )
+        self.steps += steps
+
+    def _decision_at(self, step: EpisodeStep) -> Decision:
+        index = list(step.actions).index(step.action)
+        return Decision(step, index, self._values_at(step.state))
+
+    def _values_at(self, state: State) -> Floats | None:
+        return self.evaluator.action_values(state, self.seat) if self.evaluator else None
+
+    def _history(self) -> list[int]:
+        return [step.action for step in self.steps]
 
 
 @dataclass
-class EpisodeInProgress:
-    """An episode in progress: its steps so far and its current state."""
+class PlayScore:
+    """The running score of a person over episodes."""
 
-    person_actions: list[int]  # indices among the legal actions
-    steps: list[EpisodeStep]
-    state: State
-    agents: list[Agent | None]  # by seat; None for the person
-    random_stream: RandomStreams
+    num_episodes: int = 0
+    utility: float = 0.0  # sum over episodes
+    ev_loss: float = 0.0  # sum over decisions whose loss is known
 
+    @property
+    def mean_utility(self) -> float:
+        return self.utility / max(self.num_episodes, 1)
 
-class InteractivePlay:
-    """Episodes of one game between a person and an agent."""
-
-    def __init__(self, game: Game):
-        self.game = game
-        self.episodes: OrderedDict[str, EpisodeInProgress] = OrderedDict()
-
-    def describe_episode(
-        self,
-        query: dict[str, Any],
-        opponent: Agent,
-        analysis: PolicyAnalysis | None,
-    ) -> dict[str, Any]:
-        """Return, as JSON, the information of the person after its actions so far.
-
-        Args:
-            query: JSON with the person's `seat`, its `actions` so far (indices among the legal
-                ones), the `seed` and `number` of the episode, a `name` to cache it by, and
-                optionally `hint`.
-            opponent: the agent in all other seats.
-            analysis: values of the opponent's policy, for losses and hints.
-
-        Raises:
-            ConfigError: the seat or an action is out of range.
-        """
-        seat = int(query["seat"])
-        if not 0 <= seat < self.game.num_players:
-            raise ConfigError(f"seat is {seat}, must be from 0 to {self.game.num_players - 1}")
-        episode = self._restore_episode(query, seat, opponent)
-        state, is_over = episode.state, self.game.player(episode.state) == TERMINAL
-        answer: dict[str, Any] = {
-            "over": is_over,
-            "seat": seat,
-            "players": self.game.num_players,
-            "move": len(episode.person_actions),
-            "board": self.game.board(state) if isinstance(self.game, DrawnGame) else "",
-            "decisions": [
-                self._describe_decision(step, seat, analysis)
-                for step in episode.steps
-                if step.player == seat
-            ],
-        }
-        if is_over:
-            return answer | self._describe_end(episode, seat)
-        names = [self.game.action_name(state, action) for action in self.game.actions(state)]
-        answer |= {
-            "words": describe_situation(self.game, state, seat),
-            "key": self.game.infoset_key(state, seat),
-            "actions": [
-                {"name": name, "words": label}
-                for name, label in zip(names, action_labels(self.game, state), strict=True)
-            ],
-        }
-        if query.get("hint"):
-            answer["hint"] = self._describe_hint(state, seat, opponent, analysis)
-        return answer
-
-    def _restore_episode(
-        self, query: dict[str, Any], seat: int, opponent: Agent
-    ) -> EpisodeInProgress:
-        """Return the episode after the query's actions, continued from the cache if possible."""
-        actions = list(query["actions"])
-        name = str(query["name"])
-        episode = self.episodes.pop(name, None)
-        if episode is None or episode.person_actions != actions[: len(episode.person_actions)]:
-            draw = RandomStreams(int(query["seed"]), int(query["number"]))
-            agents: list[Agent | None] = [
-                agent_for_episode(opponent, draw(player)) for player in range(self.game.num_players)
-            ]
-            agents[seat] = None
-            episode = EpisodeInProgress([], [], self.game.initial_state(), agents, draw)
-            self._advance_to_person(episode)
-        for action in actions[len(episode.person_actions) :]:
-            self._apply_action(episode, seat, action)
-        self.episodes[name] = episode
-        while len(self.episodes) > MAX_CACHED_EPISODES:
-            self.episodes.popitem(last=False)
-        return episode
-
-    def _apply_action(self, episode: EpisodeInProgress, seat: int, action: int) -> None:
-        state = episode.state
-        if self.game.player(state) == TERMINAL:
-            raise ConfigError("the episode is over")
-        legal = self.game.actions(state)
-        if not 0 <= action < len(legal):
-            raise ConfigError(f"there is no action {action} here, only 0 to {len(legal) - 1}")
-        probabilities = [float(index == action) for index in range(len(legal))]
-        episode.steps.append(EpisodeStep(state, seat, legal, probabilities, legal[action]))
-        episode.state = self.game.next_state(state, legal[action])
-        episode.person_actions.append(action)
-        self._advance_to_person(episode)
-
-    def _advance_to_person(self, episode: EpisodeInProgress) -> None:
-        """Let chance and the opponents act until the person acts, or to the end."""
-        steps, episode.state = play_from(
-            self.game, episode.state, episode.agents, episode.random_stream
-        )
-        episode.steps += steps
-
-    def _describe_decision(
-        self, step: EpisodeStep, seat: int, analysis: PolicyAnalysis | None
-    ) -> dict[str, Any]:
-        """Return the person's action at a step and its EV loss against this opponent."""
-        index = list(step.actions).index(step.action)
-        labels = action_labels(self.game, step.state)
-        decision: dict[str, Any] = {
-            "words": describe_situation(self.game, step.state, seat),
-            "action": labels[index],
-            "loss": None,
-        }
-        if analysis is not None:
-            decision["infoset"], values = self._best_values(step.state, seat, analysis)
-            if values is not None:
-                decision["loss"] = float(values.max() - values[index])
-                decision["best"] = labels[int(values.argmax())]
-        return decision
-
-    def _describe_hint(
-        self, state: State, seat: int, opponent: Agent, analysis: PolicyAnalysis | None
-    ) -> list[dict[str, Any]]:
-        """Return the opponent's policy at the person's infoset, and the value of each action."""
-        probabilities = opponent.action_probabilities(state, seat)
-        hints = [{"probability": float(p)} for p in probabilities]
-        if analysis is not None:
-            _, values = self._best_values(state, seat, analysis)
-            if values is not None:
-                for hint, value in zip(hints, values.tolist(), strict=True):
-                    hint["value"] = value
-        return hints
-
-    def _best_values(
-        self, state: State, seat: int, analysis: PolicyAnalysis
-    ) -> tuple[int, Floats | None]:
-        """Return the person's infoset and the values of its actions if it plays best afterwards.
-
-        There are no values (None) if the opponent never lets the person reach the infoset.
-        """
-        tree = analysis.tree
-        infoset = tree.find_infoset(self.game.infoset_key(state, seat), seat)
-        if not analysis.infoset_values.cf_reach[infoset] > 0.0:
-            return infoset, None
-        first, last = tree.offset[infoset : infoset + 2].tolist()
-        return infoset, analysis.mistakes.best_value[first:last]
-
-    def _describe_end(self, episode: EpisodeInProgress, seat: int) -> dict[str, Any]:
-        """Return all that was hidden: every action, and the probabilities of the opponents'."""
-        return {
-            "utilities": list(map(float, self.game.utilities(episode.state))),
-            "history": [
-                {
-                    "player": step.player,
-                    "name": self._step_action_name(step),
-                    "odds": self._step_probabilities(step, seat),
-                }
-                for step in episode.steps
-            ],
-        }
-
-    def _step_action_name(self, step: EpisodeStep) -> str:
-        if step.player == CHANCE:
-            return self.game.action_name(step.state, step.action)
-        return action_labels(self.game, step.state)[list(step.actions).index(step.action)]
-
-    def _step_probabilities(self, step: EpisodeStep, seat: int) -> list[list[Any]]:
-        """Return the labels and probabilities of an opponent's actions; empty for other steps."""
-        if step.player in (CHANCE, seat):
-            return []
-        names: Sequence[str] = action_labels(self.game, step.state)
-        return [[name, float(p)] for name, p in zip(names, step.probabilities, strict=True)]
+    def add_episode(self, utility: float, ev_loss: float) -> None:
+        """Count an episode that is over."""
+        self.num_episodes += 1
+        self.utility += utility
+        self.ev_loss += ev_loss

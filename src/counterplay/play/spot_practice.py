@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from counterplay.arenas.holdem.base import HoldemPolicy
 from counterplay.arenas.holdem.inspection import inspect_node
 from counterplay.arenas.holdem.node_view import NodeView
-from counterplay.arenas.holdem.spot_game import SpotGame
+from counterplay.arenas.holdem.spot_game import SpotGame, SpotState
 from counterplay.core.arena import Floats
 from counterplay.core.cards import cards_name, hand_name
-from counterplay.core.game import CHANCE, TERMINAL
 from counterplay.errors import ConfigError, suggestion
+from counterplay.play.sessions import InteractiveEpisode
 
 
 @dataclass(frozen=True)
@@ -25,6 +23,35 @@ class PracticeDecision:
     solution_frequency: float  # probability of the action in the solution
     ev_loss: float  # against the best action, if the solution is followed afterwards
     best_action: str
+
+
+class SolutionAgent:
+    """Plays a spot by its solution, and knows the EVs of all actions."""
+
+    def __init__(self, policy: HoldemPolicy):
+        self.policy = policy
+        self._view: tuple[str, NodeView] | None = None  # the last node, by its history
+
+    def view(self, history: str) -> NodeView:
+        """Return the node after a history, with all hands of the acting player's range."""
+        if self._view is None or self._view[0] != history:
+            self._view = history, inspect_node(self.policy, history)
+        return self._view[1]
+
+    def action_probabilities(self, state: SpotState, player: int) -> list[float]:
+        """Return the solution's action probabilities with the player's hand."""
+        view = self.view(state.history)
+        weights = view.policy[:, self._hand_index(view, state, player)]
+        probabilities: list[float] = (weights / weights.sum()).tolist()
+        return probabilities
+
+    def action_values(self, state: SpotState, player: int) -> Floats:
+        """Return the EV in chips of each action with the player's hand."""
+        view = self.view(state.history)
+        return view.action_value[:, self._hand_index(view, state, player)]
+
+    def _hand_index(self, view: NodeView, state: SpotState, player: int) -> int:
+        return view.hands.index(hand_name(state.hands[player]))
 
 
 @dataclass
@@ -40,17 +67,29 @@ class SpotPractice:
     policy: HoldemPolicy
     player: int
     seed: int = 0
-    history: str = ""
     decisions: list[PracticeDecision] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         if self.player not in (0, 1):
             raise ConfigError(f"player is {self.player!r}, must be 0 or 1")
-        self._rng = np.random.default_rng(self.seed)
-        self.game = SpotGame(self.policy.arena.spot)
-        self.state = self.game.initial_state()
-        self._sample_chance()
-        self._advance()
+        self._agent = SolutionAgent(self.policy)
+        self.episode = InteractiveEpisode(
+            SpotGame(self.policy.arena.spot),
+            self.player,
+            self._agent,
+            self.seed,
+            evaluator=self._agent,
+        )
+
+    @property
+    def state(self) -> SpotState:
+        state: SpotState = self.episode.state
+        return state
+
+    @property
+    def history(self) -> str:
+        """The public actions and cards so far, such as `check,bet 50|Td`."""
+        return self.state.history
 
     @property
     def hand(self) -> str:
@@ -64,12 +103,12 @@ class SpotPractice:
 
     @property
     def is_finished(self) -> bool:
-        return self.game.player(self.state) == TERMINAL
+        return self.episode.is_over
 
     @property
     def view(self) -> NodeView:
         """The node where the person acts, with all hands of its range."""
-        return inspect_node(self.policy, self.history)
+        return self._agent.view(self.history)
 
     @property
     def total_ev_loss(self) -> float:
@@ -88,49 +127,25 @@ class SpotPractice:
         Raises:
             ConfigError: there is no such action.
         """
-        view = self.view
-        if action not in view.actions:
-            names = ", ".join(view.actions)
+        history, names = self.history, list(self.view.actions)
+        if action not in names:
             raise ConfigError(
-                f"there is no {action!r} here{suggestion(action, view.actions)} ({names})"
+                f"there is no action {action!r} here{suggestion(action, names)} "
+                f"({', '.join(names)})"
             )
-        hand, index = view.hands.index(self.hand), view.actions.index(action)
-        values = view.action_value[:, hand]
-        best = int(values.argmax())
+        index = names.index(action)
+        frequency = self._agent.action_probabilities(self.state, self.player)[index]
+        choice = self.episode.take_action(index)
         decision = PracticeDecision(
-            history=self.history,
+            history=history,
             action=action,
-            solution_frequency=float(view.policy[index, hand]),
-            ev_loss=float(values[best] - values[index]),
-            best_action=view.actions[best],
+            solution_frequency=frequency,
+            ev_loss=choice.ev_loss or 0.0,
+            best_action=names[choice.best_index],
         )
         self.decisions.append(decision)
-        self._apply_action(index)
-        self._advance()
         return decision
 
     def chips_won(self) -> float:
         """Return the chips that the person wins; defined at the end."""
-        return float(self.game.utilities(self.state)[self.player])
-
-    def _advance(self) -> None:
-        """Let chance and the solution act until the person acts, or to the end."""
-        while not self.is_finished and self.game.player(self.state) != self.player:
-            if self.game.player(self.state) == CHANCE:
-                self._sample_chance()
-                continue
-            view = self.view
-            hand = view.hands.index(hand_name(self.state.hands[1 - self.player]))
-            self._apply_action(self._sample_index(view.policy[:, hand]))
-
-    def _sample_chance(self) -> None:
-        outcomes = self.game.chance_outcomes(self.state)
-        index = self._sample_index(np.array([probability for _, probability in outcomes]))
-        self._apply_action(outcomes[index][0])
-
-    def _sample_index(self, weights: Floats) -> int:
-        return int(self._rng.choice(weights.size, p=weights / weights.sum()))
-
-    def _apply_action(self, action: int) -> None:
-        self.state = self.game.next_state(self.state, action)
-        self.history = self.state.history
+        return float(self.episode.utilities()[self.player])

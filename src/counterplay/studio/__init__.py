@@ -1,5 +1,5 @@
-"""The studio: a local web page to see runs, trees and policies, and to play against them.
+"""The studio: a local web application to watch runs, explore trees and policies, and play.
 
-The server (`server`, `pages`, `watching`, `launching`) reads folders and imports no solver; heavy
-work happens at desks (`desks` on this side of the pipe, `desk` and what it imports on the other).
+`server` reads run folders and answers requests; it imports no solver. `worker` is a process per
+game that builds trees, solves and evaluates. `static` has the pages.
 """

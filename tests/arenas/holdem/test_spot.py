@@ -21,7 +21,7 @@ from counterplay.arenas.holdem.spot import BetSizes, Spot
 from counterplay.cli.main import main
 from counterplay.core.archive import write_archive
 from counterplay.play.spot_practice import SpotPractice
-from counterplay.studio.worker.main import StudioWorker
+from counterplay.studio.worker.studio_worker import StudioWorker
 from tests.arenas.holdem.spots import all_but, both
 
 RIVER = Spot("2s3h4d6c7c", ("AsAh,QsQh", "KsKh,5s5h"), 20, (10, 10), (both(), both(), both("a")))

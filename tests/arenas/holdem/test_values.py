@@ -15,7 +15,7 @@ from counterplay.arenas.holdem.betting import build_betting_tree
 from counterplay.arenas.holdem.spot import BetSizes, Spot
 from counterplay.arenas.holdem.spot_arena import SpotArena
 from counterplay.cli.main import main
-from counterplay.studio.worker.main import StudioWorker
+from counterplay.studio.worker.studio_worker import StudioWorker
 from tests.arenas.holdem.plain_betting import Config
 from tests.arenas.holdem.plain_values import PlainSpot
 from tests.arenas.holdem.spots import all_but, both

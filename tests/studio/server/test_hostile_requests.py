@@ -17,7 +17,7 @@ import pytest
 from counterplay.studio.server.connections import MAX_CONNECTIONS
 from counterplay.studio.server.responses import (
     COMMAND_LINE,
-    refusal_from_exception,
+    api_error_from_exception,
     rewrite_for_page,
 )
 from tests.studio.server.hostile_requests import Attack
@@ -219,7 +219,7 @@ def test_malformed_query_parameters_are_named(studio, target, field):
 def test_every_exception_becomes_one_sentence():
     errors = [ValueError("x"), KeyError("a"), RecursionError(), MemoryError(), OSError(28, "full")]
     for error in errors:
-        refusal = refusal_from_exception(error)
+        refusal = api_error_from_exception(error)
         assert 400 <= refusal.status < 600
         message = refusal.body["error"]["message"]
         assert message and "\n" not in message and "Traceback" not in message

@@ -10,7 +10,7 @@ from pytest import approx
 import counterplay as cp
 from counterplay.core.game import TERMINAL, action_labels
 from counterplay.play.episodes import RandomStreams, play_from
-from counterplay.studio.worker.main import StudioWorker
+from counterplay.studio.worker.studio_worker import StudioWorker
 from tests.conftest import game_tree
 
 

@@ -416,7 +416,7 @@ def test_folders_that_vanish_under_the_studio(fresh):
     code, found = made.ask("POST", "/api/runs", {"config": config()})
     assert code == 507 and "cannot write" in found["error"]["message"]
     code, found = made.ask("POST", "/api/games/upload", {"name": "a.efg", "text": "EFG 2 R"})
-    assert code == 507 and "cannot keep" in found["error"]["message"]
+    assert code == 507 and "cannot store" in found["error"]["message"]
     assert made.get("/api/runs")["queue"] == []
 
 

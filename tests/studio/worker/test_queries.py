@@ -15,8 +15,8 @@ from counterplay.matrix.normal_form import normal_form_from_game
 from counterplay.registry import GAMES
 from counterplay.studio.server.responses import ApiError
 from counterplay.studio.server.worker_pool import WorkerPool
-from counterplay.studio.worker.main import COMPILING, StudioWorker
 from counterplay.studio.worker.policy_sources import parse_locks
+from counterplay.studio.worker.studio_worker import COMPILING, StudioWorker
 from tests.conftest import game_tree
 
 PUSH = [{"bet": "a", "raise": "a"}] * 2

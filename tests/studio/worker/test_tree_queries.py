@@ -21,7 +21,7 @@ from counterplay.arenas.tree.node_values import (
 )
 from counterplay.core.game import CHANCE, TERMINAL, grid_position
 from counterplay.errors import ConfigError
-from counterplay.studio.worker.main import StudioWorker
+from counterplay.studio.worker.studio_worker import StudioWorker
 from tests.conftest import game_tree
 from tests.studio.conftest import wait_until
 

@@ -1,10 +1,9 @@
-"""Every game and algorithm with its parameters, as forms need them; nothing is imported."""
+"""The catalogue of games and algorithms for forms, read from their sources without imports."""
 
 from __future__ import annotations
 
 import importlib.util
 from functools import cache
-from typing import Any
 
 from counterplay.experiment.config import RunSection
 from counterplay.experiment.dataclass_fields import read_dataclass_fields, read_docstring
@@ -12,11 +11,11 @@ from counterplay.registry import ALGORITHMS, EXTRA_BY_PACKAGE, GAMES, SEARCHERS
 
 
 @cache
-def build_catalogue() -> dict[str, Any]:
-    """What forms need: names, what they are, and fields with types and defaults."""
+def build_catalogue() -> dict[str, object]:
+    """Return names, summaries and fields with types and defaults."""
     return {
-        "games": [_catalogue_entry(name, where) for name, where in GAMES.items()],
-        "algorithms": [_catalogue_entry(name, where) for name, where in ALGORITHMS.items()],
+        "games": [_catalogue_entry(name, path) for name, path in GAMES.items()],
+        "algorithms": [_catalogue_entry(name, path) for name, path in ALGORITHMS.items()],
         "searchers": list(SEARCHERS),
         "run": [
             {
@@ -30,7 +29,7 @@ def build_catalogue() -> dict[str, Any]:
     }
 
 
-def _catalogue_entry(name: str, class_path: str) -> dict[str, Any]:
+def _catalogue_entry(name: str, class_path: str) -> dict[str, object]:
     doc = read_docstring(class_path)
     return {
         "name": name,
@@ -45,12 +44,9 @@ def _catalogue_entry(name: str, class_path: str) -> dict[str, Any]:
 
 
 def _missing_package_hint(class_path: str) -> str:
-    """What has to be installed first, or nothing."""
+    """Return what has to be installed first, or ""."""
     if not class_path.startswith("counterplay.algorithms.deep."):
         return ""
-    lacking = [name for name in ("jax", "optax") if importlib.util.find_spec(name) is None]
-    return (
-        f"needs {lacking[0]}: pip install 'counterplay[{EXTRA_BY_PACKAGE['jax']}]'"
-        if lacking
-        else ""
-    )
+    missing = [name for name in ("jax", "optax") if importlib.util.find_spec(name) is None]
+    extra = EXTRA_BY_PACKAGE["jax"]
+    return f"needs {missing[0]}: pip install 'counterplay[{extra}]'" if missing else ""

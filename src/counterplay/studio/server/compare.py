@@ -1,8 +1,8 @@
-"""Runs side by side as a page shows them: grouped as `counterplay compare` groups them."""
+"""Comparison of runs for a page, with the groups of `counterplay compare`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from counterplay.studio.server.run_index import RunIndex, RunInfo
 MAX_CURVE_POINTS = 1_000  # of a curve
 
 
-def compare_runs(run_index: RunIndex, runs: list[RunInfo]) -> dict[str, Any]:
+def compare_runs(run_index: RunIndex, runs: list[RunInfo]) -> dict[str, object]:
     """Return curves, a table and the keys that differ.
 
     Runs without records are listed in `empty`, damaged ones with their reason in `damaged`.
@@ -30,63 +30,67 @@ def compare_runs(run_index: RunIndex, runs: list[RunInfo]) -> dict[str, Any]:
             damaged[run.id] = str(error)
         if run.read_error:
             damaged[run.id] = run.read_error
-    sound = [run for run in runs if run.id not in damaged]
-    empty = [run.id for run in sound if not series[run.id].num_rows]
-    kept = {run.folder: run for run in sound if series[run.id].num_rows}
-    recorded = [RecordedRun(run.folder, _written_out(run), []) for run in kept.values()]
+    readable = [run for run in runs if run.id not in damaged]
+    run_by_folder = {run.folder: run for run in readable if series[run.id].num_rows}
+    recorded = [RecordedRun(folder, _full_config(run), []) for folder, run in run_by_folder.items()]
     groups = []
     for group in group_runs(recorded):
-        members = [kept[one.folder] for one in group.runs]
+        members = [run_by_folder[member.folder] for member in group.runs]
         try:
-            groups.append(_group(group, members, [series[run.id] for run in members]))
+            groups.append(_describe_group(group, members, [series[run.id] for run in members]))
         except (ValueError, ArithmeticError) as error:
             damaged |= {run.id: f"its records cannot be compared: {error}" for run in members}
-    differing = _find_differing_keys(list(kept.values()))
-    listed = [{"id": name, "problem": problem} for name, problem in damaged.items()]
-    return {"groups": groups, "empty": empty, "differing": differing, "damaged": listed}
+    return {
+        "groups": groups,
+        "empty": [run.id for run in readable if not series[run.id].num_rows],
+        "differing": _find_differing_keys(list(run_by_folder.values())),
+        "damaged": [{"id": name, "problem": problem} for name, problem in damaged.items()],
+    }
 
 
-def _group(group: RunGroup, members: list[RunInfo], tables: list[MetricSeries]) -> dict[str, Any]:
+def _describe_group(
+    group: RunGroup, members: list[RunInfo], tables: list[MetricSeries]
+) -> dict[str, object]:
     """Return the table row and the curve of runs that differ only in their seed."""
     return {
         "label": group.label,
         "game": members[0].game,
         "exact": members[0].is_exact,
         "runs": [run.id for run in members],
-        "seeds": len({one.seed for one in group.runs}),
+        "seeds": len({run.seed for run in group.runs}),
         "row": _comparison_row(members[0].main_policy, tables)
         if members[0].is_exact
-        else _counts(tables),
+        else _count_row(tables),
         "curve": _median_curve(members[0].main_policy, tables),
         "policy": members[0].main_policy,
     }
 
 
-def _written_out(run: RunInfo) -> dict[str, Any]:
-    """Return the config of a run with its game as an object, as `grouped` takes it."""
+def _full_config(run: RunInfo) -> dict[str, Any]:
+    """Return the config of a run with its game as an object, for `group_runs`."""
     game = run.config.get("game", {})
     return run.config | {"game": {"name": game} if isinstance(game, str) else game}
 
 
-def _comparison_row(main: str, tables: list[MetricSeries]) -> dict[str, Any]:
-    """The row of `counterplay compare`: medians over runs, with the least and largest."""
-    found = {
+def _comparison_row(main: str, tables: list[MetricSeries]) -> dict[str, object]:
+    """Return the row of `counterplay compare`: medians over runs, with least and largest."""
+    values = {
         "average": [table.column(main)[-1] for table in tables],
         "best": [table.column(main).min() for table in tables],
     }
     if all("current" in table.column_names for table in tables):
-        found["current"] = [table.column("current")[-1] for table in tables]
-    return _progress(tables) | _intervals(found)
+        values["current"] = [table.column("current")[-1] for table in tables]
+    return {**_progress_row(tables), **_median_ranges(values)}
 
 
-def _counts(tables: list[MetricSeries]) -> dict[str, Any]:
+def _count_row(tables: list[MetricSeries]) -> dict[str, object]:
     """Return the row of runs on rules: their records are counts, not exploitabilities."""
     names = [name for name in tables[0].column_names if name not in ("step", "seconds")]
     last = {name: [t.column(name)[-1] for t in tables if name in t.column_names] for name in names}
-    return _progress(tables) | {"counts": _intervals(last)}
+    return {**_progress_row(tables), "counts": _median_ranges(last)}
 
 
-def _progress(tables: list[MetricSeries]) -> dict[str, Any]:
+def _progress_row(tables: list[MetricSeries]) -> dict[str, object]:
     """Return the last step and the speed, over runs."""
     speeds = []
     for table in tables:
@@ -96,49 +100,50 @@ def _progress(tables: list[MetricSeries]) -> dict[str, Any]:
             steps_per_second([first, {"step": step[-1], "seconds": seconds[-1]}][-table.num_rows :])
         )
     steps = [table.column("step")[-1] for table in tables]
-    return _intervals({"step": steps, "steps_per_second": speeds})
+    return _median_ranges({"step": steps, "steps_per_second": speeds})
 
 
-def _intervals(values: Mapping[str, list[Any]]) -> dict[str, Any]:
+def _median_ranges(values: Mapping[str, Sequence[float]]) -> dict[str, object]:
     """Return median, least and largest of each list."""
     return {name: vars(MedianRange.from_values(map(float, row))) for name, row in values.items()}
 
 
-def _median_curve(main: str, tables: list[MetricSeries]) -> dict[str, Any]:
-    """Median and range at the steps that all runs have."""
+def _median_curve(main: str, tables: list[MetricSeries]) -> dict[str, list[float]]:
+    """Return median and range at the steps that all runs have."""
     steps = tables[0].column("step")
     for table in tables[1:]:
         steps = np.intersect1d(steps, table.column("step"))
     rows = [np.searchsorted(table.column("step"), steps) for table in tables]
     values = np.stack([t.column(main)[row] for t, row in zip(tables, rows, strict=True)])
     seconds = np.stack([t.column("seconds")[row] for t, row in zip(tables, rows, strict=True)])
-    middle: Floats = np.median(values, axis=0)
-    shown = select_points(steps, [middle], MAX_CURVE_POINTS, log_x=True)
+    median: Floats = np.median(values, axis=0)
+    shown = select_points(steps, [median], MAX_CURVE_POINTS, log_x=True)
     return {
         "step": steps[shown].tolist(),
         "seconds": np.median(seconds, axis=0)[shown].tolist(),
-        "median": middle[shown].tolist(),
+        "median": median[shown].tolist(),
         "low": values.min(axis=0)[shown].tolist(),
         "high": values.max(axis=0)[shown].tolist(),
     }
 
 
-def _find_differing_keys(runs: list[RunInfo]) -> list[dict[str, Any]]:
-    """The keys of the configs that are not the same in all runs, with their values by run."""
+def _find_differing_keys(runs: list[RunInfo]) -> list[dict[str, object]]:
+    """Return the keys of the configs that differ between runs, with their values by run."""
     flat = {run.id: _flatten_config(run.config) for run in runs}
     keys = dict.fromkeys(key for values in flat.values() for key in values)
-    found = []
+    differing: list[dict[str, object]] = []
     for key in keys:
         values = [flat[run.id].get(key) for run in runs]
         if any(value != values[0] for value in values):
-            found.append({"key": key, "values": dict(zip(flat, values, strict=True))})
-    return found
+            differing.append({"key": key, "values": dict(zip(flat, values, strict=True))})
+    return differing
 
 
-def _flatten_config(value: Any, prefix: str = "") -> dict[str, Any]:
+def _flatten_config(value: object, prefix: str = "") -> dict[str, object]:
+    """Return a nested config as one level, with keys such as `spec.seed`."""
     if not isinstance(value, dict):
         return {prefix: value}
-    found: dict[str, Any] = {}
-    for key, inside in value.items():
-        found |= _flatten_config(inside, f"{prefix}.{key}" if prefix else str(key))
-    return found
+    flat: dict[str, object] = {}
+    for key, item in value.items():
+        flat |= _flatten_config(item, f"{prefix}.{key}" if prefix else str(key))
+    return flat

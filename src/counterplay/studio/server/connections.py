@@ -1,10 +1,10 @@
 """Limits on connections, so that idle or slow clients cannot shut others out.
 
-A connection that waits for its client (an unfinished request head, a response that is not read, or
-nothing at all) has a time limit, and is closed earlier when its place is needed: the one without
-the token goes first, then the one that has waited longest. A new client is therefore served however
-many idle connections others hold. Each address has fewer places than there are, so that those of
-one address leave room for the others.
+A connection that waits for its client (for the rest of a request head, for a response to be read,
+or for a request) has a time limit. It is closed earlier if a new connection needs its place:
+connections without the token first, then those that have waited longest. A new client is therefore
+served regardless of how many idle connections others have. Each address may have fewer connections
+than there are in all, so that one address leaves room for others.
 """
 
 from __future__ import annotations
@@ -65,18 +65,19 @@ class ConnectionLimiter:
         self.open.pop(connection, None)
 
     def _close_one(self, address: str | None) -> bool:
-        """Close the waiting connection of an address, or of any, that can best be spared."""
+        """Close a waiting connection, of one address or of any; return True if there was one."""
         waiting = list(self._waiting(address))
         if not waiting:
             return False
-        spared = next((one for one in waiting if not one.authorized), waiting[0])
-        self.forget(spared)
-        spared.transport.abort()
+        unauthorized = (connection for connection in waiting if not connection.authorized)
+        closed = next(unauthorized, waiting[0])
+        self.forget(closed)
+        closed.transport.abort()
         return True
 
     def _waiting(self, address: str | None) -> Iterator[LimitedProtocol]:
-        for connection, known in self.open.items():
-            if connection.is_waiting and address in (None, known):
+        for connection, open_address in self.open.items():
+            if connection.is_waiting and address in (None, open_address):
                 yield connection
 
 
@@ -96,7 +97,7 @@ class LimitedProtocol(H11Protocol):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the connection waits for its client: to ask, or to read a response."""
+        """Whether the connection waits for its client to send a request or to read a response."""
         return not self.is_serving or self.stall_timer is not None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -106,18 +107,18 @@ class LimitedProtocol(H11Protocol):
             transport.write(REFUSAL)
             transport.close()
             return
-        transport.set_write_buffer_limits(high=0)  # anything that is not read is noticed
+        transport.set_write_buffer_limits(high=0)  # so that `pause_writing` is called at once
         self._start_head_timer()
 
     def data_received(self, data: bytes) -> None:
-        """Pass data on; the time limit of a request head ends when the head is complete."""
+        """Parse data; the time limit of a request head ends when the head is complete."""
         if self.transport.is_closing():
             return
         super().data_received(data)
         self._note_progress()
 
     def on_response_complete(self) -> None:
-        """Note that the connection waits for its client again."""
+        """Start waiting for the client's next request."""
         self.authorized = self.authorized or bool((self.scope or {}).get(AUTHORIZED))
         super().on_response_complete()
         self._note_progress()
@@ -136,12 +137,12 @@ class LimitedProtocol(H11Protocol):
             self.stall_timer = self.loop.call_later(STALL_SECONDS, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """End the time limit: the client has read."""
+        """End the time limit, because the client has read."""
         self._stop_stall_timer()
         super().resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Free the place of the connection."""
+        """Remove the connection."""
         self._stop_head_timer()
         self._stop_stall_timer()
         self.limiter.forget(self)

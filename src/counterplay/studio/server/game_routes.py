@@ -1,4 +1,4 @@
-"""Questions about games and policies: catalogue, trees, play and matrices."""
+"""Handlers about games and policies: catalogue, trees, play, matrices and hold'em spots."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ import asyncio
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 
 from counterplay.core.archive import is_regular
 from counterplay.studio.server.app_state import StudioState
-from counterplay.studio.server.catalogue import build_catalogue as listed
-from counterplay.studio.server.play_session_store import PlaySession, take_action
+from counterplay.studio.server.catalogue import build_catalogue
+from counterplay.studio.server.play_session_store import PlaySession
 from counterplay.studio.server.request_validation import (
     Query,
     integer_field,
     parse_body,
     text_field,
 )
-from counterplay.studio.server.responses import ApiError
+from counterplay.studio.server.responses import ApiError, not_found_error
+from counterplay.studio.server.routes import HandlerResult, JsonObject, api_route
 from counterplay.studio.server.run_index import POPULATION
 from counterplay.studio.server.worker_pool import TIMING_WORKER
 
-TREE_QUERIES = (
+TREE_QUERIES = (  # of the Explore page; tree_queries and tree_layout answer them
     "view",
     "grid",
     "leaks",
@@ -36,109 +36,132 @@ TREE_QUERIES = (
     "export",
     "game_file",
 )
+TEXT_QUERIES = ("export", "game_file")  # whose answer is a file
 
 
-async def get_catalogue(studio: StudioState, request: Request) -> Any:
-    known = await asyncio.to_thread(listed)
-    uploaded = [
-        {"name": one["name"], "title": one["title"]} for one in studio.game_names.list_uploads()
-    ]
-    return known | {"uploaded": uploaded}
+async def _ask_library(studio: StudioState, question: JsonObject, seconds: float) -> JsonObject:
+    """Return the answer of the worker without a game, which may compute for some seconds."""
+    answer: JsonObject = await studio.worker_pool.ask(
+        "", question, wait_seconds=None, cpu_limit_seconds=seconds
+    )
+    return answer
 
 
-async def offers(studio: StudioState, request: Request) -> Any:
-    """What the pages can do with each registered game; computed once while the studio runs."""
+@api_route("/api/catalogue")
+async def get_catalogue(studio: StudioState, request: Request) -> JsonObject:
+    """Return all games and algorithms with their parameters, and the uploaded games."""
+    catalogue = await asyncio.to_thread(build_catalogue)
+    uploads = studio.game_names.list_uploads()
+    uploaded = [{"name": upload.name, "title": upload.title} for upload in uploads]
+    return catalogue | {"uploaded": uploaded}
+
+
+@api_route("/api/offers")
+async def get_offers(studio: StudioState, request: Request) -> JsonObject:
+    """Return which registered games fit into memory; computed once while the studio runs."""
     if not studio.offers:
-        studio.offers = await studio.worker_pool.ask(
-            "", {"do": "offers"}, wait_seconds=None, cpu_limit_seconds=30
-        )
+        studio.offers = await _ask_library(studio, {"do": "offers"}, 30)
     return studio.offers
 
 
-async def upload_game(studio: StudioState, request: Request) -> Any:
+@api_route("/api/games/upload", "POST")
+async def upload_game(studio: StudioState, request: Request) -> JsonObject:
+    """Store a game file, and return its size."""
     body = parse_body(await request.body())
     title, text = text_field(body, "name"), body.get("text")
     if not isinstance(text, str):
         raise ApiError(422, "upload", "text must be a text", field="text")
     name, path = studio.game_names.save_upload(title, text)
     try:
-        call = {"do": "examine", "path": str(path)}
-        found = await studio.worker_pool.ask("", call, wait_seconds=None, cpu_limit_seconds=10)
-    except ApiError as refusal:
+        answer = await _ask_library(studio, {"do": "examine", "path": str(path)}, 10)
+    except ApiError as error:
         studio.game_names.delete_upload(path)
-        message = refusal.body["error"]["message"].replace(str(path), Path(title).name)
-        raise ApiError(refusal.status, "game", message) from None
-    return found | {"name": name, "spec": name}
+        message = error.message.replace(str(path), Path(title).name)
+        raise ApiError(error.status, "game", message) from None
+    return answer | {"name": name, "spec": name}
 
 
-async def check_config(studio: StudioState, request: Request) -> Any:
+@api_route("/api/check", "POST", read_only=True)
+async def check_config(studio: StudioState, request: Request) -> JsonObject:
+    """Return the complete config, or the problem and the key that has it."""
     config = studio.resolver.config(parse_body(await request.body()).get("config"))
-    return await studio.worker_pool.ask(
-        "", {"do": "check", "config": config}, wait_seconds=None, cpu_limit_seconds=30
-    )
+    return await _ask_library(studio, {"do": "check", "config": config}, 30)
 
 
-async def estimate_duration(studio: StudioState, request: Request) -> Any:
-    """How long a run of this config will take."""
+@api_route("/api/estimate/run", "POST", read_only=True)
+async def estimate_duration(studio: StudioState, request: Request) -> JsonObject:
+    """Return an estimate of the duration of a run."""
     config = studio.resolver.config(parse_body(await request.body()).get("config"))
     question = {"do": "duration", "config": config}
-    return await studio.worker_pool.ask(
+    answer: JsonObject = await studio.worker_pool.ask(
         TIMING_WORKER, question, cpu_limit_seconds=60, cancel_others=True
     )
+    return answer
 
 
-async def estimate_game_size(studio: StudioState, request: Request) -> Any:
+@api_route("/api/estimate", "POST", read_only=True)
+async def estimate_game_size(studio: StudioState, request: Request) -> JsonObject:
+    """Return an estimate of the size of a game's tree."""
     spec = studio.resolver.game(text_field(parse_body(await request.body()), "game"))
-    found = await studio.worker_pool.ask(
-        "", {"do": "estimate", "spec": spec}, wait_seconds=None, cpu_limit_seconds=30
-    )
-    return found | {"spec": studio.game_names.name_from_spec(found["spec"])}
+    answer = await _ask_library(studio, {"do": "estimate", "spec": spec}, 30)
+    return answer | {"spec": studio.game_names.name_from_spec(str(answer["spec"]))}
 
 
-async def analyse_matrix(studio: StudioState, request: Request) -> Any:
-    """Equilibria, or with a learner how it moves."""
+@api_route("/api/matrix", "POST", read_only=True)
+async def analyse_matrix(studio: StudioState, request: Request) -> JsonObject:
+    """Return the equilibria of a matrix game, or with a `learner` the path of its policies."""
     body = parse_body(await request.body())
-    given = ("utility", "names", "learner")
-    question: dict[str, Any] = {name: body[name] for name in given if name in body}
+    keys = ("utility", "names", "learner")
+    question: JsonObject = {key: body[key] for key in keys if key in body}
     question["do"] = "learn" if "learner" in body else "matrix"
     if "utility" not in body:
         question["game"] = studio.resolver.game(text_field(body, "game"))
-    return await studio.worker_pool.ask("", question, wait_seconds=None, cpu_limit_seconds=20)
+    return await _ask_library(studio, question, 20)
 
 
-async def query_tree(studio: StudioState, request: Request) -> Any:
-    what, query = request.path_params["what"], Query(request)
-    if what not in TREE_QUERIES:
-        raise ApiError(404, "nothing", "there is nothing under this address")
+@api_route("/api/explore/{what}")
+async def query_tree(studio: StudioState, request: Request) -> HandlerResult:
+    """Return one view of a tree: a node, a grid, the largest losses, a drawing, a file."""
+    kind, query = request.path_params["what"], Query(request)
+    if kind not in TREE_QUERIES:
+        raise not_found_error()
     policy = query.text("policy")
     game = studio.resolver.game_of(query.text("game"), policy)
-    question: dict[str, Any] = {
-        "do": what,
+    source = await asyncio.to_thread(studio.resolver.policy, policy)
+    if lock := query.text("lock"):
+        source["lock"] = lock
+    question: JsonObject = {
+        "do": kind,
         "game": game,
-        "policy": await asyncio.to_thread(studio.resolver.policy, policy),
+        "policy": source,
         "node": query.integer("node"),
         "start": query.integer("start"),
         "text": query.text("text"),
         "form": query.choice("form", ("json", "csv")),
     }
-    if lock := query.text("lock"):
-        question["policy"] |= {"lock": lock}
     if reference := query.text("vs"):
         question["versus"] = await asyncio.to_thread(studio.resolver.reference, reference)
     question |= {name: query.integer(name) for name in ("infoset", "player") if query.text(name)}
-    if what == "infoset" and "infoset" not in question:
+    if kind == "infoset" and "infoset" not in question:
         raise ApiError(400, "query", "infoset is missing", field="infoset")
-    found = await studio.worker_pool.ask(game, question)
-    return PlainTextResponse(found) if what in ("export", "game_file") else found
+    answer = await studio.worker_pool.ask(game, question)
+    if kind in TEXT_QUERIES:
+        return PlainTextResponse(answer)
+    tree_view: JsonObject = answer
+    return tree_view
 
 
-async def close_worker(studio: StudioState, request: Request) -> Any:
+@api_route("/api/desk", "DELETE")
+async def close_worker(studio: StudioState, request: Request) -> JsonObject:
+    """End the worker of a game."""
     query = Query(request)
     game = studio.resolver.game_of(query.text("game"), query.text("policy"))
     return {"closed": studio.worker_pool.close(game)}
 
 
-async def create_play_session(studio: StudioState, request: Request) -> Any:
+@api_route("/api/play", "POST", read_only=True)
+async def create_play_session(studio: StudioState, request: Request) -> JsonObject:
+    """Start a play session and return its id."""
     body = parse_body(await request.body())
     policy, seat = text_field(body, "policy"), integer_field(body, "seat", 0) or 0
     await asyncio.to_thread(studio.resolver.policy, policy, allow_search=True)
@@ -146,77 +169,79 @@ async def create_play_session(studio: StudioState, request: Request) -> Any:
     return {"play": studio.play_sessions.create(game, policy, seat).session_id}
 
 
-async def get_play_session(studio: StudioState, request: Request) -> Any:
-    room = studio.play_sessions.find(request.path_params["play"])
-    return await _describe_play_session(studio, room, hint=Query(request).has("hint"))
+@api_route("/api/play/{play}")
+async def get_play_session(studio: StudioState, request: Request) -> JsonObject:
+    """Return the person's view of the current episode."""
+    session = studio.play_sessions.find(request.path_params["play"])
+    return await _describe_play_session(studio, session, hint=Query(request).has("hint"))
 
 
-async def continue_play_session(studio: StudioState, request: Request) -> Any:
-    room, what = studio.play_sessions.find(request.path_params["play"]), request.path_params["what"]
-    body = parse_body(await request.body())
-    if what == "act":
-        take_action(room, body)
+@api_route("/api/play/{play}/{what}", "POST", read_only=True)
+async def continue_play_session(studio: StudioState, request: Request) -> JsonObject:
+    """Take an action (`act`), or start the next episode (`next`)."""
+    session = studio.play_sessions.find(request.path_params["play"])
+    step, body = request.path_params["what"], parse_body(await request.body())
+    if step == "act":
+        session.take_action(body)
         try:
-            return await _describe_play_session(studio, room)
-        except ApiError as refusal:
-            if refusal.status == 422:  # no such action: as if it had not been tried
-                room.actions.pop()
+            return await _describe_play_session(studio, session)
+        except ApiError as error:
+            if error.status == 422:  # there is no such action
+                session.actions.pop()
             raise
-    if what == "next" and body.get("number") == room.episode_index:
-        if not room.is_over:
-            raise ApiError(409, "under_way", "the episode is not over yet")
-        room.episode_index, room.actions, room.is_over = room.episode_index + 1, [], False
-    elif what != "next":
-        raise ApiError(404, "nothing", "there is nothing under this address")
-    return await _describe_play_session(studio, room)
+    if step != "next":
+        raise not_found_error()
+    if body.get("number") == session.episode_index:  # another tab may have started it
+        session.start_next_episode()
+    return await _describe_play_session(studio, session)
 
 
 async def _describe_play_session(
     studio: StudioState, session: PlaySession, hint: bool = False
-) -> Any:
+) -> JsonObject:
     policy = await asyncio.to_thread(studio.resolver.policy, session.policy, allow_search=True)
-    found = await studio.worker_pool.ask(session.game, session.play_query(policy, hint))
-    return session.finish_and_describe(found) | {
-        "game": studio.game_names.name_from_spec(session.game)
-    }
+    episode = await studio.worker_pool.ask(session.game, session.play_query(policy, hint))
+    return session.describe(episode) | {"game": studio.game_names.name_from_spec(session.game)}
 
 
-async def get_population(studio: StudioState, request: Request) -> Any:
-    """Payoffs and mixtures of the pools that a run has."""
+@api_route("/api/runs/{run:path}/population")
+async def get_population(studio: StudioState, request: Request) -> JsonObject:
+    """Return the payoffs and mixtures of the populations of a run."""
     run = studio.run_from_request(request)
     if not is_regular(run.folder / POPULATION):
         raise ApiError(422, "population", f"{run.id} has no population")
-    question = {"do": "population", "folder": str(run.folder)}
-    return await studio.worker_pool.ask("", question, wait_seconds=None, cpu_limit_seconds=20)
+    return await _ask_library(studio, {"do": "population", "folder": str(run.folder)}, 20)
 
 
-async def query_spot(studio: StudioState, request: Request) -> Any:
-    """A hold'em spot: what solving it takes, or what its solution does after a record."""
+@api_route("/api/spot", "POST", read_only=True)
+async def query_spot(studio: StudioState, request: Request) -> JsonObject:
+    """Return a node of the solution of a hold'em spot, or with `estimate` the size of the spot."""
     body = parse_body(await request.body())
-    given, target = body.get("spot"), body.get("target", 0.5)
+    spot, target = body.get("spot"), body.get("target", 0.5)
     is_number = isinstance(target, (int, float)) and not isinstance(target, bool)
-    if not isinstance(given, dict) or not is_number:
+    if not isinstance(spot, dict) or not is_number:
         raise ApiError(422, "spot", "spot must be a JSON object, and target a number")
     if body.get("estimate"):
-        size = {"do": "spot_size", "spot": given}
         try:
-            return await studio.worker_pool.ask("", size, wait_seconds=None, cpu_limit_seconds=30)
-        except ApiError as refusal:  # as with configs: what is being typed may be wrong
-            if refusal.status != 422:
+            return await _ask_library(studio, {"do": "spot_size", "spot": spot}, 30)
+        except ApiError as error:
+            if error.status != 422:
                 raise
-            return {"problem": refusal.body["error"]["message"]}
-    question: dict[str, Any] = {"do": "spot", "spot": given, "target": target}
+            return {"problem": error.message}  # a spot may be invalid while it is typed
+    question: JsonObject = {"do": "spot", "spot": spot, "target": target}
     question |= {name: text_field(body, name) for name in ("record", "cell")}
-    return await studio.worker_pool.ask(spot_worker_name(given), question)
+    answer: JsonObject = await studio.worker_pool.ask(spot_worker_name(spot), question)
+    return answer
 
 
-async def close_spot_worker(studio: StudioState, request: Request) -> Any:
+@api_route("/api/spot/end", "POST", read_only=True)
+async def close_spot_worker(studio: StudioState, request: Request) -> JsonObject:
     """End the computation of a spot."""
-    given = parse_body(await request.body()).get("spot")
-    return {"closed": studio.worker_pool.close(spot_worker_name(given))}
+    spot = parse_body(await request.body()).get("spot")
+    return {"closed": studio.worker_pool.close(spot_worker_name(spot))}
 
 
-def spot_worker_name(spot: Any) -> str:
-    """The name of the desk that holds a spot."""
+def spot_worker_name(spot: object) -> str:
+    """Return the name of the worker of a spot."""
     text = json.dumps(spot, sort_keys=True)
     return f"spot:{hashlib.sha256(text.encode()).hexdigest()[:16]}"

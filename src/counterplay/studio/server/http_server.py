@@ -1,4 +1,4 @@
-"""The server: a socket of this machine, a token, and an end within a second."""
+"""The HTTP server of the studio: its socket, its token and its shutdown."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import socket
 from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any
+from types import FrameType
 
 import uvicorn
 
@@ -20,20 +20,22 @@ from counterplay.studio.server.connections import ConnectionLimiter, limited_pro
 from counterplay.studio.server.security_middleware import SecurityMiddleware
 
 DEFAULT_PORT = 8642
-SHUTDOWN_GRACE_SECONDS = 1  # seconds that requests have to end after Ctrl-C
+SHUTDOWN_GRACE_SECONDS = 1  # for requests to end after Ctrl-C
 
 
 class StudioServer(uvicorn.Server):
-    """Ends its streams at the first signal, so that nothing keeps it from ending."""
+    """A server that ends its event streams at the first signal, so that it stops at once."""
 
     studio: StudioState
     warming: asyncio.Task[None]
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start serving, and compile kernels in the background."""
         await super().startup(sockets)
         self.warming = asyncio.create_task(self.studio.warm_up())
 
-    def handle_exit(self, sig: int, frame: Any) -> None:
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End the event streams, then the server."""
         self.studio.event_broker.close()
         super().handle_exit(sig, frame)
 
@@ -48,7 +50,21 @@ def serve(
     slots: int | None = None,
     on_ready: Callable[[str, str], None] | None = None,
 ) -> None:
-    """Serve until a signal comes. `ready` gets the address and the token once it listens."""
+    """Serve until Ctrl-C or SIGTERM.
+
+    Args:
+        runs_folder: the folder of runs.
+        host: address to listen on.
+        port: port to listen on; by default 8642, or any free port.
+        allow_hosts: further host names under which requests are accepted.
+        read_only: refuse requests that change anything.
+        slots: runs at the same time; by default one less than cores.
+        on_ready: called with the address and the token when the server listens.
+
+    Raises:
+        ConfigError: the host is open to other machines and `allow_hosts` is empty.
+        RunError: the port is not free.
+    """
     if host not in ("127.0.0.1", "localhost", "::1") and not allow_hosts:
         raise ConfigError(
             f"--host {host} opens the studio to other machines; add --allow-host NAME, the name "
@@ -81,7 +97,7 @@ def serve(
 
 
 def bind_socket(host: str, port: int | None) -> socket.socket:
-    """A socket that listens: at the usual port, or at any free one if nobody asked for it."""
+    """Return a listening socket; without a port, at the default port or any free one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for number in (DEFAULT_PORT, 0) if port is None else (port,):
         listening = socket.socket(family, socket.SOCK_STREAM)
@@ -93,16 +109,16 @@ def bind_socket(host: str, port: int | None) -> socket.socket:
         except OSError as error:
             listening.close()
             problem = error.strerror or error
-    raise RunError(f"cannot listen at {host} port {port}: {problem}; choose another --port")
+    raise RunError(f"cannot listen on {host} port {port}: {problem}; choose another --port")
 
 
 def load_or_create_token() -> str:
-    """The token of this user's studios, made once: pages that are open survive a restart."""
+    """Return the token of this user, which stays the same so that open pages survive a restart."""
     return load_secret("studio-token")
 
 
 def write_opening_page(address: str, token: str) -> Path:
-    """A file that leads a browser to the studio, so that the token is in no list of processes."""
+    """Write a page that redirects to the studio, so that no list of processes shows the token."""
     target = escape(f"{address}/#token={token}", quote=True)
     path = state_folder() / "studio-open.html"
     write_private(

@@ -1,8 +1,8 @@
-"""Names that pages use, resolved into what the library loads.
+"""Resolution of the names that pages send into games, policies and runs.
 
-A page never names a path. Everything it may name is in an index: registered games, algorithms and
-searchers, games of OpenSpiel that read no file, files that were uploaded, and runs that the last
-scan of the folder found. Every endpoint that takes a name goes through `NameResolver`.
+A page never sends a path. All names are looked up: registered games, algorithms and searchers,
+games of OpenSpiel that read no file, uploaded files, and the runs of the last scan of the folder.
+Every endpoint that takes a name goes through `NameResolver`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Container
-from typing import Any
 
 from counterplay.core.archive import is_regular
 from counterplay.errors import ConfigError
@@ -21,20 +20,20 @@ from counterplay.studio.server.responses import ApiError
 from counterplay.studio.server.run_index import RunInfo
 
 MAX_SPEC_LENGTH = 4_000  # characters
-MAX_ITERATIONS = 1_000_000  # of a policy that is solved when a page asks for it
+MAX_ITERATIONS = 1_000_000  # of a policy that is solved for a page
 OPENSPIEL = re.compile(r"openspiel:([\w(),=.\s-]+)", re.ASCII)
 FILE_PARAMETER = re.compile(r"\w*(?:file|path|root|folder|dir)\w*\s*=", re.IGNORECASE)
 FILE_GAMES = re.compile(r"\b(?:efg_game|nfg_game|crossword)\b")  # OpenSpiel's readers of files
 
 
 class NameResolver:
-    """Resolves games, policies, configs and runs by name; raises `Refusal` for any other name."""
+    """Resolves games, policies, configs and runs by name; raises `ApiError` for unknown names."""
 
     def __init__(self, games: GameNames, find_run: Callable[[str], RunInfo | None]):
         self.games, self.find_run = games, find_run
 
     def run(self, name: str) -> RunInfo:
-        """Return the run of that id."""
+        """Return the run of this id."""
         run = self.find_run(name)
         if run is None:
             hint = "It may have been moved; the page Runs lists all runs."
@@ -46,13 +45,13 @@ class NameResolver:
         name = name.strip()
         hint = "The page Games lists all games."
         if len(name) > MAX_SPEC_LENGTH:
-            raise ApiError(404, "game", "there is no game with so long a name", hint=hint)
+            raise ApiError(404, "game", "the name of the game is too long", hint=hint)
         if UPLOAD_PATTERN.fullmatch(name):
-            for entry in self.games.list_uploads():  # looked up, never joined to a path
-                if entry["name"] == name:
-                    return str(entry["path"])
+            for upload in self.games.list_uploads():  # looked up, never joined to a path
+                if upload.name == name:
+                    return str(upload.path)
             hint = "Drop it on the page Games again."
-            raise ApiError(404, "game", "this file is not there any more", hint=hint)
+            raise ApiError(404, "game", "this file does not exist any more", hint=hint)
         openspiel = OPENSPIEL.fullmatch(name)
         if openspiel:
             inside = openspiel[1]
@@ -67,21 +66,21 @@ class NameResolver:
         return name
 
     def game_of(self, game: str, policy: str) -> str:
-        """Return the spec of the game that a page names, or else that of its run."""
+        """Return the spec of the game that a page names, or else that of the run of a policy."""
         if game:
             return self.game(game)
         run = self.find_run(_run_of(policy)[0])
         if run is None or run.read_error:
-            raise ApiError(404, "game", "name a game, or a run that is there")
+            raise ApiError(404, "game", "name a game or an existing run")
         return run.game
 
-    def policy(self, text: str, *, allow_search: bool = False) -> dict[str, Any]:
-        """Return a policy as a worker takes it.
+    def policy(self, text: str, *, allow_search: bool = False) -> dict[str, object]:
+        """Return a policy as the worker expects it.
 
         Args:
             text: `uniform`, `solve:ALGORITHM@ITERATIONS`, `run:ID@NAME`, or for opponents
                 `search:SEARCHER`.
-            allow_search: True if a searcher may stand for the policy.
+            allow_search: whether the policy may be a searcher.
         """
         if text in ("", "uniform"):
             return {"text": "uniform"}
@@ -107,14 +106,14 @@ class NameResolver:
         hint = "Choose one from the list on the page."
         raise ApiError(404, "policy", f"there is no policy {text[:80]!r}", hint=hint)
 
-    def reference(self, text: str) -> dict[str, Any]:
-        """Return a policy to compare with: one of the above, or a best response `best:PLAYER`."""
+    def reference(self, text: str) -> dict[str, object]:
+        """Return a policy to compare with: as `policy`, or a best response `best:PLAYER`."""
         if re.fullmatch("best:[0-9]{1,3}", text, re.ASCII):
             return {"text": text}
         return self.policy(text)
 
-    def config(self, config: Any) -> dict[str, Any]:
-        """Return a config as the library takes it, with its game resolved."""
+    def config(self, config: object) -> dict[str, object]:
+        """Return a config with its game resolved."""
         if not isinstance(config, dict):
             raise ApiError(422, "config", "a config is a JSON object")
         game = config.get("game")
@@ -125,13 +124,13 @@ class NameResolver:
             raise ApiError(422, "config", message, field="game")
         spec = self.game(game["name"])
         if game.get("params") and spec.partition("(")[0].strip() not in GAMES:
-            message = "the parameters of this game must stand in its name"
+            message = "the parameters of this game must be part of its name"
             raise ApiError(422, "config", message, field="game.params")
         return config | {"game": game | {"name": spec}}
 
 
 def _parse_registered(kind: str, spec: str, registry: Container[str]) -> None:
-    """Raise `Refusal` unless a spec is a registered name, perhaps with parameters."""
+    """Raise `ApiError` unless a spec is a registered name, with or without parameters."""
     try:
         name, _ = parse_spec(kind, spec)
     except ConfigError as error:
@@ -143,12 +142,12 @@ def _parse_registered(kind: str, spec: str, registry: Container[str]) -> None:
 
 def _run_of(policy: str) -> tuple[str, str]:
     """Return the run and the policy's name in `run:ID@NAME`."""
-    name, _, own = policy.removeprefix("run:").rpartition("@")
-    return name, own
+    run_id, _, policy_name = policy.removeprefix("run:").rpartition("@")
+    return run_id, policy_name
 
 
 def _mtime(run: RunInfo) -> int:
-    """Return when the checkpoint of a run was written, in ns; 0 if there is none."""
+    """Return the time in ns at which the checkpoint of a run was written; 0 without one."""
     try:
         return os.stat(run.folder / CHECKPOINT_FILE).st_mtime_ns
     except OSError:

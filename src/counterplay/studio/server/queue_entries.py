@@ -1,9 +1,9 @@
-"""Signatures of queued configs: only what this user has queued starts without a question.
+"""Signatures of queued configs: only entries that this user has queued start by themselves.
 
-A folder of runs may come from another person, with a queue in it. An entry `TICKET.json` that this
+A folder of runs may come from another person and contain a queue. An entry `TICKET.json` that this
 user's studio wrote has a file `TICKET.hmac` beside it: an HMAC-SHA256 over the folder, the ticket
 and the config, with a key that only this user can read. Any other entry is shown with the code
-that it would run, and waits until the user allows it.
+that it would run, and waits until the user approves it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import hmac
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 from counterplay.core.trust import Reference, code_reference, load_secret
 from counterplay.studio.server.run_index import game_spec_from_config
@@ -24,32 +23,32 @@ TICKET = re.compile(r"\w[\w.-]{0,79}")
 
 
 def sign(root: Path, ticket: str, content: bytes) -> str:
-    """The signature of a queued config, in hexadecimal."""
+    """Return the signature of a queued config, in hexadecimal."""
     parts = (str(root.resolve()).encode(), ticket.encode(), content)
     text = b"".join(hashlib.sha256(part).digest() for part in parts)
     return hmac.new(bytes.fromhex(load_secret(KEY_NAME)), text, "sha256").hexdigest()
 
 
 def is_signed(root: Path, entry: Path) -> bool:
-    """Return True if this user has queued the entry, or has allowed it."""
+    """Return True if this user has queued or approved the entry."""
     signature = entry.with_suffix(".hmac")
     if not signature.is_file():  # a pipe would block
         return False
     try:
-        found, content = signature.read_bytes()[:64], read_entry(entry)
+        stored, content = signature.read_bytes()[:64], read_entry(entry)
     except OSError:
         return False
-    return hmac.compare_digest(found, sign(root, entry.stem, content).encode())
+    return hmac.compare_digest(stored, sign(root, entry.stem, content).encode())
 
 
 def read_entry(entry: Path) -> bytes:
-    """The bytes of a queued config."""
+    """Return the content of a queued config."""
     with open(entry, "rb") as file:
         return file.read(MAX_ENTRY_BYTES)
 
 
-def parse_entry(content: bytes) -> dict[str, Any]:
-    """The config in an entry; empty if it is not an object."""
+def parse_entry(content: bytes) -> dict[str, object]:
+    """Return the config in an entry; empty if it is not a JSON object."""
     try:
         config = json.loads(content)
     except (ValueError, RecursionError):
@@ -57,13 +56,13 @@ def parse_entry(content: bytes) -> dict[str, Any]:
     return config if isinstance(config, dict) else {}
 
 
-def entry_code(config: dict[str, Any]) -> Reference | None:
-    """The code that a run of this config imports; None if it needs none."""
+def entry_code(config: dict[str, object]) -> Reference | None:
+    """Return the user's code that a run of this config imports; None if it imports none."""
     return code_reference(game_spec_from_config(config))
 
 
 def entry_digest(content: bytes) -> str:
-    """A digest of a config and of the code that it needs: what a user allows by a click."""
+    """Return a digest of a config and its code, which identifies what a user approves."""
     code = entry_code(parse_entry(content))
     text = json.dumps([hashlib.sha256(content).hexdigest(), code and [code.path, code.digest]])
     return hashlib.sha256(text.encode()).hexdigest()

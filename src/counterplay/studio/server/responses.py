@@ -1,23 +1,22 @@
-"""JSON responses of the studio, and errors that say what is wrong and what to do on the page."""
+"""JSON responses of the studio, and errors with a hint for the user of a page."""
 
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 from pathlib import Path
-from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from counterplay.core.archive import open_regular
+from counterplay.core.json_values import replace_non_finite
 from counterplay.errors import CounterplayError
 
 MAX_MESSAGE_LENGTH = 1_000  # characters of an error message
 
-# Advice for people at a prompt, which a page cannot follow: a command of counterplay or an option.
+# Advice that a user of a page cannot follow: a command of counterplay, or an option.
 COMMAND_LINE = re.compile(r"\bcounterplay\s+[a-z]|(?<![\w-])--[a-z]|from Python")
 PAGE_HINTS = (  # pattern of a message -> what to do on the page
     (re.compile(r"unknown game|there is no game"), "The page Games lists all games."),
@@ -31,27 +30,35 @@ PAGE_HINTS = (  # pattern of a message -> what to do on the page
 
 
 class ApiError(Exception):
-    """An answer that is not what was asked for, with its HTTP status."""
+    """An error response with its HTTP status and a JSON body.
 
-    def __init__(self, status: int, code: str, message: str, **details: Any):
+    Status 202 is not an error: the answer is still being computed, and `details` has the progress.
+    """
+
+    def __init__(self, status: int, code: str, message: str, **details: object):
         super().__init__(message)
-        self.status = status
+        self.status, self.message = status, message
         self.body = {"error": {"code": code, "message": message} | details}
 
 
-def refusal_from_exception(error: BaseException) -> ApiError:
-    """Convert any exception into a response: the one place that decides on status and sentence."""
+def not_found_error() -> ApiError:
+    """Return the error for an address that does not exist."""
+    return ApiError(404, "nothing", "there is nothing under this address")
+
+
+def api_error_from_exception(error: BaseException) -> ApiError:
+    """Convert any exception into an error response, with its status and its message."""
     if isinstance(error, ApiError):
         return error
     if isinstance(error, CounterplayError):
         message, hint = rewrite_for_page(str(error))
         return ApiError(409, "library", message, hint=hint)
-    if isinstance(error, HTTPException):  # raised by the router, such as a method it does not have
+    if isinstance(error, HTTPException):  # raised by the router, for example for a wrong method
         return ApiError(error.status_code, "http", str(error.detail))
-    if isinstance(error, OSError):  # such as a disk that is full
+    if isinstance(error, OSError):  # for example a full disk
         problem = error.strerror or str(error)
-        where = f": {os.path.basename(str(error.filename))}" if error.filename else ""
-        return ApiError(507, "disk", f"{problem}{where}")
+        file = f": {os.path.basename(str(error.filename))}" if error.filename else ""
+        return ApiError(507, "disk", f"{problem}{file}")
     if isinstance(error, RecursionError):
         return ApiError(400, "deep", "the request is nested too deeply")
     if isinstance(error, MemoryError):
@@ -64,7 +71,7 @@ def refusal_from_exception(error: BaseException) -> ApiError:
 def rewrite_for_page(message: str) -> tuple[str, str]:
     """Split an error message of the library into its facts and a hint that fits a web page.
 
-    Clauses that advise a command or an option of the command line are left out.
+    Clauses about commands or options of the command line are left out.
     """
     hint = next((text for pattern, text in PAGE_HINTS if pattern.search(message)), "")
     facts = re.sub(
@@ -77,29 +84,17 @@ def rewrite_for_page(message: str) -> tuple[str, str]:
     return first[:MAX_MESSAGE_LENGTH], hint
 
 
-def json_response(value: Any, status: int = 200) -> Response:
+def json_response(value: object, status: int = 200) -> Response:
     """Return a value as a JSON response; numbers that JSON cannot write (NaN, inf) become null."""
     try:
         text = json.dumps(value, allow_nan=False, separators=(",", ":"))
     except ValueError:
-        text = json.dumps(_replace_non_finite(value), allow_nan=False, separators=(",", ":"))
+        text = json.dumps(replace_non_finite(value), allow_nan=False, separators=(",", ":"))
     return Response(text, status, media_type="application/json")
 
 
-def _replace_non_finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _replace_non_finite(inside) for key, inside in value.items()}
-    return (
-        [_replace_non_finite(inside) for inside in value]
-        if isinstance(value, (list, tuple))
-        else value
-    )
-
-
 def read_text_tail(path: Path, max_bytes: int = 1 << 16) -> str:
-    """Return the end of a text file, or nothing if it cannot be read."""
+    """Return the end of a text file; "" if it cannot be read."""
     try:
         with open_regular(path) as file:
             file.seek(0, os.SEEK_END)

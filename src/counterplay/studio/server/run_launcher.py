@@ -1,9 +1,9 @@
-"""Starting, stopping, resuming and putting away runs.
+"""Starts, stops, resumes and trashes runs.
 
-A run is `python -m counterplay run` in a session of its own: it outlives the studio. Configs wait
-in `.studio/queue` below the folder of runs until a core is free, and are there after a restart.
-Entries that this user has not queued wait until the user allows them (see `queue_entries`). What a
-run prints goes to log.txt in its folder.
+A run is a process `python -m counterplay run` in its own session, which outlives the studio.
+Configs wait in `.studio/queue` below the folder of runs until a core is free, also across restarts.
+Entries that this user has not queued wait until the user approves them (see `queue_entries`). The
+output of a run goes to log.txt in its folder.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import threading
 import time
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from counterplay.core import trust
 from counterplay.core.archive import write_text
@@ -53,12 +53,23 @@ from counterplay.studio.server.run_index import (
 LOG_FILE = "log.txt"
 STATE_FOLDER, TRASH_FOLDER = ".studio", ".trash"
 MAX_QUEUED_RUNS = 200
-MOST_SHOWN = 500  # entries of each kind in the list
+MAX_SHOWN_ENTRIES = 500  # of each state in the list
 RUNNING_LINE_PATTERN = re.compile(r"^running (.+)$", re.MULTILINE)
 
 
+class QueueEntry(TypedDict):
+    """A config that is queued, starting, failed to start, or held until the user approves it."""
+
+    ticket: str
+    state: str
+    config: dict[str, object]
+    problem: NotRequired[str]  # of a failed entry
+    code: NotRequired[str]  # of a held entry: the code that it would run
+    digest: NotRequired[str]  # of a held entry: identifies config and code
+
+
 class RunLauncher:
-    """Runs that this studio has started, or is about to."""
+    """Starts processes of runs, at most `slots` at a time."""
 
     def __init__(self, runs_folder: Path, slots: int | None = None):
         self.runs_folder = runs_folder
@@ -70,11 +81,11 @@ class RunLauncher:
     def state_folder(self) -> Path:
         return self.runs_folder / STATE_FOLDER
 
-    def enqueue(self, config: dict[str, Any]) -> str:
-        """Put a checked config in the queue; its ticket."""
+    def enqueue(self, config: dict[str, object]) -> str:
+        """Put a valid config into the queue; return its ticket."""
         with self.lock:
             if len(self.list_queue()) >= MAX_QUEUED_RUNS:
-                raise ApiError(409, "queue", f"{MAX_QUEUED_RUNS} runs wait already")
+                raise ApiError(409, "queue", f"{MAX_QUEUED_RUNS} runs are queued already")
             ticket = f"{time.time_ns():020d}-{secrets.token_hex(3)}"
             self._allow_upload(config)
             text = json.dumps(config, indent=2)
@@ -83,11 +94,12 @@ class RunLauncher:
             return ticket
 
     def approve(self, ticket: str, digest: str) -> None:
-        """Let an entry that this user has not queued start, with the code that it needs.
+        """Approve an entry that this user has not queued, and trust the code that it needs.
 
         Args:
-            digest: What `waiting` said of the entry. Another one means that the entry, or the
-                code, is not what the user has seen.
+            ticket: of the entry.
+            digest: of the entry, from `list_pending`; a different one means that the entry or the
+                code has changed since the user saw it.
         """
         with self.lock:
             path = self.state_folder / "queue" / f"{ticket}.json"
@@ -96,7 +108,7 @@ class RunLauncher:
             except OSError:
                 content = b""
             if not content:
-                raise ApiError(404, "queue", "that does not wait any more")
+                raise ApiError(404, "queue", "this entry is not in the queue any more")
             code = entry_code(parse_entry(content))
             if digest != entry_digest(content):
                 raise ApiError(409, "changed", "this entry has changed; look at it again")
@@ -111,58 +123,56 @@ class RunLauncher:
             raise ApiError(507, "disk", str(error)) from error
         self._write_file(self.state_folder / "queue" / f"{ticket}.hmac", signature)
 
-    def _allow_upload(self, config: dict[str, Any]) -> None:
-        """Let the run open the game file that was uploaded here, which is not in its folder."""
+    def _allow_upload(self, config: dict[str, object]) -> None:
+        """Trust an uploaded game file, which is not in the folder of the run."""
         path = Path(game_spec_from_config(config))
         if path.parent == self.state_folder / "games" and path.is_file():
             trust.trust(path)
 
     def list_queue(self) -> list[Path]:
-        """The configs that wait, in their order."""
+        """Return the queued configs in their order."""
         with contextlib.suppress(OSError):
             entries = sorted((self.state_folder / "queue").glob("*.json"))
             return [path for path in entries if TICKET.fullmatch(path.stem) and path.is_file()]
         return []
 
-    def list_pending(self) -> list[dict[str, Any]]:
-        """What the list shows beside the runs: configs that wait, start, or could not start."""
-        found = []
-        for place, kind in (("queue", "queued"), ("starting", "starting"), ("failed", "failed")):
+    def list_pending(self) -> list[QueueEntry]:
+        """Return the configs that are queued, are starting, or failed to start."""
+        entries = []
+        for folder, state in (("queue", "queued"), ("starting", "starting"), ("failed", "failed")):
             paths = (
                 self.list_queue()
-                if kind == "queued"
-                else sorted((self.state_folder / place).glob("*.json"))
+                if state == "queued"
+                else sorted((self.state_folder / folder).glob("*.json"))
             )
-            for path in paths[:MOST_SHOWN]:
+            for path in paths[:MAX_SHOWN_ENTRIES]:
                 config = _read_json_object(path)
-                entry = {"ticket": path.stem, "state": kind, "config": config}
-                if kind == "queued" and not is_signed(self.runs_folder, path):
-                    entry |= self._held(path)
-                if kind == "failed":
+                entry: QueueEntry = {"ticket": path.stem, "state": state, "config": config}
+                if state == "queued" and not is_signed(self.runs_folder, path):
+                    self._hold(entry, path)
+                if state == "failed":
                     entry["problem"] = self._failure_message(path.stem)
-                found.append(entry)
-        return found
+                entries.append(entry)
+        return entries
 
-    def _held(self, path: Path) -> dict[str, Any]:
-        """What the page shows of an entry that waits for the user's consent."""
+    def _hold(self, entry: QueueEntry, path: Path) -> None:
+        """Mark an entry as held until the user approves it, with its code and digest."""
         try:
             content = read_entry(path)
         except OSError:
             content = b""
         code = entry_code(parse_entry(content))
-        return {
-            "state": "held",
-            "code": "" if code is None else code.path or code.name,
-            "digest": entry_digest(content),
-        }
+        entry["state"] = "held"
+        entry["code"] = "" if code is None else code.path or code.name
+        entry["digest"] = entry_digest(content)
 
     def remove_pending(self, ticket: str) -> bool:
-        """Take a config that waits, or could not start, off the list."""
+        """Remove a config that is queued or failed to start; return True if there was one."""
         if not TICKET.fullmatch(ticket):
             return False
         removed = False
-        for place in ("queue", "failed"):
-            path = self.state_folder / place / f"{ticket}.json"
+        for folder in ("queue", "failed"):
+            path = self.state_folder / folder / f"{ticket}.json"
             if path.exists():
                 path.unlink()
                 removed = True
@@ -171,18 +181,22 @@ class RunLauncher:
         return removed
 
     def poll(self, running_pids: set[int]) -> bool:
-        """Start what may start, and find the folders of what has; whether anything happened.
+        """Start queued runs while slots are free, and match started runs with their folders.
 
-        `running` has the processes of the runs that were seen. Those of our own count from their
-        start, since a folder may be seen later than its run has begun.
+        Args:
+            running_pids: processes of the runs in the index. Processes that this studio started
+                count too, because the index may see their folders later.
+
+        Returns:
+            True if anything has changed.
         """
         with self.lock:
             changed = self._match_started_runs()
-            notes = map(_read_json_object, (self.state_folder / "starting").glob("*.process"))
-            ours = {
+            records = map(_read_json_object, (self.state_folder / "starting").glob("*.process"))
+            started = {
                 process.pid for process in self.process_by_name.values() if process.poll() is None
             }
-            busy = running_pids | ours | {note["pid"] for note in notes if is_alive(note)}
+            busy = running_pids | started | {r["pid"] for r in records if is_alive(r)}
             signed = (path for path in self.list_queue() if is_signed(self.runs_folder, path))
             for path in list(islice(signed, max(self.slots - len(busy), 0))):
                 self._start_queued_run(path)
@@ -199,8 +213,8 @@ class RunLauncher:
         path.with_suffix(".hmac").unlink(missing_ok=True)
         name = str(_read_json_object(config).get("name", "run"))
         command = ["run", str(config), "--name", name, "--runs", str(self.runs_folder)]
-        started = self.process_by_name[ticket] = self._spawn_process(command, log)
-        self._write_file(config.with_suffix(".process"), json.dumps(process_identity(started.pid)))
+        process = self.process_by_name[ticket] = self._spawn_process(command, log)
+        self._write_file(config.with_suffix(".process"), json.dumps(process_identity(process.pid)))
 
     def _spawn_process(self, arguments: list[str], log: Path) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "counterplay", *arguments]
@@ -219,7 +233,7 @@ class RunLauncher:
             raise ApiError(500, "start", problem) from error
 
     def _match_started_runs(self) -> bool:
-        """Match what was started with the folders that have appeared, and note what failed."""
+        """Remove started entries that have a run folder, and move failed ones to `failed`."""
         changed = False
         for ticket, process in list(self.process_by_name.items()):
             if process.poll() is not None and not self._is_starting(ticket):
@@ -227,31 +241,29 @@ class RunLauncher:
         for config in sorted((self.state_folder / "starting").glob("*.json")):
             ticket, log = config.stem, self.state_folder / "logs" / f"{config.stem}.log"
             match = RUNNING_LINE_PATTERN.search(read_text_tail(log))
-            note = config.with_suffix(".process")
+            record = config.with_suffix(".process")
             if match and self._is_own_folder(Path(match[1])):
                 with contextlib.suppress(OSError):
                     os.replace(log, Path(match[1]) / LOG_FILE)
                 config.unlink(missing_ok=True)
-            elif self._is_process_running(ticket) or is_alive(
-                _read_json_object(note)
-            ):  # by a studio that is gone, perhaps
-                continue
+            elif self._is_process_running(ticket) or is_alive(_read_json_object(record)):
+                continue  # it may have been started by an earlier studio
             else:
                 (self.state_folder / "failed").mkdir(parents=True, exist_ok=True)
                 os.replace(config, self.state_folder / "failed" / config.name)
-            note.unlink(missing_ok=True)
+            record.unlink(missing_ok=True)
             changed = True
         return changed
 
     def _is_own_folder(self, folder: Path) -> bool:
-        """Return True if a folder that a log names lies below the folder of runs."""
+        """Return True if a folder from a log is below the folder of runs."""
         try:
             return folder.resolve().is_relative_to(self.runs_folder.resolve())
         except (OSError, ValueError, RuntimeError):
             return False
 
     def _is_process_running(self, name: str) -> bool:
-        """Whether a process that this studio started, for a ticket or a run, still runs."""
+        """Return True if the process that this studio started for a ticket or a run still runs."""
         process = self.process_by_name.get(name)
         return process is not None and process.poll() is None
 
@@ -260,7 +272,7 @@ class RunLauncher:
 
     def _failure_message(self, ticket: str) -> str:
         lines = read_text_tail(self.state_folder / "logs" / f"{ticket}.log").strip().splitlines()
-        return lines[-1].removeprefix("error: ") if lines else "it ended before it began"
+        return lines[-1].removeprefix("error: ") if lines else "it ended without a message"
 
     def stop(self, run: RunInfo) -> None:
         """Ask a run to write a checkpoint and end."""
@@ -269,16 +281,16 @@ class RunLauncher:
         send_request(run.folder, STOP_REQUEST)
 
     def kill(self, run: RunInfo) -> None:
-        """End the very process of a run at once; what came after its checkpoint is lost."""
-        now = read_status(run.folder)
-        process = now.process
-        ended = now.state != "running"  # its process may live on: a notebook, or a test
-        if ended or process is None or not is_alive(process) or process["pid"] == os.getpid():
+        """End the process of a run at once; steps after its last checkpoint are lost."""
+        status = read_status(run.folder)
+        process = status.process
+        has_ended = status.state != "running"  # its process may live on, such as a notebook
+        if has_ended or process is None or not is_alive(process) or process["pid"] == os.getpid():
             raise ApiError(409, "not_running", f"{run.id} is not running on this machine")
         os.kill(process["pid"], signal.SIGKILL)
 
     def resume(self, run: RunInfo, steps: int | None = None) -> None:
-        """Go on with a run, in a process of its own."""
+        """Continue a run in a new process, up to a step if `steps` is given."""
         with self.lock:
             if read_status(run.folder).state == "running" or self._is_process_running(run.id):
                 raise ApiError(409, "running", f"{run.id} is running already")
@@ -292,42 +304,39 @@ class RunLauncher:
             )
 
     def trash(self, run: RunInfo) -> str:
-        """Put a run aside, from where `restore` brings it back."""
+        """Move a run to the trash; return the ticket for `restore`."""
         if read_status(run.folder).state == "running":
             raise ApiError(409, "running", f"{run.id} is running; stop it first")
         ticket = secrets.token_hex(8)
-        place = self.runs_folder / TRASH_FOLDER / ticket
+        folder = self.runs_folder / TRASH_FOLDER / ticket
         try:
-            place.mkdir(parents=True)
-            self._write_file(place / "from.json", json.dumps({"id": run.id}))
-            os.rename(run.folder, place / "run")
+            folder.mkdir(parents=True)
+            self._write_file(folder / "from.json", json.dumps({"id": run.id}))
+            os.rename(run.folder, folder / "run")
         except (OSError, ApiError) as error:
-            shutil.rmtree(place, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
             problem = error.strerror if isinstance(error, OSError) else str(error)
             raise ApiError(507, "trash", f"cannot move {run.id}: {problem}") from error
         return ticket
 
     def restore(self, ticket: str, existing_runs: dict[str, RunInfo]) -> str:
-        """Bring a run back from the trash; its id."""
-        place = self.runs_folder / TRASH_FOLDER / ticket
-        name = (
-            _read_json_object(place / "from.json").get("id")
-            if re.fullmatch("[0-9a-f]{16}", ticket)
-            else ""
-        )
+        """Move a run back from the trash; return its id."""
+        folder = self.runs_folder / TRASH_FOLDER / ticket
+        is_ticket = re.fullmatch("[0-9a-f]{16}", ticket)
+        name = _read_json_object(folder / "from.json").get("id") if is_ticket else ""
         is_id = isinstance(name, str) and RUN_ID_PATTERN.fullmatch(name)
-        if not is_id or not (place / "run").is_dir():
-            raise ApiError(404, "trash", "that is not in the trash any more")
+        if not is_id or not (folder / "run").is_dir():
+            raise ApiError(404, "trash", "this run is not in the trash any more")
         parts = str(name).split("/")
         if name in existing_runs or any(part in ("", ".", "..") for part in parts):
-            raise ApiError(409, "taken", f"there is a run {name} again")
+            raise ApiError(409, "taken", f"there is another run {name}")
         target = self.runs_folder.joinpath(*parts)
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            os.rename(place / "run", target)
+            os.rename(folder / "run", target)
         except OSError as error:
             raise ApiError(500, "trash", f"cannot move {name} back: {error.strerror}") from error
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
         return str(name)
 
     def _write_file(self, path: Path, text: str) -> None:
@@ -341,8 +350,9 @@ class RunLauncher:
 
 
 def _read_json_object(path: Path) -> dict[str, Any]:
+    """Return the JSON object in a file; empty if it cannot be read."""
     try:
-        found = json.loads(path.read_bytes())
+        value = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}

@@ -1,12 +1,12 @@
-"""Questions about runs: lists, curves and comparisons; starting, stopping and putting away."""
+"""Handlers about runs: lists, curves and comparisons; start, stop, resume and trash."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from dataclasses import dataclass
 
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, StreamingResponse
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from counterplay import __version__
 from counterplay.core.archive import is_regular
@@ -22,30 +22,43 @@ from counterplay.studio.server.request_validation import (
     text_field,
 )
 from counterplay.studio.server.responses import ApiError, read_text_tail
-from counterplay.studio.server.run_index import POPULATION
+from counterplay.studio.server.routes import JsonObject, api_route
+from counterplay.studio.server.run_index import POPULATION, RunInfo
 from counterplay.studio.server.run_launcher import LOG_FILE
 
-DEFAULT_CHART_POINTS = 2_000  # of a chart, at most 20,000
+DEFAULT_CHART_POINTS = 2_000
+MIN_CHART_POINTS, MAX_CHART_POINTS = 10, 20_000
 MAX_SEEDS = 100  # runs that one request may start
+MAX_COMPARED_RUNS = 100
+MAX_SHOWN_SIBLINGS = 200  # other runs of the same game
+MAX_ENV_CHARACTERS = 100_000
 
 
-async def get_server_info(studio: StudioState, request: Request) -> Any:
+@api_route("/api/hello")
+async def get_server_info(studio: StudioState, request: Request) -> JsonObject:
+    """Return version and settings of the studio."""
     return {
         "version": __version__,
         "runs": str(studio.runs_folder),
         "read_only": studio.read_only,
         "slots": studio.launcher.slots,
         "listeners": len(studio.event_broker.listeners),
-        "computing": sum(len(desk.pending_calls) for desk in studio.worker_pool.workers.values()),
+        "computing": sum(
+            len(worker.pending_calls) for worker in studio.worker_pool.workers.values()
+        ),
     }
 
 
-async def stream_events(studio: StudioState, request: Request) -> Any:
+@api_route("/api/events")
+async def stream_events(studio: StudioState, request: Request) -> Response:
+    """Return a stream of events, one JSON object per line."""
     stream = studio.event_broker.stream(Query(request).text("after", max_length=100))
     return StreamingResponse(stream, media_type="application/x-ndjson")
 
 
-async def list_runs(studio: StudioState, request: Request) -> Any:
+@api_route("/api/runs")
+async def list_runs(studio: StudioState, request: Request) -> JsonObject:
+    """Return all runs and the queue."""
     if not studio.run_index.has_polled or Query(request).has("fresh"):
         await studio.poll_runs(force=True)
     return {
@@ -56,7 +69,9 @@ async def list_runs(studio: StudioState, request: Request) -> Any:
     }
 
 
-async def get_run(studio: StudioState, request: Request) -> Any:
+@api_route("/api/runs/{run:path}")
+async def get_run(studio: StudioState, request: Request) -> JsonObject:
+    """Return one run with its config and environment."""
     run = studio.run_from_request(request)
     env = await asyncio.to_thread(read_text_tail, run.folder / ENV_FILE, 1 << 18)
     siblings = [
@@ -67,54 +82,79 @@ async def get_run(studio: StudioState, request: Request) -> Any:
     return {
         "run": studio.summarise_run(run),
         "config": run.config,
-        "env": env[:100_000],
+        "env": env[:MAX_ENV_CHARACTERS],
         "folder": str(run.folder),
-        "siblings": siblings[:200],
+        "siblings": siblings[:MAX_SHOWN_SIBLINGS],
         "process": run.status.process,
         "population": is_regular(run.folder / POPULATION),
     }
 
 
-async def get_metrics(studio: StudioState, request: Request) -> Any:
-    run, query = studio.run_from_request(request), Query(request)
-    x = query.choice("x", ("step", "seconds"))
-    scale = query.choice("scale", ("log", "linear"))
-    points = min(max(query.integer("points", DEFAULT_CHART_POINTS), 10), 20_000)
-    after, epoch = query.integer("after"), query.text("epoch", max_length=100)
-    low, high = query.number("from"), query.number("to")
-
-    def read() -> dict[str, Any]:
-        series = studio.run_index.load_series(run)
-        rows = series.num_rows
-        first = after if epoch == series.epoch and 0 < after <= rows else 0
-        if not rows:
-            return {"columns": [], "data": [], "rows": 0, "epoch": series.epoch, "after": 0}
-        along = series.column(x)
-        last = rows
-        if low is not None:  # with a point on each side, so that lines reach the edge
-            first = max(int(along.searchsorted(low)) - 1, 0)
-        if high is not None:
-            last = min(int(along.searchsorted(high, "right")) + 1, rows)
-        curves = [series.column(name)[first:last] for name in series.policies]
-        shown = first + select_points(along[first:last], curves, points, scale == "log")
-        best = {}
-        for name in series.policies:
-            place = int(series.column(name).argmin())
-            best[name] = [float(series.column("step")[place]), float(series.column(name)[place])]
-        return {
-            "columns": list(series.column_names),
-            "data": [series.column(name)[shown].tolist() for name in series.column_names],
-            "rows": rows,
-            "epoch": series.epoch,
-            "after": first,
-            "thinned": shown.size < last - first,
-            "best": best,
-        }
-
-    return await asyncio.to_thread(read)
+@api_route("/api/runs/{run:path}/metrics")
+async def get_metrics(studio: StudioState, request: Request) -> JsonObject:
+    """Return the records of a run, thinned for a chart."""
+    run, window = studio.run_from_request(request), _ChartWindow.from_query(Query(request))
+    return await asyncio.to_thread(_read_chart, studio, run, window)
 
 
-async def get_metrics_csv(studio: StudioState, request: Request) -> Any:
+@dataclass(frozen=True)
+class _ChartWindow:
+    """The part of a run's records that a chart shows."""
+
+    x: str  # step or seconds
+    is_log: bool  # whether the axis of x is logarithmic
+    max_points: int
+    after: int  # records that the page has already
+    epoch: str  # of these records
+    low: float | None  # range of x; None for no limit
+    high: float | None
+
+    @classmethod
+    def from_query(cls, query: Query) -> _ChartWindow:
+        points = query.integer("points", DEFAULT_CHART_POINTS)
+        return cls(
+            x=query.choice("x", ("step", "seconds")),
+            is_log=query.choice("scale", ("log", "linear")) == "log",
+            max_points=min(max(points, MIN_CHART_POINTS), MAX_CHART_POINTS),
+            after=query.integer("after"),
+            epoch=query.text("epoch", max_length=100),
+            low=query.number("from"),
+            high=query.number("to"),
+        )
+
+
+def _read_chart(studio: StudioState, run: RunInfo, window: _ChartWindow) -> JsonObject:
+    series = studio.run_index.load_series(run)
+    rows = series.num_rows
+    if not rows:
+        return {"columns": [], "data": [], "rows": 0, "epoch": series.epoch, "after": 0}
+    is_continued = window.epoch == series.epoch and 0 < window.after <= rows
+    first, last = window.after if is_continued else 0, rows
+    x = series.column(window.x)
+    if window.low is not None:  # with a point on each side, so that lines reach the edge
+        first = max(int(x.searchsorted(window.low)) - 1, 0)
+    if window.high is not None:
+        last = min(int(x.searchsorted(window.high, "right")) + 1, rows)
+    curves = [series.column(name)[first:last] for name in series.policies]
+    shown = first + select_points(x[first:last], curves, window.max_points, window.is_log)
+    best = {}
+    for name in series.policies:
+        index = int(series.column(name).argmin())
+        best[name] = [float(series.column("step")[index]), float(series.column(name)[index])]
+    return {
+        "columns": list(series.column_names),
+        "data": [series.column(name)[shown].tolist() for name in series.column_names],
+        "rows": rows,
+        "epoch": series.epoch,
+        "after": first,
+        "thinned": shown.size < last - first,
+        "best": best,
+    }
+
+
+@api_route("/api/runs/{run:path}/metrics.csv")
+async def get_metrics_csv(studio: StudioState, request: Request) -> Response:
+    """Return all records of a run as CSV."""
     run = studio.run_from_request(request)
 
     def read() -> str:
@@ -127,63 +167,74 @@ async def get_metrics_csv(studio: StudioState, request: Request) -> Any:
     return PlainTextResponse(await asyncio.to_thread(read), media_type="text/csv")
 
 
-async def get_log(studio: StudioState, request: Request) -> Any:
+@api_route("/api/runs/{run:path}/log")
+async def get_log(studio: StudioState, request: Request) -> JsonObject:
+    """Return the end of the log of a run."""
     path = studio.run_from_request(request).folder / LOG_FILE
     text = await asyncio.to_thread(read_text_tail, path)
     return {"log": text, "there": path.exists()}
 
 
-async def start_runs(studio: StudioState, request: Request) -> Any:
+@api_route("/api/runs", "POST")
+async def start_runs(studio: StudioState, request: Request) -> JsonObject:
+    """Queue a config, once for each seed."""
     body = parse_body(await request.body())
     key = request.headers.get("idempotency-key", "")
-    if key and key in studio.response_by_key:
-        return studio.response_by_key[key]
+    if (stored := studio.find_response(key)) is not None:
+        return stored
     seeds = body.get("seeds") or [None]
     if not isinstance(seeds, list) or len(seeds) > MAX_SEEDS:
         message = f"seeds must be a list of up to {MAX_SEEDS} numbers"
         raise ApiError(422, "config", message, field="seeds")
-    tickets = []
-    checked = []
-    for seed in seeds:
-        config = studio.resolver.config(body.get("config"))
-        if seed is not None:
-            spec = config.get("spec")
-            config["spec"] = (spec if isinstance(spec, dict) else {}) | {"seed": seed}
-        found = await studio.worker_pool.ask(
-            "", {"do": "check", "config": config}, wait_seconds=None, cpu_limit_seconds=60
-        )
-        if "problem" in found:
-            raise ApiError(422, "config", found["problem"], field=found["field"])
-        checked.append(found["config"])
-    for config in checked:
-        tickets.append(await asyncio.to_thread(studio.launcher.enqueue, config))
-    done = {"tickets": tickets}
-    if key:
-        studio.response_by_key[key] = done
-        while len(studio.response_by_key) > 256:
-            del studio.response_by_key[next(iter(studio.response_by_key))]
+    configs = [await _check_config(studio, body.get("config"), seed) for seed in seeds]
+    tickets = [await asyncio.to_thread(studio.launcher.enqueue, config) for config in configs]
+    response: JsonObject = {"tickets": tickets}
+    studio.store_response(key, response)
     await studio.poll_runs()
-    studio.event_broker.publish("queue", queue=studio.queue_entries())
-    return done
+    studio.publish_queue()
+    return response
 
 
-async def stop_run(studio: StudioState, request: Request) -> Any:
+async def _check_config(studio: StudioState, config: object, seed: object) -> JsonObject:
+    """Return the complete config of a run; raises `ApiError` if it is invalid."""
+    resolved = studio.resolver.config(config)
+    if seed is not None:
+        spec = resolved.get("spec")
+        resolved["spec"] = (spec if isinstance(spec, dict) else {}) | {"seed": seed}
+    answer = await studio.worker_pool.ask(
+        "", {"do": "check", "config": resolved}, wait_seconds=None, cpu_limit_seconds=60
+    )
+    if "problem" in answer:
+        raise ApiError(422, "config", answer["problem"], field=answer["field"])
+    checked: JsonObject = answer["config"]
+    return checked
+
+
+@api_route("/api/runs/{run:path}/stop", "POST")
+async def stop_run(studio: StudioState, request: Request) -> JsonObject:
+    """Ask a run to write a checkpoint and end."""
     await asyncio.to_thread(studio.launcher.stop, studio.run_from_request(request))
     return {}
 
 
-async def kill_run(studio: StudioState, request: Request) -> Any:
+@api_route("/api/runs/{run:path}/kill", "POST")
+async def kill_run(studio: StudioState, request: Request) -> JsonObject:
+    """End the process of a run at once."""
     await asyncio.to_thread(studio.launcher.kill, studio.run_from_request(request))
     return {}
 
 
-async def resume_run(studio: StudioState, request: Request) -> Any:
+@api_route("/api/runs/{run:path}/resume", "POST")
+async def resume_run(studio: StudioState, request: Request) -> JsonObject:
+    """Continue a run, up to a step if the body has `steps`."""
     steps = integer_field(parse_body(await request.body()), "steps", low=1)
     await asyncio.to_thread(studio.launcher.resume, studio.run_from_request(request), steps)
     return {}
 
 
-async def request_checkpoint(studio: StudioState, request: Request) -> Any:
+@api_route("/api/runs/{run:path}/checkpoint", "POST")
+async def request_checkpoint(studio: StudioState, request: Request) -> JsonObject:
+    """Ask a run to write a checkpoint."""
     run = studio.run_from_request(request)
     if run.status.state != "running":
         raise ApiError(409, "not_running", f"{run.id} is not running")
@@ -191,37 +242,46 @@ async def request_checkpoint(studio: StudioState, request: Request) -> Any:
     return {}
 
 
-async def trash_run(studio: StudioState, request: Request) -> Any:
+@api_route("/api/runs/{run:path}/trash", "POST")
+async def trash_run(studio: StudioState, request: Request) -> JsonObject:
+    """Move a run to the trash."""
     ticket = await asyncio.to_thread(studio.launcher.trash, studio.run_from_request(request))
     await studio.poll_runs(force=True)
     return {"ticket": ticket}
 
 
-async def restore_run(studio: StudioState, request: Request) -> Any:
+@api_route("/api/restore", "POST")
+async def restore_run(studio: StudioState, request: Request) -> JsonObject:
+    """Move a run back from the trash."""
     ticket = text_field(parse_body(await request.body()), "ticket")
     name = await asyncio.to_thread(studio.launcher.restore, ticket, studio.run_index.runs)
     await studio.poll_runs(force=True)
     return {"run": name}
 
 
-async def remove_queued_run(studio: StudioState, request: Request) -> Any:
+@api_route("/api/queue/{ticket}", "DELETE")
+async def remove_queued_run(studio: StudioState, request: Request) -> JsonObject:
+    """Remove an entry of the queue."""
     if not await asyncio.to_thread(studio.launcher.remove_pending, request.path_params["ticket"]):
-        raise ApiError(404, "queue", "that does not wait any more")
-    studio.event_broker.publish("queue", queue=studio.queue_entries())
+        raise ApiError(404, "queue", "this entry is not in the queue any more")
+    studio.publish_queue()
     return {}
 
 
-async def approve(studio: StudioState, request: Request) -> Any:
-    """Let a queued config start that this user has not queued; `digest` says what was shown."""
+@api_route("/api/queue/{ticket}/approve", "POST")
+async def approve_queued_run(studio: StudioState, request: Request) -> JsonObject:
+    """Approve a queued config of another user; `digest` identifies what the page has shown."""
     digest = str(parse_body(await request.body()).get("digest", ""))
     await asyncio.to_thread(studio.launcher.approve, request.path_params["ticket"], digest)
     await studio.poll_runs()
-    studio.event_broker.publish("queue", queue=studio.queue_entries())
+    studio.publish_queue()
     return {}
 
 
-async def get_comparison(studio: StudioState, request: Request) -> Any:
-    names = Query(request).texts("r", max_count=100)
+@api_route("/api/compare")
+async def get_comparison(studio: StudioState, request: Request) -> JsonObject:
+    """Return curves and tables of several runs."""
+    names = Query(request).texts("r", max_count=MAX_COMPARED_RUNS)
     runs = [run for name in names if (run := studio.find_run(name))]
     gone = [name for name in names if studio.find_run(name) is None]
     return await asyncio.to_thread(compare_runs, studio.run_index, runs) | {"gone": gone}

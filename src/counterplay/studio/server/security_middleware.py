@@ -1,8 +1,8 @@
-"""Who may ask: the loopback host, this very page, with the token; nothing else gets past here.
+"""Access control: only requests of the studio's own page, with the token, reach the application.
 
-Every request of every method goes through `Guard`: against other web sites (Host, Origin and
-Sec-Fetch-Site: DNS rebinding and cross-site requests), against other users (the token, which comes
-in a header and never in a URL or a cookie), and against bodies that are too large or too slow.
+Every request goes through `SecurityMiddleware`. It refuses requests of other web sites (by Host,
+Origin and Sec-Fetch-Site, against DNS rebinding and cross-site requests), of other users (by the
+token, which is in a header and never in a URL or a cookie), and bodies that are too large or slow.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 
 from counterplay.studio.server.connections import AUTHORIZED
-from counterplay.studio.server.responses import ApiError, refusal_from_exception
+from counterplay.studio.server.responses import ApiError, api_error_from_exception
+from counterplay.studio.server.routes import is_read_only
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -24,19 +25,10 @@ Send = Callable[[Message], Awaitable[None]]
 ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
-MAX_BODY_BYTES, MAX_UPLOAD_BYTES = (
-    1 << 20,
-    5 << 20,
-)  # bytes; uploaded games may be larger than other bodies
+MAX_BODY_BYTES = 1 << 20
+MAX_UPLOAD_BYTES = 5 << 20  # of uploaded games
 UPLOAD_PATH = "/api/games/upload"
-BODY_TIMEOUT_SECONDS = 5.0  # seconds that a body may take to arrive
-READ_ONLY_POST_PATHS = (
-    "/api/play",
-    "/api/check",
-    "/api/estimate",
-    "/api/matrix",
-    "/api/spot",
-)  # change nothing
+BODY_TIMEOUT_SECONDS = 5.0  # for a body to arrive
 MAX_URL_LENGTH = 8_000  # characters of a path with its query
 
 CONTENT_SECURITY_POLICY = (
@@ -54,7 +46,7 @@ SECURITY_HEADERS = [
 
 
 class SecurityMiddleware:
-    """Lets through what may be asked, with the headers that every answer has."""
+    """Passes valid requests to the application, and adds security headers to all responses."""
 
     def __init__(
         self, app: ASGIApp, token: str, extra_hosts: Iterable[str] = (), read_only: bool = False
@@ -69,56 +61,54 @@ class SecurityMiddleware:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
-        private = scope["path"].startswith("/api/") or scope["path"] == "/api"
+        is_api = scope["path"].startswith("/api/") or scope["path"] == "/api"
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                extra = [
-                    *SECURITY_HEADERS,
-                    (b"cache-control", b"no-store" if private else b"no-cache"),
-                ]
-                message["headers"] = [*message.get("headers", []), *extra]
+                cache_control = (b"cache-control", b"no-store" if is_api else b"no-cache")
+                headers = message.get("headers", [])
+                message["headers"] = [*headers, *SECURITY_HEADERS, cache_control]
             await send(message)
 
         try:
-            headers = self.check_request(scope, private)
+            headers = self.check_request(scope, is_api)
             body = await self._read_body(scope, headers, receive)
         except Exception as error:
-            await _send_error(with_headers, refusal_from_exception(error))
+            await _send_error(with_headers, api_error_from_exception(error))
             return
-        scope[AUTHORIZED] = private
+        scope[AUTHORIZED] = is_api
         await self.app(scope, _replay_body(body, receive), with_headers)
 
     def check_request(self, scope: Scope, is_api: bool) -> dict[str, str]:
-        """The headers of a request that may go on; raises `Refusal` for the others."""
+        """Return the headers of a request; raise `ApiError` if it is not allowed."""
         headers: dict[str, str] = {}
         for name, value in scope["headers"]:
             key = name.decode("latin-1").lower()
             if key in headers and key in ("host", "origin", "authorization", "content-type"):
-                raise ApiError(400, "twice", f"the header {key} is there twice")
+                raise ApiError(400, "twice", f"the header {key} is repeated")
             headers[key] = value.decode("latin-1")
         host = headers.get("host", "")
         if _host_name(host) not in self.allowed_hosts:
             hint = "use http://127.0.0.1, or start with --allow-host NAME"
-            raise ApiError(421, "host", "this studio does not answer under that name", hint=hint)
+            raise ApiError(
+                421, "host", "this studio does not accept requests for this host name", hint=hint
+            )
         origin = headers.get("origin")
         if origin is not None and origin.lower() != f"http://{host}".lower():
             raise ApiError(403, "origin", "requests from other sites are refused")
-        page = not is_api and headers.get("sec-fetch-mode") == "navigate"
-        if headers.get("sec-fetch-site") == "cross-site" and not page:
+        is_navigation = not is_api and headers.get("sec-fetch-mode") == "navigate"
+        if headers.get("sec-fetch-site") == "cross-site" and not is_navigation:
             raise ApiError(403, "origin", "requests from other sites are refused")
         if scope["method"] not in ("GET", "HEAD", "POST", "DELETE"):
-            raise ApiError(405, "method", "there is no such method here")
+            raise ApiError(405, "method", "this method is not supported")
         if len(scope["path"]) + len(scope.get("query_string", b"")) > MAX_URL_LENGTH:
             raise ApiError(414, "long", "the address is too long")
         if is_api and not self._has_token(headers.get("authorization", "")):
             hint = "open the address that `counterplay studio` printed, or paste its token"
-            raise ApiError(401, "token", "this studio wants its token", hint=hint)
+            raise ApiError(401, "token", "this studio requires its token", hint=hint)
         if not is_api and scope["method"] not in ("GET", "HEAD"):
-            raise ApiError(405, "method", "there is no such method here")
-        changes = scope["method"] not in ("GET", "HEAD")
-        harmless = scope["path"].startswith(READ_ONLY_POST_PATHS)
-        if changes and self.read_only and not harmless:
+            raise ApiError(405, "method", "this method is not supported")
+        if self.read_only and not is_read_only(scope["method"], scope["path"]):
             raise ApiError(403, "read_only", "this studio was started with --read-only")
         return headers
 
@@ -127,21 +117,25 @@ class SecurityMiddleware:
         return kind.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), self.token)
 
     async def _read_body(self, scope: Scope, headers: dict[str, str], receive: Receive) -> bytes:
-        """All of the body, if it is JSON and of a decent size."""
+        """Return the body, if it is JSON and not too large."""
         if scope["method"] in ("GET", "HEAD"):
             return b""
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if scope["method"] == "POST" and kind != "application/json":
             raise ApiError(415, "type", "bodies must be application/json")
-        most = MAX_UPLOAD_BYTES if scope["path"] == UPLOAD_PATH else MAX_BODY_BYTES
-        announced = headers.get("content-length", "0")
-        if not re.fullmatch("[0-9]{1,18}", announced) or int(announced) > most:
-            raise ApiError(413, "large", f"the body may have {most >> 20} MB, not more")
+        max_bytes = MAX_UPLOAD_BYTES if scope["path"] == UPLOAD_PATH else MAX_BODY_BYTES
+        length = headers.get("content-length", "0")
+        if not re.fullmatch("[0-9]{1,18}", length) or int(length) > max_bytes:
+            raise _body_too_large(max_bytes)
         try:
             async with asyncio.timeout(BODY_TIMEOUT_SECONDS):
-                return await _receive_body(receive, most)
+                return await _receive_body(receive, max_bytes)
         except TimeoutError:
             raise ApiError(408, "slow", "the body took too long to arrive") from None
+
+
+def _body_too_large(max_bytes: int) -> ApiError:
+    return ApiError(413, "large", f"the body may have at most {max_bytes >> 20} MB")
 
 
 async def _receive_body(receive: Receive, max_bytes: int) -> bytes:
@@ -152,13 +146,13 @@ async def _receive_body(receive: Receive, max_bytes: int) -> bytes:
             raise ApiError(400, "gone", "the body ended early")
         body += message.get("body", b"")
         if len(body) > max_bytes:
-            raise ApiError(413, "large", f"the body may have {max_bytes >> 20} MB, not more")
+            raise _body_too_large(max_bytes)
         if not message.get("more_body"):
             return bytes(body)
 
 
 def _replay_body(body: bytes, receive: Receive) -> Receive:
-    """The body once more, and then whatever else comes: the end of the connection."""
+    """Return a receive function that yields the body again, then further messages."""
     sent = False
 
     async def receive_again() -> Message:
@@ -172,7 +166,7 @@ def _replay_body(body: bytes, receive: Receive) -> Receive:
 
 
 def _host_name(host: str) -> str:
-    """The host without its port, which must be a number."""
+    """Return the host without its port; "" if it is malformed."""
     match = re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[^:\[\]@/\\?#\s]+)(?::\d{1,5})?", host)
     return match[1].lower() if match else ""
 

@@ -1,4 +1,4 @@
-"""Questions that need the library's classes but no tree: is this config right, how large is it?"""
+"""Questions that need the library but no tree: configs, sizes, durations, matrix games."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
-from counterplay.arenas.tree.size_estimate import available_memory, estimate_size
+from counterplay.arenas.tree.size_estimate import SizeEstimate, available_memory, estimate_size
 from counterplay.core.arena import Floats
 from counterplay.core.trust import load_game_from_file
 from counterplay.errors import ConfigError, CounterplayError
@@ -19,49 +19,64 @@ from counterplay.experiment.population import load_population
 from counterplay.experiment.runner import new_run, use_device
 from counterplay.interop.game_files import check_game_file
 from counterplay.matrix.analysis import analyse_normal_form, load_normal_form
-from counterplay.matrix.learning import run_learners as learned
+from counterplay.matrix.learning import run_learners
 from counterplay.matrix.normal_form import NormalForm, Profile
 from counterplay.matrix.verification import nash_deviation
 from counterplay.registry import GAMES, get_spec, load_learner
 from counterplay.studio.server.responses import rewrite_for_page
+from counterplay.studio.worker.queries import Call, JsonObject, query
+
+if TYPE_CHECKING:
+    from counterplay.studio.worker.studio_worker import StudioWorker
 
 MAX_MATRIX_CELLS = 40_000  # of a matrix that is shown and solved
-MAX_SHOWN_ACTIONS = 40  # of each player, whose play in a united pool is shown
-TREE_MEMORY_SHARE = 0.6  # of the free memory, up to which trees are built
-OFFER_SECONDS = 0.05  # for estimating the size of one game of the catalogue
-TRIAL_SECONDS = 0.5  # seconds for which a run is tried out
-LEARNER_ITERATIONS, NUM_SHOWN_ITERATIONS = (
-    1_000,
-    120,
-)  # iterations of learners, and how many of them are shown
+MAX_SHOWN_ACTIONS = 40  # of each mixture over a pool of sequences
+TREE_MEMORY_SHARE = 0.6  # of the free memory that a tree may use
+OFFER_SECONDS = 0.05  # for the estimate of the size of one game of the catalogue
+TRIAL_SECONDS = 0.5  # for the trial of a run
+LEARNER_ITERATIONS = 1_000
+NUM_SHOWN_ITERATIONS = 120  # of a learner
 
 
-def check_config(config: dict[str, Any], root: str = ".") -> dict[str, Any]:
-    """The complete config, or what is wrong with it and at which key."""
+class TreeOffer(TypedDict):
+    """Whether the tree of a game fits into memory, and otherwise the reason."""
+
+    fits: bool
+    reason: str
+
+
+@query("check")
+def check_config(worker: StudioWorker, call: Call) -> JsonObject:
+    """Return the complete config, or the problem and the key that has it."""
     try:
-        return {"config": load_config(config, origin=root).to_json()}
+        return {"config": load_config(call["config"], origin=worker.root).to_json()}
     except CounterplayError as error:
         text, _ = rewrite_for_page(str(error).removeprefix("config: "))
         match = re.match(r"(name|algorithm|arena|device|game|networks|spec)[.\w]*", text)
         return {"problem": text, "field": match[0] if match else ""}
 
 
-def estimate_game_size(spec: str, root: str = ".") -> dict[str, Any]:
-    """Return how large the tree would be, and whether there is room for it."""
+@query("estimate")
+def estimate_game_size(worker: StudioWorker, call: Call) -> JsonObject:
+    """Return an estimate of the size of a game's tree, and whether it fits into memory."""
+    return _estimate_game_size(str(call["spec"]), worker.root)
+
+
+def _estimate_game_size(spec: str, root: str) -> JsonObject:
     game = load_game_from_file(spec, root)
-    found = estimate_size(game, seconds=0.3)
-    return _offers(found) | {
+    size = estimate_size(game, seconds=0.3)
+    return {
+        **_tree_offer(size),
         "spec": get_spec(game),
         "players": game.num_players,
-        "nodes": found.num_nodes,
-        "error": found.standard_error,
-        "bytes": found.num_bytes,
+        "nodes": size.num_nodes,
+        "error": size.standard_error,
+        "bytes": size.num_bytes,
         "free": available_memory(),
     }
 
 
-def _offers(size: Any) -> dict[str, Any]:
-    """Return whether a tree fits into memory, and otherwise why its pages are not offered."""
+def _tree_offer(size: SizeEstimate) -> TreeOffer:
     free = available_memory()
     if size.num_bytes < TREE_MEMORY_SHARE * free:
         return {"fits": True, "reason": ""}
@@ -72,102 +87,116 @@ def _offers(size: Any) -> dict[str, Any]:
     return {"fits": False, "reason": reason}
 
 
-def offers(root: str = ".") -> dict[str, Any]:
-    """Return for each registered game what pages can offer: `fits` and, if not, the reason."""
-    found: dict[str, Any] = {}
+@query("offers")
+def list_offers(worker: StudioWorker, call: Call) -> JsonObject:
+    """Return for each registered game whether its tree fits into memory."""
+    offers: JsonObject = {}
     for name in GAMES:
         try:
-            found[name] = _offers(
-                estimate_size(load_game_from_file(name, root), seconds=OFFER_SECONDS)
-            )
-        except CounterplayError as error:  # such as a parameter without a default
+            game = load_game_from_file(name, worker.root)
+            offers[name] = _tree_offer(estimate_size(game, seconds=OFFER_SECONDS))
+        except CounterplayError as error:  # for example a parameter without a default
             reason = f"Open it to set its parameters: {rewrite_for_page(str(error))[0]}"
-            found[name] = {"fits": False, "reason": reason, "incomplete": True}
-    return found
+            offers[name] = {"fits": False, "reason": reason, "incomplete": True}
+    return offers
 
 
-def estimate_duration(config: dict[str, Any], root: str = ".") -> dict[str, Any]:
-    """How long a run will take: its first steps are tried out and timed."""
-    with tempfile.TemporaryDirectory() as place:
-        run = new_run(load_config(config, origin=root), Path(place) / "run")
-    whole, course = run.config, run.session
-    with use_device(whole):
-        course.advance(1)  # compiles
-        course.measure(course.policies())
-        first, until = course.iteration, time.perf_counter() + TRIAL_SECONDS
-        course.seconds = 0.0
-        course.advance(whole.max_steps, stop=lambda: time.perf_counter() > until)
-        steps, seconds = course.iteration - first, course.seconds
-        began = time.perf_counter()
-        course.measure(course.policies())
-        judging = time.perf_counter() - began
-    left = 0 if course.finished or not steps else whole.max_steps - course.iteration
-    evaluations = 2 + (course.iteration + left) // whole.evaluate_every
+@query("duration")
+def estimate_duration(worker: StudioWorker, call: Call) -> JsonObject:
+    """Return an estimate of the duration of a run, from a trial of its first steps."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = new_run(load_config(call["config"], origin=worker.root), Path(folder) / "run")
+    config, session = run.config, run.session
+    with use_device(config):
+        session.advance(1)  # compiles
+        session.measure(session.policies())
+        first, end_time = session.iteration, time.perf_counter() + TRIAL_SECONDS
+        session.seconds = 0.0
+        session.advance(config.max_steps, stop=lambda: time.perf_counter() > end_time)
+        steps, seconds = session.iteration - first, session.seconds
+        start_time = time.perf_counter()
+        session.measure(session.policies())
+        evaluation_seconds = time.perf_counter() - start_time
+    steps_left = 0 if session.finished or not steps else config.max_steps - session.iteration
+    evaluations = 2 + (session.iteration + steps_left) // config.evaluate_every
+    seconds_left = steps_left * seconds / steps if steps_left else 0.0
     return {
-        "seconds": seconds + (left * seconds / steps if left else 0.0) + evaluations * judging,
+        "seconds": seconds + seconds_left + evaluations * evaluation_seconds,
         "rate": steps / seconds if steps else None,
-        "judging": judging,
+        "judging": evaluation_seconds,
     }
 
 
-def inspect_game_file(path: str, root: str = ".") -> dict[str, Any]:
-    """What a game file holds; its faults are named by line."""
+@query("examine")
+def inspect_game_file(worker: StudioWorker, call: Call) -> JsonObject:
+    """Return the size of the game in a file; an error names the line of a fault."""
+    path = str(call["path"])
     check_game_file(path)
-    return estimate_game_size(path, root)
+    return _estimate_game_size(path, worker.root)
 
 
-def analyse_matrix(query: dict[str, Any], root: str = ".") -> dict[str, Any]:
-    """Dominance and equilibria of a game in normal form, and its utilities."""
-    name, form = _load_query_form(query, root)
+@query("matrix")
+def analyse_matrix(worker: StudioWorker, call: Call) -> JsonObject:
+    """Return dominance and equilibria of a game in normal form, and its utilities."""
+    name, form = _load_form(call, worker.root)
     return analyse_normal_form(name, form) | {"utility": form.utility.tolist()}
 
 
-def run_matrix_learner(query: dict[str, Any], root: str = ".") -> dict[str, Any]:
-    """What every player of a normal form plays as it learns: at 1, 2, 3, ... iterations.
+@query("learn")
+def run_matrix_learner(worker: StudioWorker, call: Call) -> JsonObject:
+    """Return the policies of all players as they learn a normal form, at some iterations.
 
-    Everybody starts a little off uniform play, from where learners that rest at it would not move.
+    Play starts near uniform play, because uniform play is a fixed point of many learners.
     """
-    _, form = _load_query_form(query, root)
-    learner = load_learner(str(query["learner"]))
+    _, form = _load_form(call, worker.root)
+    learner = load_learner(str(call["learner"]))
     shown = set(np.geomspace(1, LEARNER_ITERATIONS, NUM_SHOWN_ITERATIONS).astype(int).tolist())
-    path: list[dict[str, Any]] = []
+    path: list[JsonObject] = []
 
     def record_iteration(t: int, current: Profile, average: Profile) -> None:
         if t in shown:
-            both = {"current": current, "average": average}
-            mixtures = {name: [m.tolist() for m in profile] for name, profile in both.items()}
-            path.append({"iteration": t, "gain": nash_deviation(form, average).gain} | mixtures)
+            path.append(
+                {
+                    "iteration": t,
+                    "gain": nash_deviation(form, average).gain,
+                    "current": [mixture.tolist() for mixture in current],
+                    "average": [mixture.tolist() for mixture in average],
+                }
+            )
 
     start = tuple(_off_uniform_mixture(count, player) for player, count in enumerate(form.shape))
-    learned(
+    run_learners(
         form, learner, iterations=LEARNER_ITERATIONS, initial_profile=start, report=record_iteration
     )
     return {"learner": get_spec(learner), "action_names": form.action_names, "path": path}
 
 
 def _off_uniform_mixture(num_actions: int, player: int) -> Floats:
+    """Return a mixture near the uniform one, different for each player."""
     weight = np.roll(np.arange(num_actions, 0, -1) + 2.0 * num_actions, player)
     return weight / weight.sum()
 
 
-def _load_query_form(query: dict[str, Any], root: str) -> tuple[str, NormalForm]:
-    if "utility" in query:
-        given = query.get("names") or ()
-        if not isinstance(given, (list, tuple)) or not all(isinstance(row, list) for row in given):
+def _load_form(call: Call, root: str) -> tuple[str, NormalForm]:
+    """Return the name and the normal form of a table or a game in a call."""
+    if "utility" in call:
+        rows = call.get("names") or ()
+        if not isinstance(rows, (list, tuple)) or not all(isinstance(row, list) for row in rows):
             raise ConfigError("names must be a list with the action names of each player")
-        names = tuple(tuple(map(str, row)) for row in given)
-        name, form = "matrix", NormalForm(query["utility"], names)
+        names = tuple(tuple(map(str, row)) for row in rows)
+        name, form = "matrix", NormalForm(call["utility"], names)
     else:
-        name, form = load_normal_form(str(query["game"]), root)
+        name, form = load_normal_form(str(call["game"]), root)
     if form.utility.size > MAX_MATRIX_CELLS:
         shape = " x ".join(map(str, form.shape))
         raise ConfigError(f"{name} has {shape} actions: too many to show as a table")
     return name, form
 
 
-def describe_population(folder: str) -> dict[str, Any]:
-    """What the policies of a run's pools are worth to each other, and how they were mixed."""
-    table = load_population(folder)
+@query("population")
+def describe_population(worker: StudioWorker, call: Call) -> JsonObject:
+    """Return the payoffs between the populations of a run, and their mixtures over time."""
+    table = load_population(str(call["folder"]))
     shown = MAX_SHOWN_ACTIONS if table.sequence_offsets else None
     return {
         "payoffs": table.two_player_payoffs().tolist(),

@@ -1,17 +1,16 @@
-"""Policies by what a page calls them, and all that is worth knowing about one on a tree.
+"""Policies of a tree by name, with their values.
 
-uniform                      every action equally often
-solve:cfr_plus@1000          so many iterations, made here
-run:NAME/TIME@average        of a run, at its latest checkpoint
+uniform                      every action with the same probability
+solve:cfr_plus@1000          the average policy after 1000 iterations, solved here
+run:NAME/TIME@average        the policy of a run, at its latest checkpoint
 
-With a lock, such as `17:0,1;20:0.5,0.5`, these infosets play as it says and all others are solved
-anew around them.
+A lock such as `17:0,1;20:0.5,0.5` fixes the policy at these infosets; all others are solved again.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,48 +18,52 @@ from counterplay.abstraction.abstraction import fix_policy
 from counterplay.arenas.rules import TabularPolicy
 from counterplay.arenas.tree.arena import TreeArena
 from counterplay.arenas.tree.policy_analysis import PolicyAnalysis
-from counterplay.core.evaluation import (
-    best_response,
-)
+from counterplay.core.evaluation import best_response
 from counterplay.core.policy import Policy, uniform_policy
 from counterplay.core.solve import solve
 from counterplay.errors import ConfigError
 from counterplay.experiment.runner import load_run
 from counterplay.registry import load_algorithm
 
-MAX_CACHED_ANALYSES = 4  # analyses in memory
+MAX_CACHED_ANALYSES = 4
 MAX_ITERATIONS = 1_000_000
-LOCK_ITERATIONS = 1_000  # iterations of CFR+
+LOCK_ITERATIONS = 1_000  # of CFR+ around locks
 
-ReportProgress = Callable[
-    [str, float, float], None
-]  # what is being done, how much of it, of how much
+ReportProgress = Callable[[str, float, float], None]  # activity, amount done, total amount
+
+
+PolicySource = Mapping[str, object]  # JSON from the server
 
 
 class PolicySources:
-    """Makes analyses for one tree; the last few are kept."""
+    """Computes analyses of policies of one tree, and caches a few."""
 
     def __init__(self, tree: TreeArena, report_progress: ReportProgress):
         self.tree, self.report_progress = tree, report_progress
-        self.analyses: OrderedDict[tuple[Any, ...], PolicyAnalysis] = OrderedDict()
+        self.analyses: OrderedDict[tuple[str, object, str], PolicyAnalysis] = OrderedDict()
 
-    def get(self, source: dict[str, Any]) -> PolicyAnalysis:
-        """The analysis of a source: its text and, of a run, folder and time of the checkpoint."""
-        key = (source.get("text", "uniform"), source.get("stamp"), source.get("lock", ""))
-        found = self.analyses.get(key)
-        if found is None and key[2]:
-            found = self.analyses[key] = self._solve_around_locks(
-                self.get(source | {"lock": ""}), str(key[2])
-            )
-        elif found is None:
-            found = self.analyses[key] = self._build_analysis(source)
+    def get(self, source: PolicySource) -> PolicyAnalysis:
+        """Return the analysis of a policy.
+
+        Args:
+            source: the `text` that names the policy, an optional `lock`, and for a run its `folder`
+                and the time of its checkpoint (`stamp`).
+        """
+        text, lock = str(source.get("text", "uniform")), str(source.get("lock", ""))
+        key = (text, source.get("stamp"), lock)
+        analysis = self.analyses.get(key)
+        if analysis is None and lock:
+            analysis = self._solve_around_locks(self.get({**source, "lock": ""}), lock)
+        elif analysis is None:
+            analysis = self._build_analysis(source)
+        self.analyses[key] = analysis
         self.analyses.move_to_end(key)
         while len(self.analyses) > MAX_CACHED_ANALYSES:
             self.analyses.popitem(last=False)
-        return found
+        return analysis
 
-    def get_comparison(self, source: dict[str, Any], base: PolicyAnalysis) -> PolicyAnalysis:
-        """What to compare with; `best:0` is the best response of player 0 to the base."""
+    def get_comparison(self, source: PolicySource, base: PolicyAnalysis) -> PolicyAnalysis:
+        """Return a policy to compare with; `best:0` is the best response of player 0 to `base`."""
         text = str(source.get("text", ""))
         if not text.startswith("best:"):
             return self.get(source)
@@ -70,7 +73,7 @@ class PolicySources:
         response = best_response(self.tree, base.policy, int(player))
         return PolicyAnalysis(self.tree, response.policy, text)
 
-    def _build_analysis(self, source: dict[str, Any]) -> PolicyAnalysis:
+    def _build_analysis(self, source: PolicySource) -> PolicyAnalysis:
         text = str(source.get("text", "uniform"))
         kind, _, rest = text.partition(":")
         if text == "uniform":
@@ -78,20 +81,20 @@ class PolicySources:
         if kind == "solve":
             return PolicyAnalysis(self.tree, self._solve_policy(rest), text)
         if kind == "run" and "folder" in source:
-            return self._load_from_run(Path(source["folder"]), text)
+            return self._load_from_run(Path(str(source["folder"])), text)
         raise ConfigError(f"there is no policy {text!r}")
 
     def _solve_around_locks(self, base: PolicyAnalysis, text: str) -> PolicyAnalysis:
-        """Everybody's best around what is locked."""
+        """Return the solution in which the locked infosets keep their policy."""
         rows = parse_locks(self.tree, text)
         probabilities = base.policy.probabilities.copy()
         for number, row in rows.items():
             probabilities[self.tree.offset[number] : self.tree.offset[number + 1]] = row
         fixed = fix_policy(self.tree, Policy(self.tree, probabilities), list(rows))
-        around: Any = fixed.wrap_algorithm(load_algorithm("cfr_plus"))
+        algorithm: Any = fixed.wrap_algorithm(load_algorithm("cfr_plus"))
         result = solve(
             self.tree,
-            around,
+            algorithm,
             iterations=LOCK_ITERATIONS,
             tick=lambda done: self.report_progress(
                 "solving around the locks", done, LOCK_ITERATIONS
@@ -119,14 +122,15 @@ class PolicySources:
         name = text.rpartition("@")[2]
         if name not in policies:
             raise ConfigError(f"this run has no policy {name!r}; it has {', '.join(policies)}")
-        found = policies[name]
-        policy = found.tabulate(self.tree) if isinstance(found, TabularPolicy) else found
+        policy = policies[name]
+        if isinstance(policy, TabularPolicy):
+            policy = policy.tabulate(self.tree)
         return PolicyAnalysis(self.tree, policy, text, run.step, tuple(policies))
 
 
 def parse_locks(tree: TreeArena, text: str) -> dict[int, list[float]]:
-    """The locked infosets with the probabilities of their actions."""
-    found: dict[int, list[float]] = {}
+    """Return the action probabilities of the locked infosets."""
+    locks: dict[int, list[float]] = {}
     for part in text.split(";"):
         number, _, row = part.partition(":")
         try:
@@ -140,5 +144,5 @@ def parse_locks(tree: TreeArena, text: str) -> dict[int, list[float]]:
         if len(values) != actions or not min(values) >= 0.0 or not 0.0 < total < float("inf"):
             key = tree.infoset_key(infoset)
             raise ConfigError(f"the lock of {key!r} needs {actions} numbers that are not negative")
-        found[infoset] = [value / total for value in values]
-    return found
+        locks[infoset] = [value / total for value in values]
+    return locks

@@ -1,8 +1,11 @@
-"""What the pages about a tree ask: a node with its children, grids, leaks, and where things are."""
+"""Questions about a tree and a policy on it: nodes, infosets, grids, losses and files."""
 
 from __future__ import annotations
 
-from typing import Any
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 import numpy as np
 
@@ -10,19 +13,95 @@ from counterplay.arenas.tree.arena import TreeArena, cache_on_tree
 from counterplay.arenas.tree.node_values import public_history_hashes, subtree_sizes
 from counterplay.arenas.tree.policy_analysis import PolicyAnalysis
 from counterplay.arenas.tree.replay import node_history
-from counterplay.core.game import CHANCE, TERMINAL, DrawnGame, State, action_labels, grid_position
-from counterplay.core.game import describe_situation as words
+from counterplay.core.arena import Ints
+from counterplay.core.game import (
+    CHANCE,
+    TERMINAL,
+    DrawnGame,
+    State,
+    action_labels,
+    describe_situation,
+    grid_position,
+)
 from counterplay.errors import ConfigError
+from counterplay.studio.worker.queries import Call, JsonObject, query
 
-PAGE_SIZE = 100  # children, or infosets, in one answer
-GRID_PAGE_SIZE = 300  # of a grid in one answer
-MAX_PANEL_INFOSETS = 400_000  # infosets up to which all are asked for their place in grids
-MAX_LISTED_NODES = 50  # nodes of an infoset that are listed
+if TYPE_CHECKING:
+    from counterplay.studio.worker.studio_worker import StudioWorker
+
+PAGE_SIZE = 100  # children or infosets in one answer
+GRID_PAGE_SIZE = 300  # cells of a grid in one answer
+MAX_PANEL_INFOSETS = 400_000  # of a game whose grid positions are computed for all infosets
+MAX_LISTED_NODES = 50  # of an infoset
+MAX_MIXTURE_INFOSETS = 2_000  # whose action names the mixture of a grid has
+MAX_EXPORT_NODES = 200_000  # of a game file
 
 
-def describe_analysis(analysis: PolicyAnalysis) -> dict[str, Any]:
-    """What a tree and a policy on it are, in a few numbers."""
-    tree, judged = analysis.tree, analysis.judgement
+class ActionAnswer(TypedDict):
+    """An action of an infoset."""
+
+    name: str
+    probability: float
+    value: float
+    regret: float
+    best: float  # value if a best response follows
+    loss: float
+    versus: NotRequired[float]  # probability in the policy to compare with
+
+
+class ChildAnswer(TypedDict):
+    """A child of a node, with the action that leads to it."""
+
+    node: int
+    name: str
+    words: str
+    player: int
+    probability: float
+    reach: float
+    size: int
+    value: list[float]
+    versus: NotRequired[float]
+
+
+class PathStep(TypedDict):
+    """A step on the path to a node."""
+
+    node: int  # after the action
+    name: str  # of the action
+    player: int
+
+
+class InfosetMatch(TypedDict):
+    """An infoset that a search has found."""
+
+    infoset: int
+    key: str
+    player: int
+    node: NotRequired[int]
+
+
+@dataclass(frozen=True)
+class TreeView:
+    """The part of a tree that a call is about."""
+
+    analysis: PolicyAnalysis
+    comparison: PolicyAnalysis | None  # of the policy to compare with
+    node: int
+    start: int  # of a page of results
+
+    @classmethod
+    def from_call(cls, worker: StudioWorker, call: Call) -> TreeView:
+        """Return the view; the tree is built and the policy is solved at the first call."""
+        analysis = worker.policy_sources.get(call.get("policy") or {})
+        source = call.get("versus")
+        comparison = worker.policy_sources.get_comparison(source, analysis) if source else None
+        start = max(int(call.get("start", 0)), 0)
+        return cls(analysis, comparison, int(call.get("node", 0)), start)
+
+
+def describe_analysis(analysis: PolicyAnalysis) -> JsonObject:
+    """Return the size of a tree, and the values and exploitability of a policy on it."""
+    tree, judgement = analysis.tree, analysis.judgement
     return {
         "spec": tree.spec,
         "source": analysis.source,
@@ -35,21 +114,22 @@ def describe_analysis(analysis: PolicyAnalysis) -> dict[str, Any]:
         "infosets": tree.num_infosets,
         "zero_sum": tree.is_zero_sum,
         "perfect_recall": tree.has_perfect_recall,
-        "values": judged.values.tolist(),
-        "best_values": judged.best_values.tolist(),
-        "exploitability": judged.exploitability,
+        "values": judgement.values.tolist(),
+        "best_values": judgement.best_values.tolist(),
+        "exploitability": judgement.exploitability,
     }
 
 
-def describe_node(
-    analysis: PolicyAnalysis, comparison: PolicyAnalysis | None, node: int, start: int = 0
-) -> dict[str, Any]:
-    """A node: how one gets there, what is known there, and what can be done."""
+@query("view")
+def describe_node(worker: StudioWorker, call: Call) -> JsonObject:
+    """Return a node: the path to it, its infoset and a page of its children."""
+    view = TreeView.from_call(worker, call)
+    analysis, node, start = view.analysis, view.node, view.start
     tree, nodes = analysis.tree, analysis.node_values
     check_node(tree, node)
     state, path = replay_path(tree, node)
     player = int(tree.player[node])
-    found = {
+    answer: JsonObject = {
         "node": node,
         "player": player,
         "level": len(path),
@@ -61,32 +141,32 @@ def describe_node(
         "facts": describe_analysis(analysis),
     }
     if player >= 0:
-        found["infoset"] = describe_infoset(analysis, comparison, int(tree.infoset[node]))
-        found["words"] = _situation_text(tree, state, player)
-    children, total = _describe_children(analysis, comparison, node, state, start)
-    return found | {"children": children, "total": total, "start": start}
+        infoset = int(tree.infoset[node])
+        answer["infoset"] = describe_infoset(analysis, view.comparison, infoset)
+        answer["words"] = describe_situation(tree.game, state, player)
+    children, total = _describe_children(view, state)
+    return answer | {"children": children, "total": total, "start": start}
 
 
-def _describe_children(
-    analysis: PolicyAnalysis, comparison: PolicyAnalysis | None, node: int, state: State, start: int
-) -> tuple[list[dict[str, Any]], int]:
-    """A page of the children: those of chance by reach, those of players in their own order."""
+def _describe_children(view: TreeView, state: State) -> tuple[list[ChildAnswer], int]:
+    """Return a page of the children and their number; those of chance are sorted by probability."""
+    analysis, node, start = view.analysis, view.node, view.start
     tree, nodes, sizes = analysis.tree, analysis.node_values, subtree_sizes(analysis.tree)
     first, last = tree.child_offset[node : node + 2].tolist()
     player = int(tree.player[node])
     order = np.arange(first, last)
     if player == CHANCE and order.size > 1:
         order = order[np.argsort(-tree.chance[first:last], kind="stable")]
-    spoken = _action_texts(tree, state) if player >= 0 else {}
-    found = []
+    labels = _action_labels(tree, state) if player >= 0 else {}
+    children = []
     for child in order[start : start + PAGE_SIZE].tolist():
         sequence = int(tree.incoming_sequence[child])
         action = int(tree.action[child])
         name = tree.game.action_name(state, action)
-        entry = {
+        entry: ChildAnswer = {
             "node": child,
             "name": name,
-            "words": spoken.get(action, name),
+            "words": labels.get(action, name),
             "player": int(tree.player[child]),
             "probability": float(
                 analysis.policy.probabilities[sequence] if player >= 0 else tree.chance[child]
@@ -95,33 +175,40 @@ def _describe_children(
             "size": int(sizes[child]),
             "value": nodes.value[child].tolist(),
         }
-        if comparison and player >= 0:
-            entry["versus"] = float(comparison.policy.probabilities[sequence])
-        found.append(entry)
-    return found, int(order.size)
+        if view.comparison and player >= 0:
+            entry["versus"] = float(view.comparison.policy.probabilities[sequence])
+        children.append(entry)
+    return children, int(order.size)
+
+
+@query("infoset")
+def describe_infoset_by_number(worker: StudioWorker, call: Call) -> JsonObject:
+    """Return the infoset of a number."""
+    view = TreeView.from_call(worker, call)
+    return describe_infoset(view.analysis, view.comparison, int(call["infoset"]))
 
 
 def describe_infoset(
     analysis: PolicyAnalysis, comparison: PolicyAnalysis | None, number: int
-) -> dict[str, Any]:
-    """An infoset: its actions with probability, value, regret and loss, and how often it comes."""
-    tree, values, lost = analysis.tree, analysis.infoset_values, analysis.mistakes
+) -> JsonObject:
+    """Return an infoset: its reach, its nodes, and its actions with probability, value and loss."""
+    tree, values, mistakes = analysis.tree, analysis.infoset_values, analysis.mistakes
     if not 0 <= number < tree.num_infosets:
         raise ConfigError(f"there is no infoset {number}")
     first, last = tree.offset[number : number + 2].tolist()
     members = _infoset_nodes(tree, number)
     reach = analysis.node_values.reach[members]
     order = np.argsort(-reach, kind="stable")[:MAX_LISTED_NODES]
-    best = lost.best_value[first:last]
+    best = mistakes.best_value[first:last]
     actions = []
-    for place, sequence in enumerate(range(first, last)):
-        entry = {
+    for index, sequence in enumerate(range(first, last)):
+        entry: ActionAnswer = {
             "name": tree.sequence_names[sequence],
             "probability": float(analysis.policy.probabilities[sequence]),
             "value": float(values.action_value[sequence]),
             "regret": float(values.regret[sequence]),
-            "best": float(best[place]),
-            "loss": float(best.max() - best[place]),
+            "best": float(best[index]),
+            "loss": float(best.max() - best[index]),
         }
         if comparison:
             entry["versus"] = float(comparison.policy.probabilities[sequence])
@@ -134,39 +221,36 @@ def describe_infoset(
         "cf_reach": float(values.cf_reach[number]),
         "probability": float(reach.sum()),
         "value": float(values.value[number]),
-        "loss": float(lost.gain[number]),
+        "loss": float(mistakes.gain[number]),
         "actions": actions,
         "size": int(members.size),
         "members": [{"node": int(members[k]), "reach": float(reach[k])} for k in order.tolist()],
     }
 
 
-def describe_grid(
-    analysis: PolicyAnalysis, comparison: PolicyAnalysis | None, node: int, start: int = 0
-) -> dict[str, Any]:
-    """The infosets that stand in one table with that of a node, and the mixture over all."""
+@query("grid")
+def describe_grid(worker: StudioWorker, call: Call) -> JsonObject:
+    """Return the infosets in the same grid as that of a node, and the mixture over all of them."""
+    view = TreeView.from_call(worker, call)
+    analysis, start = view.analysis, view.start
     tree = analysis.tree
-    node = next_decision_node(analysis, node)
+    node = next_decision_node(analysis, view.node)
     if node < 0:
         return {"cells": [], "total": 0, "actions": [], "node": -1}
-    here = int(tree.infoset[node])
-    player = int(tree.infoset_player[here])
+    infoset = int(tree.infoset[node])
     infosets, panel = _infosets_in_panel(tree, node)
     reach = analysis.infoset_reach[infosets]
-    places = [grid_position(tree.game, tree.infoset_key(int(i))) for i in infosets]
-    flat = not any(column for _, _, column in places)
-    if flat:  # a list: by what its rows are called, as games name them
-        order = sorted(range(len(infosets)), key=lambda k: _natural_sort_key(places[k][1]))
-    else:
-        order = list(range(len(infosets)))
-    page = PAGE_SIZE if flat else GRID_PAGE_SIZE
-    shown = order[start : start + page]
-    names = list(
-        dict.fromkeys(n for k in order[:2000] for n in tree.action_names(int(infosets[k])))
-    )
+    positions = [grid_position(tree.game, tree.infoset_key(int(i))) for i in infosets]
+    is_list = not any(column for _, _, column in positions)
+    order = list(range(len(infosets)))
+    if is_list:
+        order.sort(key=lambda k: _natural_sort_key(positions[k][1]))
+    page = PAGE_SIZE if is_list else GRID_PAGE_SIZE
+    named = [int(infosets[k]) for k in order[:MAX_MIXTURE_INFOSETS]]
+    names = list(dict.fromkeys(name for number in named for name in tree.action_names(number)))
     cells = [
-        _describe_cell(analysis, comparison, int(infosets[k]), places[k], float(reach[k]))
-        for k in shown
+        _describe_cell(view, int(infosets[k]), positions[k], float(reach[k]))
+        for k in order[start : start + page]
     ]
     weight = reach / reach.sum() if reach.sum() > 0.0 else np.full(len(reach), 1.0 / len(reach))
     mixture = dict.fromkeys(names, 0.0)
@@ -178,9 +262,9 @@ def describe_grid(
                 mixture[name] += float(weight[k]) * p
     return {
         "node": node,
-        "player": player,
+        "player": int(tree.infoset_player[infoset]),
         "panel": panel,
-        "here": here,
+        "here": infoset,
         "actions": names,
         "cells": cells,
         "total": len(infosets),
@@ -194,19 +278,16 @@ def describe_grid(
 
 
 def _describe_cell(
-    analysis: PolicyAnalysis,
-    comparison: PolicyAnalysis | None,
-    number: int,
-    grid_position: tuple[str, str, str],
-    reach: float,
-) -> dict[str, Any]:
+    view: TreeView, number: int, position: tuple[str, str, str], reach: float
+) -> JsonObject:
+    analysis, comparison = view.analysis, view.comparison
     tree = analysis.tree
     first, last = tree.offset[number : number + 2].tolist()
-    cell = {
+    cell: JsonObject = {
         "infoset": number,
         "key": tree.infoset_key(number),
-        "row": grid_position[1],
-        "column": grid_position[2],
+        "row": position[1],
+        "column": position[2],
         "names": list(tree.action_names(number)),
         "policy": analysis.policy.probabilities[first:last].tolist(),
         "reach": reach,
@@ -219,48 +300,48 @@ def _describe_cell(
     return cell
 
 
-def _infosets_in_panel(tree: TreeArena, node: int) -> tuple[Any, str]:
-    """The infosets of the same table as a node's, and the table's name.
+def _infosets_in_panel(tree: TreeArena, node: int) -> tuple[Ints, str]:
+    """Return the infosets in the same grid as that of a node, and the name of the grid.
 
-    Games say which those are; of the others, they are the player's infosets that the same actions
-    of players lead to, whatever chance did.
+    A game may define grids by `grid_position`. Otherwise a grid has the player's infosets after the
+    same actions of players, for all outcomes of chance.
     """
-    here = int(tree.infoset[node])
-    player = int(tree.infoset_player[here])
+    infoset = int(tree.infoset[node])
+    player = int(tree.infoset_player[infoset])
     if hasattr(tree.game, "grid_position") and tree.num_infosets <= MAX_PANEL_INFOSETS:
-        panel = grid_position(tree.game, tree.infoset_key(here))[0]
+        panel = grid_position(tree.game, tree.infoset_key(infoset))[0]
         return np.array(infosets_by_panel(tree)[player, panel]), panel
-    numbers = public_history_hashes(tree)
-    nodes = np.flatnonzero(numbers == numbers[node])
-    found = np.unique(tree.infoset[nodes[tree.player[nodes] == player]])
-    return found, ""
+    hashes = public_history_hashes(tree)
+    nodes = np.flatnonzero(hashes == hashes[node])
+    return np.unique(tree.infoset[nodes[tree.player[nodes] == player]]), ""
 
 
 @cache_on_tree
 def infosets_by_panel(tree: TreeArena) -> dict[tuple[int, str], list[int]]:
-    """The infosets of every table: by player and name."""
-    found: dict[tuple[int, str], list[int]] = {}
+    """Return the infosets of every grid, by player and name."""
+    infosets: dict[tuple[int, str], list[int]] = {}
     for number in range(tree.num_infosets):
         panel = grid_position(tree.game, tree.infoset_key(number))[0]
-        found.setdefault((int(tree.infoset_player[number]), panel), []).append(number)
-    return found
+        infosets.setdefault((int(tree.infoset_player[number]), panel), []).append(number)
+    return infosets
 
 
-def list_infoset_regrets(
-    analysis: PolicyAnalysis, start: int = 0, player: int | None = None
-) -> dict[str, Any]:
-    """Infosets by what is lost there, the largest first; all of them add up to NashConv."""
-    tree, lost = analysis.tree, analysis.mistakes
-    loss = lost.gain if player is None else np.where(tree.infoset_player == player, lost.gain, 0.0)
+@query("leaks")
+def list_infoset_losses(worker: StudioWorker, call: Call) -> JsonObject:
+    """Return a page of infosets with the largest losses; the losses of all sum to NashConv."""
+    view, player = TreeView.from_call(worker, call), call.get("player")
+    analysis, start = view.analysis, view.start
+    tree, gain = analysis.tree, analysis.mistakes.gain
+    loss = gain if player is None else np.where(tree.infoset_player == int(player), gain, 0.0)
     order = np.argsort(-loss, kind="stable")
     order = order[loss[order] > 0.0]
-    total, before = float(loss.sum()), float(loss[order[:start]].sum())
-    found = []
+    total, cumulative = float(loss.sum()), float(loss[order[:start]].sum())
+    rows: list[JsonObject] = []
     for number in order[start : start + PAGE_SIZE].tolist():
         first, last = tree.offset[number : number + 2].tolist()
-        best = lost.best_value[first:last]
-        before += float(loss[number])
-        found.append(
+        best = analysis.mistakes.best_value[first:last]
+        cumulative += float(loss[number])
+        rows.append(
             {
                 "infoset": number,
                 "key": tree.infoset_key(number),
@@ -268,7 +349,7 @@ def list_infoset_regrets(
                 "node": int(likeliest_node(analysis, number)),
                 "loss": float(loss[number]),
                 "share": float(loss[number]) / total,
-                "sum": before / total,
+                "sum": cumulative / total,
                 "probability": float(analysis.infoset_reach[number]),
                 "names": list(tree.action_names(number)),
                 "policy": analysis.policy.probabilities[first:last].tolist(),
@@ -276,55 +357,88 @@ def list_infoset_regrets(
             }
         )
     return {
-        "leaks": found,
+        "leaks": rows,
         "total": int(order.size),
         "start": start,
-        "nash_conv": float(lost.gain.sum()),
-        "by_player": np.bincount(tree.infoset_player, lost.gain, tree.num_players).tolist(),
+        "nash_conv": float(gain.sum()),
+        "by_player": np.bincount(tree.infoset_player, gain, tree.num_players).tolist(),
         "exploitability": analysis.judgement.exploitability,
     }
 
 
-def find_infosets(tree: TreeArena, text: str) -> list[dict[str, Any]]:
-    """Infosets whose key is, begins with or has the text, in this order; at most a page."""
-    exact: list[int] = []
-    begins: list[int] = []
-    has: list[int] = []
+@query("find")
+def find_infosets(worker: StudioWorker, call: Call) -> list[InfosetMatch]:
+    """Return infosets whose key equals, starts with or contains a text, in this order."""
+    analysis, text = TreeView.from_call(worker, call).analysis, str(call.get("text", ""))
+    tree = analysis.tree
+    equal: list[int] = []
+    starting: list[int] = []
+    containing: list[int] = []
     for number, key in enumerate(tree.infoset_keys):
         if text in key:
-            kind = exact if key == text else begins if key.startswith(text) else has
+            kind = equal if key == text else starting if key.startswith(text) else containing
             kind.append(number)
-        if len(exact) + len(begins) >= PAGE_SIZE:
+        if len(equal) + len(starting) >= PAGE_SIZE:
             break
     return [
-        {"infoset": n, "key": tree.infoset_key(n), "player": int(tree.infoset_player[n])}
-        for n in (*exact, *begins, *has)[:PAGE_SIZE]
+        {
+            "infoset": number,
+            "key": tree.infoset_key(number),
+            "player": int(tree.infoset_player[number]),
+            "node": likeliest_node(analysis, number),
+        }
+        for number in (*equal, *starting, *containing)[:PAGE_SIZE]
     ]
 
 
+@query("export")
+def export_policy(worker: StudioWorker, call: Call) -> str:
+    """Return the policy as JSON or CSV."""
+    policy = TreeView.from_call(worker, call).analysis.policy
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "policy"
+        (policy.to_csv if call.get("form") == "csv" else policy.to_json)(path)
+        return path.read_text()
+
+
+@query("game_file")
+def export_game(worker: StudioWorker, call: Call) -> str:
+    """Return the game as an .efg file of Gambit."""
+    from counterplay.interop.game_files import save_game
+
+    tree = TreeView.from_call(worker, call).analysis.tree
+    if tree.num_nodes > MAX_EXPORT_NODES:
+        problem = f"{tree.num_nodes:,} nodes are too many for an .efg file of the studio"
+        raise ConfigError(f"{problem}; the limit is {MAX_EXPORT_NODES:,}")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "game.efg"
+        save_game(tree.game, path)
+        return path.read_text()
+
+
 def likeliest_node(analysis: PolicyAnalysis, number: int) -> int:
-    """The node of an infoset that is reached most often."""
+    """Return the node of an infoset with the largest reach probability."""
     members = _infoset_nodes(analysis.tree, number)
     return int(members[analysis.node_values.reach[members].argmax()])
 
 
-def _infoset_nodes(tree: TreeArena, number: int) -> Any:
+def _infoset_nodes(tree: TreeArena, number: int) -> Ints:
     order, starts = _nodes_by_infoset(tree)
     return order[starts[number] : starts[number + 1]]
 
 
 @cache_on_tree
-def _nodes_by_infoset(tree: TreeArena) -> tuple[Any, Any]:
-    """The nodes sorted by infoset, and where those of each begin."""
-    acts = np.flatnonzero(tree.infoset >= 0)
-    order = acts[np.argsort(tree.infoset[acts], kind="stable")]
+def _nodes_by_infoset(tree: TreeArena) -> tuple[Ints, Ints]:
+    """Return the decision nodes sorted by infoset, and the offset of each infoset [I + 1]."""
+    decisions = np.flatnonzero(tree.infoset >= 0)
+    order = decisions[np.argsort(tree.infoset[decisions], kind="stable")]
     return order, np.searchsorted(tree.infoset[order], np.arange(tree.num_infosets + 1))
 
 
 def next_decision_node(analysis: PolicyAnalysis, node: int) -> int:
-    """The node itself, or the likeliest one below it at which a player acts; -1 if there is none.
+    """Return the node itself, or the likeliest one below it at which a player acts, or -1.
 
-    At a terminal it is the last decision before.
+    At a terminal node, return the last decision before it.
     """
     tree = analysis.tree
     check_node(tree, node)
@@ -338,32 +452,30 @@ def next_decision_node(analysis: PolicyAnalysis, node: int) -> int:
     return node
 
 
-def replay_path(tree: TreeArena, node: int) -> tuple[State, list[dict[str, Any]]]:
-    """The state of a node, and every step on the way: who did what, and which node that led to."""
-    state, here, path = tree.game.initial_state(), 0, []
+def replay_path(tree: TreeArena, node: int) -> tuple[State, list[PathStep]]:
+    """Return the state of a node, and the steps on the path to it."""
+    state, current = tree.game.initial_state(), 0
+    path: list[PathStep] = []
     for action in node_history(tree, node):
         name = tree.game.action_name(state, action)
-        player = int(tree.player[here])
-        first, last = tree.child_offset[here : here + 2].tolist()
-        here = first + int(np.flatnonzero(tree.action[first:last] == action)[0])
+        player = int(tree.player[current])
+        first, last = tree.child_offset[current : current + 2].tolist()
+        current = first + int(np.flatnonzero(tree.action[first:last] == action)[0])
         state = tree.game.next_state(state, action)
-        path.append({"node": here, "name": name, "player": player})
+        path.append({"node": current, "name": name, "player": player})
     return state, path
 
 
 def check_node(tree: TreeArena, node: int) -> None:
+    """Raise ConfigError if there is no such node."""
     if not 0 <= node < tree.num_nodes:
         raise ConfigError(f"node is {node}, must be from 0 to {tree.num_nodes - 1}")
 
 
-def _situation_text(tree: TreeArena, state: State, player: int) -> str:
-    return words(tree.game, state, player)
-
-
-def _action_texts(tree: TreeArena, state: State) -> dict[int, str]:
+def _action_labels(tree: TreeArena, state: State) -> dict[int, str]:
     return dict(zip(tree.game.actions(state), action_labels(tree.game, state), strict=True))
 
 
-def _natural_sort_key(text: str) -> tuple[Any, ...]:
-    """Sorts "2" before "10"."""
+def _natural_sort_key(text: str) -> tuple[int, str]:
+    """Return a key that sorts "2" before "10"."""
     return (len(text), text) if text.isdigit() else (1 << 20, text)

@@ -39,7 +39,7 @@ const NEW_GAME = {
   ],
 };
 
-/** Return the edited game in an address, { u: utility, n: names }; null if there is none. */
+/** Return the edited game in an address, { u: utility, n: names }; null without one. */
 function parseMatrix(text) {
   try {
     return text && JSON.parse(text);
