@@ -103,7 +103,7 @@ def _print(result: GridResult, json: bool) -> None:
 def _ranked(folders: list[Path]) -> list[ComparisonRow]:
     """The rows of one game, the least exploitable first; runs without records are left out."""
     from counterplay.experiment.compare import compare
-    from counterplay.experiment.run_folder import load_metrics
+    from counterplay.experiment.metrics import load_metrics
 
     begun = [folder for folder in folders if load_metrics(folder)]
     rows = compare(begun) if begun else []

@@ -1,27 +1,25 @@
-"""The far end of a desk: a process that holds one game, its tree and policies, and answers.
+"""The worker process of the studio: it holds one game, its tree and policies, and answers calls.
 
-One JSON object per line comes in and goes out. It may be killed at any time without harm; when the
-other side is gone, it ends.
+Calls and answers are JSON objects, one per line (`core.child_process`). The process may be killed
+at any time without harm.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import queue
 import signal
 import sys
-import threading
 import time
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from counterplay.core.child_process import ParentConnection, read_json_line, write_json_line
 from counterplay.core.game import Game
 from counterplay.errors import ConfigError, CounterplayError
 
-LIBRARY_QUERIES = (  # questions about the library and not about one game
+LIBRARY_QUERIES = (  # calls that are about the library, not about one game
     "check",
     "duration",
     "estimate",
@@ -32,9 +30,9 @@ LIBRARY_QUERIES = (  # questions about the library and not about one game
     "population",
     "spot_size",
 )
-MAX_EXPORT_NODES = 200_000  # nodes of a game file
+MAX_EXPORT_NODES = 200_000  # of a game that is exported as a file
 COMPILING = "compiling the solver, once per installation"
-PROGRESS_SECONDS = 0.15  # seconds between two words about progress
+PROGRESS_SECONDS = 0.15  # between two messages about progress, at least
 
 
 class StudioWorker:
@@ -46,19 +44,17 @@ class StudioWorker:
         self.game_spec = ""
         self.last_report_time = 0.0
         self.reports_compilation = False
-        self.solved_spot: tuple[float, Any] | None = (
-            None  # a hold'em spot: to which target, and how
-        )
+        self.solved_spot: tuple[float, Any] | None = None  # target and solution of a hold'em spot
 
     def report_progress(self, activity: str, done: float, total: float) -> None:
-        """Say how far a long computation has come."""
-        now = time.monotonic()
-        if now - self.last_report_time > PROGRESS_SECONDS:
-            self.last_report_time = now
+        """Send the progress of a long computation, unless the last message was just sent."""
+        seconds = time.monotonic()
+        if seconds - self.last_report_time > PROGRESS_SECONDS:
+            self.last_report_time = seconds
             self.send({"progress": {"doing": activity, "done": done, "total": total}})
 
     def report_compilation(self) -> None:
-        """Tell the page from now on whenever numba compiles."""
+        """Send a message whenever numba compiles, from the first call on."""
         if not self.reports_compilation:
             self.reports_compilation = True
             report_compilation(self)
@@ -87,7 +83,7 @@ class StudioWorker:
 
     @cached_property
     def fits(self) -> bool:
-        """Whether there is room for the tree of the game."""
+        """Whether the memory suffices for the tree of the game."""
         from counterplay.arenas.tree.size_estimate import available_memory, estimate_size
         from counterplay.studio.worker.library_queries import TREE_MEMORY_SHARE
 
@@ -101,7 +97,7 @@ class StudioWorker:
         return InteractivePlay(self.game)
 
     def handle_call(self, call: dict[str, Any]) -> Any:
-        """What a call asks for."""
+        """Return the answer to a call."""
         do = str(call.get("do", ""))
         self.game_spec = self.game_spec or str(call.get("game", ""))
         if do in LIBRARY_QUERIES:
@@ -149,7 +145,7 @@ class StudioWorker:
 
         target = float(call.get("target", 0.5))
         self.report_compilation()
-        if self.solved_spot is None or self.solved_spot[0] != target:  # a desk holds one spot
+        if self.solved_spot is None or self.solved_spot[0] != target:  # a worker has one spot
             self.solved_spot = (
                 target,
                 spot_queries.solve_spot(call["spot"], target, self.report_progress),
@@ -164,7 +160,7 @@ class StudioWorker:
             from counterplay.play.agents import AgentLoader, is_searcher
 
             name = text.removeprefix("search:")
-            if not is_searcher(name):  # any other name could be that of a file
+            if not is_searcher(name):  # another name could be the path of a file
                 raise ConfigError(f"there is no searcher {name[:80]!r}")
             return self.play.describe_episode(
                 call, AgentLoader(self.game).load_agents(name)[0], None
@@ -197,45 +193,42 @@ class StudioWorker:
         if kind == "overview":
             return tree_layout.layout_overview(analysis)
         if kind == "find":
-            found = tree_queries.find_infosets(analysis.tree, str(call.get("text", "")))
-            for one in found:
-                one["node"] = tree_queries.likeliest_node(analysis, one["infoset"])
-            return found
+            infosets = tree_queries.find_infosets(analysis.tree, str(call.get("text", "")))
+            for entry in infosets:
+                entry["node"] = tree_queries.likeliest_node(analysis, entry["infoset"])
+            return infosets
         if kind == "infoset":
             return tree_queries.describe_infoset(analysis, versus, int(call["infoset"]))
         if kind == "export":
             return _export_policy(analysis.policy, str(call.get("form", "json")))
         if kind == "game_file":
             return _export_game(analysis.tree)
-        raise ConfigError(f"there is no question {kind!r}")
+        raise ConfigError(f"unknown call {kind!r}")
 
 
-def report_compilation(desk: StudioWorker) -> None:
-    """Tell the page whenever numba compiles, which happens once per installation."""
+def report_compilation(worker: StudioWorker) -> None:
+    """Send a message whenever numba compiles, which happens once per installation."""
     from numba.core import event
 
     class Reporter(event.Listener):
-        def on_start(self, found: Any) -> None:
-            desk.last_report_time = 0.0  # said at once
-            desk.report_progress(COMPILING, 0, 0)
+        def on_start(self, event: Any) -> None:
+            worker.last_report_time = 0.0  # send it at once
+            worker.report_progress(COMPILING, 0, 0)
 
-        def on_end(self, found: Any) -> None:
+        def on_end(self, event: Any) -> None:
             pass
 
     event.register("numba:compile", Reporter())  # type: ignore[no-untyped-call]
 
 
 def limit_cpu_time(seconds: float) -> None:
-    """End this process once it has computed for so long; 0 lifts the limit.
-
-    Its own time counts, not the clock's: on a busy machine everything takes longer.
-    """
+    """Kill this process when it has used this much CPU time from now on; 0 removes the limit."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
 def _warm_up() -> bool:
-    """Compile the kernels of spots, after everything else that the machine has to do."""
+    """Compile the kernels of spots with a low priority; return True if they were compiled."""
     from counterplay.studio.worker import spot_queries
 
     if hasattr(os, "nice"):
@@ -253,7 +246,7 @@ def _export_policy(policy: Any, file_format: str) -> str:
 
 
 def _export_game(tree: Any) -> str:
-    """The game as Gambit reads it."""
+    """Return the game as a text in Gambit's .efg format."""
     import tempfile
 
     from counterplay.interop.game_files import save_game
@@ -268,43 +261,26 @@ def _export_game(tree: Any) -> str:
 
 
 def main() -> None:
-    """Answer line by line, until nobody asks any more."""
-    out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever a game prints must not look like an answer
-    lock, waiting = threading.Lock(), queue.SimpleQueue[str]()
-
-    def send(value: dict[str, Any]) -> None:
-        with lock:
-            try:
-                out.write(json.dumps(value) + "\n")
-                out.flush()
-            except OSError:
-                os._exit(0)
-
-    def read_calls() -> None:
-        for line in sys.stdin:
-            waiting.put(line)
-        os._exit(0)
-
-    threading.Thread(target=read_calls, daemon=True).start()
+    """Answer calls until the studio ends."""
+    connection = ParentConnection(read_json_line, write_json_line)
     root, *options = sys.argv[1:] or ["."]
     if "--read-only" in options:
         from counterplay.core.trust import forbid_code
 
         forbid_code("this studio was started with --read-only and runs no code of games")
-    desk = StudioWorker(send, root)
+    worker = StudioWorker(connection.send, root)
     while True:
-        call = json.loads(waiting.get())
+        call = connection.receive()
         try:
-            send({"id": call["id"], "found": desk.handle_call(call)})
+            connection.send({"id": call["id"], "found": worker.handle_call(call)})
         except CounterplayError as error:
-            send({"id": call["id"], "error": str(error), "kind": type(error).__name__})
+            connection.send({"id": call["id"], "error": str(error), "kind": type(error).__name__})
         except MemoryError:
             problem = "out of memory; choose smaller parameters"
-            send({"id": call["id"], "error": problem, "kind": "RunError"})
-        except Exception as error:  # a game's rules, or an address written by hand
+            connection.send({"id": call["id"], "error": problem, "kind": "RunError"})
+        except Exception as error:  # of a game's rules, or of a call written by hand
             problem = f"{type(error).__name__}: {error}"
-            send({"id": call["id"], "error": problem[:500], "kind": "Internal"})
+            connection.send({"id": call["id"], "error": problem[:500], "kind": "Internal"})
 
 
 if __name__ == "__main__":
