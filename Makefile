@@ -26,7 +26,8 @@ test-slow: .venv/installed-dev ## Run the tests that take minutes each.
 # Folders whose names and sentences the wording check covers.
 PLAIN := $(addprefix src/counterplay/,errors.py registry.py lazy_exports.py holdem.py core kernels games arenas \
 	abstraction search matrix play display algorithms/cfr algorithms/mccfr algorithms/fictitious_play \
-	algorithms/regularised algorithms/exact) benchmarks docs README.md CONTRIBUTING.md SECURITY.md
+	algorithms/regularised algorithms/exact algorithms/population experiment distributed) \
+	benchmarks docs README.md CONTRIBUTING.md SECURITY.md
 
 lint: .venv/installed-dev ## Run ruff, mypy, and the checks of layers and wording.
 	$(BIN)/ruff check .

@@ -284,7 +284,7 @@ def test_what_finds_nothing_new_says_why(kuhn):
     _, memory = run(algorithm, kuhn)
     assert memory.stop_reason.endswith(
         "every response is in the pools already, though a best response gains 1.50e+00; this is "
-        "not a Nash equilibrium, NashConv is 2.00e+00"
+        "not a Nash equilibrium, NashConv is 1.50e+00"
     )
 
 
