@@ -33,9 +33,9 @@ test-large: .venv/installed-dev ## Run the tests that take many minutes or gigab
 
 # Folders whose names and sentences the wording check covers.
 PLAIN := $(addprefix src/counterplay/,errors.py registry.py lazy_exports.py holdem.py core kernels games arenas \
-	cli interop studio \
-	abstraction search matrix play display algorithms/cfr algorithms/mccfr algorithms/fictitious_play \
-	algorithms/regularised algorithms/exact) tests tools benchmarks examples docs README.md CONTRIBUTING.md SECURITY.md
+	abstraction search matrix play display experiment distributed interop cli studio \
+	algorithms/cfr algorithms/mccfr algorithms/fictitious_play algorithms/regularised algorithms/exact \
+	algorithms/population) tests tools benchmarks examples docs README.md CONTRIBUTING.md SECURITY.md
 
 lint: .venv/installed-dev ## Run ruff, mypy, and the checks of layers and wording.
 	$(BIN)/ruff check .

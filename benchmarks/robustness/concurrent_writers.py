@@ -26,7 +26,7 @@ from benchmarks.robustness.killed_runs import run_content
 from benchmarks.timing import first_paragraph
 from counterplay.distributed.run_units import advance_run
 from counterplay.errors import RunError
-from counterplay.experiment import resume, run, run_folder
+from counterplay.experiment import metrics, resume, run, run_folder
 from counterplay.experiment.run_folder import RunTakenOverError
 
 NUM_STEPS = 30_000
@@ -48,7 +48,7 @@ def start_writer(folder: Path) -> int:
         return process
     code = 1
     try:
-        run_folder.try_lock = lambda handle: None
+        run_folder.try_lock = metrics.try_lock = lambda handle: None
         result = advance_run(str(folder), CONFIG, NUM_STEPS, str(folder.parent))
         code = NOTICED_CODE if "problem" in result else 0
     except RunTakenOverError:

@@ -79,8 +79,8 @@ from counterplay.experiment import run, run_folder
 from counterplay.experiment.checkpoint import CHECKPOINT_FORMAT
 from counterplay.experiment.compare import compare
 from counterplay.experiment.config import load_config
+from counterplay.experiment.metrics import load_metrics
 from counterplay.experiment.population import POPULATION_FORMAT, load_population
-from counterplay.experiment.run_folder import load_metrics
 from counterplay.experiment.run_status import read_status
 from counterplay.experiment.runner import open_run
 from counterplay.experiment.saved_policies import load_policies

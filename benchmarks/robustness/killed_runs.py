@@ -26,7 +26,8 @@ from typing import Any
 from benchmarks.timing import first_paragraph
 from counterplay.experiment import resume, run, runner
 from counterplay.experiment.checkpoint import load_checkpoint
-from counterplay.experiment.run_folder import load_metrics, load_run_config
+from counterplay.experiment.metrics import load_metrics
+from counterplay.experiment.run_folder import load_run_config
 from counterplay.experiment.runner import new_run
 
 SPEC = {"max_steps": 120, "evaluate_every": 7, "checkpoint_every": 10}

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from counterplay.experiment.run_folder import load_metrics
+from counterplay.experiment.metrics import load_metrics
 from tests.experiment.conftest import (
     config,
     dump_json,
@@ -179,7 +179,7 @@ def test_damaged_checkpoints_are_mentioned(run, file, tmp_path):
     (folder / "checkpoint.npz").write_bytes(b"")
     answer = run("resume", folder)
     assert answer.code == 0
-    assert f"going on from {folder / 'checkpoint.previous.npz'}" in answer.err
+    assert f"continuing from {folder / 'checkpoint.previous.npz'}" in answer.err
 
 
 def test_bar_shows_rate_time_left_and_exploitability(run, file, monkeypatch):

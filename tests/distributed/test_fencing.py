@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import counterplay as cp
+from counterplay.experiment import metrics as metrics_files
 from counterplay.experiment import run_folder as files
 from counterplay.experiment.run_folder import RunTakenOverError
 from counterplay.experiment.run_status import read_status
@@ -13,7 +14,9 @@ from tests.experiment.conftest import config, load_final_state, load_untimed_rec
 
 @pytest.mark.parametrize("late", ["before a record", "before a checkpoint"])
 def test_an_orphan_that_lives_on_is_fenced(tmp_path, monkeypatch, late):
-    monkeypatch.setattr(files, "try_lock", lambda handle: None)  # as on some network file systems
+    monkeypatch.setattr(
+        metrics_files, "try_lock", lambda handle: None
+    )  # as on some network file systems
     whole = cp.run(config(), tmp_path / "whole")
     orphan = cp.experiment.new_run(config(), tmp_path / "run")
     finished = []
@@ -23,7 +26,7 @@ def test_an_orphan_that_lives_on_is_fenced(tmp_path, monkeypatch, late):
         if not finished and record["step"] == (60 if late == "before a record" else 80):
             finished.append(cp.resume(tmp_path / "run"))
 
-    with pytest.raises(cp.RunError, match=r"taken over by process|has removed or changed"):
+    with pytest.raises(cp.RunError, match=r"taken over by process|was removed or changed"):
         orphan.advance(report=take_over)
     assert load_final_state(tmp_path / "run")[2:] == load_final_state(whole.folder)[2:]
     assert load_untimed_records(tmp_path / "run") == load_untimed_records(whole.folder)
@@ -47,19 +50,19 @@ def test_a_status_of_an_earlier_attempt_fences_no_writer(tmp_path):
 
 def test_what_an_orphan_writes_late_goes_nowhere(tmp_path, monkeypatch):
     """It had looked at the size of the file before the run was taken over, and wrote afterwards."""
-    monkeypatch.setattr(files, "try_lock", lambda handle: None)
+    monkeypatch.setattr(metrics_files, "try_lock", lambda handle: None)
     cp.run(config(max_steps=40), tmp_path / "run")
     metrics = tmp_path / "run" / files.METRICS_FILE
     content = metrics.read_bytes()
     (tmp_path / "run" / "process.json").unlink()  # a process that takes over writes its own
-    with files.MetricsWriter(tmp_path / "run", len(content)) as orphan:
-        with files.MetricsWriter(tmp_path / "run", 0) as taken:
+    with metrics_files.MetricsWriter(tmp_path / "run", len(content)) as orphan:
+        with metrics_files.MetricsWriter(tmp_path / "run", 0) as taken:
             taken.append({"step": 1, "seconds": 0.0})
             orphan.file.write(b"late")
             orphan.file.flush()
             taken.append({"step": 2, "seconds": 0.0})
-        assert [record["step"] for record in files.load_metrics(tmp_path / "run")] == [1, 2]
-        with pytest.raises(cp.RunError, match="has removed or changed"):
+        assert [record["step"] for record in metrics_files.load_metrics(tmp_path / "run")] == [1, 2]
+        with pytest.raises(cp.RunError, match="was removed or changed"):
             orphan.append({"step": 3, "seconds": 0.0})
     assert not list((tmp_path / "run").glob(f".{files.METRICS_FILE}.*"))
 

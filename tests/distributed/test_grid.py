@@ -10,7 +10,8 @@ import counterplay as cp
 from counterplay.cli.main import main
 from counterplay.distributed import executor
 from counterplay.distributed.grid import make_cells, run_grid
-from counterplay.experiment.run_folder import find_runs, load_metrics
+from counterplay.experiment.metrics import load_metrics
+from counterplay.experiment.run_folder import find_runs
 from tests.distributed.toy_units import InProcessExecutor
 from tests.experiment.conftest import load_untimed_records
 
@@ -61,7 +62,7 @@ def test_what_is_refused(tmp_path):
         make_cells(("cfr",), ("kuhn_poker", "kuhn_poker(players=2)"), (0,), 4, tmp_path)
     cells = make_cells(("cfr",), GAMES[:1], (0,), 4, tmp_path)
     cp.run({"game": "kuhn_poker", "algorithm": "dcfr", "spec": {"max_steps": 2}}, cells[0].folder)
-    with pytest.raises(cp.ConfigError, match="seed-0 holds another run"):
+    with pytest.raises(cp.ConfigError, match="seed-0 contains another run"):
         make_cells(("cfr",), GAMES[:1], (0,), 4, tmp_path)
 
 

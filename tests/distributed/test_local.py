@@ -72,7 +72,7 @@ def test_stop_begins_nothing_more():
 def test_other_sources_are_refused():
     failure = run_unit(units("square", (1,))[0], "another")
     assert isinstance(failure, UnitFailure) and failure.error_name == "ConfigError"
-    assert "has other sources than where the work comes from" in failure.message
+    assert "differs from the one that sends the work" in failure.message
 
 
 def test_wrong_number_of_processes():

@@ -104,7 +104,7 @@ def test_walks_have_the_same_bits(whole_scenario):
 def test_a_wrong_token_is_refused(whole_scenario):
     code, text = whole_scenario[1]["refused"]
     assert code == 2 and text.count("\n") == 1
-    assert text.startswith("error: the cluster at 127.0.0.1:6379 does not let us in")
+    assert text.startswith("error: cannot join the cluster at 127.0.0.1:6379")
 
 
 @whole
@@ -112,7 +112,7 @@ def test_a_cluster_that_asks_for_no_token_is_not_joined(whole_scenario):
     """The client's variables are as they should be; the cluster's are not."""
     code, text = whole_scenario[1]["open"]
     assert code == 2 and text.count("\n") == 1
-    assert text.startswith("error: the cluster at 127.0.0.1:6379 asks for no token")
+    assert text.startswith("error: the cluster at 127.0.0.1:6379 demands no token")
 
 
 RAYLET = """
@@ -132,8 +132,8 @@ class GcsClient:
     ("then", "problem"),
     [
         ("raise AuthenticationError('InvalidAuthToken')", None),
-        ("pass", "asks for no token"),
-        ("raise RuntimeError('Timed out')", "cannot find out whether .* asks for a token: Timed"),
+        ("pass", "demands no token"),
+        ("raise RuntimeError('Timed out')", "cannot find out whether .* demands a token: Timed"),
     ],
 )
 def test_the_cluster_itself_is_asked_without_a_token(tmp_path, monkeypatch, then, problem):

@@ -6,7 +6,7 @@ import os
 import signal
 from pathlib import Path
 
-from counterplay.distributed.units import run_unit, source_digest, unwrap_results
+from counterplay.distributed.units import ResultCollector, run_unit, source_digest
 from counterplay.errors import ConfigError
 
 
@@ -50,14 +50,12 @@ class InProcessExecutor:
     size = 1
 
     def map(self, units, report=None, stop=None):
-        results = [None] * len(units)
+        collector = ResultCollector(len(units), report)
         for number, unit in enumerate(units):
-            if stop and stop():
+            if collector.has_failed or (stop and stop()):
                 break
-            (results[number],) = unwrap_results([run_unit(unit, source_digest())])
-            if report:
-                report(number, results[number])
-        return results
+            collector.add(number, run_unit(unit, source_digest()))
+        return collector.unwrap()
 
 
 def deep_walks(game, count):

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from counterplay.experiment.checkpoint import load_checkpoint
-from counterplay.experiment.run_folder import load_metrics, load_run_config
+from counterplay.experiment.metrics import load_metrics
+from counterplay.experiment.run_folder import load_run_config
 from counterplay.registry import ALGORITHMS
 
 

@@ -231,8 +231,8 @@ def test_missing_sections():
         ("", "not JSON: "),
         ("\x00\xff", "not JSON: "),
         ("[1]", "must be an object with the keys name, algorithm, game"),
-        ('{"name": "x", "name": "y"}', "the key 'name' stands there twice"),
-        ('{"spec": {"eta": NaN}}', "NaN is no number"),
+        ('{"name": "x", "name": "y"}', "the key 'name' occurs twice"),
+        ('{"spec": {"eta": NaN}}', "NaN is not allowed"),
         ('{"spec": {"eta": 1e400}}', "the number 1e400 is too large"),
         ('{"spec": {"seed": -9223372036854775808}}', "the number -9223372036854775808 is too"),
         ('{"spec": {"seed": ' + "9" * 10_000 + "}}", "the number 99999999999999999999 is too"),
@@ -334,7 +334,7 @@ def test_overrides_replace_values():
     assert load_config(config("toy"), {"toy_hidden_sizes": [1]}).algorithm.toy_hidden_sizes == (1,)
     with pytest.raises(ConfigError, match=r"spec\.etta: unknown key; did you mean 'eta'"):
         load_config(config("cfr_hedge"), {"etta": 3})
-    with pytest.raises(ConfigError, match=r"cannot set 'name.x': 'name' is no object"):
+    with pytest.raises(ConfigError, match=r"cannot set 'name.x': 'name' is not an object"):
         load_config(config("cfr_hedge"), {"name.x": 3})
 
 

@@ -99,7 +99,7 @@ def test_no_population(tmp_path, whole):
     folder = run(config("cfr", max_steps=3), tmp_path / "run").folder
     with pytest.raises(ConfigError, match="has no population"):
         plot_population([folder], tmp_path / "a.png")
-    with pytest.raises(ConfigError, match="payoffs are those of one run, not of 2"):
+    with pytest.raises(ConfigError, match="payoffs can be drawn of one run, not of 2"):
         plot_population([folder, whole.folder], tmp_path / "a.png")
     with pytest.raises(ConfigError, match=r"must end in \.png or \.svg"):
         plot_population([whole.folder], tmp_path / "a.html")

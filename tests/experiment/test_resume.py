@@ -15,7 +15,7 @@ from counterplay.core.archive import read_archive, write_archive
 from counterplay.errors import ConfigError, RunError
 from counterplay.experiment import checkpoint as checkpoints
 from counterplay.experiment import resume, run
-from counterplay.experiment.run_folder import load_metrics
+from counterplay.experiment.metrics import load_metrics
 from counterplay.experiment.runner import new_run, open_run
 from counterplay.registry import ALGORITHMS
 from tests.experiment.conftest import (
@@ -129,7 +129,7 @@ def test_death_at_any_system_call(tmp_path, monkeypatch, whole_run, function, ca
 DEATH = """
 import os, sys
 import counterplay.experiment.runner as running
-from counterplay.experiment.run_folder import MetricsWriter
+from counterplay.experiment.metrics import MetricsWriter
 from counterplay.algorithms.cfr.cfr_hedge import CFRHedge
 
 kind, count = sys.argv[3], int(sys.argv[4])
@@ -201,7 +201,7 @@ def test_damaged_checkpoints_give_way_to_the_previous_one(tmp_path, whole_run, s
     opened = open_run(folder)
     assert opened.step == 150
     assert "damaged" in opened.note
-    assert f"going on from {folder / 'checkpoint.previous.npz'}" in opened.note
+    assert f"continuing from {folder / 'checkpoint.previous.npz'}" in opened.note
     opened.advance()
     assert same(folder, whole_run)
 
@@ -211,7 +211,7 @@ def test_two_damaged_checkpoints_are_an_error(tmp_path):
     for name in ("checkpoint.npz", "checkpoint.previous.npz"):
         (folder / name).write_bytes(b"nothing")
     before = file_contents(folder)
-    with pytest.raises(RunError, match=r"damaged.*damaged.*remove them to start afresh"):
+    with pytest.raises(RunError, match=r"damaged.*damaged.*remove them to start again"):
         resume(folder)
     assert file_contents(folder) == before
 
@@ -228,7 +228,7 @@ def test_lost_records(tmp_path, whole_run):
     assert same(folder, whole_run)
     path.write_bytes(lines[0])
     before = file_contents(folder)
-    with pytest.raises(RunError, match=r"lacks records that .*; put them back, or remove"):
+    with pytest.raises(RunError, match=r"lacks records that .*; restore them, or remove"):
         resume(folder)
     assert file_contents(folder) == before
 
@@ -309,7 +309,7 @@ def test_incomplete_checkpoints(tmp_path, part):
     values = read_archive(path, checkpoints.CHECKPOINT_FORMAT)
     del values[part]
     write_archive(path, checkpoints.CHECKPOINT_FORMAT, values)
-    assert "is not a whole checkpoint" in open_run(folder).note
+    assert "is not a complete checkpoint" in open_run(folder).note
 
 
 def test_checkpoints_must_fit_the_memory(tmp_path):

@@ -18,8 +18,8 @@ from counterplay.experiment import checkpoint as checkpoints
 from counterplay.experiment import resume, run
 from counterplay.experiment import run_folder as folders
 from counterplay.experiment.compare import compare
+from counterplay.experiment.metrics import MetricsWriter, load_metrics
 from counterplay.experiment.plots.run_plots import plot_runs
-from counterplay.experiment.run_folder import MetricsWriter, load_metrics
 from counterplay.experiment.runner import new_run, open_run
 from tests.conftest import run_benchmark
 from tests.experiment.conftest import config, file_contents, load_final_state, load_untimed_records
@@ -62,7 +62,7 @@ def test_spoiled_records_are_refused(finished, how, place, letter):
     path.write_bytes(spoil_lines(whole.splitlines(keepends=True), how, place, letter))
     try:
         before = file_contents(finished)
-        with pytest.raises(RunError, match=r"metrics\.jsonl (lacks|has other) records.*; put"):
+        with pytest.raises(RunError, match=r"metrics\.jsonl (lacks|has other) records.*; restore"):
             resume(finished, max_steps=400)
         assert file_contents(finished) == before
     finally:
@@ -144,7 +144,7 @@ def test_records_changed_during_a_run_are_detected(tmp_path, how):
             if how in ("cut", "grown"):
                 os.truncate(path, len(whole) + (-3 if how == "cut" else 3))
 
-    with pytest.raises(RunError, match=r"at step 80: .*removed or changed .*metrics"):
+    with pytest.raises(RunError, match=r"at step 80: .*metrics.jsonl was removed or changed"):
         opened.advance(report=meddle)
 
 
@@ -270,7 +270,7 @@ def test_progress_that_cannot_be(tmp_path, change):
     values["progress"] |= change
     write_archive(path, checkpoints.CHECKPOINT_FORMAT, values)
     opened = open_run(folder)
-    assert (opened.step, "going on from" in opened.note) == (150, True)
+    assert (opened.step, "continuing from" in opened.note) == (150, True)
 
 
 @pytest.mark.parametrize("algorithm", ["fsp", "batch_fsp", "table_lookup_fsp"])

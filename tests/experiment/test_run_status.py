@@ -13,7 +13,7 @@ import pytest
 
 from counterplay.errors import RunError
 from counterplay.experiment import resume, run
-from counterplay.experiment.run_folder import load_metrics
+from counterplay.experiment.metrics import load_metrics
 from counterplay.experiment.run_status import (
     CHECKPOINT_REQUEST,
     HEARTBEAT_FILE,

@@ -16,7 +16,8 @@ from counterplay.core.solve import SolveSession
 from counterplay.errors import ConfigError, RunError
 from counterplay.experiment import resume, run, runner
 from counterplay.experiment import run_folder as files
-from counterplay.experiment.run_folder import find_runs, load_metrics
+from counterplay.experiment.metrics import MetricsWriter, load_metrics
+from counterplay.experiment.run_folder import find_runs
 from counterplay.experiment.run_status import read_status
 from counterplay.experiment.runner import new_run, open_run
 from tests.experiment.conftest import config, file_contents, load_final_state, load_untimed_records
@@ -213,7 +214,7 @@ def test_full_disk_while_writing_records(tmp_path, monkeypatch):
     def full(self, record):
         raise self._write_error(OSError(errno.ENOSPC, "No space left on device"))
 
-    monkeypatch.setattr(files.MetricsWriter, "append", full)
+    monkeypatch.setattr(MetricsWriter, "append", full)
     with pytest.raises(RunError, match=r"at step 1: cannot write .*metrics\.jsonl: No space left"):
         opened.advance()
 
@@ -222,7 +223,7 @@ def test_one_process_at_a_time(tmp_path):
     pytest.importorskip("fcntl")
     folder = new_run(config(), tmp_path / "run").folder
     with (
-        files.MetricsWriter(folder, 0),
+        MetricsWriter(folder, 0),
         pytest.raises(RunError, match=r"another process is running .*run right now"),
     ):
         resume(folder)

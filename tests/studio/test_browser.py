@@ -14,7 +14,7 @@ import pytest
 
 import counterplay as cp
 from counterplay.experiment import run
-from counterplay.experiment.run_folder import load_metrics
+from counterplay.experiment.metrics import load_metrics
 from counterplay.experiment.run_status import read_status
 from counterplay.studio.server.http_server import write_opening_page
 from tests.core.test_trust import CODE

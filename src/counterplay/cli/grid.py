@@ -102,7 +102,7 @@ def _print_result(result: GridResult, json: bool) -> None:
 def _rank_runs(folders: list[Path]) -> list[ComparisonRow]:
     """Return the rows of one game, the least exploitable first, without runs that lack records."""
     from counterplay.experiment.compare import compare
-    from counterplay.experiment.run_folder import load_metrics
+    from counterplay.experiment.metrics import load_metrics
 
     with_records = [folder for folder in folders if load_metrics(folder)]
     rows = compare(with_records) if with_records else []

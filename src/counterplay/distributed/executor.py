@@ -1,4 +1,4 @@
-"""Where work is done: on this machine, or on a cluster."""
+"""Selection of an executor: processes of this machine, or a Ray cluster."""
 
 from __future__ import annotations
 
@@ -13,7 +13,14 @@ from counterplay.errors import ConfigError
 def open_executor(
     target: str | Executor, num_processes: int | None = None, notify: Notify | None = None
 ) -> AbstractContextManager[Executor]:
-    """The executor that `local`, `auto` or `host:port` names; one that is given stays open."""
+    """Return the executor of a target, as a context that ends it.
+
+    Args:
+        target: "local" for processes of this machine, "auto" or "host:port" for a Ray cluster, or
+            an executor, which stays open.
+        num_processes: number of local processes; by default one per core.
+        notify: called with messages for the user.
+    """
     if not isinstance(target, str):
         return nullcontext(target)
     if target == "local":
@@ -21,7 +28,7 @@ def open_executor(
     if target != "auto" and not re.fullmatch(r"[A-Za-z0-9_.-]+:\d{1,5}", target):
         raise ConfigError(f"--on is {target!r}, must be local, auto or host:port")
     if num_processes is not None:
-        raise ConfigError("processes are for this machine (--on local); a cluster has its own")
+        raise ConfigError("processes can be set for --on local only; a cluster has its own number")
     from counterplay.distributed.ray_cluster import RayExecutor
 
     return RayExecutor(target, notify)

@@ -10,15 +10,19 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from counterplay.distributed.executor import open_executor
-from counterplay.distributed.run_units import advance_run, exploitability_at
-from counterplay.distributed.units import Executor, Unit
+from counterplay.distributed.run_units import (
+    AdvanceResult,
+    advance_run,
+    exploitability_at,
+    make_run_unit,
+    map_run_units,
+)
+from counterplay.distributed.units import Executor
 from counterplay.errors import ConfigError, GameError
-from counterplay.experiment.config import RunConfig, load_config
+from counterplay.experiment.config import JsonObject, RunConfig, load_config
 from counterplay.experiment.run_folder import find_runs, load_run_config
-from counterplay.experiment.run_status import STOP_REQUEST, send_request
 from counterplay.registry import get_spec
 
 MAX_CELLS = 100_000
@@ -35,16 +39,17 @@ class Cell:
 
     @property
     def is_finished(self) -> bool:
+        """Whether the run has recorded its last step."""
         return exploitability_at(self.folder, self.config.max_steps) is not None
 
 
 @dataclass(frozen=True)
 class GridProgress:
-    """Cells that have ended so far, and a line about the last of them if it failed."""
+    """The progress of a grid."""
 
-    done: int
+    done: int  # number of cells that have ended
     total: int
-    problem: str = ""
+    problem: str = ""  # why the last cell failed, if it did
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,7 @@ class GridResult:
     stopped: bool
 
     def folders(self, game: str) -> list[Path]:
-        """The runs of a game that have begun."""
+        """Return the run folders of a game that exist."""
         return [cell.folder for cell in self.cells if cell.game == game and cell.folder.exists()]
 
 
@@ -71,13 +76,13 @@ def make_cells(
     """Check all names and parameters, and return one cell per combination.
 
     Args:
-        algorithms: such as "cfr_plus" or "dcfr(gamma=3)".
-        games: such as "kuhn_poker(players=3)".
+        algorithms: specs such as "cfr_plus" or "dcfr(gamma=3)".
+        games: specs such as "kuhn_poker(players=3)".
         iterations: of each run.
-        evaluate_every: iterations between two records; by default a run has about 20 of them.
+        evaluate_every: iterations between two records; by default a run has about 20 records.
 
     Raises:
-        ConfigError: a name is wrong, or a folder holds another run.
+        ConfigError: a name is wrong, or a folder contains another run.
     """
     if len(algorithms) * len(games) * len(seeds) > MAX_CELLS:
         raise ConfigError(f"the grid has more than {MAX_CELLS:,} cells")
@@ -94,8 +99,8 @@ def make_cells(
                 }
                 config = load_config(content)
                 spec = get_spec(config.game)
-                place = Path(folder, _file_name(spec), _file_name(algorithm), f"seed-{seed}")
-                cells.append(Cell(spec, config, place))
+                path = Path(folder, _file_name(spec), _file_name(algorithm), f"seed-{seed}")
+                cells.append(Cell(spec, config, path))
     if len({cell.folder for cell in cells}) < len(cells):
         raise ConfigError("the grid has the same algorithm, game and seed twice")
     for cell in cells:
@@ -115,73 +120,70 @@ def run_grid(
     """Run all cells that are not finished yet.
 
     Args:
-        cells: what `make_cells` returned for this folder.
+        cells: the result of `make_cells` for this folder.
         on: "local" for processes of this machine; "auto" or "host:port" for a Ray cluster.
         processes: runs at once on this machine; by default one per core.
         report: called whenever a cell has ended.
-        stop: asked several times a second; True lets runs write a checkpoint and end.
+        stop: called several times a second; True lets runs write a checkpoint and end.
     """
     root = Path(folder)
-    todo = [cell for cell in cells if not cell.is_finished]
+    waiting = {cell.folder: cell for cell in cells if not cell.is_finished}
     problems: dict[Path, str] = {}
-    done, stopped = len(cells) - len(todo), False
-    tell = report or (lambda progress: None)
-    tell(GridProgress(done, len(cells)))
+    num_done = len(cells) - len(waiting)
+    report_progress = report or (lambda progress: None)
+    report_progress(GridProgress(num_done, len(cells)))
+    folders = list(waiting)
 
-    def note(number: int, result: dict[str, Any]) -> None:
-        nonlocal done, stopped
+    def handle_result(number: int, result: AdvanceResult) -> None:
+        nonlocal num_done
         problem = result.get("problem", "")
         if problem:
-            problems[todo[number].folder] = problem
-        stopped = stopped or bool(result.get("stopped"))
-        done += not result.get("stopped")
-        tell(GridProgress(done, len(cells), problem))
+            problems[folders[number]] = problem
+        num_done += not result.get("stopped")
+        report_progress(GridProgress(num_done, len(cells), problem))
 
-    def is_stopped() -> bool:
-        if not (stopped or (stop is not None and stop())):
-            return False
-        for cell in todo:  # repeatedly, because a run that is just beginning withdraws requests
-            if cell.folder.exists() and not cell.is_finished:
-                send_request(cell.folder, STOP_REQUEST)
-        return True
-
-    if todo:
+    is_complete = True
+    if waiting:
         root.mkdir(parents=True, exist_ok=True)
-        units = [_unit(cell, root) for cell in todo]
+        function = "counterplay.distributed.grid:advance_cell"
+        units = [
+            make_run_unit(cell.folder, cell.config.to_json(), cell.config.max_steps, root, function)
+            for cell in waiting.values()
+        ]
         with open_executor(on, processes) as executor:
-            results = executor.map(units, note, is_stopped)
-        stopped = stopped or None in results
-    return GridResult(cells, problems, stopped)
+            is_complete = map_run_units(
+                executor,
+                units,
+                folders,
+                lambda folder: waiting[folder].is_finished,
+                handle_result,
+                stop or (lambda: False),
+            )
+    return GridResult(cells, problems, not is_complete)
 
 
-def advance_cell(folder: str, config: dict[str, Any], steps: int, root: str) -> dict[str, Any]:
-    """Run a cell to its end; an algorithm that cannot solve the game is a problem of this cell."""
+def advance_cell(folder: str, config: JsonObject, steps: int, root: str) -> AdvanceResult:
+    """Run a cell to its end; an algorithm that cannot solve the game fails this cell only."""
     try:
         return advance_run(folder, config, steps, root)
     except (ConfigError, GameError) as error:
         return {"problem": str(error)}
 
 
-def _unit(cell: Cell, root: Path) -> Unit:
-    config = cell.config.to_json()
-    own = str(cell.folder.resolve()), config, cell.config.max_steps, str(root.resolve())
-    return Unit("counterplay.distributed.grid:advance_cell", own)
-
-
 def _check_folder(cell: Cell) -> None:
-    """Refuse a folder that holds something else than this cell, shorter or longer."""
+    """Raise ConfigError if a folder contains something else than this cell, of any length."""
     if not cell.folder.exists():
         return
     if find_runs([cell.folder]) != [cell.folder]:
         raise ConfigError(f"{cell.folder} exists already and is not a run; choose another folder")
-    found, wanted = load_run_config(cell.folder).to_json(), cell.config.to_json()
-    for config in (found, wanted):
+    stored, expected = load_run_config(cell.folder).to_json(), cell.config.to_json()
+    for config in (stored, expected):
         del config["spec"]["max_steps"], config["spec"]["evaluate_every"]
-    if found != wanted:
-        raise ConfigError(f"{cell.folder} holds another run; choose another folder")
+    if stored != expected:
+        raise ConfigError(f"{cell.folder} contains another run; choose another folder")
 
 
 def _file_name(spec: str) -> str:
-    """A spec as the name of a folder, such as "dcfr-gamma_3"."""
+    """Return a spec as the name of a folder, such as "dcfr-gamma_3"."""
     text = re.sub(r"[^A-Za-z0-9_.-]+", "_", spec.replace("(", "-").replace(" ", ""))
     return text.strip("_-.") or "cell"

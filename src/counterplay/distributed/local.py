@@ -1,41 +1,43 @@
-"""Units on processes of this machine; nothing else is needed.
+"""An executor on processes of this machine.
 
-A process that is killed is started again, with the unit it had: what a unit has put into its run's
-folder is not lost.
+A process that is killed is started again with the same unit; what the unit has written into its
+run's folder is not lost.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
 import pickle
 import queue
 import subprocess
-import sys
 import threading
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Self
 
+from counterplay.core.child_process import send_pickle, start_module, stop_process
 from counterplay.distributed.units import (
+    POLL_SECONDS,
     SINGLE_THREAD_ENV,
     Notify,
     ReportResult,
+    ResultCollector,
+    Stop,
     Unit,
     UnitFailure,
     source_digest,
-    unwrap_results,
 )
 from counterplay.errors import ConfigError, RunError
 from counterplay.kernels.runtime.threads import num_threads
 
-MAX_ATTEMPTS_PER_UNIT = (
-    20  # of one unit, before whatever ends its process is called the unit's fault
-)
-POLL_SECONDS = 0.2  # seconds between two questions whether to stop
+MAX_ATTEMPTS_PER_UNIT = 20  # after this many ended processes, the unit itself fails
 
 
 class LocalExecutor:
-    """An executor of so many processes."""
+    """Runs units on processes of this machine.
+
+    Args:
+        num_processes: number of processes; by default one per core.
+        notify: called with a message when a process was replaced.
+    """
 
     def __init__(self, num_processes: int | None = None, notify: Notify | None = None):
         if num_processes is not None and num_processes < 1:
@@ -48,46 +50,42 @@ class LocalExecutor:
         self,
         units: Sequence[Unit],
         report: ReportResult | None = None,
-        stop: Callable[[], bool] | None = None,
+        stop: Stop | None = None,
     ) -> list[Any]:
         waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
         for number in range(len(units)):
             waiting.put(number)
-        done: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
-        closed = threading.Event()
+        finished: queue.SimpleQueue[tuple[int, object] | None] = queue.SimpleQueue()
+        is_closed = threading.Event()
 
         def run_worker(worker: _Worker) -> None:
-            while not closed.is_set():
+            while not is_closed.is_set():
                 try:
                     number = waiting.get_nowait()
                 except queue.Empty:
                     break
-                done.put((number, self._run_with_retries(worker, number, units[number])))
-            done.put((-1, None))
+                finished.put((number, self._run_with_retries(worker, number, units[number])))
+            finished.put(None)
 
-        serving = self.workers[: len(units)]
-        for worker in serving:
+        active_workers = self.workers[: len(units)]
+        for worker in active_workers:
             threading.Thread(target=run_worker, args=(worker,), daemon=True).start()
-        results: list[Any] = [None] * len(units)
-        left = len(serving)
-        while left:
-            if stop and stop():
-                closed.set()
+        collector = ResultCollector(len(units), report)
+        num_active = len(active_workers)
+        while num_active:
+            if collector.has_failed or (stop and stop()):
+                is_closed.set()
             try:
-                number, result = done.get(timeout=POLL_SECONDS)
+                message = finished.get(timeout=POLL_SECONDS)
             except queue.Empty:
                 continue
-            if number < 0:
-                left -= 1
-                continue
-            results[number] = result
-            if isinstance(result, UnitFailure):
-                closed.set()
-            elif report:
-                report(number, result)
-        return unwrap_results(results)
+            if message is None:
+                num_active -= 1
+            else:
+                collector.add(*message)
+        return collector.unwrap()
 
-    def _run_with_retries(self, worker: _Worker, number: int, unit: Unit) -> Any:
+    def _run_with_retries(self, worker: _Worker, number: int, unit: Unit) -> object:
         for _ in range(MAX_ATTEMPTS_PER_UNIT):
             try:
                 return worker.run(unit)
@@ -100,55 +98,36 @@ class LocalExecutor:
         return UnitFailure(RunError.__name__, problem)
 
     def worker_pids(self) -> list[int]:
-        """The processes that are there by now."""
+        """Return the ids of the processes that have been started."""
         return [worker.process.pid for worker in self.workers if worker.process]
 
-    def __enter__(self) -> LocalExecutor:
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *problem: Any) -> None:
+    def __exit__(self, *exception: object) -> None:
         for worker in self.workers:
             worker.stop()
 
 
 class _Worker:
-    """One process, started when it is first asked."""
+    """One process, started by its first unit."""
 
     def __init__(self) -> None:
         self.process: subprocess.Popen[bytes] | None = None
         self.pid = 0
 
-    def run(self, unit: Unit) -> Any:
+    def run(self, unit: Unit) -> object:
+        """Run a unit in the process, and return its result."""
         if self.process is None:
-            self.process = start_module_process("counterplay.distributed.worker", SINGLE_THREAD_ENV)
+            self.process = start_module("counterplay.distributed.worker", SINGLE_THREAD_ENV)
             self.pid = self.process.pid
-        ours, theirs = self.process.stdin, self.process.stdout
-        assert ours and theirs
-        pickle.dump((unit, source_digest()), ours)
-        ours.flush()
-        return pickle.load(theirs)
+        send_pickle(self.process, (unit, source_digest()))
+        assert self.process.stdout
+        return pickle.load(self.process.stdout)
 
     def stop(self) -> str:
-        """End the process; how it ended."""
+        """End the process, and return how it ended."""
         if self.process is None:
-            return "not begun"
+            return "not started"
         process, self.process = self.process, None
-        for stream in (process.stdin, process.stdout):
-            with contextlib.suppress(OSError):  # it may be gone with something still unsent
-                if stream:
-                    stream.close()
-        try:
-            code = process.wait(timeout=5.0)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            code = process.wait()
-        return f"signal {-code}" if code < 0 else f"exit code {code}"
-
-
-def start_module_process(
-    module: str, environment: dict[str, str], stderr: int | None = None
-) -> subprocess.Popen[bytes]:
-    """A process that runs a module of ours, which we speak with by stdin and stdout."""
-    env = os.environ | environment | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command, pipe = [sys.executable, "-m", module], subprocess.PIPE
-    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=stderr, env=env)
+        return stop_process(process)

@@ -1,9 +1,8 @@
-"""The settings that a study tries: every combination of lists, or what Optuna proposes.
+"""The settings that a study tries: every combination of lists, or proposals of Optuna.
 
-The first proposal is the base itself, where its settings may be proposed: a search that finds
-nothing better says so. A proposal depends on the study's seed, on its own number, and on what the
-batches before have come to, and on nothing else: whoever starts again gets the same ones. Optuna
-keeps nothing on disk.
+The first proposal is the base itself if its settings are allowed, so that a search never ends with
+something worse. A proposal depends only on the study's seed, its own number and the results of the
+batches before, so that a restarted study makes the same proposals. Optuna stores nothing on disk.
 """
 
 from __future__ import annotations
@@ -12,66 +11,81 @@ import importlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
-from counterplay.distributed.study import SearchDimension, Study
+from counterplay.distributed.study import SearchDimension, Settings, Study
 from counterplay.errors import ConfigError
+from counterplay.experiment.config import JsonObject
 
 
 @dataclass(frozen=True)
 class TrialResult:
-    """What a proposal has come to, as far as the next ones may know."""
+    """The result of a proposal, for the proposals of later batches."""
 
-    settings: Mapping[str, Any]
-    value_by_rung: Mapping[int, float]  # by rung; the mean over seeds, infinite if it failed
-    is_pruned: bool  # before the last rung
+    settings: Settings
+    value_by_rung: Mapping[int, float]  # mean over seeds, infinite if it failed
+    is_pruned: bool  # whether it was dropped before the last rung
 
 
 def propose_settings(
     study: Study, number: int, previous_trials: Sequence[TrialResult]
-) -> dict[str, Any]:
-    """The settings of proposal `number`, given what all of the batches before have come to."""
+) -> JsonObject:
+    """Return the settings of a proposal.
+
+    Args:
+        number: of the proposal.
+        previous_trials: results of all earlier batches.
+    """
     if study.is_grid:
         return study.combinations()[number]
-    if number == 0 and (own := study.base_settings()):
-        return own
+    if number == 0 and (base_settings := study.base_settings()):
+        return base_settings
     optuna = _import_optuna()
     seed = study.seed * 1_000_003 + number
     sampler = optuna.samplers.TPESampler(seed=seed % 2**32, n_startup_trials=10)
     search = optuna.create_study(sampler=sampler)
-    spaces = {one.key: _optuna_distribution(optuna, one) for one in study.vary}
-    for told in previous_trials:
-        search.add_trial(_optuna_trial(optuna, study, told, spaces))
-    asked = search.ask(spaces)
-    return {one.key: _from_optuna_value(one, asked.params[one.key]) for one in study.vary}
+    distributions = {
+        dimension.key: _optuna_distribution(optuna, dimension) for dimension in study.vary
+    }
+    for trial in previous_trials:
+        search.add_trial(_optuna_trial(optuna, study, trial, distributions))
+    params = search.ask(distributions).params
+    return {
+        dimension.key: _from_optuna_value(dimension, params[dimension.key])
+        for dimension in study.vary
+    }
 
 
 def check_optuna_available(study: Study) -> None:
-    """Complain now if proposals need a package that is not there."""
+    """Raise ConfigError if proposals need Optuna and it is not installed."""
     if not study.is_grid:
         _import_optuna()
 
 
 def _optuna_trial(
-    optuna: Any, study: Study, trial: TrialResult, distributions: Mapping[str, Any]
+    optuna: ModuleType, study: Study, trial: TrialResult, distributions: Mapping[str, Any]
 ) -> Any:
-    inside = {one.key: _to_optuna_value(one, trial.settings[one.key]) for one in study.vary}
-    good = {rung: value for rung, value in trial.value_by_rung.items() if math.isfinite(value)}
+    params = {
+        dimension.key: _to_optuna_value(dimension, trial.settings[dimension.key])
+        for dimension in study.vary
+    }
+    finite = {rung: value for rung, value in trial.value_by_rung.items() if math.isfinite(value)}
     state = optuna.trial.TrialState
-    if not good:
+    if not finite:
         return optuna.trial.create_trial(
-            state=state.FAIL, params=inside, distributions=distributions
+            state=state.FAIL, params=params, distributions=distributions
         )
     return optuna.trial.create_trial(
         state=state.PRUNED if trial.is_pruned else state.COMPLETE,
-        params=inside,
+        params=params,
         distributions=distributions,
-        value=good[max(good)],
-        intermediate_values=good,
+        value=finite[max(finite)],
+        intermediate_values=finite,
     )
 
 
-def _optuna_distribution(optuna: Any, dimension: SearchDimension) -> Any:
+def _optuna_distribution(optuna: ModuleType, dimension: SearchDimension) -> Any:
     kinds = optuna.distributions
     if dimension.choices:
         return kinds.CategoricalDistribution(tuple(range(len(dimension.choices))))
@@ -81,7 +95,7 @@ def _optuna_distribution(optuna: Any, dimension: SearchDimension) -> Any:
 
 
 def _to_optuna_value(dimension: SearchDimension, value: Any) -> Any:
-    """A value as Optuna knows it: of a list, its place."""
+    """Return a value as Optuna stores it: the index of a choice, or the number."""
     return dimension.choices.index(value) if dimension.choices else value
 
 
@@ -89,13 +103,13 @@ def _from_optuna_value(dimension: SearchDimension, optuna_value: Any) -> Any:
     return dimension.choices[optuna_value] if dimension.choices else optuna_value
 
 
-def _import_optuna() -> Any:
+def _import_optuna() -> ModuleType:
     try:
         optuna = importlib.import_module("optuna")
     except ModuleNotFoundError as error:
         raise ConfigError(
             "proposals need the package optuna: pip install 'counterplay[scale]'; "
-            "without it, leave out proposals and give lists"
+            "without it, leave out proposals and give lists of values"
         ) from error
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     return optuna

@@ -1,8 +1,7 @@
-"""The process that speaks with Ray: requests come on stdin, answers leave on what was stdout.
+"""The process that calls Ray for `RayExecutor`; no other module imports Ray.
 
-Ray ends its driver without a word when the head or the machine's own node is gone, so it has a
-process of its own, started by `cluster`, which then says what has happened. Nothing else imports
-Ray.
+Ray kills its driver without an error when the head or the local node ends. So the driver is a
+process of its own, and `ray_cluster` reports its end.
 """
 
 from __future__ import annotations
@@ -11,20 +10,21 @@ import importlib
 import logging
 import os
 import pickle
-import queue
-import signal
-import sys
+import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
+from counterplay.core.child_process import ParentConnection
 from counterplay.distributed.ray_probe import check_protected
 from counterplay.distributed.units import (
+    POLL_SECONDS,
     SINGLE_THREAD_ENV,
     Notify,
     ReportResult,
+    Stop,
     Unit,
     UnitFailure,
     run_unit,
@@ -32,27 +32,26 @@ from counterplay.distributed.units import (
 )
 from counterplay.errors import ConfigError, CounterplayError, RunError
 
-POLL_SECONDS = 0.2  # seconds between two questions whether to stop
-WAIT_NOTICE_SECONDS = 30.0  # seconds without a result, after which it is said what is waited for
-CONNECT_TIMEOUT_SECONDS = 20.0  # seconds to reach the cluster
-HEAD_CHECK_SECONDS = 5.0  # seconds between two looks whether the head is still there
-USAGE_STATS_OFF = {"RAY_USAGE_STATS_ENABLED": "0"}  # Ray sends statistics home by default
+WAIT_NOTICE_SECONDS = 30.0  # without a result, until the user is told which units are running
+CONNECT_TIMEOUT_SECONDS = 20.0  # to reach the cluster
+HEAD_CHECK_SECONDS = 5.0  # between two checks that the head is reachable
+USAGE_STATS_OFF = {"RAY_USAGE_STATS_ENABLED": "0"}  # by default Ray sends statistics to its makers
 QUIET_RAY_ENV = USAGE_STATS_OFF | {"RAY_BACKEND_LOG_LEVEL": "fatal"}
 
 
 class RayDriver:
-    """Does units on the cluster at `auto` or `host:port`."""
+    """Runs units on the cluster at `auto` or `host:port`."""
 
     def __init__(self, address: str, notify: Notify):
         self.address, self.notify = address, notify
         os.environ.update(QUIET_RAY_ENV)
         self.ray = _import_ray()
-        logging.getLogger("ray").setLevel(logging.CRITICAL + 1)  # deaths are retried, not reported
+        logging.getLogger("ray").setLevel(logging.CRITICAL + 1)  # lost units are retried silently
         self._connect()
         self.remote_run_unit = self.ray.remote(max_retries=-1, num_cpus=1)(_run_unit)
 
     def _connect(self) -> None:
-        """Join the cluster if it asks for a token, or say in one line why not."""
+        """Join the cluster if it demands a token; raise ConfigError if that fails."""
         address = _find_local_cluster() if self.address == "auto" else self.address
         _check_reachable(address)
         check_protected(address)
@@ -64,58 +63,58 @@ class RayDriver:
                 configure_logging=False,
                 runtime_env={"env_vars": SINGLE_THREAD_ENV | USAGE_STATS_OFF},
             )
-        except Exception as error:  # Ray's own, of many kinds
+        except Exception as error:  # Ray raises errors of many types
             text = " ".join(str(error).split()).partition(". ")[0][:300]
             hint = "is RAY_AUTH_TOKEN the token of the cluster, and Ray of the same version?"
-            raise ConfigError(
-                f"the cluster at {self.address} does not let us in: {text}; {hint}"
-            ) from (error)
+            raise ConfigError(f"cannot join the cluster at {self.address}: {text}; {hint}") from (
+                error
+            )
         self.head_address = self.ray.get_runtime_context().gcs_address
 
     @property
     def size(self) -> int:
-        """The cores that are there now."""
+        """Number of cores that the cluster has at present."""
         return max(1, int(self.ray.cluster_resources().get("CPU", 0)))
 
-    def map(self, units: Sequence[Unit], report: ReportResult, stop: Callable[[], bool]) -> None:
-        """Do units and report their results, failures too, after which no more are begun."""
-        waiting, under_way = list(range(len(units)))[::-1], dict[Any, int]()
-        closed, heard, looked = False, time.monotonic(), time.monotonic()
-        while under_way or (waiting and not closed):
-            closed = closed or stop()
-            # one for each core: whatever waited there would be begun before a unit that is retried
-            while waiting and not closed and len(under_way) < self.size:
+    def map(self, units: Sequence[Unit], report: ReportResult, stop: Stop) -> None:
+        """Run units and report their results; after a failure no further unit starts."""
+        waiting, running = list(range(len(units)))[::-1], dict[Any, int]()
+        is_closed, last_result, last_check = False, time.monotonic(), time.monotonic()
+        while running or (waiting and not is_closed):
+            is_closed = is_closed or stop()
+            # only one per core: Ray would start further ones before a unit that it retries
+            while waiting and not is_closed and len(running) < self.size:
                 number = waiting.pop()
                 call = self.remote_run_unit.options(num_gpus=units[number].num_gpus)
-                under_way[call.remote(units[number], source_digest())] = number
-            done, _ = self.ray.wait(list(under_way), timeout=POLL_SECONDS)
-            for one in done:
-                number, heard = under_way.pop(one), time.monotonic()
-                result = self._fetch_result(one, number)
-                closed = closed or isinstance(result, UnitFailure)
+                running[call.remote(units[number], source_digest())] = number
+            references, _ = self.ray.wait(list(running), timeout=POLL_SECONDS)
+            for reference in references:
+                number, last_result = running.pop(reference), time.monotonic()
+                result = self._fetch_result(reference, number)
+                is_closed = is_closed or isinstance(result, UnitFailure)
                 report(number, result)
-            if time.monotonic() - looked > HEAD_CHECK_SECONDS:
+            if time.monotonic() - last_check > HEAD_CHECK_SECONDS:
                 self._check_head()
-                looked = time.monotonic()
-            if time.monotonic() - heard > WAIT_NOTICE_SECONDS:
-                heard = time.monotonic()
-                self.notify(self._describe_waiting(sorted(under_way.values())))
+                last_check = time.monotonic()
+            if time.monotonic() - last_result > WAIT_NOTICE_SECONDS:
+                last_result = time.monotonic()
+                self.notify(self._describe_waiting(sorted(running.values())))
 
-    def _fetch_result(self, reference: Any, number: int) -> Any:
+    def _fetch_result(self, reference: Any, number: int) -> object:
         try:
             return self.ray.get(reference)
-        except Exception as error:  # Ray's own: the cluster has lost the unit, not our code
+        except Exception as error:  # of Ray: errors of the unit are results
             text = " ".join(str(error).split())[:300]
             return UnitFailure(RunError.__name__, f"the cluster has lost unit {number}: {text}")
 
     def _check_head(self) -> None:
-        """Without its head a cluster does nothing more, and says so only after minutes."""
+        """Raise RunError if the head is gone; Ray itself reports that only after minutes."""
         try:
             _check_reachable(self.head_address)
         except ConfigError as error:
             raise RunError(
                 f"the head of the cluster at {self.head_address} is gone; start it again, then the "
-                "same command: it goes on from the last checkpoints"
+                "same command, which continues from the last checkpoints"
             ) from error
 
     def _describe_waiting(self, numbers: list[int]) -> str:
@@ -126,23 +125,22 @@ class RayDriver:
         return f"waiting for units {shown} ({machines})"
 
 
-def _run_unit(unit: Unit, expected_digest: str) -> Any:
+def _run_unit(unit: Unit, expected_digest: str) -> object:
     return run_unit(unit, expected_digest)
 
 
 def _find_local_cluster() -> str:
-    """The address of the cluster that this machine belongs to."""
+    """Return the address of the cluster that this machine belongs to."""
     services = importlib.import_module("ray._private.services")
     try:
         return str(services.canonicalize_bootstrap_address_or_die("auto"))
-    except Exception as error:  # ConnectionError, or Ray's own
+    except Exception as error:  # ConnectionError, or an error of Ray
         hint = "start Ray here, or give --on host:port"
         raise ConfigError(f"there is no cluster on this machine; {hint}") from error
 
 
 def _check_reachable(address: str) -> None:
-    import socket
-
+    """Raise ConfigError if no connection to `host:port` can be made."""
     host, _, port = address.rpartition(":")
     try:
         with socket.create_connection((host, int(port)), timeout=CONNECT_TIMEOUT_SECONDS):
@@ -152,7 +150,7 @@ def _check_reachable(address: str) -> None:
         raise ConfigError(f"cannot reach a cluster at {address}: {why}") from error
 
 
-def _import_ray() -> Any:
+def _import_ray() -> ModuleType:
     try:
         return importlib.import_module("ray")
     except ModuleNotFoundError as error:
@@ -162,47 +160,36 @@ def _import_ray() -> Any:
 
 
 def main() -> None:
-    """Answer requests until stdin ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever started us
-    out = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
+    """Answer requests until the parent ends."""
+    is_stopped = threading.Event()
 
-    def send_message(kind: str, *content: Any) -> None:
-        pickle.dump((kind, *content), out)
-        out.flush()
+    def handle_at_once(request: tuple[str, Any]) -> bool:
+        if request[0] != "stop":
+            return False
+        is_stopped.set()
+        return True
 
-    requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    stopped = threading.Event()
-    threading.Thread(target=_read_requests, args=(requests, stopped), daemon=True).start()
+    connection = ParentConnection[tuple[str, Any]](pickle.load, pickle.dump, handle_at_once)
     driver: RayDriver | None = None
     while True:
-        kind, content = requests.get()
+        kind, content = connection.receive()
         try:
             if kind == "join":
-                driver = RayDriver(content, lambda line: send_message("say", line))
+                driver = RayDriver(content, lambda line: connection.send(("say", line)))
             assert driver
             if kind == "map":
-                stopped.clear()
-                report = partial(send_message, "result")
-                driver.map(content, report, stopped.is_set)
-            send_message("done", driver.size)
+                is_stopped.clear()
+                driver.map(
+                    content,
+                    lambda number, result: connection.send(("result", number, result)),
+                    is_stopped.is_set,
+                )
+            connection.send(("done", driver.size))
         except CounterplayError as error:
-            send_message("failed", UnitFailure(type(error).__name__, str(error)))
-        except Exception as error:  # Ray's own, when it is about to end us
+            connection.send(("failed", UnitFailure(type(error).__name__, str(error))))
+        except Exception as error:  # of Ray, shortly before it kills this process
             text = " ".join(str(error).split())[:300]
-            send_message("failed", UnitFailure("RunError", f"Ray has failed: {text}"))
-
-
-def _read_requests(requests: queue.SimpleQueue[Any], stopped: threading.Event) -> None:
-    try:
-        while True:
-            kind, content = pickle.load(sys.stdin.buffer)
-            if kind == "stop":
-                stopped.set()
-            else:
-                requests.put((kind, content))
-    except (EOFError, OSError, pickle.UnpicklingError):
-        os._exit(0)  # whoever asked is gone; Ray ends what we have begun
+            connection.send(("failed", UnitFailure("RunError", f"Ray has failed: {text}")))
 
 
 if __name__ == "__main__":

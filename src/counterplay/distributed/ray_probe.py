@@ -1,10 +1,9 @@
-"""Find out whether a Ray cluster asks its clients for a token, by calling it without one.
+"""Test whether a Ray cluster demands a token of its clients, by calling it without one.
 
     python -m counterplay.distributed.ray_probe HOST:PORT
 
-The variables of the client's environment say what the client would send, not what the cluster
-demands. Ray reads them once for each process, so the call without a token is made by a process of
-its own; `check_protected` starts it.
+The environment of the client determines what the client sends, not what the cluster demands. Ray
+reads it once per process, so `check_protected` starts a separate process for this call.
 """
 
 from __future__ import annotations
@@ -33,37 +32,37 @@ def check_protected(address: str) -> None:
     environment = {key: value for key, value in os.environ.items() if "RAY_AUTH" not in key}
     command = [sys.executable, "-m", "counterplay.distributed.ray_probe", address]
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command,
             env=environment | WITHOUT_TOKEN,
             capture_output=True,
             text=True,
             timeout=PROBE_SECONDS + STARTUP_SECONDS,
         )
-        code, problem = done.returncode, done.stdout.strip()
+        code, problem = process.returncode, process.stdout.strip()
     except subprocess.TimeoutExpired:
         code, problem = UNKNOWN, "it does not answer"
     if code == OPEN:
         raise ConfigError(
-            f"the cluster at {address} asks for no token, so anybody on its network can run code "
-            "there: start it again with RAY_AUTH_MODE=token and RAY_AUTH_TOKEN on every machine"
+            f"the cluster at {address} demands no token, so any computer on its network can run "
+            "code there: start it again with RAY_AUTH_MODE=token and RAY_AUTH_TOKEN on all machines"
         )
     if code != PROTECTED:
         raise ConfigError(
-            f"cannot find out whether the cluster at {address} asks for a token: "
+            f"cannot find out whether the cluster at {address} demands a token: "
             f"{problem[:300] or 'the probe has failed'}"
         )
 
 
 def probe(address: str) -> tuple[int, str]:
-    """Call a cluster without a token; the exit code, and the problem if it is `UNKNOWN`."""
+    """Call a cluster without a token, and return the exit code and the problem if `UNKNOWN`."""
     gcs_client: Any = importlib.import_module("ray._raylet").GcsClient
     refusal: Any = importlib.import_module("ray.exceptions").AuthenticationError
     try:
         gcs_client(address=address).get_all_node_info(timeout=PROBE_SECONDS)
     except refusal:
         return PROTECTED, ""
-    except Exception as error:  # Ray's own, of many kinds
+    except Exception as error:  # Ray raises errors of many types
         return UNKNOWN, " ".join(str(error).split())
     return OPEN, ""
 
@@ -72,4 +71,4 @@ if __name__ == "__main__":
     exit_code, reason = probe(sys.argv[1])
     sys.stdout.write(reason)
     sys.stdout.flush()
-    os._exit(exit_code)  # without Ray's own words at the end
+    os._exit(exit_code)  # without the output of Ray's shutdown

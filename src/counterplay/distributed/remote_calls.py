@@ -1,9 +1,8 @@
-"""Calls that know nothing of each other as units.
+"""Independent function calls as units of an executor, for `core.parallel.use_executor`.
 
-Levels of P2SRO, everybody's oracle in PSRO, walks of Deep CFR on rules. Trees do not travel; they
-are named, and built once wherever they are needed. So are games from somebody's own file. The
-sending process has loaded the game itself, with the user's consent if a file names it; receivers
-do not ask again.
+Examples are the levels of P2SRO, the oracles of PSRO and the traversals of Deep CFR on rules. Trees
+and user games are not sent but named, and each process builds them once. The sending process has
+loaded the game with the user's consent if a file names it; receivers do not ask again.
 """
 
 from __future__ import annotations
@@ -17,39 +16,58 @@ from typing import Any
 from counterplay.arenas.tree.arena import TreeArena
 from counterplay.arenas.tree.build import build_tree
 from counterplay.core.game import Game
+from counterplay.core.parallel import CallExecutor
 from counterplay.distributed.units import Executor, Unit
 from counterplay.errors import ConfigError
 from counterplay.registry import USER_GAMES, get_spec, load_game_unchecked
 
-NO_TREE = 0  # stands for the number of nodes of a game that is not unrolled
+NO_TREE = 0  # number of nodes that stands for a game without a tree
 
 
-def make_call_mapper(
-    executor: Executor,
-) -> Callable[[Callable[..., Any], Sequence[tuple[Any, ...]]], Any]:
-    """What does calls as units of an executor; for `calls.carried`."""
+def make_call_mapper(executor: Executor) -> CallExecutor:
+    """Return a function that runs calls as units of an executor."""
 
     def map_calls(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
         trees: dict[str, TreeArena] = {}
-        where = "counterplay.distributed.remote_calls:run_call"
-        units = [Unit(where, (_pack((function, one), trees),)) for one in arguments]
-        return [_unpack(found, trees.__getitem__) for found in executor.map(units)]
+        name = "counterplay.distributed.remote_calls:run_call"
+        units = [Unit(name, (_pack((function, call), trees),)) for call in arguments]
+        return [_unpack(result, trees.__getitem__) for result in executor.map(units)]
 
     return map_calls
 
 
 def run_call(packed: bytes) -> bytes:
-    """Do a call here."""
-    function, arguments = _unpack(packed, _load_tree)
+    """Run a packed call in this process, and return its packed result."""
+    function, arguments = _unpack(packed, _build_tree)
     return _pack(function(*arguments), {})
 
 
+def load_remote_tree(spec: str, num_nodes: int) -> TreeArena:
+    """Return the tree of a spec, built once in this process.
+
+    Raises:
+        ConfigError: it has another number of nodes than the sender's tree.
+    """
+    return check_same_tree(_build_tree(spec), num_nodes)
+
+
+def check_same_tree(tree: TreeArena, num_nodes: int) -> TreeArena:
+    """Return a tree; raise ConfigError if its number of nodes differs from the sender's."""
+    if tree.num_nodes != num_nodes:
+        raise ConfigError(
+            f"{tree.spec} is another game here: {tree.num_nodes} nodes, not {num_nodes}"
+        )
+    return tree
+
+
 class _CallPickler(pickle.Pickler):
+    """Stores specs instead of trees and user games, and collects the trees."""
+
     def __init__(self, file: io.BytesIO, tree_by_spec: dict[str, TreeArena]):
         super().__init__(file)
         self.tree_by_spec = tree_by_spec
 
-    def persistent_id(self, value: Any) -> tuple[str, int] | None:
+    def persistent_id(self, value: object) -> tuple[str, int] | None:
         if type(value) in USER_GAMES:
             return get_spec(value), NO_TREE
         if not isinstance(value, TreeArena):
@@ -60,6 +78,8 @@ class _CallPickler(pickle.Pickler):
 
 
 class _CallUnpickler(pickle.Unpickler):
+    """Replaces specs by user games, and by the trees of a function."""
+
     def __init__(self, file: io.BytesIO, find_tree: Callable[[str], TreeArena]):
         super().__init__(file)
         self.find_tree = find_tree
@@ -68,14 +88,10 @@ class _CallUnpickler(pickle.Unpickler):
         spec, num_nodes = name
         if num_nodes == NO_TREE:
             return load_game_unchecked(spec)
-        tree = self.find_tree(spec)
-        if tree.num_nodes != num_nodes:
-            text = f"{tree.num_nodes} nodes, not {num_nodes}"
-            raise ConfigError(f"{spec} is another game here: {text}")
-        return tree
+        return check_same_tree(self.find_tree(spec), num_nodes)
 
 
-def _pack(value: Any, tree_by_spec: dict[str, TreeArena]) -> bytes:
+def _pack(value: object, tree_by_spec: dict[str, TreeArena]) -> bytes:
     file = io.BytesIO()
     _CallPickler(file, tree_by_spec).dump(value)
     return file.getvalue()
@@ -86,5 +102,5 @@ def _unpack(content: bytes, find_tree: Callable[[str], TreeArena]) -> Any:
 
 
 @lru_cache(maxsize=4)
-def _load_tree(spec: str) -> TreeArena:
+def _build_tree(spec: str) -> TreeArena:
     return build_tree(load_game_unchecked(spec))

@@ -1,9 +1,9 @@
-"""Numbered units of work, and what an executor is.
+"""Units of distributed work, and the protocol of executors.
 
-A unit is a call of one of our own functions, named by module and function, with plain arguments: a
-pure function of them and of a run's folder. So it may be done anywhere, and again. Results are
-handed over in the order of the units, however many are done at once, and whoever combines them
-cannot tell a laptop from a cluster: the size of either never changes a bit.
+A unit is a call of a function of this package, named by module and function, with plain arguments.
+It is a pure function of them and of a run's folder, so it can run on any machine, and again after a
+failure. Results come in the order of the units, so the number of processes or machines never
+changes a bit.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from types import TracebackType
+from typing import Any, Protocol, Self
 
 from counterplay import __version__
 from counterplay.errors import ConfigError, CounterplayError, GameError, RunError
 
-SINGLE_THREAD_ENV = {  # of a process that does units: a core each, whatever the machine has
+POLL_SECONDS = 0.2  # between two calls of `stop`, and between two attempts to lock a folder
+SINGLE_THREAD_ENV = {  # environment of a process that runs units: one core each
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
@@ -31,79 +33,120 @@ ERROR_BY_NAME: dict[str, type[CounterplayError]] = {
     kind.__name__: kind for kind in (ConfigError, GameError, RunError, CounterplayError)
 }
 
+ReportResult = Callable[[int, Any], None]  # called with the number and the result of each unit
+Notify = Callable[[str], None]  # called with a message for the user, such as a replaced process
+Stop = Callable[[], bool]  # called several times a second; True ends the work
+
 
 @dataclass(frozen=True)
 class Unit:
-    """One call: `module:function`, and what it is given."""
+    """A function as `module:function`, and its arguments."""
 
     function: str
     arguments: tuple[Any, ...]
     num_gpus: int = 0  # that it needs
 
 
-ReportResult = Callable[
-    [int, Any], None
-]  # called with a unit's number and its result, as they come
-Notify = Callable[
-    [str], None
-]  # called with a line for people: what is waited for, who was replaced
-
-
 class Executor(Protocol):
-    """Does units. `with` it, so that its processes end."""
+    """Runs units on processes or machines; a context manager that ends them."""
 
     @property
     def size(self) -> int:
-        """How many units are done at once."""
+        """Number of units that run at the same time."""
         ...
 
     def map(
         self,
         units: Sequence[Unit],
         report: ReportResult | None = None,
-        stop: Callable[[], bool] | None = None,
+        stop: Stop | None = None,
     ) -> list[Any]:
-        """The results of all units, in their order.
+        """Run units, and return their results in the order of the units.
 
-        An error of a unit is raised here, the first in the order of the units, after those under
-        way have ended. When `stop` says so no unit is begun any more; those without a result have
-        None.
+        Args:
+            report: called with every result when it arrives.
+            stop: called several times a second; once it returns True no further unit starts, and
+                the result of a unit that has not started is None.
+
+        Raises:
+            CounterplayError: a unit has failed; the first failure in the order of the units is
+                raised after the running units have ended.
         """
         ...
 
-    def __enter__(self) -> Any: ...
+    def __enter__(self) -> Self: ...
 
-    def __exit__(self, *problem: Any) -> None: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
 
 
 @dataclass(frozen=True)
 class UnitFailure:
-    """An error as it travels between processes."""
+    """An error of a unit, as sent between processes."""
 
     error_name: str
     message: str
     traceback_text: str = ""
 
     def to_error(self) -> CounterplayError:
-        """The error to raise here; one of another kind is a defect, and shows where it was."""
+        """Return the error to raise; an unexpected one becomes a RunError with its traceback."""
         if self.error_name in ERROR_BY_NAME:
             return ERROR_BY_NAME[self.error_name](self.message)
         return RunError(f"{self.error_name}: {self.message} {self.traceback_text}")
 
 
+class ResultCollector:
+    """Collects the results of units, and reports those that are not failures."""
+
+    def __init__(self, num_units: int, report: ReportResult | None):
+        self.results: list[Any] = [None] * num_units
+        self.report = report
+        self.has_failed = False
+
+    def add(self, number: int, result: object) -> None:
+        """Store the result of a unit."""
+        self.results[number] = result
+        if isinstance(result, UnitFailure):
+            self.has_failed = True
+        elif self.report:
+            self.report(number, result)
+
+    def unwrap(self) -> list[Any]:
+        """Return the results in the order of the units.
+
+        Raises:
+            CounterplayError: the first failure.
+        """
+        for result in self.results:
+            if isinstance(result, UnitFailure):
+                raise result.to_error()
+        return self.results
+
+
 def run_unit(unit: Unit, expected_digest: str) -> Any:
-    """Do a unit here; the result, or a `Failure`. `source` is the digest of who asks."""
+    """Run a unit in this process, and return its result or a `UnitFailure`.
+
+    Args:
+        expected_digest: `source_digest` of the process that sent the unit; another one here is a
+            failure.
+    """
     from counterplay.kernels.runtime.threads import set_num_threads
 
     try:
         if expected_digest != source_digest():
-            here = f"counterplay {__version__} on {platform.node()}"
-            raise ConfigError(f"{here} has other sources than where the work comes from")
+            raise ConfigError(
+                f"counterplay {__version__} on {platform.node()} differs from the one that sends "
+                "the work; install the same version on all machines"
+            )
         set_num_threads(1)
         module, _, name = unit.function.partition(":")
         return getattr(importlib.import_module(module), name)(*unit.arguments)
     except CounterplayError as error:
-        kind = next(name for name, one in ERROR_BY_NAME.items() if isinstance(error, one))
+        kind = next(name for name, kind in ERROR_BY_NAME.items() if isinstance(error, kind))
         return UnitFailure(kind, str(error))
     except MemoryError:
         return UnitFailure("RunError", f"out of memory on {platform.node()}")
@@ -113,17 +156,9 @@ def run_unit(unit: Unit, expected_digest: str) -> Any:
 
 @cache
 def source_digest() -> str:
-    """What tells this Counterplay from others: the version, and all of its source."""
+    """Return a hash of the version and of all source files of this package."""
     root = Path(__file__).parent.parent
     digest = hashlib.sha256(__version__.encode())
     for path in sorted(root.rglob("*.py")):
         digest.update(f"{path.relative_to(root)} ".encode() + path.read_bytes())
     return digest.hexdigest()[:16]
-
-
-def unwrap_results(results: Sequence[Any]) -> list[Any]:
-    """The results, unless there is a failure among them: the first of those is raised."""
-    for result in results:
-        if isinstance(result, UnitFailure):
-            raise result.to_error()
-    return list(results)

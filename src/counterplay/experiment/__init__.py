@@ -9,7 +9,8 @@ from counterplay.lazy_exports import lazy_exports
 
 _EXPORTS = {
     "config": ["RunConfig", "load_config"],
-    "run_folder": ["find_runs", "load_metrics"],
+    "metrics": ["load_metrics"],
+    "run_folder": ["find_runs"],
     "run_groups": ["metrics_table"],
     "runner": ["Run", "RunResult", "load_run", "new_run", "open_run", "resume", "run"],
     "saved_policies": ["load_policies"],

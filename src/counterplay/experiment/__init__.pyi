@@ -2,8 +2,8 @@
 
 from counterplay.experiment.config import RunConfig as RunConfig
 from counterplay.experiment.config import load_config as load_config
+from counterplay.experiment.metrics import load_metrics as load_metrics
 from counterplay.experiment.run_folder import find_runs as find_runs
-from counterplay.experiment.run_folder import load_metrics as load_metrics
 from counterplay.experiment.run_groups import metrics_table as metrics_table
 from counterplay.experiment.runner import Run as Run
 from counterplay.experiment.runner import RunResult as RunResult

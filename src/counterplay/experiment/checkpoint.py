@@ -1,7 +1,7 @@
-"""Checkpoints: the memory of a run on disk, and how far the run had come.
+"""Checkpoints: the memory and the progress of a run on disk.
 
-A new checkpoint is written whole beside the old one, which then becomes the previous one; at every
-moment there is a good one under its name.
+A new checkpoint is written completely under a temporary name. Then the old one is renamed to the
+previous one and the new one takes its place, so that a good checkpoint exists at all times.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import math
 import os
 import platform
 import shutil
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,48 +27,46 @@ from counterplay.core.state_io import (
 )
 from counterplay.errors import ConfigError, FileError, RunError
 from counterplay.experiment.config import RunConfig
+from counterplay.experiment.metrics import check_metrics
 from counterplay.experiment.run_folder import (
     CHECKPOINT_FILE,
     METRICS_FILE,
     PREVIOUS_CHECKPOINT_FILE,
-    check_metrics,
 )
 
 CHECKPOINT_FORMAT, FORMAT_VERSION = "counterplay checkpoint", 2
 READABLE_VERSIONS = (1, FORMAT_VERSION)  # the first had no checksum of the records
-NEXT_CHECKPOINT_FILE, SPARE_CHECKPOINT_FILE = (
-    "checkpoint.next.npz",
-    "checkpoint.spare.npz",
-)  # for the moment of writing
-MEMORY_PREFIX = "memory."  # before the path of each array
+# temporary names during writing
+NEXT_CHECKPOINT_FILE, SPARE_CHECKPOINT_FILE = "checkpoint.next.npz", "checkpoint.spare.npz"
+MEMORY_PREFIX = "memory."  # of the path of each array
 
 
 @dataclass(frozen=True)
 class RunProgress:
-    """How far a run has come."""
+    """The progress of a run at a checkpoint."""
 
     step: int = 0
     seconds: float = 0.0  # spent in the algorithm
-    recorded: int = 0  # the last step that was evaluated
-    metrics_bytes: int = 0  # the length of metrics.jsonl
-    metrics_sha256: str = ""  # of so many bytes
+    recorded: int = 0  # last step that was evaluated
+    metrics_bytes: int = 0  # length of metrics.jsonl
+    metrics_sha256: str = ""  # of these bytes
 
     def check(self) -> None:
-        """Raise `DamageError` where no run can be."""
+        """Raise DamagedFileError if no run can have such values."""
         for name in ("step", "recorded", "metrics_bytes"):
             if type(getattr(self, name)) is not int or getattr(self, name) < 0:
                 raise DamagedFileError(f"{name} is {getattr(self, name)!r}")
         if type(self.seconds) not in (int, float) or not 0.0 <= self.seconds < math.inf:
             raise DamagedFileError(f"seconds is {self.seconds!r}")
         if type(self.metrics_sha256) is not str:
-            raise DamagedFileError("metrics_sha256 is no text")
+            raise DamagedFileError("metrics_sha256 is not a string")
         if self.recorded > self.step:
             raise DamagedFileError(f"step is {self.step}, but {self.recorded} is recorded")
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint read back."""
+    """A checkpoint that was read."""
 
     path: Path
     progress: RunProgress
@@ -76,9 +74,16 @@ class Checkpoint:
     fallback_reason: str = ""  # why it is not the latest one
 
     def restore_memory(self, template: Any, arena: Any = None) -> Any:
-        """The memory, shaped like what `algorithm.init(arena)` returns.
+        """Return the memory.
 
-        A memory that holds indices has a method `problem(arena)`, which says what is wrong with it.
+        Args:
+            template: a memory of the same layout, as `algorithm.init(arena)` returns it.
+            arena: passed to the memory's method `find_mismatch`, if it has one, which returns
+                the problem of a memory that does not fit.
+
+        Raises:
+            ConfigError: the memory has another layout.
+            FileError: it does not fit the arena.
         """
         try:
             memory = restore_memory(template, self.leaves)
@@ -100,15 +105,15 @@ def write_checkpoint(
     memory: Any,
     before_rename: Callable[[], None] = lambda: None,
 ) -> Path:
-    """Write a checkpoint; if that fails, the one before stays as it was.
+    """Write a checkpoint, and return its path; if that fails, the last one stays as it was.
 
     Args:
-        check: called when all is on the disk but the name; what it raises leaves all as it was.
+        before_rename: called when the file is written but not yet renamed; if it raises an error,
+            the last checkpoint stays as it was.
     """
     leaves = flatten_memory(memory)
-    path = (
-        folder / f"{NEXT_CHECKPOINT_FILE}.{platform.node()}.{os.getpid()}"
-    )  # another writer may live on
+    # a name of this process: a writer that was taken over may still be running
+    path = folder / f"{NEXT_CHECKPOINT_FILE}.{platform.node()}.{os.getpid()}"
     write_archive(
         path,
         CHECKPOINT_FORMAT,
@@ -140,32 +145,32 @@ def write_checkpoint(
 
 
 def load_checkpoint(folder: Path, config: RunConfig, game: str) -> Checkpoint | None:
-    """The latest checkpoint that can be used; None if there is none at all.
+    """Return the latest usable checkpoint, or None if the folder has none.
 
     Raises:
         ConfigError: it belongs to another game, algorithm or version.
-        RunError: it is damaged, or metrics.jsonl is not as it was, and so with the previous one.
+        FileError: both checkpoints are damaged, or metrics.jsonl has changed since.
     """
     problems = []
     for path in (folder / CHECKPOINT_FILE, folder / PREVIOUS_CHECKPOINT_FILE):
         if not path.exists():
             continue
         try:
-            found = _read_checkpoint(path, config, game)
-            at = found.progress
+            checkpoint = _read_checkpoint(path, config, game)
+            at = checkpoint.progress
             check_metrics(folder, path, at.metrics_bytes, at.metrics_sha256, at.recorded)
         except RunError as error:
             problems.append(str(error))
             continue
-        note = "; ".join([*problems, f"going on from {path}"]) if problems else ""
-        return Checkpoint(found.path, found.progress, found.leaves, note)
+        reason = "; ".join([*problems, f"continuing from {path}"]) if problems else ""
+        return replace(checkpoint, fallback_reason=reason)
     if problems:
-        raise FileError("; ".join([*problems, "put them back, or remove them to start afresh"]))
+        raise FileError("; ".join([*problems, "restore them, or remove them to start again"]))
     return None
 
 
 def remove_temporary_files(folder: Path) -> None:
-    """Remove what a process that was killed while writing has left behind."""
+    """Remove the temporary files of a process that was killed while writing."""
     for pattern in (
         f"{NEXT_CHECKPOINT_FILE}*",
         SPARE_CHECKPOINT_FILE,
@@ -182,13 +187,13 @@ def _read_checkpoint(path: Path, config: RunConfig, game: str) -> Checkpoint:
     try:
         values = read_archive(path, CHECKPOINT_FORMAT)
     except RunError as error:
-        if error.__cause__ is None:  # a whole file, but of another kind
+        if error.__cause__ is None:  # a complete file, but not a checkpoint
             raise ConfigError(str(error)) from error
         raise
     if type(values.get("version")) is not int or values["version"] not in READABLE_VERSIONS:
-        found = f"{path} is a checkpoint of version {values.get('version')!s:.20}"
+        version = f"{path} is a checkpoint of version {values.get('version')!s:.20}"
         raise ConfigError(
-            f"{found} (counterplay {values.get('counterplay')!s:.20}), not {FORMAT_VERSION}"
+            f"{version} (counterplay {values.get('counterplay')!s:.20}), not {FORMAT_VERSION}"
         )
     try:
         _check_identity(path, values["identity"], _run_identity(config, game))
@@ -203,17 +208,17 @@ def _read_checkpoint(path: Path, config: RunConfig, game: str) -> Checkpoint:
         _check_leaves(config, leaves, progress.step)
         return Checkpoint(path, progress, leaves)
     except (KeyError, TypeError, ValueError, AttributeError, DamagedFileError) as error:
-        raise FileError(f"{path} is not a whole checkpoint ({error})") from error
+        raise FileError(f"{path} is not a complete checkpoint ({error})") from error
 
 
 def _check_leaves(config: RunConfig, leaves: MemoryLeaves, step: int) -> None:
-    """Refuse numbers that no memory can have, before anything computes with them."""
+    """Raise DamagedFileError if the leaves have values that no memory can have."""
     if not all(type(value) in TYPE_NAMES for value in leaves.scalars.values()):
-        raise DamagedFileError("not only numbers and strings")
+        raise DamagedFileError("a value is neither a number nor a string")
     if not all(isinstance(path, str) for path in leaves.jax_paths):
-        raise DamagedFileError("on_device is no list of names")
+        raise DamagedFileError("on_device is not a list of names")
     if leaves.jax_paths and not config.algorithm.required_extra:
-        raise DamagedFileError(f"{config.algorithm_name} has nothing on a device")
+        raise DamagedFileError(f"{config.algorithm_name} has no arrays on a device")
     if leaves.scalars.get("iteration", step) != step:
         raise DamagedFileError(f"step is {step}, but iteration {leaves.scalars['iteration']}")
     problem = find_invalid_value(leaves.arrays | leaves.scalars)
@@ -221,33 +226,35 @@ def _check_leaves(config: RunConfig, leaves: MemoryLeaves, step: int) -> None:
         raise DamagedFileError(problem)
 
 
-def _run_identity(config: RunConfig, game: str) -> dict[str, Any]:
-    """What a checkpoint must share with the run that goes on from it."""
-    full = config.to_json()
-    fields = full["networks"] | full["spec"]
+def _run_identity(config: RunConfig, game: str) -> dict[str, object]:
+    """Return the settings that a checkpoint must share with the run that continues from it."""
+    content = config.to_json()
+    fields = content["networks"] | content["spec"]
     for name in ("max_steps", "evaluate_every", "checkpoint_every"):
         del fields[name]
     return {"game": game, "algorithm": config.algorithm_name} | fields
 
 
 def _check_identity(
-    path: Path, stored_identity: dict[str, Any], run_identity: dict[str, Any]
+    path: Path, stored_identity: Mapping[str, object], run_identity: Mapping[str, object]
 ) -> None:
-    for key in run_identity | stored_identity:
-        have, want = stored_identity.get(key, "nothing"), run_identity.get(key, "nothing")
-        if have != want:
-            raise ConfigError(f"{path} is from another run: {key} is {have} there, {want} here")
+    for key in {**run_identity, **stored_identity}:
+        stored, expected = stored_identity.get(key, "nothing"), run_identity.get(key, "nothing")
+        if stored != expected:
+            raise ConfigError(
+                f"{path} is from another run: {key} is {stored} there, {expected} here"
+            )
 
 
 def _back_up_checkpoint(folder: Path) -> None:
-    """Let the present checkpoint also be the previous one."""
-    present, spare = folder / CHECKPOINT_FILE, folder / SPARE_CHECKPOINT_FILE
-    if not present.exists():
+    """Make the latest checkpoint also the previous one."""
+    latest, spare = folder / CHECKPOINT_FILE, folder / SPARE_CHECKPOINT_FILE
+    if not latest.exists():
         return
     spare.unlink(missing_ok=True)
     try:
-        os.link(present, spare)
+        os.link(latest, spare)
     except OSError:  # a file system without links
-        shutil.copyfile(present, spare)
+        shutil.copyfile(latest, spare)
     os.replace(spare, folder / PREVIOUS_CHECKPOINT_FILE)
-    spare.unlink(missing_ok=True)  # replacing a file by itself does nothing
+    spare.unlink(missing_ok=True)  # it stays if both names are links to the same file

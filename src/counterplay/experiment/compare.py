@@ -1,4 +1,4 @@
-"""A table across runs and seeds."""
+"""A table that compares runs across seeds."""
 
 from __future__ import annotations
 
@@ -7,44 +7,50 @@ import io
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from counterplay.errors import ConfigError
-from counterplay.experiment.run_folder import MetricsRecord, find_runs
+from counterplay.experiment.config import JsonObject
+from counterplay.experiment.metrics import MetricsRecord
+from counterplay.experiment.run_folder import find_runs
 from counterplay.experiment.run_groups import MedianRange, RunGroup, load_run_groups
 
 
 @dataclass(frozen=True)
 class ComparisonRow:
-    """Runs that differ only in their seed: medians over them, with the least and largest.
+    """Medians and ranges over runs that differ only in their seed.
 
-    Runs on rules have no exact exploitability: `average`, `best` and `current` are None, and
-    `measured` has the counts that they record instead.
+    Runs on rules have no exact exploitability: their `average`, `best` and `current` equal None,
+    and `measured` has the counts that they record instead.
     """
 
     name: str
     runs: int
-    seeds: int  # different ones
+    seeds: int  # number of different seeds
     step: MedianRange
-    average: MedianRange | None  # exploitability of the guaranteed policy, usually an average
-    best: MedianRange | None  # its least over the run
+    average: MedianRange | None  # of the policy with the guarantee, usually an average
+    best: MedianRange | None  # its lowest exploitability over the run
     current: MedianRange | None  # of the current policy
     steps_per_second: MedianRange
     game: str
-    policy: str | None  # the name of the guaranteed policy
+    policy: str | None  # name of the policy with the guarantee
     measured: dict[str, MedianRange]  # infosets, touched nodes and bytes of runs on rules
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return asdict(self)
 
 
 def compare(paths: Iterable[str | Path], max_step: int | None = None) -> list[ComparisonRow]:
-    """One row per group of runs, judged at their last record, or at the last up to step `at`."""
+    """Return one row per group of runs, from their last records.
+
+    Args:
+        paths: run folders, folders that contain some, or patterns.
+        max_step: ignore records after this step.
+    """
     return [_summarise_group(group, max_step) for group in load_run_groups(find_runs(paths))]
 
 
 def csv_from_rows(rows: Sequence[ComparisonRow]) -> str:
-    """The table as CSV; an interval takes three columns."""
+    """Return the table as CSV; a median with its range takes three columns."""
     text = io.StringIO()
     flat = [_flatten_row(row) for row in rows]
     header = list(dict.fromkeys(key for row in flat for key in row))
@@ -79,23 +85,25 @@ def _summarise_group(group: RunGroup, max_step: int | None) -> ComparisonRow:
         steps_per_second=MedianRange.from_values(map(steps_per_second, histories)),
         game=group.game,
         policy=main,
-        measured={} if main else {key: found for key in group.measured if (found := at_end(key))},
+        measured={}
+        if main
+        else {name: counts for name in group.metric_names if (counts := at_end(name))},
     )
 
 
 def steps_per_second(history: list[MetricsRecord]) -> float:
-    """Steps per second after the first record, which has waited for compilation."""
+    """Return the steps per second after the first record, which includes compilation."""
     first, last = history[0], history[-1]
     if first is last:
         first = {"step": 0, "seconds": 0.0}
     return (last["step"] - first["step"]) / max(last["seconds"] - first["seconds"], 1e-9)
 
 
-def _flatten_row(row: ComparisonRow) -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    facts = asdict(row)
-    counts = facts.pop("measured")
-    for key, value in (facts | counts).items():
+def _flatten_row(row: ComparisonRow) -> JsonObject:
+    flat: JsonObject = {}
+    columns = asdict(row)
+    counts = columns.pop("measured")
+    for key, value in (columns | counts).items():
         if isinstance(value, dict):
             flat[key] = value["median"]
             flat |= {f"{key}_{bound}": value[bound] for bound in ("low", "high")}

@@ -1,7 +1,7 @@
-"""What a run is told: one JSON object, checked key by key.
+"""Configs of runs: JSON objects that are checked key by key.
 
-The keys of `networks` and `spec` are the fields of the algorithm's class, those of `game.params`
-the fields of the game's class: names, types and defaults stand there and nowhere else.
+The keys of `networks` and `spec` are the fields of the algorithm's class, and those of
+`game.params` are the fields of the game's class, which alone define names, types and defaults.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
@@ -33,9 +33,15 @@ from counterplay.registry import (
     parse_spec,
 )
 
-RUN_NAME_PATTERN = r"[A-Za-z0-9][A-Za-z0-9_.-]*"  # of a run: it names a folder
-GAME_FILE = r"\s*([^()]+\.(?:efg|nfg|json|csv|py))(?:\s*$|:)"  # a game that is a file, and its path
-EXPECTED_BY_ERROR_TYPE = {  # pydantic's name of an error -> what the value must be
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+JsonObject = dict[str, Any]  # a JSON object before, or instead of, its validation
+Model = TypeVar("Model", bound=BaseModel)
+
+RUN_NAME_PATTERN = r"[A-Za-z0-9][A-Za-z0-9_.-]*"  # names of runs are names of folders
+GAME_FILE = r"\s*([^()]+\.(?:efg|nfg|json|csv|py))(?:\s*$|:)"  # spec of a game in a file; its path
+EXPECTED_BY_ERROR_TYPE = {  # type of a pydantic error -> expected value
     "int_type": "an integer",
     "int_from_float": "an integer",
     "float_type": "a number",
@@ -47,16 +53,18 @@ EXPECTED_BY_ERROR_TYPE = {  # pydantic's name of an error -> what the value must
     "model_type": "an object",
     "string_pattern_mismatch": "letters, digits and any of _ . - (it names a folder)",
 }
+BOUND_WORDS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}  # by constraint
+MAX_SHOWN_CHARACTERS = 60  # of a wrong value in an error
 
 
 class ConfigSection(BaseModel):
-    """Unknown keys and wrong types are errors; an integer may stand for a number."""
+    """A section in which unknown keys and wrong types are errors; an integer may be a number."""
 
     model_config = ConfigDict(extra="forbid", strict=True, protected_namespaces=())
 
 
 class RunSection(ConfigSection):
-    """The part of `spec` that is the same for every algorithm."""
+    """The keys of `spec` that all algorithms share."""
 
     max_steps: int = Field(ge=1)
     seed: int = Field(0, ge=0, lt=2**63)
@@ -65,25 +73,27 @@ class RunSection(ConfigSection):
 
 
 class GameSection(ConfigSection):
+    """The game and its parameters."""
+
     name: str
-    params: dict[str, Any] = {}
+    params: JsonObject = {}
 
 
 class ConfigOutline(ConfigSection):
-    """The sections, before it is known which algorithm and game fill them."""
+    """The sections of a config, before the keys of its algorithm and game are known."""
 
     name: str = Field(pattern=f"^{RUN_NAME_PATTERN}$")
     algorithm: str
     game: GameSection
-    arena: Literal["tree", "rules", "generated"] = "tree"  # the last two: never unrolled
-    networks: dict[str, Any] = {}
-    spec: dict[str, Any] = {}
+    arena: Literal["tree", "rules", "generated"] = "tree"  # the last two build no tree
+    networks: JsonObject = {}
+    spec: JsonObject = {}
     device: Literal["cpu", "gpu", "tpu"] = "cpu"
 
 
 @dataclass(frozen=True)
 class RunConfig:
-    """One algorithm, game and seed, and how long to run; `load_config` makes it."""
+    """A checked config: an algorithm, a game, a seed and the length of the run."""
 
     name: str
     algorithm_name: str
@@ -97,28 +107,28 @@ class RunConfig:
     device: str = "cpu"
     arena: str = "tree"
 
-    def to_json(self) -> dict[str, Any]:
-        """The complete object, every default spelled out; `load_config` reads it back."""
+    def to_json(self) -> JsonObject:
+        """Return the config with all defaults, as `load_config` reads it."""
         values = _field_values(self.algorithm)
         networks = network_fields(type(self.algorithm))
-        own = {name: getattr(self, name) for name in RunSection.model_fields}
-        rest = {key: value for key, value in values.items() if key not in networks}
+        run_values = {name: getattr(self, name) for name in RunSection.model_fields}
+        parameters = {key: value for key, value in values.items() if key not in networks}
         return {
             "name": self.name,
             "algorithm": self.algorithm_name,
             "game": {"name": self.game_name, "params": self._game_params()},
             "arena": self.arena,
             "networks": {key: values[key] for key in networks},
-            "spec": own | rest,
+            "spec": run_values | parameters,
             "device": self.device,
         }
 
-    def _game_params(self) -> dict[str, Any]:
-        """Those of a registered game; others have them in their name."""
+    def _game_params(self) -> JsonObject:
+        """Return the parameters of a registered game; other games have them in their name."""
         return _field_values(self.game) if self.game_name in GAMES else {}
 
     def with_max_steps(self, max_steps: int) -> RunConfig:
-        """The same run, longer or shorter."""
+        """Return the config with another `max_steps`."""
         return replace(self, max_steps=max_steps)
 
 
@@ -129,22 +139,26 @@ def load_config(
     origin: str | Path | None = None,
     folder: Path | None = None,
 ) -> RunConfig:
-    """Read and check a config: a JSON file, or what one would hold.
+    """Read and check a config: a JSON file, or its content.
 
-    A game that is a file, such as `"game": "rules.efg"` or `"game": "rules.py:Duel"`, is looked for
-    from the folder of the config file.
+    The path of a game's file, such as `"game": "rules.efg"` or `"game": "rules.py:Duel"`, is
+    relative to the folder of the config file.
 
     Args:
-        source: The file or the values. A game that a file names runs code only if the user has
-            allowed it (see `trust`); values that are given in Python are taken as the user's own.
-        overrides: Keys and their values: `epsilon`, or in full `spec.epsilon`,
-            `game.params.players`. A game named here is the user's own too.
-        origin: The data file that `source` and `overrides` were read from, if they were: then
-            the game in them is treated as one that a file names.
-        folder: Where to look for the game's file if `source` is an object.
+        source: the file, or its content. A game that a file names runs code only if the user has
+            allowed it (see `core.trust`); content from Python is taken as the user's own.
+        overrides: values by key, such as `epsilon`, or in full `spec.epsilon` or
+            `game.params.players`. A game named here is the user's own, too.
+        origin: the data file from which `source` and `overrides` were read, if any; then their
+            game is treated as one that a file names.
+        folder: the folder of the game's file if `source` is not a file.
+
+    Raises:
+        ConfigError: the config is wrong; the message names the key and the expected value.
+        TrustError: the game needs code that the user has not allowed.
     """
-    typed = {"game", "game.name"} & set(overrides or {}) or isinstance(source, (Mapping, RunConfig))
-    if origin is None and not typed:
+    is_from_python = isinstance(source, (Mapping, RunConfig))
+    if origin is None and not is_from_python and not {"game", "game.name"} & set(overrides or {}):
         assert not isinstance(source, (Mapping, RunConfig))
         origin = source
     if isinstance(source, RunConfig):
@@ -157,20 +171,23 @@ def load_config(
     for key, value in (overrides or {}).items():
         _set_key(where, raw, key, _parse_json(where, _dump_json(where, value)))
     _expand_short_forms(where, raw)
-    outline = _validate(where, ConfigOutline, raw)
+    outline = validate(where, ConfigOutline, raw)
     algorithm = _load_class(where, "algorithm", ALGORITHMS, outline.algorithm)
     game = None
     if not is_external_game(outline.game.name):
         game = _load_class(where, "game", GAMES, outline.game.name, "game.name")
-    return _build_config(where, _validate(where, _build_model(algorithm, game), raw), origin)
+    return _build_config(where, validate(where, _build_model(algorithm, game), raw), origin)
 
 
 def load_json_object(
     source: str | Path | Mapping[str, Any], kind: str, default_name: str, keys: Iterable[str]
-) -> tuple[str, dict[str, Any]]:
-    """What errors call it, and the object that a JSON file holds, or would hold.
+) -> tuple[str, JsonObject]:
+    """Return a label for errors, and the JSON object of a file or a copy of a mapping.
 
-    Without a name of its own it has that of the file.
+    An object without the key `name` gets the name of its file, or the default.
+
+    Raises:
+        ConfigError: the file cannot be read, or is not a JSON object.
     """
     if isinstance(source, Mapping):
         where, raw, stem = kind, _parse_json(kind, _dump_json(kind, source)), default_name
@@ -183,29 +200,29 @@ def load_json_object(
     return where, raw
 
 
-def _expand_short_forms(where: str, raw: dict[str, Any]) -> None:
-    """Write out the short forms: "game": "kuhn_poker(players=3)", "algorithm": "dcfr(gamma=3)"."""
+def _expand_short_forms(where: str, raw: JsonObject) -> None:
+    """Expand the specs in "game": "kuhn_poker(players=3)" and "algorithm": "dcfr(gamma=3)"."""
     try:
         if isinstance(raw.get("game"), str):
             raw["game"] = {"name": raw["game"]}
         game: Any = raw.get("game")
         spec = game.get("name") if isinstance(game, dict) else None
         if isinstance(spec, str) and "(" in spec and not is_external_game(spec):
-            name, given = parse_spec("game", spec)
-            raw["game"] = game | {"name": name, "params": given | game.get("params", {})}
+            name, params = parse_spec("game", spec)
+            raw["game"] = game | {"name": name, "params": params | game.get("params", {})}
         if isinstance(raw.get("algorithm"), str):
-            raw["algorithm"], given = parse_spec("algorithm", raw["algorithm"])
-            for key, value in given.items():
+            raw["algorithm"], params = parse_spec("algorithm", raw["algorithm"])
+            for key, value in params.items():
                 _set_key(where, raw, key, value)
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from error
 
 
-def _locate_game(raw: dict[str, Any], folder: Path) -> None:
-    """Make the path of a game's file one from the folder of the config, if there is such a file.
+def _locate_game(raw: JsonObject, folder: Path) -> None:
+    """Make the path of a game's file absolute if it exists relative to the config's folder.
 
-    Otherwise it stays as it is: configs in the folders of older runs hold paths from where the run
-    was started.
+    Otherwise the path stays as it is: configs of older runs have paths relative to the folder from
+    which the run was started.
     """
     game = raw.get("game")
     spec = game.get("name") if isinstance(game, dict) else game
@@ -218,7 +235,7 @@ def _locate_game(raw: dict[str, Any], folder: Path) -> None:
 
 
 def network_fields(algorithm: type) -> tuple[str, ...]:
-    """The fields of an algorithm that belong in the section `networks`: the sizes of layers."""
+    """Return the fields of an algorithm for the section `networks`: the sizes of layers."""
     return tuple(f.name for f in fields(algorithm) if f.name.endswith("hidden_sizes"))
 
 
@@ -227,12 +244,17 @@ def _read_file(path: Path) -> bytes:
         return path.read_bytes()
     except FileNotFoundError as error:
         raise ConfigError(f"there is no file {path}") from error
-    except (OSError, ValueError) as error:  # the latter: a name with a zero byte
+    except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
         raise ConfigError(f"cannot read {path}: {error}") from error
 
 
 def _parse_json(where: str, text: str | bytes) -> Any:
-    """What the JSON text holds; no key twice in one object, no number that is none or too large."""
+    """Return the value of a JSON text.
+
+    Raises:
+        ConfigError: it is not JSON, has a key twice in one object, or a number that is NaN or too
+            large.
+    """
 
     def parse_number(digits: str) -> float:
         value = float(digits) if set(digits) & set(".eE") else int(digits[:40])
@@ -244,16 +266,16 @@ def _parse_json(where: str, text: str | bytes) -> Any:
 
     def parse_constant(name: str) -> float:
         if name == "NaN":
-            raise ConfigError(f"{where}: NaN is no number to work with")
+            raise ConfigError(f"{where}: NaN is not allowed")
         return float(name)
 
-    def reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+    def reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> JsonObject:
+        unique: JsonObject = {}
         for key, value in pairs:
-            if key in found:
-                raise ConfigError(f"{where}: the key {key[:60]!r} stands there twice")
-            found[key] = value
-        return found
+            if key in unique:
+                raise ConfigError(f"{where}: the key {key[:60]!r} occurs twice")
+            unique[key] = value
+        return unique
 
     try:
         return json.loads(
@@ -267,23 +289,29 @@ def _parse_json(where: str, text: str | bytes) -> Any:
         raise ConfigError(f"{where}: not JSON: {error}") from error
 
 
-def _dump_json(where: str, value: Any) -> str:
+def _dump_json(where: str, value: object) -> str:
     try:
         return json.dumps(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise ConfigError(f"{where}: cannot be written as JSON: {error}") from error
 
 
-def _set_key(where: str, raw: dict[str, Any], key: str, value: Any) -> None:
-    """Set one key of the raw object, creating its section where there is none yet."""
+def key_path(key: str) -> list[str]:
+    """Return the sections and the name of a key, such as ["spec", "epsilon"] for "epsilon"."""
     path = key.split(".")
     if len(path) == 1 and key not in ConfigOutline.model_fields:
         path.insert(0, "networks" if key.endswith("hidden_sizes") else "spec")
+    return path
+
+
+def _set_key(where: str, raw: JsonObject, key: str, value: object) -> None:
+    """Set a key of a config, creating its section if necessary."""
+    path = key_path(key)
     section = raw
     for part in path[:-1]:
         section = section.setdefault(part, {})
         if not isinstance(section, dict):
-            raise ConfigError(f"{where}: cannot set {key!r}: {part!r} is no object")
+            raise ConfigError(f"{where}: cannot set {key!r}: {part!r} is not an object")
     section[path[-1]] = value
 
 
@@ -300,7 +328,7 @@ def _load_class(where: str, kind: str, registry: dict[str, str], name: str, key:
 
 @lru_cache(maxsize=64)
 def _build_model(algorithm: type, game: type | None) -> type[BaseModel]:
-    """The outline with the fields of this algorithm and this game in its sections."""
+    """Return the model of configs with this algorithm and this registered game."""
     keys = _pydantic_fields(algorithm)
     networks = {key: keys.pop(key) for key in network_fields(algorithm)}
     parts: dict[str, type[BaseModel]] = {
@@ -327,76 +355,89 @@ def _pydantic_default(field: Any) -> Any:
 
 
 def _section_field(model: type[BaseModel]) -> tuple[Any, Any]:
-    """A section may be left out where every key has a default."""
-    needed = any(field.is_required() for field in model.model_fields.values())
-    return (model, Field(default_factory=dict, validate_default=True) if needed else model())
+    """Return the type and default of a section, which may be missing if all keys have defaults."""
+    is_required = any(field.is_required() for field in model.model_fields.values())
+    return (model, Field(default_factory=dict, validate_default=True) if is_required else model())
 
 
-def _validate(where: str, model: type[BaseModel], raw: dict[str, Any]) -> Any:
+def validate(where: str, model: type[Model], raw: JsonObject) -> Model:
+    """Check a JSON object against a model.
+
+    Raises:
+        ConfigError: it does not fit; the message begins with `where` and names the key.
+    """
     try:
         return model.model_validate_json(_dump_json(where, raw))
     except ValidationError as error:
-        # a mistyped key is also a missing one: the first says more
-        found = sorted(
-            error.errors(include_url=False), key=lambda one: one["type"] != "extra_forbidden"
+        # a mistyped key is unknown and another one missing: the first is more helpful
+        errors = sorted(
+            error.errors(include_url=False),
+            key=lambda details: details["type"] != "extra_forbidden",
         )
-        raise ConfigError(f"{where}: {_describe_error(model, found[0])}") from None
+        raise ConfigError(f"{where}: {_describe_error(model, errors[0])}") from None
 
 
-def _describe_error(model: type[BaseModel], error: Any) -> str:
+def _describe_error(model: type[BaseModel], error: ErrorDetails) -> str:
     path, kind, context = error["loc"], error["type"], error.get("ctx", {})
     name = ".".join(map(str, path))
-    if not path:  # what pydantic's own reader of JSON refuses, such as half of a surrogate pair
+    if not path:  # a text that pydantic's reader of JSON refuses, such as half a surrogate pair
         return str(error["msg"])
     if kind == "extra_forbidden":
         return f"{name}: unknown key{_suggest_key(model, path)}"
     if kind == "missing":
         return f"{name}: missing key"
-    wanted = {
-        "literal_error": f"one of {context.get('expected')}",
-        "greater_than_equal": f"at least {context.get('ge')}",
-    }
-    must = wanted.get(kind) or EXPECTED_BY_ERROR_TYPE.get(kind)
+    expected = EXPECTED_BY_ERROR_TYPE.get(kind)
+    if kind == "literal_error":
+        expected = f"one of {context['expected']}"
+    for constraint, words in BOUND_WORDS.items():
+        if constraint in context:
+            expected = f"{words} {context[constraint]}"
     value = json.dumps(error["input"])
-    value = value if len(value) <= 60 else f"{value[:56]} ..."
-    return f"{name} is {value}, must be {must}" if must else f"{name} is {value}: {error['msg']}"
+    if len(value) > MAX_SHOWN_CHARACTERS:
+        value = f"{value[: MAX_SHOWN_CHARACTERS - 4]} ..."
+    return f"{name} is {value}" + (f", must be {expected}" if expected else f": {error['msg']}")
 
 
-def _suggest_key(model: type[BaseModel], path: tuple[str, ...]) -> str:
-    """What may have been meant: a key of this section, or the same key of another one."""
-    *above, key = path
+def _suggest_key(model: type[BaseModel], path: tuple[int | str, ...]) -> str:
+    """Return a hint for an unknown key: a similar one, the right section, or the known keys."""
+    *sections, key = map(str, path)
     for other in ("networks", "spec"):
-        section = model.model_fields[other].annotation
-        if above != [other] and key in getattr(section, "model_fields", {}):
+        if sections != [other] and key in _model_keys(model, [other]):
             return f"; it belongs in {other}"
-    known: Any = model
-    for part in above:
-        known = known.model_fields[part].annotation
-    names = list(known.model_fields)
+    names = _model_keys(model, sections)
     return (
         suggest_parameter(key, names)
         or f" ({'the keys are ' + _join_names(names) if names else 'this section takes none'})"
     )
 
 
+def _model_keys(model: type[BaseModel], sections: list[str]) -> list[str]:
+    """Return the keys of a section, given by the names of the sections down to it."""
+    annotation: Any = model
+    for section in sections:
+        fields_ = getattr(annotation, "model_fields", {})
+        annotation = fields_[section].annotation if section in fields_ else None
+    return list(getattr(annotation, "model_fields", {}))
+
+
 def _build_config(where: str, checked: Any, origin: str | Path | None) -> RunConfig:
-    """The config with its game and algorithm, whose classes check their ranges."""
-    own = {name: getattr(checked.spec, name) for name in RunSection.model_fields}
-    given = _section_values(checked.networks) | _section_values(checked.spec)
-    given = {key: value for key, value in given.items() if key not in own}
+    """Return the config with its game and algorithm, whose classes check bounds and relations."""
+    run_values = {name: getattr(checked.spec, name) for name in RunSection.model_fields}
+    parameters = _section_values(checked.networks) | _section_values(checked.spec)
+    parameters = {key: value for key, value in parameters.items() if key not in run_values}
     try:
-        algorithm = load_algorithm(checked.algorithm, **given)
+        algorithm = load_algorithm(checked.algorithm, **parameters)
     except ConfigError as error:
         networks = type(checked.networks).model_fields
         raise ConfigError(_locate_error(where, checked.algorithm, networks, error)) from error
     try:
         params = checked.game.params
-        given = _tuples_from_lists(params) if isinstance(params, dict) else _section_values(params)
+        values = _tuples_from_lists(params) if isinstance(params, dict) else _section_values(params)
         name = checked.game.name
         if origin is None:
-            game = load_game(name, **given)
+            game = load_game(name, **values)
         else:
-            game = load_game_from_file(name, origin, **given)
+            game = load_game_from_file(name, origin, **values)
     except TrustError:
         raise
     except CounterplayError as error:
@@ -410,12 +451,12 @@ def _build_config(where: str, checked: Any, origin: str | Path | None) -> RunCon
         game=game,
         device=checked.device,
         arena=checked.arena,
-        **own,
+        **run_values,
     )
 
 
 def _locate_error(where: str, algorithm: str, networks: Iterable[str], error: ConfigError) -> str:
-    """The message of an algorithm about one of its fields, with the key's full path."""
+    """Return the message of an algorithm's error, with the full path of the key in it."""
     match = re.match(rf"{algorithm}: (\w+) (.*)", str(error), re.DOTALL)
     if not match:
         return f"{where}: spec: {error}"
@@ -423,14 +464,14 @@ def _locate_error(where: str, algorithm: str, networks: Iterable[str], error: Co
     return f"{where}: {section}.{match[1]} {match[2]}"
 
 
-def _section_values(section: BaseModel) -> dict[str, Any]:
+def _section_values(section: BaseModel) -> JsonObject:
     return {name: _tuples_from_lists(getattr(section, name)) for name in type(section).model_fields}
 
 
 def _tuples_from_lists(json_value: Any) -> Any:
-    """JSON's lists as tuples, at any depth."""
+    """Replace lists by tuples, at any depth."""
     if isinstance(json_value, dict):
-        return {key: _tuples_from_lists(inside) for key, inside in json_value.items()}
+        return {key: _tuples_from_lists(value) for key, value in json_value.items()}
     return (
         tuple(map(_tuples_from_lists, json_value))
         if isinstance(json_value, (list, tuple))
@@ -438,7 +479,7 @@ def _tuples_from_lists(json_value: Any) -> Any:
     )
 
 
-def _field_values(instance: Any) -> dict[str, Any]:
+def _field_values(instance: Any) -> JsonObject:
     return {f.name: json.loads(json.dumps(getattr(instance, f.name))) for f in fields(instance)}
 
 

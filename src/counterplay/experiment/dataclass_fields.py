@@ -1,4 +1,4 @@
-"""What classes declare, read from their sources: importing some of them takes seconds."""
+"""Fields and docstrings of dataclasses, read from source, because some imports take seconds."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ from counterplay.registry import parse_python
 
 @dataclass(frozen=True)
 class DeclaredField:
-    """A field of a dataclass, as its source has it."""
+    """A field of a dataclass, as written in the source."""
 
     name: str
     type: str
-    default: Any  # as JSON has it; its text where it is no literal
-    required: bool
+    default: Any  # as a JSON value; the source text if it is not a literal
+    required: bool  # whether it has no default
 
 
 @cache
 def read_dataclass_fields(class_path: str) -> tuple[DeclaredField, ...]:
-    """The fields of the dataclass at `package.module:Class`, in their order."""
+    """Return the fields of the dataclass at `package.module:Class`, in their order."""
     module, name = class_path.split(":")
-    lines = {ast.unparse(line.target): line for line in _field_nodes(_parse_module(module), name)}
+    nodes = {ast.unparse(node.target): node for node in _field_nodes(_parse_module(module), name)}
     return tuple(
         DeclaredField(
-            field, ast.unparse(line.annotation), _default_from_node(line.value), line.value is None
+            field, ast.unparse(node.annotation), _default_from_node(node.value), node.value is None
         )
-        for field, line in lines.items()
-        if "ClassVar" not in ast.unparse(line.annotation)
+        for field, node in nodes.items()
+        if "ClassVar" not in ast.unparse(node.annotation)
     )
 
 
 def read_docstring(class_path: str) -> str:
-    """The docstring of a class."""
+    """Return the docstring of the class at `package.module:Class`."""
     module, name = class_path.split(":")
     return inspect.cleandoc(ast.get_docstring(_find_class_node(_parse_module(module), name)) or "")
 
 
 @cache
 def _parse_module(module: str) -> ast.Module:
-    found = importlib.util.find_spec(module)
-    assert found is not None and found.origin is not None
-    return parse_python(Path(found.origin).read_text(encoding="utf-8"))
+    spec = importlib.util.find_spec(module)
+    assert spec is not None and spec.origin is not None
+    return parse_python(Path(spec.origin).read_text(encoding="utf-8"))
 
 
 def _find_class_node(tree: ast.Module, name: str) -> ast.ClassDef:
@@ -56,21 +56,21 @@ def _find_class_node(tree: ast.Module, name: str) -> ast.ClassDef:
 
 
 def _field_nodes(tree: ast.Module, name: str) -> Iterator[ast.AnnAssign]:
-    """The fields of a dataclass, those of its bases first."""
-    found = _find_class_node(tree, name)
-    marks = [ast.unparse(mark) for mark in found.decorator_list]
-    if not any("dataclass" in mark or mark.startswith("settings(") for mark in marks):
+    """Yield the field nodes of a dataclass, those of its bases first."""
+    node = _find_class_node(tree, name)
+    decorators = [ast.unparse(decorator) for decorator in node.decorator_list]
+    if not any("dataclass" in text or text.startswith("settings(") for text in decorators):
         return
-    for base in reversed(found.bases):  # as dataclasses collect them
+    for base in reversed(node.bases):  # the order in which dataclasses collect fields
         if isinstance(base, ast.Name):
             yield from _base_field_nodes(tree, base.id)
-    for line in found.body:
-        if isinstance(line, ast.AnnAssign):  # a ClassVar may become a field further down
-            yield line
+    for statement in node.body:
+        if isinstance(statement, ast.AnnAssign):  # a subclass may turn a ClassVar into a field
+            yield statement
 
 
 def _base_field_nodes(tree: ast.Module, base: str) -> Iterator[ast.AnnAssign]:
-    """The fields of a base that this module has, or imports from another one of ours."""
+    """Yield the field nodes of a base class of this module, or of one it imports from us."""
     if any(isinstance(n, ast.ClassDef) and n.name == base for n in tree.body):
         yield from _field_nodes(tree, base)
         return
@@ -81,8 +81,8 @@ def _base_field_nodes(tree: ast.Module, base: str) -> Iterator[ast.AnnAssign]:
                     yield from _field_nodes(_parse_module(str(node.module)), alias.name)
 
 
-def _default_from_node(node: ast.expr | None) -> Any:
-    """A default as JSON has it, or its text where it is no literal."""
+def _default_from_node(node: ast.expr | None) -> object:
+    """Return a default as a JSON value, or its source text if it is not a literal."""
     if node is None:
         return None
     try:
@@ -91,7 +91,7 @@ def _default_from_node(node: ast.expr | None) -> Any:
         return ast.unparse(node)
 
 
-def _to_json_value(value: Any) -> Any:
+def _to_json_value(value: object) -> object:
     if isinstance(value, (tuple, list)):
-        return [_to_json_value(inside) for inside in value]
+        return [_to_json_value(item) for item in value]
     return value if isinstance(value, (int, float, str, bool)) or value is None else str(value)

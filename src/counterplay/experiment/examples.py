@@ -127,8 +127,8 @@ def _describe(name: str, path: Path) -> Example:
         return Example(name, "spot", f"hold'em on {content['board']}, pot {content['pot']}", path)
     if "vary" in content:
         return Example(name, "study", f"varies {', '.join(content['vary'])}", path)
-    game: Any = content["game"]
+    game = content["game"]
     if isinstance(game, dict):
-        given = ", ".join(f"{key}={value}" for key, value in game.get("params", {}).items())
-        game = f"{game['name']}({given})" if given else game["name"]
+        params = ", ".join(f"{key}={value}" for key, value in game.get("params", {}).items())
+        game = f"{game['name']}({params})" if params else game["name"]
     return Example(name, "run", f"{content.get('algorithm', 'deep_hedge')} on {game}", path)

@@ -1,9 +1,9 @@
-"""What a run with a population leaves in its folder, beside its records and checkpoints.
+"""Files that runs of population methods write into their folder.
 
-- `pool/000.policy`, `pool/001.policy`, ...: everybody's first policy, second, ...; a player with
-  fewer has its last. They are policy files like any other: `counterplay play` takes them.
-- `population.npz`: what the policies are worth to each other, and how every iteration mixed them;
-  of XDO and NXDO, how it played with all of their actions.
+- `pool/000.policy`, `pool/001.policy`, ...: the first policies of all players, the second ones, and
+  so on; the last policy of a player with fewer. They are ordinary policy files.
+- `population.npz`: the payoffs between the policies, and the meta-strategies of all iterations; for
+  XDO and NXDO, the policies over the union of their actions.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import io
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,33 +24,37 @@ from counterplay.algorithms.population.population import (
 )
 from counterplay.algorithms.population.restricted_arena import ActionUnionPopulation
 from counterplay.algorithms.population.rules_backend import RulesPopulation, pool_policy
+from counterplay.arenas.rules import TabularPolicy
 from counterplay.core.archive import read_archive, write_archive, write_file, write_text
 from counterplay.core.arena import Floats, Ints
+from counterplay.core.policy import Policy
 from counterplay.errors import ConfigError, FileError
-from counterplay.experiment.plots.figure import MATPLOTLIB_STYLE
+from counterplay.experiment.plots.figure import MATPLOTLIB_STYLE, save_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 POPULATION_FORMAT = "counterplay population 1"
 POOL_FOLDER, POPULATION_FILE = "pool", "population.npz"
 PLOT_SUFFIXES = (".png", ".svg")
-MAX_ANNOTATED_SIZE = 12  # rows and columns up to which a picture says its numbers too
+MAX_ANNOTATED_SIZE = 12  # rows and columns of a matrix whose numbers are drawn, too
 
 
 @dataclass(frozen=True)
 class PopulationTable:
-    """What `population.npz` holds."""
+    """The content of `population.npz`."""
 
     payoffs: Floats  # [P, n_0, ..., n_{P-1}]
     pool_size_history: Ints  # [T, P]
-    meta_strategy_history: Floats  # all meta-strategies in a row
-    is_joint: bool  # whether a meta-strategy is one table
+    meta_strategy_history: Floats  # the meta-strategies of all iterations, flattened and joined
+    is_joint: bool  # whether a meta-strategy is one distribution over joint policies
     stop_reason: str
-    sequence_offsets: tuple[
-        int, ...
-    ] = ()  # [P + 1] of each player, where a meta-strategy is a policy
+    # [P + 1] first sequence of each player, if a meta-strategy is a policy
+    sequence_offsets: tuple[int, ...] = ()
 
     @property
     def meta_strategy_sizes(self) -> list[int]:
-        """The sizes of meta-strategies [T]."""
+        """Number of entries of each meta-strategy [T]."""
         if self.sequence_offsets:
             return [self.sequence_offsets[-1]] * len(self.pool_size_history)
         return [
@@ -58,12 +62,12 @@ class PopulationTable:
         ]
 
     def mixtures(self, player: int) -> list[Floats]:
-        """How each iteration mixed the player's pool, or how often it played each action there."""
-        found, first = [], 0
+        """Return the player's mixture of its pool, or its policy, at each iteration [T]."""
+        mixtures, first = [], 0
         if self.sequence_offsets:
-            own = slice(*self.sequence_offsets[player : player + 2])
+            sequences = slice(*self.sequence_offsets[player : player + 2])
             return [
-                policy[own]
+                policy[sequences]
                 for policy in self.meta_strategy_history.reshape(len(self.pool_size_history), -1)
             ]
         for sizes, length in zip(
@@ -72,27 +76,27 @@ class PopulationTable:
             part = self.meta_strategy_history[first : first + length]
             first += length
             if self.is_joint:
-                found.append(marginals(part.reshape(sizes))[player])
+                mixtures.append(marginals(part.reshape(sizes))[player])
             else:
-                found.append(np.split(part, np.cumsum(sizes)[:-1])[player])
-        return found
+                mixtures.append(np.split(part, np.cumsum(sizes)[:-1])[player])
+        return mixtures
 
     def two_player_payoffs(self) -> Floats:
-        """[n_0, n_1] to player 0; where more play, the others follow the last meta-strategy."""
+        """Return the payoffs [n_0, n_1] of player 0, if others follow the last meta-strategy."""
         payoffs = self.payoffs[0]
         for player in range(payoffs.ndim - 1, 1, -1):
             payoffs = payoffs @ self.mixtures(player)[-1]
         return payoffs
 
 
-def write_population(folder: Path, arena: Any, memory: Any) -> None:
-    """Write pools and payoffs, if the run has any."""
+def write_population(folder: Path, arena: Any, memory: object) -> None:
+    """Write the pools and payoffs of a population; other memories are ignored."""
     if not isinstance(memory, Population) or not min(memory.pool_sizes):
         return
     (folder / POOL_FOLDER).mkdir(exist_ok=True)
     for number in range(max(memory.pool_sizes)):
         if isinstance(memory, RulesPopulation):
-            policy: Any = pool_policy(arena, memory, number)
+            policy: Policy | TabularPolicy = pool_policy(arena, memory, number)
         else:
             plans = [pool[min(number, len(pool) - 1)] for pool in memory.plans]
             policy = policy_from_plans(arena, plans)
@@ -111,19 +115,26 @@ def write_population(folder: Path, arena: Any, memory: Any) -> None:
 
 
 def load_population(folder: str | Path) -> PopulationTable:
-    """The payoffs and meta-strategies that a run has left."""
+    """Load the payoffs and meta-strategies of a run.
+
+    Raises:
+        ConfigError: the run has no population.
+        FileError: the file is damaged.
+    """
     path = Path(folder) / POPULATION_FILE
     if not path.exists():
-        raise ConfigError(f"{folder} has no population; psro, double_oracle and others leave one")
-    found = read_archive(path, POPULATION_FORMAT)
+        raise ConfigError(
+            f"{folder} has no population; runs of psro, double_oracle and the like write one"
+        )
+    content = read_archive(path, POPULATION_FORMAT)
     try:
         table = PopulationTable(
-            payoffs=found["payoffs"],
-            pool_size_history=found["sizes"],
-            meta_strategy_history=found["metas"],
-            is_joint=found["joint"],
-            stop_reason=found["ending"],
-            sequence_offsets=found.get("sequences", ()),
+            payoffs=content["payoffs"],
+            pool_size_history=content["sizes"],
+            meta_strategy_history=content["metas"],
+            is_joint=content["joint"],
+            stop_reason=content["ending"],
+            sequence_offsets=content.get("sequences", ()),
         )
         problem = _find_problem(table)
     except (KeyError, IndexError, AttributeError, TypeError, ValueError) as error:
@@ -134,7 +145,7 @@ def load_population(folder: str | Path) -> PopulationTable:
 
 
 def _find_problem(table: Any) -> str:
-    """Return what is wrong with a `Table` whose fields may have any type, or nothing."""
+    """Return the problem of a `PopulationTable` whose fields may have any type, or ""."""
     payoffs, sizes, metas, sequences = (
         table.payoffs,
         table.pool_size_history,
@@ -150,7 +161,7 @@ def _find_problem(table: Any) -> str:
         if not isinstance(array, np.ndarray) or array.dtype.kind != kind:
             return f"{name} is not an array of the right type"
     if not (np.isfinite(payoffs).all() and np.isfinite(metas).all()):
-        return "it holds NaN or infinity"
+        return "it contains NaN or infinity"
     kinds = type(table.is_joint), type(table.stop_reason)
     if kinds != (bool, str):
         return "joint or ending has another type"
@@ -172,9 +183,13 @@ def _find_problem(table: Any) -> str:
 
 
 def draw_payoffs(folder: str | Path, output: str | Path, title: str) -> Path:
-    """Draw what player 0's policies are worth against player 1's, and how both were mixed.
+    """Draw the payoffs of player 0 against player 1, and the mixtures of both by iteration.
 
-    Where more play, the others follow the last meta-strategy.
+    Further players follow the last meta-strategy.
+
+    Args:
+        folder: the folder of a run.
+        output: a file that ends in .png or .svg.
     """
     output = Path(output)
     if output.suffix not in PLOT_SUFFIXES:
@@ -185,8 +200,7 @@ def draw_payoffs(folder: str | Path, output: str | Path, title: str) -> Path:
     file = io.BytesIO()
     with rc_context(MATPLOTLIB_STYLE):
         figure = _payoff_figure(table, title)
-        metadata: Any = {"Date": None} if output.suffix == ".svg" else None
-        figure.savefig(file, format=output.suffix[1:], dpi=160, metadata=metadata)
+        save_figure(figure, file, output.suffix[1:])
     if output.suffix == ".svg":
         write_text(output, file.getvalue().decode())
     else:
@@ -194,29 +208,29 @@ def draw_payoffs(folder: str | Path, output: str | Path, title: str) -> Path:
     return output
 
 
-def _payoff_figure(table: PopulationTable, title: str) -> Any:
+def _payoff_figure(table: PopulationTable, title: str) -> Figure:
     from matplotlib.figure import Figure
 
     payoffs = table.two_player_payoffs()
     figure = Figure(figsize=(11.0, 4.2), layout="constrained")
     left, *others = figure.subplots(1, 3, width_ratios=(1.3, 1.0, 1.0))
-    most = float(np.abs(payoffs).max()) or 1.0
-    image = left.imshow(payoffs, cmap="RdBu", vmin=-most, vmax=most, interpolation="nearest")
+    largest = float(np.abs(payoffs).max()) or 1.0
+    image = left.imshow(payoffs, cmap="RdBu", vmin=-largest, vmax=largest, interpolation="nearest")
     if max(payoffs.shape) <= MAX_ANNOTATED_SIZE:
         for (row, column), value in np.ndenumerate(payoffs):
-            dark = abs(value) > 0.6 * most
-            colour = "white" if dark else "#333333"
+            is_dark = abs(value) > 0.6 * largest
+            colour = "white" if is_dark else "#333333"
             left.text(column, row, f"{value:.2g}", ha="center", va="center", color=colour, size=7)
     left.set(title=title.replace("$", r"\$"), xlabel="policy of player 1", ylabel="of player 0")
     figure.colorbar(image, ax=left, shrink=0.8, label="utility of player 0")
     for player, axes in enumerate(others):
         mixtures = table.mixtures(player)
-        shown = np.full((len(mixtures), mixtures[-1].size), np.nan)
+        image_rows = np.full((len(mixtures), mixtures[-1].size), np.nan)
         for iteration, mixture in enumerate(mixtures):
-            shown[iteration, : mixture.size] = mixture
+            image_rows[iteration, : mixture.size] = mixture
         axes.imshow(
-            shown.T, cmap="Greens", vmin=0.0, vmax=1.0, aspect="auto", interpolation="nearest"
+            image_rows.T, cmap="Greens", vmin=0.0, vmax=1.0, aspect="auto", interpolation="nearest"
         )
-        what = "action" if table.sequence_offsets else "policy"
-        axes.set(title=f"player {player}", xlabel="meta-strategy", ylabel=what)
+        label = "action" if table.sequence_offsets else "policy"
+        axes.set(title=f"player {player}", xlabel="meta-strategy", ylabel=label)
     return figure

@@ -1,4 +1,4 @@
-"""Runs side by side: those that differ only in their seed belong together."""
+"""Groups of runs that differ only in their seed, and their curves and medians."""
 
 from __future__ import annotations
 
@@ -13,14 +13,10 @@ import numpy as np
 
 from counterplay.core.arena import Floats
 from counterplay.errors import FileError
+from counterplay.experiment.config import JsonObject
 from counterplay.experiment.dataclass_fields import read_dataclass_fields
-from counterplay.experiment.run_folder import (
-    CONFIG_FILE,
-    MetricsRecord,
-    find_runs,
-    load_metrics,
-    policy_names,
-)
+from counterplay.experiment.metrics import MetricsRecord, load_metrics, policy_names
+from counterplay.experiment.run_folder import CONFIG_FILE, find_runs
 from counterplay.registry import ALGORITHMS, GAMES
 
 NON_METHOD_FIELDS = ("seed", "max_steps", "evaluate_every", "checkpoint_every")
@@ -28,19 +24,20 @@ NON_METHOD_FIELDS = ("seed", "max_steps", "evaluate_every", "checkpoint_every")
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """What plots and tables need of a run; neither its game nor its algorithm is loaded."""
+    """The config and records of a run, without its game or algorithm."""
 
     folder: Path
-    config: dict[str, Any]
+    config: JsonObject
     records: list[MetricsRecord]
 
     @property
     def seed(self) -> int:
+        """Seed of the run."""
         return int(self.config.get("spec", {}).get("seed", 0))
 
     @property
-    def method_settings(self) -> dict[str, Any]:
-        """All that makes two runs comparable: algorithm, game, and hyper-parameters."""
+    def method_settings(self) -> JsonObject:
+        """Algorithm, game and hyper-parameters, equal for runs of the same method."""
         spec = {k: v for k, v in self.config.get("spec", {}).items() if k not in NON_METHOD_FIELDS}
         game = self.config.get("game", {})
         arena = self.config.get("arena", "tree")
@@ -55,18 +52,18 @@ class RecordedRun:
 
     @property
     def is_exact(self) -> bool:
-        """True if the records hold exploitabilities; a run on rules counts infosets instead."""
+        """Whether the records have exploitabilities; those of a run on rules have counts."""
         return self.config.get("arena") != "rules"
 
     @property
     def game(self) -> str:
-        """The game as a user writes it, without parameters at their defaults."""
+        """Spec of the game, without parameters at their defaults."""
         return game_name(self.config.get("game", {}))
 
 
 @dataclass(frozen=True)
 class MedianRange:
-    """The median over runs, and the least and largest."""
+    """The median over runs, the least and the largest value."""
 
     median: float
     low: float
@@ -74,13 +71,14 @@ class MedianRange:
 
     @classmethod
     def from_values(cls, values: Iterable[float]) -> MedianRange:
-        found = np.array(list(values), float)
-        return cls(float(np.median(found)), float(found.min()), float(found.max()))
+        """Return the median and the range of values."""
+        array = np.array(list(values), float)
+        return cls(float(np.median(array)), float(array.min()), float(array.max()))
 
 
 @dataclass(frozen=True)
 class MetricCurve:
-    """The median over runs at every step that all of them have, and the range around it."""
+    """The median over runs and its range, at every step that all of them have."""
 
     label: str
     policy: str
@@ -101,26 +99,26 @@ class RunGroup:
 
     @property
     def is_exact(self) -> bool:
-        """True if the records hold exploitabilities."""
+        """Whether the records have exploitabilities."""
         return self.runs[0].is_exact
 
     @property
     def game(self) -> str:
-        """The game that all of these runs are of."""
+        """Spec of the game of all runs."""
         return self.runs[0].game
 
     @property
     def policies(self) -> list[str]:
-        """The policies whose exploitability is recorded, the guaranteed one first."""
-        return self.measured if self.is_exact else []
+        """Policies whose exploitability is recorded, that with the guarantee first."""
+        return self.metric_names if self.is_exact else []
 
     @property
-    def measured(self) -> list[str]:
-        """The recorded quantities: policies, or the counts of a run on rules."""
+    def metric_names(self) -> list[str]:
+        """Names of the recorded metrics: policies, or the counts of a run on rules."""
         return policy_names(record for run in self.runs for record in run.records[:1])
 
     def curve(self, policy: str) -> MetricCurve:
-        """The exploitability of one policy over all runs."""
+        """Return the median exploitability of one policy over all runs."""
         tables = [{r["step"]: r for r in run.records if policy in r} for run in self.runs]
         steps = sorted(set.intersection(*(set(table) for table in tables)))
         values = np.array([[table[step][policy] for step in steps] for table in tables])
@@ -143,16 +141,24 @@ class RunGroup:
 
 
 def _seconds_without_compilation(run: RecordedRun, record: MetricsRecord) -> float:
-    """Seconds since the first record, which has waited for compilation; a step counts as one."""
+    """Return the seconds of a record without the compilation before the first record.
+
+    The time up to the first record is replaced by the mean time of that many later steps.
+    """
     first, last = run.records[0], run.records[-1]
     if last["step"] == first["step"]:
         return float(record["seconds"])
-    one = (last["seconds"] - first["seconds"]) / (last["step"] - first["step"]) * first["step"]
-    return float(record["seconds"] - first["seconds"] + min(one, first["seconds"]))
+    seconds_per_step = (last["seconds"] - first["seconds"]) / (last["step"] - first["step"])
+    start = min(seconds_per_step * first["step"], first["seconds"])
+    return float(record["seconds"] - first["seconds"] + start)
 
 
 def load_run_groups(folders: Sequence[Path]) -> list[RunGroup]:
-    """The runs of these folders that have records, by name and, where needed, by what differs."""
+    """Load the runs of folders that have records, as groups.
+
+    Raises:
+        FileError: no run has records yet, or a file is damaged.
+    """
     runs = [
         RecordedRun(f, _read_raw_config(f), records)
         for f in folders
@@ -164,7 +170,7 @@ def load_run_groups(folders: Sequence[Path]) -> list[RunGroup]:
 
 
 def group_runs(runs: Iterable[RecordedRun]) -> list[RunGroup]:
-    """Runs by name and, where needed, by what differs but for the seed."""
+    """Group runs by name and method; a label names the settings in which groups differ."""
     by_name: dict[str, list[RecordedRun]] = {}
     for run in runs:
         by_name.setdefault(str(run.config.get("name", run.folder.name)), []).append(run)
@@ -177,76 +183,89 @@ def group_runs(runs: Iterable[RecordedRun]) -> list[RunGroup]:
 
 
 def game_name(section: Mapping[str, Any]) -> str:
-    """The game of a config's section `game`, without parameters at their defaults."""
-    name, given = str(section.get("name")), section.get("params", {})
-    known = _default_params(GAMES, name)
-    shown = [
-        f"{key}={_format_setting(given, key)}" for key in given if given[key] != known.get(key)
+    """Return the spec of a config's section `game`, without parameters at their defaults."""
+    name, params = str(section.get("name")), section.get("params", {})
+    defaults = _default_params(GAMES, name)
+    parts = [
+        f"{key}={_format_setting(params, key)}"
+        for key in params
+        if params[key] != defaults.get(key)
     ]
-    return f"{name}({','.join(shown)})" if shown else name
+    return f"{name}({','.join(parts)})" if parts else name
 
 
-def _default_params(registry: dict[str, str], name: Any) -> dict[str, Any]:
-    """The defaults of a game's or an algorithm's parameters; nothing if it is not known here."""
-    where = registry.get(str(name))
-    found = read_dataclass_fields(where) if where else ()
-    return {field.name: field.default for field in found if not field.required}
+def _default_params(registry: dict[str, str], name: object) -> JsonObject:
+    """Return the defaults of a game's or algorithm's parameters; {} if it is not registered."""
+    class_path = registry.get(str(name))
+    declared = read_dataclass_fields(class_path) if class_path else ()
+    return {field.name: field.default for field in declared if not field.required}
 
 
 def metrics_table(paths: str | Path | Iterable[str | Path]) -> dict[str, list[Any]]:
-    """The records of runs as columns: run, name, algorithm, game, seed, step, seconds, policies.
+    """Return the records of runs as columns, for data frames such as `pandas.DataFrame`.
 
-    `pandas.DataFrame(metrics_table("runs"))` and its kin take them as they are. A policy that a run
-    does not have is NaN there.
+    The columns are run, name, algorithm, game, seed, step, seconds, and one for each policy, which
+    is NaN for runs without that policy.
+
+    Args:
+        paths: run folders, folders that contain some, or patterns.
     """
-    given = [paths] if isinstance(paths, (str, Path)) else list(paths)
-    rows: list[dict[str, Any]] = []
-    for folder in find_runs(given):
+    sources = [paths] if isinstance(paths, (str, Path)) else list(paths)
+    rows: list[JsonObject] = []
+    for folder in find_runs(sources):
         run = RecordedRun(folder, _read_raw_config(folder), load_metrics(folder))
-        facts = {
+        run_columns = {
             "run": str(folder),
             "name": str(run.config.get("name", folder.name)),
             "algorithm": run.method_settings["algorithm"],
             "game": run.method_settings["game"],
             "seed": run.seed,
         }
-        rows += [facts | record for record in run.records]
+        rows += [run_columns | record for record in run.records]
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: [row.get(name, math.nan) for row in rows] for name in names}
 
 
 def _split_by_method(name: str, runs: list[RecordedRun], games_differ: bool) -> list[RunGroup]:
-    """One group per method; what differs between them is in the label, defaults left out."""
+    """Return one group per method, with the settings that differ from each other in its label."""
     methods: dict[str, list[RecordedRun]] = {}
     for run in runs:
         methods.setdefault(json.dumps(run.method_settings, sort_keys=True), []).append(run)
-    firsts = [same[0] for same in methods.values()]
+    firsts = [members[0] for members in methods.values()]
     keys = dict.fromkeys(key for run in firsts for key in run.method_settings)
     differing = [
         key for key in keys if len({_format_setting(r.method_settings, key) for r in firsts}) > 1
     ]
     labels = [_group_label(name, run, differing, games_differ) for run in firsts]
-    if len(set(labels)) < len(labels):  # a default that differs between versions
+    if len(set(labels)) < len(labels):  # a default has changed between versions
         labels = [_group_label(name, run, differing, games_differ, full=True) for run in firsts]
-    return [RunGroup(label, same) for label, same in zip(labels, methods.values(), strict=True)]
+    return [
+        RunGroup(label, members) for label, members in zip(labels, methods.values(), strict=True)
+    ]
 
 
 def _group_label(
     name: str, run: RecordedRun, keys: Iterable[str], games_differ: bool, full: bool = False
 ) -> str:
-    """The name, with the game, the algorithm and the settings that tell groups apart."""
+    """Return the name with the game, the algorithm and the settings in which groups differ.
+
+    Args:
+        keys: the settings in which groups differ.
+        games_differ: whether the runs are of several games.
+        full: whether to include settings at the defaults of their algorithm.
+    """
     method, parts = run.method_settings, []
-    in_game = {"game", *run.config.get("game", {}).get("params", {})}
+    game_keys = {"game", *run.config.get("game", {}).get("params", {})}
     keys = list(keys)
     if games_differ and run.game not in name:
         parts.append(run.game)
     if "algorithm" in keys:
         parts.append(str(method["algorithm"]))
-    known = {} if full else _default_params(ALGORITHMS, method["algorithm"])
+    defaults = {} if full else _default_params(ALGORITHMS, method["algorithm"])
     for key in keys:
-        if key == "algorithm" or key not in method or (games_differ and key in in_game):
+        if key == "algorithm" or key not in method or (games_differ and key in game_keys):
             continue
-        if "algorithm" in keys and method[key] == known.get(key, method):
+        if "algorithm" in keys and key in defaults and method[key] == defaults[key]:
             continue
         parts.append(f"{key}={_format_setting(method, key)}")
     return f"{name} ({', '.join(parts)})" if parts else name
@@ -257,15 +276,16 @@ def _format_setting(method: Mapping[str, Any], key: str) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _read_raw_config(folder: Path) -> dict[str, Any]:
+def _read_raw_config(folder: Path) -> JsonObject:
+    """Read the config of a run without checking it against its game and algorithm."""
     path = folder / CONFIG_FILE
     try:
-        found = json.loads(path.read_bytes())
-        sections = [found.get(name, {}) for name in ("game", "networks", "spec")]
+        config: JsonObject = json.loads(path.read_bytes())
+        sections = [config.get(name, {}) for name in ("game", "networks", "spec")]
         sections.append(sections[0].get("params", {}))
         if not all(isinstance(section, dict) for section in sections):
             raise TypeError("a section is not an object")
-        int(found.get("spec", {}).get("seed", 0))
+        int(config.get("spec", {}).get("seed", 0))
     except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise FileError(f"cannot read {path}: damaged, or not the config of a run") from error
-    return found
+    return config

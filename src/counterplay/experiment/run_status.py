@@ -1,12 +1,13 @@
-"""What a run says about itself while it goes, and what may be asked of it: files in its folder.
+"""The status of a run, and requests to it, as files in its folder.
 
-    process.json     who runs it, since when, at which attempt, and how it ended
-    heartbeat.json   how far it has come, at most once a second
-    stop             a request: write a checkpoint and end
-    checkpoint       a request: write a checkpoint and go on
+    process.json     the process that runs it, since when, at which attempt, and how it ended
+    heartbeat.json   the step it has reached, written at most once a second
+    stop             a request to write a checkpoint and end
+    checkpoint       a request to write a checkpoint and continue
 
-Anybody may make the last two, empty; the run answers within a moment and removes them. Nothing
-here stops a run whose disk is full, and reading needs neither the game nor the algorithm.
+Any program may create the last two, as empty files; the run handles them within about a second and
+removes them. A full disk does not stop a run from here, and reading the status needs neither the
+game nor the algorithm.
 """
 
 from __future__ import annotations
@@ -17,108 +18,130 @@ import os
 import platform
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 from counterplay.core.archive import open_regular
 from counterplay.errors import RunError
+from counterplay.experiment.config import JsonObject
 from counterplay.experiment.run_folder import METRICS_FILE, RunTakenOverError, write_json
 
 PROCESS_FILE, HEARTBEAT_FILE = "process.json", "heartbeat.json"
 STOP_REQUEST, CHECKPOINT_REQUEST = "stop", "checkpoint"  # names of requests
-HEARTBEAT_SECONDS = 1.0  # seconds between two heartbeats, at least
-LOST_AFTER_SECONDS = (
-    30.0  # seconds without a heartbeat, after which a run on another machine counts as lost
-)
-MAX_STATUS_BYTES = 1 << 16  # bytes of such a file
+HEARTBEAT_SECONDS = 1.0  # between two heartbeats, at least
+LOST_AFTER_SECONDS = 30.0  # without a heartbeat, a run on another machine counts as lost
+MAX_STATUS_BYTES = 1 << 16  # of process.json and heartbeat.json
 
-# running now; at its end; ended on request; ended by an error; ended by a second Ctrl-C; ended
-# without a word; on another machine and silent; not begun; ended, and nobody noted how
 RUN_STATES = (
     "running",
-    "finished",
-    "stopped",
-    "failed",
-    "aborted",
-    "killed",
-    "lost",
-    "new",
-    "ended",
+    "finished",  # reached its last step
+    "stopped",  # on request
+    "failed",  # by an error
+    "aborted",  # by a second Ctrl-C
+    "killed",  # without recording its end
+    "lost",  # on another machine, without a heartbeat
+    "new",  # has not started
+    "ended",  # has records, but its end was not recorded
 )
+
+RequestIds = dict[str, tuple[int, int]]  # inode and time of change of each pending request
 
 
 @dataclass(frozen=True)
 class RunStatus:
-    """How a run is doing, as its folder tells."""
+    """The status of a run, read from its folder."""
 
-    state: str  # one of STATES
+    state: str  # one of RUN_STATES
     problem: str = ""  # why it failed
-    process: dict[str, Any] | None = None  # process.json
-    heartbeat: dict[str, Any] | None = None  # heartbeat.json
+    process: JsonObject | None = None  # process.json
+    heartbeat: JsonObject | None = None  # heartbeat.json
+
+
+class SteppedRun(Protocol):
+    """A run whose step is known."""
+
+    @property
+    def step(self) -> int: ...
 
 
 class Heartbeat:
-    """Keeps process.json and heartbeat.json while a run goes, and looks for requests."""
+    """Writes process.json and heartbeat.json during a run, and checks for requests.
 
-    def __init__(self, folder: Path, stale_requests: dict[str, tuple[int, int]] | None = None):
-        """The `old` requests were meant for a run that has ended, and are withdrawn."""
+    Args:
+        folder: the folder of the run.
+        stale_requests: requests that were meant for an earlier process and are removed; by default
+            all pending requests.
+    """
+
+    def __init__(self, folder: Path, stale_requests: RequestIds | None = None):
         self.folder = folder
-        before = (_read_json_file(folder / PROCESS_FILE) or {}).get("attempt")
-        attempt = before + 1 if isinstance(before, int) else 1
-        self.process_info = process_identity(os.getpid()) | {
+        previous_attempt = (_read_json_file(folder / PROCESS_FILE) or {}).get("attempt")
+        self.attempt = previous_attempt + 1 if isinstance(previous_attempt, int) else 1
+        self.process_info: JsonObject = process_identity(os.getpid()) | {
             "began": _utc_now(),
             "ended": None,
-            "attempt": attempt,
+            "attempt": self.attempt,
         }
         self.is_recorded = False
-        self.last_beat = self.rate_start = (-HEARTBEAT_SECONDS, 0)  # when, and at which step
-        now = pending_requests(folder)
-        for request, known in (now if stale_requests is None else stale_requests).items():
-            if now.get(request) == known:
+        self.last_beat = self.rate_start = (-HEARTBEAT_SECONDS, 0)  # time and step
+        pending = pending_requests(folder)
+        for request, identity in (pending if stale_requests is None else stale_requests).items():
+            if pending.get(request) == identity:
                 remove_requests(folder, request)
 
     def record_start(self, step: int) -> None:
-        """Note that this process runs it from here."""
+        """Write process.json with this process as the one that runs from this step."""
         self.rate_start = (time.monotonic(), step)
         with contextlib.suppress(RunError):
             write_json(self.folder / PROCESS_FILE, self.process_info)
             self.is_recorded = True
 
     def check_ownership(self) -> None:
-        """Raise `FencedError` if a later attempt has the run by now: then this one must not write.
+        """Raise RunTakenOverError if a later attempt runs it, so that this one must not write.
 
-        Where files can be locked nobody comes so far; on a network some cannot.
+        Needed only on network file systems without locks.
         """
-        found = _read_json_file(self.folder / PROCESS_FILE) if self.is_recorded else None
-        if found is not None and found != self.process_info:
-            attempt = found.get("attempt")
-            if isinstance(attempt, int) and attempt < self.process_info["attempt"]:
-                with contextlib.suppress(RunError):  # a last word of one before us
+        recorded = _read_json_file(self.folder / PROCESS_FILE) if self.is_recorded else None
+        if recorded is not None and recorded != self.process_info:
+            attempt = recorded.get("attempt")
+            if isinstance(attempt, int) and attempt < self.attempt:
+                with contextlib.suppress(RunError):  # an earlier process has recorded its end
                     write_json(self.folder / PROCESS_FILE, self.process_info)
                 return
-            who = f"process {found.get('pid')} on {found.get('host')}"
-            raise RunTakenOverError(f"{self.folder} has been taken over by {who}")
+            owner = f"process {recorded.get('pid')} on {recorded.get('host')}"
+            raise RunTakenOverError(f"{self.folder} has been taken over by {owner}")
 
     def beat(self, step: int, seconds: float, best: float | None, force: bool = False) -> None:
-        """Note how far the run is, unless that was done less than a second ago."""
-        now = time.monotonic()
-        if now - self.last_beat[0] < HEARTBEAT_SECONDS and not force:
+        """Write heartbeat.json, unless that was done less than a second ago.
+
+        Args:
+            seconds: time spent in the algorithm.
+            best: the lowest exploitability so far.
+            force: write it in any case.
+        """
+        time_now = time.monotonic()
+        if time_now - self.last_beat[0] < HEARTBEAT_SECONDS and not force:
             return
         since, first = self.last_beat if self.last_beat[0] >= 0 else self.rate_start
-        rate = (step - first) / max(now - since, 1e-9) if now - since > 0.2 else None
-        self.last_beat = (now, step)
+        elapsed = time_now - since
+        rate = (step - first) / elapsed if elapsed > 0.2 else None
+        self.last_beat = (time_now, step)
         heartbeat = {"step": step, "seconds": round(seconds, 3), "rate": rate, "best": best}
         _replace_json_file(self.folder / HEARTBEAT_FILE, heartbeat | {"time": _utc_now()})
 
     def is_requested(self, request: str) -> bool:
-        """Whether somebody has made this request."""
+        """Return True if this request is pending."""
         return (self.folder / request).exists()
 
     def record_end(self, outcome: str, step: int, problem: str = "") -> None:
-        """Note how it ended: finished, stopped, failed or aborted; not in another's place."""
+        """Record how the run ended, unless another process has taken it over.
+
+        Args:
+            outcome: finished, stopped, failed or aborted.
+        """
         with contextlib.suppress(RunTakenOverError):
             self.check_ownership()
             self._write_end(outcome, step, problem)
@@ -133,21 +156,21 @@ class Heartbeat:
 
 
 def send_request(folder: str | Path, request: str) -> None:
-    """Ask a run to stop, or for a checkpoint; it answers within a moment."""
+    """Request a stop or a checkpoint of a run, which handles it within about a second."""
     try:
         (Path(folder) / request).touch()
     except OSError as error:
         raise RunError(f"cannot ask {folder} to {request}: {error.strerror or error}") from error
 
 
-def pending_requests(folder: Path) -> dict[str, tuple[int, int]]:
-    """The requests that are there, each with what tells it from a later one."""
-    found = {}
+def pending_requests(folder: Path) -> RequestIds:
+    """Return the pending requests, each with an identity that a later one does not have."""
+    pending = {}
     for request in (STOP_REQUEST, CHECKPOINT_REQUEST):
         with contextlib.suppress(OSError):
             info = os.stat(folder / request)
-            found[request] = info.st_ino, info.st_mtime_ns
-    return found
+            pending[request] = info.st_ino, info.st_mtime_ns
+    return pending
 
 
 def remove_requests(folder: Path, *requests: str) -> None:
@@ -158,35 +181,34 @@ def remove_requests(folder: Path, *requests: str) -> None:
 
 
 def read_status(folder: str | Path, locked_files: set[tuple[int, int]] | None = None) -> RunStatus:
-    """How a run is doing. `locked` is what `locks` says, for those who ask about many runs."""
-    place = Path(folder)
-    process, heartbeat = (
-        _read_json_file(place / PROCESS_FILE),
-        _read_json_file(place / HEARTBEAT_FILE),
-    )
+    """Read the status of a run.
+
+    Args:
+        locked_files: the result of `find_locked_files`, for callers that read many runs.
+    """
+    path = Path(folder)
+    process, heartbeat = (_read_json_file(path / name) for name in (PROCESS_FILE, HEARTBEAT_FILE))
     try:
-        found = os.stat(place / METRICS_FILE)
-        held = (found.st_dev, found.st_ino) in (
-            find_locked_files() if locked_files is None else locked_files
-        )
-        begun = found.st_size > 0
+        info = os.stat(path / METRICS_FILE)
+        locked = find_locked_files() if locked_files is None else locked_files
+        is_locked, has_records = (info.st_dev, info.st_ino) in locked, info.st_size > 0
     except OSError:
-        held = begun = False
+        is_locked = has_records = False
     ended = (process or {}).get("ended")
-    if held:
+    if is_locked:
         return RunStatus("running", "", process, heartbeat)
     if isinstance(ended, dict) and ended.get("how") in RUN_STATES:
         return RunStatus(ended["how"], str(ended.get("problem", "")), process, heartbeat)
     if process is None:
-        return RunStatus("ended" if begun else "new", "", None, heartbeat)
+        return RunStatus("ended" if has_records else "new", "", None, heartbeat)
     if process.get("host") != platform.node():
-        quick = heartbeat is not None and _heartbeat_age_seconds(heartbeat) < LOST_AFTER_SECONDS
-        return RunStatus("running" if quick else "lost", "", process, heartbeat)
+        is_recent = heartbeat is not None and _heartbeat_age_seconds(heartbeat) < LOST_AFTER_SECONDS
+        return RunStatus("running" if is_recent else "lost", "", process, heartbeat)
     return RunStatus("running" if is_alive(process) else "killed", "", process, heartbeat)
 
 
 def note_finished(folder: Path, step: int) -> None:
-    """Complete process.json of a run whose process was killed before it noted the end."""
+    """Record the end of a finished run whose process was killed before it did so."""
     process = _read_json_file(folder / PROCESS_FILE)
     if process is not None and not process.get("ended"):
         ended = _ending(folder, "finished", step)
@@ -194,49 +216,49 @@ def note_finished(folder: Path, step: int) -> None:
             write_json(folder / PROCESS_FILE, process | {"ended": ended})
 
 
-def _ending(folder: Path, how: str, step: int) -> dict[str, Any]:
-    """Return what process.json says of a run that has ended."""
-    ended = {"how": how, "time": _utc_now(), "step": step}
+def _ending(folder: Path, how: str, step: int) -> JsonObject:
+    """Return the entry `ended` of process.json."""
+    ended: JsonObject = {"how": how, "time": _utc_now(), "step": step}
     with contextlib.suppress(OSError):
         ended["metrics_bytes"] = os.stat(folder / METRICS_FILE).st_size
     return ended
 
 
 def finished_at(folder: str | Path) -> int | None:
-    """Return the last step of a run that noted that it has finished; None for other runs."""
+    """Return the last step of a run that has recorded that it finished; None for other runs."""
     ended = _read_ending(folder)
     step = ended.get("step") if ended.get("how") == "finished" else None
     return step if isinstance(step, int) else None
 
 
 def final_metrics_bytes(folder: str | Path) -> int:
-    """Return the size of metrics.jsonl that a run noted when it ended; 0 for other runs."""
+    """Return the size of metrics.jsonl that a run recorded when it ended; 0 for other runs."""
     size = _read_ending(folder).get("metrics_bytes")
     return size if isinstance(size, int) else 0
 
 
-def _read_ending(folder: str | Path) -> dict[str, Any]:
+def _read_ending(folder: str | Path) -> JsonObject:
     ended = (_read_json_file(Path(folder) / PROCESS_FILE) or {}).get("ended")
     return ended if isinstance(ended, dict) else {}
 
 
 def find_locked_files() -> set[tuple[int, int]]:
-    """The files (device, inode) that processes of this machine have locked; a run locks its own."""
-    found = set()
+    """Return the files (device, inode) locked on this machine; a run locks its metrics.jsonl."""
+    locked = set()
     try:
         with open("/proc/locks") as file:
             for line in file:
                 words = line.split()
                 if "FLOCK" in words and "->" not in words:
                     major, minor, inode = words[5].split(":")
-                    found.add((os.makedev(int(major, 16), int(minor, 16)), int(inode)))
-    except (OSError, ValueError, IndexError):  # a system that does not say
+                    locked.add((os.makedev(int(major, 16), int(minor, 16)), int(inode)))
+    except (OSError, ValueError, IndexError):  # a system without this list
         pass
-    return found
+    return locked
 
 
-def process_identity(pid: int) -> dict[str, Any]:
-    """What tells a process of this machine from every other one; `is_alive` looks for it."""
+def process_identity(pid: int) -> JsonObject:
+    """Return entries that identify a process of this machine uniquely, for `is_alive`."""
     return {
         "pid": pid,
         "start": _process_start_ticks(pid),
@@ -245,8 +267,8 @@ def process_identity(pid: int) -> dict[str, Any]:
     }
 
 
-def is_alive(process: dict[str, Any]) -> bool:
-    """Whether the very process that was noted still runs; its number may be another's by now."""
+def is_alive(process: Mapping[str, object]) -> bool:
+    """Return True if the process of an identity still runs; its id may belong to another one."""
     pid, start = process.get("pid"), process.get("start")
     if not isinstance(pid, int) or pid <= 0 or process.get("boot") != _boot_id():
         return False
@@ -262,7 +284,7 @@ def is_alive(process: dict[str, Any]) -> bool:
 
 
 def _process_start_ticks(pid: int) -> int | None:
-    """When a process started, in ticks since the machine did; None if it is gone, or a corpse."""
+    """Return the start of a process in ticks since boot; None if it has ended or is a zombie."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
         state, *fields = text.rpartition(")")[2].split()
@@ -282,24 +304,25 @@ def _utc_now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def _heartbeat_age_seconds(heartbeat: dict[str, Any]) -> float:
+def _heartbeat_age_seconds(heartbeat: JsonObject) -> float:
     try:
         return (datetime.now(UTC) - datetime.fromisoformat(heartbeat["time"])).total_seconds()
     except (KeyError, ValueError, TypeError):
         return float("inf")
 
 
-def _read_json_file(path: Path) -> dict[str, Any] | None:
+def _read_json_file(path: Path) -> JsonObject | None:
+    """Return the JSON object of a file, or None if it is missing or damaged."""
     try:
         with open_regular(path) as file:
-            found = json.loads(file.read(MAX_STATUS_BYTES))
+            content = json.loads(file.read(MAX_STATUS_BYTES))
     except (OSError, ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return content if isinstance(content, dict) else None
 
 
-def _replace_json_file(path: Path, value: dict[str, Any]) -> None:
-    """Write a file that may be lost with the power but is never seen half written."""
+def _replace_json_file(path: Path, value: JsonObject) -> None:
+    """Replace a file atomically but without waiting for the disk; errors are ignored."""
     with contextlib.suppress(OSError):
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
@@ -314,8 +337,8 @@ def _replace_json_file(path: Path, value: dict[str, Any]) -> None:
 
 
 @contextlib.contextmanager
-def track_process(heartbeat: Heartbeat, run: Any) -> Iterator[None]:
-    """Inside a run goes; how it leaves is noted, whatever it is but a kill."""
+def track_process(heartbeat: Heartbeat, run: SteppedRun) -> Iterator[None]:
+    """Record the start of a run, and its end if an exception leaves the `with` block."""
     heartbeat.record_start(run.step)
     try:
         yield

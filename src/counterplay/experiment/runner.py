@@ -1,9 +1,9 @@
-"""Run an algorithm for long: evaluate, checkpoint, stop in good order, go on later.
+"""Long runs of an algorithm, with evaluations, checkpoints, stopping and resuming.
 
     result = run("config.json")            # or new_run(...).advance(...) to see its folder first
     result = resume(result.folder)
 
-However often a run is interrupted, its memory and its records are those of a run that never was.
+The memory and the records of a run are the same, however often it is interrupted.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from counterplay.arenas.build import build_arena
 from counterplay.arenas.tree.arena import TreeArena
 from counterplay.arenas.tree.build import build_tree
-from counterplay.core.arena import check_runs_on
+from counterplay.core.arena import Arena, check_runs_on
 from counterplay.core.game import Game
 from counterplay.core.policy import Policy
 from counterplay.core.solve import SolveSession
@@ -35,13 +35,14 @@ from counterplay.experiment.checkpoint import (
     write_checkpoint,
 )
 from counterplay.experiment.config import RunConfig, load_config
-from counterplay.experiment.population import write_population
-from counterplay.experiment.run_folder import (
+from counterplay.experiment.metrics import (
     MetricsRecord,
     MetricsWriter,
-    RunTakenOverError,
     load_metrics,
+    policy_names,
 )
+from counterplay.experiment.population import write_population
+from counterplay.experiment.run_folder import RunTakenOverError
 from counterplay.experiment.run_status import (
     CHECKPOINT_REQUEST,
     STOP_REQUEST,
@@ -52,14 +53,14 @@ from counterplay.experiment.run_status import (
     track_process,
 )
 
-MAX_SECONDS_BETWEEN_CHECKPOINTS = 600.0  # seconds without a checkpoint, at most
+MAX_SECONDS_BETWEEN_CHECKPOINTS = 600.0
 
 BuildTree = Callable[[Game], TreeArena]
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a run has come to."""
+    """The result of a run: its policies, records and memory."""
 
     folder: Path
     config: RunConfig
@@ -73,7 +74,7 @@ class RunResult:
 
 @dataclass
 class Run:
-    """A run, new or as its folder has it; reading one changes nothing before `advance`."""
+    """A run, new or read from its folder; only `advance` changes the folder."""
 
     folder: Path
     config: RunConfig
@@ -81,31 +82,33 @@ class Run:
     progress: RunProgress
     records: list[MetricsRecord] = field(repr=False)
     last_checkpoint: str = ""  # its file and step
-    note: str = ""  # something the user should know
-    config_changed: bool = False  # config.json is to be written again
+    note: str = ""  # a message for the user, such as a damaged checkpoint
+    config_changed: bool = False  # whether config.json must be written again
 
     def __post_init__(self) -> None:
         self.last_recorded_step = self.progress.recorded
-        self.lowest_exploitability, self.num_scanned_records = math.inf, 0  # of so many records
+        # lowest exploitability of the records that were scanned
+        self.lowest_exploitability, self.num_scanned_records = math.inf, 0
         self.memory_layout = memory_layout(self.session.memory)
-        self.check_ownership: Callable[[], None] = lambda: None  # raises once the run is another's
+        # raises an error once another process has taken over the run
+        self.check_ownership: Callable[[], None] = lambda: None
 
     @property
     def step(self) -> int:
-        """Iterations done."""
+        """Number of iterations so far."""
         return self.session.iteration
 
     @property
     def seconds(self) -> float:
-        """Spent in the algorithm."""
+        """Time spent in the algorithm."""
         return self.session.seconds
 
     @property
     def best_exploitability(self) -> float | None:
-        """The least exploitability so far, of the policy with the guarantee."""
+        """Lowest exploitability so far of the policy with the guarantee; None on rules."""
         if not self.records or self.config.arena == "rules":
             return None
-        name = files.policy_names(self.records[:1])[0]
+        name = policy_names(self.records[:1])[0]
         while self.num_scanned_records < len(self.records):
             self.lowest_exploitability = min(
                 self.lowest_exploitability, self.records[self.num_scanned_records][name]
@@ -115,7 +118,7 @@ class Run:
 
     @property
     def finished(self) -> bool:
-        """Whether there is nothing left to do."""
+        """Whether the last step is done and evaluated."""
         return self.last_recorded_step == self.step and self.step >= self._last_step()
 
     def advance(
@@ -126,57 +129,63 @@ class Run:
         stop: Callable[[], bool] | None = None,
         tensorboard: bool = False,
     ) -> RunResult:
-        """Run to the end, or until `stop` says so.
+        """Run to the last step, or until `stop` returns True.
 
         Args:
             report: called with every new record.
             tick: called with the step, several times a second.
-            stop: asked several times a second; True checkpoints and returns.
+            stop: called several times a second; True writes a checkpoint and returns.
             tensorboard: also write the records as TensorBoard events.
+
+        Raises:
+            RunError: the memory has diverged, or a file cannot be written.
         """
         if self.finished:
             self._clean_up_finished()
             with use_device(self.config):
                 return self._build_result(stopped=False)
-        writer: Any = _open_tensorboard(self.folder, self.step) if tensorboard else None
-        old = pending_requests(
-            self.folder
-        )  # once it is locked, it is seen as running and may be asked
+        writer = _open_tensorboard(self.folder, self.step) if tensorboard else None
+        # read before the file is locked: later requests are meant for this process
+        stale_requests = pending_requests(self.folder)
         with (
             contextlib.closing(writer) if writer else contextlib.nullcontext(),
             MetricsWriter(
                 self.folder, self.progress.metrics_bytes, self.progress.metrics_sha256
             ) as metrics,
-            track_process(pulse := Heartbeat(self.folder, old), self),
+            track_process(heartbeat := Heartbeat(self.folder, stale_requests), self),
             use_device(self.config),
         ):
-            self.check_ownership = pulse.check_ownership
+            self.check_ownership = heartbeat.check_ownership
             self._prepare_folder()
 
             def record_and_report(record: MetricsRecord) -> None:
-                for name in files.policy_names([record]) if writer else []:
-                    writer.add_scalar(f"exploitability/{name}", record[name], record["step"])
+                if writer:
+                    for name in policy_names([record]):
+                        writer.add_scalar(f"exploitability/{name}", record[name], record["step"])
                 if report:
                     report(record)
 
             stopped = self._run_loop(
-                metrics, pulse, record_and_report, tick or (lambda step: None), stop
+                metrics, heartbeat, record_and_report, tick or (lambda step: None), stop
             )
             write_population(self.folder, self.session.arena, self.session.memory)
             result = self._build_result(stopped)
-            self._send_heartbeat(pulse, force=True)
-            pulse.record_end("stopped" if stopped else "finished", self.step)
+            self._send_heartbeat(heartbeat, force=True)
+            heartbeat.record_end("stopped" if stopped else "finished", self.step)
             return result
 
     def _clean_up_finished(self) -> None:
-        """Finish what a process left undone that was killed after its last checkpoint."""
-        whole = self.folder, self.progress.metrics_bytes, self.progress.metrics_sha256
-        with contextlib.suppress(RunError), MetricsWriter(*whole):
+        """Clean up after a process that was killed between its last checkpoint and its end."""
+        progress = self.progress
+        with (
+            contextlib.suppress(RunError),
+            MetricsWriter(self.folder, progress.metrics_bytes, progress.metrics_sha256),
+        ):
             remove_temporary_files(self.folder)
             note_finished(self.folder, self.step)
 
     def _prepare_folder(self) -> None:
-        """Bring the folder in order, now that it is this process's alone."""
+        """Remove temporary files, and write config and environment, once the folder is locked."""
         remove_temporary_files(self.folder)
         if self.config_changed:
             files.write_json(self.folder / files.CONFIG_FILE, self.config.to_json())
@@ -192,32 +201,34 @@ class Run:
         tick: Callable[[int], None],
         stop: Callable[[], bool] | None,
     ) -> bool:
-        """Step, evaluate and checkpoint; whether `stop`, or a request to stop, ended it."""
-        saved, asked = time.monotonic(), False
+        """Step, evaluate and write checkpoints; return True if a request or `stop` ended it."""
+        last_saved, should_stop = time.monotonic(), False
         every = self.config.checkpoint_every
 
         def should_pause() -> bool:
-            nonlocal asked
+            nonlocal should_stop
             self._send_heartbeat(heartbeat)
-            asked = asked or heartbeat.is_requested(STOP_REQUEST) or (stop is not None and stop())
+            should_stop = (
+                should_stop or heartbeat.is_requested(STOP_REQUEST) or (stop is not None and stop())
+            )
             return (
-                asked
+                should_stop
                 or heartbeat.is_requested(CHECKPOINT_REQUEST)
-                or time.monotonic() - saved > MAX_SECONDS_BETWEEN_CHECKPOINTS
+                or time.monotonic() - last_saved > MAX_SECONDS_BETWEEN_CHECKPOINTS
             )
 
         while not self.finished:
-            # the next evaluation may be due already: a signal came before it
+            # the next evaluation may be at this step, if a signal came before it
             goal = min(self._next_evaluation(), (self.step // every + 1) * every, self._last_step())
             paused = self.session.advance(goal, tick, should_pause)
-            if asked and self.step < self._last_step():
+            if should_stop and self.step < self._last_step():
                 self._write_checkpoint(metrics)
                 return True
             if self.step == self._next_evaluation():
                 report(self._evaluate(metrics))
             if self.step % every == 0 or self.step == self._last_step() or paused:
                 self._write_checkpoint(metrics)
-                saved = time.monotonic()
+                last_saved = time.monotonic()
                 remove_requests(self.folder, CHECKPOINT_REQUEST)
         return False
 
@@ -225,11 +236,11 @@ class Run:
         heartbeat.beat(self.step, self.seconds, self.best_exploitability, force)
 
     def _last_step(self) -> int:
-        """The last step: `max_steps`, or this one if the algorithm says that it has finished."""
+        """Return `max_steps`, or the present step if the algorithm has finished."""
         return self.step if self.session.finished else self.config.max_steps
 
     def _next_evaluation(self) -> int:
-        """The first step from here on that is to be evaluated and is not yet."""
+        """Return the first step, from the present one on, that remains to be evaluated."""
         every, before = self.config.evaluate_every, max(self.last_recorded_step, self.step - 1)
         regular = (before // every + 1) * every if before else 1
         return min(regular, max(self._last_step(), self.last_recorded_step + 1))
@@ -237,14 +248,14 @@ class Run:
     def _evaluate(self, metrics: MetricsWriter) -> MetricsRecord:
         self._check_memory()
         try:
-            found = self.session.measure(self.session.policies())
-        except ConfigError as error:  # no policy can be made of this memory
+            measured = self.session.measure(self.session.policies())
+        except ConfigError as error:  # the memory does not give a policy
             raise self._run_error(str(error)) from error
-        for name, value in found.metrics.items():
+        for name, value in measured.metrics.items():
             if not math.isfinite(value):
                 raise self._run_error(f"the exploitability of {name} is {value}")
-        record: MetricsRecord = {"step": found.iteration, "seconds": round(found.seconds, 6)}
-        record |= found.metrics
+        record: MetricsRecord = {"step": measured.iteration, "seconds": round(measured.seconds, 6)}
+        record |= measured.metrics
         self.check_ownership()
         with self._add_checkpoint_to_errors():
             metrics.append(record)
@@ -263,9 +274,14 @@ class Run:
             self.progress = RunProgress(
                 self.step, self.seconds, self.last_recorded_step, *metrics.sync()
             )
-            game, memory = self.session.arena.spec, self.session.memory
-            whole = self.folder, self.config, game, self.progress, memory
-            path = write_checkpoint(*whole, self.check_ownership)
+            path = write_checkpoint(
+                self.folder,
+                self.config,
+                self.session.arena.spec,
+                self.progress,
+                self.session.memory,
+                self.check_ownership,
+            )
         self.last_checkpoint = f"{path} (step {self.step})"
 
     def _check_memory(self) -> None:
@@ -276,12 +292,13 @@ class Run:
             raise self._run_error(problem)
 
     def _run_error(self, problem: str) -> RunError:
-        kept = self.last_checkpoint
-        text = f"the last good checkpoint is {kept}" if kept else "there is no checkpoint yet"
+        last = self.last_checkpoint
+        text = f"the last good checkpoint is {last}" if last else "there is no checkpoint yet"
         return RunError(f"{self.folder} stopped at step {self.step}: {problem}; {text}")
 
     @contextlib.contextmanager
-    def _add_checkpoint_to_errors(self) -> Any:
+    def _add_checkpoint_to_errors(self) -> Iterator[None]:
+        """Name the last good checkpoint in errors that leave the `with` block."""
         try:
             yield
         except RunTakenOverError:
@@ -310,26 +327,33 @@ def new_run(
     overrides: Mapping[str, Any] | None = None,
     build: BuildTree = build_tree,
 ) -> Run:
-    """Check a config and make the folder of its run, `runs/<name>/<time>` unless one is given."""
+    """Check a config and create the folder of its run.
+
+    Args:
+        config: a JSON file, its content, or a checked config.
+        folder: the folder; by default `runs_folder/<name>/<time>`.
+        overrides: replace keys of the config, see `load_config`.
+        build: builds the tree of the game.
+    """
     checked = load_config(config, overrides)
     with use_device(checked):
         arena = _build_arena(checked, build)
         memory = checked.algorithm.init(arena, checked.seed)
-    place = files.create_run_folder(checked, folder, runs_folder)
-    return Run(place, checked, SolveSession(arena, checked.algorithm, memory), RunProgress(), [])
+    path = files.create_run_folder(checked, folder, runs_folder)
+    return Run(path, checked, SolveSession(arena, checked.algorithm, memory), RunProgress(), [])
 
 
 @contextlib.contextmanager
-def discard_if_refused(made: Run) -> Iterator[None]:
-    """Inside a new run begins; if it is refused before its first step, its folder is removed."""
+def discard_if_refused(new: Run) -> Iterator[None]:
+    """Remove the folder of a new run if it is refused before its first step."""
     try:
         yield
     except (ConfigError, GameError):
-        if not made.step:
-            files.remove_folder(made.folder)
-            with contextlib.suppress(OSError):  # there are other runs of that name
-                if made.folder.parent.name == made.config.name:
-                    made.folder.parent.rmdir()
+        if not new.step:
+            files.remove_folder(new.folder)
+            with contextlib.suppress(OSError):  # other runs of that name exist
+                if new.folder.parent.name == new.config.name:
+                    new.folder.parent.rmdir()
         raise
 
 
@@ -339,30 +363,40 @@ def open_run(
     """Read a run from its folder, at its latest checkpoint.
 
     Args:
-        steps: replaces `max_steps`, to run longer than was planned.
+        max_steps: replaces that of the config, to run longer than was planned.
+        build: builds the tree of the game.
+
+    Raises:
+        ConfigError: it is not the folder of a run, or the run is beyond `max_steps`.
+        FileError: its files are damaged.
     """
-    place = Path(folder)
-    if files.find_runs([place]) != [place]:
-        raise ConfigError(f"{place} is not the folder of a run")
-    config = files.load_run_config(place)
-    longer = config if max_steps is None else config.with_max_steps(max_steps)
+    path = Path(folder)
+    if files.find_runs([path]) != [path]:
+        raise ConfigError(f"{path} is not the folder of a run")
+    config = files.load_run_config(path)
+    new_config = config if max_steps is None else config.with_max_steps(max_steps)
     with use_device(config):
         arena = _build_arena(config, build)
         memory = config.algorithm.init(arena, config.seed)
-        found = load_checkpoint(place, config, arena.spec)
-        memory = found.restore_memory(memory, arena) if found else memory
-    at = found.progress if found else RunProgress()
-    if longer.max_steps < at.step:
-        raise ConfigError(f"{place} is at step {at.step} already, beyond {longer.max_steps}")
-    records = load_metrics(place, at.metrics_bytes)
-    kept = f"{found.path} (step {at.step})" if found else ""
-    note = (
-        found.fallback_reason
-        if found
-        else f"{place} has no checkpoint: starting from the first step"
+        checkpoint = load_checkpoint(path, config, arena.spec)
+        memory = checkpoint.restore_memory(memory, arena) if checkpoint else memory
+    progress = checkpoint.progress if checkpoint else RunProgress()
+    if new_config.max_steps < progress.step:
+        raise ConfigError(
+            f"{path} is at step {progress.step} already, beyond {new_config.max_steps}"
+        )
+    return Run(
+        path,
+        new_config,
+        SolveSession(arena, config.algorithm, memory, progress.seconds),
+        progress,
+        load_metrics(path, progress.metrics_bytes),
+        last_checkpoint=f"{checkpoint.path} (step {progress.step})" if checkpoint else "",
+        note=checkpoint.fallback_reason
+        if checkpoint
+        else f"{path} has no checkpoint: starting from the first step",
+        config_changed=new_config != config,
     )
-    course = SolveSession(arena, config.algorithm, memory, at.seconds)
-    return Run(place, longer, course, at, records, kept, note, longer != config)
 
 
 def run(
@@ -376,39 +410,39 @@ def run(
 ) -> RunResult:
     """Run a config from the first step; `options` are those of `Run.advance`."""
     if tensorboard:
-        tensorboard_writer_class()  # complains before a folder is made
-    made = new_run(config, folder, runs_folder=runs_folder, overrides=overrides)
-    with discard_if_refused(made):
-        return made.advance(tensorboard=tensorboard, **options)
+        tensorboard_writer_class()  # raises an error before a folder is created
+    new = new_run(config, folder, runs_folder=runs_folder, overrides=overrides)
+    with discard_if_refused(new):
+        return new.advance(tensorboard=tensorboard, **options)
 
 
 def resume(folder: str | Path, *, max_steps: int | None = None, **options: Any) -> RunResult:
-    """Go on with a run where its latest checkpoint stands; a finished one is left alone."""
+    """Continue a run from its latest checkpoint; a finished run is not changed."""
     return open_run(folder, max_steps=max_steps).advance(**options)
 
 
 def load_run(folder: str | Path, *, build: BuildTree = build_tree) -> RunResult:
-    """What a run has learnt by its latest checkpoint: its policies, records and config.
+    """Load the policies, records and config of a run at its latest checkpoint.
 
-    The run itself is not touched; it may still be going on.
+    The folder is only read; the run may be running.
     """
-    found = open_run(folder, build=build)
-    if not found.last_checkpoint:
-        raise FileError(f"{found.folder} has no checkpoint yet")
-    with use_device(found.config):
-        return found._build_result(stopped=False)
+    opened = open_run(folder, build=build)
+    if not opened.last_checkpoint:
+        raise FileError(f"{opened.folder} has no checkpoint yet")
+    with use_device(opened.config):
+        return opened._build_result(stopped=False)
 
 
-def _build_arena(config: RunConfig, build: BuildTree) -> Any:
-    """What the algorithm plays on: the tree, or what else the config says."""
-    tree = config.arena == "tree"
-    arena = build(config.game) if tree else build_arena(config.game, config.arena)
+def _build_arena(config: RunConfig, build: BuildTree) -> Arena:
+    """Return the arena of a config: its tree, rules, or factored arena."""
+    is_tree = config.arena == "tree"
+    arena: Arena = build(config.game) if is_tree else build_arena(config.game, config.arena)
     check_runs_on(config.algorithm, arena)
     return arena
 
 
-def use_device(config: RunConfig) -> AbstractContextManager[Any]:
-    """Inside, the arrays of deep algorithms live on the device that the config names."""
+def use_device(config: RunConfig) -> AbstractContextManager[object]:
+    """Return a context in which new arrays of deep algorithms are on the config's device."""
     if config.algorithm.required_extra != "deep":
         return contextlib.nullcontext()
     jax = importlib.import_module("jax")
@@ -418,8 +452,20 @@ def use_device(config: RunConfig) -> AbstractContextManager[Any]:
         raise ConfigError(f"device is {config.device!r}, but JAX finds none here") from error
 
 
-def tensorboard_writer_class() -> Any:
-    """The class that writes TensorBoard events, if its package is there."""
+class TensorboardWriter(Protocol):
+    """The methods of tensorboardX.SummaryWriter that are used here."""
+
+    def add_scalar(self, tag: str, value: float, step: float) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def tensorboard_writer_class() -> Callable[..., TensorboardWriter]:
+    """Return the class that writes TensorBoard events.
+
+    Raises:
+        ConfigError: its package is not installed.
+    """
     try:
         return importlib.import_module("tensorboardX").SummaryWriter
     except ImportError as error:
@@ -427,7 +473,7 @@ def tensorboard_writer_class() -> Any:
         raise ConfigError(f"TensorBoard events need the package tensorboardX: {install}") from error
 
 
-def _open_tensorboard(folder: Path, step: int) -> Any:
+def _open_tensorboard(folder: Path, step: int) -> TensorboardWriter:
     purge = {"purge_step": step + 1} if step else {}
-    place = str(folder / "tensorboard")
-    return tensorboard_writer_class()(place, filename_suffix=f".{step}", **purge)
+    path = str(folder / "tensorboard")
+    return tensorboard_writer_class()(path, filename_suffix=f".{step}", **purge)

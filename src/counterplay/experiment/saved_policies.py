@@ -1,4 +1,4 @@
-"""Policies wherever they are kept: in files of any kind, and in the folders of runs."""
+"""Policies from policy files and from the folders of runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from counterplay.experiment.run_folder import find_runs, load_run_config
 from counterplay.experiment.runner import BuildTree, load_run
 from counterplay.registry import get_spec, load_game
 
-POLICY_SEPARATOR = "@"  # before the name of one of a run's policies
+POLICY_SEPARATOR = "@"  # between a run and the name of one of its policies
 
 
 def load_policies(
@@ -31,51 +31,55 @@ def load_policies(
     build: BuildTree = build_tree,
     allow_holdem: bool = False,
 ) -> Mapping[str, Any]:
-    """The policies that a source keeps, by name; the first carries the guarantee.
+    """Load the policies of a file or run, by name; the first has the guarantee.
 
     Args:
-        source: a file that `solve --save`, `Policy.save` or an export wrote; the folder of a run,
-            with all its policies; or one of these, as in `runs/kuhn/20261116T051500Z@current`.
-        game: the game of a file that does not name one, or names another way to load the same.
-        vectors: whether policies of public trees are welcome, which answer for all hands at once.
+        source: a file written by `solve --save`, `Policy.save` or an export; the folder of a run,
+            for all its policies; or one of them, as in `runs/kuhn/20261116T051500Z@current`.
+        game: the game of a file that does not name one, or another spec of the same game.
+        build: builds the tree of the game.
+        allow_holdem: whether to load policies of hold'em arenas, which are for whole ranges.
 
     Raises:
-        ConfigError: they are not, and it is one; or the source names code that the user has not
-            allowed (see `trust`).
+        ConfigError: it is a policy of a hold'em arena and these are not allowed; or the source
+            names code that the user has not allowed (see `core.trust`).
     """
-    found = _load_source(source, game, build)
-    if not allow_holdem and any(isinstance(one, HoldemPolicy) for one in found.values()):
+    policies = _load_source(source, game, build)
+    is_holdem = any(isinstance(policy, HoldemPolicy) for policy in policies.values())
+    if is_holdem and not allow_holdem:
         raise ConfigError(
-            f"{source} is a policy for all hands at once; such ones can be judged "
-            "(`counterplay evaluate`), and asked from Python (`policy.at`)"
+            f"{source} is a policy for whole ranges of hands; judge it by `counterplay evaluate`, "
+            "or look it up in Python by `policy.at`"
         )
-    return found
+    return policies
 
 
 def _load_source(source: str | Path, game: str | None, build: BuildTree) -> Mapping[str, Any]:
-    place, chosen = split_source(source)
-    if read_format_name(place) == FLOP_POLICY:
-        return {"policy": load_flop_policy(place)}
-    if not place.is_dir():
+    path, policy_name = split_source(source)
+    if read_format_name(path) == FLOP_POLICY:
+        return {"policy": load_flop_policy(path)}
+    if not path.is_dir():
         with input_file():
-            spec, kind = game or read_policy_spec(place), read_policy_arena_kind(place)
-        rules = load_game(game) if game else load_game_from_file(spec, place)
+            spec, kind = game or read_policy_spec(path), read_policy_arena_kind(path)
+        rules = load_game(game) if game else load_game_from_file(spec, path)
         arena = build_arena(rules, kind) if kind else build(rules)
         with input_file():
-            return {"policy": load_policy(place, arena)}
-    run = _find_single_run(place)
+            return {"policy": load_policy(path, arena)}
+    run = _find_single_run(path)
     if game and get_spec(load_game(game)) != get_spec(load_run_config(run).game):
         raise ConfigError(f"{run} is a run of {get_spec(load_run_config(run).game)}, not of {game}")
-    found = load_run(run, build=build).policies
-    if chosen and chosen not in found:
-        near = suggestion(chosen, found)
-        raise ConfigError(f"{run} has no policy {chosen!r}{near}; there is {', '.join(found)}")
-    return {chosen: found[chosen]} if chosen else dict(found)
+    policies = load_run(run, build=build).policies
+    if policy_name and policy_name not in policies:
+        near = suggestion(policy_name, policies)
+        raise ConfigError(
+            f"{run} has no policy {policy_name!r}{near}; there is {', '.join(policies)}"
+        )
+    return {policy_name: policies[policy_name]} if policy_name else dict(policies)
 
 
 @contextmanager
 def input_file() -> Iterator[None]:
-    """Inside, a `RunError` is about a file that was given, and becomes a `FileError`."""
+    """Turn a RunError of the `with` block, which is about an input file, into a FileError."""
     try:
         yield
     except FileError:
@@ -85,16 +89,16 @@ def input_file() -> Iterator[None]:
 
 
 def game_spec_from_source(source: str | Path) -> str:
-    """The game that the policies of a source are for."""
-    place, _ = split_source(source)
-    if place.is_dir():
-        return get_spec(load_run_config(_find_single_run(place)).game)
+    """Return the spec of the game of a source's policies."""
+    path, _ = split_source(source)
+    if path.is_dir():
+        return get_spec(load_run_config(_find_single_run(path)).game)
     with input_file():
-        return read_policy_spec(place)
+        return read_policy_spec(path)
 
 
 def split_source(source: str | Path) -> tuple[Path, str]:
-    """The place, and the name of the policy wanted of it, if any."""
+    """Return the file or folder of a source, and the name of one of its policies or ""."""
     head, at, name = str(source).rpartition(POLICY_SEPARATOR)
     if at and not Path(source).exists() and (Path(head).is_dir() or has_magic(head)):
         return _find_single_run(Path(head)), name
@@ -103,8 +107,8 @@ def split_source(source: str | Path) -> tuple[Path, str]:
     return Path(source), ""
 
 
-def _find_single_run(place: Path) -> Path:
-    found = find_runs([place])
-    if len(found) > 1:
-        raise ConfigError(f"{place} holds {len(found)} runs; the last one is {found[-1]}")
-    return found[0]
+def _find_single_run(path: Path) -> Path:
+    runs = find_runs([path])
+    if len(runs) > 1:
+        raise ConfigError(f"{path} has {len(runs)} runs; name one, such as the last: {runs[-1]}")
+    return runs[0]

@@ -12,14 +12,15 @@ import counterplay as cp
 from counterplay.algorithms.population.learned_oracles import (
     learn_least_exploitable_mixture,
     load_oracle,
-    plan_from_policy,
-    plan_gradient,
 )
 from counterplay.algorithms.population.least_exploitable import solve_least_exploitable_mixture
 from counterplay.algorithms.population.oracles import WeightedPolicy
 from counterplay.algorithms.population.population import (
+    Population,
     add_plans,
     new_population,
+    plan_from_policy,
+    plan_gradient,
     policy_from_plans,
 )
 from counterplay.algorithms.population.restricted_arena import RestrictedArena
@@ -97,7 +98,7 @@ def test_a_race_finds_a_mixture_that_loses_little(kuhn):
         )
         for player in range(2)
     ]
-    memory = new_population(kuhn, 0)
+    memory = new_population(kuhn, 0, Population)
     add_plans(kuhn, memory, pools)
     pools = memory.plans
     found = learn_least_exploitable_mixture(
@@ -160,7 +161,10 @@ def test_learners_go_on(kuhn):
             "anytime_psro: num_rounds is 0, must be at least 1",
         ),
         ("sp_psro(training_episodes=0)", "sp_psro: training_episodes is 0, must be at least 1"),
-        ("p2sro(oracle=dqn, step_size=0.5)", "p2sro: step_size is 0.5, must be 1 where dqn learns"),
+        (
+            "p2sro(oracle=dqn, step_size=0.5)",
+            "p2sro: step_size is 0.5, must be 1 with the learned oracle dqn",
+        ),
         (
             "p2sro(oracle=dqn, training_episodes=0)",
             "p2sro: training_episodes is 0, must be at least 1",

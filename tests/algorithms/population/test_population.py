@@ -40,7 +40,7 @@ def small(tree):
 
 def random_pools(tree, sizes, seed=0):
     """Pools of random policies."""
-    memory = population.new_population(tree, seed)
+    memory = population.new_population(tree, seed, population.Population)
     found = []
     for player, size in enumerate(sizes):
         plans = [
@@ -267,7 +267,7 @@ def test_a_memory_of_another_game_is_refused(kuhn):
         assert not memory.find_mismatch(kuhn)
         setattr(memory, part, [array[..., 1:] for array in getattr(memory, part)])
         assert memory.find_mismatch(kuhn) == "the plans of player 0 have other sequences"
-    with pytest.raises(cp.ConfigError, match="it has no"):
+    with pytest.raises(cp.ConfigError, match="the stored population lacks"):
         population.Population.from_arrays({"iteration": 1})
 
 
@@ -284,4 +284,34 @@ def test_units_change_no_bit(kuhn, name, unit):
 def test_what_finds_nothing_new_says_why(kuhn):
     algorithm = cp.algorithms.PSRO(meta_solver="last")
     _, memory = run(algorithm, kuhn)
-    assert "every response is in the pools already, though one gains 1.50e+00" in memory.stop_reason
+    assert memory.stop_reason.endswith(
+        "every response is in the pools already, though a best response gains 1.50e+00; this is "
+        "not a Nash equilibrium, NashConv is 1.50e+00"
+    )
+
+
+STUCK = "every response is in the pools already, though a best response gains"
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason"),
+    [
+        ("alpha_psro", "no player prefers a policy outside its pool to the ranked joint policies"),
+        ("alpha_psro(oracle=best_response)", STUCK),
+        ("rectified_psro", STUCK),
+    ],
+)
+def test_an_exploitable_end_states_its_nash_conv(kuhn, spec, reason):
+    """The policies are judged by the evaluation of the whole game."""
+    found, memory = run(load_algorithm(spec), kuhn)
+    assert memory.finished and reason in memory.stop_reason and found[-1] > 0.1
+    assert memory.stop_reason.endswith(
+        f"; this is not a Nash equilibrium, NashConv is {found[-1]:.2e}"
+    )
+
+
+def test_an_end_at_an_equilibrium_names_no_nash_conv():
+    pennies = cp.build_tree(cp.matrix.NormalForm(np.array([[3.0, 0.0], [0.0, 1.0]])).to_game())
+    found, memory = run(cp.algorithms.RectifiedPSRO(), pennies)
+    assert found[-1] == approx(0.0, abs=1e-9)
+    assert memory.stop_reason.endswith(": no player gains by a policy outside its pool")

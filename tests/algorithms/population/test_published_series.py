@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 
 import counterplay as cp
 from counterplay.algorithms.population.oracles import ExactResponse
-from counterplay.algorithms.population.psro_loop import compute_responses, iterate
+from counterplay.algorithms.population.psro_loop import PSROLoop, compute_responses
 from tests.conftest import game_tree, main_policy
 
 
@@ -64,7 +64,7 @@ def test_psro_series_on_kuhn_and_leduc(kuhn, leduc):
         memory = algorithm.init(tree)
         for iteration, value in points:
             more = iteration - memory.iteration
-            iterate(tree, memory, more, "first", 1e-7, respond, two_programmes)
+            PSROLoop("first", 1e-7, respond, two_programmes).iterate(tree, memory, more)
             got = cp.nash_conv(tree, main_policy(algorithm, tree, memory))
             assert got == approx(value, abs=1e-5 if tree is kuhn else 6e-3)
 

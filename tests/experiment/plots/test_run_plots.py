@@ -153,7 +153,7 @@ def test_html_stands_alone(runs, curves, tmp_path):
     small = lines["small, average"]
     assert (small["step"], small["value"]) == ([1, 10, 20], [0.5, 0.2, 0.2])
     assert (small["low"], small["high"]) == ([0.4, 0.1, 0.1], [0.6, 0.3, 0.3])
-    places = np.array(small["places"])
+    places = np.array(small["positions"])
     assert ((places > 0.0) & (places < 1.0)).all()
     assert (np.diff(places[:, 0]) > 0).all()
     assert places[0, 1] < places[1, 1] == places[2, 1]  # down the page is less exploitable

@@ -12,14 +12,15 @@ from hypothesis import strategies as st
 
 import counterplay as cp
 from counterplay.errors import RunError
-from counterplay.experiment.run_folder import load_metrics
-from counterplay.studio.server.compare import compare_runs
-from counterplay.studio.server.metric_series import (
+from counterplay.experiment.metrics import (
     MetricSeries,
+    MetricsWriter,
+    load_metrics,
     read_last_record,
     sample_records,
-    select_points,
 )
+from counterplay.studio.server.compare import compare_runs
+from counterplay.studio.server.metric_series import select_points
 from counterplay.studio.server.run_index import RunIndex
 
 
@@ -145,15 +146,41 @@ def test_sketches_read_little(tmp_path):
 
 def test_checksums_are_no_curve(tmp_path):
     """Not even where an older version wrote the first lines without them."""
-    old = '{"step": 1, "seconds": 0.5, "average": 0.5}\n'
-    new = '{"step": 2, "seconds": 0.6, "average": 0.25, "crc32": 7}\n'
-    for text in (new, old + new, old + new + new.replace("2,", "3,", 1)):
-        (tmp_path / "metrics.jsonl").write_text(text)
+    old = b'{"step": 1, "seconds": 0.5, "average": 0.5}\n'
+    path = tmp_path / "metrics.jsonl"
+    for start in (b"", old):
+        path.write_bytes(start)
+        with MetricsWriter(tmp_path, len(start)) as metrics:
+            for step in (2, 3):
+                metrics.append({"step": step, "seconds": 0.6, "average": 0.25})
+                series = MetricSeries(tmp_path)
+                series.refresh()
+                assert series.column_names == ("step", "seconds", "average")
+                assert rows(series) == load_metrics(tmp_path)
+                assert "crc32" not in read_last_record(path, path.stat().st_size)
+
+
+def test_changed_bytes_do_not_match_the_checksum(tmp_path):
+    """In lines read at once and in lines that were added later."""
+    path = tmp_path / "metrics.jsonl"
+    with MetricsWriter(tmp_path, 0) as metrics:
+        for record in make_records(1, 50):
+            metrics.append(record)
+    content = path.read_bytes()
+    half = content.index(b"\n", len(content) // 2) + 1
+    place = content.index(b'"average": 0.0', half) + len('"average": 0.0')
+    for start in (0, half):
+        path.write_bytes(content[:start])
         series = MetricSeries(tmp_path)
         series.refresh()
-        assert series.column_names == ("step", "seconds", "average")
-        assert series.column("average").tolist()[-1] == 0.25
-        assert series.num_rows == text.count("\n")
+        digit = b"1" if content[place : place + 1] != b"1" else b"2"
+        with open(path, "ab") as file:
+            file.write((content[:place] + digit + content[place + 1 :])[start:])
+        with pytest.raises(RunError, match="does not match its checksum"):
+            series.refresh()
+        path.write_bytes(content)
+        series.refresh()
+        assert rows(series) == load_metrics(tmp_path)
 
 
 def test_counts_of_runs_on_rules_are_not_compared_as_exploitability(tmp_path):

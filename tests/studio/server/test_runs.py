@@ -21,7 +21,8 @@ import pytest
 from counterplay.cli.main import main
 from counterplay.experiment import resume, run
 from counterplay.experiment.compare import compare
-from counterplay.experiment.run_folder import find_runs, load_metrics
+from counterplay.experiment.metrics import load_metrics
+from counterplay.experiment.run_folder import find_runs
 from counterplay.experiment.run_status import (
     STOP_REQUEST,
     Heartbeat,

@@ -1,7 +1,7 @@
-"""Pools on rules: what contestants are worth to each other, from episodes, with intervals.
+"""Empirical games: payoffs between pools of agents, estimated from episodes with intervals.
 
-On rules nothing is exact. Pools may hold anything that plays (policy files, searchers, networks);
-the restricted game is estimated, and a pool with weights is a contestant itself.
+The pools may contain any agents, such as policies from files, searchers and networks. A pool with
+weights is an agent itself.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
 
 import numpy as np
 
@@ -20,24 +19,26 @@ from counterplay.matrix.normal_form import NormalForm
 from counterplay.play.episodes import Agent, play_episode, sample_index
 from counterplay.registry import get_spec
 
-MIN_EPISODES = 2  # episodes from which there is an interval
+MIN_EPISODES = 2  # that an interval needs
 
 
 @dataclass(frozen=True)
 class EmpiricalPayoffs:
-    """The restricted game as episodes show it: every entry lies within its margin, so often."""
+    """The estimated payoffs of a restricted game, with their confidence intervals."""
 
     meta_game: NormalForm
-    margins: Floats  # [P, n_0, ..., n_{P-1}] half the widths of the intervals
+    margins: Floats  # [P, n_0, ..., n_{P-1}] half widths of the intervals
     num_episodes: int  # of every joint action
-    confidence: float
+    confidence: float  # of each interval
 
     @property
     def low(self) -> Floats:
+        """Lower ends of the intervals [P, n_0, ..., n_{P-1}]."""
         return self.meta_game.utility - self.margins
 
     @property
     def high(self) -> Floats:
+        """Upper ends of the intervals [P, n_0, ..., n_{P-1}]."""
         return self.meta_game.utility + self.margins
 
 
@@ -49,15 +50,22 @@ def estimate_payoffs(
     seed: int = 0,
     confidence: float = 0.95,
 ) -> EmpiricalPayoffs:
-    """Let everybody's policies meet, one pool per player, in so many episodes of each kind.
+    """Estimate the payoffs of all combinations of agents, one from each player's pool.
 
-    All joint policies share their draws (`playing`): differences between them are more certain than
-    their own intervals say. Where nothing is left to chance one episode is enough, and the margin
-    is 0. Margins are Student's, and allow for an event too rare to have been met.
+    All combinations share their random numbers (`play.episodes`), so differences between them are
+    more precise than the intervals suggest. A combination without any randomness is played once,
+    and its margin is 0. Margins are those of Student's t, widened for an event too rare to have
+    occurred.
+
+    Args:
+        pools: the agents of each player.
+        episodes: number of episodes of each combination.
+        seed: seed of all random numbers.
+        confidence: probability with which each interval contains the payoff.
     """
     if len(pools) != game.num_players:
-        seats = f"{len(pools)} pools for {game.num_players} players of {get_spec(game)}"
-        raise ConfigError(f"{seats}; give one for each")
+        numbers = f"{len(pools)} pools for {game.num_players} players of {get_spec(game)}"
+        raise ConfigError(f"{numbers}; give one for each")
     if not all(map(len, pools)):
         raise ConfigError("a pool is empty; a restricted game needs a policy of each player")
     if episodes < MIN_EPISODES:
@@ -67,56 +75,56 @@ def estimate_payoffs(
     shape = tuple(map(len, pools))
     mean, margin = np.zeros((game.num_players, *shape)), np.zeros((game.num_players, *shape))
     for joint in product(*map(range, shape)):
-        seated = [pools[player][k] for player, k in enumerate(joint)]
-        cell: Any = (slice(None), *joint)
-        mean[cell], margin[cell] = estimate_joint_payoff(game, seated, episodes, seed, confidence)
+        agents = [pools[player][k] for player, k in enumerate(joint)]
+        cell: tuple[slice | int, ...] = (slice(None), *joint)
+        mean[cell], margin[cell] = estimate_joint_payoff(game, agents, episodes, seed, confidence)
     return EmpiricalPayoffs(NormalForm(mean), margin, episodes, confidence)
 
 
 def estimate_joint_payoff(
     game: Game, agents: Sequence[Agent], episodes: int, seed: int, confidence: float
 ) -> tuple[Floats, Floats]:
-    """What those seated earn [P], and half the widths of the intervals."""
+    """Return the mean utilities [P] of agents, one for each player, and the half widths [P]."""
     from scipy.special import stdtrit
 
-    utilities = []
+    rows = []
     for number in range(episodes):
         episode = play_episode(game, agents, seed, number)
-        utilities.append(episode.utilities)
+        rows.append(episode.utilities)
         if episode.is_deterministic:
             break
-    found = np.array(utilities, float)
-    if len(found) == 1:
-        return found[0], np.zeros(found.shape[1])
-    error = found.std(axis=0, ddof=1) / np.sqrt(len(found))
-    scale = float(stdtrit(len(found) - 1, 0.5 + 0.5 * confidence))
-    return found.mean(axis=0), scale * np.hypot(error, found.std() / len(found))
+    utilities = np.array(rows, float)
+    count = len(utilities)
+    if count == 1:
+        return utilities[0], np.zeros(utilities.shape[1])
+    error = utilities.std(axis=0, ddof=1) / np.sqrt(count)
+    scale = float(stdtrit(count - 1, 0.5 + 0.5 * confidence))
+    return utilities.mean(axis=0), scale * np.hypot(error, utilities.std() / count)
 
 
 @dataclass(frozen=True)
 class PoolAgent:
-    """A pool with weights that plays: one of its policies is drawn for each episode."""
+    """An agent that samples one of its members, by their weights, for each episode."""
 
-    members: Sequence[Any]
-    weights: Any = field(repr=False)
+    members: Sequence[Agent]
+    weights: Sequence[float] | Floats = field(repr=False)
 
     def __post_init__(self) -> None:
         weights = np.asarray(self.weights, float)
         if weights.shape != (len(self.members),) or not weights.size:
-            given = f"{weights.size} weights for {len(self.members)} policies"
-            raise ConfigError(f"{given}; a pool needs one for each, and at least one")
+            numbers = f"{weights.size} weights for {len(self.members)} policies"
+            raise ConfigError(f"{numbers}; a pool needs one for each, and at least one")
         if not (weights.min() >= 0.0 and abs(weights.sum() - 1.0) <= 1e-6):
             raise ConfigError(f"the weights of a pool are {weights}, must be probabilities")
         object.__setattr__(self, "weights", weights)
 
     def for_episode(self, seed: int) -> Agent:
-        """The policy of one episode."""
+        """Return the agent that plays one episode."""
         rng = np.random.default_rng(seed)
-        member = self.members[sample_index(self.weights.tolist(), rng.random())]
-        again = getattr(member, "for_episode", None)
-        return again(int(rng.integers(2**53))) if again else member
+        weights = np.asarray(self.weights, float).tolist()
+        member = self.members[sample_index(weights, rng.random())]
+        for_episode = getattr(member, "for_episode", None)
+        return for_episode(int(rng.integers(2**53))) if for_episode else member
 
     def action_probabilities(self, state: State, player: int) -> Sequence[float]:
-        raise ConfigError(
-            "a pool draws a policy for each episode; take that of `for_episode(seed)`"
-        )
+        raise ConfigError("a pool samples an agent for each episode; use that of for_episode(seed)")

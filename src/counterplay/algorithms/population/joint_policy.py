@@ -1,4 +1,4 @@
-"""A device that draws everybody's policies together, and what players gain by not following it."""
+"""Joint policies: correlated distributions over the policies of all players."""
 
 from __future__ import annotations
 
@@ -13,41 +13,40 @@ from counterplay.algorithms.population.oracles import ExactResponse
 from counterplay.algorithms.population.population import Population, policy_from_mixtures
 from counterplay.algorithms.population.psro_loop import joint_opponents
 from counterplay.core.arena import Floats, SequenceArena
-from counterplay.core.evaluation import Judgement
+from counterplay.core.evaluation import Judgement, judge
 from counterplay.core.policy import Policy
 
 
 @dataclass(frozen=True, eq=False)
 class JointPolicy:
-    """A distribution over joint policies of the pools.
+    """A correlation device: a distribution over joint policies of the pools.
 
-    It is judged as a whole: what each player would gain by not following the device, if it must
-    decide before it hears from it (`coarse`), or may still after that. What it saves, exports and
-    plays is `separate`: everybody draws its own part alone.
+    The device samples a joint policy and recommends to each player its own part. It is judged by
+    the gains of deviating from the recommendations. A coarse deviation is chosen before the
+    recommendation is known, others after it. `save`, `to_json` and `to_csv` write the policy in
+    which every player samples independently from its own marginal.
     """
 
     arena: SequenceArena
     memory: Population = field(repr=False)
     joint: Floats = field(repr=False)  # [n_0, ..., n_{P-1}]
-    coarse: bool
+    coarse: bool  # whether it is judged by coarse deviations
 
     @cached_property
     def marginal_policy(self) -> Policy:
-        """The policy in which every player follows its own part of the device, alone."""
+        """The policy in which every player mixes its pool by its own marginal."""
         if not self.joint.size:
             return policy_from_mixtures(self.arena, self.memory, [])
         return policy_from_mixtures(self.arena, self.memory, marginals(self.joint))
 
     @property
     def probabilities(self) -> Floats:
-        """Those of `separate` [S]."""
+        """Action probabilities [S] of the marginal policy."""
         return self.marginal_policy.probabilities
 
     def judge(self, arena: SequenceArena) -> Judgement:
-        """What everybody gets by following the device, and by the best deviation from it."""
+        """Return each player's value of following the device, and that of its best deviation."""
         if not self.joint.size:
-            from counterplay.core.evaluation import judge
-
             return judge(arena, self.marginal_policy)
         players = range(arena.num_players)
         values = np.array([float((self.memory.payoffs[p] * self.joint).sum()) for p in players])
@@ -55,7 +54,7 @@ class JointPolicy:
         return Judgement(values, np.array(best))
 
     def _best_deviation_value(self, arena: SequenceArena, player: int) -> float:
-        """What the player's best deviations earn."""
+        """Return the value of the player's best deviations."""
         total, oracle = 0.0, ExactResponse()
         for part in split_by_recommendation(self.joint, player, self.coarse):
             weight = float(part.sum())
@@ -67,27 +66,31 @@ class JointPolicy:
         return self.marginal_policy[key]
 
     def save(self, path: str | Path) -> None:
-        """Write `separate` to one file."""
+        """Write the marginal policy to a policy file."""
         self.marginal_policy.save(path)
 
     def to_json(self, path: str | Path) -> None:
-        """Write `separate` as JSON."""
+        """Write the marginal policy as JSON."""
         self.marginal_policy.to_json(path)
 
     def to_csv(self, path: str | Path) -> None:
-        """Write `separate` as CSV."""
+        """Write the marginal policy as CSV."""
         self.marginal_policy.to_csv(path)
 
 
 def split_by_recommendation(joint: Floats, player: int, coarse: bool) -> list[Floats]:
-    """The table, by what the player knows when it deviates: nothing, or its own policy."""
+    """Split a joint distribution by the player's information when it deviates.
+
+    A coarse deviation has no information, so the distribution stays whole. Otherwise there is one
+    part for each policy that the device recommends to the player with positive probability.
+    """
     if coarse:
         return [joint]
-    found = []
-    for own in range(joint.shape[player]):
-        place = tuple(own if p == player else slice(None) for p in range(joint.ndim))
+    parts = []
+    for recommended in range(joint.shape[player]):
+        cells = tuple(recommended if p == player else slice(None) for p in range(joint.ndim))
         part = np.zeros_like(joint)
-        part[place] = joint[place]
+        part[cells] = joint[cells]
         if part.sum() > 0.0:
-            found.append(part)
-    return found
+            parts.append(part)
+    return parts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,18 +15,15 @@ from counterplay.algorithms.population.meta_solvers import (
 )
 from counterplay.algorithms.population.oracles import ExactResponse
 from counterplay.algorithms.population.population import (
+    InitialPolicy,
     Population,
+    RelativeGain,
     new_population,
-    player_sequences,
-    reach_from_probabilities,
+    plan_from_policy,
 )
-from counterplay.algorithms.population.psro_loop import (
-    NewPlans,
-    check_common_fields,
-    iterate,
-    joint_opponents,
-)
+from counterplay.algorithms.population.psro_loop import NewPlans, PSROLoop, joint_opponents
 from counterplay.core.arena import SequenceArena
+from counterplay.core.policy import Policy
 from counterplay.core.settings import settings
 from counterplay.errors import ConfigError
 
@@ -37,68 +34,72 @@ JOINT_SOLVERS = COARSE_CORRELATED_SOLVERS | CORRELATED_SOLVERS
 class JPSRO:
     """JPSRO (Marris et al., 2021), with exact responses. At t = 2, 3, ..., for all players:
 
-        joint  = meta_solver(payoffs between the pools), a table over everybody's policies
-        pool_i = pool_i and a best response to the others' part of joint       (mgcce, mwcce)
-                 pool_i and the best response, of largest gain, to the others' part of joint
-                        given one of the policies that it recommends to i      (mgce, mwce)
+        joint  = meta_solver(payoffs between the pools), a distribution over joint policies
+        pool_i = pool_i and a best response to the others' marginal of joint    (mgcce, mwcce)
+                 pool_i and, of the best responses to the others' conditional of joint given each
+                        policy recommended to i, that of largest gain           (mgce, mwce)
 
-    Its answer is a device that draws a joint policy and tells everybody its own. It ends at a
-    coarse correlated equilibrium, or a correlated one, of the normal form: its exploitability is
-    what players gain on average by not following, before or after they hear their policy.
-    Duplicates are counted in the Gini impurity. For two players or more and any utilities.
+    The result is a device that samples a joint policy and recommends to each player its own part.
+    The method ends at a coarse correlated or correlated equilibrium of the normal form. The
+    exploitability is the mean gain of deviating before or after the recommendation, respectively.
+    Duplicates are counted in the Gini impurity. It needs two players or more, with any utilities.
     """
 
-    meta_solver: str = "mgcce"
-    initial_policy: str = "uniform"  # the first policies: first, uniform, random, or response
-    tolerance: float = 1e-9  # gains up to this part of the largest utility are none
+    meta_solver: str = "mgcce"  # or mwcce, mgce, mwce: maximum Gini impurity (g) or welfare (w)
+    initial_policy: InitialPolicy = "uniform"  # first, uniform, random, or response
+    tolerance: RelativeGain = 1e-9  # it ends at gains up to this, in units of the largest utility
     runs_on: ClassVar[tuple[str, ...]] = ("sequences",)
     required_extra: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         check_meta_solver("jpsro", self.meta_solver, JOINT_SOLVERS)
-        check_common_fields("jpsro", self)
+
+    @property
+    def is_coarse(self) -> bool:
+        """Whether the method seeks a coarse correlated equilibrium."""
+        return self.meta_solver in COARSE_CORRELATED_SOLVERS
 
     def init(self, arena: SequenceArena, seed: int = 0) -> Population:
         if arena.num_players < 2:
             raise ConfigError(
-                f"jpsro correlates players, and {arena.spec} has one; take cfr_plus or xfp"
+                f"jpsro needs two players or more; {arena.spec} has one: take cfr_plus or xfp"
             )
-        return new_population(arena, seed)
+        return new_population(arena, seed, Population)
 
     def step(self, arena: SequenceArena, memory: Population, iterations: int = 1) -> Population:
-        solve = JOINT_SOLVERS[self.meta_solver]
-        return iterate(
-            arena, memory, iterations, self.initial_policy, self.tolerance, self.respond, solve
+        loop = PSROLoop(
+            self.initial_policy,
+            self.tolerance,
+            self.respond,
+            JOINT_SOLVERS[self.meta_solver],
+            "no player gains by deviating from the device",
+            final_policy=None,
         )
+        return loop.iterate(arena, memory, iterations)
 
-    def policies(self, arena: SequenceArena, memory: Population) -> dict[str, Any]:
-        """The device, and what remains of it when everybody draws its own part alone."""
+    def policies(self, arena: SequenceArena, memory: Population) -> dict[str, JointPolicy | Policy]:
+        """Return the device, and the policy in which players sample from their own marginals."""
         joint = (
             memory.meta_strategy[0] if memory.meta_strategy else np.zeros((0,) * arena.num_players)
         )
-        kept = replace(memory, plans=list(memory.plans))  # pools are never changed in place
-        found = JointPolicy(arena, kept, joint, self.meta_solver in COARSE_CORRELATED_SOLVERS)
-        return {"joint": found, "separate": found.marginal_policy}
+        snapshot = replace(memory, plans=list(memory.plans))  # its arrays never change in place
+        device = JointPolicy(arena, snapshot, joint, self.is_coarse)
+        return {"joint": device, "separate": device.marginal_policy}
 
     def respond(self, arena: SequenceArena, memory: Population) -> NewPlans:
-        """A response to everything a player may know of the device."""
+        """Return each player's best deviation, for the recommendation where it gains most."""
         joint, oracle = memory.meta_strategy[0], ExactResponse()
         plans, gains = [], np.zeros(arena.num_players)
         for player in range(arena.num_players):
-            found, most = np.zeros(0), -np.inf
-            for part in split_by_recommendation(
-                joint, player, self.meta_solver in COARSE_CORRELATED_SOLVERS
-            ):
+            best, largest_gain = np.zeros(0), -np.inf
+            for part in split_by_recommendation(joint, player, self.is_coarse):
                 weight = float(part.sum())
                 others = joint_opponents(arena, memory, player, part / weight)
                 response = oracle.respond(arena, player, others)
                 value = float((memory.payoffs[player] * part).sum())
                 gain = weight * response.value - value
                 gains[player] += max(gain, 0.0)
-                if gain > most:
-                    most, found = (
-                        gain,
-                        reach_from_probabilities(arena, response.policy.probabilities),
-                    )
-            plans.append(found[None, player_sequences(arena, player)])
+                if gain > largest_gain:
+                    largest_gain, best = gain, plan_from_policy(arena, response.policy, player)
+            plans.append(best[None])
         return NewPlans(plans, gains)

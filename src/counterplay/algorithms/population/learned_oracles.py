@@ -1,27 +1,32 @@
-"""Learned responses: who learns them, and races between a pool's mixture and a learner."""
+"""Oracles that learn responses with networks, and mixtures that are trained against them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 import numpy as np
 
 from counterplay.algorithms.population.meta_solvers import solve_zero_sum
-from counterplay.algorithms.population.oracles import ExactResponse, WeightedPolicy
+from counterplay.algorithms.population.oracles import ExactResponse, Oracle, WeightedPolicy
 from counterplay.algorithms.population.population import (
-    player_sequences,
+    LearnerArrays,
+    Population,
+    plan_from_policy,
+    plan_gradient,
     policy_from_plans,
-    reach_from_plans,
-    reach_from_probabilities,
     round_payoffs,
 )
 from counterplay.arenas.tree.arena import TreeArena
-from counterplay.core.arena import Floats
+from counterplay.core.arena import Arena, Floats, SequenceArena
+from counterplay.core.policy import Policy
 from counterplay.errors import ConfigError
 from counterplay.matrix.normal_form import NormalForm
 from counterplay.registry import import_registered, make_instance, parse_spec, resolve_name
+
+if TYPE_CHECKING:
+    from counterplay.algorithms.deep.common.best_response import LearnedPolicy, Responder
 
 LEARNED_ORACLES = {
     "dqn": "counterplay.algorithms.deep.common.dqn_response:DQNResponse",
@@ -34,62 +39,80 @@ ORACLE_SETTINGS: dict[str, dict[str, Any]] = {  # for responses of tens of thous
 }
 
 
-def load_oracle(
-    algorithm_name: str, spec: str, training_episodes: int, replay_buffer_size: int = 50_000
-) -> Any:
-    """The oracle of that name, such as `exact`, `dqn` or `dqn(lr=0.002)`; a learner's `episodes`.
-
-    A learner keeps its rate: what it meets changes from one response to the next. One with a ring
-    has room for as many decisions as are to be `remembered`, unless it says how many.
-    """
+def load_oracle(algorithm_name: str, spec: str, training_episodes: int) -> Oracle:
+    """Return the oracle of a spec, such as "exact", "dqn" or "dqn(learning_rate=0.002)"."""
     if spec == "exact":
         return ExactResponse()
-    name, given = check_oracle(algorithm_name, spec)
-    settings = (
+    return load_learned_oracle(algorithm_name, spec, training_episodes)
+
+
+def load_learned_oracle(
+    algorithm_name: str, spec: str, training_episodes: int, replay_buffer_size: int = 50_000
+) -> Responder:
+    """Return the learner of a spec, which plays this many episodes for a response.
+
+    Unless the spec sets it, the learning rate is constant, because the opponents change from one
+    response to the next.
+
+    Args:
+        replay_buffer_size: number of decisions in the replay buffer of `dqn` and `sac`.
+    """
+    name, parameters = check_oracle(algorithm_name, spec)
+    defaults = (
         ORACLE_SETTINGS[name] | {"replay_buffer_size": replay_buffer_size}
         if name in ORACLE_SETTINGS
         else {}
     )
-    oracle = make_instance(name, import_registered(LEARNED_ORACLES, name), settings | given)
-    if "learning_rate_end" not in given:
+    oracle: Responder = make_instance(
+        name, import_registered(LEARNED_ORACLES, name), defaults | parameters
+    )
+    if "learning_rate_end" not in parameters:
         oracle = replace(oracle, learning_rate_end=oracle.learning_rate)
     return replace(oracle, iterations=max(-(-training_episodes // oracle.num_episodes), 1))
 
 
 def check_oracle(algorithm_name: str, spec: str) -> tuple[str, dict[str, Any]]:
-    """The name of an oracle and what was given to it; refuses others."""
-    name, given = parse_spec("oracle", spec)
+    """Return the name and the parameters of an oracle's spec.
+
+    Raises:
+        ConfigError: the oracle is unknown.
+    """
+    name, parameters = parse_spec("oracle", spec)
     name = resolve_name(LEARNED_ORACLES | {"exact": ":"}, name)
     if name != "exact" and name not in LEARNED_ORACLES:
         choices = ", ".join(["exact", *LEARNED_ORACLES])
         raise ConfigError(f"{algorithm_name}: oracle is {spec!r}, must be one of {choices}")
-    return name, given
+    return name, parameters
 
 
-def check_oracle_arena(algorithm_name: str, spec: str, arena: Any) -> None:
-    """Refuse to learn where there is no tree to play on."""
+def check_oracle_arena(algorithm_name: str, spec: str, arena: Arena) -> None:
+    """Raise ConfigError if an oracle learns and the arena is not a tree."""
     if spec != "exact" and not isinstance(arena, TreeArena):
         raise ConfigError(
-            f"{algorithm_name}: the oracle {spec} needs a stored tree; {arena.spec} is none"
+            f"{algorithm_name}: the oracle {spec} needs a stored tree, which {arena.spec} is not; "
+            "set oracle=exact"
         )
 
 
-def is_learned_oracle(oracle: Any) -> bool:
-    """Whether a response that gains nothing may only have been learned badly."""
+def is_learned_oracle(oracle: Oracle) -> TypeGuard[Responder]:
+    """Return True if an oracle's responses are learned, so that better ones may exist."""
     return not isinstance(oracle, ExactResponse)
 
 
-def restore_learners(arena: Any, memory: Any, oracle: Any, players: Sequence[int]) -> list[Any]:
-    """What learners in the seats of some players go on from; None where they begin."""
+def restore_learners(
+    arena: SequenceArena, memory: Population, oracle: Oracle, players: Sequence[int]
+) -> list[LearnedPolicy | None]:
+    """Return the learners of these players to continue from, or None for each without one."""
     if not is_learned_oracle(oracle) or not memory.learner_arrays:
         return [None] * len(players)
     from counterplay.algorithms.deep.common.learner_state import learners_from_arrays
 
+    assert isinstance(arena, TreeArena)  # `check_oracle_arena` has refused others
     return list(learners_from_arrays(arena, oracle, players, memory.learner_arrays))
 
 
-def learner_arrays(oracle: Any, responses: Sequence[Any]) -> list[Any]:
-    """What the learners of the responses know; nothing where nobody learns."""
+def learner_arrays(oracle: Oracle, responses: Sequence[Policy]) -> LearnerArrays:
+    """Return the states of the learners of responses; an exact oracle has none."""
     if not is_learned_oracle(oracle):
         return []
     from counterplay.algorithms.deep.common.learner_state import arrays_from_learners
@@ -97,83 +120,73 @@ def learner_arrays(oracle: Any, responses: Sequence[Any]) -> list[Any]:
     return arrays_from_learners(responses)
 
 
-def save_learners(memory: Any, oracle: Any, responses: Sequence[Any], num_responses: float) -> None:
-    """Note what the learners of the responses know, and that they played `count` times."""
+def save_learners(
+    memory: Population, oracle: Oracle, responses: Sequence[Policy], num_responses: float
+) -> None:
+    """Store the states of the learners of responses, and count their episodes."""
     if is_learned_oracle(oracle):
         memory.learner_arrays = learner_arrays(oracle, responses)
         memory.learner_episodes += round(num_responses * oracle.iterations * oracle.num_episodes)
 
 
 class LearnedMixture(NamedTuple):
-    """What comes out of a race over a player's pool of n policies."""
+    """A mixture of player i's pool of n policies, and a learner of player j trained against it."""
 
     mixture: Floats  # [n]
-    learner: Any  # the other's response, to go on from
-    plan: Floats  # [S_j] what that plays
-    opponent: Floats  # [S_j] the best that the other can do with all it has learned
+    learner: Policy  # to continue from
+    plan: Floats  # [S_j] of the learner
+    opponent: Floats  # [S_j] player j's best mixture of its pool and all it has learned
 
 
 def learn_least_exploitable_mixture(
     tree: TreeArena,
     player: int,
-    memory: Any,
-    oracle: Any,
+    memory: Population,
+    oracle: Responder,
     num_rounds: int,
     seed: int,
-    previous: Any,
+    previous: LearnedPolicy | None,
 ) -> LearnedMixture:
-    """A mixture of one player's pool and a learner of the other, each against the other. A turn:
+    """Train a mixture of one player's pool and a learner of the other against each other.
 
-        learner  = the other's learner, after some more episodes against the mixture
-        known    = known and what the learner plays; at first the other's pool
-        mixture, opponent = an equilibrium of the matrix between the pool and known
+    In each round:
 
-    The mixture is the one that loses least to everything that was learned against it. What the pool
-    is worth against a plan is exact, by one pass over the tree.
+        learner           = the learner, after more episodes against the mixture
+        opponents         = opponents and the learner's plan; at first the other player's pool
+        mixture, opponent = an equilibrium of the matrix between the pool and the opponents
+
+    The mixture is least exploitable by all plans that were learned against it. The value of the
+    pool against a plan is exact, by one pass over the tree.
 
     Args:
         memory: the pools, and the payoffs between them.
-        oracle: a learner; it has its episodes in equal parts.
-        seed: of all randomness; as many as there are turns are used, from this one on.
-        start: what the learner goes on from, or None.
+        oracle: the learner; its iterations are divided equally between the rounds.
+        seed: seed of the first round; each round uses the next seed.
+        previous: the learner to continue from, or None.
     """
+    from counterplay.algorithms.deep.common.best_response import LearnedPolicy
+
     other = 1 - player
-    plans, known, learner = memory.plans[player], memory.plans[other], previous
-    worth = memory.payoffs[player].T if player else memory.payoffs[player]
+    plans, opponents, learner = memory.plans[player], memory.plans[other], previous
+    payoffs = memory.payoffs[player].T if player else memory.payoffs[player]
     part = replace(oracle, iterations=max(oracle.iterations // num_rounds, 1))
-    idle = np.zeros(known.shape[1])
-    for turn in range(num_rounds):
-        mixture, _ = _solve_matrix(worth)
+    idle = np.zeros(opponents.shape[1])
+    for round_number in range(num_rounds):
+        mixture, _ = _solve_matrix(payoffs)
         pair = [idle, mixture @ plans] if player else [mixture @ plans, idle]
         if learner is not None:
             learner = replace(learner, responder=part)
-        met = [WeightedPolicy(1.0, policy_from_plans(tree, pair))]
-        learner = part.respond(tree, other, met, seed + turn, learner).policy
-        plan = plan_from_policy(tree, learner, other)
-        known = np.vstack([known, plan])
-        earned = plan_gradient(tree, player, plan)
-        worth = np.column_stack([worth, plans @ earned[:-1] + earned[-1]])
-    mixture, opponent = _solve_matrix(worth)
-    return LearnedMixture(mixture, learner, plan, opponent @ known)
+        weighted = [WeightedPolicy(1.0, policy_from_plans(tree, pair))]
+        policy = part.respond(tree, other, weighted, seed + round_number, learner).policy
+        assert isinstance(policy, LearnedPolicy)
+        learner, plan = policy, plan_from_policy(tree, policy, other)
+        opponents = np.vstack([opponents, plan])
+        gradient = plan_gradient(tree, player, plan)
+        payoffs = np.column_stack([payoffs, plans @ gradient[:-1] + gradient[-1]])
+    mixture, opponent = _solve_matrix(payoffs)
+    return LearnedMixture(mixture, policy, plan, opponent @ opponents)
 
 
 def _solve_matrix(payoffs: Floats) -> Sequence[Floats]:
     table = round_payoffs(payoffs)
     return solve_zero_sum(NormalForm(np.array([table, 0.0 - table])))
-
-
-def plan_from_policy(tree: TreeArena, policy: Any, player: int) -> Floats:
-    """One player's plan [S_i] of a policy."""
-    return reach_from_probabilities(tree, policy.probabilities)[player_sequences(tree, player)]
-
-
-def plan_gradient(tree: TreeArena, player: int, plan: Floats) -> Floats:
-    """What each of the player's sequences earns against a plan of the other [S_i + 1].
-
-    The last entry is what it earns without having acted.
-    """
-    mine = np.zeros(player_sequences(tree, player).stop - player_sequences(tree, player).start)
-    reach = reach_from_plans(tree, [plan, mine] if player else [mine, plan])
-    cf_value = np.zeros(reach.size)
-    tree.gradient(player, reach, cf_value)
-    return np.append(cf_value[player_sequences(tree, player)], cf_value[-1])

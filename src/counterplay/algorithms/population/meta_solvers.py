@@ -1,4 +1,4 @@
-"""Meta-solvers: how pools are mixed, given what their policies are worth to each other."""
+"""Meta-solvers: mixtures of the pools, computed from the payoffs between their policies."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from counterplay.matrix.regret_matching_plus import RegretMatchingPlus
 from counterplay.matrix.replicator_dynamics import ReplicatorDynamics
 from counterplay.matrix.solvers.zero_sum_lp import solve_zero_sum_matrix, zero_sum_lp
 
-LEARNER_ITERATIONS = 2_000  # iterations of a learner
-REPLICATOR_FLOOR = 1e-6  # of a probability under projected replicator dynamics
+LEARNER_ITERATIONS = 2_000  # of replicator dynamics and regret matching
+REPLICATOR_FLOOR = 1e-6  # smallest probability of projected replicator dynamics
 
-NEEDS_OPPOSITE_INTERESTS = (
+NEEDS_ZERO_SUM = (
     "the meta-solver nash needs a two-player zero-sum game; take projected_replicator, "
     "regret_matching, uniform, last or alpha_rank, or leave meta_solver out"
 )
@@ -28,17 +28,17 @@ MetaSolver = Callable[[Population], list[Floats]]
 
 
 def nash(memory: Population) -> list[Floats]:
-    """An equilibrium of the restricted game, by linear programming."""
+    """Return an equilibrium of the restricted game, by linear programming."""
     if len(memory.pool_sizes) != 2 or not memory.meta_game.is_constant_sum:
-        raise ConfigError(NEEDS_OPPOSITE_INTERESTS)
+        raise ConfigError(NEEDS_ZERO_SUM)
     return solve_zero_sum(memory.meta_game)
 
 
 def solve_zero_sum(game: NormalForm) -> list[Floats]:
-    """One of a game with opposite interests, as exact as may be.
+    """Return an equilibrium of a two-player zero-sum game, as exact as possible.
 
-    Of hundreds of policies that play nearly alike, last digits are not worth an error: mixtures are
-    judged in the whole game.
+    With hundreds of nearly equal policies the verified solution can fail. Then an unverified one is
+    returned, because the mixtures are judged in the whole game anyway.
     """
     try:
         return list(zero_sum_lp(game).profile)
@@ -48,17 +48,17 @@ def solve_zero_sum(game: NormalForm) -> list[Floats]:
 
 
 def uniform(memory: Population) -> list[Floats]:
-    """Every policy as often as it was added: fictitious play."""
+    """Weight every policy by how often it was added: fictitious play."""
     return [counts / counts.sum() for counts in memory.counts]
 
 
 def last(memory: Population) -> list[Floats]:
-    """The newest policy alone: iterated best responses."""
+    """Play only the newest policy: iterated best response."""
     return [np.eye(n)[n - 1] for n in memory.pool_sizes]
 
 
 def projected_replicator(memory: Population) -> list[Floats]:
-    """The average of projected replicator dynamics."""
+    """Return the average of projected replicator dynamics."""
     largest = max(memory.pool_sizes)
     learner = ReplicatorDynamics(step_size=0.1, floor=min(REPLICATOR_FLOOR, 0.5 / largest))
     return list(
@@ -67,39 +67,39 @@ def projected_replicator(memory: Population) -> list[Floats]:
 
 
 def regret_matching(memory: Population) -> list[Floats]:
-    """The linear average of regret matching+, players in turn."""
-    found = run_learners(
+    """Return the linear average of regret matching+ with alternating updates."""
+    result = run_learners(
         memory.meta_game, RegretMatchingPlus(), iterations=LEARNER_ITERATIONS, alternating=True
     )
-    return list(found.average_profile)
+    return list(result.average_profile)
 
 
 def joint_alpha_rank(memory: Population, alpha: float = np.inf) -> list[Floats]:
-    """Alpha-rank: one table over everybody's policies."""
+    """Return the alpha-rank distribution over joint policies."""
     return [alpha_rank(memory.meta_game, alpha)]
 
 
 def marginal_alpha_rank(memory: Population) -> list[Floats]:
-    """What alpha-rank says of each player's policies, the others left out."""
+    """Return each player's marginal of the alpha-rank distribution."""
     return marginals(joint_alpha_rank(memory)[0])
 
 
 def marginals(joint: Floats) -> list[Floats]:
-    """Each player's own mixture, given a table over everybody's policies."""
+    """Return each player's marginal of a distribution over joint policies."""
     axes = range(joint.ndim)
     return [joint.sum(axis=tuple(q for q in axes if q != p)) for p in axes]
 
 
 def _joint_policy_counts(memory: Population) -> Floats:
-    """How many joint policies each one stands for, duplicates counted."""
-    found = np.ones(())
+    """Return the number of duplicates of each joint policy, itself included."""
+    joint_counts = np.ones(())
     for counts in memory.counts:
-        found = np.multiply.outer(found, counts)
-    return found
+        joint_counts = np.multiply.outer(joint_counts, counts)
+    return joint_counts
 
 
 def mgcce(memory: Population) -> list[Floats]:
-    """The coarse correlated equilibrium of largest Gini impurity."""
+    """Return the coarse correlated equilibrium of largest Gini impurity."""
     return [
         coarse_correlated_equilibrium(
             memory.meta_game, "gini", _joint_policy_counts(memory)
@@ -108,7 +108,7 @@ def mgcce(memory: Population) -> list[Floats]:
 
 
 def mgce(memory: Population) -> list[Floats]:
-    """The correlated equilibrium of largest Gini impurity."""
+    """Return the correlated equilibrium of largest Gini impurity."""
     return [
         correlated_equilibrium(
             memory.meta_game, "gini", _joint_policy_counts(memory)
@@ -117,12 +117,12 @@ def mgce(memory: Population) -> list[Floats]:
 
 
 def mwcce(memory: Population) -> list[Floats]:
-    """The coarse correlated equilibrium of largest welfare."""
+    """Return the coarse correlated equilibrium of largest welfare."""
     return [coarse_correlated_equilibrium(memory.meta_game).joint_distribution]
 
 
 def mwce(memory: Population) -> list[Floats]:
-    """The correlated equilibrium of largest welfare."""
+    """Return the correlated equilibrium of largest welfare."""
     return [correlated_equilibrium(memory.meta_game).joint_distribution]
 
 
@@ -134,12 +134,13 @@ INDEPENDENT_SOLVERS: dict[str, MetaSolver] = {  # one mixture for each player
     "regret_matching": regret_matching,
     "alpha_rank": marginal_alpha_rank,
 }
-COARSE_CORRELATED_SOLVERS: dict[str, MetaSolver] = {"mgcce": mgcce, "mwcce": mwcce}  # one table
+# one distribution over joint policies
+COARSE_CORRELATED_SOLVERS: dict[str, MetaSolver] = {"mgcce": mgcce, "mwcce": mwcce}
 CORRELATED_SOLVERS: dict[str, MetaSolver] = {"mgce": mgce, "mwce": mwce}
 
 
 def check_meta_solver(algorithm_name: str, name: str, solvers: dict[str, MetaSolver]) -> None:
-    """Refuse a meta-solver that the method does not know."""
+    """Raise ConfigError if a meta-solver is not one of those of a method."""
     if name not in solvers:
-        must = f"must be one of {', '.join(solvers)}{suggestion(name, solvers)}"
-        raise ConfigError(f"{algorithm_name}: meta_solver is {name!r}, {must}")
+        expected = f"must be one of {', '.join(solvers)}{suggestion(name, solvers)}"
+        raise ConfigError(f"{algorithm_name}: meta_solver is {name!r}, {expected}")

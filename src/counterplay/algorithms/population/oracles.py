@@ -1,7 +1,4 @@
-"""Oracles: who answers the others' play with a policy for the pool.
-
-A learned responder is one more class with `respond`; everything it may want is in the arguments.
-"""
+"""Oracles: best responses, exact or learned, to the policies of the other players."""
 
 from __future__ import annotations
 
@@ -18,28 +15,42 @@ from counterplay.kernels.sequence_form import sweeps
 
 
 class WeightedPolicy(NamedTuple):
-    """What the others do with this probability; one is drawn for each episode.
+    """A policy of the opponents and its probability; one is sampled for each episode.
 
-    The policy is everybody's; the responder's own part of it is not looked at.
+    The policy covers all players; the responder's own part is ignored.
     """
 
     weight: float
     policy: Any
 
 
-class Response(NamedTuple):
-    """What an oracle found: a policy, of which the responder's part counts, and its worth."""
+class Response(Protocol):
+    """The result of an oracle."""
+
+    @property
+    def policy(self) -> Any:
+        """A policy, of which the responder's part is the response."""
+        ...
+
+    @property
+    def value(self) -> float:
+        """The value of the response, exact or estimated."""
+        ...
+
+
+class PolicyWithValue(NamedTuple):
+    """A response as a plain pair."""
 
     policy: Any
-    value: float  # of the response: exact, or what the oracle believes
+    value: float
 
 
 class Oracle(Protocol):
-    """How a player responds."""
+    """An algorithm that responds to the policies of the others."""
 
     @property
     def runs_on(self) -> tuple[str, ...]:
-        """What it asks of an arena."""
+        """Capabilities of which an arena must have one."""
         ...
 
     def respond(
@@ -50,19 +61,19 @@ class Oracle(Protocol):
         seed: int = 0,
         previous: Any = None,
     ) -> Response:
-        """A policy for `player` that does well against the opponents.
+        """Return a policy for `player` that does well against the opponents.
 
         Args:
-            opponents: their policies with probabilities that sum to 1.
-            seed: of all randomness; the same seed gives the same response.
-            start: a policy to learn from, or None to start afresh.
+            opponents: their policies, with probabilities that sum to 1.
+            seed: seed of all random numbers; the same seed gives the same response.
+            previous: the policy of an earlier response to continue from, or None.
         """
         ...
 
 
 @dataclass(frozen=True)
 class ExactResponse:
-    """The best response, computed. Ties, up to rounding errors, go to the first action."""
+    """The exact best response. Ties, up to rounding errors, go to the first action."""
 
     runs_on: ClassVar[tuple[str, ...]] = ("sequences",)
 
@@ -72,22 +83,22 @@ class ExactResponse:
         player: int,
         opponents: Sequence[WeightedPolicy],
         seed: int = 0,
-        previous: Any = None,
-    ) -> Response:
+        previous: object = None,
+    ) -> PolicyWithValue:
         reaches = [
             (part.weight, reach_from_probabilities(arena, part.policy.probabilities))
             for part in opponents
         ]
-        value, response = best_response_plan(arena, player, reaches)
-        chosen = opponents[0].policy.probabilities.copy()
-        chosen[player_sequences(arena, player)] = response
-        return Response(Policy(arena, chosen), value)
+        value, response = best_response_probabilities(arena, player, reaches)
+        probabilities = opponents[0].policy.probabilities.copy()
+        probabilities[player_sequences(arena, player)] = response
+        return PolicyWithValue(Policy(arena, probabilities), value)
 
 
-def best_response_plan(
+def best_response_probabilities(
     arena: SequenceArena, player: int, reaches: Sequence[tuple[float, Floats]]
 ) -> tuple[float, Floats]:
-    """The value of a best response to weighted reaches [S + 1], and its probabilities [S_i]."""
+    """Return the value and probabilities [S_i] of a best response to weighted reaches [S + 1]."""
     cf_value, part = np.zeros(arena.num_sequences + 1), np.zeros(arena.num_sequences + 1)
     for weight, reach in reaches:
         arena.gradient(player, reach, part)

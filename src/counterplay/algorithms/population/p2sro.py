@@ -1,9 +1,9 @@
-"""Pipeline PSRO: several levels learn at once, each against all levels below it."""
+"""Pipeline PSRO: several levels improve in parallel, each against all levels below it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -18,32 +18,42 @@ from counterplay.algorithms.population.learned_oracles import (
 from counterplay.algorithms.population.meta_solvers import nash
 from counterplay.algorithms.population.oracles import Oracle, WeightedPolicy
 from counterplay.algorithms.population.population import (
+    InitialPolicy,
+    LearnerArrays,
     Population,
+    RelativeGain,
     add_plans,
     check_zero_sum,
     compute_payoffs,
     find_plan_mismatch,
     initial_plans,
     new_population,
+    plan_from_policy,
     player_sequences,
+    policy_from_meta_strategy,
     policy_from_mixtures,
     reach_from_probabilities,
 )
-from counterplay.algorithms.population.psro_loop import check_common_fields, largest_utility
+from counterplay.algorithms.population.psro_loop import (
+    NO_GAIN,
+    describe_stuck,
+    largest_utility,
+    update_meta_strategy,
+)
 from counterplay.core.arena import Floats, SequenceArena
 from counterplay.core.parallel import map_calls
 from counterplay.core.policy import Policy
-from counterplay.core.settings import settings
+from counterplay.core.settings import PositiveInt, PositiveProbability, settings
 from counterplay.errors import ConfigError
 
-LEVEL_SEED_STRIDE = 1_000_003  # seeds of levels
+LEVEL_SEED_STRIDE = 1_000_003  # distance between the seeds of two levels
 
 
 @dataclass
 class PipelinePopulation(Population):
-    """The fixed levels, as pools, and above them the active ones, lowest first."""
+    """The fixed levels, as pools, and the active levels above them, lowest first."""
 
-    active_plans: list[Floats] = field(default_factory=list)  # by player [levels, S_i] plans
+    active_plans: list[Floats] = field(default_factory=list)  # by player [levels, S_i]
 
     def find_mismatch(self, arena: SequenceArena) -> str:
         return super().find_mismatch(arena) or (
@@ -52,76 +62,57 @@ class PipelinePopulation(Population):
 
 
 class LevelUpdate(NamedTuple):
-    """What one level learned in one iteration."""
+    """The new state of a level after one iteration."""
 
     plans: list[Floats]  # by player [S_i]
-    gains: Floats  # [P] what a response gains on the levels below
-    remaining_gain: (
-        Floats  # [P] what there is still to learn; of a learner, what the lesson brought
-    )
-    learner_arrays: list[Any]  # what learners go on from, as arrays
+    gains: Floats  # [P] gain of the response over the mixture of the levels below
+    # [P] gain that a best response still has over the new plan; of a learner, the improvement of
+    # its plan by this iteration
+    remaining_gain: Floats
+    learner_arrays: LearnerArrays  # states of the learners
 
 
 @settings()
 class P2SRO:
-    """P2SRO, pipeline PSRO (McAleer, Lanier, Fox and Baldi, 2020), in step.
+    """P2SRO, pipeline PSRO (McAleer, Lanier, Fox and Baldi, 2020), with synchronous levels.
 
-    At t = 2, 3, ..., with the levels as they were at t - 1, for each active level k and player:
+    At t = 2, 3, ..., with the levels of iteration t - 1, for each active level k and player:
 
         mixtures = an equilibrium of the matrix between all levels below k, fixed and active
-        plan_k   = (1 - rate) * plan_k + rate * a best response to the other's mixture
+        plan_k   = (1 - step_size) * plan_k + step_size * a best response to the other's mixture
 
-    Then the lowest active level becomes fixed, if neither player would gain more than `plateau` by
-    more of that, and a new level starts on top. It always faces fixed opponents, which keeps the
-    guarantee of the double oracle; the others start early. Levels know nothing of each other during
-    an iteration: they are units of work for different machines.
+    Then the lowest active level becomes fixed if neither player can gain more than `plateau_gain`
+    on it, and a new level starts at the top. The lowest active level always faces fixed opponents,
+    which keeps the guarantee of the double oracle; the levels above it have a head start when their
+    turn comes. Levels are independent within an iteration and can run on different machines.
 
-    A `rate` below 1 stands for learners that improve bit by bit: then more levels need fewer
-    iterations. With exact responses, rate = 1, the fixed levels are those of `psro`, however many
-    are active; with one active level they are the same to the bit.
+    A `step_size` below 1 models learners that improve gradually; then more levels need fewer
+    iterations. With exact responses and step_size = 1 the fixed levels are those of `psro` for any
+    number of active levels, bit for bit.
 
-    With a learned oracle, such as `dqn`, every level has a learner for each player, which goes on
-    for `training` episodes an iteration; plan_k is what it plays then. A level becomes fixed when
-    an iteration has brought neither of its learners more than `plateau`, and the learners of a new
-    one begin as copies of those below. Nothing ends by itself.
+    With a learned oracle, such as `dqn`, every level has a learner for each player, which plays
+    `training_episodes` more per iteration; plan_k is its policy. A level becomes fixed when an
+    iteration has improved neither of its learners by more than `plateau_gain`, and the learners of
+    a new level start as copies of those below. The method does not end by itself then.
     """
 
-    num_active_levels: int = 3  # active at a time
-    step_size: float = 1.0  # how far a level moves to its best response in one iteration
-    plateau_gain: float = (
-        0.01  # gain, in parts of the largest utility, at which a level has learned
-    )
-    initial_policy: str = (
-        "first"  # the first policies: first, uniform, random, or response to uniform play
-    )
-    tolerance: float = 1e-9  # gains up to this part of the largest utility are none
+    num_active_levels: PositiveInt = 3
+    step_size: PositiveProbability = 1.0  # of a level towards its best response
+    plateau_gain: RelativeGain = 0.01  # a level with smaller gains becomes fixed
+    initial_policy: InitialPolicy = "first"  # first, uniform, random, or response (to uniform play)
+    tolerance: RelativeGain = 1e-9  # it ends at gains up to this, in units of the largest utility
     oracle: str = "exact"  # or a learner: dqn, ppo or sac
-    training_episodes: int = 10_000  # episodes of a learner, an iteration
+    training_episodes: PositiveInt = 10_000  # of each learner per iteration
     runs_on: ClassVar[tuple[str, ...]] = ("sequences",)
     required_extra: ClassVar[str] = ""
     distributes_on: ClassVar[tuple[str, ...]] = ("sequences",)
 
     def __post_init__(self) -> None:
-        check_common_fields("p2sro", self)
         name, _ = check_oracle("p2sro", self.oracle)
         if name != "exact" and self.step_size != 1.0:
             raise ConfigError(
-                f"p2sro: step_size is {self.step_size}, must be 1 where {name} learns"
+                f"p2sro: step_size is {self.step_size}, must be 1 with the learned oracle {name}"
             )
-        if self.training_episodes < 1:
-            raise ConfigError(
-                f"p2sro: training_episodes is {self.training_episodes}, must be at least 1"
-            )
-        if self.num_active_levels < 1:
-            raise ConfigError(
-                f"p2sro: num_active_levels is {self.num_active_levels}, must be at least 1"
-            )
-        if not 0.0 < self.step_size <= 1.0:
-            raise ConfigError(
-                f"p2sro: step_size is {self.step_size}, must be above 0 and at most 1"
-            )
-        if not 0.0 <= self.plateau_gain < 1.0:
-            raise ConfigError(f"p2sro: plateau_gain is {self.plateau_gain}, must be from 0 to 1")
 
     def init(self, arena: SequenceArena, seed: int = 0) -> PipelinePopulation:
         check_zero_sum("p2sro", arena)
@@ -131,26 +122,23 @@ class P2SRO:
     def step(
         self, arena: SequenceArena, memory: PipelinePopulation, iterations: int = 1
     ) -> PipelinePopulation:
-        for _ in range(iterations):
-            memory.iteration += 1
-            if not memory.finished:
-                self._advance(arena, memory)
+        for _ in memory.begin_iterations(iterations):
+            self._iterate(arena, memory)
         return memory
 
     def policies(self, arena: SequenceArena, memory: PipelinePopulation) -> dict[str, Policy]:
-        """The fixed levels mixed, which carries the guarantee, and all levels mixed."""
-        everything = (
-            population_below(arena, memory, self.num_active_levels)
-            if memory.active_plans
-            else memory
-        )
-        meta = nash(everything) if memory.active_plans else memory.meta_strategy
+        """Return the mixture of the fixed levels, which has the guarantee, and that of all."""
+        all_levels: Population = memory
+        mixtures = memory.meta_strategy
+        if memory.active_plans:
+            all_levels = population_below(arena, memory, self.num_active_levels)
+            mixtures = nash(all_levels)
         return {
-            "mixture": policy_from_mixtures(arena, memory, memory.meta_strategy),
-            "with_active": policy_from_mixtures(arena, everything, meta),
+            "mixture": policy_from_meta_strategy(arena, memory),
+            "with_active": policy_from_mixtures(arena, all_levels, mixtures),
         }
 
-    def _advance(self, arena: SequenceArena, memory: PipelinePopulation) -> None:
+    def _iterate(self, arena: SequenceArena, memory: PipelinePopulation) -> None:
         if not min(memory.pool_sizes):
             first = initial_plans(arena, self.initial_policy, memory.seed)
             add_plans(arena, memory, first)
@@ -160,84 +148,80 @@ class P2SRO:
             memory.record_meta_strategy(nash(memory))
             return
         oracle = load_oracle("p2sro", self.oracle, self.training_episodes)
-        unit = largest_utility(arena, memory)
-        known = _split_by_level(memory.learner_arrays, self.num_active_levels)
-        each = [
-            (arena, replace(memory, learner_arrays=known[k]), k, self.step_size, oracle)
+        scale = largest_utility(arena, memory)
+        arrays = _split_by_level(memory.learner_arrays, self.num_active_levels)
+        calls = [
+            (arena, replace(memory, learner_arrays=arrays[k]), k, self.step_size, oracle)
             for k in range(self.num_active_levels)
         ]
-        found: list[LevelUpdate] = map_calls(update_level, each)
+        updates: list[LevelUpdate] = map_calls(update_level, calls)
         if is_learned_oracle(oracle):
-            memory.learner_arrays = [array for one in found for array in one.learner_arrays]
+            memory.learner_arrays = [array for level in updates for array in level.learner_arrays]
             count = self.num_active_levels * arena.num_players
             memory.learner_episodes += count * oracle.iterations * oracle.num_episodes
-        elif not found[0].gains.max() > self.tolerance * unit:
-            memory.finish("no player gains by a policy outside its pool")
+        elif not updates[0].gains.max() > self.tolerance * scale:
+            memory.finish(NO_GAIN)
             return
         memory.active_plans = [
-            np.array([one.plans[player] for one in found]) for player in range(arena.num_players)
+            np.array([level.plans[player] for level in updates])
+            for player in range(arena.num_players)
         ]
-        if found[0].remaining_gain.max() <= self.plateau_gain * unit:
-            self._freeze_lowest_level(arena, memory, found[0].gains, not is_learned_oracle(oracle))
+        if updates[0].remaining_gain.max() <= self.plateau_gain * scale:
+            may_continue = is_learned_oracle(oracle) or self.step_size < 1.0
+            self._freeze_lowest_level(arena, memory, float(updates[0].gains.max()), may_continue)
 
     def _freeze_lowest_level(
-        self, arena: SequenceArena, memory: PipelinePopulation, gains: Floats, exact: bool
+        self, arena: SequenceArena, memory: PipelinePopulation, gain: float, may_continue: bool
     ) -> None:
-        before = [counts.copy() for counts in memory.counts]
-        new = add_plans(arena, memory, [plans[:1] for plans in memory.active_plans])
-        meta = nash(memory)
-        stuck = exact and not new and self.step_size == 1.0
-        if stuck and all(map(np.array_equal, meta, memory.meta_strategy)):
-            memory.counts = before
-            gain = float(gains.max())
-            memory.finish(f"every response is in the pools already, though one gains {gain:.2e}")
+        """Move the lowest active level to the fixed ones, and start a new level at the top."""
+        old_counts = [counts.copy() for counts in memory.counts]
+        is_new = add_plans(arena, memory, [plans[:1] for plans in memory.active_plans])
+        if not update_meta_strategy(memory, nash, is_new or may_continue, old_counts):
+            memory.finish(describe_stuck(gain))
             return
         memory.active_plans = [np.vstack([plans[1:], plans[-1:]]) for plans in memory.active_plans]
-        known = _split_by_level(memory.learner_arrays, self.num_active_levels)
-        memory.learner_arrays = [array for level in [*known[1:], known[-1]] for array in level]
-        memory.record_meta_strategy(meta)
+        levels = _split_by_level(memory.learner_arrays, self.num_active_levels)
+        memory.learner_arrays = [array for level in [*levels[1:], levels[-1]] for array in level]
 
 
-def _split_by_level(arrays: list[Any], count: int) -> list[list[Any]]:
-    """The arrays of each level, of which all have as many."""
-    size = len(arrays) // count
-    return [arrays[k * size : (k + 1) * size] for k in range(count)]
+def _split_by_level(arrays: LearnerArrays, num_levels: int) -> list[LearnerArrays]:
+    """Return the arrays of each level; all levels have equally many."""
+    size = len(arrays) // num_levels
+    return [arrays[k * size : (k + 1) * size] for k in range(num_levels)]
 
 
 def population_below(arena: SequenceArena, memory: PipelinePopulation, level: int) -> Population:
-    """The fixed levels and those active ones below a level, with all payoffs."""
+    """Return the fixed levels and the active levels below a level, with all payoffs."""
     if level == 0:
         return memory
     plans = [
         np.vstack([fixed, active[:level]])
         for fixed, active in zip(memory.plans, memory.active_plans, strict=True)
     ]
-    found = replace(memory, plans=plans)
-    found.payoffs = compute_payoffs(arena, found, memory.pool_sizes)
-    return found
+    below = replace(memory, plans=plans)
+    below.payoffs = compute_payoffs(arena, below, memory.pool_sizes)
+    return below
 
 
 def update_level(
     arena: SequenceArena, memory: PipelinePopulation, level: int, step_size: float, oracle: Oracle
 ) -> LevelUpdate:
-    """What a level learns against all levels below it, from what it knows; changes nothing."""
-    known = population_below(arena, memory, level)
-    meta = memory.meta_strategy if level == 0 else nash(known)
-    policy = policy_from_mixtures(arena, known, meta)
-    values = known.meta_game.values(tuple(meta))
+    """Return the update of a level against all levels below it; the memory is not changed."""
+    below = population_below(arena, memory, level)
+    mixtures = memory.meta_strategy if level == 0 else nash(below)
+    policy = policy_from_mixtures(arena, below, mixtures)
+    values = below.meta_game.values(tuple(mixtures))
     reach = reach_from_probabilities(arena, policy.probabilities)
     players = range(arena.num_players)
-    starts = restore_learners(arena, memory, oracle, players)
+    learners = restore_learners(arena, memory, oracle, players)
     plans, responses = [], []
-    gains, left = np.zeros(len(players)), np.zeros(len(players))
+    gains, remaining_gain = np.zeros(len(players)), np.zeros(len(players))
     for player in players:
         seed = memory.seed + memory.iteration * len(players) + player + level * LEVEL_SEED_STRIDE
         response = oracle.respond(
-            arena, player, [WeightedPolicy(1.0, policy)], seed, starts[player]
+            arena, player, [WeightedPolicy(1.0, policy)], seed, learners[player]
         )
-        best = reach_from_probabilities(arena, response.policy.probabilities)[
-            player_sequences(arena, player)
-        ]
+        best = plan_from_policy(arena, response.policy, player)
         old = memory.active_plans[player][level]
         plan = best if step_size == 1.0 else (1.0 - step_size) * old + step_size * best
         plans.append(plan)
@@ -246,8 +230,8 @@ def update_level(
         if step_size < 1.0 or is_learned_oracle(oracle):
             cf_value = np.zeros(reach.size)
             arena.gradient(player, reach, cf_value)
-            other = plan if step_size < 1.0 else old
-            left[player] = (
-                response.value - other @ cf_value[player_sequences(arena, player)] - cf_value[-1]
+            compared = plan if step_size < 1.0 else old
+            remaining_gain[player] = (
+                response.value - compared @ cf_value[player_sequences(arena, player)] - cf_value[-1]
             )
-    return LevelUpdate(plans, gains, left, learner_arrays(oracle, responses))
+    return LevelUpdate(plans, gains, remaining_gain, learner_arrays(oracle, responses))

@@ -1,19 +1,20 @@
-"""The loop that the family shares: responses join the pools, and the pools are mixed anew.
+"""The loop of policy-space response oracles (PSRO), shared by the population methods.
 
 At iteration 1 every pool gets its first policy. At t = 2, 3, ...
 
-    found = responses to the meta-strategy of t - 1, by an oracle
-    pools = pools and found; payoffs between all of their policies
-    meta  = what a meta-solver makes of the payoffs
+    responses     = an oracle's responses to the meta-strategy of iteration t - 1
+    pools         = pools with the responses added
+    payoffs       = values of all joint policies of the pools
+    meta_strategy = meta_solver(payoffs)
 
-A method says which responses it wants and which meta-solver; that is all that tells it from others.
+A method consists of its responses and its meta-solver.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -22,124 +23,172 @@ from counterplay.algorithms.population.learned_oracles import (
     restore_learners,
     save_learners,
 )
-from counterplay.algorithms.population.meta_solvers import MetaSolver
-from counterplay.algorithms.population.oracles import Oracle, WeightedPolicy
+from counterplay.algorithms.population.meta_solvers import MetaSolver, nash
+from counterplay.algorithms.population.oracles import Oracle, Response, WeightedPolicy
 from counterplay.algorithms.population.population import (
-    INITIAL_POLICIES,
+    InitialPolicy,
     Population,
+    RelativeGain,
     add_plans,
+    check_zero_sum,
     initial_plans,
-    player_sequences,
-    policy_from_mixtures,
+    new_population,
+    plan_from_policy,
+    policy_from_meta_strategy,
     policy_from_plans,
-    reach_from_probabilities,
 )
 from counterplay.arenas.tree.arena import TreeArena
-from counterplay.core.arena import Floats, SequenceArena
+from counterplay.core.arena import Floats, Ints, SequenceArena
+from counterplay.core.evaluation import judge
 from counterplay.core.parallel import map_calls
 from counterplay.core.policy import Policy
-from counterplay.errors import ConfigError
+from counterplay.core.settings import settings
+from counterplay.registry import get_registry_name
+
+NO_GAIN = "no player gains by a policy outside its pool"
+EQUILIBRIUM_TOLERANCE = 1e-9  # NashConv of an equilibrium, in units of the largest utility
+
+ArenaT = TypeVar("ArenaT", bound=SequenceArena)
 
 
 @dataclass(frozen=True)
 class NewPlans:
-    """New plans [k_i, S_i] for every player, and what each gains by its best one [P]."""
+    """The responses of one iteration."""
 
-    plans: list[Floats]
-    gains: Floats
-    is_exact: bool = True  # whether there is nothing to gain where nothing was found
-
-
-ResponseFunction = Callable[[Any, Any], NewPlans]
+    plans: list[Floats]  # by player [k_i, S_i]
+    gains: Floats  # [P] gain of each player by its best response
+    is_exact: bool = True  # whether larger gains are impossible, so that gains of 0 end the loop
 
 
-def iterate(
-    arena: SequenceArena,
-    memory: Any,
-    iterations: int,
-    initial_policy: str,
-    tolerance: float,
-    respond: ResponseFunction,
-    solve: MetaSolver,
-) -> Any:
-    """So many iterations, or as many as change anything."""
-    for _ in range(iterations):
-        memory.iteration += 1
-        if memory.finished:
-            continue
-        if not min(memory.pool_sizes):
-            add_plans(arena, memory, initial_plans(arena, initial_policy, memory.seed))
-            memory.record_meta_strategy(solve(memory))
-            continue
-        found = respond(arena, memory)
-        if found.is_exact and not found.gains.max() > tolerance * largest_utility(arena, memory):
-            memory.finish("no player gains by a policy outside its pool")
-            continue
-        before = [counts.copy() for counts in memory.counts]
-        new = add_plans(arena, memory, found.plans)
-        meta = solve(memory)
-        if found.is_exact and not new and all(map(np.array_equal, meta, memory.meta_strategy)):
-            memory.counts = before
-            memory.finish(
-                f"every response is in the pools already, though one gains {found.gains.max():.2e}"
-            )
-            continue
-        memory.record_meta_strategy(meta)
-    return memory
+@dataclass(frozen=True)
+class PSROLoop(Generic[ArenaT]):
+    """The loop of one method on arenas of one kind."""
+
+    initial_policy: str
+    tolerance: float  # smaller gains, in units of the largest utility, end the loop
+    respond: Callable[[ArenaT, Population], NewPlans]
+    solve: MetaSolver
+    end_reason: str = NO_GAIN  # what gains of 0 mean
+    # the policy whose NashConv is stated at the end; None if the method finds no Nash equilibria
+    final_policy: Callable[[ArenaT, Population], Policy] | None = policy_from_meta_strategy
+
+    def iterate(self, arena: ArenaT, memory: Population, iterations: int) -> Population:
+        """Run iterations, until the pools and the meta-strategy stop changing."""
+        for _ in memory.begin_iterations(iterations):
+            if not min(memory.pool_sizes):
+                add_plans(arena, memory, initial_plans(arena, self.initial_policy, memory.seed))
+                memory.record_meta_strategy(self.solve(memory))
+                continue
+            new = self.respond(arena, memory)
+            gain = float(new.gains.max())
+            if new.is_exact and not gain > self.tolerance * largest_utility(arena, memory):
+                self._finish(arena, memory, self.end_reason)
+                continue
+            old_counts = [counts.copy() for counts in memory.counts]
+            is_new = add_plans(arena, memory, new.plans)
+            if not update_meta_strategy(memory, self.solve, is_new or not new.is_exact, old_counts):
+                self._finish(arena, memory, describe_stuck(gain))
+        return memory
+
+    def _finish(self, arena: ArenaT, memory: Population, reason: str) -> None:
+        """End the loop, and state the NashConv if the result is not a Nash equilibrium."""
+        if self.final_policy is not None:
+            gap = judge(arena, self.final_policy(arena, memory)).nash_conv
+            scale = arena.num_players * largest_utility(arena, memory)
+            if gap > max(self.tolerance, EQUILIBRIUM_TOLERANCE) * scale:
+                reason = f"{reason}; this is not a Nash equilibrium, NashConv is {gap:.2e}"
+        memory.finish(reason)
+
+
+def update_meta_strategy(
+    memory: Population, solve: MetaSolver, may_continue: bool, old_counts: list[Ints]
+) -> bool:
+    """Solve the meta-game, and record its solution unless nothing has changed.
+
+    Args:
+        may_continue: whether to record the solution even if it equals the last one.
+        old_counts: the counts before this iteration, restored if nothing has changed.
+
+    Returns:
+        Whether the solution was recorded.
+    """
+    meta_strategy = solve(memory)
+    if not may_continue and all(map(np.array_equal, meta_strategy, memory.meta_strategy)):
+        memory.counts = old_counts
+        return False
+    memory.record_meta_strategy(meta_strategy)
+    return True
+
+
+def describe_stuck(gain: float) -> str:
+    """Return the reason of an end at which best responses gain but are in the pools already."""
+    return f"every response is in the pools already, though a best response gains {gain:.2e}"
 
 
 def largest_utility(arena: SequenceArena, memory: Population) -> float:
-    """The size of utilities, by which gains are measured."""
+    """Return the largest absolute utility, the unit of tolerances; of payoffs without a tree."""
     values = arena.utility if isinstance(arena, TreeArena) else memory.payoffs
     return float(np.abs(values).max(initial=0.0))
 
 
 def compute_responses(arena: SequenceArena, memory: Population, oracle: Oracle) -> NewPlans:
-    """Everybody's response to the mixtures of the others."""
-    policy = policy_from_mixtures(arena, memory, memory.meta_strategy)
+    """Return every player's response to the mixtures of the others."""
+    policy = policy_from_meta_strategy(arena, memory)
     values = memory.meta_game.values(tuple(memory.meta_strategy))
     players = range(arena.num_players)
-    starts = restore_learners(arena, memory, oracle, players)
-    first = memory.seed + memory.iteration * arena.num_players
-    others = [WeightedPolicy(1.0, policy)]
-    each = [(arena, player, others, first + player, starts[player]) for player in players]
-    found = map_calls(oracle.respond, each)
-    responses = [one.policy for one in found]
-    gains = np.array([one.value for one in found]) - values
-    save_learners(memory, oracle, responses, len(players))
+    learners = restore_learners(arena, memory, oracle, players)
+    first_seed = memory.seed + memory.iteration * arena.num_players
+    opponents = [WeightedPolicy(1.0, policy)]
+    calls = [(arena, p, opponents, first_seed + p, learners[p]) for p in players]
+    responses: list[Response] = map_calls(oracle.respond, calls)
+    save_learners(memory, oracle, [response.policy for response in responses], len(players))
     plans = [
-        reach_from_probabilities(arena, response.probabilities)[
-            None, player_sequences(arena, player)
-        ]
+        plan_from_policy(arena, response.policy, player)[None]
         for player, response in enumerate(responses)
     ]
+    gains = np.array([response.value for response in responses]) - values
     return NewPlans(plans, gains, not is_learned_oracle(oracle))
 
 
 def joint_opponents(
     arena: SequenceArena, memory: Population, player: int, joint: Floats
 ) -> list[WeightedPolicy]:
-    """What the others do together, given a table over all policies with the sum 1."""
+    """Return the joint policies of the others, weighted by a distribution [n_0, ..., n_{P-1}]."""
     weights = joint.sum(axis=player, keepdims=True)
-    found = []
-    for place in np.argwhere(weights > 0.0):
-        plans = [memory.plans[p][k] for p, k in enumerate(place)]
-        found.append(WeightedPolicy(float(weights[tuple(place)]), policy_from_plans(arena, plans)))
-    return found
+    opponents = []
+    for indices in np.argwhere(weights > 0.0):
+        plans = [memory.plans[p][k] for p, k in enumerate(indices)]
+        weight = float(weights[tuple(indices)])
+        opponents.append(WeightedPolicy(weight, policy_from_plans(arena, plans)))
+    return opponents
 
 
-def check_common_fields(algorithm_name: str, config: Any) -> None:
-    """Refuse a start or a tolerance that makes no sense."""
-    if config.initial_policy not in INITIAL_POLICIES:
-        must = f"must be one of {', '.join(INITIAL_POLICIES)}"
-        raise ConfigError(f"{algorithm_name}: initial_policy is {config.initial_policy!r}, {must}")
-    if not 0.0 <= config.tolerance < 1.0:
-        raise ConfigError(f"{algorithm_name}: tolerance is {config.tolerance}, must be from 0 to 1")
+@settings()
+class ZeroSumMethod:
+    """Parameters and the returned policy of methods for two-player zero-sum games."""
 
-
-class MixturePolicies:
-    """What every method whose answer is a mixture for each player makes of its memory."""
+    initial_policy: InitialPolicy = "first"  # first, uniform, random, or response (to uniform play)
+    tolerance: RelativeGain = 1e-9  # it ends at gains up to this, in units of the largest utility
+    runs_on: ClassVar[tuple[str, ...]] = ("sequences",)
+    required_extra: ClassVar[str] = ""
 
     def policies(self, arena: SequenceArena, memory: Population) -> dict[str, Policy]:
-        """The pools mixed as the meta-strategy says, as one policy."""
-        return {"mixture": policy_from_mixtures(arena, memory, memory.meta_strategy)}
+        """Return the mixture of the pools as one policy."""
+        return {"mixture": policy_from_meta_strategy(arena, memory)}
+
+
+@settings()
+class ZeroSumPSRO(ZeroSumMethod):
+    """Base of methods that run the loop with the meta-solver `nash` and their own `respond`."""
+
+    def init(self, arena: SequenceArena, seed: int = 0) -> Population:
+        check_zero_sum(get_registry_name(self), arena)
+        return new_population(arena, seed, Population)
+
+    def step(self, arena: SequenceArena, memory: Population, iterations: int = 1) -> Population:
+        loop = PSROLoop(self.initial_policy, self.tolerance, self.respond, nash)
+        return loop.iterate(arena, memory, iterations)
+
+    def respond(self, arena: SequenceArena, memory: Population) -> NewPlans:
+        """Return new plans for both pools."""
+        raise NotImplementedError

@@ -1,6 +1,6 @@
-"""A tree in which players have only some of their actions: the same sequence form, smaller.
+"""An arena of the allowed actions of a tree, with a smaller sequence form.
 
-And pools of policies whose actions those are.
+`ActionUnionPopulation` is the memory of methods whose allowed actions are those of a population.
 """
 
 from __future__ import annotations
@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
 from counterplay.algorithms.population.population import (
     Population,
@@ -21,48 +22,58 @@ from counterplay.algorithms.population.population import (
     reach_from_probabilities,
 )
 from counterplay.arenas.tree.arena import TreeArena
-from counterplay.core.arena import Floats, Ints, SequenceForm, row_lengths
+from counterplay.core.arena import Floats, Ints, SequenceArena, SequenceForm, row_lengths
 from counterplay.core.policy import uniform_policy
 from counterplay.errors import ConfigError
 from counterplay.kernels.sequence_form import sweeps
 
+Mask = NDArray[np.bool_]
+
 
 @dataclass
 class ActionUnionPopulation(Population):
-    """Pools of responses, in whose actions a policy is found: that is the meta-strategy here."""
+    """Pools of responses, and a policy that uses only their actions as the meta-strategy."""
 
-    allowed_sequences: Any = field(default_factory=lambda: np.zeros(0, bool))  # [S]
+    allowed_sequences: Mask = field(default_factory=lambda: np.zeros(0, bool))  # [S]
     policy: Floats = field(default_factory=lambda: np.zeros(0))  # [S]
 
-    def find_mismatch(self, arena: Any) -> str:
+    def find_mismatch(self, arena: SequenceArena) -> str:
         sizes = {self.allowed_sequences.shape, self.policy.shape}
         fits = sizes == {(arena.num_sequences,)}
         return super().find_mismatch(arena) or (
             "" if fits else "its actions are those of another game"
         )
 
-    def add_responses(self, tree: TreeArena, responses: Sequence[Floats], sequences: Any) -> None:
-        """Put everybody's response, as probabilities [S], into its pool; allow what is wanted."""
+    def add_responses(self, tree: TreeArena, responses: Sequence[Floats], sequences: Mask) -> None:
+        """Add each player's response to its pool, and allow more sequences.
+
+        Args:
+            responses: by player, probabilities [S].
+            sequences: the sequences [S] to allow.
+        """
         plans = [
-            reach_from_probabilities(tree, one)[None, player_sequences(tree, p)]
-            for p, one in enumerate(responses)
+            reach_from_probabilities(tree, response)[None, player_sequences(tree, player)]
+            for player, response in enumerate(responses)
         ]
         add_plans(tree, self, plans)
         self.allowed_sequences = self.allowed_sequences | sequences
 
     def set_policy(self, policy: Floats) -> None:
-        """Make this the policy, and keep it with those before."""
+        """Set the policy [S], and append it to the history."""
         self.policy = policy
         self.record_meta_strategy([policy])
 
 
+ActionUnionT = TypeVar("ActionUnionT", bound=ActionUnionPopulation)
+
+
 def new_action_union_population(
-    algorithm_name: str, tree: TreeArena, seed: int, population_class: type[ActionUnionPopulation]
-) -> Any:
-    """Pools without policies; nothing is allowed, and play is uniform."""
+    algorithm_name: str, tree: TreeArena, seed: int, population_class: type[ActionUnionT]
+) -> ActionUnionT:
+    """Return empty pools without allowed sequences, and the uniform policy."""
     check_zero_sum(algorithm_name, tree)
     if not tree.has_perfect_recall:
-        raise ConfigError(f"{algorithm_name} needs perfect recall; {tree.spec} forgets")
+        raise ConfigError(f"{algorithm_name} needs perfect recall, which {tree.spec} lacks")
     memory = new_population(tree, seed, population_class)
     memory.allowed_sequences = np.zeros(tree.num_sequences, bool)
     memory.policy = uniform_policy(tree).probabilities.copy()
@@ -70,22 +81,22 @@ def new_action_union_population(
 
 
 class RestrictedArena:
-    """The arena in which only the sequences `allowed` [S] of a tree are left.
+    """The arena in which only the allowed sequences [S] of a tree exist.
 
-    Infosets that a player's own actions exclude are left out; those that the others' actions
-    exclude stay, without payoffs. Nothing is unrolled again: rows and entries are picked.
+    Infosets that the player itself can no longer reach are removed. Those that only the others'
+    missing actions exclude stay, without payoffs. The sequence form is selected from the tree's
+    arrays, so that no game is walked again.
     """
 
     capabilities: ClassVar[tuple[str, ...]] = ("sequences",)
     has_perfect_recall: ClassVar[bool] = True
     max_threads: ClassVar[int] = 1
 
-    def __init__(self, tree: TreeArena, allowed_sequences: Any):
+    def __init__(self, tree: TreeArena, allowed_sequences: Mask):
         self.tree, self.allowed_sequences = tree, allowed_sequences
         self.spec, self.num_players = f"{tree.spec} restricted", tree.num_players
-        self.infosets, self.sequences = _reachable_infosets_and_sequences(
-            tree, allowed_sequences
-        )  # as the tree numbers them
+        # indices in the tree
+        self.infosets, self.sequences = _reachable_infosets_and_sequences(tree, allowed_sequences)
         self.form = self._build_form()
         self.offset = self.form.offset
         self.num_infosets, self.num_sequences = self.infosets.size, self.sequences.size
@@ -95,87 +106,88 @@ class RestrictedArena:
 
     def _build_form(self) -> SequenceForm:
         old, size = self.tree.form, self.tree.num_sequences
-        place = np.full(size + 1, -1)
-        place[self.sequences] = np.arange(self.sequences.size)
-        place[size] = self.sequences.size
-        kind = old.offset.dtype
+        new_index = np.full(size + 1, -1)  # of every sequence; -1 if it is removed
+        new_index[self.sequences] = np.arange(self.sequences.size)
+        new_index[size] = self.sequences.size
         counts = np.bincount(
             _infoset_by_sequence(self.tree)[self.sequences], minlength=self.tree.num_infosets
         )
-        kept = place[old.row_sequence] >= 0
+        keeps_row = new_index[old.row_sequence] >= 0
         lengths = row_lengths(old.row_offset)
-        other = place[old.other.astype(np.int64)]
-        entry = np.repeat(kept, lengths) & (other >= 0).all(axis=1)
-        row = np.repeat(np.arange(lengths.size), lengths)[entry]
-        lengths = np.bincount(row, minlength=lengths.size)[kept]
-        player = np.repeat(np.arange(self.num_players), row_lengths(old.player_row))[kept]
+        other = new_index[old.other.astype(np.int64)]
+        keeps_entry = np.repeat(keeps_row, lengths) & (other >= 0).all(axis=1)
+        row = np.repeat(np.arange(lengths.size), lengths)[keeps_entry]
+        lengths = np.bincount(row, minlength=lengths.size)[keeps_row]
+        player = np.repeat(np.arange(self.num_players), row_lengths(old.player_row))[keeps_row]
         form = SequenceForm(
-            offset=_offsets(counts[self.infosets], kind),
-            parent=place[old.parent[self.infosets].astype(np.int64)].astype(old.parent.dtype),
+            offset=_offsets(counts[self.infosets], old.offset.dtype),
+            parent=new_index[old.parent[self.infosets].astype(np.int64)].astype(old.parent.dtype),
             player_infoset=np.searchsorted(self.infosets, old.player_infoset),
             player_row=np.searchsorted(player, np.arange(self.num_players + 1)),
             row_offset=_offsets(lengths, old.row_offset.dtype),
-            row_sequence=place[old.row_sequence[kept]].astype(old.row_sequence.dtype),
-            other=np.ascontiguousarray(other[entry].astype(old.other.dtype)),
-            weight=old.weight[entry],
+            row_sequence=new_index[old.row_sequence[keeps_row]].astype(old.row_sequence.dtype),
+            other=np.ascontiguousarray(other[keeps_entry].astype(old.other.dtype)),
+            weight=old.weight[keeps_entry],
         )
         typed = [a.astype(b.dtype) for a, b in zip(form, old, strict=True)]
         for array in typed:
-            array.flags.writeable = False  # as in the tree: the kernels are compiled once
+            array.flags.writeable = False  # as in the tree, so that kernels compile only once
         return SequenceForm(*typed)
 
-    def levels(self, player: int, count: int) -> list[list[tuple[int, int]]]:
-        """All of the player's infosets as one part, parents first."""
+    def levels(self, player: int, max_parts: int) -> list[list[tuple[int, int]]]:
+        """Return all of the player's infosets as one part, parents first."""
         first, last = self.form.player_infoset[player : player + 2].tolist()
         return [[(first, last)]]
 
     def gradient(self, player: int, reach: Floats, cf_value: Floats) -> None:
-        """Set `cf_value` [S + 1] at the player's sequences: see `arena`."""
+        """Set `cf_value` [S + 1] at the player's sequences, as in `SequenceArena.gradient`."""
         sweeps.clear(self.form, player, cf_value)
         first, last = self.form.player_row[player : player + 2].tolist()
         sweeps.payoff(self.form, first, last, reach, cf_value)
 
     def infoset_key(self, infoset: int) -> str:
-        """The infoset's readable key."""
+        """Return the readable key of an infoset."""
         return self.tree.infoset_key(int(self.infosets[infoset]))
 
     def action_names(self, infoset: int) -> tuple[str, ...]:
-        """The names of the actions that are left."""
+        """Return the names of the allowed actions of an infoset."""
         first, last = self.offset[infoset : infoset + 2].tolist()
         return tuple(self.tree.sequence_names[s] for s in self.sequences[first:last])
 
     def find_infoset(self, key: str, player: int | None = None) -> int:
-        """The infoset of that key."""
+        """Return the infoset with a key; the player is needed if two players share the key."""
         return int(np.searchsorted(self.infosets, self.tree.find_infoset(key, player)))
 
     @cached_property
     def uniform_allowed_policy(self) -> Floats:
-        """Probabilities [S] on the whole tree: what is allowed, equally often."""
+        """Probabilities [S] on the whole tree, uniform over the allowed actions."""
         sums = np.add.reduceat(self.allowed_sequences.astype(np.float64), self.tree.offset[:-1])
         return self.allowed_sequences / np.repeat(sums, self.tree.num_actions)
 
     def lift_policy(self, probabilities: Floats) -> Floats:
-        """A policy of this game on the whole tree [S]."""
-        whole = self.uniform_allowed_policy.copy()
-        whole[self.sequences] = probabilities
-        return whole
+        """Return the probabilities [S] on the whole tree of a policy of this arena."""
+        lifted = self.uniform_allowed_policy.copy()
+        lifted[self.sequences] = probabilities
+        return lifted
 
 
 def _infoset_by_sequence(tree: TreeArena) -> Ints:
     return np.repeat(np.arange(tree.num_infosets), tree.num_actions)
 
 
-def _reachable_infosets_and_sequences(tree: TreeArena, allowed_sequences: Any) -> tuple[Ints, Ints]:
-    """The infosets and sequences that their player comes to by allowed actions."""
+def _reachable_infosets_and_sequences(
+    tree: TreeArena, allowed_sequences: Mask
+) -> tuple[Ints, Ints]:
+    """Return the infosets and sequences that their player can reach by allowed actions."""
     form = tree.form
-    there, left = np.zeros(tree.num_infosets, bool), np.append(allowed_sequences, True)
+    is_reachable, is_left = np.zeros(tree.num_infosets, bool), np.append(allowed_sequences, True)
     parent, offset = form.parent.tolist(), form.offset.tolist()
     for infoset in range(tree.num_infosets):
-        there[infoset] = left[parent[infoset]]
-        if not there[infoset]:
-            left[offset[infoset] : offset[infoset + 1]] = False
-    return np.flatnonzero(there), np.flatnonzero(left[:-1])
+        is_reachable[infoset] = is_left[parent[infoset]]
+        if not is_reachable[infoset]:
+            is_left[offset[infoset] : offset[infoset + 1]] = False
+    return np.flatnonzero(is_reachable), np.flatnonzero(is_left[:-1])
 
 
-def _offsets(counts: Ints, dtype: Any) -> Ints:
+def _offsets(counts: Ints, dtype: DTypeLike) -> Ints:
     return np.append(0, np.cumsum(counts)).astype(dtype)

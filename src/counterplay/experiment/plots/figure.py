@@ -1,11 +1,11 @@
-"""Draw exploitability on a log axis: a colour per group of runs, references in black."""
+"""Figures of exploitability on a log axis: one colour per group of runs, references in black."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-REFERENCE_MARKERS = "osD^vPX*"  # tell reference curves apart
+REFERENCE_MARKERS = "osD^vPX*"  # by reference curve
 LINE_STYLES = ("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)))  # by policy
 LINE_WIDTH = 1.8
 TIME_UNITS = ((172_800.0, "days", 86_400.0), (7_200.0, "hours", 3_600.0), (600.0, "minutes", 60.0))
@@ -32,44 +32,54 @@ MATPLOTLIB_STYLE: dict[Any, Any] = {
     "axes.titlesize": 12.5,
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
-    "svg.fonttype": "none",  # text stays text
-    "svg.hashsalt": "counterplay",  # the same plot is the same file
+    "svg.fonttype": "none",  # keep text as text
+    "svg.hashsalt": "counterplay",  # make files reproducible
 }
 
 
 @dataclass(frozen=True)
 class PlotLine:
-    """A curve and how it is drawn."""
+    """A curve with its colour and line style."""
 
     curve: MetricCurve
     colour: str
-    dash: int = 0  # index into DASHES, modulo their number
-    reference_index: int | None = None  # its number among the references, if it is one
+    dash: int = 0  # index into LINE_STYLES, modulo their number
+    reference_index: int | None = None  # index among the references, if it is one
 
 
 @dataclass(frozen=True)
 class CurveFigure:
-    """A figure, and where on it the points of each line lie: from 0 to 1, from the top left."""
+    """A figure, with positions on it as fractions of its width and height from the top left."""
 
     figure: Figure
     title: str
     lines: list[PlotLine]
-    point_positions: list[Floats]  # [n, 2] for each line
-    axes_extent: tuple[float, float]  # top and bottom of the axes, likewise
+    point_positions: list[Floats]  # [n, 2] of each line
+    axes_extent: tuple[float, float]  # top and bottom of the axes
 
     def render(self, file_format: str) -> bytes:
-        """The figure as a PNG, SVG or PDF file."""
+        """Return the content of a PNG, SVG or PDF file of the figure."""
         from matplotlib import rc_context
 
         file = io.BytesIO()
         with rc_context(MATPLOTLIB_STYLE):
-            metadata: Any = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(file_format)
-            self.figure.savefig(file, format=file_format, dpi=160, metadata=metadata)
+            save_figure(self.figure, file, file_format)
         return file.getvalue()
 
 
+def save_figure(figure: Figure, file: IO[bytes], file_format: str) -> None:
+    """Write a figure as PNG, SVG or PDF, without the date, so that files are reproducible."""
+    metadata: Any = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(file_format)
+    figure.savefig(file, format=file_format, dpi=160, metadata=metadata)
+
+
 def draw_curves(lines: list[PlotLine], x: str, title: str, log_x: bool = False) -> CurveFigure:
-    """Draw lines against `step` or `seconds`."""
+    """Draw lines over `step` or `seconds`.
+
+    Args:
+        x: "step" or "seconds".
+        log_x: whether that axis is logarithmic.
+    """
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
@@ -89,9 +99,9 @@ def draw_curves(lines: list[PlotLine], x: str, title: str, log_x: bool = False) 
         _format_axes(axes, x, log_x)
         _draw_legend(figure, lines)
         figure.draw_without_rendering()
-        places = [_figure_positions(figure, axes, *point) for point in points]
+        positions = [_figure_positions(figure, axes, *point) for point in points]
         box = axes.get_position()
-    return CurveFigure(figure, title, lines, places, (1.0 - float(box.y1), 1.0 - float(box.y0)))
+    return CurveFigure(figure, title, lines, positions, (1.0 - float(box.y1), 1.0 - float(box.y0)))
 
 
 def _draw_line(axes: Axes, line: PlotLine, across: Floats, up: Floats) -> None:
@@ -107,7 +117,7 @@ def _draw_line(axes: Axes, line: PlotLine, across: Floats, up: Floats) -> None:
 
 
 def _style(line: PlotLine) -> dict[str, Any]:
-    """Width, dashes and marker of a line; every curve of a run is equally visible."""
+    """Return the width, line style and marker of a line."""
     dashes = LINE_STYLES[line.dash % len(LINE_STYLES)]
     if line.reference_index is None:
         return {"lw": LINE_WIDTH, "ls": dashes}
@@ -116,13 +126,13 @@ def _style(line: PlotLine) -> dict[str, Any]:
 
 
 def _y_label(lines: Sequence[PlotLine]) -> str:
-    """What the vertical axis shows; if it is one policy, its name is not in the legend."""
+    """Return the label of the vertical axis; it names the policy if all lines share it."""
     policies = {line.curve.policy for line in lines}
     return "exploitability" + (f", {policies.pop()} policy" if len(policies) == 1 else "")
 
 
 def _point_marker(values: Floats) -> str:
-    """A line of one point would not be seen."""
+    """Return a marker for a line of one point, which would be invisible without."""
     return "o" if values.size == 1 else ""
 
 
@@ -143,30 +153,30 @@ def _format_axes(axes: Axes, x: str, log_x: bool) -> None:
 
 
 def _draw_legend(figure: Figure, lines: Sequence[PlotLine]) -> None:
-    """One entry per group of runs; then, where groups have several curves, one per policy."""
+    """Draw one entry per group of runs and, if groups have several curves, one per policy."""
     from matplotlib.lines import Line2D
 
     policies = dict.fromkeys(line.curve.policy for line in lines)
     groups = dict.fromkeys((line.curve.label, line.reference_index) for line in lines)
-    one_each = len(groups) == len(lines)
+    has_single_lines = len(groups) == len(lines)
     entries: dict[str, Line2D] = {}
     for line in lines:
         label = line.curve.label.replace("$", r"\$")
-        if one_each and len(policies) > 1:
+        if has_single_lines and len(policies) > 1:
             label += f" ({line.curve.policy})"
         if line.curve.num_runs > 1:
             label += f", {line.curve.num_runs} runs"
-        plain = line if one_each else replace(line, dash=0)
+        plain = line if has_single_lines else replace(line, dash=0)
         entries.setdefault(label, Line2D([], [], color=line.colour, **_style(plain)))
-    for policy in policies if not one_each and len(policies) > 1 else ():
+    for policy in policies if not has_single_lines and len(policies) > 1 else ():
         dash = min(line.dash for line in lines if line.curve.policy == policy)
-        look: Any = {"lw": LINE_WIDTH, "ls": LINE_STYLES[dash % len(LINE_STYLES)]}
-        entries[f"{policy} policy"] = Line2D([], [], color="#777777", **look)
+        style: Any = {"lw": LINE_WIDTH, "ls": LINE_STYLES[dash % len(LINE_STYLES)]}
+        entries[f"{policy} policy"] = Line2D([], [], color="#777777", **style)
     longest = max(map(len, entries))
     figure.legend(
         list(entries.values()),
         list(entries),
-        loc="outside lower center",  # beside the curves, never over them
+        loc="outside lower center",  # so that it never covers the curves
         ncols=max(1, min(4, len(entries), 96 // (longest + 8))),
         fontsize=9,
         frameon=False,
@@ -175,7 +185,7 @@ def _draw_legend(figure: Figure, lines: Sequence[PlotLine]) -> None:
 
 
 def _x_label_and_scale(lines: Sequence[PlotLine], x: str, log_x: bool) -> tuple[str, float]:
-    """What the horizontal axis counts."""
+    """Return the label of the horizontal axis, and the number of its units in one label unit."""
     if x == "step":
         return "step", 1.0
     longest = max(float(np.nanmax(line.curve.seconds, initial=0.0)) for line in lines)
@@ -185,11 +195,11 @@ def _x_label_and_scale(lines: Sequence[PlotLine], x: str, log_x: bool) -> tuple[
 
 
 def _mask_nonpositive(values: Floats) -> Floats:
-    """A log axis has no zero: exact equilibria leave a gap."""
+    """Replace values that a log axis cannot show by NaN; exact equilibria leave a gap."""
     return np.where(values > 0.0, values, np.nan)
 
 
 def _figure_positions(figure: Figure, axes: Axes, across: Floats, up: Floats) -> Floats:
     pixels = axes.transData.transform(np.column_stack([across, up]))
-    places = figure.transFigure.inverted().transform(pixels)
-    return np.column_stack([places[:, 0], 1.0 - places[:, 1]])
+    positions = figure.transFigure.inverted().transform(pixels)
+    return np.column_stack([positions[:, 0], 1.0 - positions[:, 1]])

@@ -1,13 +1,14 @@
-"""The HTML page of a plot: figure, read-out under the pointer, and tables, all in one file."""
+"""The HTML page of a plot in one file: figure, tooltips and tables."""
 
 from __future__ import annotations
 
 import json
 from html import escape
-from typing import Any
 
 import numpy as np
 
+from counterplay.core.arena import Floats
+from counterplay.experiment.config import JsonObject
 from counterplay.experiment.plots.figure import CurveFigure, PlotLine
 
 PAGE_CSS = """
@@ -41,31 +42,31 @@ const dots = lines.map(line => {
   dot.className = "dot"; dot.style.background = line.colour; dot.hidden = true;
   return dot;
 });
-function nearest(places, across) {
-  let low = 0, high = places.length - 1;
+function nearest(positions, across) {
+  let low = 0, high = positions.length - 1;
   while (high - low > 1) {
     const middle = (low + high) >> 1;
-    if (places[middle][0] < across) low = middle; else high = middle;
+    if (positions[middle][0] < across) low = middle; else high = middle;
   }
-  return Math.abs(places[low][0] - across) < Math.abs(places[high][0] - across) ? low : high;
+  return Math.abs(positions[low][0] - across) < Math.abs(positions[high][0] - across) ? low : high;
 }
 function hide() { tip.hidden = rule.hidden = true; dots.forEach(dot => dot.hidden = true); }
 function show(event) {
   const box = plot.getBoundingClientRect();
   const across = (event.clientX - box.left) / box.width;
-  const found = lines.map(line => nearest(line.places, across));
-  const gaps = found.map((n, k) => Math.abs(lines[k].places[n][0] - across));
-  const close = Math.min(...gaps);
-  if (close > 0.05) return hide();
-  const head = lines[gaps.indexOf(close)];
-  const at = head.places[found[gaps.indexOf(close)]][0];
+  const indices = lines.map(line => nearest(line.positions, across));
+  const gaps = indices.map((n, k) => Math.abs(lines[k].positions[n][0] - across));
+  const smallestGap = Math.min(...gaps);
+  if (smallestGap > 0.05) return hide();
+  const head = lines[gaps.indexOf(smallestGap)];
+  const at = head.positions[indices[gaps.indexOf(smallestGap)]][0];
   const rows = [];
   lines.forEach((line, k) => {
-    const n = nearest(line.places, at), place = line.places[n];
-    const seen = Math.abs(place[0] - at) < 0.02;
-    dots[k].hidden = !seen;
-    if (!seen) return;
-    dots[k].style.left = place[0] * 100 + "%"; dots[k].style.top = place[1] * 100 + "%";
+    const n = nearest(line.positions, at), position = line.positions[n];
+    const isNear = Math.abs(position[0] - at) < 0.02;
+    dots[k].hidden = !isNear;
+    if (!isNear) return;
+    dots[k].style.left = position[0] * 100 + "%"; dots[k].style.top = position[1] * 100 + "%";
     const range = line.low ? ` [${line.low[n].toExponential(2)}, ${line.high[n].toExponential(2)}]`
                            : "";
     rows.push(`<tr><td><i style="background:${line.colour}">`
@@ -88,11 +89,11 @@ plot.addEventListener("pointerleave", hide);
 
 
 def build_html_page(figure: CurveFigure) -> str:
-    """A page with the figure in it."""
+    """Return the HTML page of a figure."""
     svg = figure.render("svg").decode()
-    svg = svg[svg.index("<svg") :]  # an XML declaration has no place inside a page
-    numbered = zip(figure.lines, figure.point_positions, strict=True)
-    data = json.dumps([_line_data(line, places) for line, places in numbered])
+    svg = svg[svg.index("<svg") :]  # without the XML declaration, which HTML does not allow
+    pairs = zip(figure.lines, figure.point_positions, strict=True)
+    data = json.dumps([_line_data(line, positions) for line, positions in pairs])
     data = data.replace("</", "<\\/")
     title = escape(figure.title)
     return f"""<!doctype html>
@@ -122,18 +123,18 @@ def _line_label(line: PlotLine) -> str:
     return escape(f"{line.curve.label}, {line.curve.policy}")
 
 
-def _line_data(line: PlotLine, positions: Any) -> dict[str, Any]:
-    seen = np.isfinite(positions).all(axis=1)  # a log axis has no place for zero
+def _line_data(line: PlotLine, positions: Floats) -> JsonObject:
+    is_drawn = np.isfinite(positions).all(axis=1)  # a log axis does not show zero
     curve = line.curve
-    several = curve.num_runs > 1
+    has_range = curve.num_runs > 1
     return {
         "name": _line_label(line),
         "colour": line.colour,
-        "step": curve.step[seen].astype(int).tolist(),
-        "value": curve.median[seen].tolist(),
-        "low": curve.low[seen].tolist() if several else None,
-        "high": curve.high[seen].tolist() if several else None,
-        "places": positions[seen].round(5).tolist(),
+        "step": curve.step[is_drawn].astype(int).tolist(),
+        "value": curve.median[is_drawn].tolist(),
+        "low": curve.low[is_drawn].tolist() if has_range else None,
+        "high": curve.high[is_drawn].tolist() if has_range else None,
+        "positions": positions[is_drawn].round(5).tolist(),
     }
 
 
@@ -156,7 +157,7 @@ def _summary_table(figure: CurveFigure) -> str:
 
 
 def _points_table(line: PlotLine) -> str:
-    """Every point of a line."""
+    """Return a table of all points of a line."""
     curve = line.curve
     names, columns = ["step", "seconds", "exploitability"], [curve.median]
     if curve.num_runs > 1:

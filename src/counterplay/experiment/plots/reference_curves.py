@@ -11,12 +11,13 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from counterplay.core.arena import Floats
 from counterplay.errors import ConfigError, suggestion
-from counterplay.experiment.run_folder import policy_names
+from counterplay.experiment.config import JsonObject
+from counterplay.experiment.metrics import MetricsRecord, policy_names
 from counterplay.experiment.run_groups import MetricCurve, game_name
 
 
@@ -25,15 +26,15 @@ def load_reference_curves(source: str, games: Collection[str] | None = None) -> 
 
     Args:
         source: a file, for all of its curves, or `FILE:name` for one of them.
-        games: the games that are plotted, as `RecordedRun.game` writes them. Curves of other games
-            are left out; curves that do not name their game are kept. None: keep all.
+        games: the games that are plotted, as in `RecordedRun.game`. Curves of other games are left
+            out, but not those that do not name their game. None for all curves.
 
     Raises:
         ConfigError: the file is not one of reference curves, or has none of these games.
     """
-    file, chosen = source, ""
+    file, curve_name = source, ""
     if not Path(source).exists() and ":" in source:
-        file, chosen = source.rsplit(":", 1)
+        file, curve_name = source.rsplit(":", 1)
     try:
         content = json.loads(Path(file).read_bytes())
     except FileNotFoundError as error:
@@ -42,30 +43,31 @@ def load_reference_curves(source: str, games: Collection[str] | None = None) -> 
         raise ConfigError(f"{file}: not a file of reference curves") from error
     if not isinstance(content, dict) or not content:
         raise ConfigError(f"{file}: not a file of reference curves")
-    if chosen and chosen not in content:
-        raise ConfigError(f"{file} has no curve {chosen!r}{suggestion(chosen, content)}")
-    names = [chosen] if chosen else list(content)
+    if curve_name and curve_name not in content:
+        raise ConfigError(f"{file} has no curve {curve_name!r}{suggestion(curve_name, content)}")
+    names = [curve_name] if curve_name else list(content)
     curves = {name: _curves_from_entry(file, name, content[name]) for name in names}
     fitting = [name for name in names if games is None or _fits(content[name], games)]
     if not fitting:
-        known = ", ".join(f"{name} ({_game(content[name])})" for name in names)
-        wanted = ", ".join(sorted(games or ()))
-        raise ConfigError(f"{file} has no curve of {wanted} among {known}")
+        available = ", ".join(f"{name} ({_game(content[name])})" for name in names)
+        raise ConfigError(
+            f"{file} has no curve of {', '.join(sorted(games or ()))} among {available}"
+        )
     return [curve for name in fitting for curve in curves[name]]
 
 
-def _fits(entry: Any, games: Collection[str]) -> bool:
+def _fits(entry: JsonObject, games: Collection[str]) -> bool:
     game = _game(entry)
     return game is None or game in games
 
 
-def _game(entry: Any) -> str | None:
-    """The game of a reference curve, or None if the file does not say."""
+def _game(entry: JsonObject) -> str | None:
+    """Return the game of a reference curve, or None if the file does not name it."""
     section = entry.get("config", {}).get("game", {})
     return game_name(section) if "name" in section else None
 
 
-def _curves_from_entry(file: str, name: str, entry: Any) -> list[MetricCurve]:
+def _curves_from_entry(file: str, name: str, entry: JsonObject) -> list[MetricCurve]:
     try:
         records = sorted(entry["curve"], key=lambda record: record["step"])
         policies = policy_names(records[:1])
@@ -88,7 +90,7 @@ def _curves_from_entry(file: str, name: str, entry: Any) -> list[MetricCurve]:
     ]
 
 
-def _column(records: list[Any], key: str) -> Any:
-    """A column of numbers; times may be missing."""
+def _column(records: list[MetricsRecord], key: str) -> Floats:
+    """Return the values of a key; `seconds` may be missing and is then NaN."""
     missing = float("nan") if key == "seconds" else None
     return np.array([record.get(key, missing) for record in records], float)

@@ -1,4 +1,4 @@
-"""Plots of exploitability: PNG, SVG, PDF, or an HTML page that needs nothing else."""
+"""Plots of exploitability as PNG, SVG, PDF, or as an HTML page in one file."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ def plot_runs(
 ) -> Path:
     """Draw the exploitability of runs, and reference curves over them.
 
-    Runs that differ only in their seed are one line, their median, in a band from least to largest.
-    Runs on rules record no exploitability and are left out.
+    Runs that differ only in their seed are drawn as their median, in a band from the least to the
+    largest value. Runs on rules record no exploitability and are left out.
 
     Args:
         output: a file that ends in .png, .svg, .pdf or .html.
         references: files of reference curves, or `FILE:name` for one of them; only curves of the
             runs' games are drawn.
         x: `step` or `seconds`.
-        policies: the policies to draw, or "all"; by default the guaranteed policy of each method,
-            the first in its algorithm's `policies`.
-        note: called with a sentence about each group of runs that is left out.
+        policies: the policies to draw, or "all"; by default the policy with the guarantee, the
+            first in its algorithm's `policies`.
+        note: called with a message about each group of runs that is left out.
 
     Raises:
         ConfigError: an option is wrong, or no run records exploitability.
@@ -69,13 +69,13 @@ def plot_runs(
     require_matplotlib()
     groups = _exact_groups(load_run_groups(find_runs(paths)), note)
     lines = _build_lines(groups, policies) + _reference_lines(groups, policies, references)
-    picture = draw_curves(lines, x, _default_title(groups) if title is None else title, log_x)
+    figure = draw_curves(lines, x, _default_title(groups) if title is None else title, log_x)
     if output.suffix == ".html":
-        write_text(output, build_html_page(picture))
+        write_text(output, build_html_page(figure))
     elif output.suffix == ".svg":
-        write_text(output, picture.render("svg").decode())
+        write_text(output, figure.render("svg").decode())
     else:
-        content = picture.render(output.suffix[1:])
+        content = figure.render(output.suffix[1:])
         write_file(output, lambda file: file.write(content))
     return output
 
@@ -83,23 +83,23 @@ def plot_runs(
 def plot_population(
     paths: Iterable[str | Path], output: str | Path, title: str | None = None
 ) -> Path:
-    """Draw the payoffs between the pools of one run, and how its iterations mixed them."""
+    """Draw the payoffs between the pools of one run, and the mixtures of its iterations."""
     runs = find_runs(paths)
     if len(runs) != 1:
-        raise ConfigError(f"payoffs are those of one run, not of {len(runs)}; name its folder")
+        raise ConfigError(f"payoffs can be drawn of one run, not of {len(runs)}; name its folder")
     require_matplotlib()
     groups = load_run_groups(runs)
     return draw_payoffs(runs[0], output, _default_title(groups) if title is None else title)
 
 
 def require_matplotlib() -> None:
-    """Complain now if there is no matplotlib."""
+    """Raise ConfigError if matplotlib is not installed."""
     if find_spec("matplotlib") is None:
         raise ConfigError("plots need the package matplotlib: pip install 'counterplay[plot]'")
 
 
 def _exact_groups(groups: Sequence[RunGroup], note: Callable[[str], None] | None) -> list[RunGroup]:
-    """The groups that record exploitability; `note` is called about the others."""
+    """Return the groups that record exploitability, and call `note` about the others."""
     exact = [group for group in groups if group.is_exact]
     if not exact:
         raise ConfigError(
@@ -113,7 +113,7 @@ def _exact_groups(groups: Sequence[RunGroup], note: Callable[[str], None] | None
 
 
 def _build_lines(groups: Sequence[RunGroup], policies: Sequence[str]) -> list[PlotLine]:
-    """The curves of all groups: a colour per group, a dash pattern per policy."""
+    """Return the lines of all groups: one colour per group, one line style per policy."""
     recorded = list(dict.fromkeys(name for group in groups for name in group.policies))
     for name in policies:
         if name not in (ALL_POLICIES, *recorded):
@@ -122,7 +122,7 @@ def _build_lines(groups: Sequence[RunGroup], policies: Sequence[str]) -> list[Pl
     lines = []
     for number, group in enumerate(groups):
         repeats, colour = divmod(number, len(GROUP_COLOURS))
-        for policy in _chosen(group.policies, policies):
+        for policy in _select_policies(group.policies, policies):
             dash = dashes.get(policy, 0) + repeats
             lines.append(PlotLine(group.curve(policy), GROUP_COLOURS[colour], dash))
     return lines
@@ -131,7 +131,7 @@ def _build_lines(groups: Sequence[RunGroup], policies: Sequence[str]) -> list[Pl
 def _reference_lines(
     groups: Sequence[RunGroup], policies: Sequence[str], sources: Iterable[str]
 ) -> list[PlotLine]:
-    """The reference curves of the groups' games, for the policies that are drawn."""
+    """Return the lines of reference curves of the groups' games, for the drawn policies."""
     games = {group.game for group in groups}
     curves = [curve for source in sources for curve in load_reference_curves(source, games)]
     by_label: dict[str, dict[str, MetricCurve]] = {}
@@ -139,26 +139,26 @@ def _reference_lines(
         by_label.setdefault(curve.label, {})[curve.policy] = curve
     dashes = _dashes([name for group in groups for name in group.policies], policies)
     return [
-        PlotLine(own[policy], REFERENCE_COLOUR, dashes.get(policy, 0), number)
-        for number, own in enumerate(by_label.values())
-        for policy in _chosen(list(own), policies)
+        PlotLine(by_policy[policy], REFERENCE_COLOUR, dashes.get(policy, 0), number)
+        for number, by_policy in enumerate(by_label.values())
+        for policy in _select_policies(list(by_policy), policies)
     ]
 
 
-def _chosen(recorded: Sequence[str], policies: Sequence[str]) -> list[str]:
-    """The policies to draw of those recorded; without a choice the guaranteed one, the first."""
+def _select_policies(recorded: Sequence[str], policies: Sequence[str]) -> list[str]:
+    """Return the policies to draw; by default the first, which has the guarantee."""
     if not policies:
         return list(recorded[:1])
     return [name for name in recorded if name in policies or ALL_POLICIES in policies]
 
 
 def _dashes(recorded: Sequence[str], policies: Sequence[str]) -> dict[str, int]:
-    """The dash pattern of each policy; where only guaranteed policies are drawn, all are solid."""
-    chosen = dict.fromkeys(_chosen(recorded, policies)) if policies else {}
-    return {name: number for number, name in enumerate(chosen)}
+    """Return the line style of each policy; by default all lines are solid."""
+    names = dict.fromkeys(_select_policies(recorded, policies)) if policies else {}
+    return {name: number for number, name in enumerate(names)}
 
 
 def _default_title(groups: Sequence[RunGroup]) -> str:
-    """The game, if it is the same for all."""
+    """Return the game if all groups share it, else "exploitability"."""
     games = {group.game for group in groups}
     return games.pop() if len(games) == 1 else "exploitability"

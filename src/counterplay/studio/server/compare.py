@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from counterplay.core.arena import Floats
 from counterplay.errors import RunError
 from counterplay.experiment.compare import steps_per_second
+from counterplay.experiment.metrics import MetricSeries
 from counterplay.experiment.run_groups import MedianRange, RecordedRun, RunGroup, group_runs
-from counterplay.studio.server.metric_series import Floats, MetricSeries, select_points
+from counterplay.studio.server.metric_series import select_points
 from counterplay.studio.server.run_index import RunIndex, RunInfo
 
 MAX_CURVE_POINTS = 1_000  # of a curve

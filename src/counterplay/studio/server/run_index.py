@@ -21,7 +21,13 @@ from typing import Any, TypedDict
 
 from counterplay.core.archive import open_regular
 from counterplay.errors import RunError
-from counterplay.experiment.run_folder import CHECKPOINT_FILE, CONFIG_FILE, ENV_FILE, METRICS_FILE
+from counterplay.experiment.metrics import MetricSeries, read_last_record, sample_records
+from counterplay.experiment.run_folder import (
+    CHECKPOINT_FILE,
+    CONFIG_FILE,
+    ENV_FILE,
+    METRICS_FILE,
+)
 from counterplay.experiment.run_status import (
     HEARTBEAT_FILE,
     PROCESS_FILE,
@@ -30,11 +36,6 @@ from counterplay.experiment.run_status import (
     read_status,
 )
 from counterplay.registry import GAMES, import_registered
-from counterplay.studio.server.metric_series import (
-    MetricSeries,
-    read_last_record,
-    sample_records,
-)
 from counterplay.studio.server.request_validation import depth_of
 
 RUN_ID_PATTERN = re.compile(r"[A-Za-z0-9][\w.+-]*(/[A-Za-z0-9][\w.+-]*){0,3}")

@@ -1,8 +1,8 @@
-"""The near end of desks: processes for what takes long, which can be ended one by one.
+"""Worker processes for long computations, which can be ended one by one.
 
-There is one for each game that somebody looks at, two at most, and one for questions that need no
-tree. Asking the same again while an answer is being made waits for that answer: a page asks until
-it comes, and shows how far things are meanwhile.
+There is one worker for each open game, two at most, and workers without a game for other calls. A
+call that is repeated while it is computed waits for the same answer: a page repeats its call until
+the answer comes, and shows the progress meanwhile.
 """
 
 from __future__ import annotations
@@ -19,26 +19,24 @@ from typing import Any
 
 from counterplay.studio.server.responses import ApiError, rewrite_for_page
 
-MAX_GAME_WORKERS = 2  # games at a time
-LIBRARY_WORKER, TIMING_WORKER = (
-    "",
-    "timing",
-)  # desks without a game: for short questions, for trying runs out
+MAX_GAME_WORKERS = 2  # at the same time
+# names of workers without a game
+LIBRARY_WORKER = ""  # for short calls
+TIMING_WORKER = "timing"  # estimates the duration of runs
 WARMING = "warming"  # compiles kernels before a page needs them
 GAMELESS_WORKERS = (LIBRARY_WORKER, TIMING_WORKER, WARMING)
-IDLE_SECONDS = 600.0  # seconds after which a desk that nobody asks is closed
-ANSWER_WAIT_SECONDS = 0.4  # seconds before a page is told to ask again
-MAX_PENDING_ANSWERS = 64  # answers that somebody may still come for
-MAX_RESPONSE_BYTES = 64 << 20  # bytes of one answer
-EXIT_GRACE_SECONDS = 5.0  # seconds that a process has to end after its last word
-BUSY_MACHINE_FACTOR = (
-    6  # times as long as computing that an answer may take, where the machine is busy
-)
+IDLE_SECONDS = 600.0  # without a call, after which a worker is closed
+ANSWER_WAIT_SECONDS = 0.4  # until a page is told to repeat its call
+MAX_PENDING_ANSWERS = 64  # of one worker that are kept for later calls
+MAX_RESPONSE_BYTES = 64 << 20  # of one answer
+EXIT_GRACE_SECONDS = 5.0  # for a process to end after its pipe has closed
+BUSY_MACHINE_FACTOR = 6  # longest time of an answer, in units of its limit of CPU time
 TOO_LONG_MESSAGE = "this took too long and was ended"
+ENDED_MESSAGE = "the process that computed this has ended; try again"
 
 
 class WorkerProcess:
-    """A child process and the calls that it has not answered yet."""
+    """A worker process and its pending calls."""
 
     def __init__(self, process: asyncio.subprocess.Process):
         self.process = process
@@ -71,40 +69,40 @@ class WorkerProcess:
         assert self.process.stdout
         with contextlib.suppress(ValueError, OSError):
             while line := await self.process.stdout.readline():
-                found = json.loads(line)
-                if "progress" in found:
-                    self.progress = found["progress"]
+                answer = json.loads(line)
+                if "progress" in answer:
+                    self.progress = answer["progress"]
                     continue
                 self.progress = {}
-                future = self.pending_calls.pop(found["id"], None)
+                future = self.pending_calls.pop(answer["id"], None)
                 if future is None or future.done():
                     continue
-                if "error" in found:
-                    future.set_exception(_error_from_answer(found))
+                if "error" in answer:
+                    future.set_exception(_error_from_answer(answer))
                 else:
-                    future.set_result(found["found"])
+                    future.set_result(answer["found"])
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(EXIT_GRACE_SECONDS):
                 await self.process.wait()
-        late = hasattr(signal, "SIGPROF") and self.process.returncode == -signal.SIGPROF
-        problem = (
-            "the process that computed this has ended; try again" if not late else TOO_LONG_MESSAGE
-        )
+        is_late = hasattr(signal, "SIGPROF") and self.process.returncode == -signal.SIGPROF
         for future in self.pending_calls.values():
             if not future.done():
-                status, code = (408, "slow") if late else (503, "desk")
-                future.set_exception(ApiError(status, code, problem))
+                future.set_exception(
+                    ApiError(408, "slow", TOO_LONG_MESSAGE)
+                    if is_late
+                    else ApiError(503, "desk", ENDED_MESSAGE)
+                )
         self.pending_calls.clear()
 
     def submit(self, question: dict[str, Any]) -> asyncio.Future[Any]:
-        """The answer to come; the same one for the same question while it is being made."""
+        """Return the future answer to a call; the same one while an equal call is computed."""
         self.last_used = time.monotonic()
         text = json.dumps(question, sort_keys=True)
-        known = self.answer_by_question.get(text)
-        if known is not None:
-            if known.done():  # while nobody waited; the next one to ask wants a new answer
+        pending = self.answer_by_question.get(text)
+        if pending is not None:
+            if pending.done():  # delivered now; a later call is computed again
                 del self.answer_by_question[text]
-            return known
+            return pending
         self.num_calls += 1
         future = asyncio.get_running_loop().create_future()
         future.add_done_callback(lambda done: done.cancelled() or done.exception())
@@ -117,7 +115,7 @@ class WorkerProcess:
         return future
 
     def has_question(self, question: dict[str, Any]) -> bool:
-        """Whether this very question is being answered, or has been and nobody came for it."""
+        """Return True if an equal call is computed, or its answer waits to be fetched."""
         return json.dumps(question, sort_keys=True) in self.answer_by_question
 
     @property
@@ -130,7 +128,7 @@ class WorkerProcess:
 
 
 class WorkerPool:
-    """All desks, by the game they hold."""
+    """The workers of a studio, by game."""
 
     def __init__(self, root: Path | None = None, read_only: bool = False) -> None:
         self.root, self.read_only = root, read_only
@@ -146,10 +144,18 @@ class WorkerPool:
         cpu_limit_seconds: float | None = None,
         cancel_others: bool = False,
     ) -> Any:
-        """The answer, or `Refusal` 202 with the progress if it takes longer than `patience`.
+        """Return the answer of a worker to a call.
 
-        A question that computes for longer than `limit` ends its desk; one that is to be `alone`
-        ends what else is being computed there, which nobody waits for any more.
+        Args:
+            game: the game, or the name of a worker without a game.
+            question: the call.
+            wait_seconds: time to wait for the answer; None waits for its end.
+            cpu_limit_seconds: CPU time after which the worker is killed.
+            cancel_others: whether to end a worker that computes another call.
+
+        Raises:
+            ApiError: with status 202 and the progress if the answer takes longer than
+                `wait_seconds`, 408 if it exceeds its limit, or the error of the call.
         """
         if cpu_limit_seconds is not None:
             question = question | {"limit": cpu_limit_seconds}
@@ -160,8 +166,8 @@ class WorkerPool:
             and busy.pending_calls
         ):
             self.close(game)
-        desk = await self._get_worker(game)
-        future = desk.submit(question)
+        worker = await self._get_worker(game)
+        future = worker.submit(question)
         longest = (
             None
             if cpu_limit_seconds is None
@@ -171,41 +177,42 @@ class WorkerPool:
             [future], timeout=longest if wait_seconds is None else wait_seconds
         )
         if done:
-            desk.answer_by_question.pop(json.dumps(question, sort_keys=True), None)
+            worker.answer_by_question.pop(json.dumps(question, sort_keys=True), None)
             return future.result()
         if wait_seconds is not None:
-            body = {"progress": desk.progress, "desk": game}
+            body = {"progress": worker.progress, "desk": game}
             raise ApiError(202, "working", "this takes a while", **body)
         self.close(game)
         raise ApiError(408, "slow", TOO_LONG_MESSAGE)
 
     async def _get_worker(self, game: str) -> WorkerProcess:
         async with self.start_locks.setdefault(game, asyncio.Lock()):
-            desk = self.workers.get(game)
-            if desk is None or not desk.is_alive:
+            worker = self.workers.get(game)
+            if worker is None or not worker.is_alive:
                 self._evict_workers(game)
-                desk = self.workers[game] = await WorkerProcess.start(self.root, self.read_only)
-            return desk
+                worker = self.workers[game] = await WorkerProcess.start(self.root, self.read_only)
+            return worker
 
     def _evict_workers(self, game: str) -> None:
-        """End the desk that was asked least lately, if there are too many."""
+        """End the worker that was used least recently, if there are too many."""
         self.workers.pop(game, None)
-        held = sorted(
+        games = sorted(
             set(self.workers) - set(GAMELESS_WORKERS), key=lambda g: self.workers[g].last_used
         )
-        for other in held[: max(len(held) + (game not in GAMELESS_WORKERS) - MAX_GAME_WORKERS, 0)]:
+        excess = len(games) + (game not in GAMELESS_WORKERS) - MAX_GAME_WORKERS
+        for other in games[: max(excess, 0)]:
             self.close(other)
 
     def close(self, game: str) -> bool:
-        """End a desk; whether there was one."""
-        desk = self.workers.pop(game, None)
-        if desk:
-            desk.close()
-        return desk is not None
+        """End the worker of a game; return True if there was one."""
+        worker = self.workers.pop(game, None)
+        if worker:
+            worker.close()
+        return worker is not None
 
     def close_idle(self) -> None:
-        for game, desk in list(self.workers.items()):
-            if time.monotonic() - desk.last_used > IDLE_SECONDS and not desk.pending_calls:
+        for game, worker in list(self.workers.items()):
+            if time.monotonic() - worker.last_used > IDLE_SECONDS and not worker.pending_calls:
                 self.close(game)
 
     def close_all(self) -> None:
