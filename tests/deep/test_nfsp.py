@@ -43,11 +43,11 @@ def test_the_reservoir_holds_responses_only(leduc, epsilon):
     state = state._replace(response=response)
     policy = algorithm.responder.behaviour(graph, (0, 1), 1, response).policy
     after = jax.jit(algorithm.iterate)(graph, jnp.int32(1), state, jax.random.PRNGKey(0))
-    seen = int(after.reservoir.num_seen)
-    infoset, action, _ = (np.asarray(items)[:seen] for items in after.reservoir.items)
-    assert seen > 20 and np.unique(action).size > 1
+    num_stored = int(after.reservoir.num_seen)
+    infoset, action, _ = (np.asarray(items)[:num_stored] for items in after.reservoir.items)
+    assert num_stored > 20 and np.unique(action).size > 1
     assert (np.asarray(policy)[infoset, action] == 1.0).all()
-    assert seen == int(np.asarray(after.counts).sum())
+    assert num_stored == int(np.asarray(after.counts).sum())
 
 
 def test_later_responses_weigh_more(kuhn):
@@ -85,8 +85,8 @@ def test_only_the_learning_player_explores(kuhn):
     )
     memory = algorithm.step(kuhn, algorithm.init(kuhn), 1)
     action = np.asarray(memory.state.reservoir.items[1])
-    seen = int(memory.state.reservoir.num_seen)
-    assert (action[:seen] == 0).all()  # the greedy action of a zero head is the first
+    num_stored = int(memory.state.reservoir.num_seen)
+    assert (action[:num_stored] == 0).all()  # the greedy action of a zero head is the first
     assert int(memory.state.response.replay_buffer.num_seen) < 3 * 64
 
 

@@ -48,7 +48,7 @@ class LeagueState(NamedTuple):
     """The state that an iteration changes."""
 
     agents: tuple[PPOState, ...]  # [NUM_ROLES]
-    initial_exploiter: PPOState  # from which exploiters start anew
+    initial_exploiter: PPOState  # from which exploiters restart
     pool: LeaguePool
     averages: AverageState  # of the main agents
 
@@ -65,7 +65,7 @@ class League(AverageConfig):
 
     all by PPO. Each role has networks for every seat, and plays `num_episodes` episodes per seat
     and iteration. Every `snapshot_every` iterations the policies of all three roles join the pool
-    of `pool_size` past policies, in place of the oldest, and the exploiters start anew. `average`
+    of `pool_size` past policies, in place of the oldest, and the exploiters restart. `average`
     is the average of the main agents, weighed by t ** average_power; `current` is their latest
     policy. AlphaStar's exploiters restart from a policy learned from people; here from uniform
     play. The algorithm needs a tree: the pool holds policies as tables.
@@ -163,7 +163,7 @@ class League(AverageConfig):
         return jnp.pad(weight / jnp.maximum(total, 1e-30), [(0, 0), (0, 1)])
 
     def add_snapshots(self, graph: Graph, t: jax.Array, state: LeagueState) -> LeagueState:
-        """Add the policies of all roles to the pool, and start the exploiters anew."""
+        """Add the policies of all roles to the pool, and restart the exploiters."""
         pool = state.pool
         for agent in state.agents:
             table = self.main_learner.behaviour(graph, graph.all_players, t, agent).policy
@@ -189,7 +189,7 @@ class League(AverageConfig):
 
     @property
     def exploiter_learner(self) -> PPOResponse:
-        """PPO of the exploiters, whose schedules end when they start anew."""
+        """PPO of the exploiters, whose schedules end when they restart."""
         return replace(self.main_learner, iterations=self.snapshot_every)
 
 

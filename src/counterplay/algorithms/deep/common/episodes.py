@@ -52,7 +52,7 @@ class StratifiedDraws(NamedTuple):
     """Uniform numbers that decide the rest of B episodes, and their resolution."""
 
     number: jax.Array  # [B]
-    resolution: jax.Array  # [B] distance between two numbers that can still be told apart
+    resolution: jax.Array  # [B] distance between two distinguishable numbers
 
 
 StepRecord = tuple[
@@ -256,5 +256,5 @@ def player_decisions(episodes: Episodes, player: int | jax.Array, max_decisions:
     turn, live = selected.argmax(axis=1), selected.any(axis=1)
     column = jnp.arange(is_own.shape[1])
     *steps, utility = episodes
-    own = Episodes._make([*(array[turn, column] for array in steps), utility])
-    return own._replace(live=live, player=jnp.where(live, player, -1))
+    own_episodes = Episodes._make([*(array[turn, column] for array in steps), utility])
+    return own_episodes._replace(live=live, player=jnp.where(live, player, -1))

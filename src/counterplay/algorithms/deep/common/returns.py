@@ -134,9 +134,9 @@ def baseline_advantages(
         step, episodes.utility, decisions, reverse=True, unroll=len(taken) <= MAX_UNROLLED_TURNS
     )
     is_actor = jnp.arange(baseline.shape[3]) == episodes.player[..., None]  # [T, B, P]
-    own = jnp.where(is_actor[:, :, None], advantage, 0.0).sum(-1)
+    own_advantage = jnp.where(is_actor[:, :, None], advantage, 0.0).sum(-1)
     return BaselineAdvantages(
-        jnp.where(episodes.legal & episodes.live[..., None], own, 0.0), target
+        jnp.where(episodes.legal & episodes.live[..., None], own_advantage, 0.0), target
     )
 
 
