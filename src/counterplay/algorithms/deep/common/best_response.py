@@ -104,7 +104,8 @@ class Responder(Generic[ResponderState]):
     num_episodes: PositiveInt = 256  # per iteration
     learning_rate: NonNegative = 3e-3
     learning_rate_end: NonNegative = 3e-4
-    utility_scale: NonNegative = 0.0  # divides utilities; 0: a fifth of the largest utility
+    # divides utilities, in units of the game's scale; 0: a fifth of the largest utility
+    utility_scale: NonNegative = 0.0
 
     runs_on: ClassVar[tuple[str, ...]] = ("tree",)
     required_extra: ClassVar[str] = "deep"
@@ -220,7 +221,9 @@ class Responder(Generic[ResponderState]):
 
     def resolve_utility_scale(self, graph: Graph) -> jax.Array | float:
         """Return the number that divides utilities."""
-        return self.utility_scale or graph.largest_utility / 5.0
+        if self.utility_scale:
+            return self.utility_scale * graph.utility_scale
+        return graph.largest_utility / 5.0
 
 
 @lru_cache

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
+from counterplay.algorithms.deep.common.utility_scale import tree_utility_scale
 from counterplay.arenas.tree.arena import TreeArena, cache_on_tree
 from counterplay.arenas.tree.replay import iter_states
 from counterplay.core.arena import Ints, row_lengths
@@ -73,6 +74,7 @@ class Graph:
     max_own_decisions: tuple[int, ...]  # [P] most decisions of each player in an episode
     first_infoset: tuple[int, ...]  # [P + 1] first infoset of each player
     turns: tuple[TurnInfo, ...]  # [T] of the longest episode
+    utility_scale: jax.Array | float = 1.0  # [] see `utility_scale`
 
     @property
     def is_rollout_batch(self) -> bool:
@@ -162,7 +164,8 @@ def host_graph_from_tree(tree: TreeArena) -> Graph:
     """Return the tree's graph as NumPy arrays.
 
     Raises:
-        ConfigError: if no player acts in the game, or if the tree comes without rules.
+        ConfigError: if no player acts in the game, if each player's utility is constant, or if the
+            tree comes without rules.
     """
     if not tree.num_infosets:
         raise ConfigError(f"networks have nothing to learn: no player acts in {tree.spec}")
@@ -206,6 +209,7 @@ def host_graph_from_tree(tree: TreeArena) -> Graph:
         ),
         first_infoset=tuple(tree.player_infoset.tolist()),
         turns=_turn_infos(tree, decisions),
+        utility_scale=host_array(np.float32(tree_utility_scale(tree))),
     )
 
 

@@ -20,7 +20,7 @@ from counterplay.registry import load_algorithm
 
 DEFAULT_LEARNER = (
     "ppo(critic=network,num_episodes=128,hidden_sizes=(64,64),learning_rate=0.005,"
-    "temperature=0.02,temperature_end=0.002,ema_decay=0)"
+    "temperature=0.01,temperature_end=0.001,ema_decay=0)"
 )
 
 

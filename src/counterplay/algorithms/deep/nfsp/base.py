@@ -45,6 +45,7 @@ from counterplay.algorithms.deep.common.rollouts import (
 )
 from counterplay.algorithms.deep.common.training import TrainState, init_train_states
 from counterplay.algorithms.deep.common.tree_or_rules import JaxAlgorithmOnTreeOrRules
+from counterplay.algorithms.deep.common.utility_scale import estimate_utility_scale
 from counterplay.core.arena import Ints, SequenceArena, is_exact
 from counterplay.core.evaluation import expected_values, judge
 from counterplay.core.policy import Policy
@@ -96,7 +97,8 @@ class NFSPBase(JaxAlgorithmOnTreeOrRules, Generic[ResponderState]):
     average_batch_size: PositiveInt = 4_096
     average_power: NonNegative = 0.0  # responses of iteration t weigh t**average_power
     reservoir_size: PositiveInt = 2_000_000
-    utility_scale: NonNegative = 0.0  # divides utilities; 0: a fifth of the largest utility
+    # divides utilities, in units of the game's scale; 0: a fifth of the largest utility
+    utility_scale: NonNegative = 0.0
 
     monitored_paths: ClassVar[tuple[str, ...]] = ("state.response", "state.average")
 
@@ -239,9 +241,8 @@ class NFSPBase(JaxAlgorithmOnTreeOrRules, Generic[ResponderState]):
 
         act = partial(_jit_act(), self, env.num_players, t, state.response, state.average.params)
         rollouts, count = play_episodes(env, act, rng, self.num_episodes, assign_roles)
-        state = _jit_observe()(
-            self, env.num_players, env.largest_utility, t, state, rollouts, keys[0]
-        )
+        units = env.largest_utility, estimate_utility_scale(env.random_episode_utilities)
+        state = _jit_observe()(self, env.num_players, units, t, state, rollouts, keys[0])
         return _jit_fit()(self, empty_graph(env), t, state, *keys[1:]), count
 
     def networks(self, state: NFSPState[ResponderState]) -> dict[str, Any]:
@@ -327,13 +328,18 @@ def _jit_observe() -> Callable[..., NFSPState[Any]]:
     def observe(
         algorithm: NFSPBase[ResponderState],
         num_players: int,
-        largest_utility: jax.Array,
+        units: tuple[jax.Array, jax.Array],
         t: jax.Array,
         state: NFSPState[ResponderState],
         rollouts: RolloutBatch,
         key: jax.Array,
     ) -> NFSPState[ResponderState]:
-        graph = replace(rollouts.graph(num_players), largest_utility=largest_utility)
+        largest_utility, utility_scale = units
+        graph = replace(
+            rollouts.graph(num_players),
+            largest_utility=largest_utility,
+            utility_scale=utility_scale,
+        )
         is_response, is_exploration = (
             rollouts.role != ROLE_AVERAGE,
             rollouts.role == ROLE_EXPLORATION,

@@ -110,7 +110,11 @@ class InfosetAdvantages(NamedTuple):
 
 @settings(kw_only=True)
 class PolicyGradient(JaxAlgorithmOnTreeOrRules, AverageConfig):
-    """Settings that all policy gradients share, and their iteration."""
+    """Settings that all policy gradients share, and their iteration.
+
+    Utilities are divided by the game's scale (see `common.utility_scale`): temperatures and other
+    coefficients do not depend on the units of the game.
+    """
 
     hidden_sizes: HiddenSizes = (128, 128)
     num_episodes: PositiveInt = 1000  # per iteration
@@ -120,8 +124,8 @@ class PolicyGradient(JaxAlgorithmOnTreeOrRules, AverageConfig):
     learning_rate: NonNegative = 8e-3
     learning_rate_end: NonNegative = 1e-5
     learning_rate_power: NonNegative = 2.0  # 1: the rate falls linearly; 2: faster at first
-    temperature: NonNegative = 0.5  # in units of utility; falls geometrically
-    temperature_end: NonNegative = 0.1
+    temperature: NonNegative = 0.11  # falls geometrically
+    temperature_end: NonNegative = 0.022
     # of histories: table or network; of infosets: infoset or value; oracle: exact values; auto:
     # table on a tree, network on rules
     critic: CriticName = "auto"
@@ -202,6 +206,8 @@ class PolicyGradient(JaxAlgorithmOnTreeOrRules, AverageConfig):
         key: jax.Array,
     ) -> PolicyGradientState:
         """Return the state after an iteration with these episodes."""
+        graph = replace(graph, utility=graph.utility / graph.utility_scale)
+        episodes = episodes._replace(utility=episodes.utility / graph.utility_scale)
 
         def actor_logits(nets: Net) -> jax.Array:
             return infoset_outputs(graph, nets, graph.all_players)

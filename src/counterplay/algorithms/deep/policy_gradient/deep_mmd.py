@@ -30,7 +30,7 @@ class DeepMMD(MagnetPolicyGradient):
     zero-sum games; the exact average policy and the averaged weights are returned too.
     """
 
-    kl_coef: NonNegative = 0.05
+    kl_coef: NonNegative = 0.011
 
     def logit_gradient(self, inputs: LogitGradientInputs) -> jax.Array:
         old = safe_log(inputs.old_policy)

@@ -44,8 +44,8 @@ class RNaD(MagnetPolicyGradient):
     to zero, the others rounded to multiples of 1 / `policy_discretization`.
     """
 
-    temperature: NonNegative = 0.2
-    temperature_end: NonNegative = 0.2
+    temperature: NonNegative = 0.044
+    temperature_end: NonNegative = 0.044
     magnet: MagnetName = "copy"
     logit_threshold: NonNegative = 3.0
     policy_threshold: Annotated[float, Ge(0.0), Lt(1.0)] = 0.0  # DeepNash: 0.03; 0: no `play`

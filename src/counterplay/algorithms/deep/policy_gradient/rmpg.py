@@ -28,8 +28,8 @@ class RMPG(PolicyGradient):
     order of tau instead of exp(-A / tau).
     """
 
-    temperature: NonNegative = 0.1
-    temperature_end: NonNegative = 0.01
+    temperature: NonNegative = 0.022
+    temperature_end: NonNegative = 0.0022
 
     def logit_gradient(self, inputs: LogitGradientInputs) -> jax.Array:
         gain = (inputs.half_batch_advantage * inputs.beats_policy).sum(0)
