@@ -35,7 +35,9 @@ from counterplay.kernels.sequence_form import sweeps  # noqa: E402
 from tests.conftest import built  # noqa: E402
 from tests.random_games import RandomGame  # noqa: E402
 
-SMALL_ALGORITHM = cp.algorithms.DeepHedge(hidden_sizes=(8, 8), baseline_hidden_sizes=(8,))
+SMALL_ALGORITHM = cp.algorithms.DeepHedge(
+    hidden_sizes=(8, 8), baseline_hidden_sizes=(8,), normalize_returns=False
+)
 
 
 to_numpy = partial(jax.tree.map, np.asarray)
@@ -398,6 +400,7 @@ def test_stratified_episodes_converge(kuhn):
         weight_decay=0.0,
         average_power=1.0,
         stratified=True,
+        normalize_returns=False,
     )
     assert cp.solve(kuhn, algorithm, iterations=30_000).exploitability < 0.016
 

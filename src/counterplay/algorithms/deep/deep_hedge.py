@@ -53,6 +53,7 @@ from counterplay.algorithms.deep.common.rollouts import (
 )
 from counterplay.algorithms.deep.common.training import TrainState, apply_gradient, params_by_player
 from counterplay.algorithms.deep.common.tree_or_rules import JaxAlgorithmOnTreeOrRules
+from counterplay.algorithms.deep.common.utility_scale import estimate_utility_scale
 from counterplay.core.settings import (
     HiddenSizes,
     NonNegative,
@@ -102,8 +103,10 @@ class DeepHedge(JaxAlgorithmOnTreeOrRules, AverageConfig):
 
         lr = max(learning_rate * decay_rate**(t / decay_steps), learning_rate_end)
 
-    On rules there is no table of average policies: the result is the average network or the
-    ensemble.
+    Utilities are divided by the game's scale (see `common.utility_scale`), so that rates and
+    coefficients do not depend on its units; the thesis has the game's own, which is
+    normalize_returns=False. On rules there is no table of average policies: the result is the
+    average network or the ensemble.
     """
 
     hidden_sizes: HiddenSizes = (48, 48, 32)
@@ -111,7 +114,7 @@ class DeepHedge(JaxAlgorithmOnTreeOrRules, AverageConfig):
     num_traversals: PositiveInt = 4  # K
     num_baseline_traversals: PositiveInt = 4  # H
     num_baseline_updates: PositiveInt = 1  # L
-    learning_rate: NonNegative = 0.01
+    learning_rate: NonNegative = 0.015
     learning_rate_end: NonNegative = 1e-6
     baseline_learning_rate: NonNegative = 0.01
     baseline_learning_rate_end: NonNegative = 1e-6
@@ -120,12 +123,12 @@ class DeepHedge(JaxAlgorithmOnTreeOrRules, AverageConfig):
     epsilon: PositiveProbability = 0.1
     mean_over_episodes: bool = False  # divide regrets by the number of episodes, not of decisions
     stratified: bool = False  # sample stratified episodes on a tree
-    entropy_coef: NonNegative = 0.1
+    entropy_coef: NonNegative = 0.07
     entropy_decay_power: NonNegative = 0.0  # entropy_coef * t**-entropy_decay_power
     logit_threshold: NonNegative = 2.0
     max_grad_value: Positive = 1000.0
     weight_decay: NonNegative = 1e-4
-    normalize_returns: bool = False  # divide utilities by the largest
+    normalize_returns: bool = True  # divide utilities by the game's scale; the thesis does not
     augmented_baseline: bool = True  # baseline at all decisions; False: at own decisions only
     mean_over_actions: bool = False  # the author's program: a mean over actions, not a sum
     past_logits_coef: NonNegative = 0.0  # pull to the past networks' mean logits (section 4.4.1)
@@ -199,14 +202,13 @@ class DeepHedge(JaxAlgorithmOnTreeOrRules, AverageConfig):
     ) -> tuple[DeepHedgeState, int]:
         average_key, *player_keys = jax.random.split(key, 1 + env.num_players)
         state = _jit_add_to_averages()(self, empty_graph(env), t, state, average_key)
+        scale = estimate_utility_scale(env.random_episode_utilities)
         nodes_touched = 0
         for player, player_key in enumerate(player_keys):
             play_key, learn_key = jax.random.split(player_key)
             act = partial(_jit_act(), self, player, params_by_player(state.strategy, player))
             rollouts, count = play_episodes(env, act, rng_from_key(play_key), self.num_episodes)
-            state = _jit_update_player()(
-                self, env.largest_utility, t, player, state, rollouts, learn_key
-            )
+            state = _jit_update_player()(self, scale, t, player, state, rollouts, learn_key)
             nodes_touched += count
         return state, nodes_touched
 
@@ -254,7 +256,7 @@ class DeepHedge(JaxAlgorithmOnTreeOrRules, AverageConfig):
         (strategy, *others), (baseline, *other_baselines) = state.strategy, state.baseline
         num_updates, size = self.num_baseline_updates, self.num_baseline_traversals
         if self.normalize_returns:
-            episodes = episodes._replace(utility=episodes.utility / graph.largest_utility)
+            episodes = episodes._replace(utility=episodes.utility / graph.utility_scale)
         decisions = episodes
         if not self.augmented_baseline:
             max_decisions = (
@@ -460,14 +462,14 @@ def _jit_update_player() -> Callable[..., DeepHedgeState]:
     @partial(persistent_jit, static_argnums=0, donate_argnums=4)
     def update_player(
         algorithm: DeepHedge,
-        largest_utility: jax.Array,
+        utility_scale: jax.Array,
         t: jax.Array,
         player: jax.Array,
         state: DeepHedgeState,
         rollouts: RolloutBatch,
         key: jax.Array,
     ) -> DeepHedgeState:
-        graph = replace(rollouts.graph(len(state.strategy)), largest_utility=largest_utility)
+        graph = replace(rollouts.graph(len(state.strategy)), utility_scale=utility_scale)
         return algorithm.update_player(graph, t, player, state, rollouts.episodes, key)
 
     return update_player
