@@ -240,7 +240,9 @@ def compare_speed(spec):
     game = cp.load_game(spec)
     tree = cp.build_tree(game)
     settings = SETTINGS_BY_GAME.get(spec.split("(")[0], {})
-    algorithm = cp.algorithms.DeepHedge(augmented_baseline=False, **settings)
+    algorithm = cp.algorithms.DeepHedge(
+        augmented_baseline=False, normalize_returns=False, **settings
+    )
     memory = algorithm.step(tree, algorithm.init(tree), 5)
     networks = [
         [jax.tree.map(np.array, player.params) for player in players]

@@ -35,29 +35,31 @@ from counterplay.kernels.sequence_form import sweeps  # noqa: E402
 from tests.conftest import game_tree  # noqa: E402
 from tests.random_games import RandomGame  # noqa: E402
 
-SMALL_DEEP_HEDGE = cp.algorithms.DeepHedge(hidden_sizes=(8, 8), baseline_hidden_sizes=(8,))
+SMALL_ALGORITHM = cp.algorithms.DeepHedge(
+    hidden_sizes=(8, 8), baseline_hidden_sizes=(8,), normalize_returns=False
+)
 
 
 to_numpy = partial(jax.tree.map, np.asarray)
 
 
 def all_episodes(tree, table, traverser, epsilon):
-    """Every episode with its probability of being sampled, as one batch."""
+    """Return every episode and its probability of being sampled, as one batch."""
     graph = host_graph_from_tree(tree)
     table = np.asarray(table, np.float64)
-    found = []
+    leaves = []
 
     def follow(edge, probability, steps):
         first, last = graph.succ_offset[edge], graph.succ_offset[edge + 1]
-        passed = 0.0
+        cumulative = 0.0
         for k in range(first, last):
-            here = float(graph.succ_cdf[k]) - passed
-            passed = float(graph.succ_cdf[k])
-            visit(int(graph.succ_node[k]), probability * here, steps)
+            chance = float(graph.succ_cdf[k]) - cumulative
+            cumulative = float(graph.succ_cdf[k])
+            visit(int(graph.succ_node[k]), probability * chance, steps)
 
     def visit(node, probability, steps):
         if node >= graph.num_decisions:
-            found.append((probability, steps, node))
+            leaves.append((probability, steps, node))
             return
         player, infoset = graph.player[node], graph.infoset[node]
         legal, policy = graph.legal[infoset], table[infoset]
@@ -68,47 +70,48 @@ def all_episodes(tree, table, traverser, epsilon):
             follow(graph.first_edge[node] + action, probability * mixed[action], [*steps, step])
 
     follow(0, 1.0, [])
-    some = np.ones(graph.max_actions) / graph.max_actions
-    idle = (0, False, -1, 0, some > 0, some, 1.0)
-    padded = [steps + [idle] * (graph.longest_episode - len(steps)) for _, steps, _ in found]
+    uniform = np.ones(graph.max_actions) / graph.max_actions
+    padding = (0, False, -1, 0, uniform > 0, uniform, 1.0)
+    padded = [steps + [padding] * (graph.longest_episode - len(steps)) for _, steps, _ in leaves]
     columns = [
         np.array([[row[t][c] for row in padded] for t in range(graph.longest_episode)])
         for c in range(7)
     ]
-    utility = np.array([graph.utility[node - graph.num_decisions] for *_, node in found])
+    utility = np.array([graph.utility[node - graph.num_decisions] for *_, node in leaves])
     episodes = Episodes(*(jnp.asarray(column) for column in columns), jnp.asarray(utility))
-    return np.array([p for p, _, _ in found]), episodes
+    return np.array([p for p, _, _ in leaves]), episodes
 
 
-def test_spread_episodes_have_unbiased_regrets_by_their_number(kuhn):
-    """Dividing by the number of decisions, which depends on the samples, would be biased."""
+def test_stratified_regrets_divided_by_episodes_are_unbiased(kuhn):
+    """Divided by the number of decisions, which depends on the sampled actions, they are biased."""
     graph, sizes, batches = graph_from_tree(kuhn), (3, 4), 60_000
     table = jnp.asarray(np.random.default_rng(1).dirichlet([1.0, 1.0], 12), jnp.float32)
 
     @jax.jit
     def regrets(key):
-        def behave(now):
-            policy = table[now.infoset]
-            return policy, mix_exploration(policy, now, 0, 0.4)
+        def behave(decisions):
+            policy = table[decisions.infoset]
+            return policy, mix_exploration(policy, decisions, 0, 0.4)
 
         draws = jax.random.uniform(key, draws_shape(graph, sum(sizes)))
         draws = draws.at[0].set(stratify_draws(draws[0], sizes))
-        seen = episodes_from_draws(graph, behave, draws, stratified=True)
-        found = returns.baseline_regrets(seen, 0, seen.utility[:, 0], jnp.zeros(seen.legal.shape))
-        own = seen.player == 0
-        infoset = jnp.where(own, graph.infoset[seen.decision], graph.num_infosets)
-        total = jnp.zeros(graph.legal.shape).at[infoset].add(found.regret, mode="drop")
-        return total / sum(sizes), total / own.sum() * 7 / 6
+        episodes = episodes_from_draws(graph, behave, draws, stratified=True)
+        values = jnp.zeros(episodes.legal.shape)
+        regret = returns.baseline_regrets(episodes, 0, episodes.utility[:, 0], values).regret
+        is_own = episodes.player == 0
+        infoset = jnp.where(is_own, graph.infoset[episodes.decision], graph.num_infosets)
+        total = jnp.zeros(graph.legal.shape).at[infoset].add(regret, mode="drop")
+        return total / sum(sizes), total / is_own.sum() * 7 / 6
 
     keys = jax.random.split(jax.random.PRNGKey(0), batches)
     by_episodes, by_decisions = to_numpy(jax.vmap(regrets)(keys))
     exact = cp.infoset_values(kuhn, policy_from_table(kuhn, table)).regret[:12].reshape(6, 2)
     error = by_episodes.std(0)[:6] / batches**0.5
 
-    def furthest(found):
-        return (np.abs(found.mean(0)[:6] - exact) / error).max()
+    def largest_deviation(samples):
+        return (np.abs(samples.mean(0)[:6] - exact) / error).max()
 
-    assert furthest(by_episodes) < 4.0 < 6.0 < furthest(by_decisions)
+    assert largest_deviation(by_episodes) < 4.0 < 6.0 < largest_deviation(by_decisions)
 
 
 @pytest.mark.parametrize(
@@ -124,17 +127,16 @@ def test_regrets_are_unbiased_for_any_networks(spec, augmented):
     def regrets(traverser, episodes, baseline):
         if not augmented:
             episodes = player_decisions(episodes, traverser, graph.max_own_decisions[traverser])
-        met = find_unique_rows(graph.observation_row[traverser, episodes.decision], episodes.live)
-        guess = outputs_at_decisions(baseline[traverser], graph.observation, met)
-        guess = mask_illegal(episodes, guess)
+        rows = graph.observation_row[traverser, episodes.decision]
+        unique_rows = find_unique_rows(rows, episodes.live)
+        outputs = outputs_at_decisions(baseline[traverser], graph.observation, unique_rows)
+        values = mask_illegal(episodes, outputs)
         utility = episodes.utility[:, traverser]
-        return episodes, returns.baseline_regrets(episodes, traverser, utility, guess).regret
+        return episodes, returns.baseline_regrets(episodes, traverser, utility, values).regret
 
     for seed in range(2):
-        state = SMALL_DEEP_HEDGE.init(tree, seed).state
-        baseline = jax.tree.map(
-            lambda w: 3.0 * w, params_by_player(state.baseline)
-        )  # deliberately wrong
+        state = SMALL_ALGORITHM.init(tree, seed).state
+        baseline = jax.tree.map(lambda w: 3.0 * w, params_by_player(state.baseline))
         exact = cp.infoset_values(tree, policy_from_table(tree, state.policy_table)).regret
         for traverser in range(tree.num_players):
             probability, episodes = all_episodes(tree, state.policy_table, traverser, 0.3)
@@ -144,34 +146,34 @@ def test_regrets_are_unbiased_for_any_networks(spec, augmented):
             infoset = np.asarray(graph.infoset)[episodes.decision]
             for t, b in zip(*np.nonzero(episodes.player == traverser), strict=True):
                 expected[infoset[t, b]] += probability[b] * regret[t, b]
-            mine = tree.infoset_player == traverser
+            is_own = tree.infoset_player == traverser
             legal = np.asarray(graph.legal)
             exact_rows = np.zeros(legal.shape)
             exact_rows[legal] = exact
-            assert expected[mine] == approx(exact_rows[mine], abs=1e-6)
+            assert expected[is_own] == approx(exact_rows[is_own], abs=1e-6)
 
 
 @pytest.mark.parametrize(
     "algorithm",
     [
-        replace(SMALL_DEEP_HEDGE, num_baseline_updates=2),
+        replace(SMALL_ALGORITHM, num_baseline_updates=2),
         replace(
-            SMALL_DEEP_HEDGE, augmented_baseline=False, mean_over_actions=True, entropy_coef=0.0
+            SMALL_ALGORITHM, augmented_baseline=False, mean_over_actions=True, entropy_coef=0.0
         ),
         replace(
-            SMALL_DEEP_HEDGE,
+            SMALL_ALGORITHM,
             entropy_decay_power=0.5,
             decay_steps=2.0,
             learning_rate=0.2,
             weight_decay=0.01,
         ),
-        replace(SMALL_DEEP_HEDGE, logit_threshold=0.05, max_grad_value=0.05),
+        replace(SMALL_ALGORITHM, logit_threshold=0.05, max_grad_value=0.05),
     ],
     ids=["augmented", "program", "schedules", "limits"],
 )
 @pytest.mark.parametrize("spec", ["kuhn_poker"])
 def test_equal_to_the_plain_recursion(algorithm, spec):
-    """Fed the same random numbers, networks called node by node end up the same."""
+    """With the same random numbers, a recursion that evaluates node by node ends up the same."""
     tree = game_tree(spec)
     memory = algorithm.init(tree, seed=3)
     networks = jax.tree.map(
@@ -193,26 +195,26 @@ def test_equal_to_the_plain_recursion(algorithm, spec):
         (memory.state.strategy, plain.strategy),
         (memory.state.baseline, plain.baseline),
     ):
-        for mine, net in zip(params_by_player(ours), theirs, strict=True):
-            for layer, other in zip(jax.tree.leaves(mine), jax.tree.leaves(net), strict=True):
-                assert np.asarray(layer) == approx(other, abs=2e-4)
+        for net, plain_net in zip(params_by_player(ours), theirs, strict=True):
+            for array, expected in zip(*map(jax.tree.leaves, (net, plain_net)), strict=True):
+                assert np.asarray(array) == approx(expected, abs=2e-4)
 
 
 @pytest.mark.parametrize("table", [True, False])
 def test_equal_to_the_plain_recursion_on_leduc(table, monkeypatch):
-    """With enough episodes that infosets repeat and are gathered first.
+    """With enough episodes that infosets recur and are deduplicated.
 
-    Policies are looked up in a table of all infosets, or networks are asked at those visited.
+    Policies come from a table of all infosets, or from networks at the visited ones.
     """
     monkeypatch.setattr(policy_lookup, "is_table_cheaper", lambda graph, episodes: table)
-    algorithm = replace(SMALL_DEEP_HEDGE, augmented_baseline=table, num_traversals=16)
+    algorithm = replace(SMALL_ALGORITHM, augmented_baseline=table, num_traversals=16)
     test_equal_to_the_plain_recursion(algorithm, "leduc_poker(suit_isomorphism=true)")
 
 
 def test_equal_to_the_plain_recursion_turn_by_turn(monkeypatch):
-    """Networks asked at all infosets of the opening, and at those visited of the next turn."""
+    """Networks are evaluated at all infosets of the first turn, and at visited ones of the next."""
     monkeypatch.setattr(policy_lookup, "is_table_cheaper", lambda graph, episodes: False)
-    algorithm = replace(SMALL_DEEP_HEDGE, num_traversals=2, num_baseline_traversals=2)
+    algorithm = replace(SMALL_ALGORITHM, num_traversals=2, num_baseline_traversals=2)
     assert policy_lookup.is_turn_by_turn(host_graph_from_tree(game_tree("kuhn_poker")), np.zeros(0))
     assert [
         turn.end_infoset - turn.first_infoset
@@ -222,23 +224,22 @@ def test_equal_to_the_plain_recursion_turn_by_turn(monkeypatch):
 
 
 def test_the_two_plain_recursions_agree(kuhn):
-    """Derivatives by JAX, node by node, and those written out in NumPy."""
-    state = SMALL_DEEP_HEDGE.init(kuhn, seed=1).state
+    """Derivatives by JAX, node by node, equal those written out in NumPy."""
+    state = SMALL_ALGORITHM.init(kuhn, seed=1).state
     numbers = np.random.default_rng(1).random((2 * kuhn.max_episode_length + 1, 8))
     ends, nets = [], [list(params_by_player(part)) for part in (state.strategy, state.baseline)]
     for kind, array in ((PlainDeepHedge, np.array), (PlainDeepHedgeInJax, jnp.array)):
-        plain = kind(kuhn.game, SMALL_DEEP_HEDGE, *jax.tree.map(array, nets))
+        plain = kind(kuhn.game, SMALL_ALGORITHM, *jax.tree.map(array, nets))
         plain.iterate(1, lambda player: numbers)
         ends.append(jax.tree.leaves((plain.strategy, plain.baseline)))
-    begin = jax.tree.leaves(nets)
-    for mine, other, before in zip(*ends, begin, strict=True):
-        assert np.asarray(mine) == approx(np.asarray(other), abs=1e-6)
-        assert np.abs(np.asarray(mine) - np.asarray(before)).max() > 1e-5
+    for by_numpy, by_jax, before in zip(*ends, jax.tree.leaves(nets), strict=True):
+        assert np.asarray(by_numpy) == approx(np.asarray(by_jax), abs=1e-6)
+        assert np.abs(np.asarray(by_numpy) - np.asarray(before)).max() > 1e-5
 
 
 @dataclass(frozen=True)
 class OneHotKuhn(cp.games.KuhnPoker):
-    """Kuhn poker with the one-hot index of the infoset as observation."""
+    """Kuhn poker whose observation is a one-hot code of the infoset."""
 
     def observation(self, state, player):
         cards = [-1 if p >= len(state.cards) else state.cards[p] for p in (player,)]
@@ -252,7 +253,7 @@ def test_linear_network_on_one_hot_inputs_is_tabular_hedge():
     """Each infoset's logits move by the rate times the mean of its own centred regrets."""
     tree = cp.build_tree(OneHotKuhn())
     algorithm = replace(
-        SMALL_DEEP_HEDGE, entropy_coef=0.0, weight_decay=0.0, decay_rate=1.0, learning_rate=0.5
+        SMALL_ALGORITHM, entropy_coef=0.0, weight_decay=0.0, decay_rate=1.0, learning_rate=0.5
     )
     graph, state = graph_from_tree(tree), algorithm.init(tree).state
     net = [(0.1 * jnp.ones((108, 2)).at[:, 0].set(-0.1), jnp.zeros(2))]
@@ -262,70 +263,71 @@ def test_linear_network_on_one_hot_inputs_is_tabular_hedge():
     @jax.jit
     def step(trained):
         episodes = episodes_from_draws(graph, algorithm.behaviour(graph, state, 0), draws)
-        guess = jnp.zeros(episodes.policy.shape)
-        regret = returns.baseline_regrets(episodes, 0, episodes.utility[:, 0], guess).regret
-        met = find_unique_rows(graph.observation_row[0, episodes.decision], episodes.player == 0)
-        after = algorithm.update_strategy(
-            graph, 1, 0, episodes, met, regret, trained, state.averages
+        values = jnp.zeros(episodes.policy.shape)
+        regret = returns.baseline_regrets(episodes, 0, episodes.utility[:, 0], values).regret
+        rows = graph.observation_row[0, episodes.decision]
+        unique_rows = find_unique_rows(rows, episodes.player == 0)
+        updated = algorithm.update_strategy(
+            graph, 1, 0, episodes, unique_rows, regret, trained, state.averages
         )
-        return episodes, regret, after
+        return episodes, regret, updated
 
-    episodes, regret, new = step(trained)
-    moved = np.asarray(new.params[0][0] - net[0][0])
-    own = np.asarray(episodes.player) == 0
+    episodes, regret, updated = step(trained)
+    moved = np.asarray(updated.params[0][0] - net[0][0])
+    is_own = np.asarray(episodes.player) == 0
     expected = np.zeros((108, 2))
-    for t, b in zip(*np.nonzero(own), strict=True):
+    for t, b in zip(*np.nonzero(is_own), strict=True):
         row = graph.observation[graph.observation_row[0, int(episodes.decision[t, b])]].argmax()
-        expected[row] += 0.5 * np.asarray(regret[t, b] - regret[t, b].mean()) / own.sum()
+        expected[row] += 0.5 * np.asarray(regret[t, b] - regret[t, b].mean()) / is_own.sum()
     assert moved == approx(expected, abs=1e-6)
     assert np.abs(moved).max() > 1e-3
 
 
 def test_gradients_against_finite_differences(kuhn):
-    """The step of the baseline network goes down the squared error of its guesses."""
+    """The step of the baseline network goes down the squared error of its values."""
     algorithm = replace(
-        SMALL_DEEP_HEDGE, weight_decay=0.0, decay_rate=1.0, baseline_learning_rate=1.0
+        SMALL_ALGORITHM, weight_decay=0.0, decay_rate=1.0, baseline_learning_rate=1.0
     )
     graph, state = graph_from_tree(kuhn), algorithm.init(kuhn, seed=1).state
     trained = state.baseline[0]
     draws = jax.random.uniform(jax.random.PRNGKey(1), draws_shape(graph, 16))
 
-    def baseline_outputs(net, episodes):
-        met = find_unique_rows(graph.observation_row[0, episodes.decision], episodes.live)
-        return mask_illegal(episodes, outputs_at_decisions(net, graph.observation, met))
+    def baseline_values(net, episodes):
+        unique_rows = find_unique_rows(graph.observation_row[0, episodes.decision], episodes.live)
+        return mask_illegal(episodes, outputs_at_decisions(net, graph.observation, unique_rows))
 
     @jax.jit
     def step(trained):
         episodes = episodes_from_draws(graph, algorithm.behaviour(graph, state, 0), draws)
-        guess = baseline_outputs(trained.params, episodes)
-        found = returns.baseline_regrets(episodes, 0, episodes.utility[:, 0], guess)
-        return episodes, found.target, algorithm.fit_baseline(graph, 0, episodes, trained)
+        values = baseline_values(trained.params, episodes)
+        target = returns.baseline_regrets(episodes, 0, episodes.utility[:, 0], values).target
+        return episodes, target, algorithm.fit_baseline(graph, 0, episodes, trained)
 
     episodes, target, stepped = step(trained)
 
     @jax.jit
     def loss(net):
-        out = baseline_outputs(net, episodes)
-        taken = jnp.take_along_axis(out, episodes.action[..., None], axis=-1)[..., 0]
+        values = baseline_values(net, episodes)
+        taken = jnp.take_along_axis(values, episodes.action[..., None], axis=-1)[..., 0]
         return jnp.where(episodes.live, (taken - target) ** 2, 0.0).sum() / episodes.live.sum()
 
     net = trained.params
     for layer, kind in itertools.product(range(len(net)), range(2)):
         array = np.asarray(net[layer][kind])
         slope = array - np.asarray(stepped.params[layer][kind])
-        where = np.unravel_index(np.abs(slope).argmax(), slope.shape)
+        index = np.unravel_index(np.abs(slope).argmax(), slope.shape)
         nudge = np.zeros_like(array)
-        nudge[where] = 1e-2
+        nudge[index] = 1e-2
         sides = []
         for sign in (1.0, -1.0):
             changed = [list(pair) for pair in net]
             changed[layer][kind] = array + sign * nudge
             sides.append(float(loss([tuple(pair) for pair in changed])))
-        assert slope[where] == approx((sides[0] - sides[1]) / 2e-2, rel=0.05, abs=1e-4)
+        assert slope[index] == approx((sides[0] - sides[1]) / 2e-2, rel=0.05, abs=1e-4)
 
 
-EVERYTHING = replace(  # compiled once for the tests that use it
-    SMALL_DEEP_HEDGE,
+ALL_AVERAGES = replace(  # compiled once for the tests that use it
+    SMALL_ALGORITHM,
     average_hidden_sizes=(8,),
     average_power=1.0,
     ensemble_size=4,
@@ -335,13 +337,13 @@ EVERYTHING = replace(  # compiled once for the tests that use it
 
 
 def test_same_seed_same_bits_however_it_is_split(kuhn):
-    algorithm = EVERYTHING
+    algorithm = ALL_AVERAGES
     whole = algorithm.step(kuhn, algorithm.init(kuhn, seed=5), 7)
     parts = algorithm.init(kuhn, seed=5)
     for count in (1, 2, 4):
         parts = algorithm.step(kuhn, parts, count)
-    for mine, other in zip(jax.tree.leaves(whole.state), jax.tree.leaves(parts.state), strict=True):
-        assert (np.asarray(mine) == np.asarray(other)).all()
+    pairs = zip(jax.tree.leaves(whole.state), jax.tree.leaves(parts.state), strict=True)
+    assert all((np.asarray(first) == np.asarray(second)).all() for first, second in pairs)
     other = algorithm.step(kuhn, algorithm.init(kuhn, seed=6), 7)
     assert (
         np.asarray(whole.state.averages.policy_sum) != np.asarray(other.state.averages.policy_sum)
@@ -355,28 +357,28 @@ def test_the_three_averages_agree(kuhn):
     )
     memory = algorithm.step(kuhn, algorithm.init(kuhn), 3000)
     policies = algorithm.policies(kuhn, memory)
-    judged = {name: cp.exploitability(kuhn, policy) for name, policy in policies.items()}
-    assert judged["average"] < 0.08
-    assert judged["network"] < 0.1
-    assert judged["ensemble"] < 0.12
+    exploitability = {name: cp.exploitability(kuhn, policy) for name, policy in policies.items()}
+    assert exploitability["average"] < 0.08
+    assert exploitability["network"] < 0.1
+    assert exploitability["ensemble"] < 0.12
     for name in ("network", "ensemble"):
         difference = policies[name].probabilities - policies["average"].probabilities
         assert np.abs(difference).mean() < 0.08
 
 
-def test_without_a_table_another_average_stands_in(kuhn):
-    """The same training without arrays of the game's size still gives a policy."""
-    table, none = EVERYTHING, replace(EVERYTHING, average_every=0, average_hidden_sizes=())
+def test_without_a_table_the_ensemble_is_the_same(kuhn):
+    """Training does not depend on the table of averages, which is as large as the game."""
+    table, no_table = ALL_AVERAGES, replace(ALL_AVERAGES, average_every=0, average_hidden_sizes=())
     first = table.step(kuhn, table.init(kuhn), 5)
-    second = none.step(kuhn, none.init(kuhn), 5)
+    second = no_table.step(kuhn, no_table.init(kuhn), 5)
     assert second.state.averages.policy_sum.size == 0
-    assert list(none.policies(kuhn, second)) == ["ensemble", "current"]
+    assert list(no_table.policies(kuhn, second)) == ["ensemble", "current"]
     expected = table.policies(kuhn, first)["ensemble"].probabilities
-    assert none.policies(kuhn, second)["ensemble"].probabilities == approx(expected, abs=1e-6)
+    assert no_table.policies(kuhn, second)["ensemble"].probabilities == approx(expected, abs=1e-6)
 
 
-def test_the_table_is_the_sum_of_what_was_played(kuhn):
-    algorithm = EVERYTHING
+def test_the_table_is_the_sum_of_past_policies(kuhn):
+    algorithm = ALL_AVERAGES
     memory, total = algorithm.init(kuhn), np.zeros(kuhn.num_sequences)
     for t in range(1, 6):
         policy = algorithm.policies(kuhn, memory)["current"]
@@ -389,7 +391,7 @@ def test_the_table_is_the_sum_of_what_was_played(kuhn):
     )
 
 
-def test_spread_episodes_converge(kuhn):
+def test_stratified_episodes_converge(kuhn):
     algorithm = cp.algorithms.DeepHedge(
         learning_rate=0.03,
         epsilon=0.4,
@@ -398,6 +400,7 @@ def test_spread_episodes_converge(kuhn):
         weight_decay=0.0,
         average_power=1.0,
         stratified=True,
+        normalize_returns=False,
     )
     assert cp.solve(kuhn, algorithm, iterations=30_000).exploitability < 0.016
 
@@ -414,11 +417,11 @@ def test_converges_with_three_players():
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("deep_hedge(epsilon=0)", "epsilon is 0, must be above 0 and at most 1"),
-        ("deep_hedge(epsilon=1.5)", "epsilon is 1.5, must be above 0 and at most 1"),
+        ("deep_hedge(epsilon=0)", "epsilon is 0, must be positive and at most 1"),
+        ("deep_hedge(epsilon=1.5)", "epsilon is 1.5, must be positive and at most 1"),
         ("deep_hedge(num_traversals=0)", "num_traversals is 0, must be at least 1"),
-        ("deep_hedge(hidden_sizes=())", "must be one size or more"),
-        ("deep_hedge(baseline_hidden_sizes=(4,0))", "must be one size or more"),
+        ("deep_hedge(hidden_sizes=())", "must be at least one layer"),
+        ("deep_hedge(baseline_hidden_sizes=(4,0))", "must be at least one layer"),
         ("deep_hedge(past_logits_coef=1)", "ensemble_size must be at least"),
         ("deep_hedge(average_every=-1)", "average_every is -1, must be at least 0"),
         ("deep_hedge(average_every=0)", "no average is kept; set average_every"),
@@ -430,8 +433,8 @@ def test_bad_parameters(spec, message):
         cp.load_algorithm(spec)
 
 
-def test_games_without_observations_get_a_code_of_their_infosets():
-    """The infosets of a user's game are distinguished, and learning works."""
+def test_games_without_observations_get_a_hash_of_their_infosets():
+    """Infosets of a game without `observation` have distinct codes, and learning works."""
     tree = cp.build_tree(RandomGame(seed=1, zero_sum=True))
     graph = host_graph_from_tree(tree)
     rows = np.asarray(graph.observation)[graph.own_observation_row]

@@ -63,7 +63,7 @@ def test_episodes_teach_what_they_teach_on_the_tree(kuhn, arena):
         graph, 1, who, own, seen._replace(decision=decision), jax.random.PRNGKey(0)
     )
     here = deep_hedge._jit_update_player()(
-        algorithm, 2.0, 1, who, state, met, jax.random.PRNGKey(0)
+        algorithm, graph.utility_scale, 1, who, state, met, jax.random.PRNGKey(0)
     )
     for part, old in zip(("strategy", "baseline"), before, strict=True):
         ours, theirs, begin = (

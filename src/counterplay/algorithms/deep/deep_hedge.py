@@ -1,16 +1,18 @@
-"""Deep-Hedge MCCFR: networks that follow Hedge on sampled regrets."""
+"""Deep-Hedge MCCFR: networks trained by Hedge on sampled regrets."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any, ClassVar, NamedTuple, Self
+from math import inf
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from annotated_types import Ge, Lt
 
 from counterplay.algorithms.deep.common import averages, policy_lookup, returns
 from counterplay.algorithms.deep.common.averages import AverageConfig, AverageState
@@ -39,6 +41,7 @@ from counterplay.algorithms.deep.common.networks import (
     Net,
     centre_over_legal,
     new_net,
+    safe_log,
     stack_players,
 )
 from counterplay.algorithms.deep.common.rollouts import (
@@ -50,31 +53,28 @@ from counterplay.algorithms.deep.common.rollouts import (
 )
 from counterplay.algorithms.deep.common.training import TrainState, apply_gradient, params_by_player
 from counterplay.algorithms.deep.common.tree_or_rules import JaxAlgorithmOnTreeOrRules
-from counterplay.core.field_bounds import FRACTION, NON_NEGATIVE, FieldBound, at_least, check_bounds
-from counterplay.core.settings import settings
+from counterplay.algorithms.deep.common.utility_scale import estimate_utility_scale
+from counterplay.core.settings import (
+    HiddenSizes,
+    NonNegative,
+    Positive,
+    PositiveInt,
+    PositiveProbability,
+    settings,
+)
 from counterplay.errors import ConfigError
 
 DEFAULT_PAST_NETWORKS = 100  # of the ensemble on rules, if the user sets no average
-RANGES: dict[str, FieldBound] = {
-    **dict.fromkeys(("num_traversals", "num_baseline_traversals"), at_least(1)),
-    **dict.fromkeys(("num_baseline_updates", "decay_steps"), at_least(1)),
-    **dict.fromkeys(("epsilon", "decay_rate"), FRACTION),
-    **dict.fromkeys(
-        ("entropy_coef", "entropy_decay_power", "weight_decay", "past_logits_coef"), NON_NEGATIVE
-    ),
-    **dict.fromkeys(
-        ("hidden_sizes", "baseline_hidden_sizes"),
-        (lambda units: bool(units) and min(units) >= 1, "one size or more"),
-    ),
-}
+
+Player = int | jax.Array
 
 
 class DeepHedgeState(NamedTuple):
-    """What an iteration changes."""
+    """The state that an iteration changes."""
 
-    strategy: tuple[TrainState, ...]  # W of each player, the one who learns next first
-    baseline: tuple[TrainState, ...]  # U of each player, likewise
-    policy_table: jax.Array  # [I, A] the policy at every infoset; empty where it is not kept
+    strategy: tuple[TrainState, ...]  # W of each player, beginning with the next that learns
+    baseline: tuple[TrainState, ...]  # U of each player, in the same order
+    policy_table: jax.Array  # [I, A] the policy at every infoset; empty if it is not kept
     averages: AverageState
 
 
@@ -82,76 +82,76 @@ class DeepHedgeState(NamedTuple):
 class DeepHedge(JaxAlgorithmOnTreeOrRules, AverageConfig):
     """Deep-Hedge MCCFR (the thesis of that name). At t = 1, 2, ..., for each player in turn:
 
-        L times H + K episodes, outcome sampling, epsilon of uniform play by that player only
+        L * H + K episodes by outcome sampling, in which only that player explores (epsilon)
         L times, on H of them:
         U = U - lr_u * mean over decisions of grad (U(I, a) - u)^2
             with u the sampled value after the action a that was taken
         on the other K:
             r = baseline-enhanced sampled regrets, zeroed where they would push a logit further
-                beyond logits_threshold from the mean
-        W = W + lr_w * mean over its decisions of (r . grad y + entropy_cost * grad entropy)
+                than logit_threshold from the mean
+        W = W + lr_w * mean over its decisions of (r . grad y + entropy_coef * grad entropy)
             with y = W(I) - mean over legal actions of W(I), and policy = softmax(W(I))
 
-    Regrets are unbiased whatever U says; their mean over decisions is not quite, since how many
-    there are depends on what was sampled. With `per_episode` the step of W divides by K instead,
-    and is. `spread` lays the episodes of a step evenly over all that can happen (see
-    `episodes.sample`): less noise in as many; it divides by K too. The printed update takes the
-    gradient of W, not of the centred y: the common mode of the logits, which softmax ignores, then
-    takes the full force of importance-weighted regrets, and the policy collapses on Leduc. The
-    listing fits U after the step of W, not before it: with players in turn the same but for whose
-    step lies between, and here one batch of episodes serves both. Both steps also subtract
-    weight_decay times the weights, clip the gradient entry by entry, and follow
+    Regrets are unbiased for any U; their mean over decisions is slightly biased, since the number
+    of decisions depends on the sampled actions. With `mean_over_episodes` the step of W divides by
+    K instead, which is unbiased. `stratified` episodes (see `episodes.sample_episodes`) have less
+    noise at the same number; they divide by K too. The printed update takes the gradient of W, not
+    of the centred y: the mean of the logits, which softmax ignores, then follows
+    importance-weighted regrets, and the policy collapses on Leduc. The listing fits U after the
+    step of W, not before it; here one batch of episodes serves both. Both steps also subtract
+    weight_decay times the weights, clip each entry of the gradient at max_grad_value, and use
 
-        lr = max(lr_init * decay_rate**(t / decay_steps), lr_end)
+        lr = max(learning_rate * decay_rate**(t / decay_steps), learning_rate_end)
 
-    On rules that are never unrolled there is no table to average policies in: the answer is the
+    Utilities are divided by the game's scale (see `common.utility_scale`), so that rates and
+    coefficients do not depend on its units; the thesis has the game's own, which is
+    normalize_returns=False. On rules there is no table of average policies: the result is the
     average network or the ensemble.
     """
 
-    hidden_sizes: tuple[int, ...] = (48, 48, 32)
-    baseline_hidden_sizes: tuple[int, ...] = (48, 48, 32)
-    num_traversals: int = 4  # K
-    num_baseline_traversals: int = 4  # H
-    num_baseline_updates: int = 1  # L
-    learning_rate: float = 0.01
-    learning_rate_end: float = 1e-6
-    baseline_learning_rate: float = 0.01
-    baseline_learning_rate_end: float = 1e-6
-    decay_rate: float = 0.95
-    decay_steps: float = 10_000.0
-    epsilon: float = 0.1
-    mean_over_episodes: bool = False  # regrets by the number of episodes, not of decisions: no bias
-    stratified: bool = False  # episodes of a step evenly over all that can happen, on a tree
-    entropy_coef: float = 0.1
-    entropy_decay_power: float = 0.0  # entropy_coef * t**-entropy_decay_power
-    logit_threshold: float = 2.0
-    max_grad_value: float = 1000.0
-    weight_decay: float = 1e-4
-    normalize_returns: bool = False  # divide utilities by the largest
-    augmented_baseline: bool = True  # also where others act; False: at own decisions only
+    hidden_sizes: HiddenSizes = (48, 48, 32)
+    baseline_hidden_sizes: HiddenSizes = (48, 48, 32)
+    num_traversals: PositiveInt = 4  # K
+    num_baseline_traversals: PositiveInt = 4  # H
+    num_baseline_updates: PositiveInt = 1  # L
+    learning_rate: NonNegative = 0.015
+    learning_rate_end: NonNegative = 1e-6
+    baseline_learning_rate: NonNegative = 0.01
+    baseline_learning_rate_end: NonNegative = 1e-6
+    decay_rate: PositiveProbability = 0.95
+    decay_steps: Annotated[float, Ge(1.0), Lt(inf)] = 10_000.0
+    epsilon: PositiveProbability = 0.1
+    mean_over_episodes: bool = False  # divide regrets by the number of episodes, not of decisions
+    stratified: bool = False  # sample stratified episodes on a tree
+    entropy_coef: NonNegative = 0.07
+    entropy_decay_power: NonNegative = 0.0  # entropy_coef * t**-entropy_decay_power
+    logit_threshold: NonNegative = 2.0
+    max_grad_value: Positive = 1000.0
+    weight_decay: NonNegative = 1e-4
+    normalize_returns: bool = True  # divide utilities by the game's scale; the thesis does not
+    augmented_baseline: bool = True  # baseline at all decisions; False: at own decisions only
     mean_over_actions: bool = False  # the author's program: a mean over actions, not a sum
-    past_logits_coef: float = 0.0  # pull towards the past networks' mean logits (section 4.4.1)
+    past_logits_coef: NonNegative = 0.0  # pull to the past networks' mean logits (section 4.4.1)
 
     monitored_paths: ClassVar[tuple[str, ...]] = ("state.strategy", "state.baseline")
-    compiler_options: ClassVar[
-        Mapping[str, Any]
-    ] = {  # what shares memory waits: fewer threads are woken
+    # operations that share memory run one after the other, which wakes fewer threads
+    compiler_options: ClassVar[Mapping[str, str]] = {
         "xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"
     }
 
     def __post_init__(self) -> None:
-        check_bounds(self.name, self, RANGES)
         super().__post_init__()
         if self.past_logits_coef and not self.ensemble_size:
             problem = "ensemble_size must be at least 1 with a past_logits_coef"
             raise ConfigError(f"{self.name}: {problem}")
 
     def init_state(self, graph: Graph, rng: np.random.Generator) -> DeepHedgeState:
-        def new(units: tuple[int, ...]) -> tuple[Net, ...]:
-            sizes = (graph.num_features, *units, graph.max_actions)
+        def new_player_nets(hidden_sizes: tuple[int, ...]) -> tuple[Net, ...]:
+            sizes = (graph.num_features, *hidden_sizes, graph.max_actions)
             return tuple(new_net(rng, sizes) for _ in range(graph.num_players))
 
-        strategy, baseline = new(self.hidden_sizes), new(self.baseline_hidden_sizes)
+        strategy = new_player_nets(self.hidden_sizes)
+        baseline = new_player_nets(self.baseline_hidden_sizes)
         return DeepHedgeState(
             tuple(TrainState(net, self.player_optimiser.init(net)) for net in strategy),
             tuple(TrainState(net, self.baseline_optimiser.init(net)) for net in baseline),
@@ -167,36 +167,32 @@ class DeepHedge(JaxAlgorithmOnTreeOrRules, AverageConfig):
         state = self.add_to_averages(graph, t, state, jax.random.fold_in(key, graph.num_players))
         draws = jax.random.uniform(key, (graph.num_players, *draws_shape(graph, self.num_episodes)))
 
-        def turn(player: Any, state: DeepHedgeState) -> DeepHedgeState:
+        def iterate_player(player: Player, state: DeepHedgeState) -> DeepHedgeState:
             return self.iterate_player(graph, t, player, state, draws[player], key)
 
-        if not (
-            (graph.is_short_game and state.policy_table.size)
-            or policy_lookup.is_turn_by_turn(graph, state.policy_table)
-        ):
-            return jax.lax.fori_loop(0, graph.num_players, turn, state)
+        has_short_table = graph.is_short_game and state.policy_table.size
+        if not (has_short_table or policy_lookup.is_turn_by_turn(graph, state.policy_table)):
+            return jax.lax.fori_loop(0, graph.num_players, iterate_player, state)
         for player in range(graph.num_players):
-            state = turn(player, state)
+            state = iterate_player(player, state)
         return state
 
     def add_to_averages(
         self, graph: Graph, t: jax.Array, state: DeepHedgeState, key: jax.Array
     ) -> DeepHedgeState:
-        """With the policies of iteration t in the averages."""
-        nets, table = (
-            stack_players(params_by_player(state.strategy)),
-            partial(self.policy_table, graph, state),
-        )
-        kept = averages.add_policies(self, state.averages, graph, t, nets, table, key)
-        return state._replace(averages=kept)
+        """Return the state with the policies of iteration t added to the averages."""
+        nets = stack_players(params_by_player(state.strategy))
+        make_table = partial(self.policy_table, graph, state)
+        average_state = averages.add_policies(self, state.averages, graph, t, nets, make_table, key)
+        return state._replace(averages=average_state)
 
     @property
-    def num_episodes(self) -> int:  # type: ignore[override]
-        """Of a player's part of an iteration."""
+    def num_episodes(self) -> int:  # type: ignore[override]  # derived, not a setting
+        """Number of episodes of a player's part of an iteration."""
         return self.num_baseline_updates * self.num_baseline_traversals + self.num_traversals
 
     def for_rules(self) -> Self:
-        """Keep an ensemble where the user sets no average: on rules there is no table of it."""
+        """Return settings with an ensemble if no average is set: rules have no table of it."""
         if self.average_hidden_sizes or self.ensemble_size:
             return self
         return replace(self, ensemble_size=DEFAULT_PAST_NETWORKS)
@@ -204,173 +200,198 @@ class DeepHedge(JaxAlgorithmOnTreeOrRules, AverageConfig):
     def iterate_on_rules(
         self, env: BatchedEnv, t: int, state: DeepHedgeState, key: jax.Array
     ) -> tuple[DeepHedgeState, int]:
-        return iterate_on_rules(self, env, t, state, key)
+        average_key, *player_keys = jax.random.split(key, 1 + env.num_players)
+        state = _jit_add_to_averages()(self, empty_graph(env), t, state, average_key)
+        scale = estimate_utility_scale(env.random_episode_utilities)
+        nodes_touched = 0
+        for player, player_key in enumerate(player_keys):
+            play_key, learn_key = jax.random.split(player_key)
+            act = partial(_jit_act(), self, player, params_by_player(state.strategy, player))
+            rollouts, count = play_episodes(env, act, rng_from_key(play_key), self.num_episodes)
+            state = _jit_update_player()(self, scale, t, player, state, rollouts, learn_key)
+            nodes_touched += count
+        return state, nodes_touched
 
     def networks(self, state: DeepHedgeState) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        networks: dict[str, Any] = {}
         if self.average_hidden_sizes:
-            found["network"] = [state.averages.network.params], [1.0]
-        found |= averages.ensemble_networks(state.averages, self.average_power)
-        found["current"] = [stack_players(params_by_player(state.strategy))], [1.0]
-        return {name: (*answer, "softmax") for name, answer in found.items()}
+            networks["network"] = [state.averages.network.params], [1.0]
+        networks |= averages.ensemble_networks(state.averages, self.average_power)
+        networks["current"] = [stack_players(params_by_player(state.strategy))], [1.0]
+        return {name: (*weighted_nets, "softmax") for name, weighted_nets in networks.items()}
 
     def tabulate(self, graph: Graph, state: DeepHedgeState) -> dict[str, jax.Array]:
-        kept = averages.tabulate_averages(self, state.averages, graph)
-        return kept | {
-            "current": averages.infoset_policies(params_by_player(state.strategy), graph)
-        }
+        tables = averages.tabulate_averages(self, state.averages, graph)
+        tables["current"] = averages.infoset_policies(params_by_player(state.strategy), graph)
+        return tables
 
     def iterate_player(
         self,
         graph: Graph,
         t: jax.Array,
-        player: Any,
+        player: Player,
         state: DeepHedgeState,
         draws: jax.Array,
         key: jax.Array,
     ) -> DeepHedgeState:
-        """One player's part of an iteration."""
+        """Return the state after one player's part of an iteration, decided by random draws."""
         behaviour = self.behaviour(graph, state, player)
         if self.stratified:
             sizes = [self.num_baseline_traversals] * self.num_baseline_updates
             draws = draws.at[0].set(stratify_draws(draws[0], [*sizes, self.num_traversals]))
         by_turn = policy_lookup.is_turn_by_turn(graph, state.policy_table)
-        walked = episodes_from_draws(graph, behaviour, draws, by_turn, self.stratified)
-        return self.update_player(graph, t, player, state, walked, key)
+        episodes = episodes_from_draws(graph, behaviour, draws, by_turn, self.stratified)
+        return self.update_player(graph, t, player, state, episodes, key)
 
     def update_player(
         self,
         graph: Graph,
         t: jax.Array,
-        player: Any,
+        player: Player,
         state: DeepHedgeState,
         episodes: Episodes,
-        key: Any,
+        key: jax.Array,
     ) -> DeepHedgeState:
-        """What a player, whose networks are the first, learns; then they are the last."""
-        (strategy, *others), (baseline, *rest) = state.strategy, state.baseline
-        fitted, size = self.num_baseline_updates, self.num_baseline_traversals
+        """Train a player, whose networks come first in the state and last in the new one."""
+        (strategy, *others), (baseline, *other_baselines) = state.strategy, state.baseline
+        num_updates, size = self.num_baseline_updates, self.num_baseline_traversals
         if self.normalize_returns:
-            episodes = episodes._replace(utility=episodes.utility / graph.largest_utility)
-        seen = episodes
+            episodes = episodes._replace(utility=episodes.utility / graph.utility_scale)
+        decisions = episodes
         if not self.augmented_baseline:
-            most = (
+            max_decisions = (
                 graph.max_own_decisions[player]
                 if isinstance(player, int)
                 else max(graph.max_own_decisions)
             )
-            seen = player_decisions(episodes, player, most)
+            decisions = player_decisions(episodes, player, max_decisions)
         baseline = jax.lax.fori_loop(
             0,
-            fitted,
-            lambda n, trained: self.fit_baseline(
-                graph, player, slice_episodes(seen, n * size, size), trained
+            num_updates,
+            lambda n, train_state: self.fit_baseline(
+                graph, player, slice_episodes(decisions, n * size, size), train_state
             ),
             baseline,
         )
-        seen = slice_episodes(seen, fitted * size, self.num_traversals)
-        met = find_unique_rows(graph.observation_row[player, seen.decision], seen.live)
-        guess = mask_illegal(seen, outputs_at_decisions(baseline.params, graph.observation, met))
-        regret = returns.baseline_regrets(seen, player, seen.utility[:, player], guess).regret
+        decisions = slice_episodes(decisions, num_updates * size, self.num_traversals)
+        rows = graph.observation_row[player, decisions.decision]
+        unique_rows = find_unique_rows(rows, decisions.live)
+        outputs = outputs_at_decisions(baseline.params, graph.observation, unique_rows)
+        values = mask_illegal(decisions, outputs)
+        utility = decisions.utility[:, player]
+        regret = returns.baseline_regrets(decisions, player, utility, values).regret
         if self.augmented_baseline:
-            met = find_unique_rows(
-                graph.observation_row[player, seen.decision], seen.player == player
-            )
+            unique_rows = find_unique_rows(rows, decisions.player == player)
         strategy = self.update_strategy(
-            graph, t, player, seen, met, regret, strategy, state.averages
+            graph, t, player, decisions, unique_rows, regret, strategy, state.averages
         )
         state = state._replace(
             strategy=(*others, strategy),
-            baseline=(*rest, baseline),
+            baseline=(*other_baselines, baseline),
             policy_table=policy_lookup.refresh_policy_table(
                 graph, state.policy_table, strategy.params, player
             ),
         )
         if not self.average_hidden_sizes:
             return state
-        own = slice_episodes(episodes, fitted * size, self.num_traversals)
-        kept = averages.train_average_network(
-            self, state.averages, graph, t, own, player, jax.random.fold_in(key, player)
+        regret_episodes = slice_episodes(episodes, num_updates * size, self.num_traversals)
+        average_state = averages.train_average_network(
+            self,
+            state.averages,
+            graph,
+            t,
+            regret_episodes,
+            player,
+            jax.random.fold_in(key, player),
         )
-        return state._replace(averages=kept)
+        return state._replace(averages=average_state)
 
-    def behaviour(self, graph: Graph, state: DeepHedgeState, player: Any) -> Behaviour:
-        """Everybody plays its network; the player whose turn it is, the first, explores."""
-        play = policy_lookup.build_policy_lookup(
+    def behaviour(self, graph: Graph, state: DeepHedgeState, player: Player) -> Behaviour:
+        """Return the behaviour in which all players use their networks, and `player` explores.
+
+        Args:
+            player: the player whose networks come first in the state.
+        """
+        lookup = policy_lookup.build_policy_lookup(
             graph, state.policy_table, params_by_player(state.strategy), player
         )
 
         def behave(decisions: DecisionBatch) -> tuple[jax.Array, jax.Array]:
-            policy = play(decisions)
+            policy = lookup(decisions)
             return policy, mix_exploration(policy, decisions, player, self.epsilon)
 
         return behave
 
     def policy_table(self, graph: Graph, state: DeepHedgeState) -> jax.Array:
-        """All policies [I, A]."""
+        """Return the policies of all players [I, A]."""
         if state.policy_table.size:
             return state.policy_table
         return averages.infoset_policies(params_by_player(state.strategy), graph)
 
     def fit_baseline(
-        self, graph: Graph, player: jax.Array, episodes: Episodes, train_state: TrainState
+        self, graph: Graph, player: Player, episodes: Episodes, train_state: TrainState
     ) -> TrainState:
-        """The baseline network after a step towards the values that the episodes found."""
-        met = find_unique_rows(graph.observation_row[player, episodes.decision], episodes.live)
+        """Return the baseline network after a step towards the sampled values of the episodes."""
+        rows = graph.observation_row[player, episodes.decision]
+        unique_rows = find_unique_rows(rows, episodes.live)
         taken = jax.nn.one_hot(episodes.action, graph.max_actions) * episodes.live[..., None]
         scale = 2.0 / jnp.maximum(episodes.live.sum(), 1)
 
         def error(outputs: jax.Array) -> jax.Array:
-            guess = mask_illegal(episodes, outputs)
-            found = returns.baseline_regrets(episodes, player, episodes.utility[:, player], guess)
-            return taken * (guess - found.target[..., None]) * scale
+            values = mask_illegal(episodes, outputs)
+            utility = episodes.utility[:, player]
+            target = returns.baseline_regrets(episodes, player, utility, values).target
+            return taken * (values - target[..., None]) * scale
 
-        gradient = error_gradient(train_state.params, graph.observation, met, error)
+        gradient = error_gradient(train_state.params, graph.observation, unique_rows, error)
         return apply_gradient(self.baseline_optimiser, train_state, gradient)
 
     def update_strategy(
         self,
         graph: Graph,
         t: jax.Array,
-        player: jax.Array,
+        player: Player,
         episodes: Episodes,
         unique_rows: UniqueRows,
         regret: jax.Array,
         train_state: TrainState,
         average_state: AverageState,
     ) -> TrainState:
-        """The strategy network after a step along the regrets at the player's decisions."""
-        own = episodes.player == player
-        log = jnp.log(jnp.maximum(episodes.policy, 1e-30))
-        y = centre_over_legal(log, episodes.legal)  # what the logits are up to a constant
+        """Return the strategy network after a step along the regrets at the player's decisions."""
+        is_own = episodes.player == player
+        log = safe_log(episodes.policy)
+        y = centre_over_legal(log, episodes.legal)  # the centred logits
         limit = self.logit_threshold
-        outward = jnp.where(regret > 0, y > limit, y < -limit)
-        force = centre_over_legal(jnp.where(outward, 0.0, regret), episodes.legal)
+        is_outward = jnp.where(regret > 0, y > limit, y < -limit)
+        direction = centre_over_legal(jnp.where(is_outward, 0.0, regret), episodes.legal)
         if self.entropy_coef:  # the gradient of entropy: - p * (log p + entropy)
             entropy = -(episodes.policy * log).sum(-1, keepdims=True)
-            cost = self.entropy_coef * t**-self.entropy_decay_power
-            force -= cost * episodes.policy * (log + entropy)
+            coef = self.entropy_coef * t**-self.entropy_decay_power
+            direction -= coef * episodes.policy * (log + entropy)
         if self.past_logits_coef:
             past = self.past_logits(graph, player, unique_rows, average_state)
-            force += self.past_logits_coef * (centre_over_legal(past, episodes.legal) - y)
+            direction += self.past_logits_coef * (centre_over_legal(past, episodes.legal) - y)
         share = 1.0 / graph.max_actions if self.mean_over_actions else 1.0
-        each = self.mean_over_episodes or self.stratified
-        count = own.shape[1] if each else jnp.maximum(own.sum(), 1)
+        by_episode = self.mean_over_episodes or self.stratified
+        count = is_own.shape[1] if by_episode else jnp.maximum(is_own.sum(), 1)
         scale = -share / count
-        force = jnp.where(own[..., None] & episodes.legal, force * scale, 0.0)
+        cotangent = jnp.where(is_own[..., None] & episodes.legal, direction * scale, 0.0)
         gradient = gradient_from_cotangent(
-            train_state.params, graph.observation, unique_rows, force
+            train_state.params, graph.observation, unique_rows, cotangent
         )
         return apply_gradient(self.player_optimiser, train_state, gradient)
 
     def past_logits(
-        self, graph: Graph, player: jax.Array, unique_rows: UniqueRows, average_state: AverageState
+        self, graph: Graph, player: Player, unique_rows: UniqueRows, average_state: AverageState
     ) -> jax.Array:
-        """The mean of what the player's past networks say; zero while there are none."""
-        used = (average_state.ensemble_iterations > 0).astype(jnp.float32)
-        nets = jax.tree.map(lambda w: w[:, player], average_state.ensemble)
-        said = jax.vmap(lambda net: outputs_at_decisions(net, graph.observation, unique_rows))(nets)
-        return jnp.tensordot(used, said, 1) / used.sum().clip(1.0)
+        """Return the mean outputs of the player's networks in the ensemble; zero if it is empty."""
+        is_used = (average_state.ensemble_iterations > 0).astype(jnp.float32)
+        nets = jax.tree.map(lambda weights: weights[:, player], average_state.ensemble)
+
+        def evaluate(net: Net) -> jax.Array:
+            return outputs_at_decisions(net, graph.observation, unique_rows)
+
+        return jnp.tensordot(is_used, jax.vmap(evaluate)(nets), 1) / is_used.sum().clip(1.0)
 
     @property
     def player_optimiser(self) -> optax.GradientTransformation:
@@ -385,7 +406,7 @@ class DeepHedge(JaxAlgorithmOnTreeOrRules, AverageConfig):
     def build_optimiser(
         self, learning_rate: float, learning_rate_end: float, steps_per_iteration: int
     ) -> optax.GradientTransformation:
-        """Gradient descent with so many steps an iteration."""
+        """Return clipped gradient descent whose rate falls by iteration, not by step."""
 
         def schedule(count: jax.Array) -> jax.Array:
             t = count // steps_per_iteration + 1
@@ -401,63 +422,54 @@ class DeepHedge(JaxAlgorithmOnTreeOrRules, AverageConfig):
 
 
 def mask_illegal(episodes: Episodes, outputs: jax.Array) -> jax.Array:
-    """Outputs [T, B, A], zero past an episode's end and for actions that do not exist."""
+    """Return outputs [T, B, A] that are zero past an episode's end and for illegal actions."""
     return jnp.where(episodes.legal & episodes.live[..., None], outputs, 0.0)
 
 
-def iterate_on_rules(
-    config: Any, env: BatchedEnv, t: int, state: Any, key: jax.Array
-) -> tuple[Any, int]:
-    """The state after every player's part, each with episodes of its own, and their decisions."""
-    keep_key, *keys = jax.random.split(key, 1 + env.num_players)
-    state, touched = _jit_add_to_averages()(config, empty_graph(env), t, state, keep_key), 0
-    for player, own in enumerate(keys):
-        play_key, learn_key = jax.random.split(own)
-        ask = partial(_jit_act(), config, player, params_by_player(state.strategy, player))
-        met, count = play_episodes(env, ask, rng_from_key(play_key), config.num_episodes)
-        given = env.largest_utility, t, player, state, met, learn_key
-        state, touched = _jit_update_player()(config, *given), touched + count
-    return state, touched
-
-
 @lru_cache
-def _jit_add_to_averages() -> Callable[..., Any]:
+def _jit_add_to_averages() -> Callable[..., DeepHedgeState]:
     @partial(persistent_jit, static_argnums=0, donate_argnums=3)
-    def remember(config: Any, graph: Graph, t: jax.Array, state: Any, key: jax.Array) -> Any:
-        return config.add_to_averages(graph, t, state, key)
+    def add_to_averages(
+        algorithm: DeepHedge, graph: Graph, t: jax.Array, state: DeepHedgeState, key: jax.Array
+    ) -> DeepHedgeState:
+        return algorithm.add_to_averages(graph, t, state, key)
 
-    return remember
+    return add_to_averages
 
 
 @lru_cache
-def _jit_act() -> Callable[..., Any]:
+def _jit_act() -> Callable[..., tuple[jax.Array, jax.Array]]:
     @partial(persistent_jit, static_argnums=0)
     def act(
-        config: Any, explorer: Any, nets: tuple[Net, ...], observation: jax.Array, legal: jax.Array
+        algorithm: DeepHedge,
+        explorer: jax.Array,
+        nets: tuple[Net, ...],
+        observation: jax.Array,
+        legal: jax.Array,
     ) -> tuple[jax.Array, jax.Array]:
         graph = graph_from_rows(observation[None], legal, len(nets))
         policy = averages.infoset_policies(nets, graph)
-        now = DecisionBatch(
+        decisions = DecisionBatch(
             0, graph.infoset, graph.infoset_player, graph.own_observation_row, graph.legal
         )
-        return policy, mix_exploration(policy, now, explorer, config.epsilon)
+        return policy, mix_exploration(policy, decisions, explorer, algorithm.epsilon)
 
     return act
 
 
 @lru_cache
-def _jit_update_player() -> Callable[..., Any]:
+def _jit_update_player() -> Callable[..., DeepHedgeState]:
     @partial(persistent_jit, static_argnums=0, donate_argnums=4)
-    def learn(
-        config: Any,
-        largest: jax.Array,
+    def update_player(
+        algorithm: DeepHedge,
+        utility_scale: jax.Array,
         t: jax.Array,
         player: jax.Array,
-        state: Any,
+        state: DeepHedgeState,
         rollouts: RolloutBatch,
         key: jax.Array,
-    ) -> Any:
-        graph = replace(rollouts.graph(len(state.strategy)), largest_utility=largest)
-        return config.update_player(graph, t, player, state, rollouts.episodes, key)
+    ) -> DeepHedgeState:
+        graph = replace(rollouts.graph(len(state.strategy)), utility_scale=utility_scale)
+        return algorithm.update_player(graph, t, player, state, rollouts.episodes, key)
 
-    return learn
+    return update_player

@@ -1,4 +1,4 @@
-"""Networks asked once per view: the same outputs, the same gradients."""
+"""Evaluation of networks once per distinct row: the same outputs, the same gradients."""
 
 from __future__ import annotations
 
@@ -18,37 +18,39 @@ from counterplay.algorithms.deep.common.networks import apply_net, new_net  # no
 
 
 @jax.jit
-def evaluate_distinct_rows(net, observation, view, live, push):
-    met = find_unique_rows(view, live)
-    outputs = outputs_at_decisions(net, observation, met)
-    by_blocks = gradient_from_cotangent(net, observation, met, push)
-    by_error = error_gradient(net, observation, met, lambda outputs: push + 0.0 * outputs)
-    return met.num_unique, outputs, by_blocks, by_error
+def evaluate_unique(net, observation, rows, live, cotangent):
+    unique_rows = find_unique_rows(rows, live)
+    outputs = outputs_at_decisions(net, observation, unique_rows)
+    gradient = gradient_from_cotangent(net, observation, unique_rows, cotangent)
+    by_error = error_gradient(
+        net, observation, unique_rows, lambda outputs: cotangent + 0.0 * outputs
+    )
+    return unique_rows.num_unique, outputs, gradient, by_error
 
 
 @jax.jit
-def evaluate_all_rows(net, observation, view, push):
-    outputs, back = jax.vjp(lambda n: apply_net(n, observation[view.reshape(-1)]), net)
-    return outputs.reshape(push.shape), back(push.reshape(outputs.shape))[0]
+def evaluate_all(net, observation, rows, cotangent):
+    outputs, backward = jax.vjp(lambda n: apply_net(n, observation[rows.reshape(-1)]), net)
+    return outputs.reshape(cotangent.shape), backward(cotangent.reshape(outputs.shape))[0]
 
 
 @pytest.mark.parametrize("size", [(2, 8), (4, 16), (4, 32)])
-@pytest.mark.parametrize("different", [1, 12, 17, 24, 40, 64])
-def test_asking_once_per_infoset_changes_nothing(size, different):
-    """Outputs and gradients are those of asking at every decision, dead ones aside."""
-    rng = np.random.default_rng(different)
+@pytest.mark.parametrize("num_distinct", [1, 12, 17, 24, 40, 64])
+def test_deduplication_changes_no_output_and_no_gradient(size, num_distinct):
+    """Outputs and gradients equal those of evaluating every live decision."""
+    rng = np.random.default_rng(num_distinct)
     net = new_net(rng, (5, 7, 6, 3))
     observation = rng.normal(size=(100, 5)).astype(np.float32)
-    pool = rng.choice(100, different, replace=False)
-    view = rng.permutation(np.resize(pool, np.prod(size))).reshape(size).astype(np.int32)
+    pool = rng.choice(100, num_distinct, replace=False)
+    rows = rng.permutation(np.resize(pool, np.prod(size))).reshape(size).astype(np.int32)
     live = rng.random(size) < 0.8
-    push = (rng.normal(size=(*size, 3)) * live[..., None]).astype(np.float32)
-    count, outputs, *gradients = evaluate_distinct_rows(net, observation, view, live, push)
-    plain_outputs, plain_gradient = evaluate_all_rows(net, observation, view, push)
-    if view.size > 40:
-        assert int(count) == np.unique(view[live]).size
+    cotangent = (rng.normal(size=(*size, 3)) * live[..., None]).astype(np.float32)
+    count, outputs, *gradients = evaluate_unique(net, observation, rows, live, cotangent)
+    plain_outputs, plain_gradient = evaluate_all(net, observation, rows, cotangent)
+    if rows.size > 40:
+        assert int(count) == np.unique(rows[live]).size
     assert np.asarray(outputs)[live] == approx(np.asarray(plain_outputs)[live], abs=1e-5)
     for gradient in gradients:
         pairs = zip(jax.tree.leaves(gradient), jax.tree.leaves(plain_gradient), strict=True)
-        for mine, other in pairs:
-            assert np.asarray(mine) == approx(np.asarray(other), abs=1e-4)
+        for array, expected in pairs:
+            assert np.asarray(array) == approx(np.asarray(expected), abs=1e-4)

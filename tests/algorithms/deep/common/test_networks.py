@@ -1,4 +1,4 @@
-"""Networks and the policies computed from their outputs."""
+"""Networks, and policies from their outputs."""
 
 from __future__ import annotations
 
@@ -39,12 +39,13 @@ def test_gradient_of_few_and_many_rows(rows):
         h = jax.nn.relu(x @ w1 + b1) + jnp.pad(x, ((0, 0), (0, 2)))
         return ((h @ w2 + b2) ** 2).sum()
 
-    slope, other = jax.grad(lambda net: (apply_net(net, x) ** 2).sum())(net), jax.grad(plain)(net)
-    for mine, wanted in zip(jax.tree.leaves(slope), jax.tree.leaves(other), strict=True):
-        assert np.asarray(mine) == approx(np.asarray(wanted), rel=1e-4, abs=1e-4)
+    gradient = jax.grad(lambda net: (apply_net(net, x) ** 2).sum())(net)
+    pairs = zip(jax.tree.leaves(gradient), jax.tree.leaves(jax.grad(plain)(net)), strict=True)
+    for array, expected in pairs:
+        assert np.asarray(array) == approx(np.asarray(expected), rel=1e-4, abs=1e-4)
 
 
-def test_a_network_without_a_head_plays_uniformly():
+def test_a_network_with_a_zero_head_plays_uniformly():
     nets = new_nets(np.random.default_rng(0), 2, (4, 6, 3), zero_head=True)
     outputs = apply_net(select_player(nets, 1), np.ones((2, 4), np.float32))
     legal = np.array([[True, True, True], [True, False, True]])

@@ -1,4 +1,4 @@
-"""Fictitious self-play with networks: behaviour policies, reservoirs and gains of responses."""
+"""Fictitious self-play with networks: roles in episodes, the reservoir, gains of responses."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ jax = pytest.importorskip("jax")
 import jax.numpy as jnp  # noqa: E402
 
 import counterplay as cp  # noqa: E402
-from counterplay.algorithms.deep.common.episodes import sample_episodes  # noqa: E402
+from counterplay.algorithms.deep.common.episodes import (  # noqa: E402
+    behaviour_from_table,
+    sample_episodes,
+)
 from counterplay.algorithms.deep.common.graph import graph_from_tree  # noqa: E402
 from counterplay.algorithms.deep.common.networks import apply_net, uniform  # noqa: E402
 from counterplay.algorithms.deep.nfsp.base import has_explored, response_gains  # noqa: E402
-from counterplay.algorithms.deep.policy_gradient.base import behaviour_from_table  # noqa: E402
 from tests.conftest import game_tree  # noqa: E402
 
 SMALL_SETTINGS = {
@@ -38,7 +40,7 @@ EXPLORING = cp.algorithms.NFSP(  # one program, compiled once, serves several te
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.5])
 def test_the_reservoir_holds_responses_only(leduc, epsilon):
-    """Every decision in it is one that the greedy response of that iteration takes."""
+    """Every decision in it is the greedy response of that iteration."""
     algorithm = cp.algorithms.NFSP(**SMALL_SETTINGS, epsilon=epsilon, epsilon_end=epsilon)
     graph = graph_from_tree(leduc)
     state = jax.device_put(algorithm.init_state(graph, np.random.default_rng(0)))
@@ -49,38 +51,38 @@ def test_the_reservoir_holds_responses_only(leduc, epsilon):
     state = state._replace(response=response)
     policy = algorithm.responder.behaviour(graph, (0, 1), 1, response).policy
     after = jax.jit(algorithm.iterate)(graph, jnp.int32(1), state, jax.random.PRNGKey(0))
-    seen = int(after.reservoir.num_seen)
-    infoset, action, _ = (np.asarray(items)[:seen] for items in after.reservoir.items)
-    assert seen > 20 and np.unique(action).size > 1
+    num_stored = int(after.reservoir.num_seen)
+    infoset, action, _ = (np.asarray(items)[:num_stored] for items in after.reservoir.items)
+    assert num_stored > 20 and np.unique(action).size > 1
     assert (np.asarray(policy)[infoset, action] == 1.0).all()
-    assert seen == int(np.asarray(after.counts).sum())
+    assert num_stored == int(np.asarray(after.counts).sum())
 
 
 def test_later_responses_weigh_more(kuhn):
     """With a power of 2 the second iteration counts four times as much as the first."""
-    memory, found = EXPLORING.init(kuhn, 0), [0.0]
+    memory, totals = EXPLORING.init(kuhn, 0), [0.0]
     for _ in range(2):
         memory = EXPLORING.step(kuhn, memory)
-        found.append(float(np.asarray(memory.state.counts).sum()) * 50.0**2)
+        totals.append(float(np.asarray(memory.state.counts).sum()) * 50.0**2)
     number = int(memory.state.reservoir.num_seen)
-    first, second = np.diff(found)
+    first, second = np.diff(totals)
     assert first + second / 4.0 == approx(number)
     weights = np.unique(np.asarray(memory.state.reservoir.items[-1])[:number])
     assert weights * 50.0**2 == approx([1.0, 4.0])
 
 
-def test_nothing_is_kept_after_something_tried(leduc):
+def test_decisions_after_an_exploring_action_are_marked(leduc):
     graph = graph_from_tree(leduc)
-    seen = sample_episodes(
+    episodes = sample_episodes(
         graph, behaviour_from_table(uniform(graph.legal)), jax.random.PRNGKey(3), 64
     )
-    coins = np.random.default_rng(0).random(seen.live.shape) < 0.3
-    found = np.asarray(has_explored(graph, seen, jnp.asarray(coins)))
-    player = np.asarray(seen.player)
+    explores = np.random.default_rng(0).random(episodes.live.shape) < 0.3
+    explored = np.asarray(has_explored(graph, episodes, jnp.asarray(explores)))
+    player = np.asarray(episodes.player)
     for column in range(64):
         for turn in np.flatnonzero(player[:, column] >= 0):
-            own = player[: turn + 1, column] == player[turn, column]
-            assert found[turn, column] == coins[: turn + 1, column][own].any()
+            is_own = player[: turn + 1, column] == player[turn, column]
+            assert explored[turn, column] == explores[: turn + 1, column][is_own].any()
 
 
 def test_only_one_player_tries_things(kuhn):
@@ -93,21 +95,21 @@ def test_only_one_player_tries_things(kuhn):
 
 
 @pytest.mark.parametrize("name", ["nfsp", "nfsp_ppo", "nfsp_sac"])
-def test_every_choice_reaches_the_responder(name):
+def test_every_setting_reaches_the_responder(name):
     plain = cp.load_algorithm(name)
     shared = {field.name for field in fields(plain)} & {f.name for f in fields(plain.responder)}
     assert len(shared) > 8
-    for choice in shared - {"hidden_sizes"}:
-        value = getattr(plain, choice)
+    for setting in shared - {"hidden_sizes"}:
+        value = getattr(plain, setting)
         other = value / 2 if isinstance(value, float) and value else value + 1
-        assert getattr(replace(plain, **{choice: other}).responder, choice) == other
+        assert getattr(replace(plain, **{setting: other}).responder, setting) == other
 
 
-def test_gains_of_a_best_response_are_all_there_is(kuhn):
+def test_gains_of_best_responses_are_nash_conv(kuhn):
     policy = cp.random_policy(kuhn, 3)
     best = [cp.best_response(kuhn, policy, player).policy.probabilities for player in range(2)]
-    own = np.repeat(kuhn.infoset_player == 0, kuhn.num_actions)
-    response = cp.Policy(kuhn, np.where(own, best[0], best[1]))
+    is_own = np.repeat(kuhn.infoset_player == 0, kuhn.num_actions)
+    response = cp.Policy(kuhn, np.where(is_own, best[0], best[1]))
     assert response_gains(kuhn, policy, response) == approx((cp.nash_conv(kuhn, policy),) * 2)
     assert response_gains(kuhn, policy, policy)[0] == approx(0.0, abs=1e-12)
     found = EXPLORING.gains(kuhn, EXPLORING.step(kuhn, EXPLORING.init(kuhn), 2))
@@ -123,55 +125,52 @@ def test_three_players_learn():
     assert result.exploitability < 0.4 * cp.exploitability(tree, cp.uniform_policy(tree))
 
 
-def test_a_league_meets_its_past(kuhn):
+def test_a_league_plays_past_policies(kuhn):
     algorithm = cp.algorithms.League(
         hidden_sizes=(8,), num_episodes=32, schedule_iterations=40, snapshot_every=5, pool_size=6
     )
     memory = algorithm.step(kuhn, algorithm.init(kuhn), 4)
-    assert (
-        int(memory.state.pool.num_joined) == 0 and float(memory.state.pool.num_games.sum()) == 0.0
-    )
+    assert int(memory.state.pool.num_joined) == 0
+    assert float(memory.state.pool.num_games.sum()) == 0.0
     memory = algorithm.step(kuhn, memory, 9)
     state = memory.state
     assert int(state.pool.num_joined) == 6 and float(state.pool.num_games.sum()) > 0.0
     assert np.asarray(state.pool.tables).sum(-1) == approx(1.0, abs=1e-5)
     steps = [int(agent.policy.opt_state[1].count[0]) for agent in state.agents]
-    assert steps == [
-        13 * algorithm.num_epochs,
-        *[3 * algorithm.num_epochs] * 2,
-    ]  # exploiters began anew
+    since_snapshot = 3 * algorithm.num_epochs  # exploiters started anew
+    assert steps == [13 * algorithm.num_epochs, since_snapshot, since_snapshot]
     graph = graph_from_tree(kuhn)
     pool = state.pool._replace(
         total_utility=jnp.array([[2.0, 0, 0, 0, 0, -2.0]] * 2), num_games=jnp.ones((2, 6))
     )
-    odds = np.asarray(algorithm.opponent_probabilities(graph, pool))
-    assert odds.sum(-1) == approx(1.0) and odds[:, -1] == approx(0.0)
-    assert odds[0, 5] == approx(
-        4.0 * odds[0, 1]
-    )  # who wins is met ((1 + 1) / 2)^2 / (1 / 2)^2 as often
+    probabilities = np.asarray(algorithm.opponent_probabilities(graph, pool))
+    assert probabilities.sum(-1) == approx(1.0) and probabilities[:, -1] == approx(0.0)
+    ratio = ((1 + 1) / 2) ** 2 / (1 / 2) ** 2  # a policy that always wins against an even one
+    assert probabilities[0, 5] == approx(ratio * probabilities[0, 1])
     with pytest.raises(cp.ConfigError, match="needs a two-player zero-sum game"):
         algorithm.init(game_tree("kuhn_poker(players=3)"))
 
 
-TINY = (
+TINY_SETTINGS = (
     "hidden_sizes=(8,),schedule_iterations=40,num_episodes=16,average_batch_size=64,"
     "reservoir_size=600"
 )
-ON_RULES = {
+SPECS_ON_RULES = {
     "nfsp": (
-        f"nfsp({TINY},batch_size=64,replay_buffer_size=400,num_updates=1,target_update_every=3,"
+        f"nfsp({TINY_SETTINGS},batch_size=64,replay_buffer_size=400,num_updates=1,target_update_every=3,"
         "response_prob=1,anticipatory_param=0.5)"
     ),
-    "nfsp_ppo": f"nfsp_ppo({TINY},num_epochs=1)",
-    "nfsp_sac": f"nfsp_sac({TINY},batch_size=64,replay_buffer_size=400,num_updates=1)",
+    "nfsp_ppo": f"nfsp_ppo({TINY_SETTINGS},num_epochs=1)",
+    "nfsp_sac": f"nfsp_sac({TINY_SETTINGS},batch_size=64,replay_buffer_size=400,num_updates=1)",
 }
 
 
 @pytest.mark.parametrize(
-    "name", ["nfsp", *(pytest.param(name, marks=pytest.mark.slow) for name in list(ON_RULES)[1:])]
+    "name",
+    ["nfsp", *(pytest.param(name, marks=pytest.mark.slow) for name in list(SPECS_ON_RULES)[1:])],
 )
-def test_on_rules_the_same_bits_however_it_is_cut(name, kuhn):
-    arena, algorithm = cp.RulesArena(cp.games.KuhnPoker()), cp.load_algorithm(ON_RULES[name])
+def test_on_rules_splitting_steps_changes_no_bit(name, kuhn):
+    arena, algorithm = cp.RulesArena(cp.games.KuhnPoker()), cp.load_algorithm(SPECS_ON_RULES[name])
     memory = algorithm.step(arena, algorithm.init(arena, 3), 4)
     again = algorithm.init(arena, 3)
     for count in (1, 3):
@@ -179,16 +178,19 @@ def test_on_rules_the_same_bits_however_it_is_cut(name, kuhn):
     same = jax.tree.map(np.array_equal, memory.state, again.state)
     assert all(jax.tree.leaves(same)) and memory.nodes_touched == again.nodes_touched >= 4 * 32
     assert memory.state.counts.size == 0
-    found = algorithm.policies(arena, memory)
-    assert list(found) == ["network", "response"]
-    assert response_gains(kuhn, *(policy.tabulate(kuhn) for policy in found.values()))[0] > 0.0
+    policies = algorithm.policies(arena, memory)
+    assert list(policies) == ["network", "response"]
+    assert response_gains(kuhn, *(policy.tabulate(kuhn) for policy in policies.values()))[0] > 0.0
     with pytest.raises(cp.ConfigError, match="gains are exact, which needs a tree"):
         algorithm.gains(arena, memory)
 
 
 def test_on_rules_the_reservoir_holds_responses_only():
-    """As on the tree: the greedy action of Q at each decision, also with exploration."""
-    algorithm, arena = cp.load_algorithm(ON_RULES["nfsp"]), cp.RulesArena(cp.games.KuhnPoker())
+    """As on the tree: every decision in it is the greedy action of Q, in spite of exploration."""
+    algorithm, arena = (
+        cp.load_algorithm(SPECS_ON_RULES["nfsp"]),
+        cp.RulesArena(cp.games.KuhnPoker()),
+    )
     memory = algorithm.init(arena, 1)
     response = memory.state.response
     *layers, (weights, biases) = response.q.params
@@ -198,10 +200,10 @@ def test_on_rules_the_reservoir_holds_responses_only():
     before = jax.tree.map(np.array, q)
     memory.state = memory.state._replace(response=response)
     after = algorithm.step(arena, memory, 1).state.reservoir
-    place, action, _ = jax.tree.map(np.asarray, after.items)
+    infoset, action, _ = jax.tree.map(np.asarray, after.items)
     assert np.asarray(after.num_seen).sum() > 8 and action[:, :4].any()
     for player, count in enumerate(np.asarray(after.num_seen).tolist()):
         net = jax.tree.map(lambda w, p=player: w[p], before)
-        says = np.asarray(apply_net(net, jnp.asarray(place.observation[player, :count])))
-        assert (says.argmax(-1) == action[player, :count]).all()
-        assert place.legal[player, :count].all()
+        values = np.asarray(apply_net(net, jnp.asarray(infoset.observation[player, :count])))
+        assert (values.argmax(-1) == action[player, :count]).all()
+        assert infoset.legal[player, :count].all()

@@ -13,7 +13,10 @@ jax = pytest.importorskip("jax")
 import counterplay as cp  # noqa: E402
 from counterplay.algorithms.deep.common import critics as history  # noqa: E402
 from counterplay.algorithms.deep.common import rollouts  # noqa: E402
-from counterplay.algorithms.deep.common.episodes import sample_episodes  # noqa: E402
+from counterplay.algorithms.deep.common.episodes import (  # noqa: E402
+    behaviour_from_table,
+    sample_episodes,
+)
 from counterplay.algorithms.deep.common.graph import graph_from_tree, host_graph_from_tree  # noqa: E402
 from counterplay.algorithms.deep.common.network_policy import NetworkPolicy  # noqa: E402
 from counterplay.algorithms.deep.common.networks import (  # noqa: E402
@@ -24,7 +27,6 @@ from counterplay.algorithms.deep.common.networks import (  # noqa: E402
     uniform,
 )
 from counterplay.algorithms.deep.common.tree_or_rules import env_from_arena  # noqa: E402
-from counterplay.algorithms.deep.policy_gradient.base import behaviour_from_table  # noqa: E402
 from counterplay.algorithms.deep.regret import samplers, sarsa_critic, transitions  # noqa: E402
 from counterplay.algorithms.deep.regret.samplers import SamplingScheme  # noqa: E402
 from counterplay.registry import load_algorithm  # noqa: E402

@@ -173,7 +173,7 @@ def train_average_network(
     graph: Graph,
     t: jax.Array,
     episodes: Episodes,
-    traverser: jax.Array,
+    traverser: int | jax.Array,
     key: jax.Array,
 ) -> AverageState:
     """Offer the others' policies to the reservoir, and train the average networks on a draw."""
@@ -205,7 +205,7 @@ def train_average_network(
 
 
 def reservoir_weights(
-    episodes: Episodes, traverser: jax.Array, num_players: int
+    episodes: Episodes, traverser: int | jax.Array, num_players: int
 ) -> tuple[jax.Array, jax.Array]:
     """The weight [T, B] of each policy met, and whether it counts.
 
@@ -221,7 +221,7 @@ def reservoir_weights(
     return own / before, episodes.live & (episodes.player != traverser)
 
 
-def infoset_policies(nets: Net, graph: Graph, head: Head = softmax) -> jax.Array:
+def infoset_policies(nets: Net | tuple[Net, ...], graph: Graph, head: Head = softmax) -> jax.Array:
     """The policies [I, A] of every player's network, at its own infosets."""
     rows = []
     for player, first in enumerate(graph.first_infoset[:-1]):

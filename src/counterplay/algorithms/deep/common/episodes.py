@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,80 +12,85 @@ import numpy as np
 from counterplay.algorithms.deep.common.graph import Graph
 from counterplay.algorithms.deep.common.networks import uniform
 
-DRAW_SHRINK_FACTOR = (
-    1.0 - 2.0**-22
-)  # of the way: a draw never passes the last action that has a probability
+DRAW_SHRINK_FACTOR = 1.0 - 2.0**-22  # keeps draws below the last action with positive probability
 
 
 class DecisionBatch(NamedTuple):
-    """Where B episodes stand, one decision each."""
+    """The current decision of each of B episodes."""
 
-    turn: Any  # [] how many decisions there were before
+    turn: int | jax.Array  # [] number of decisions before this one
     infoset: jax.Array  # [B]
-    player: jax.Array  # [B] who acts
-    observation_row: jax.Array  # [B] what that player sees, a row of the graph's observations
+    player: jax.Array  # [B] player that acts
+    observation_row: jax.Array  # [B] row of the graph's observations that this player sees
     legal: jax.Array  # [B, A]
 
 
 Behaviour = Callable[[DecisionBatch], tuple[jax.Array, jax.Array]]
-"""The policies [B, A] of those who act, and the distributions [B, A] to sample their actions from.
+"""Return the policies [B, A] of the acting players, and the distributions [B, A] to sample from.
 
-What differs between episodes (who explores, whose coin fell how) a behaviour knows by itself, in
-arrays [B].
+Differences between episodes, such as the exploring player, are closed over as arrays [B].
 """
 
 
 class Episodes(NamedTuple):
-    """T decisions of each of B episodes, at most; A actions. Past the end `live` is False.
+    """At most T decisions of each of B episodes, with A actions. Past the end `live` is False.
 
-    They belong to nobody in particular: the decisions of p are where `player == p`.
+    Decisions of all players are included; those of player p are where `player == p`.
     """
 
-    decision: jax.Array  # [T, B] number in the graph
+    decision: jax.Array  # [T, B] index in the graph
     live: jax.Array  # [T, B]
-    player: jax.Array  # [T, B] who acts; -1 past the end
+    player: jax.Array  # [T, B] player that acts; -1 past the end
     action: jax.Array  # [T, B]
     legal: jax.Array  # [T, B, A]
-    policy: jax.Array  # [T, B, A] of the one to act
-    sampling_prob: jax.Array  # [T, B] the probability with which the action was sampled
+    policy: jax.Array  # [T, B, A] of the acting player
+    sampling_prob: jax.Array  # [T, B] probability with which the action was sampled
     utility: jax.Array  # [B, P]
 
 
 class StratifiedDraws(NamedTuple):
-    """What decides B episodes from here on: numbers that are uniform, and how finely."""
+    """Uniform numbers that decide the rest of B episodes, and their resolution."""
 
     number: jax.Array  # [B]
-    resolution: jax.Array  # [B] the distance between two such numbers
+    resolution: jax.Array  # [B] distance between two distinguishable numbers
+
+
+StepRecord = tuple[
+    jax.Array, jax.Array, jax.Array, jax.Array, jax.Array, jax.Array, jax.Array
+]  # the fields of `Episodes` without the utility, of one turn or of all
 
 
 def sample_episodes(
     graph: Graph, behaviour: Behaviour, key: jax.Array, num_episodes: int, stratified: bool = False
 ) -> Episodes:
-    """A batch of episodes; if `even`, each half of them spread over all that can happen.
+    """Sample a batch of episodes, independently or stratified over all outcomes.
 
-    An even batch reads whole episodes, chance and actions, off one number each, as arithmetic
-    coding does: number (w + x) / W for the w-th of W, x being drawn once. Each episode alone is as
-    likely as ever, and of W one that has probability p comes p * W times, rounded up or down.
-    Even and odd columns are two such batches, independent of each other.
+    A stratified batch decodes each whole episode, chance and actions, from one number, as
+    arithmetic coding does: number (w + x) / W for the w-th of W episodes, with x drawn once. Each
+    episode alone has its usual distribution, and an outcome of probability p occurs p * W times,
+    rounded up or down. Even and odd columns are two such batches, independent of each other.
     """
     draws = jax.random.uniform(key, draws_shape(graph, num_episodes))
     if not stratified:
         return episodes_from_draws(graph, behaviour, draws)
-    place = jnp.arange(num_episodes)
-    count = (num_episodes + 1 - place % 2) // 2
-    numbers = (place // 2 + draws[0, place % 2]) / count
+    column = jnp.arange(num_episodes)
+    count = (num_episodes + 1 - column % 2) // 2
+    numbers = (column // 2 + draws[0, column % 2]) / count
     return episodes_from_draws(graph, behaviour, draws.at[0].set(numbers), stratified=True)
 
 
 def stratify_draws(draws: jax.Array, batch_sizes: Sequence[int]) -> jax.Array:
-    """Numbers [B] of batches of so many episodes, each of them even: its first draw shifts them."""
-    parts = np.array(batch_sizes)
-    count, first = np.repeat(parts, parts), np.repeat(np.cumsum(parts) - parts, parts)
+    """Return numbers [B] that are stratified within each of several batches.
+
+    The first of a batch's draws shifts all its numbers.
+    """
+    sizes = np.array(batch_sizes)
+    count, first = np.repeat(sizes, sizes), np.repeat(np.cumsum(sizes) - sizes, sizes)
     return (np.arange(count.size) - first + draws[first]) / count
 
 
 def draws_shape(graph: Graph, num_episodes: int) -> tuple[int, int]:
-    """The shape of the random numbers that a batch of episodes needs."""
+    """Return the shape of the random numbers that a batch of episodes needs."""
     return 2 * graph.longest_episode + 1, num_episodes
 
 
@@ -96,137 +101,160 @@ def episodes_from_draws(
     by_turn: bool = False,
     stratified: bool = False,
 ) -> Episodes:
-    """The episodes that uniform random numbers decide, as many as `draws_of` says.
+    """Return the episodes that uniform random numbers of shape `draws_shape` decide.
 
-    Of each episode one for the opening chance, then one for an action and one for the chance after
-    it, and so on; if `even` the first decides, and the others only fill in the digits that it does
-    not have. With `by_turn` each turn has a program of its own, and a behaviour is told a turn that
-    it can look up in `graph.turns`.
+    An episode uses one number for the opening chance, then one for an action and one for the
+    chance after it, and so on.
+
+    Args:
+        by_turn: whether each turn is compiled separately; `DecisionBatch.turn` is then an int,
+            which a behaviour can look up in `graph.turns`.
+        stratified: whether the first number decides all, and the others only supply the digits
+            that it lacks.
     """
 
-    def next_luck(
-        luck: StratifiedDraws, low: jax.Array, high: jax.Array, draw: jax.Array
+    def next_draws(
+        drawn: StratifiedDraws, low: jax.Array, high: jax.Array, new_draws: jax.Array
     ) -> StratifiedDraws:
-        return (
-            rescale_draws(luck, low, high, draw)
-            if stratified
-            else StratifiedDraws(draw, luck.resolution)
-        )
+        if stratified:
+            return rescale_draws(drawn, low, high, new_draws)
+        return StratifiedDraws(new_draws, drawn.resolution)
 
-    luck = StratifiedDraws(draws[0], jnp.full(draws.shape[1], 2.0**-23))
+    drawn = StratifiedDraws(draws[0], jnp.full(draws.shape[1], 2.0**-23))
     edge = jnp.zeros(draws.shape[1], jnp.int32)
-    start, low, high = _follow_edges(graph, edge, luck.number, graph.max_starts)
-    luck = next_luck(luck, low, high, draws[1])
+    start, low, high = _follow_edges(graph, edge, drawn.number, graph.max_starts)
+    drawn = next_draws(drawn, low, high, draws[1])
 
     def step(
-        at: tuple[jax.Array, StratifiedDraws], given: tuple[jax.Array, ...]
-    ) -> tuple[Any, tuple]:
-        node, luck = at
-        turn, chance, fresh = given
+        carry: tuple[jax.Array, StratifiedDraws],
+        turn_and_draws: tuple[int | jax.Array, jax.Array, jax.Array],
+    ) -> tuple[tuple[jax.Array, StratifiedDraws], StepRecord]:
+        node, drawn = carry
+        turn, chance_draws, action_draws = turn_and_draws
         live = node < graph.num_decisions
-        here = jnp.where(live, node, 0)
-        player, infoset = graph.player[here], graph.infoset[here]
+        decision = jnp.where(live, node, 0)
+        player, infoset = graph.player[decision], graph.infoset[decision]
         legal = graph.legal[infoset]
-        now = DecisionBatch(turn, infoset, player, graph.observation_row[player, here], legal)
-        policy, mixed = behaviour(now)
-        passed = jnp.cumsum(mixed, axis=1)
-        drawn = DRAW_SHRINK_FACTOR * passed[:, -1] * luck.number
-        action = (passed <= drawn[:, None]).sum(axis=1, dtype=jnp.int32)
-        played = jnp.take_along_axis(mixed, action[:, None], axis=1)[:, 0]
-        high = jnp.take_along_axis(passed, action[:, None], axis=1)[:, 0] / passed[:, -1]
-        luck = next_luck(luck, high - played / passed[:, -1], high, chance)
-        edge = graph.first_edge[here] + action
-        after, low, high = _follow_edges(graph, edge, luck.number, graph.max_successors)
-        luck = next_luck(luck, low, high, fresh)
-        step = (here, live, jnp.where(live, player, -1), action, legal, policy, played)
-        return (jnp.where(live, after, node), luck), step
+        row = graph.observation_row[player, decision]
+        policy, mixed = behaviour(DecisionBatch(turn, infoset, player, row, legal))
+        cdf = jnp.cumsum(mixed, axis=1)
+        threshold = DRAW_SHRINK_FACTOR * cdf[:, -1] * drawn.number
+        action = (cdf <= threshold[:, None]).sum(axis=1, dtype=jnp.int32)
+        sampling_prob = jnp.take_along_axis(mixed, action[:, None], axis=1)[:, 0]
+        high = jnp.take_along_axis(cdf, action[:, None], axis=1)[:, 0] / cdf[:, -1]
+        drawn = next_draws(drawn, high - sampling_prob / cdf[:, -1], high, chance_draws)
+        edge = graph.first_edge[decision] + action
+        successor, low, high = _follow_edges(graph, edge, drawn.number, graph.max_successors)
+        drawn = next_draws(drawn, low, high, action_draws)
+        actor = jnp.where(live, player, -1)
+        record = (decision, live, actor, action, legal, policy, sampling_prob)
+        return (jnp.where(live, successor, node), drawn), record
 
-    last = jnp.zeros_like(draws[:1])  # after the last chance nothing is decided any more
-    given = np.arange(graph.longest_episode), draws[2::2], jnp.concatenate([draws[3::2], last])
+    chance_draws = draws[2::2]
+    action_draws = jnp.concatenate([draws[3::2], jnp.zeros_like(draws[:1])])  # none after the last
+    carry = (start, drawn)
     if by_turn:
-        end, each = (start, luck), []
-        for turn in zip(*given, strict=True):
-            end, one = step(end, turn)
-            each.append(one)
-        steps = [jnp.stack(every) for every in zip(*each, strict=True)]
+        records = []
+        for turn in range(graph.longest_episode):
+            carry, record = step(carry, (turn, chance_draws[turn], action_draws[turn]))
+            records.append(record)
+        steps = [jnp.stack(field) for field in zip(*records, strict=True)]
     else:
-        end, steps = jax.lax.scan(step, (start, luck), given, unroll=graph.is_short_game)
-    return Episodes(*steps, graph.utility[end[0] - graph.num_decisions])
+        turns = jnp.arange(graph.longest_episode)
+        carry, record = jax.lax.scan(
+            step, carry, (turns, chance_draws, action_draws), unroll=graph.is_short_game
+        )
+        steps = list(record)
+    return Episodes._make([*steps, graph.utility[carry[0] - graph.num_decisions]])
 
 
 def rescale_draws(
     draws: StratifiedDraws, low: jax.Array, high: jax.Array, new_draws: jax.Array
 ) -> StratifiedDraws:
-    """Where in its interval, from low to high, a number was: as uniform as before.
+    """Map numbers from their intervals [low, high] to [0, 1], where they are uniform again.
 
-    It has lost the digits that told the interval; a fresh number brings as many.
+    The digits that selected the interval are used up; fresh numbers supply as many.
     """
     width = jnp.maximum(high - low, 1e-12)
-    grain = jnp.minimum(draws.resolution / width, 1.0)
+    resolution = jnp.minimum(draws.resolution / width, 1.0)
     inside = jnp.clip((draws.number - low) / width, 0.0, 1.0)
-    number = jnp.minimum((1.0 - grain) * inside + grain * new_draws, DRAW_SHRINK_FACTOR)
-    return StratifiedDraws(number, grain)
+    number = (1.0 - resolution) * inside + resolution * new_draws
+    return StratifiedDraws(jnp.minimum(number, DRAW_SHRINK_FACTOR), resolution)
 
 
 def _follow_edges(
     graph: Graph, edge: jax.Array, draws: jax.Array, max_successors: int
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """The node after each edge, chance decided by `draw`, and the numbers that lead there.
+    """Return the node after each edge, which `draws` decide, and the interval that leads there.
 
-    An edge has `most` successors at most.
+    Args:
+        max_successors: most successors that an edge can have.
     """
     first = graph.succ_offset[edge]
     if max_successors == 1:
         return graph.succ_node[first], jnp.zeros_like(draws), jnp.ones_like(draws)
     last = graph.succ_offset[edge + 1] - 1
-    each = first[:, None] + jnp.arange(max_successors)
-    passed = (each < last[:, None]) & (graph.succ_cdf[each] <= draws[:, None])
+    candidates = first[:, None] + jnp.arange(max_successors)
+    passed = (candidates < last[:, None]) & (graph.succ_cdf[candidates] <= draws[:, None])
     chosen = first + passed.sum(axis=1, dtype=jnp.int32)
     low = jnp.where(chosen > first, graph.succ_cdf[chosen - 1], 0.0)
     return graph.succ_node[chosen], low, graph.succ_cdf[chosen]
 
 
 def mix_exploration(
-    policy: jax.Array, decisions: DecisionBatch, explorer: jax.Array, epsilon: float
+    policy: jax.Array, decisions: DecisionBatch, explorer: int | jax.Array, epsilon: float
 ) -> jax.Array:
-    """The policy [B, A], mixed with `epsilon` of uniform play where `who` [B] or [] acts."""
+    """Return policies [B, A], mixed with `epsilon` of uniform play where `explorer` acts."""
     mixed = epsilon * uniform(decisions.legal) + (1.0 - epsilon) * policy
     return jnp.where((decisions.player == explorer)[:, None], mixed, policy)
 
 
-def last_actions(episodes: Episodes, num_players: int) -> jax.Array:
-    """Every player's last action before each decision [T, B, P]; -1: none yet."""
+def behaviour_from_table(policy: jax.Array) -> Behaviour:
+    """Return the behaviour in which all players follow a table of probabilities [I, A]."""
 
-    def step(last: jax.Array, at: tuple[jax.Array, ...]) -> tuple[jax.Array, jax.Array]:
-        player, action = at
+    def behave(decisions: DecisionBatch) -> tuple[jax.Array, jax.Array]:
+        probabilities = policy[decisions.infoset]
+        return probabilities, probabilities
+
+    return behave
+
+
+def last_actions(episodes: Episodes, num_players: int) -> jax.Array:
+    """Return every player's last action before each decision [T, B, P]; -1 before the first."""
+
+    def step(last: jax.Array, decision: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        player, action = decision
         acts = jnp.arange(num_players) == player[:, None]
         return jnp.where(acts, action[:, None], last), last
 
-    nothing = jnp.full((episodes.player.shape[1], num_players), -1, jnp.int32)
-    return jax.lax.scan(step, nothing, (episodes.player, episodes.action))[1]
+    no_action = jnp.full((episodes.player.shape[1], num_players), -1, jnp.int32)
+    return jax.lax.scan(step, no_action, (episodes.player, episodes.action))[1]
 
 
 def slice_episodes(episodes: Episodes, first: int | jax.Array, count: int) -> Episodes:
-    """`count` of the episodes from the given one on."""
+    """Return `count` of the episodes, beginning with the one numbered `first`."""
 
     def cut(array: jax.Array, axis: int) -> jax.Array:
         return jax.lax.dynamic_slice_in_dim(array, first, count, axis)
 
     *steps, utility = episodes
-    return Episodes(*(cut(array, 1) for array in steps), cut(utility, 0))
+    return Episodes._make([*(cut(array, 1) for array in steps), cut(utility, 0)])
 
 
-def player_decisions(episodes: Episodes, player: jax.Array, max_decisions: int) -> Episodes:
-    """Only the decisions of one player, of which an episode has `most` at most.
+def player_decisions(episodes: Episodes, player: int | jax.Array, max_decisions: int) -> Episodes:
+    """Return episodes that contain the decisions of one player only.
 
-    Where nobody guesses at values, these pass other players' decisions unchanged, so that the
-    result can be valued like whole episodes.
+    With a baseline of zero, values pass through other players' decisions unchanged, so that the
+    result can be evaluated like whole episodes.
+
+    Args:
+        max_decisions: most decisions of the player in an episode.
     """
-    own = episodes.player == player
-    place = jnp.cumsum(own, axis=0) - 1
-    wanted = own & (place == jnp.arange(max_decisions)[:, None, None])  # [M, T, B]
-    turn, found = wanted.argmax(axis=1), wanted.any(axis=1)
-    column = jnp.arange(own.shape[1])
+    is_own = episodes.player == player
+    number = jnp.cumsum(is_own, axis=0) - 1
+    selected = is_own & (number == jnp.arange(max_decisions)[:, None, None])  # [M, T, B]
+    turn, live = selected.argmax(axis=1), selected.any(axis=1)
+    column = jnp.arange(is_own.shape[1])
     *steps, utility = episodes
-    kept = Episodes(*(array[turn, column] for array in steps), utility)
-    return kept._replace(live=found, player=jnp.where(found, player, -1))
+    own_episodes = Episodes._make([*(array[turn, column] for array in steps), utility])
+    return own_episodes._replace(live=live, player=jnp.where(live, player, -1))

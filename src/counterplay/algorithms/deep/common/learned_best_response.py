@@ -1,7 +1,7 @@
-"""Learned best responses: how exploitable a policy is at least, by networks that learn against it.
+"""Lower bounds of a policy's NashConv from best responses that networks learn.
 
-Every player in turn learns alone, against a policy that stays as it is: the others are part of the
-rules. What it has learned then plays fresh episodes, so that the gain is an honest estimate.
+Each player in turn learns against the fixed policy of the others, which is part of the rules it
+sees. The learned response then plays fresh episodes, so that the estimate of its gain is unbiased.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from counterplay.registry import load_algorithm
 
 DEFAULT_LEARNER = (
     "ppo(critic=network,num_episodes=128,hidden_sizes=(64,64),learning_rate=0.005,"
-    "temperature=0.02,temperature_end=0.002,ema_decay=0)"
+    "temperature=0.01,temperature_end=0.001,ema_decay=0)"
 )
 
 
@@ -34,16 +34,19 @@ def learned_best_response(
     seed: int = 0,
     confidence: float = 0.95,
 ) -> LowerBound:
-    """A lower bound of a policy's NashConv from responses that networks learn, on the rules alone.
+    """Estimate a lower bound of a policy's NashConv from learned responses; needs no tree.
 
     Args:
-        policy: whoever can say `action_probabilities(state, player)` for every player.
+        policy: an agent with `action_probabilities(state, player)` for every player.
         learner: a policy gradient that runs on rules; its `schedule_iterations` is set
             to the iterations.
-        iterations: that each player learns for.
+        iterations: of training, for each player.
         num_episodes: for each player, each played once by its response and once by the policy.
-        seed: the same seed gives the same result.
-        confidence: how often the intervals are to cover the true gain of these responses.
+        seed: of all randomness; the same seed gives the same result.
+        confidence: probability with which the interval covers the true gain of the responses.
+
+    Returns:
+        The bound with its interval, and the gain of each player.
     """
     counts = {"iterations": iterations, "num_episodes": num_episodes}
     check_bound_arguments(game, policy, confidence, counts)

@@ -1,99 +1,150 @@
-"""Small networks as plain lists of arrays, and what their outputs are read as."""
+"""Small residual networks as lists of arrays, and functions that turn outputs into policies."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar, cast, overload
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-MAX_OUTER_PRODUCT_ROWS = 16  # up to which a sum of outer products is faster than a matrix product
+from counterplay.algorithms.deep.common.graph import Graph, Players, host_array
 
-Net = list[tuple[Any, Any]]  # (weights [in, out], biases [out]) of each layer
+MAX_OUTER_PRODUCT_ROWS = 16  # up to this many, a sum of outer products beats a matrix product
+MIN_PROBABILITY = 1e-30  # lower probabilities count as this one in logarithms
+
+Net = list[tuple[jax.Array, jax.Array]]
+"""Weights [in, out] and biases [out] of each layer; of several players, with a leading axis."""
+
+Pytree = TypeVar("Pytree")
+
+
+class NamedRecord(Protocol):
+    """A named tuple of arrays, such as a train state."""
+
+    def _asdict(self) -> dict[str, Any]: ...
+
+
+Record = TypeVar("Record", bound=NamedRecord)
 
 
 class PredictiveNets(NamedTuple):
-    """Two networks that speak as one: what is positive of the sums, plus the latest."""
+    """A pair of networks evaluated as one: relu(cumulative(x)) + instantaneous(x)."""
 
     cumulative: Net
     instantaneous: Net
 
 
 def num_outputs(net: Net | PredictiveNets) -> int:
-    """How many numbers a network says; also of several players' together."""
+    """Return the width of the last layer, of one network or of stacked ones."""
     last = net.instantaneous if isinstance(net, PredictiveNets) else net
     return int(last[-1][1].shape[-1])
 
 
 def new_net(rng: np.random.Generator, sizes: tuple[int, ...], zero_head: bool = False) -> Net:
-    """A network of layers of the given sizes, input first and output last.
+    """Return a network with random weights and layers of these sizes, input first, output last.
 
-    Weights are Xavier-normal, biases uniform within 1/sqrt(inputs); with `zero_head` the last layer
-    is zero, so that the network says nothing yet. NumPy draws them: JAX would compile a program for
-    every shape.
+    Weights are Xavier-normal, biases uniform within 1/sqrt(inputs). With `zero_head` the last layer
+    is zero, and so are all outputs. NumPy draws the weights: JAX would compile a program for every
+    shape.
     """
-    net = []
+    net: Net = []
     for inputs, outputs in pairwise(sizes):
         weights = rng.normal(0.0, (2.0 / (inputs + outputs)) ** 0.5, (inputs, outputs))
         biases = rng.uniform(-(inputs**-0.5), inputs**-0.5, outputs)
-        net.append((weights.astype(np.float32), biases.astype(np.float32)))
+        net.append((host_array(weights.astype(np.float32)), host_array(biases.astype(np.float32))))
     return [*net[:-1], (0.0 * net[-1][0], 0.0 * net[-1][1])] if zero_head else net
 
 
 def new_nets(
     rng: np.random.Generator, count: int, sizes: tuple[int, ...], zero_head: bool = False
 ) -> Net:
-    """As many networks, one per player: every array with a leading axis."""
+    """Return `count` networks stacked into one: every array has a leading axis."""
     return stack_players([new_net(rng, sizes, zero_head) for _ in range(count)])
 
 
 def reinitialise_net(net: Net, key: jax.Array) -> Net:
-    """Another network of the same sizes, as `new_net` draws them, with a last layer of zeros.
+    """Return a new random network of the same sizes, drawn as in `new_net`, with a zero head.
 
-    One draw serves all layers: a program with one for each takes longer to compile than to run.
+    One draw serves all layers: a program with one draw per layer takes longer to compile than to
+    run.
     """
-    deep, last = net[:-1], net[-1]
+    hidden, head = net[:-1], net[-1]
     normal_key, uniform_key = jax.random.split(key)
-    normal = jax.random.normal(normal_key, (sum(weights.size for weights, _ in deep),))
-    even = jax.random.uniform(uniform_key, (sum(b.size for _, b in deep),), minval=-1.0, maxval=1.0)
-    new, first, second = [], 0, 0
-    for weights, biases in deep:
-        spread, limit = (2.0 / sum(weights.shape)) ** 0.5, weights.shape[0] ** -0.5
-        drawn = normal[first : first + weights.size].reshape(weights.shape)
-        new.append((spread * drawn, limit * even[second : second + biases.size]))
-        first, second = first + weights.size, second + biases.size
-    return [*new, jax.tree.map(jnp.zeros_like, last)]
+    normal = jax.random.normal(normal_key, (sum(weights.size for weights, _ in hidden),))
+    num_biases = sum(biases.size for _, biases in hidden)
+    symmetric = jax.random.uniform(uniform_key, (num_biases,), minval=-1.0, maxval=1.0)
+    layers: Net = []
+    first_weight, first_bias = 0, 0
+    for weights, biases in hidden:
+        deviation, limit = (2.0 / sum(weights.shape)) ** 0.5, weights.shape[0] ** -0.5
+        drawn = normal[first_weight : first_weight + weights.size].reshape(weights.shape)
+        drawn_biases = symmetric[first_bias : first_bias + biases.size]
+        layers.append((deviation * drawn, limit * drawn_biases))
+        first_weight, first_bias = first_weight + weights.size, first_bias + biases.size
+    return [*layers, jax.tree.map(jnp.zeros_like, head)]
 
 
-def select_player(stacked_params: Any, player: Any) -> Any:
-    """One player's part of a tuple of parts, or of a pytree with a leading axis of players."""
+@overload
+def select_player(stacked_params: Record, player: int | jax.Array) -> Record: ...
+@overload
+def select_player(stacked_params: Net | tuple[Net, ...], player: int | jax.Array) -> Net: ...
+def select_player(stacked_params: Any, player: int | jax.Array) -> Any:
+    """Return one player's part of a tuple, or of a pytree with a leading axis of players."""
     if type(stacked_params) is tuple:
         return stacked_params[player]
-    cut = partial(jax.lax.dynamic_index_in_dim, index=player, keepdims=False)
-    return jax.tree.map(lambda every: cut(every), stacked_params)
+    select = partial(jax.lax.dynamic_index_in_dim, index=player, keepdims=False)
+    return jax.tree.map(lambda stacked: select(stacked), stacked_params)
 
 
-def replace_player(stacked_params: Any, player: Any, player_params: Any) -> Any:
-    """The same pytree with another part for one player."""
-    put = partial(jax.lax.dynamic_update_index_in_dim, index=player, axis=0)
-    return jax.tree.map(lambda every, one: put(every, one), stacked_params, player_params)
+def replace_player(
+    stacked_params: Pytree, player: int | jax.Array, player_params: Pytree
+) -> Pytree:
+    """Return a pytree with a leading axis of players in which one player's part is replaced."""
+    update = partial(jax.lax.dynamic_update_index_in_dim, index=player, axis=0)
+    replaced = jax.tree.map(
+        lambda stacked, part: update(stacked, part), stacked_params, player_params
+    )
+    return cast(Pytree, replaced)
 
 
-def stack_players(parts: Sequence[Any]) -> Any:
-    """The players' parts as one pytree, whose arrays have a leading axis of players."""
+def stack_players(parts: Sequence[Pytree]) -> Pytree:
+    """Return the players' parts as one pytree, whose arrays have a leading axis of players."""
 
-    def stack(*each: Any) -> Any:
-        return np.stack(each) if isinstance(each[0], np.ndarray) else jnp.stack(each)
+    def stack(*arrays: Any) -> Any:
+        return np.stack(arrays) if isinstance(arrays[0], np.ndarray) else jnp.stack(arrays)
 
-    return jax.tree.map(stack, *parts)
+    return cast(Pytree, jax.tree.map(stack, *parts))
+
+
+def polyak_update(old: Pytree, new: Pytree, step_size: float | jax.Array) -> Pytree:
+    """Return weights moved from old towards new by this share of the distance."""
+    moved = jax.tree.map(lambda before, after: before + step_size * (after - before), old, new)
+    return cast(Pytree, moved)
+
+
+def infoset_outputs(graph: Graph, nets: Net, players: Players) -> jax.Array:
+    """Return the outputs [I, A] of some players' networks at their own infosets; zero elsewhere.
+
+    Args:
+        nets: stacked in the order of `players`.
+    """
+    parts = []
+    for player, first in enumerate(graph.first_infoset[:-1]):
+        rows = slice(first, graph.first_infoset[player + 1])
+        if player in players:
+            net = select_player(nets, players.index(player))
+            parts.append(apply_net(net, graph.observation[graph.own_observation_row[rows]]))
+        else:
+            parts.append(jnp.zeros((rows.stop - rows.start, num_outputs(nets))))
+    return jnp.concatenate(parts)
 
 
 def apply_net(net: Net | PredictiveNets, x: jax.Array) -> jax.Array:
-    """Outputs [B, out] for inputs [B, in]: ReLU layers with skip connections, then a linear one.
+    """Return outputs [B, out] for inputs [B, in]: ReLU layers with skip connections, then linear.
 
     A skip connection adds the layer's input, cut or padded with zeros to the layer's width.
     """
@@ -106,15 +157,18 @@ def apply_net(net: Net | PredictiveNets, x: jax.Array) -> jax.Array:
 
 @jax.custom_vjp
 def affine(x: jax.Array, weights: jax.Array, biases: jax.Array) -> jax.Array:
-    """x @ weights + biases, whose gradient for few rows is a sum of outer products.
+    """Return x @ weights + biases, whose gradient for few rows is a sum of outer products.
 
-    That goes into whatever is done with it: half the time of a step on Kuhn poker. For many rows
-    the gradient of biases is a product too: summing columns takes two programs for each layer.
+    The compiler fuses such a sum with the operations after it, which halves the time of a step on
+    Kuhn poker. For many rows the gradient of the biases is a matrix product too: summing columns
+    takes two programs for each layer.
     """
     return x @ weights + biases
 
 
-def _affine_forward(x: jax.Array, weights: jax.Array, biases: jax.Array) -> tuple[jax.Array, Any]:
+def _affine_forward(
+    x: jax.Array, weights: jax.Array, biases: jax.Array
+) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
     return affine(x, weights, biases), (x, weights)
 
 
@@ -136,20 +190,21 @@ affine.defvjp(_affine_forward, _affine_backward)
 
 
 def resize_last_axis(x: jax.Array, width: int) -> jax.Array:
-    """Vectors [..., X] cut or padded with zeros to a width."""
-    kept = x[..., :width]
-    return jnp.pad(kept, [(0, 0)] * (x.ndim - 1) + [(0, width - kept.shape[-1])])
+    """Return vectors [..., X] cut or padded with zeros to a width."""
+    part = x[..., :width]
+    return jnp.pad(part, [(0, 0)] * (x.ndim - 1) + [(0, width - part.shape[-1])])
 
 
 def softmax(logits: jax.Array, legal: jax.Array) -> jax.Array:
-    """Probabilities of the legal actions; zero for the others."""
+    """Return the softmax over legal actions; zero for the others."""
     return jax.nn.softmax(jnp.where(legal, logits, -jnp.inf), axis=-1)
 
 
 def regret_matching(regret: jax.Array, legal: jax.Array) -> jax.Array:
-    """Probabilities in proportion to positive regrets; where there are none, all on the largest.
+    """Return probabilities in proportion to positive regrets.
 
-    The largest of several equal ones share, so that a network that says nothing plays uniformly.
+    If no regret is positive, the largest has probability 1, shared if several are equal: a network
+    whose outputs are all zero plays uniformly.
     """
     positive = jnp.where(legal, jnp.maximum(regret, 0.0), 0.0)
     total = positive.sum(-1, keepdims=True)
@@ -160,16 +215,26 @@ def regret_matching(regret: jax.Array, legal: jax.Array) -> jax.Array:
 
 
 def greedy(values: jax.Array, legal: jax.Array) -> jax.Array:
-    """All on the legal action of the largest value, the first of equals."""
+    """Return probability 1 for the legal action with the largest value, the first of equals."""
     return jax.nn.one_hot(jnp.where(legal, values, -jnp.inf).argmax(-1), legal.shape[-1])
 
 
 def uniform(legal: jax.Array) -> jax.Array:
-    """Equal probabilities for the legal actions."""
+    """Return equal probabilities for the legal actions."""
     return legal / legal.sum(-1, keepdims=True)
 
 
 def centre_over_legal(logits: jax.Array, legal: jax.Array) -> jax.Array:
-    """Logits minus their mean over the legal actions; zero for the others."""
+    """Return logits minus their mean over the legal actions; zero for the others."""
     mean = jnp.where(legal, logits, 0.0).sum(-1, keepdims=True) / legal.sum(-1, keepdims=True)
     return jnp.where(legal, logits - mean, 0.0)
+
+
+def safe_log(policy: jax.Array) -> jax.Array:
+    """Return logarithms of probabilities that stay finite, as does their gradient."""
+    return jnp.log(jnp.maximum(policy, MIN_PROBABILITY))
+
+
+def entropy(policy: jax.Array) -> jax.Array:
+    """Return the entropy of each row of probabilities."""
+    return -(policy * safe_log(policy)).sum(-1)

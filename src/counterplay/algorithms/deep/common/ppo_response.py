@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -11,53 +11,60 @@ import optax
 
 from counterplay.algorithms.deep.common.best_response import (
     Experience,
-    Players,
+    Iteration,
     Responder,
     ResponseBehaviour,
     apply_output_gradient,
-    infoset_outputs,
     infosets_where,
     own_utility,
     sum_by_infoset_action,
 )
-from counterplay.algorithms.deep.common.graph import Graph
-from counterplay.algorithms.deep.common.networks import Net, new_nets, softmax
+from counterplay.algorithms.deep.common.graph import Graph, Players
+from counterplay.algorithms.deep.common.networks import (
+    Net,
+    entropy,
+    infoset_outputs,
+    new_nets,
+    safe_log,
+    softmax,
+)
 from counterplay.algorithms.deep.common.returns import compute_gae
 from counterplay.algorithms.deep.common.training import TrainState, init_train_states
-from counterplay.algorithms.deep.policy_gradient.base import entropy, safe_log
-from counterplay.core.settings import settings
+from counterplay.core.settings import NonNegative, PositiveInt, PositiveProbability, settings
 from counterplay.errors import ConfigError
 
 
 class PPOState(NamedTuple):
+    """The state of `PPOResponse`."""
+
     policy: TrainState  # of each player
-    value: TrainState
+    value: TrainState  # V of each player
 
 
 @settings(kw_only=True)
-class PPOResponse(Responder):
-    """PPO (Schulman and others, 2017). At t = 1, 2, ..., on the decisions that it has just made:
+class PPOResponse(Responder[PPOState]):
+    """PPO (Schulman et al., 2017). At t = 1, 2, ..., on the decisions of the last episodes:
 
         d = V(I') - V(I), or payoff - V(I) at the last decision of an episode
-        A = d + trace * A at the player's next decision
-        W = W + lr_t * grad mean of [min(r * A, r within 1 - clip and 1 + clip, times A)
-                                     + tau_t * entropy],  r = policy(a) / old policy(a)
-        V = V - value_lr * grad mean of (V(I) - V before - A)^2
+        A = d + gae_lambda * A at the player's next decision
+        W = W + lr_t * grad mean of [min(r * A, clip(r, 1 - clip_eps, 1 + clip_eps) * A)
+                                     + c_t * entropy],  r = policy(a) / old policy(a)
+        V = V - value_learning_rate * grad mean of (V(I) - V before - A)^2
 
-    the first `epochs` times. tau falls linearly to zero, so that the response gets as pure as the
-    game lets it, or geometrically to `tau_end`. No momentum: the others may move.
+    with `num_epochs` steps of W. The entropy coefficient c_t falls linearly to zero, so that the
+    response becomes as pure as the game allows, or geometrically to `entropy_coef_end`. Adam has no
+    momentum, since the opponents may change.
     """
 
-    num_epochs: int = 2
-    clip_eps: float = 0.2
-    gae_lambda: float = 0.95
-    entropy_coef: float = 0.5
-    entropy_coef_end: float = 0.0
-    visit_saturation: float = 0.0  # visits from which on more of them hardly count more; 0: they do
-    value_learning_rate: float = 1e-3
+    num_epochs: PositiveInt = 2
+    clip_eps: NonNegative = 0.2
+    gae_lambda: PositiveProbability = 0.95
+    entropy_coef: NonNegative = 0.5
+    entropy_coef_end: NonNegative = 0.0
+    visit_saturation: NonNegative = 0.0  # n visits weigh n / (1 + n / this); 0: n
+    value_learning_rate: NonNegative = 1e-3
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.entropy_coef_end > self.entropy_coef:
             limit = f"must be at most entropy_coef ({self.entropy_coef})"
             problem = f"entropy_coef_end is {self.entropy_coef_end}, {limit}"
@@ -73,7 +80,7 @@ class PPOResponse(Responder):
         )
 
     def behaviour(
-        self, graph: Graph, players: Players, t: jax.Array, state: PPOState
+        self, graph: Graph, players: Players, t: Iteration, state: PPOState
     ) -> ResponseBehaviour:
         policy = softmax(infoset_outputs(graph, state.policy.params, players), graph.legal)
         return ResponseBehaviour(policy, self.epsilon_at(t))
@@ -82,52 +89,57 @@ class PPOResponse(Responder):
         return state.policy.params, "softmax"
 
     def observe(
-        self, graph: Graph, players: Players, t: Any, state: PPOState, experience: Experience
+        self,
+        graph: Graph,
+        players: Players,
+        t: Iteration,
+        state: PPOState,
+        experience: Experience,
     ) -> PPOState:
-        episodes, which = experience.episodes, experience.is_response
-        infoset, count = infosets_where(graph, episodes, which), jnp.maximum(which.sum(), 1)
+        episodes, mask = experience.episodes, experience.is_response
+        infoset, count = infosets_where(graph, episodes, mask), jnp.maximum(mask.sum(), 1)
         values = infoset_outputs(graph, state.value.params, players)[:, 0]
         payoff = own_utility(episodes) / self.resolve_utility_scale(graph)
         advantage = compute_gae(
             episodes, values[graph.infoset[episodes.decision]], payoff, self.gae_lambda
         )
-        place = (infoset, episodes.action)
-        gain = sum_by_infoset_action(graph, place, jnp.maximum(advantage, 0.0)) / count
-        loss = sum_by_infoset_action(graph, place, jnp.minimum(advantage, 0.0)) / count
-        visits = sum_by_infoset_action(graph, place, which.astype(jnp.float32)).sum(-1) / count
+        entries = (infoset, episodes.action)
+        gain = sum_by_infoset_action(graph, entries, jnp.maximum(advantage, 0.0)) / count
+        loss = sum_by_infoset_action(graph, entries, jnp.minimum(advantage, 0.0)) / count
+        visits = sum_by_infoset_action(graph, entries, mask.astype(jnp.float32)).sum(-1) / count
         if self.visit_saturation:
-            less = 1.0 / (1.0 + count * visits / self.visit_saturation)
-            gain, loss, visits = gain * less[:, None], loss * less[:, None], visits * less
+            factor = 1.0 / (1.0 + count * visits / self.visit_saturation)
+            gain, loss, visits = gain * factor[:, None], loss * factor[:, None], visits * factor
         error = (gain + loss).sum(-1)
         value = apply_output_gradient(
             self.value_optimiser,
             graph,
             players,
             state.value,
-            lambda says: visits[:, None] * (says - values[:, None]) - error[:, None],
+            lambda outputs: visits[:, None] * (outputs - values[:, None]) - error[:, None],
         )
-        tau = self.entropy_coef_at(t)
+        entropy_coef = self.entropy_coef_at(t)
         old = softmax(infoset_outputs(graph, state.policy.params, players), graph.legal)
 
-        def down(logits: jax.Array) -> jax.Array:
-            def objective(logits: jax.Array) -> jax.Array:
+        def loss_gradient(logits: jax.Array) -> jax.Array:
+            def negative_objective(logits: jax.Array) -> jax.Array:
                 policy = softmax(logits, graph.legal)
-                proximal = ppo_surrogate(policy, old, graph.legal, gain, loss, self.clip_eps)
-                return -(proximal + tau * visits * entropy(policy)).sum()
+                surrogate = ppo_surrogate(policy, old, graph.legal, gain, loss, self.clip_eps)
+                return -(surrogate + entropy_coef * visits * entropy(policy)).sum()
 
-            return jax.grad(objective)(logits)
+            return jax.grad(negative_objective)(logits)
 
         policy = state.policy
         for _ in range(self.num_epochs):
-            policy = apply_output_gradient(self.optimiser, graph, players, policy, down)
+            policy = apply_output_gradient(self.optimiser, graph, players, policy, loss_gradient)
         return PPOState(policy, value)
 
-    def entropy_coef_at(self, t: jax.Array) -> jax.Array:
+    def entropy_coef_at(self, t: Iteration) -> jax.Array:
+        """Return the weight of the entropy at iteration t."""
+        progress = self.progress(t)
         if self.entropy_coef_end:
-            return self.entropy_coef * (self.entropy_coef_end / self.entropy_coef) ** self.progress(
-                t
-            )
-        return self.entropy_coef * (1.0 - self.progress(t))
+            return self.entropy_coef * (self.entropy_coef_end / self.entropy_coef) ** progress
+        return self.entropy_coef * (1.0 - progress)
 
     @property
     def optimiser(self) -> optax.GradientTransformation:
@@ -142,11 +154,16 @@ def ppo_surrogate(
     policy: jax.Array,
     old_policy: jax.Array,
     legal: jax.Array,
-    positive_advantage: Any,
-    negative_advantage: Any,
+    positive_advantage: jax.Array,
+    negative_advantage: jax.Array,
     clip_eps: float,
 ) -> jax.Array:
-    """PPO's objective at every infoset [I], of samples added up [I, A] by the sign they have."""
+    """Return PPO's clipped objective at every infoset [I].
+
+    Args:
+        positive_advantage: sum [I, A] of the positive advantages sampled for each action.
+        negative_advantage: likewise of the negative ones.
+    """
     ratio = jnp.exp(safe_log(policy) - safe_log(jnp.where(legal, old_policy, 1.0)))
-    best, worst = jnp.minimum(ratio, 1.0 + clip_eps), jnp.maximum(ratio, 1.0 - clip_eps)
-    return jnp.where(legal, best * positive_advantage + worst * negative_advantage, 0.0).sum(-1)
+    upper, lower = jnp.minimum(ratio, 1.0 + clip_eps), jnp.maximum(ratio, 1.0 - clip_eps)
+    return jnp.where(legal, upper * positive_advantage + lower * negative_advantage, 0.0).sum(-1)

@@ -1,9 +1,9 @@
-"""What responses that learn from a ring of past decisions share."""
+"""Base of responders that learn from a ring buffer of past decisions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol, Self, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -13,88 +13,104 @@ import optax
 from counterplay.algorithms.deep.common import replay
 from counterplay.algorithms.deep.common.best_response import (
     Experience,
-    Players,
+    Iteration,
     Responder,
     next_own_infosets,
     own_utility,
     sum_by_infoset_action,
 )
 from counterplay.algorithms.deep.common.buffers import ReplayBuffer
-from counterplay.algorithms.deep.common.graph import Graph
-from counterplay.core.settings import settings
+from counterplay.algorithms.deep.common.graph import Graph, Players
+from counterplay.core.settings import NonNegative, PositiveInt, PositiveProbability, settings
 
 NextValues = jax.Array | Callable[[Graph], jax.Array]
-"""What is expected of each infoset [I + 1] of a tree, zero past the last one; on rules a function
-that says so [I] of the rows of a graph."""
+"""Values of a player's next infosets.
+
+On a tree an array [I + 1], zero past the last infoset; on rules a function that evaluates the
+rows of a graph [I].
+"""
 
 
 class MinibatchSums(NamedTuple):
-    """A minibatch, added up at the infosets of a graph."""
+    """A minibatch, summed at the infosets of a graph."""
 
     graph: Graph
-    visits: jax.Array  # [I, A] how often each action is there
-    weight: jax.Array  # [I, A] of each time
-    weighted_target_sum: jax.Array  # [I, A] targets, weighed
+    visits: jax.Array  # [I, A] samples of each action
+    weight: jax.Array  # [I, A] of each sample
+    weighted_target_sum: jax.Array  # [I, A]
+
+
+class ReplayState(Protocol):
+    """A named tuple with a ring buffer."""
+
+    @property
+    def replay_buffer(self) -> ReplayBuffer: ...
+
+    def _replace(self, *, replay_buffer: ReplayBuffer) -> Self: ...
+
+
+ReplayResponderState = TypeVar("ReplayResponderState", bound=ReplayState)
 
 
 @settings(kw_only=True)
-class ReplayResponder(Responder):
-    """The choices, and the sums over a minibatch; holds no update rule."""
+class ReplayResponder(Responder[ReplayResponderState]):
+    """Settings of the ring buffer, and sums over a minibatch; subclasses give the update rule."""
 
-    num_updates: int = 2  # an iteration
-    batch_size: int = 4_096
-    replay_buffer_size: int = 500_000
-    visit_saturation: float = (
-        10.0  # visits in a minibatch from which on more of them hardly count more
-    )
-    recent_fraction: float = (
-        1.0  # the latest part of all decisions, from which minibatches are drawn
-    )
+    num_updates: PositiveInt = 2  # per iteration
+    batch_size: PositiveInt = 4_096
+    replay_buffer_size: PositiveInt = 500_000
+    visit_saturation: NonNegative = 10.0  # a pair sampled n times weighs n / (n + this)
+    recent_fraction: PositiveProbability = 1.0  # latest share of all decisions to sample from
 
     def new_replay_buffer(self, graph: Graph) -> ReplayBuffer:
-        """Room for transitions: where, action, payoff, where next."""
+        """Return an empty ring of transitions: infoset, action, payoff, next infoset."""
         return replay.new_replay_buffer(
             graph, self.replay_buffer_size, np.int32(0), np.float32(0), np.int32(0)
         )
 
     def observe(
-        self, graph: Graph, players: Players, t: Any, state: Any, experience: Experience
-    ) -> Any:
-        """The ring with the decisions of those who learn, their payoffs and what followed."""
+        self,
+        graph: Graph,
+        players: Players,
+        t: Iteration,
+        state: ReplayResponderState,
+        experience: Experience,
+    ) -> ReplayResponderState:
+        """Store the decisions of learning players with their payoffs and next infosets."""
         episodes, ring = experience.episodes, state.replay_buffer
-        after = next_own_infosets(graph, episodes)
-        paid = own_utility(episodes) / self.resolve_utility_scale(graph)
-        payoff = jnp.where(after < graph.num_infosets, 0.0, paid)
+        next_infoset = next_own_infosets(graph, episodes)
+        utility = own_utility(episodes) / self.resolve_utility_scale(graph)
+        payoff = jnp.where(next_infoset < graph.num_infosets, 0.0, utility)
         if graph.is_rollout_batch:
             _, valid = replay.buffer_items(graph, episodes, experience.is_learner)
-            after = replay.ring_slots(graph, ring, valid, after)
-        new, valid = replay.buffer_items(
-            graph, episodes, experience.is_learner, episodes.action, payoff, after
+            next_infoset = replay.ring_slots(graph, ring, valid, next_infoset)
+        items, valid = replay.buffer_items(
+            graph, episodes, experience.is_learner, episodes.action, payoff, next_infoset
         )
-        return state._replace(replay_buffer=replay.add_to_ring(graph, ring, new, valid))
+        return state._replace(replay_buffer=replay.add_to_ring(graph, ring, items, valid))
 
     def sample_minibatch(
-        self, graph: Graph, replay_buffer: ReplayBuffer, next_values: NextValues, key: Any
+        self, graph: Graph, replay_buffer: ReplayBuffer, next_values: NextValues, key: jax.Array
     ) -> MinibatchSums:
-        """A minibatch, in which a target is what was paid plus what is expected `later`."""
-        some = replay.sample_recent_minibatch(
+        """Sample a minibatch; a target is the payoff plus the value of the next infoset."""
+        minibatch = replay.sample_recent_minibatch(
             graph, replay_buffer, key, self.batch_size, self.recent_fraction
         )
-        action, payoff, after = some.extra_fields
+        action, payoff, next_infoset = minibatch.extra_fields
         if callable(next_values):
-            worth = next_values(replay.next_decision_graph(replay_buffer, after))
-            target = payoff + jnp.where(after == replay.NO_NEXT_DECISION, 0.0, worth)
+            value = next_values(replay.next_decision_graph(replay_buffer, next_infoset))
+            target = payoff + jnp.where(next_infoset == replay.NO_NEXT_DECISION, 0.0, value)
         else:
-            target = payoff + next_values[after]
-        place = some.infoset, action
-        if graph.is_rollout_batch:  # who has never acted has nothing to learn from
-            acted = (jnp.asarray(replay_buffer.num_seen) > 0)[some.graph.infoset_player]
-            place = jnp.where(acted, some.infoset, some.graph.num_infosets), action
-        count = sum_by_infoset_action(some.graph, place, jnp.ones(target.size))
-        weight = 1.0 / (jnp.maximum(count, 1.0) + self.visit_saturation)
-        return MinibatchSums(
-            some.graph, count, weight, weight * sum_by_infoset_action(some.graph, place, target)
-        )
+            target = payoff + next_values[next_infoset]
+        infoset = minibatch.infoset
+        if graph.is_rollout_batch:  # leave out players without any stored decision
+            has_data = (jnp.asarray(replay_buffer.num_seen) > 0)[minibatch.graph.infoset_player]
+            infoset = jnp.where(has_data, infoset, minibatch.graph.num_infosets)
+        entries = infoset, action
+        visits = sum_by_infoset_action(minibatch.graph, entries, jnp.ones(target.size))
+        weight = 1.0 / (jnp.maximum(visits, 1.0) + self.visit_saturation)
+        target_sum = sum_by_infoset_action(minibatch.graph, entries, target)
+        return MinibatchSums(minibatch.graph, visits, weight, weight * target_sum)
 
     @property
     def optimiser(self) -> optax.GradientTransformation:

@@ -1,60 +1,70 @@
-"""A response by soft actor-critic, for actions that can be counted."""
+"""A response by soft actor-critic with discrete actions."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from counterplay.algorithms.deep.common.best_response import (
-    Players,
+    Iteration,
     ResponseBehaviour,
     apply_output_gradient,
-    infoset_outputs,
 )
 from counterplay.algorithms.deep.common.buffers import ReplayBuffer
-from counterplay.algorithms.deep.common.graph import Graph
-from counterplay.algorithms.deep.common.networks import Net, new_nets, softmax
-from counterplay.algorithms.deep.common.replay_response import ReplayResponder
+from counterplay.algorithms.deep.common.graph import Graph, Players, host_array
+from counterplay.algorithms.deep.common.networks import (
+    Net,
+    infoset_outputs,
+    new_nets,
+    polyak_update,
+    safe_log,
+    softmax,
+)
+from counterplay.algorithms.deep.common.replay_response import NextValues, ReplayResponder
 from counterplay.algorithms.deep.common.training import TrainState, init_train_states
-from counterplay.algorithms.deep.policy_gradient.base import polyak_update, safe_log
-from counterplay.core.settings import settings
+from counterplay.core.settings import NonNegative, PositiveProbability, Probability, settings
 
-MIN_TEMPERATURE = 1e-3  # a lower temperature changes nothing
+MIN_TEMPERATURE = 1e-3  # below this a softmax of values is greedy
+
+CriticNets = tuple[Net, Net]
+Target = jax.Array | CriticNets  # on a tree soft values by infoset [I + 1]; on rules critics Q'
 
 
 class SACState(NamedTuple):
+    """The state of `SACResponse`."""
+
     policy: TrainState  # of each player
     critics: tuple[TrainState, TrainState]
-    target: Any  # [I + 1] soft value of every infoset, following, zero past the last; or Q'
-    replay_buffer: ReplayBuffer  # of (where, action, payoff, where next)
+    target: Target
+    replay_buffer: ReplayBuffer  # of (infoset, action, payoff, next infoset)
 
 
 @settings(kw_only=True)
-class SACResponse(ReplayResponder):
-    """Discrete SAC (Christodoulou, 2019). At t = 1, 2, ..., `updates` times, on minibatches of the
-    ring, in which are the decisions of players that learn:
+class SACResponse(ReplayResponder[SACState]):
+    """Discrete SAC (Christodoulou, 2019). At t = 1, 2, ..., `num_updates` times, on minibatches of
+    the ring buffer with the decisions of learning players:
 
         Q_k     = Q_k - lr_t * grad mean of (Q_k(I, a) - payoff - V'(I'))^2,   k = 1, 2
         soft(I) = sum over a of policy(a) * (min Q(I, a) - tau_t * log policy(a))
-        W       = W + lr_t * grad mean of sum over a of wanted(a) * log policy(a)
-        wanted  = softmax of min Q(I, a) / tau_t
-        V'      = V' + follow * (soft - V')
+        W       = W + lr_t * grad mean of sum over a of p(a) * log policy(a)
+        p       = softmax of min Q(I, a) / tau_t
+        V'      = V' + target_update_rate * (soft - V')
 
-    with min Q the smaller of the two critics. The loss of SAC is the divergence between policy and
-    wanted the other way round, whose gradient fades where an action is hardly played, so that a
-    response could not turn when the others do. tau falls linearly to zero: at a constant one this
-    is a quantal response. On a tree V' is kept as values, not as networks, and follows these; on
-    rules critics Q' follow Q in the same way, and V' is what soft makes of them. It tries something
-    at random with probability epsilon.
+    with min Q the smaller of the two critics. SAC minimises the divergence between policy and p in
+    the other direction, whose gradient vanishes where an action is hardly played, so that a
+    response could not turn when the opponents change. tau_t falls linearly to zero; at a constant
+    temperature this is a quantal response. On a tree V' is stored as values; on rules target
+    critics Q' follow Q in the same way, and V' is the soft value of Q'. Actions are random with
+    probability epsilon.
     """
 
-    target_update_rate: float = 0.05
-    temperature: float = 0.2
-    epsilon: float = 0.2
+    target_update_rate: PositiveProbability = 0.05
+    temperature: NonNegative = 0.2
+    epsilon: Probability = 0.2
 
     def init_state(self, graph: Graph, rng: np.random.Generator, players: Players) -> SACState:
         sizes = (graph.num_features, *self.hidden_sizes, graph.max_actions)
@@ -65,61 +75,92 @@ class SACResponse(ReplayResponder):
             init_train_states(self.optimiser, first),
             init_train_states(self.optimiser, second),
         )
-        values = np.zeros(graph.num_infosets + 1, np.float32)
-        later = jax.tree.map(np.copy, (first, second)) if graph.is_rollout_batch else values
+        target: Target = host_array(np.zeros(graph.num_infosets + 1, np.float32))
+        if graph.is_rollout_batch:
+            target = jax.tree.map(np.copy, (first, second))
         return SACState(
-            init_train_states(self.optimiser, policy), critics, later, self.new_replay_buffer(graph)
+            init_train_states(self.optimiser, policy),
+            critics,
+            target,
+            self.new_replay_buffer(graph),
         )
 
     def behaviour(
-        self, graph: Graph, players: Players, t: jax.Array, state: SACState
+        self, graph: Graph, players: Players, t: Iteration, state: SACState
     ) -> ResponseBehaviour:
         policy = softmax(infoset_outputs(graph, state.policy.params, players), graph.legal)
         return ResponseBehaviour(policy, self.epsilon_at(t))
 
-    def epsilon_at(self, t: jax.Array) -> float:
+    def epsilon_at(self, t: Iteration) -> float:
         return self.epsilon
 
     def networks(self, state: SACState) -> tuple[Net, str]:
         return state.policy.params, "softmax"
 
-    def fit(self, graph: Graph, players: Players, t: Any, state: SACState, key: Any) -> SACState:
-        tau = self.temperature * (1.0 - self.progress(t))
-        policy, critics, later = state.policy, state.critics, state.target
+    def fit(
+        self, graph: Graph, players: Players, t: Iteration, state: SACState, key: jax.Array
+    ) -> SACState:
+        temperature = self.temperature * (1.0 - self.progress(t))
+        for sample_key in jax.random.split(key, self.num_updates):
+            state = self.update_networks(graph, players, temperature, state, sample_key)
+        return state
 
-        def soft(there: Graph, policy: Net, critics: tuple[Net, Net]) -> jax.Array:
-            lower = jnp.minimum(*(infoset_outputs(there, one, players) for one in critics))
-            return soft_values(there.legal, lower, tau, infoset_outputs(there, policy, players))
+    def update_networks(
+        self,
+        graph: Graph,
+        players: Players,
+        temperature: jax.Array,
+        state: SACState,
+        key: jax.Array,
+    ) -> SACState:
+        """Return the state after one minibatch."""
 
-        for draw_key in jax.random.split(key, self.num_updates):
-            old, both = policy.params, (critics[0].params, critics[1].params)
-            worth = partial(soft, policy=old, critics=later) if graph.is_rollout_batch else later
-            some = self.sample_minibatch(graph, state.replay_buffer, worth, draw_key)
-            visits = some.visits.sum(-1)
-            step = partial(apply_output_gradient, self.optimiser, some.graph, players)
-            lower = jnp.minimum(*(infoset_outputs(some.graph, one, players) for one in both))
-            wanted = softmax(lower / jnp.maximum(tau, MIN_TEMPERATURE), some.graph.legal)
-            share = (visits / (jnp.maximum(visits, 1.0) + self.visit_saturation))[:, None]
-            legal = some.graph.legal
-            down = lambda logits, w=share, p=wanted, e=legal: w * (softmax(logits, e) - p)  # noqa: E731
-            policy = step(policy, down, visits, self.batch_size)
-            weight, target = some.weight * some.visits, some.weighted_target_sum
-            error = lambda says, n=weight, y=target: n * says - y  # noqa: E731
-            one, two = (step(q, error, visits, self.batch_size) for q in critics)
-            critics = one, two
-            if graph.is_rollout_batch:
-                later = polyak_update(later, both, self.target_update_rate)
-            else:
-                later = later + self.target_update_rate * (
-                    jnp.append(soft(graph, old, both), 0.0) - later
-                )
-        return SACState(policy, critics, later, state.replay_buffer)
+        def smaller_values(rows: Graph, critics: CriticNets) -> jax.Array:
+            return jnp.minimum(*(infoset_outputs(rows, critic, players) for critic in critics))
+
+        def soft(rows: Graph, policy: Net, critics: CriticNets) -> jax.Array:
+            logits = infoset_outputs(rows, policy, players)
+            return soft_values(rows.legal, smaller_values(rows, critics), temperature, logits)
+
+        policy, target = state.policy.params, state.target
+        critics = state.critics[0].params, state.critics[1].params
+        next_values: NextValues
+        if graph.is_rollout_batch:
+            next_values = partial(soft, policy=policy, critics=cast(CriticNets, target))
+        else:
+            next_values = cast(jax.Array, target)
+        minibatch = self.sample_minibatch(graph, state.replay_buffer, next_values, key)
+        legal, visits = minibatch.graph.legal, minibatch.visits.sum(-1)
+        lower = smaller_values(minibatch.graph, critics)
+        wanted = softmax(lower / jnp.maximum(temperature, MIN_TEMPERATURE), legal)
+        share = (visits / (jnp.maximum(visits, 1.0) + self.visit_saturation))[:, None]
+
+        def policy_gradient(logits: jax.Array) -> jax.Array:
+            return share * (softmax(logits, legal) - wanted)
+
+        def critic_error(outputs: jax.Array) -> jax.Array:
+            weighted = minibatch.weight * minibatch.visits * outputs
+            return weighted - minibatch.weighted_target_sum
+
+        step = partial(apply_output_gradient, self.optimiser, minibatch.graph, players)
+        new_policy = step(state.policy, policy_gradient, visits, self.batch_size)
+        first, second = (
+            step(critic, critic_error, visits, self.batch_size) for critic in state.critics
+        )
+        new_target: Target
+        if graph.is_rollout_batch:
+            new_target = polyak_update(cast(CriticNets, target), critics, self.target_update_rate)
+        else:
+            values = cast(jax.Array, target)
+            goal = jnp.append(soft(graph, policy, critics), 0.0)
+            new_target = values + self.target_update_rate * (goal - values)
+        return SACState(new_policy, (first, second), new_target, state.replay_buffer)
 
 
 def soft_values(
     legal: jax.Array, values: jax.Array, temperature: jax.Array, logits: jax.Array
-) -> Any:
-    """What a policy expects of values [I, A] at every infoset [I], its entropy times tau added."""
+) -> jax.Array:
+    """Return the expectation [I] of values [I, A] under a policy, plus temperature * entropy."""
     policy = softmax(logits, legal)
     soft = values - temperature * safe_log(policy)
     return jnp.where(legal, policy * soft, 0.0).sum(-1)

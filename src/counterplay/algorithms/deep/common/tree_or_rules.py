@@ -15,7 +15,7 @@ the graph of what was met. Where an iteration is more than that, `played` says w
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, ClassVar, Self
 
@@ -31,6 +31,7 @@ from counterplay.algorithms.deep.common.jax_algorithm import (
     persistent_jit,
 )
 from counterplay.algorithms.deep.common.network_policy import NetworkPolicy
+from counterplay.algorithms.deep.common.utility_scale import estimate_utility_scale
 from counterplay.arenas.tree.arena import TreeArena
 from counterplay.core.arena import is_exact
 from counterplay.core.game import Game
@@ -118,7 +119,8 @@ class JaxAlgorithmOnTreeOrRules(JaxAlgorithm):
         met, count = rollouts.play_episodes(
             env, ask, rollouts.rng_from_key(play_key), self.num_episodes
         )
-        return _jit_update()(self, env.num_players, t, state, met, learn_key), count
+        scale = estimate_utility_scale(env.random_episode_utilities)
+        return _jit_update()(self, env.num_players, scale, t, state, met, learn_key), count
 
     def policies(self, arena: Any, memory: Any) -> Any:
         if isinstance(arena, TreeArena):
@@ -222,8 +224,11 @@ def _jit_act() -> Callable[..., Any]:
 
 @lru_cache
 def _jit_update() -> Callable[..., Any]:
-    @partial(persistent_jit, static_argnums=(0, 1), donate_argnums=3)
-    def learn(algorithm: Any, num_players: int, t: Any, state: Any, rollouts: Any, key: Any) -> Any:
-        return algorithm.update(rollouts.graph(num_players), t, state, rollouts.episodes, key)
+    @partial(persistent_jit, static_argnums=(0, 1), donate_argnums=4)
+    def learn(
+        algorithm: Any, num_players: int, scale: Any, t: Any, state: Any, rollouts: Any, key: Any
+    ) -> Any:
+        graph = replace(rollouts.graph(num_players), utility_scale=scale)
+        return algorithm.update(graph, t, state, rollouts.episodes, key)
 
     return learn

@@ -2,49 +2,40 @@
 
 from __future__ import annotations
 
-from counterplay.algorithms.deep.common.ppo_response import PPOResponse
+from counterplay.algorithms.deep.common.ppo_response import PPOResponse, PPOState
 from counterplay.algorithms.deep.nfsp.base import NFSPBase
-from counterplay.core.settings import settings
+from counterplay.core.settings import NonNegative, PositiveInt, PositiveProbability, settings
 
 
 @settings(kw_only=True)
-class NFSPPPO(NFSPBase):
-    """NFSP whose responses are learned by PPO on the decisions just made. At t = 1, 2, ...:
+class NFSPPPO(NFSPBase[PPOState]):
+    """NFSP whose responses are learned by PPO on the latest episodes. At t = 1, 2, ...:
 
-        `episodes` episodes, in each of which the player whose turn it is plays its response, the
-        others their average policies Pi, or with probability eta their responses
-        response = PPO's, after `epochs` steps on its own decisions in these, which are then dropped
-        reservoir: decisions of responses
+        `num_episodes` episodes, in each of which the learning player plays its response, the
+        others their average policies Pi, or with probability `anticipatory_param` their responses
+        response = PPO's, after `num_epochs` steps on the learning players' decisions
+        reservoir: decisions made by responses
         Pi = Pi - lr_t * grad mean of -log Pi(I, a)
 
-    with responses of iteration t weighed by t. They are stochastic: the weight tau of their entropy
-    falls geometrically, to where PPO can still turn. While it is high, Pi goes to the equilibrium
-    of such soft responses and no further, however long one waits. Pi carries the guarantee, the
-    other policies are those of `nfsp`.
+    with responses of iteration t weighed by t. Responses are stochastic: their entropy coefficient
+    falls geometrically, to a value at which PPO can still change its policy. While it is high, Pi
+    converges to the equilibrium of such soft responses and no further. Pi carries the guarantee;
+    the other policies are those of `nfsp`.
     """
 
-    num_episodes: int = 2_048
-    schedule_iterations: int = 12_000
-    average_power: float = 1.0
-    num_epochs: int = 2
-    clip_eps: float = 0.2
-    gae_lambda: float = 0.95
-    entropy_coef: float = 0.3
-    entropy_coef_end: float = 0.04
-    visit_saturation: float = 5.0  # visits from which on more of them hardly count more; 0: they do
+    num_episodes: PositiveInt = 2_048
+    schedule_iterations: PositiveInt = 12_000
+    average_power: NonNegative = 1.0
+    num_epochs: PositiveInt = 2
+    clip_eps: NonNegative = 0.2
+    gae_lambda: PositiveProbability = 0.95
+    entropy_coef: NonNegative = 0.3
+    entropy_coef_end: NonNegative = 0.04
+    visit_saturation: NonNegative = 5.0  # n visits weigh n / (1 + n / this); 0: n
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        _ = self.responder  # which checks its own
+        _ = self.responder  # checks the relation between the entropy coefficients
 
     @property
     def responder(self) -> PPOResponse:
-        names = (
-            "num_epochs",
-            "clip_eps",
-            "gae_lambda",
-            "entropy_coef",
-            "entropy_coef_end",
-            "visit_saturation",
-        )
-        return PPOResponse(**self.responder_fields, **{name: getattr(self, name) for name in names})
+        return PPOResponse.from_settings(self, iterations=self.schedule_iterations)

@@ -2,56 +2,34 @@
 
 from __future__ import annotations
 
-from counterplay.algorithms.deep.common.sac_response import SACResponse
-from counterplay.algorithms.deep.nfsp.base import NFSPBase
-from counterplay.core.settings import settings
+from counterplay.algorithms.deep.common.sac_response import SACResponse, SACState
+from counterplay.algorithms.deep.nfsp.base import ReplayNFSP
+from counterplay.core.settings import NonNegative, PositiveInt, PositiveProbability, settings
 
 
 @settings(kw_only=True)
-class NFSPSAC(NFSPBase):
+class NFSPSAC(ReplayNFSP[SACState]):
     """NFSP whose responses are learned by discrete SAC. At t = 1, 2, ...:
 
-        `episodes` episodes, as in `nfsp`
-        ring: decisions of the player whose turn it is, their payoffs, that player's next decisions
-        response = SAC's, with twin critics, after `updates` steps on minibatches of the ring
-        reservoir: decisions of responses
+        `num_episodes` episodes, as in `nfsp`
+        ring buffer: decisions of the learning player, with payoffs and next own infosets
+        response = SAC's, with two critics, after `num_updates` steps on minibatches of the ring
+        reservoir: decisions made by responses
         Pi = Pi - lr_t * grad mean of -log Pi(I, a)
 
-    with responses of iteration t weighed by t. At a constant temperature the average would go to a
-    regularised equilibrium, so that tau falls to zero. Pi carries the guarantee, the other policies
-    are those of `nfsp`.
+    with responses of iteration t weighed by t. At a constant temperature the average would converge
+    to a regularised equilibrium, so the temperature falls to zero. Pi carries the guarantee; the
+    other policies are those of `nfsp`.
     """
 
-    schedule_iterations: int = 30_000
-    average_power: float = 1.0
-    response_prob: float = 0.5
-    num_updates: int = 2
-    batch_size: int = 4_096
-    epsilon: float = 0.2
-    replay_buffer_size: int = 2_000_000
-    visit_saturation: float = (
-        10.0  # visits in a minibatch from which on more of them hardly count more
-    )
-    recent_fraction: float = (
-        0.03  # the latest part of all decisions, from which minibatches are drawn
-    )
-    target_update_rate: float = 0.05
-    temperature: float = 0.2
-
-    @property
-    def learner_response_prob(self) -> float:
-        return self.response_prob
+    schedule_iterations: PositiveInt = 30_000
+    average_power: NonNegative = 1.0
+    replay_buffer_size: PositiveInt = 2_000_000
+    visit_saturation: NonNegative = 10.0  # a pair sampled n times weighs n / (n + this)
+    recent_fraction: PositiveProbability = 0.03  # latest share of all decisions to sample from
+    target_update_rate: PositiveProbability = 0.05
+    temperature: NonNegative = 0.2
 
     @property
     def responder(self) -> SACResponse:
-        names = (
-            "num_updates",
-            "batch_size",
-            "epsilon",
-            "replay_buffer_size",
-            "visit_saturation",
-            "recent_fraction",
-            "target_update_rate",
-            "temperature",
-        )
-        return SACResponse(**self.responder_fields, **{name: getattr(self, name) for name in names})
+        return SACResponse.from_settings(self, iterations=self.schedule_iterations)

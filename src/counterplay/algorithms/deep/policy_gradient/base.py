@@ -1,21 +1,22 @@
-"""What all policy gradients share: episodes, a critic, one force per infoset, schedules.
+"""Base of the policy gradients: episodes, a critic, a gradient per infoset, schedules.
 
-An iteration samples episodes with everybody's present policy, corrects the critic's guess at every
-action by what was sampled, and adds the advantages up per infoset: all samples of an infoset have
-the same input, so that a network is asked once about each. What an algorithm makes of the mean
-advantages is its `force` on the logits, and all that its file has to say.
+An iteration samples episodes with the current policy of all players, corrects the critic's values
+of every action by the sampled returns, and averages the advantages per infoset: all samples of an
+infoset have the same input, so that a network is evaluated once for each. Algorithms differ in
+`logit_gradient`, which turns mean advantages into a direction for the logits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from annotated_types import Predicate
 
 from counterplay.algorithms.deep.common import averages, returns
 from counterplay.algorithms.deep.common.averages import AverageConfig, AverageState
@@ -29,131 +30,120 @@ from counterplay.algorithms.deep.common.critics import (
     exact_action_values,
     zero_sum_rewards,
 )
-from counterplay.algorithms.deep.common.episodes import DecisionBatch, Episodes, sample_episodes
+from counterplay.algorithms.deep.common.episodes import (
+    Episodes,
+    behaviour_from_table,
+    sample_episodes,
+)
 from counterplay.algorithms.deep.common.graph import Graph
 from counterplay.algorithms.deep.common.networks import (
     Net,
-    apply_net,
+    infoset_outputs,
     new_nets,
-    select_player,
+    polyak_update,
+    safe_log,
     softmax,
     uniform,
 )
 from counterplay.algorithms.deep.common.training import (
     TrainState,
-    apply_gradient,
+    apply_gradients,
     init_train_states,
 )
 from counterplay.algorithms.deep.common.tree_or_rules import JaxAlgorithmOnTreeOrRules
-from counterplay.core.field_bounds import FRACTION, NON_NEGATIVE, FieldBound, at_least, check_bounds
-from counterplay.core.settings import settings
+from counterplay.core.settings import (
+    DiscountFactor,
+    HiddenSizes,
+    NonNegative,
+    NonNegativeInt,
+    PositiveInt,
+    PositiveProbability,
+    settings,
+)
 from counterplay.errors import ConfigError
 
-CRITIC_NAMES = ("auto", "table", "network", "infoset", "value", "oracle")
-MAGNET_NAMES = ("uniform", "copy", "average")
-HIDDEN_SIZES_RANGE: FieldBound = (lambda units: bool(units) and min(units) >= 1, "one size or more")
-RANGES: dict[str, FieldBound] = {
-    **dict.fromkeys(
-        (
-            "num_episodes",
-            "schedule_iterations",
-            "num_epochs",
-            "magnet_update_every",
-            "policy_discretization",
-        ),
-        at_least(1),
-    ),
-    **dict.fromkeys(
-        (
-            "learning_rate",
-            "learning_rate_end",
-            "learning_rate_power",
-            "critic_learning_rate",
-            "temperature",
-            "visit_saturation",
-        ),
-        NON_NEGATIVE,
-    ),
-    **dict.fromkeys(("logit_threshold", "clip_eps", "kl_coef"), NON_NEGATIVE),
-    **dict.fromkeys(("hidden_sizes", "critic_hidden_sizes"), HIDDEN_SIZES_RANGE),
-    **dict.fromkeys(("critic_step_size", "magnet_update_rate", "gae_lambda"), FRACTION),
-    **dict.fromkeys(
-        ("ema_decay", "policy_threshold"), (lambda x: 0.0 <= x < 1.0, "at least 0 and below 1")
-    ),
-    "critic": (lambda x: x in CRITIC_NAMES, "auto, table, network, infoset, value or oracle"),
-    "magnet": (lambda x: x in MAGNET_NAMES, "uniform, copy or average"),
-}
+EMA_WARM_UP = 9.0  # at iteration t the average of weights decays by at most t / (t + this)
+
+
+def _is_critic_name(name: str) -> bool:
+    """auto, table, network, infoset, value or oracle"""
+    return name in ("auto", "table", "network", "infoset", "value", "oracle")
+
+
+CriticName = Annotated[str, Predicate(_is_critic_name)]
 
 
 class PolicyGradientState(NamedTuple):
-    """What an iteration changes."""
+    """The state that an iteration changes."""
 
     actor: TrainState  # of each player
-    critic: Any
-    ema_params: Net  # exponential average of the actor's weights
-    magnet: Any  # networks [2]: the one before last, and the last; nothing where it is uniform
+    critic: Any  # the memory of the critic, of its own type
+    ema_params: Net  # exponential moving average of the actor's weights
+    magnet: Net  # two magnets [2], the previous and the latest; empty if the magnet is uniform
     averages: AverageState
 
 
 class LogitGradientInputs(NamedTuple):
-    """What a step along the logits is made from, at every infoset."""
+    """The arguments of `logit_gradient`, at every infoset."""
 
     logits: jax.Array  # [I, A]
     policy: jax.Array  # [I, A] their softmax
-    old_policy: jax.Array  # [I, A] the policy that was sampled with
+    old_policy: jax.Array  # [I, A] the policy that sampled the episodes
     magnet_log_probs: jax.Array  # [I, A] log-probabilities of the magnet
     legal: jax.Array  # [I, A]
     advantage: jax.Array  # [I, A] mean over the visits of the batch
-    half_batch_advantage: jax.Array  # [2, I, A] what each half of the batch adds to it
+    half_batch_advantage: jax.Array  # [2, I, A] contribution of each half of the batch to it
     beats_policy: (
         jax.Array
-    )  # [2, I, A] 1: by the other half, an action beats the policy; 0: not; 1/2: ?
-    temperature: jax.Array  # [] temperature
+    )  # [2, I, A] 1 if the other half's advantage is positive, else 0; tie 1/2
+    temperature: jax.Array  # []
 
 
 class InfosetAdvantages(NamedTuple):
-    """What a batch says at every infoset: see `Force`."""
+    """Advantages of a batch, averaged per infoset: see `LogitGradientInputs`."""
 
     advantage: jax.Array  # [I, A]
     half_batch_advantage: jax.Array  # [2, I, A]
     beats_policy: jax.Array  # [2, I, A]
-    visit_share: jax.Array  # [I] of its player's visits
+    visit_share: jax.Array  # [I] share of its player's visits
 
 
 @settings(kw_only=True)
 class PolicyGradient(JaxAlgorithmOnTreeOrRules, AverageConfig):
-    """The choices that all policy gradients share, and their iteration."""
+    """Settings that all policy gradients share, and their iteration.
 
-    hidden_sizes: tuple[int, ...] = (128, 128)
-    num_episodes: int = 1000  # an iteration
-    stratified: bool = True  # evenly over all that can happen, on a tree; rules are always drawn
-    num_epochs: int = 1  # steps of the actor on them
-    schedule_iterations: int = 10_000  # iterations over which lr falls, and tau, geometrically
-    learning_rate: float = 8e-3
-    learning_rate_end: float = 1e-5
-    learning_rate_power: float = 2.0  # 1: lr falls linearly, 2: faster at first
-    temperature: float = 0.5  # temperature, in the game's units
-    temperature_end: float = 0.1
-    # over histories: table, or network; by infoset: infoset, value; oracle: exact values. auto is
+    Utilities are divided by the game's scale (see `common.utility_scale`): temperatures and other
+    coefficients do not depend on the units of the game.
+    """
+
+    hidden_sizes: HiddenSizes = (128, 128)
+    num_episodes: PositiveInt = 1000  # per iteration
+    stratified: bool = True  # sample stratified episodes on a tree; on rules they are independent
+    num_epochs: PositiveInt = 1  # steps of the actor per iteration
+    schedule_iterations: PositiveInt = 10_000  # over which learning rate and temperature fall
+    learning_rate: NonNegative = 8e-3
+    learning_rate_end: NonNegative = 1e-5
+    learning_rate_power: NonNegative = 2.0  # 1: the rate falls linearly; 2: faster at first
+    temperature: NonNegative = 0.11  # falls geometrically
+    temperature_end: NonNegative = 0.022
+    # of histories: table or network; of infosets: infoset or value; oracle: exact values; auto:
     # table on a tree, network on rules
-    critic: str = "auto"
-    gae_lambda: float = 1.0  # how far what was sampled corrects the critic: lambda of GAE
-    correct_with_returns: bool = True  # the critic by what was sampled; without, it alone speaks
-    critic_step_size: float = 0.1  # of a table
-    critic_hidden_sizes: tuple[int, ...] = (64, 64)
-    critic_learning_rate: float = 1e-3
-    visit_saturation: float = (
-        10.0  # equal shares of visits from which on more hardly count more; 0: they do
-    )
-    counterfactual_weighting: bool = False  # divide by the player's own reach
-    ema_decay: float = 0.998  # of the weights; 0: not kept
-    average_every: int = 10
-    average_power: float = 3.0
+    critic: CriticName = "auto"
+    gae_lambda: PositiveProbability = 1.0
+    correct_with_returns: bool = True  # correct the critic by sampled returns; False: critic alone
+    critic_step_size: PositiveProbability = 0.1  # of a table
+    critic_hidden_sizes: HiddenSizes = (64, 64)
+    critic_learning_rate: NonNegative = 1e-3
+    # an infoset with a share v / num_infosets of the visits weighs v / (v + this); 0: its share
+    visit_saturation: NonNegative = 10.0
+    counterfactual_weighting: bool = False  # divide visits by the player's own reach
+    ema_decay: DiscountFactor = 0.998  # of the averaged weights; 0: no average of weights
+    average_every: NonNegativeInt = 10
+    average_power: NonNegative = 3.0
 
     monitored_paths: ClassVar[tuple[str, ...]] = ("state.actor",)
 
     def __post_init__(self) -> None:
-        check_bounds(self.name, self, RANGES)
         super().__post_init__()
         if self.average_hidden_sizes:
             raise ConfigError(
@@ -166,47 +156,46 @@ class PolicyGradient(JaxAlgorithmOnTreeOrRules, AverageConfig):
 
     @property
     def has_moving_magnet(self) -> bool:
-        """Whether the magnet is something else than uniform play."""
+        """Whether the magnet changes during training; else it is uniform play."""
         return False
 
     def logit_gradient(self, inputs: LogitGradientInputs) -> jax.Array:
-        """Where the logits [I, A] of every infoset are to go."""
+        """Return the direction [I, A] in which the logits of every infoset should move."""
         raise NotImplementedError
 
     def action_reward(
         self, policy: jax.Array, magnet: jax.Array, temperature: jax.Array
     ) -> jax.Array | None:
-        """What an action earns by itself [I, A], if anything."""
+        """Return a payoff [I, A] of each action besides the game's utilities, or None."""
         return None
 
     def init_state(self, graph: Graph, rng: np.random.Generator) -> PolicyGradientState:
         sizes = (graph.num_features, *self.hidden_sizes, graph.max_actions)
         nets = new_nets(rng, graph.num_players, sizes, zero_head=True)
-        magnet = jax.tree.map(lambda w: np.stack([w, w]), nets) if self.has_moving_magnet else []
         return PolicyGradientState(
-            init_train_states(self.optimiser, nets),
-            self.critic_model.init_memory(graph, rng),
-            jax.tree.map(np.copy, nets) if self.ema_decay else [],
-            magnet,
-            averages.new_average_state(self, graph, rng, nets, self.reservoir_size),
+            actor=init_train_states(self.optimiser, nets),
+            critic=self.critic_model.init_memory(graph, rng),
+            ema_params=jax.tree.map(np.copy, nets) if self.ema_decay else [],
+            magnet=jax.tree.map(lambda w: np.stack([w, w]), nets) if self.has_moving_magnet else [],
+            averages=averages.new_average_state(self, graph, rng, nets, self.reservoir_size),
         )
 
     def actor_params(self, state: PolicyGradientState) -> Net:
         return state.actor.params
 
     def act(self, graph: Graph, nets: Net) -> tuple[jax.Array, jax.Array]:
-        policy = softmax(infoset_logits(graph, nets), graph.legal)
+        policy = softmax(infoset_outputs(graph, nets, graph.all_players), graph.legal)
         return policy, policy
 
     def iterate(
         self, graph: Graph, t: jax.Array, state: PolicyGradientState, key: jax.Array
     ) -> PolicyGradientState:
-        sample_key, keep_key = jax.random.split(key)
+        sample_key, update_key = jax.random.split(key)
         policy, _ = self.act(graph, state.actor.params)
-        seen = sample_episodes(
+        episodes = sample_episodes(
             graph, behaviour_from_table(policy), sample_key, self.num_episodes, self.stratified
         )
-        return self.update(graph, t, state, seen, keep_key)
+        return self.update(graph, t, state, episodes, update_key)
 
     def update(
         self,
@@ -216,34 +205,52 @@ class PolicyGradient(JaxAlgorithmOnTreeOrRules, AverageConfig):
         episodes: Episodes,
         key: jax.Array,
     ) -> PolicyGradientState:
-        """The state after an iteration with these episodes."""
-        logits, back = jax.vjp(lambda nets: infoset_logits(graph, nets), state.actor.params)
-        policy, tau = softmax(logits, graph.legal), self.temperature_at(t)
-        nets = state.actor.params
-        kept = averages.add_policies(self, state.averages, graph, t, nets, lambda: policy, key)
+        """Return the state after an iteration with these episodes."""
+        graph = replace(graph, utility=graph.utility / graph.utility_scale)
+        episodes = episodes._replace(utility=episodes.utility / graph.utility_scale)
+
+        def actor_logits(nets: Net) -> jax.Array:
+            return infoset_outputs(graph, nets, graph.all_players)
+
+        actor = state.actor
+        logits, backward = jax.vjp(actor_logits, actor.params)
+        old_policy, temperature = softmax(logits, graph.legal), self.temperature_at(t)
+        average_state = averages.add_policies(
+            self, state.averages, graph, t, actor.params, lambda: old_policy, key
+        )
         magnet = self.magnet_log_probs(graph, t, state)
-        reward = self.action_reward(policy, magnet, tau)
-        found, critic = self.estimate_advantages(graph, state.critic, episodes, policy, reward)
-        met = aggregate_by_infoset(graph, episodes, found.advantage, self.counterfactual_weighting)
-        share = met.visit_share
+        reward = self.action_reward(old_policy, magnet, temperature)
+        estimate, critic = self.estimate_advantages(
+            graph, state.critic, episodes, old_policy, reward
+        )
+        mean = aggregate_by_infoset(
+            graph, episodes, estimate.advantage, self.counterfactual_weighting
+        )
+        share = mean.visit_share
         if self.visit_saturation and not self.counterfactual_weighting:
             share = share / (share + self.visit_saturation / graph.num_infosets)
-        actor = state.actor
         for epoch in range(self.num_epochs):
             if epoch:
-                logits, back = jax.vjp(lambda nets: infoset_logits(graph, nets), actor.params)
-            now = softmax(logits, graph.legal)
-            told = LogitGradientInputs(logits, now, policy, magnet, graph.legal, *met[:3], tau)
-            slope = jnp.where(graph.legal, share[:, None] * self.logit_gradient(told), 0.0)
-            step = jax.vmap(lambda one, slope: apply_gradient(self.optimiser, one, slope))
-            actor = step(actor, back(-slope)[0])
-        smoothed = state.ema_params
+                logits, backward = jax.vjp(actor_logits, actor.params)
+            inputs = LogitGradientInputs(
+                logits=logits,
+                policy=softmax(logits, graph.legal),
+                old_policy=old_policy,
+                magnet_log_probs=magnet,
+                legal=graph.legal,
+                advantage=mean.advantage,
+                half_batch_advantage=mean.half_batch_advantage,
+                beats_policy=mean.beats_policy,
+                temperature=temperature,
+            )
+            direction = jnp.where(graph.legal, share[:, None] * self.logit_gradient(inputs), 0.0)
+            actor = apply_gradients(self.optimiser, actor, backward(-direction)[0])
+        ema_params = state.ema_params
         if self.ema_decay:
-            keep = jnp.minimum(self.ema_decay, t / (t + 9.0))  # young averages forget faster
-            smoothed = polyak_update(smoothed, actor.params, 1.0 - keep)
-        return PolicyGradientState(
-            actor, critic, smoothed, self.update_magnet(t, state.magnet, actor.params), kept
-        )
+            decay = jnp.minimum(self.ema_decay, t / (t + EMA_WARM_UP))
+            ema_params = polyak_update(ema_params, actor.params, 1.0 - decay)
+        new_magnet = self.update_magnet(t, state.magnet, actor.params)
+        return PolicyGradientState(actor, critic, ema_params, new_magnet, average_state)
 
     def estimate_advantages(
         self,
@@ -251,35 +258,35 @@ class PolicyGradient(JaxAlgorithmOnTreeOrRules, AverageConfig):
         critic_memory: Any,
         episodes: Episodes,
         policy: jax.Array,
-        action_reward: Any,
+        action_reward: jax.Array | None,
     ) -> tuple[returns.BaselineAdvantages, Any]:
-        """What the episodes say, and the critic that has learned from them."""
+        """Return the advantages that the episodes show, and the critic's memory after them."""
         critic = self.critic_model
         if critic.is_exact:
             critic_memory = exact_action_values(graph, policy, action_reward)
-        earned = None
+        reward = None
         if action_reward is not None:
-            earned = zero_sum_rewards(
+            reward = zero_sum_rewards(
                 graph, episodes.player, action_reward[graph.infoset[episodes.decision]]
             )
-            earned = jnp.where(episodes.live[..., None, None], earned, 0.0)
-        guess = critic.values(graph, critic_memory, episodes)
-        acts = jnp.arange(graph.num_players) == episodes.player[..., None]
-        knows = critic.covers_all_players | acts
-        found = returns.baseline_advantages(
-            episodes, guess, earned, self.gae_lambda, not critic.is_exact, knows
+            reward = jnp.where(episodes.live[..., None, None], reward, 0.0)
+        values = critic.values(graph, critic_memory, episodes)
+        is_actor = jnp.arange(graph.num_players) == episodes.player[..., None]
+        has_value = critic.covers_all_players | is_actor
+        estimate = returns.baseline_advantages(
+            episodes, values, reward, self.gae_lambda, not critic.is_exact, has_value
         )
-        critic_memory = critic.update(graph, critic_memory, episodes, found.target)
+        critic_memory = critic.update(graph, critic_memory, episodes, estimate.target)
         if not self.correct_with_returns:
-            found = returns.baseline_advantages(episodes, guess, earned, use_samples=False)
-        return found, critic_memory
+            estimate = returns.baseline_advantages(episodes, values, reward, use_samples=False)
+        return estimate, critic_memory
 
     def networks(self, state: PolicyGradientState) -> dict[str, Any]:
-        found: dict[str, Any] = averages.ensemble_networks(state.averages, self.average_power)
-        found["current"] = [state.actor.params], [1.0]
+        networks: dict[str, Any] = averages.ensemble_networks(state.averages, self.average_power)
+        networks["current"] = [state.actor.params], [1.0]
         if self.ema_decay:
-            found["smoothed"] = [state.ema_params], [1.0]
-        return {name: (*answer, "softmax") for name, answer in found.items()}
+            networks["smoothed"] = [state.ema_params], [1.0]
+        return {name: (*weighted_nets, "softmax") for name, weighted_nets in networks.items()}
 
     def for_rules(self) -> Self:
         return replace(self, critic="network") if self.critic == "auto" else self
@@ -290,30 +297,31 @@ class PolicyGradient(JaxAlgorithmOnTreeOrRules, AverageConfig):
             raise ConfigError(f"{self.name}: {problem}; on rules take critic=network")
 
     def tabulate(self, graph: Graph, state: PolicyGradientState) -> dict[str, jax.Array]:
-        found = averages.tabulate_averages(self, state.averages, graph)
-        found["current"] = averages.infoset_policies(state.actor.params, graph)
+        tables = averages.tabulate_averages(self, state.averages, graph)
+        tables["current"] = averages.infoset_policies(state.actor.params, graph)
         if self.ema_decay:
-            found["smoothed"] = averages.infoset_policies(state.ema_params, graph)
-        return found
+            tables["smoothed"] = averages.infoset_policies(state.ema_params, graph)
+        return tables
 
     def temperature_at(self, t: jax.Array) -> jax.Array:
+        """Return the temperature at iteration t."""
         if not self.temperature:
             return jnp.zeros(())
-        return self.temperature * (self.temperature_end / self.temperature) ** jnp.minimum(
-            t / self.schedule_iterations, 1.0
-        )
+        progress = jnp.minimum(t / self.schedule_iterations, 1.0)
+        return self.temperature * (self.temperature_end / self.temperature) ** progress
 
     def magnet_log_probs(self, graph: Graph, t: jax.Array, state: PolicyGradientState) -> jax.Array:
-        """The magnet's log-probabilities [I, A]: uniform where it does not move."""
+        """Return the magnet's log-probabilities [I, A]; here those of uniform play."""
         return safe_log(uniform(graph.legal))
 
-    def update_magnet(self, t: jax.Array, magnet: Any, nets: Net) -> Any:
-        """The magnet after an iteration."""
+    def update_magnet(self, t: jax.Array, magnet: Net, nets: Net) -> Net:
+        """Return the magnet after an iteration that ends with these actors."""
         return magnet
 
     @property
     def critic_model(self) -> Critic:
-        made: dict[str, Callable[[], Critic]] = {
+        """The critic that the settings name."""
+        builders: dict[str, Callable[[], Critic]] = {
             "auto": lambda: HistoryTableCritic(self.critic_step_size),
             "table": lambda: HistoryTableCritic(self.critic_step_size),
             "infoset": lambda: InfosetTableCritic(self.critic_step_size),
@@ -321,11 +329,11 @@ class PolicyGradient(JaxAlgorithmOnTreeOrRules, AverageConfig):
             "network": lambda: NetworkCritic(self.critic_hidden_sizes, self.critic_learning_rate),
             "oracle": lambda: ExactCritic(),
         }
-        return made[self.critic]()
+        return builders[self.critic]()
 
     @property
     def optimiser(self) -> optax.GradientTransformation:
-        """Adam without momentum: with it, players go round in circles."""
+        """Adam without momentum: with it, players cycle."""
         steps = self.schedule_iterations * self.num_epochs
         return optax.adam(
             optax.polynomial_schedule(
@@ -335,38 +343,14 @@ class PolicyGradient(JaxAlgorithmOnTreeOrRules, AverageConfig):
         )
 
 
-def infoset_logits(graph: Graph, nets: Net) -> jax.Array:
-    """What every player's network says at its own infosets [I, A]."""
-    rows = []
-    for player, first in enumerate(graph.first_infoset[:-1]):
-        own = slice(first, graph.first_infoset[player + 1])
-        rows.append(
-            apply_net(
-                select_player(nets, player), graph.observation[graph.own_observation_row[own]]
-            )
-        )
-    return jnp.concatenate(rows)
-
-
-def behaviour_from_table(
-    policy: jax.Array,
-) -> Callable[[DecisionBatch], tuple[jax.Array, jax.Array]]:
-    """Everybody plays a table [I, A]."""
-
-    def behave(decisions: DecisionBatch) -> tuple[jax.Array, jax.Array]:
-        here = policy[decisions.infoset]
-        return here, here
-
-    return behave
-
-
 def aggregate_by_infoset(
     graph: Graph, episodes: Episodes, advantage: jax.Array, counterfactual_weighting: bool
 ) -> InfosetAdvantages:
-    """The advantages added up per infoset.
+    """Average advantages [T, B, A] per infoset.
 
-    With `counterfactual` each visit counts as often as the player, by its own play, was unlikely to
-    come there, and an episode as one: the mean times the share is the sampled instant regret.
+    With `counterfactual_weighting` each visit is divided by the player's own reach, and shares are
+    per episode instead of per visit: the mean times the share is then the sampled instantaneous
+    regret.
     """
     weight = jnp.where(episodes.live, 1.0, 0.0)
     if counterfactual_weighting:
@@ -374,35 +358,20 @@ def aggregate_by_infoset(
     infoset = jnp.where(episodes.live, graph.infoset[episodes.decision], graph.num_infosets)
     half = jnp.arange(infoset.shape[1]) % 2
     rows = jnp.concatenate([advantage, jnp.ones_like(advantage[..., :1])], axis=-1)
-    nothing = jnp.zeros((2, graph.num_infosets, graph.max_actions + 1))
-    total = nothing.at[half, infoset].add(weight[..., None] * rows, mode="drop")
+    zeros = jnp.zeros((2, graph.num_infosets, graph.max_actions + 1))
+    total = zeros.at[half, infoset].add(weight[..., None] * rows, mode="drop")
     visits = total[..., -1].sum(0)
-    whole = jnp.full(graph.num_players, 1.0 * episodes.utility.shape[0])
+    player_total = jnp.full(graph.num_players, 1.0 * episodes.utility.shape[0])
     if not counterfactual_weighting:
-        whole = jnp.zeros(graph.num_players).at[graph.infoset_player].add(visits)
+        player_total = jnp.zeros(graph.num_players).at[graph.infoset_player].add(visits)
     halves = total[..., :-1] / jnp.where(visits > 0.0, visits, 1.0)[:, None]
-    better = 0.5 + 0.5 * jnp.sign(halves[::-1])
-    share = visits / jnp.maximum(whole, 1.0)[graph.infoset_player]
-    return InfosetAdvantages(halves.sum(0), halves, better, share)
+    beats_policy = 0.5 + 0.5 * jnp.sign(halves[::-1])
+    share = visits / jnp.maximum(player_total, 1.0)[graph.infoset_player]
+    return InfosetAdvantages(halves.sum(0), halves, beats_policy, share)
 
 
 def gradient_wrt_logits(
     objective: Callable[[jax.Array], jax.Array], inputs: LogitGradientInputs
 ) -> jax.Array:
-    """The gradient [I, A], by the logits, of a function of the policy at each infoset."""
+    """Return the gradient [I, A] by the logits of a function [I] of the policy [I, A]."""
     return jax.grad(lambda logits: objective(softmax(logits, inputs.legal)).sum())(inputs.logits)
-
-
-def safe_log(policy: jax.Array) -> jax.Array:
-    """Logarithms that stay finite, and whose gradient does."""
-    return jnp.log(jnp.maximum(policy, 1e-30))
-
-
-def entropy(policy: jax.Array) -> jax.Array:
-    """Of each row."""
-    return -(policy * safe_log(policy)).sum(-1)
-
-
-def polyak_update(old: Net, new: Net, step_size: float | jax.Array) -> Net:
-    """The weights moved by a part of the way."""
-    return jax.tree.map(lambda one, two: one + step_size * (two - one), old, new)

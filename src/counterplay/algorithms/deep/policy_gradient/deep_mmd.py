@@ -4,44 +4,44 @@ from __future__ import annotations
 
 import jax
 
+from counterplay.algorithms.deep.common.networks import safe_log
 from counterplay.algorithms.deep.policy_gradient.base import (
     LogitGradientInputs,
     gradient_wrt_logits,
-    safe_log,
 )
 from counterplay.algorithms.deep.policy_gradient.magnet import MagnetPolicyGradient
-from counterplay.core.settings import settings
+from counterplay.core.settings import NonNegative, settings
 
 
 @settings(kw_only=True)
 class DeepMMD(MagnetPolicyGradient):
-    """MMD with networks (Sokota and others, 2023). At t = 1, 2, ..., for all players at once:
+    """MMD with networks (Sokota et al., 2023). At t = 1, 2, ..., for all players at once:
 
         A(I, a) = mean, over visits of I, of q(h, a) - sum over b of policy(b) * q(h, b)
         W = W + lr_t * mean over visits of grad [sum over a of policy(a) * A(a)
-                - tau_t * KL(policy, magnet) - kl_cost * KL(policy, old policy)]
+                - tau_t * KL(policy, magnet) - kl_coef * KL(policy, old policy)]
 
-    `epochs` times on the same episodes, sampled with the old policy. The first of these steps knows
-    no difference between the two policies: with one epoch, the default, and a uniform magnet this
-    is `qpg`. More of them go on along advantages that have passed, as momentum does, and `kl_cost`
-    must hold them back. The magnet is uniform while tau falls, or follows: a copy every `stage`
-    iterations (NashPG), or an exponential average of the weights (EMAgnet). The tabular form is
-    `mmd`. Everything here is for the last iterate, which converges for two players and zero sum;
-    the exact average and the smoothed weights stand beside it.
+    `num_epochs` times on the same episodes, sampled with the old policy. In the first of these
+    steps both policies are equal: with one epoch, the default, and a uniform magnet this is `qpg`.
+    Later epochs follow advantages of an earlier policy, as momentum does, and `kl_coef` limits
+    them. The magnet is uniform while tau_t falls, or follows the policy: a copy every
+    `magnet_update_every` iterations (NashPG), or an exponential average of the weights (EMAgnet).
+    The tabular form is `mmd`. The settings suit the last iterate, which converges in two-player
+    zero-sum games; the exact average policy and the averaged weights are returned too.
     """
 
-    kl_coef: float = 0.05
+    kl_coef: NonNegative = 0.011
 
     def logit_gradient(self, inputs: LogitGradientInputs) -> jax.Array:
         old = safe_log(inputs.old_policy)
 
         def objective(policy: jax.Array) -> jax.Array:
             log = safe_log(policy)
-            pulled = (
+            regularised = (
                 inputs.advantage
                 - inputs.temperature * (log - inputs.magnet_log_probs)
                 - self.kl_coef * (log - old)
             )
-            return (policy * pulled).sum(-1)
+            return (policy * regularised).sum(-1)
 
         return gradient_wrt_logits(objective, inputs)

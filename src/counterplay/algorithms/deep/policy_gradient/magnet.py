@@ -1,31 +1,40 @@
-"""Magnets: what a policy is drawn to, fixed or following."""
+"""Magnets: policies that regularise a policy gradient, uniform or following the current policy."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import jax
 import jax.numpy as jnp
+from annotated_types import Predicate
 
 from counterplay.algorithms.deep.common import averages
 from counterplay.algorithms.deep.common.graph import Graph
-from counterplay.algorithms.deep.common.networks import Net, select_player, uniform
-from counterplay.algorithms.deep.policy_gradient.base import (
-    PolicyGradient,
-    PolicyGradientState,
+from counterplay.algorithms.deep.common.networks import (
+    Net,
     polyak_update,
     safe_log,
+    select_player,
 )
-from counterplay.core.settings import settings
+from counterplay.algorithms.deep.policy_gradient.base import PolicyGradient, PolicyGradientState
+from counterplay.core.settings import PositiveInt, PositiveProbability, settings
+
+
+def _is_magnet_name(name: str) -> bool:
+    """uniform, copy or average"""
+    return name in ("uniform", "copy", "average")
+
+
+MagnetName = Annotated[str, Predicate(_is_magnet_name)]
 
 
 @settings(kw_only=True)
 class MagnetPolicyGradient(PolicyGradient):
-    """The choices of those whose temperature pulls towards a magnet."""
+    """Settings of policy gradients whose temperature pulls towards a magnet."""
 
-    magnet: str = "uniform"  # or copy (of the policy, every stage), average (of its weights)
-    magnet_update_every: int = 5_000  # iterations between two copies
-    magnet_update_rate: float = 0.001  # how far an average follows
+    magnet: MagnetName = "uniform"  # or copy (of the policy, at times), average (of its weights)
+    magnet_update_every: PositiveInt = 5_000  # iterations between two copies
+    magnet_update_rate: PositiveProbability = 0.001  # step of the average towards the policy
 
     @property
     def has_moving_magnet(self) -> bool:
@@ -33,20 +42,23 @@ class MagnetPolicyGradient(PolicyGradient):
 
     def magnet_log_probs(self, graph: Graph, t: jax.Array, state: PolicyGradientState) -> jax.Array:
         if not self.has_moving_magnet:
-            return safe_log(uniform(graph.legal))
+            return super().magnet_log_probs(graph, t, state)
         return safe_log(averages.infoset_policies(select_player(state.magnet, 1), graph))
 
-    def update_magnet(self, t: jax.Array, magnet: Any, nets: Net) -> Any:
+    def update_magnet(self, t: jax.Array, magnet: Net, nets: Net) -> Net:
         if not self.has_moving_magnet:
             return magnet
-        before, last = select_player(magnet, 0), select_player(magnet, 1)
+        previous, latest = select_player(magnet, 0), select_player(magnet, 1)
         if self.magnet == "average":
-            return stack_nets(before, polyak_update(last, nets, self.magnet_update_rate))
-        now = t % self.magnet_update_every == 0
-        pick = lambda new, old: jax.tree.map(lambda x, y: jnp.where(now, x, y), new, old)  # noqa: E731
-        return stack_nets(pick(last, before), pick(nets, last))
+            return stack_nets(previous, polyak_update(latest, nets, self.magnet_update_rate))
+        is_due = t % self.magnet_update_every == 0
+
+        def pick(new: Net, old: Net) -> Net:
+            return jax.tree.map(lambda x, y: jnp.where(is_due, x, y), new, old)
+
+        return stack_nets(pick(latest, previous), pick(nets, latest))
 
 
 def stack_nets(previous: Net, latest: Net) -> Net:
-    """Two sets of networks as one."""
-    return jax.tree.map(lambda one, two: jnp.stack([one, two]), previous, latest)
+    """Return two sets of networks as one, with a leading axis of size 2."""
+    return jax.tree.map(lambda first, second: jnp.stack([first, second]), previous, latest)

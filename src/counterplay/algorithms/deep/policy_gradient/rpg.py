@@ -1,46 +1,45 @@
-"""Regret policy gradient: self-play that descends the regrets of the present policy."""
+"""Regret policy gradient: self-play that minimises the positive regrets of the policy."""
 
 from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
 
+from counterplay.algorithms.deep.common.networks import entropy
 from counterplay.algorithms.deep.policy_gradient.base import (
     LogitGradientInputs,
     PolicyGradient,
-    entropy,
     gradient_wrt_logits,
 )
-from counterplay.core.settings import settings
+from counterplay.core.settings import DiscountFactor, NonNegative, PositiveInt, settings
 
 
 @settings(kw_only=True)
 class RPG(PolicyGradient):
-    """RPG (Srinivasan and others, 2018). At t = 1, 2, ..., for all players at once:
+    """RPG (Srinivasan et al., 2018). At t = 1, 2, ..., for all players at once:
 
         q(I, a) = mean, over visits of I, of q(h, a), up to a constant of the infoset
         W = W - lr_t * mean over visits of grad [sum over a of (q(a) - baseline)+ - tau_t * entropy]
 
-    with baseline = sum over b of policy(b) * q(b), the only thing that depends on W. An action
-    that is better than the policy thus pulls the baseline up: this is QPG times the number of such
-    actions, the same with two. Critic, entropy and optimiser are as for `qpg`. The number of
-    positive parts depends on the noise that is multiplied with it, which would favour actions
-    without any, such as folding; so it is counted in one half of the episodes for the regrets of
-    the other, each half in turn.
+    with baseline = sum over b of policy(b) * q(b), the only term that depends on W. Each action
+    that is better than the policy raises the baseline: this is QPG times the number of such
+    actions, and equal to it with two actions. Critic, entropy and optimiser are as for `qpg`. The
+    number of positive parts depends on the noise that it multiplies, which would favour actions
+    without noise, such as folding; so it is counted in one half of the episodes for the regrets of
+    the other half, and the other way round.
     """
 
-    num_episodes: int = 500
+    num_episodes: PositiveInt = 500
     stratified: bool = False
-    schedule_iterations: int = 20_000
-    learning_rate: float = 2e-3
-    learning_rate_power: float = 1.0
-    ema_decay: float = 0.999
+    schedule_iterations: PositiveInt = 20_000
+    learning_rate: NonNegative = 2e-3
+    learning_rate_power: NonNegative = 1.0
+    ema_decay: DiscountFactor = 0.999
 
     def logit_gradient(self, inputs: LogitGradientInputs) -> jax.Array:
-        number = jnp.where(inputs.legal, inputs.beats_policy, 0.0).sum(
-            -1, keepdims=True
-        )  # [2, I, 1]
-        gain = (number * inputs.half_batch_advantage).sum(0)
+        is_better = jnp.where(inputs.legal, inputs.beats_policy, 0.0)
+        num_better = is_better.sum(-1, keepdims=True)  # [2, I, 1]
+        gain = (num_better * inputs.half_batch_advantage).sum(0)
         return gradient_wrt_logits(
             lambda policy: (policy * gain).sum(-1) + inputs.temperature * entropy(policy), inputs
         )
