@@ -9,7 +9,6 @@ import numpy as np
 
 from counterplay.algorithms.deep.common.graph import restrict_graph
 from counterplay.algorithms.deep.common.jax_algorithm import (
-    HostAlgorithm,
     JaxAlgorithm,
     advance_memory,
     init_memory,
@@ -63,7 +62,7 @@ class NXDO:
         if self.oracle == "exact":
             raise ConfigError("nxdo: oracle is exact, must be learned; xdo has exact responses")
         solver = self.inner_solver
-        if not isinstance(solver, JaxAlgorithm) or isinstance(solver, HostAlgorithm):
+        if not isinstance(solver, JaxAlgorithm):
             raise ConfigError(f"nxdo: solver is {self.solver}, must learn on the device, as nfsp")
 
     def init(self, tree: TreeArena, seed: int = 0) -> ActionUnionPopulation:
