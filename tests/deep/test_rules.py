@@ -32,7 +32,7 @@ def uniform(seen, legal):
     return policy, policy
 
 
-def skewed_policy(seen, legal):
+def observation_policy(seen, legal):
     """Return probabilities that depend on the observation."""
     weight = np.where(legal, 1.0 + np.arange(legal.shape[1]) + seen.sum(axis=1)[:, None], 0.0)
     policy = weight / weight.sum(axis=1, keepdims=True)
@@ -45,8 +45,10 @@ def test_compiled_and_readable_rules_step_alike(spec):
     compiled, readable = build_env(game), PythonBatchedEnv(game)
     assert isinstance(compiled, CompiledBatchedEnv)
     assert compiled.num_actions == readable.num_actions
-    ours, count = rollouts.play_episodes(compiled, skewed_policy, np.random.default_rng(1), 40)
-    theirs, same = rollouts.play_episodes(readable, skewed_policy, np.random.default_rng(1), 40)
+    ours, count = rollouts.play_episodes(compiled, observation_policy, np.random.default_rng(1), 40)
+    theirs, same = rollouts.play_episodes(
+        readable, observation_policy, np.random.default_rng(1), 40
+    )
     assert count == same == ours.episodes.live.sum()
     for one, other in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
         assert np.array_equal(one, other)

@@ -234,7 +234,7 @@ def train_average_network(
         return total
 
     gradient = jax.grad(loss)(averages.network.params)
-    step = jax.vmap(
+    step: Any = jax.vmap(
         lambda train_state, slope: apply_gradient(average_optimiser(config), train_state, slope)
     )
     return averages._replace(reservoir=buffer, network=step(averages.network, gradient))

@@ -13,8 +13,9 @@ of a policy (`ExactCritic`, `exact_step_values`) show how much of an error is du
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -35,7 +36,7 @@ from counterplay.algorithms.deep.common.graph import (
     graph_from_tree,
     host_graph_from_tree,
 )
-from counterplay.algorithms.deep.common.jax_algorithm import lazy_jit
+from counterplay.algorithms.deep.common.jax_algorithm import lazy_jit, wait_for
 from counterplay.algorithms.deep.common.networks import (
     Net,
     apply_net,
@@ -66,12 +67,13 @@ from counterplay.errors import ConfigError
 from counterplay.kernels.sequence_form import node_sweeps
 
 
-class HistoryTableCritic(NamedTuple):
+@dataclass(frozen=True)
+class HistoryTableCritic:
     """A table with an exponential mean of targets for every history, action and player."""
 
     step_size: float
-    is_exact = False
-    covers_all_players = True
+    is_exact: ClassVar[bool] = False
+    covers_all_players: ClassVar[bool] = True
 
     def init_memory(self, graph: Graph, rng: np.random.Generator) -> Any:
         return np.zeros((graph.num_decisions, graph.max_actions, graph.num_players), np.float32)
@@ -84,12 +86,13 @@ class HistoryTableCritic(NamedTuple):
         return move_towards_means(memory, (row, episodes.action), target, self.step_size)
 
 
-class InfosetTableCritic(NamedTuple):
+@dataclass(frozen=True)
+class InfosetTableCritic:
     """A table of values to the acting player for every infoset and action."""
 
     step_size: float
-    is_exact = False
-    covers_all_players = False
+    is_exact: ClassVar[bool] = False
+    covers_all_players: ClassVar[bool] = False
 
     def init_memory(self, graph: Graph, rng: np.random.Generator) -> Any:
         return np.zeros((*graph.legal.shape, 1), np.float32)
@@ -105,12 +108,13 @@ class InfosetTableCritic(NamedTuple):
         return move_towards_means(memory, (row, episodes.action), actor_targets, self.step_size)
 
 
-class ValueTableCritic(NamedTuple):
+@dataclass(frozen=True)
+class ValueTableCritic:
     """A table of values to the acting player for every infoset, as in V-trace."""
 
     step_size: float
-    is_exact = False
-    covers_all_players = False
+    is_exact: ClassVar[bool] = False
+    covers_all_players: ClassVar[bool] = False
 
     def init_memory(self, graph: Graph, rng: np.random.Generator) -> Any:
         return np.zeros((graph.num_infosets, 1, 1), np.float32)
@@ -126,7 +130,8 @@ class ValueTableCritic(NamedTuple):
         return move_towards_means(memory, (row, jnp.zeros_like(row)), actor_targets, self.step_size)
 
 
-class NetworkCritic(NamedTuple):
+@dataclass(frozen=True)
+class NetworkCritic:
     """A network of all players' observations at a history; one Adam step per iteration.
 
     If observations may not distinguish all histories, it also gets the players' last actions.
@@ -134,8 +139,8 @@ class NetworkCritic(NamedTuple):
 
     hidden_sizes: tuple[int, ...]
     learning_rate: float
-    is_exact = False
-    covers_all_players = True
+    is_exact: ClassVar[bool] = False
+    covers_all_players: ClassVar[bool] = True
 
     @property
     def optimiser(self) -> optax.GradientTransformation:
@@ -213,11 +218,12 @@ def decision_rows(graph: Graph, episodes: Episodes) -> AllRows | DistinctRows:
     return DistinctRows(find_unique_rows(episodes.decision, episodes.live))
 
 
-class ExactCritic(NamedTuple):
+@dataclass(frozen=True)
+class ExactCritic:
     """The exact values of the current policy, which are its memory; needs a tree."""
 
-    is_exact = True
-    covers_all_players = True
+    is_exact: ClassVar[bool] = True
+    covers_all_players: ClassVar[bool] = True
 
     def init_memory(self, graph: Graph, rng: np.random.Generator) -> Any:
         return np.zeros((0,), np.float32)
@@ -578,12 +584,12 @@ def fit_rules_critic(
 ) -> TrainState:
     """Return the critic fitted to the policies of the regret networks.
 
-    Targets are computed for the sampled decisions of the ring only. The ring is a host buffer that
-    changes in place, and JAX copies large host arrays asynchronously, so this waits for the result.
+    Targets are computed for the sampled decisions of the ring only. The fit has finished on return,
+    because the ring changes in place.
     """
     if transitions.num_seen[0]:
         critic = _fit_on_rules(config, critic, nets, transitions[1:], env.largest_utility, key)
-    return jax.block_until_ready(critic)
+    return wait_for(critic)
 
 
 @lazy_jit(static_argnums=0, donate_argnums=1)

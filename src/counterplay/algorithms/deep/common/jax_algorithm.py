@@ -109,7 +109,8 @@ def advance_memory(
 ) -> JaxMemory:
     """Return the memory after more iterations."""
     last = memory.iteration + iterations
-    advance = _jit_advance(type(algorithm))
+    algorithm_class: Any = type(algorithm)
+    advance = _jit_advance(algorithm_class)
     state = advance(algorithm, graph, memory.key, memory.iteration, last, memory.state)
     return JaxMemory(last, memory.key, state)
 
@@ -191,6 +192,17 @@ def lazy_jit(**jit_arguments: Any) -> Callable[[Callable[P, R]], Callable[P, R]]
     return decorate
 
 
+def wait_for(result: R) -> R:
+    """Return the result of a program after the program has finished.
+
+    Programs run asynchronously, and JAX copies large NumPy arguments while they wait to start. A
+    caller that changes such an argument in place must wait for the result first.
+    """
+    block_until_ready: Any = jax.block_until_ready
+    finished: R = block_until_ready(result)
+    return finished
+
+
 @lazy_jit(static_argnums=0)
 def _tabulate_in_order(algorithm: JaxAlgorithm, graph: Graph, state: Any) -> dict[str, jax.Array]:
     """Return the tables with numbered names, because JAX sorts dictionaries by their keys."""
@@ -215,8 +227,9 @@ def trim_memory_after_compiling() -> None:
     """Return free memory to the system after compilations: 300 MB for a large program."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
 
-    def trim_after_compile(event: str, seconds: float, **_: Any) -> None:
-        if trim and seconds > TRIM_COMPILE_SECONDS and event.endswith("backend_compile_duration"):
+    def trim_after_compile(event: str, duration_secs: float, **_: Any) -> None:
+        is_long = duration_secs > TRIM_COMPILE_SECONDS
+        if trim and is_long and event.endswith("backend_compile_duration"):
             trim(0)
 
     jax.monitoring.register_event_duration_secs_listener(trim_after_compile)
@@ -225,8 +238,9 @@ def trim_memory_after_compiling() -> None:
 @lru_cache
 def enable_program_cache() -> None:
     """Make JAX store compiled programs in the user's cache folder, unless a folder is set."""
-    if jax.config.jax_compilation_cache_dir is None:
+    config: Any = jax.config
+    if config.jax_compilation_cache_dir is None:
         home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        jax.config.update("jax_compilation_cache_dir", str(Path(home) / "counterplay" / "jax"))
-        jax.config.update("jax_compilation_cache_max_size", MAX_CACHE_BYTES)
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+        config.update("jax_compilation_cache_dir", str(Path(home) / "counterplay" / "jax"))
+        config.update("jax_compilation_cache_max_size", MAX_CACHE_BYTES)
+        config.update("jax_persistent_cache_min_compile_time_secs", 0.0)

@@ -113,14 +113,14 @@ def _infoset_batches(arena: Any, net: Any, game: Game) -> Iterator[InfosetBatch]
     if not is_tree and not hasattr(arena, "observations"):
         raise ConfigError(f"networks cannot be tabulated on {arena.spec}")
     ends = arena.player_infoset if is_tree else arena.form.player_infoset
-    read_batch = _tree_batch if is_tree else _factored_batch
+    read_batch = _read_tree_batch if is_tree else _read_factored_batch
     for player in range(arena.num_players):
         for first in range(int(ends[player]), int(ends[player + 1]), INFOSETS_PER_BATCH):
             last = min(first + INFOSETS_PER_BATCH, int(ends[player + 1]))
             yield read_batch(arena, net, game, player, first, last)
 
 
-def _tree_batch(
+def _read_tree_batch(
     tree: TreeArena, net: Any, game: Game, player: int, first: int, last: int
 ) -> InfosetBatch:
     """Return infosets of a tree, whose actions are numbered within each infoset."""
@@ -137,7 +137,7 @@ def _tree_batch(
     return InfosetBatch(player, observation, legal, sequences, entries)
 
 
-def _factored_batch(
+def _read_factored_batch(
     arena: Any, net: Any, game: Game, player: int, first: int, last: int
 ) -> InfosetBatch:
     """Return infosets of an arena that computes observations, with actions in increasing order."""

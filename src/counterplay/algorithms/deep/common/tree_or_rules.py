@@ -245,7 +245,8 @@ def env_from_arena(arena: Any) -> BatchedEnv:
     """Return the rules of an arena for batches of states."""
     if isinstance(arena, ResponseArena):
         return arena.env
-    return get_env(game_from_arena(arena))
+    game: Any = game_from_arena(arena)
+    return get_env(game)
 
 
 @lazy_jit(static_argnums=(0, 1))

@@ -18,7 +18,12 @@ import numpy as np
 from counterplay.algorithms.deep.common import averages
 from counterplay.algorithms.deep.common.averages import AverageState
 from counterplay.algorithms.deep.common.graph import Graph
-from counterplay.algorithms.deep.common.jax_algorithm import JaxMemory, lazy_jit, policy_from_table
+from counterplay.algorithms.deep.common.jax_algorithm import (
+    JaxMemory,
+    lazy_jit,
+    policy_from_table,
+    wait_for,
+)
 from counterplay.algorithms.deep.common.networks import (
     Net,
     apply_net,
@@ -267,7 +272,7 @@ class ReplayRegretNetAlgorithm(RegretNetAlgorithm):
             self.train_steps_at(t),
             key,
         )
-        jax.block_until_ready(nets)  # the samples change in the next iteration
+        wait_for(nets)  # the samples change in the next iteration
         sampler.set_policy(player, policy)
         return nets
 

@@ -76,7 +76,7 @@ class RegretNetConfig(NetworkAlgorithm):
     @property
     def optimiser(self) -> optax.GradientTransformation:
         """Adam with clipped gradients and without a learning rate, which `training` applies."""
-        return clipped_adam(self.max_grad_norm)
+        return adam_with_clipping(self.max_grad_norm)
 
     def train_steps_at(self, t: int) -> int:
         """Return the number of steps of a fit in iteration t."""
@@ -99,7 +99,7 @@ class AverageNetConfig:
 
 
 @lru_cache
-def clipped_adam(max_grad_norm: float) -> optax.GradientTransformation:
+def adam_with_clipping(max_grad_norm: float) -> optax.GradientTransformation:
     """Return the same optimiser object for the same norm, so that programs are compiled once."""
     return optax.chain(optax.clip_by_global_norm(max_grad_norm), optax.scale_by_adam())
 

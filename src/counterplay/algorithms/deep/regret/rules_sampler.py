@@ -1,9 +1,8 @@
 """Sampling for regret networks on rules that are never unrolled.
 
 Regrets and policies go to reservoirs of observations, legal actions and targets; transitions for
-the critic go to a ring. The buffers are NumPy arrays that change in place. JAX copies large host
-arrays asynchronously when a program is called with them, so every program that reads a buffer must
-have finished before the buffer changes again.
+the critic go to a ring. The buffers are NumPy arrays that change in place, so every program that
+reads one must have finished before it changes again: see `jax_algorithm.wait_for`.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from counterplay.algorithms.deep.common.batched_env import MAX_EPISODE_LENGTH, B
 from counterplay.algorithms.deep.common.critics import CriticConfig, joint_observations
 from counterplay.algorithms.deep.common.episodes import last_actions
 from counterplay.algorithms.deep.common.graph import Graph
-from counterplay.algorithms.deep.common.jax_algorithm import lazy_jit
+from counterplay.algorithms.deep.common.jax_algorithm import lazy_jit, wait_for
 from counterplay.algorithms.deep.common.networks import (
     Net,
     apply_net,
@@ -279,7 +278,7 @@ class RulesSampler:
             network = _fit_average(
                 self.config, network, player, samples[1:], num_filled, player_key
             )
-        return jax.block_until_ready(network)  # the reservoirs change in the next iteration
+        return wait_for(network)  # the reservoirs change in the next iteration
 
     def new_critic(self, config: CriticConfig, rng: np.random.Generator) -> TrainState:
         return critics.new_rules_critic(self.config.name, config, self.env, rng)

@@ -18,7 +18,7 @@ from counterplay.algorithms.deep.common.training import TrainState
 
 
 class SamplingScheme(NamedTuple):
-    """How the episodes of one player, the traverser, are sampled and weighted."""
+    """Sampling and weighting of the episodes of one player, the traverser."""
 
     player: int  # the traverser
     epsilon: float  # probability of a uniformly random action of the traverser
