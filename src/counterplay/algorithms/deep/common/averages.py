@@ -206,7 +206,7 @@ def train_average_network(
     graph: Graph,
     t: jax.Array,
     episodes: Episodes,
-    traverser: jax.Array,
+    traverser: int | jax.Array,
     key: jax.Array,
 ) -> AverageState:
     """Return the averages after one step of the average networks.
@@ -241,7 +241,7 @@ def train_average_network(
 
 
 def reservoir_weights(
-    episodes: Episodes, traverser: jax.Array, num_players: int
+    episodes: Episodes, traverser: int | jax.Array, num_players: int
 ) -> tuple[jax.Array, jax.Array]:
     """Return the weight [T, B] of the policy at each decision, and a mask of those to store.
 
