@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.timing import first_paragraph
-from counterplay.algorithms.deep.regret import sarsa_critic
+from counterplay.algorithms.deep.common import critics
 from counterplay.arenas.tree.build import build_tree
 from counterplay.core.evaluation import exploitability
 from counterplay.registry import load_algorithm, load_game
@@ -47,7 +47,7 @@ def uniform_reach(tree: Any, policy: Any, player: int) -> Any:
 
 def relative_errors(tree: Any, policy: Any, estimates: Any, player: int) -> list[float]:
     """Return the relative error of the player's regrets, at histories and at infosets."""
-    exact = sarsa_critic.exact_step_values(tree, policy)[:, player]
+    exact = critics.exact_step_values(tree, policy)[:, player]
     reach = uniform_reach(tree, policy, player)
     error_sum, regret_sum = np.zeros((2, tree.num_infosets, tree.max_actions))
     weight, squares = np.zeros(tree.num_infosets), np.zeros(2)
@@ -70,16 +70,15 @@ class CriticObserver:
     """Replaces the fit of the critic and measures its errors while it is enabled."""
 
     def __init__(self) -> None:
-        self.fit_critic = sarsa_critic.fit_critic_on_tree
+        self.fit_critic = critics.fit_tree_critic
         self.errors: list[list[float]] = []
         self.is_enabled = False
 
     def __call__(
-        self, algorithm: Any, tree: Any, sampler: Any, critic: Any, key: Any
+        self, algorithm: Any, tree: Any, policy: Any, visits: Any, critic: Any, key: Any
     ) -> tuple[Any, Any]:
-        critic, estimates = self.fit_critic(algorithm, tree, sampler, critic, key)
+        critic, estimates = self.fit_critic(algorithm, tree, policy, visits, critic, key)
         if self.is_enabled:
-            policy = sampler.policy[: tree.num_sequences]
             players = range(tree.num_players)
             self.errors += [relative_errors(tree, policy, estimates, p) for p in players]
         return critic, estimates
@@ -89,7 +88,7 @@ def measure_errors(game: str, spec: str, num_nodes: float) -> None:
     """Run an algorithm and print the errors on the way."""
     tree, algorithm = build_tree(load_game(game)), load_algorithm(spec)
     observer = CriticObserver()
-    sarsa_critic.fit_critic_on_tree = observer
+    critics.fit_tree_critic = observer
     start, memory, next_mark = (
         time.process_time(),
         algorithm.init(tree),

@@ -16,8 +16,11 @@ import jax
 import numpy as np
 
 from benchmarks.timing import first_paragraph
-from counterplay.algorithms.deep.regret import samplers, sarsa_critic
-from counterplay.algorithms.deep.regret.sd_cfr import SDCFR
+from counterplay.algorithms.deep.common import critics
+from counterplay.algorithms.deep.common.tree_tables import legal_mask, table_from_sequences
+from counterplay.algorithms.deep.regret.escher import ESCHER
+from counterplay.algorithms.deep.regret.sampler import critic_only_scheme
+from counterplay.algorithms.deep.regret.tree_sampler import TreeSampler
 from counterplay.arenas.tree.build import build_tree
 from counterplay.core.evaluation import exploitability
 from counterplay.core.policy import policy_from_weights
@@ -27,34 +30,34 @@ from counterplay.registry import load_game
 
 def match_regrets(tree: Any, sampler: Any, player: int, t: int) -> None:
     """Set the player's policy by regret matching on its mean sampled regrets."""
-    table = samplers.table_from_sequences(tree, sampler.regret_samples[player].regret_sum / t)
-    legal = samplers.legal_mask(tree)
+    regret_sum = sampler.arrays.regret_samples[player].regret_sum
+    table = table_from_sequences(tree, regret_sum / t)
+    legal = legal_mask(tree)
     positive = np.where(legal, np.maximum(table, 0.0), 0.0)
     best = np.where(legal, table, -np.inf)
     best = best == best.max(axis=1, keepdims=True)
     table = np.where(positive.sum(axis=1, keepdims=True) > 0.0, positive, best)
     own = slice(*tree.player_infoset[player : player + 2])
-    samplers.set_policy(tree, sampler, player, table[own])
+    sampler.set_policy(player, table[own])
 
 
 def run_with_tables(tree: Any, kind: str, algorithm: Any, max_nodes: float, seed: int) -> float:
     """Return the exploitability of the linear average policy."""
-    sampler = samplers.new_tree_sampler_state(tree, track_visits=True)
+    sampler = TreeSampler(algorithm, tree)
     size, t = tree.num_sequences, 0
     policy_sum, reach = np.zeros(size), np.ones(size + 1)
-    while sampler.nodes_touched[0] < max_nodes:
+    while sampler.arrays.nodes_touched[0] < max_nodes:
         t += 1
-        policy = np.append(sampler.policy[:size], 1.0)
+        policy = np.append(sampler.policy, 1.0)
         sweeps.forward(tree.form, 0, tree.form.parent.size, policy, reach)
         policy_sum += t * reach[:-1]
         for p in range(tree.num_players):
             key = np.array([seed, t * tree.num_players + p], np.uint32)
             if kind == "external":
-                samplers.run_external_sampling_on_tree(algorithm, tree, sampler, p, float(t), key)
+                sampler.collect_external(None, p, float(t), key)
             else:
-                values = sarsa_critic.exact_step_values(tree, sampler.policy[:size])
-                scheme = samplers.critic_only_scheme(p, float(t))
-                samplers.run_outcome_sampling_on_tree(algorithm, tree, sampler, scheme, values, key)
+                values = critics.exact_step_values(tree, sampler.policy)
+                sampler.collect_outcomes(None, critic_only_scheme(p, float(t)), values, key)
             match_regrets(tree, sampler, p, t)
     return exploitability(tree, policy_from_weights(tree, policy_sum))
 
@@ -73,7 +76,7 @@ def main() -> None:
     args = parser.parse_args()
     jax.config.update("jax_platforms", "cpu")
     tree = build_tree(load_game(args.game))
-    algorithm = SDCFR(num_traversals=args.traversals, stratified_chance=not args.independent)
+    algorithm = ESCHER(num_traversals=args.traversals, stratified_chance=not args.independent)
     for seed in args.seeds:
         result = run_with_tables(tree, args.kind, algorithm, args.nodes, seed)
         print(seed, f"{result:.4f}", flush=True)

@@ -40,7 +40,7 @@ def measure_first_step(name: str) -> None:
 
 def measure_checkpoint(folder: Path) -> None:
     """Print the seconds to write and read a large checkpoint."""
-    from counterplay.algorithms.deep.regret import samplers
+    from counterplay.algorithms.deep.regret.tree_sampler import TreeSampler
     from counterplay.arenas.tree.build import build_tree
     from counterplay.experiment.checkpoint import RunProgress, load_checkpoint, write_checkpoint
     from counterplay.experiment.config import load_config
@@ -55,13 +55,12 @@ def measure_checkpoint(folder: Path) -> None:
     )
     tree, algorithm = build_tree(config.game), config.algorithm
     memory, t = algorithm.init(tree), 0
-    reservoirs = memory.state.sampler.regret_samples
+    sampler = TreeSampler(algorithm, tree, memory.state.sampler)
+    reservoirs = sampler.arrays.regret_samples
     while min(reservoir.num_seen[0] for reservoir in reservoirs) < NUM_SAMPLES:
         t += 1
         for player in range(tree.num_players):
-            samplers.run_external_sampling_on_tree(
-                algorithm, tree, memory.state.sampler, player, float(t), [t, player]
-            )
+            sampler.collect_external(None, player, float(t), [t, player])
     for _ in range(3):
         start = time.perf_counter()
         path = write_checkpoint(folder, config, tree.spec, RunProgress(step=0), memory)

@@ -63,7 +63,8 @@ def deep_walks(game, count):
     import jax
 
     import counterplay as cp
-    from counterplay.algorithms.deep.regret import base
+    from counterplay.algorithms.deep.common.tree_or_rules import env_from_arena
+    from counterplay.algorithms.deep.regret.rules_sampler import RulesSampler
 
     arena = cp.RulesArena(cp.load_game(game))
     choices = (
@@ -71,6 +72,7 @@ def deep_walks(game, count):
     )
     algorithm = cp.load_algorithm(f"deep_cfr({choices})")
     state = algorithm.init(arena, 5).state
+    sampler = RulesSampler(algorithm, env_from_arena(arena), state.sampler)
     for player in range(2):
-        base.run_external_sampling(algorithm, arena, state, player, 1.0, jax.random.PRNGKey(player))
-    return jax.tree.leaves(state.sampler)
+        sampler.collect_external(state.nets.params, player, 1.0, jax.random.PRNGKey(player))
+    return jax.tree.leaves(sampler.arrays)

@@ -9,7 +9,6 @@ import numpy as np
 
 from counterplay.algorithms.deep.common.graph import restrict_graph
 from counterplay.algorithms.deep.common.jax_algorithm import (
-    HostAlgorithm,
     JaxAlgorithm,
     advance_memory,
     init_memory,
@@ -107,7 +106,7 @@ class NXDO:
             and "schedule_iterations" not in parse_spec("solver", self.solver)[1]
         ):
             solver = replace(solver, schedule_iterations=self.solver_iterations)
-        if not isinstance(solver, JaxAlgorithm) or isinstance(solver, HostAlgorithm):
+        if not isinstance(solver, JaxAlgorithm):
             raise ConfigError(f"nxdo: solver is {self.solver}, must learn on the device, as nfsp")
         return solver
 

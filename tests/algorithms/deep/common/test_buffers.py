@@ -1,4 +1,4 @@
-"""Reservoirs are uniform samples of all that came by; rings hold the latest."""
+"""Reservoirs are uniform samples of all items offered; rings hold the latest."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_reservoir_is_a_uniform_sample():
 
 
 def test_every_place_of_a_long_lived_reservoir_is_used():
-    """Single-precision numbers times a large count would leave most places alone for ever."""
+    """A product of a single-precision number and a large count would never reach most slots."""
     buffer = buffers.empty_buffer(1000, np.int32(0))._replace(num_seen=np.int32(2**30))
     for seed in range(3):
         many = 2**22
@@ -66,7 +66,7 @@ def test_draws_come_from_what_is_filled():
 
 
 def test_draws_of_the_latest():
-    """A part of all that has come by, as far as it is still there."""
+    """A fraction of all items offered, as far as the ring still holds them."""
     buffer = buffers.empty_buffer(10, np.int32(0))
     for first in (0, 7, 14):  # 21 items, of which the last 10 are left
         items = jnp.arange(first, first + 7, dtype=jnp.int32)

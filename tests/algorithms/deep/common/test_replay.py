@@ -1,4 +1,4 @@
-"""Replay buffers on rules: sampled decisions equal the stored ones."""
+"""Replay buffers on rules: minibatches contain the stored observations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.algorithms.deep.common.test_rollouts import uniform  # noqa: E402
 
 
 def test_codes_tell_infosets_apart(leduc):
-    """Equal observations are one infoset, by the first of them; others never are."""
+    """Equal observations have one infoset, the first of them; different ones never do."""
     graph = host_graph_from_tree(leduc)
     seen = np.asarray(graph.observation)[graph.own_observation_row]
     code = np.asarray(jax.jit(replay.hash_infosets)(seen, graph.legal))
@@ -37,7 +37,7 @@ def test_codes_tell_infosets_apart(leduc):
 
 
 def test_a_ring_on_rules_knows_what_followed():
-    """Two batches, of which the ring forgets the beginning: payoffs, and the next of each place."""
+    """After two batches, of which the ring forgets the first part: payoffs and next decisions."""
     rules, responder = (
         build_env(cp.load_game("leduc_poker")),
         DQNResponse(replay_buffer_size=50, utility_scale=2.0),
@@ -79,7 +79,7 @@ def tell(responder, met, state, own):
 
 
 def test_minibatches_are_what_was_put_in():
-    """Of rules: each player's part has its own observations, numbered where they are equal."""
+    """Each player's part has its own observations; equal ones have the same infoset."""
     rules = build_env(cp.load_game("kuhn_poker"))
     met, _ = rollouts.play_episodes(rules, uniform, np.random.default_rng(3), 24)
 
@@ -105,7 +105,7 @@ def test_minibatches_are_what_was_put_in():
         there = met.observation[player][seen.decision[live & (seen.player == player)]]
         assert {row.tobytes() for row in mine} <= {row.tobytes() for row in there}
         assert len(np.unique(mine, axis=0)) == np.unique(infoset[25 * player :][:25]).size
-    assert rows[infoset] == approx(rows)  # equal rows are interchangeable
+    assert rows[infoset] == approx(rows)  # equal rows have one infoset
 
 
 def test_too_much_room_is_refused():

@@ -1,4 +1,4 @@
-"""Networks on rules that are never unrolled: episodes, walks and answers, against the tree."""
+"""Networks on rules that are never unrolled, compared with the tree."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from counterplay.algorithms.deep.common.graph import host_graph_from_tree
 from counterplay.algorithms.deep.common.mixture import mix_policies
 from counterplay.algorithms.deep.common.network_policy import NetworkPolicy
 from counterplay.algorithms.deep.common.networks import new_nets
-from counterplay.algorithms.deep.regret import samplers
+from counterplay.algorithms.deep.regret import rules_sampler
 from counterplay.core.observations import HASHED_FEATURES, KEY_BITS, hash_key
 from counterplay.errors import ConfigError, GameError
 from counterplay.registry import load_algorithm
@@ -32,8 +32,8 @@ def uniform(seen, legal):
     return policy, policy
 
 
-def policy_by_observation(seen, legal):
-    """Return action probabilities that depend on the observation."""
+def observation_policy(seen, legal):
+    """Return probabilities that depend on the observation."""
     weight = np.where(legal, 1.0 + np.arange(legal.shape[1]) + seen.sum(axis=1)[:, None], 0.0)
     policy = weight / weight.sum(axis=1, keepdims=True)
     return policy, policy
@@ -45,11 +45,9 @@ def test_compiled_and_readable_rules_step_alike(spec):
     compiled, readable = build_env(game), PythonBatchedEnv(game)
     assert isinstance(compiled, CompiledBatchedEnv)
     assert compiled.num_actions == readable.num_actions
-    ours, count = rollouts.play_episodes(
-        compiled, policy_by_observation, np.random.default_rng(1), 40
-    )
+    ours, count = rollouts.play_episodes(compiled, observation_policy, np.random.default_rng(1), 40)
     theirs, same = rollouts.play_episodes(
-        readable, policy_by_observation, np.random.default_rng(1), 40
+        readable, observation_policy, np.random.default_rng(1), 40
     )
     assert count == same == ours.episodes.live.sum()
     for one, other in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
@@ -75,11 +73,11 @@ def test_episodes_are_worth_what_the_tree_says(kuhn):
 def test_walks_find_the_exact_regrets(kuhn):
     """The mean over walks of the samples at an infoset is its counterfactual regret."""
     rules, count = build_env(cp.games.KuhnPoker()), 3000
-    walks = samplers.new_rules_sampler_state(rules, 50_000, keep_policies=True)
-    units, rng = samplers.split_into_units(count, jax.random.PRNGKey(0))
+    walks = rules_sampler.new_rules_arrays(rules, 50_000, keep_policies=True)
+    units, rng = rules_sampler.split_into_units(count, jax.random.PRNGKey(0))
     for unit in units:
-        found = samplers.run_traversals(rules, uniform, 0, True, *unit)
-        samplers.add_traversal_result(walks, found, 0, 2.0, rng)
+        found = rules_sampler.run_traversals(rules, uniform, 0, True, *unit)
+        rules_sampler.add_traversal_result(walks, found, 0, 2.0, rng)
     samples = walks.regret_samples[0]
     filled = int(samples.num_seen[0])
     policy = cp.uniform_policy(kuhn)
@@ -115,11 +113,11 @@ def test_reservoirs_keep_everything_equally_likely():
     rng = np.random.default_rng(0)
     rows = np.arange(100, dtype=np.float32)
     for _ in range(400):
-        samples = samplers.new_rules_sampler_state(rules, 10, keep_policies=False).regret_samples[0]
+        samples = rules_sampler.new_rules_arrays(rules, 10, keep_policies=False).regret_samples[0]
         seen = np.repeat(rows[:, None], rules.num_features, axis=1)
         for part in (slice(0, 7), slice(7, 40), slice(40, 100)):
             legal = np.ones((len(rows[part]), 2), bool)
-            samplers.add_samples(samples, rng, seen[part], legal, 0.0 * legal, rows[part])
+            rules_sampler.add_samples(samples, rng, seen[part], legal, 0.0 * legal, rows[part])
         kept[samples.weight.astype(int)] += 1
     assert kept.sum() == 4000
     assert ((kept - 40.0) ** 2 / 40.0).sum() < 150  # chi-square, 99 degrees of freedom
@@ -166,7 +164,7 @@ def test_networks_play_as_their_tables_say(kuhn):
 
 
 def test_a_mixture_counts_by_reach(kuhn):
-    """Drawing one policy per episode earns the same as the mixture."""
+    """Drawing a policy for each episode has the same value as the mixture."""
     one, two = (cp.random_policy(kuhn, seed).probabilities for seed in (1, 2))
     both = mix_policies(kuhn, [one, two], [1.0, 3.0])
     owner = np.repeat(kuhn.infoset_player, kuhn.num_actions)
@@ -178,7 +176,7 @@ def test_a_mixture_counts_by_reach(kuhn):
     assert value[2] == pytest.approx(0.25 * value[0] + 0.75 * value[1])
 
 
-SMALL_SETTINGS = (
+SMALL_NETS = (
     "critic=network,num_episodes=64,hidden_sizes=(16,),critic_hidden_sizes=(16,),"
     "schedule_iterations=200,learning_rate=0.01"
 )
@@ -186,7 +184,7 @@ SMALL_SETTINGS = (
 
 def test_policy_gradients_learn_on_rules(kuhn):
     arena = cp.RulesArena(cp.games.KuhnPoker())
-    algorithm = load_algorithm(f"deep_mmd({SMALL_SETTINGS},ensemble_size=8)")
+    algorithm = load_algorithm(f"deep_mmd({SMALL_NETS},ensemble_size=8)")
     memory = algorithm.step(arena, algorithm.init(arena, 0), 150)
     found = algorithm.policies(arena, memory)
     assert list(found) == ["ensemble", "current", "smoothed"]
@@ -259,10 +257,10 @@ def test_the_arena_of_a_game_is_found():
 
 
 def test_learned_bounds_stay_below_the_truth(kuhn):
-    """Against a player who always passes; the exact gains are far from zero."""
+    """Against a policy that always passes; the exact gains are far from zero."""
     passing = cp.Policy.from_dict(kuhn, {key: {"pass": 1.0} for key in kuhn.infoset_keys})
     truth = cp.judge(kuhn, passing).nash_conv
-    learner = f"qpg({SMALL_SETTINGS},temperature=0.02,temperature_end=0.01,ema_decay=0)".replace(
+    learner = f"qpg({SMALL_NETS},temperature=0.02,temperature_end=0.01,ema_decay=0)".replace(
         "schedule_iterations=200,", ""
     )
     bound = cp.learned_best_response(

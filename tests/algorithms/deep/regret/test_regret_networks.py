@@ -1,4 +1,4 @@
-"""Regret networks: estimators by enumeration, tables as special cases, replays, convergence."""
+"""Regret networks: estimators by enumeration, tables as special cases, reservoirs, convergence."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ import jax.numpy as jnp  # noqa: E402
 from jax.test_util import check_grads  # noqa: E402
 
 import counterplay as cp  # noqa: E402
+from counterplay.algorithms.deep.common import critics  # noqa: E402
 from counterplay.algorithms.deep.common.networks import apply_net, new_net  # noqa: E402
 from counterplay.algorithms.deep.common.training import mean_squared_error  # noqa: E402
-from counterplay.algorithms.deep.regret import base, discounted, samplers, sarsa_critic  # noqa: E402
+from counterplay.algorithms.deep.regret import base, config, tree_sampler  # noqa: E402
+from counterplay.algorithms.deep.regret.sampler import critic_only_scheme  # noqa: E402
+from counterplay.algorithms.deep.regret.tree_sampler import TreeSampler  # noqa: E402
 from counterplay.arenas.tree.sampling_view import node_rows  # noqa: E402
 from counterplay.kernels.sampling import regret_samples  # noqa: E402
 from counterplay.kernels.sampling.types import RegretSamples  # noqa: E402
@@ -43,7 +46,7 @@ def sums(tree):
 
 
 def expected(tree, policy, scheme, p, critic):
-    """The expected sums and weights that a walk leaves in the replay."""
+    """Return the expected sums and weights that a traversal stores."""
     world, total, weight = arena(tree), 0.0, 0.0
 
     def run(pick):
@@ -73,7 +76,7 @@ def expected(tree, policy, scheme, p, critic):
 
 
 def sampling_reach(tree, policy, p, epsilon):
-    """The player's own reach [I] if it mixes its policy with uniform play; 1 for others."""
+    """Return the reach [S] of a player that mixes its policy with uniform play; 1 for others."""
     odds = policy.probabilities.copy()
     counts = np.repeat(tree.num_actions, tree.num_actions)
     mixed = epsilon / counts + (1.0 - epsilon) * odds
@@ -87,14 +90,14 @@ def sampling_reach(tree, policy, p, epsilon):
 @pytest.mark.parametrize("scheme", WALKS)
 @pytest.mark.parametrize("game", GAMES, ids=str)
 def test_expected_targets_are_the_exact_regrets(game, scheme):
-    """For any critic, except in ESCHER, which trusts it; divided by the constant factor."""
+    """For any critic, except that of ESCHER, which must be exact."""
     tree = tree_of(game)
     policy = cp.random_policy(tree, seed=1)
     exact = cp.infoset_values(tree, policy)
     owner = np.repeat(tree.infoset_player, tree.num_actions)
     critic = np.random.default_rng(3).normal(size=(tree.num_nodes, tree.num_players), scale=3.0)
     if scheme == "escher":
-        critic = sarsa_critic.exact_step_values(tree, policy.probabilities)
+        critic = critics.exact_step_values(tree, policy.probabilities)
     first = np.repeat(tree.offset[:-1], tree.num_actions)
     for p in range(tree.num_players):
         total, weight = expected(tree, policy, scheme, p, critic)
@@ -109,7 +112,7 @@ def test_expected_targets_are_the_exact_regrets(game, scheme):
 def test_an_exact_critic_leaves_no_noise(kuhn):
     """After the deal only actions are sampled: all samples of a node are equal."""
     policy = cp.random_policy(kuhn, seed=2)
-    critic = sarsa_critic.exact_step_values(kuhn, policy.probabilities)
+    critic = critics.exact_step_values(kuhn, policy.probabilities)
     found, world = {}, arena(kuhn)
 
     def run(pick):
@@ -129,21 +132,20 @@ def test_an_exact_critic_leaves_no_noise(kuhn):
 
 
 def test_chance_is_even_over_a_batch(kuhn):
-    """Every deal as often as it is likely, in batches of any size, up to a part of one walk."""
+    """Every deal in proportion to its probability, up to a fraction of one traversal."""
     for count in (6, 20, 600):
-        walks = samplers.new_tree_sampler_state(kuhn, track_visits=True)
-        critic = np.zeros((kuhn.num_nodes, 2))
-        choices = cp.algorithms.ESCHER(num_traversals=count)
-        scheme, key = samplers.critic_only_scheme(0, 1.0), jax.random.PRNGKey(count)
-        samplers.run_outcome_sampling_on_tree(choices, kuhn, walks, scheme, critic, key)
-        dealt = walks.visits[kuhn.level_offset[2] : kuhn.level_offset[3]]
-        assert dealt.sum() == count and np.abs(dealt - count / 6).max() < 1
-        assert walks.nodes_touched[0] - walks.nodes_touched[1] == 2 * count
+        sampler = TreeSampler(cp.algorithms.ESCHER(num_traversals=count), kuhn)
+        critic, key = np.zeros((kuhn.num_nodes, 2)), jax.random.PRNGKey(count)
+        sampler.collect_outcomes(None, critic_only_scheme(0, 1.0), critic, key)
+        deals = sampler.arrays.visits[kuhn.level_offset[2] : kuhn.level_offset[3]]
+        assert deals.sum() == count and np.abs(deals - count / 6).max() < 1
+        touched = sampler.arrays.nodes_touched
+        assert touched[0] - touched[1] == 2 * count
 
 
 @pytest.mark.parametrize("even", [True, False])
-def test_luck_is_fair_however_long_a_game(even):
-    """Pairs of outcomes of chance, one after the other, after the number's digits ran out too."""
+def test_stratified_chance_is_unbiased_in_long_games(even):
+    """Pairs of successive chance outcomes, also after the quantile has no digits left."""
     likely = np.array([0.2, 0.5, 0.3])
     luck, rng, count = np.zeros(2), np.array([5], np.uint64), 300
     found = np.zeros((40, 3, 3))
@@ -160,15 +162,15 @@ def test_luck_is_fair_however_long_a_game(even):
         assert chisquare(pairs.ravel(), wanted.ravel()).pvalue > 1e-5
 
 
-def with_linear_network(algorithm, **values):
-    """Return the algorithm with a linear network, which its validation refuses."""
+def make_linear(algorithm, **values):
+    """Return the algorithm with a linear network, which its constructor refuses."""
     for name, value in ({"hidden_sizes": ()} | values).items():
         object.__setattr__(algorithm, name, value)
     return algorithm
 
 
 def match_regrets(tree, regret):
-    """Regret matching that plays the largest regret where none is positive."""
+    """Return the policy of regret matching; all on the largest if no regret is positive."""
     result = np.zeros(tree.num_sequences)
     for first, last in zip(tree.offset[:-1], tree.offset[1:], strict=True):
         row = np.maximum(regret[first:last], 0.0)
@@ -180,7 +182,7 @@ def match_regrets(tree, regret):
 def test_a_linear_network_is_tabular_linear_cfr():
     """One-hot inputs, fitted to the optimum: regret matching on the sum of t times the samples."""
     tree = cp.build_tree(OneHotKuhn())
-    algorithm = with_linear_network(
+    algorithm = make_linear(
         cp.algorithms.SDCFR(
             num_traversals=20, train_steps=3000, learning_rate=0.05, ensemble_size=0
         )
@@ -202,7 +204,7 @@ def test_a_linear_network_is_tabular_dcfr_plus(predict):
     """R = d max(R, 0) + r, and with prediction one r more, on the same mean regrets."""
     tree = cp.build_tree(OneHotKuhn())
     kind = cp.algorithms.VRDeepPDCFRPlus if predict else cp.algorithms.VRDeepDCFRPlus
-    algorithm = with_linear_network(kind(train_steps=3000, learning_rate=0.05, ensemble_size=0))
+    algorithm = make_linear(kind(train_steps=3000, learning_rate=0.05, ensemble_size=0))
     state = algorithm.init(tree).state
     rng, regret = np.random.default_rng(1), np.zeros(tree.num_sequences)
     owner = np.repeat(tree.infoset_player, tree.num_actions)
@@ -210,8 +212,10 @@ def test_a_linear_network_is_tabular_dcfr_plus(predict):
         latest = rng.normal(size=tree.num_sequences)
         for player in range(2):
             weight = rng.uniform(1.0, 2.0, tree.num_infosets)
-            given = player, latest, weight, jax.random.PRNGKey(t), predict
-            state = discounted.fit_player_on_tree(algorithm, tree, t, state, *given)
+            sampler = TreeSampler(algorithm, tree, state.sampler)
+            batch = tree_sampler.regret_batch(tree, player, latest, weight)
+            key = jax.random.PRNGKey(t)
+            state = algorithm.fit_player(sampler, t, state, player, batch, key)
         x, y = (t - 1.0) ** algorithm.alpha, float(t) ** algorithm.alpha
         regret = (
             np.maximum(regret, 0.0) * x / (x + algorithm.discount_constant) + latest / 2.0
@@ -233,23 +237,20 @@ def test_the_critic_learns_the_exact_values(kuhn, rounds, depth):
         critic_train_steps=steps,
         critic_learning_rate=3e-3,
     )
-    walks = samplers.new_tree_sampler_state(kuhn, track_visits=True)
-    policy = cp.random_policy(kuhn, seed=4).probabilities
-    walks.policy[: kuhn.num_sequences] = policy
-    walks.visits[:] = 1.0
-    critic = sarsa_critic.new_critic(algorithm, kuhn, np.random.default_rng(0))
+    policy, visits = cp.random_policy(kuhn, seed=4).probabilities, np.ones(kuhn.num_nodes)
+    critic = critics.new_tree_critic(algorithm, kuhn, np.random.default_rng(0))
     for n in range(3):
         key = jax.random.PRNGKey(n)
-        critic, said = sarsa_critic.fit_critic_on_tree(algorithm, kuhn, walks, critic, key)
-    after = sarsa_critic.index_histories(kuhn).child_node
-    exact = sarsa_critic.exact_step_values(kuhn, policy)
-    assert said[after] == approx(exact[after], abs=0.1)
+        critic, values = critics.fit_tree_critic(algorithm, kuhn, policy, visits, critic, key)
+    after = critics.index_histories(kuhn).child_node
+    exact = critics.exact_step_values(kuhn, policy)
+    assert values[after] == approx(exact[after], abs=0.1)
     assert np.abs(exact[after]).max() > 1.5
 
 
-def test_a_critic_sees_hidden_bids():
+def test_a_critic_knows_bids_that_nobody_sees():
     tree = game_tree("goofspiel(num_cards=3,points_order=descending,imp_info=true)")
-    known = sarsa_critic.index_histories(tree)
+    known = critics.index_histories(tree)
     second = np.flatnonzero(tree.parent[known.decisions] == 0)  # one bid is on the table
     assert len(second) == len(np.unique(known.joint_observation[second], axis=0)) == 3
 
@@ -346,13 +347,13 @@ def test_a_network_answers_as_the_exact_average_does(kuhn):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("sd_cfr(hidden_sizes=())", "sd_cfr: hidden_sizes is .*, must be one size or more"),
-        (
-            "deep_cfr(average_hidden_sizes=())",
-            "average_hidden_sizes is .*, must be one size or more",
-        ),
-        ("dream(critic_hidden_sizes=(0,))", "critic_hidden_sizes is .*, must be one size or more"),
-        ("dream(epsilon=0)", "epsilon is 0, must be above 0"),
+        ("sd_cfr(hidden_sizes=())", "sd_cfr: hidden_sizes is .*, must be at least one layer"),
+        ("deep_cfr(average_hidden_sizes=())", "average_hidden_sizes is .*, must be at least one"),
+        ("dream(critic_hidden_sizes=(0,))", "critic_hidden_sizes is .*, must be at least one"),
+        ("dream(epsilon=0)", "epsilon is 0, must be positive and at most 1"),
+        ("sd_cfr(max_grad_norm=0)", "max_grad_norm is 0, must be positive"),
+        ("sd_cfr(ensemble_size=-1)", "ensemble_size is -1, must be at least 0"),
+        ("escher(critic_sample_decay=1.5)", "critic_sample_decay is 1.5, must be positive and at"),
         ("sd_cfr(num_traversals=0)", "num_traversals is 0, must be at least 1"),
         ("escher(batch_size=4)", "batch_size is for a reservoir"),
         ("sd_cfr(train_steps_power=-1)", "train_steps_power is -1, must be at least 0"),
@@ -365,9 +366,9 @@ def test_bad_parameters(spec, message):
         cp.load_algorithm(spec)
 
 
-def test_what_cannot_be_is_refused(kuhn):
+def test_refusals(kuhn):
     with pytest.raises(cp.ConfigError, match="GiB on kuhn_poker"):
         cp.algorithms.SDCFR(reservoir_size=10**10).init(kuhn)
     with pytest.raises(cp.ConfigError, match="needs a two-player zero-sum game"):
         cp.algorithms.VRDeepDCFRPlus().init(game_tree("kuhn_poker(players=3)"))
-    assert cp.algorithms.SDCFR().batch_size == base.DEFAULT_BATCH_SIZE
+    assert cp.algorithms.SDCFR().batch_size == config.DEFAULT_BATCH_SIZE

@@ -1,4 +1,4 @@
-"""Regrets from single episodes on rules that are never unrolled, against those of the tree."""
+"""Regrets from episodes on rules that are never unrolled, compared with those of the tree."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from pytest import approx
 jax = pytest.importorskip("jax")
 
 import counterplay as cp  # noqa: E402
-from counterplay.algorithms.deep.common import critics as history  # noqa: E402
-from counterplay.algorithms.deep.common import rollouts  # noqa: E402
+from counterplay.algorithms.deep.common import critics, replay, rollouts  # noqa: E402
 from counterplay.algorithms.deep.common.episodes import (  # noqa: E402
     behaviour_from_table,
     sample_episodes,
@@ -27,8 +26,8 @@ from counterplay.algorithms.deep.common.networks import (  # noqa: E402
     uniform,
 )
 from counterplay.algorithms.deep.common.tree_or_rules import env_from_arena  # noqa: E402
-from counterplay.algorithms.deep.regret import samplers, sarsa_critic, transitions  # noqa: E402
-from counterplay.algorithms.deep.regret.samplers import SamplingScheme  # noqa: E402
+from counterplay.algorithms.deep.regret.rules_sampler import RulesSampler  # noqa: E402
+from counterplay.algorithms.deep.regret.sampler import SamplingScheme  # noqa: E402
 from counterplay.registry import load_algorithm  # noqa: E402
 from tests.algorithms.deep.regret.test_regret_networks import EPSILON, expected  # noqa: E402
 from tests.conftest import game_tree  # noqa: E402
@@ -38,7 +37,7 @@ SCHEMES = {"dream": (EPSILON, 1.0), "vr": (EPSILON, 0.0), "escher": (1.0, 0.0)}
 
 
 def critic_inputs(tree):
-    """Inputs of critics on rules at every decision of a tree [D, Y], and their nodes."""
+    """Return the inputs of a critic on rules at all decisions of a tree [D, Y], and their nodes."""
     graph, decisions = host_graph_from_tree(tree), np.flatnonzero(tree.player >= 0)
     seen = np.concatenate([graph.observation[view] for view in graph.observation_row], axis=1)
     last = np.full((tree.num_nodes, tree.num_players), -1)
@@ -49,11 +48,11 @@ def critic_inputs(tree):
             place = tree.offset[tree.infoset[above]] + node - tree.child_offset[above]
             last[node, who] = tree.sequence_action[place]
     most = int(tree.sequence_action.max()) + 1
-    return np.asarray(history.append_last_actions(seen, last[decisions], most)), decisions
+    return np.asarray(critics.append_last_actions(seen, last[decisions], most)), decisions
 
 
-def critic_values(tree, net, unit):
-    """The critic's value of the step to every node [N, P]."""
+def tabulate_critic(tree, net, unit):
+    """Return the critic's value of every node to each player [N, P]."""
     known, decisions = critic_inputs(tree)
     said = unit * np.asarray(apply_net(net, known)).reshape(len(known), -1, tree.num_players)
     value = np.zeros((tree.num_nodes, tree.num_players))
@@ -66,22 +65,19 @@ def critic_values(tree, net, unit):
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_expected_targets_are_those_of_the_tree(kuhn, scheme):
-    """For any networks; those of the tree by enumeration of all episodes."""
+    """With the same random networks; those of the tree by enumeration of all episodes."""
     rules, rng = env_from_arena(cp.RulesArena(cp.games.KuhnPoker())), np.random.default_rng(5)
     nets = new_nets(rng, 2, (rules.num_features, 8, 2))
     critic = select_player(new_nets(rng, 1, (2 * (rules.num_features + 2), 8, 4)), 0)
     policy = NetworkPolicy(cp.games.KuhnPoker(), (nets,), "regret_matching").tabulate(kuhn)
-    graph, guess = host_graph_from_tree(kuhn), critic_values(kuhn, critic, rules.largest_utility)
-    choices, walks = (
-        cp.algorithms.DREAM(num_traversals=12_000),
-        samplers.new_rules_sampler_state(rules, 1, keep_policies=False),
-    )
+    graph, guess = host_graph_from_tree(kuhn), tabulate_critic(kuhn, critic, rules.largest_utility)
+    sampler = RulesSampler(cp.algorithms.DREAM(num_traversals=12_000, reservoir_size=1), rules)
     precise = 0
     for player in range(2):
         total, weight = expected(kuhn, policy, scheme, player, guess)
         how = SamplingScheme(player, *SCHEMES[scheme], 1.0, 1.0, correct_critic=scheme != "escher")
         key = jax.random.PRNGKey(player)
-        found = samplers.sample_episode_regrets(choices, rules, walks, nets, how, critic, key)
+        found = sampler.sample_episode_regrets(nets, how, critic, key)
         for infoset in np.flatnonzero(kuhn.infoset_player == player):
             first = kuhn.offset[infoset]
             own = graph.observation[graph.own_observation_row[infoset]]
@@ -100,15 +96,15 @@ def test_expected_targets_are_those_of_the_tree(kuhn, scheme):
 
 
 def episodes_of(rules, count, size):
-    """The decisions of uniform episodes in a ring."""
+    """Return the decisions of uniform episodes in a ring, the episodes, and last actions."""
 
     def ask(seen, legal):
         return (legal / legal.sum(1, keepdims=True),) * 2
 
     met, _ = rollouts.play_episodes(rules, ask, np.random.default_rng(1), count)
-    ring = transitions.new_transitions(rules, size)
-    last = np.asarray(history.last_actions(met.episodes, rules.num_players))
-    transitions.add_transitions(ring, met, last)
+    ring = replay.new_transitions(rules, size)
+    last = np.asarray(critics.last_actions(met.episodes, rules.num_players))
+    replay.add_transitions(ring, met, last)
     return ring, met, last
 
 
@@ -123,7 +119,7 @@ def test_a_ring_keeps_the_latest_decisions():
         for player, place in enumerate(before):
             known = ring.last_action[turn:80:4, player]
             assert (known == (-1 if place is None else actions[:, place])).all()
-    transitions.add_transitions(ring, met, last)
+    replay.add_transitions(ring, met, last)
     assert ring.num_seen[0] == 160 and (ring.weight == 1.0).all()
     assert (ring.action[80:].tolist() + ring.action[:60].tolist()) == actions.ravel().tolist()
 
@@ -142,28 +138,46 @@ def test_a_critic_learns_the_exact_values_on_rules():
         critic_hidden_sizes=(32, 32),
     )
     nets = new_nets(rng, 2, (rules.num_features, 4, rules.num_actions), zero_head=True)
-    critic = sarsa_critic.new_rules_critic(choices, rules, rng)
-    critic, net = sarsa_critic.fit_critic_on_rules(
-        choices, rules, ring, critic, nets, jax.random.PRNGKey(0)
-    )
-    exact = sarsa_critic.exact_step_values(tree, cp.uniform_policy(tree).probabilities)
-    after = sarsa_critic.index_histories(tree).child_node
-    said = critic_values(tree, net, rules.largest_utility)
+    critic = critics.new_rules_critic("dream", choices, rules, rng)
+    critic = critics.fit_rules_critic(choices, rules, ring, critic, nets, jax.random.PRNGKey(0))
+    net = select_player(critic.params, 0)
+    exact = critics.exact_step_values(tree, cp.uniform_policy(tree).probabilities)
+    after = critics.index_histories(tree).child_node
+    said = tabulate_critic(tree, net, rules.largest_utility)
     assert said[after] == approx(exact[after], abs=0.15)
     assert np.ptp(exact[after], axis=0).min() > 1.5
 
 
-def test_critics_of_policy_gradients_see_hidden_bids(kuhn):
+def test_fits_finish_before_their_buffers_change():
+    """JAX copies large host arrays asynchronously, so a fit that returns early would race.
+
+    The critic's transitions decay right after its fit, and the reservoirs of policies change in
+    the next iteration, which needs no result of the average network's fit.
+    """
+    env = env_from_arena(cp.RulesArena(cp.games.KuhnPoker()))
+    algorithm = cp.algorithms.VRDeepDCFRPlus(reservoir_size=50_000, num_traversals=50)
+    sampler = RulesSampler(algorithm, env)
+    state = algorithm.init_state(sampler, np.random.default_rng(0))
+    ring, key = sampler.arrays.transitions, jax.random.PRNGKey(0)
+    ring.num_seen[0] = ring.weight.size
+    ring.weight[:] = 1.0
+    critic, _ = sampler.fit_critic(algorithm, state.critic, state.nets.params, key)
+    assert all(leaf.is_ready() for leaf in jax.tree.leaves(critic))
+    network = sampler.fit_average(state.averages.network, key)
+    assert all(leaf.is_ready() for leaf in jax.tree.leaves(network))
+
+
+def test_critics_of_gradients_know_bids_that_no_player_sees(kuhn):
     tree = game_tree(BIDS)
-    assert history.is_history_observable(
+    assert critics.is_history_observable(
         graph_from_tree(kuhn)
-    ) and not history.is_history_observable(graph_from_tree(tree))
-    graph, critic = graph_from_tree(tree), history.NetworkCritic((4,), 0.01)
+    ) and not critics.is_history_observable(graph_from_tree(tree))
+    graph, critic = graph_from_tree(tree), critics.NetworkCritic((4,), 0.01)
     net = critic.init_memory(graph, np.random.default_rng(0)).params
     episodes = sample_episodes(
         graph, behaviour_from_table(uniform(graph.legal)), jax.random.PRNGKey(0), 60
     )
-    seen = np.asarray(history.joint_observations(graph, episodes, net))
+    seen = np.asarray(critics.joint_observations(graph, episodes, net))
     known, decisions = critic_inputs(tree)
     met = np.unique(np.asarray(episodes.decision)[np.asarray(episodes.live)])
     assert seen.shape == known.shape == (graph.num_decisions, net[0][0].shape[0])
@@ -172,7 +186,7 @@ def test_critics_of_policy_gradients_see_hidden_bids(kuhn):
     assert seen[met].sum(1) == approx(known[met].sum(1))
 
 
-SMALL_SETTINGS = (
+SMALL_NETS = (
     "hidden_sizes=(16,),critic_hidden_sizes=(16,),critic_target_updates=3,critic_batch_size=64,"
     "reservoir_size=4000"
 )
@@ -188,7 +202,7 @@ def test_learns_on_rules(kuhn, name):
         "critic_learning_rate=0.003,critic_buffer_size=4000,num_traversals=32,train_steps=40,"
         "batch_size=64,learning_rate=0.005"
     )
-    algorithm = load_algorithm(f"{name}({SMALL_SETTINGS},{more}{PI if name != 'dream' else ''})")
+    algorithm = load_algorithm(f"{name}({SMALL_NETS},{more}{PI if name != 'dream' else ''})")
     memory = algorithm.step(arena, algorithm.init(arena, 0), 40)
     found = algorithm.policies(arena, memory)
     assert list(found)[-2:] == ["ensemble", "current"]

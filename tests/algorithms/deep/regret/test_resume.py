@@ -1,4 +1,4 @@
-"""Interrupted runs of regret networks continue with the same bits."""
+"""Interrupted runs of regret networks end with the same bits as uninterrupted ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from counterplay.experiment.config import load_config
 from tests.experiment.conftest import config, load_final_state, load_untimed_records
 
 CONFIGS = Path(__file__).parents[4] / "configs" / "deep"
-SMALL_SETTINGS = {"hidden_sizes": [4], "num_traversals": 3, "train_steps": 2, "ensemble_size": 2}
+SMALL_NETS = {"hidden_sizes": [4], "num_traversals": 3, "train_steps": 2, "ensemble_size": 2}
 AVERAGE = {"average_hidden_sizes": [4], "average_train_steps": 2}
 CRITIC = {"critic_hidden_sizes": [4], "critic_target_updates": 2, "critic_train_steps": 2}
 CRITIC |= {"critic_batch_size": 4}
@@ -30,9 +30,9 @@ METHODS = {
 
 @pytest.mark.parametrize("name", METHODS)
 def test_resumed_runs_are_the_same_bits(tmp_path, name):
-    """Reservoirs, critics, averages and the optimisers' memories among them."""
+    """Including reservoirs, critics, averages and the states of optimisers."""
     every = {"max_steps": 6, "evaluate_every": 2, "checkpoint_every": 3}
-    chosen = SMALL_SETTINGS | METHODS[name]
+    chosen = SMALL_NETS | METHODS[name]
     units = {key: chosen.pop(key) for key in list(chosen) if key.endswith("hidden_sizes")}
     whole = config(name, **every, **chosen) | {"networks": units}
     run(whole, tmp_path / "whole")
@@ -56,9 +56,9 @@ def test_configs_name_their_method_and_game(name):
 
 
 def test_resumed_runs_on_rules_are_the_same_bits(tmp_path):
-    """On a game whose tree the builder refuses: what critics learn from, and reservoirs, too."""
+    """On a game too large for a tree, including reservoirs and the transitions of the critic."""
     name, game = "escher", "liars_dice(numdice=2,dice_sides=4)"
-    chosen = SMALL_SETTINGS | METHODS[name] | {"critic_buffer_size": 90}
+    chosen = SMALL_NETS | METHODS[name] | {"critic_buffer_size": 90}
     units = {key: chosen.pop(key) for key in list(chosen) if key.endswith("hidden_sizes")}
     every = {"max_steps": 4, "evaluate_every": 4, "checkpoint_every": 2}
     whole = config(name, game="liars_dice", params={"numdice": 2, "dice_sides": 4}, **every)

@@ -1,7 +1,6 @@
-"""Many states of a game that is never unrolled, stepped together.
+"""Batches of states of a game that is never unrolled.
 
-Compiled rules step all of them at once; games without a machine take their turn one by one. Both
-say the same: who acts, what follows, what everybody observes.
+Games with compiled rules step a whole batch in one call; other games step one state at a time.
 """
 
 from __future__ import annotations
@@ -30,26 +29,27 @@ from counterplay.errors import ConfigError, GameError
 from counterplay.games.compiled.protocol import CompiledGame, find_compiled_game
 from counterplay.registry import get_spec
 
-NUM_PROBES = 300  # episodes in which a player must act for once
-MAX_CHECKED = 10_000  # tuples of actions remembered as checked
+NUM_PROBES = 300  # random starts among which one must lead to a decision
+MAX_CHECKED = 10_000  # tuples of actions remembered as valid
 MAX_OUTPUTS = 1_000_000  # of a network: one more than the largest action
-NUM_PROBE_EPISODES = (
-    300  # random episodes that say how many actions a game has, if it does not say itself
-)
-MAX_EPISODE_LENGTH = 10_000  # actions; a longer episode counts as a game that never ends
+NUM_PROBE_EPISODES = 300  # random episodes that give the utilities' scale and the largest action
+MAX_EPISODE_LENGTH = 10_000  # actions; a game with a longer episode is refused as endless
 
 
 class TurnBatch(NamedTuple):
-    """Where N states stand: what may follow state n is numbered first[n] to first[n + 1]."""
+    """Acting players and possible actions of N states.
 
-    player: Ints  # [N] who acts, or CHANCE, or TERMINAL
+    The choices of state n, actions or chance outcomes, have the numbers offset[n] to offset[n + 1].
+    """
+
+    player: Ints  # [N] the acting player, CHANCE or TERMINAL
     offset: Ints  # [N + 1]
-    action: Ints  # [C] that leads there
-    chance_prob: Floats  # [C] its probability, where chance acts
+    action: Ints  # [C] of each choice
+    chance_prob: Floats  # [C] probability of each choice at chance nodes
 
 
 class BatchedEnv:
-    """A game for networks: facts, and steps of many states. A state is known to its kind only."""
+    """A game that steps batches of states; each subclass has its own representation of states."""
 
     def __init__(self, game: Game):
         check_protocol(game)
@@ -57,13 +57,13 @@ class BatchedEnv:
 
     @cached_property
     def num_features(self) -> int:
-        """Return the length of an observation, at some state where a player acts."""
+        """The length of an observation."""
         state, player = self.some_decision
         return len(call_rule(self.game, lambda: (), self.observe, state, player))
 
     @cached_property
     def some_decision(self) -> tuple[Any, int]:
-        """Return a state where a player acts, and the player."""
+        """A state at which a player acts, and the player."""
         game, rng = self.game, np.random.default_rng(0)
         for episode in range(NUM_PROBES):
             history: list[int] = []
@@ -90,9 +90,9 @@ class BatchedEnv:
 
     @cached_property
     def num_actions(self) -> int:
-        """One more than the largest action: the game's own word, or what random episodes met."""
-        own = hasattr(self.game, "num_distinct_actions")
-        count = int(self.game.num_distinct_actions) if own else self.random_episode_summary[0]
+        """One more than the largest action, as the game states it or as random episodes show it."""
+        is_stated = hasattr(self.game, "num_distinct_actions")
+        count = int(self.game.num_distinct_actions) if is_stated else self.random_episode_summary[0]
         if count > MAX_OUTPUTS:
             raise ConfigError(
                 f"{get_spec(self.game)} has actions up to {count - 1:,}; networks have an output "
@@ -102,29 +102,32 @@ class BatchedEnv:
 
     @property
     def random_episode_utilities(self) -> Floats:
-        """What everybody earned [N, P] in random episodes, always the same ones."""
+        """Utilities [N, P] of all players in a fixed set of random episodes."""
         return self.random_episode_summary[1]
 
     @property
     def largest_utility(self) -> float:
-        """Of these: what others are measured in, and no bound on them; 1 where that is nothing."""
+        """The largest absolute utility of the random episodes, or 1 if all are zero.
+
+        It is a scale, not a bound: other episodes can have larger utilities.
+        """
         return float(np.abs(self.random_episode_utilities).max()) or 1.0
 
     @cached_property
     def random_episode_summary(self) -> tuple[int, Floats]:
-        """One more than the largest action, and all utilities [N, P], in random episodes."""
-        rng, most, earned = np.random.default_rng(0), 1, []
+        """One more than the largest action, and the utilities [N, P], of random episodes."""
+        rng, num_actions, utilities = np.random.default_rng(0), 1, []
         states = self.initial_states(NUM_PROBE_EPISODES)
         for _ in range(MAX_EPISODE_LENGTH):
             if not len(states):
                 break
             states, turn = self.sample_chance(states, rng)
             acting = np.flatnonzero(turn.player >= 0)
-            over = np.flatnonzero(turn.player == TERMINAL)
-            if over.size:
-                earned.append(self.utilities(self.select(states, over)))
-            of_players = np.repeat(turn.player >= 0, np.diff(turn.offset))
-            most = max(most, int(turn.action[of_players].max(initial=-1)) + 1)
+            terminal = np.flatnonzero(turn.player == TERMINAL)
+            if terminal.size:
+                utilities.append(self.utilities(self.select(states, terminal)))
+            is_players = np.repeat(turn.player >= 0, np.diff(turn.offset))
+            num_actions = max(num_actions, int(turn.action[is_players].max(initial=-1)) + 1)
             count = np.diff(turn.offset)[acting]
             chosen = turn.offset[acting] + (rng.random(acting.size) * count).astype(np.int64)
             states = self.next_states(states, turn, acting, chosen)
@@ -132,34 +135,47 @@ class BatchedEnv:
             raise GameError(
                 f"{get_spec(self.game)}: not over after {MAX_EPISODE_LENGTH:,} decisions"
             )
-        return most, np.concatenate(earned) if earned else np.zeros((0, self.num_players))
+        if not utilities:
+            return num_actions, np.zeros((0, self.num_players))
+        return num_actions, np.concatenate(utilities)
 
     def initial_states(self, count: int) -> Any:
+        """Return `count` copies of the initial state."""
         raise NotImplementedError
 
     def turn_batch(self, states: Any) -> TurnBatch:
+        """Return the acting players and possible actions of states."""
         raise NotImplementedError
 
     def next_states(self, states: Any, turn: TurnBatch, indices: Ints, chosen: Ints) -> Any:
-        """The states after `chosen` (numbers of what may follow) at the states `which`."""
+        """Return the states that follow.
+
+        Args:
+            states: the states.
+            turn: their `turn_batch`.
+            indices: the states to continue [M].
+            chosen: the number of the choice at each of them [M].
+        """
         raise NotImplementedError
 
     def select(self, states: Any, indices: Ints) -> Any:
+        """Return the states at these indices."""
         raise NotImplementedError
 
     def replace(self, states: Any, indices: Ints, new_states: Any) -> Any:
+        """Return the states with new ones at these indices."""
         raise NotImplementedError
 
     def observations(self, states: Any, viewer: Ints) -> Any:
-        """What the viewers see [N, X]."""
+        """Return the observations [N, X] of one player, the viewer, at each state."""
         raise NotImplementedError
 
     def utilities(self, states: Any) -> Floats:
-        """Utilities [N, P] of terminal states."""
+        """Return the utilities [N, P] of terminal states."""
         raise NotImplementedError
 
     def sample_chance(self, states: Any, rng: np.random.Generator) -> tuple[Any, TurnBatch]:
-        """The states after chance has acted wherever it is to act."""
+        """Return the states after all chance nodes have been sampled, and their turns."""
         for _ in range(MAX_EPISODE_LENGTH):
             turn = self.turn_batch(states)
             random = np.flatnonzero(turn.player == CHANCE)
@@ -170,7 +186,7 @@ class BatchedEnv:
         raise GameError(f"{get_spec(self.game)}: chance acts {MAX_EPISODE_LENGTH:,} times in a row")
 
     def legal_actions(self, turn: TurnBatch, indices: Ints) -> tuple[Any, Ints]:
-        """Which actions exist [N, A] at some states, and the number of what follows each."""
+        """Return a mask of legal actions [N, A] at these states, and the number of each choice."""
         counts = np.diff(turn.offset)[indices]
         row = np.repeat(np.arange(indices.size), counts)
         inside = np.arange(row.size) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -181,28 +197,28 @@ class BatchedEnv:
                 f"{get_spec(self.game)} has an action {action.max()}; give the game "
                 "num_distinct_actions, one more than its largest action"
             )
-        place = np.full((indices.size, self.num_actions), -1, np.int64)
-        place[row, action] = number
-        return place >= 0, place
+        number_by_action = np.full((indices.size, self.num_actions), -1, np.int64)
+        number_by_action[row, action] = number
+        return number_by_action >= 0, number_by_action
 
 
 def sample_chance_outcomes(turn: TurnBatch, indices: Ints, draws: Floats) -> Ints:
-    """What chance chooses at the states `which`, by numbers in [0, 1)."""
+    """Return the numbers of the outcomes that random draws in [0, 1) select at chance nodes."""
     total = np.append(0.0, np.cumsum(turn.chance_prob))
     low, high = total[turn.offset[indices]], total[turn.offset[indices + 1]]
-    found = np.searchsorted(total, low + draws * (high - low), side="right") - 1
-    return np.clip(found, turn.offset[indices], turn.offset[indices + 1] - 1)
+    number = np.searchsorted(total, low + draws * (high - low), side="right") - 1
+    return np.clip(number, turn.offset[indices], turn.offset[indices + 1] - 1)
 
 
 class CompiledBatchedEnv(BatchedEnv):
-    """The states of a machine, as rows of integers."""
+    """Compiled rules, whose states are rows of integers."""
 
     def __init__(self, game: Game, machine: CompiledGame):
         super().__init__(game)
         self.machine = machine
 
     def __reduce__(self) -> Any:
-        """Compiled code stays where it is; elsewhere it is made of the game again."""
+        """Pickle the game only; the compiled rules are looked up again when it is loaded."""
         return get_env, (self.game,)
 
     def initial_states(self, count: int) -> Any:
@@ -230,93 +246,94 @@ class CompiledBatchedEnv(BatchedEnv):
         return self.machine.compute_observations(states, viewer, self.num_features)
 
     def utilities(self, states: Any) -> Floats:
-        found = self.machine.compute_utilities(states, self.num_players)
-        wrong = np.flatnonzero(~(np.abs(found) <= MAX_ABS_UTILITY).all(axis=1))
-        if wrong.size:
-            problem = utilities_problem(found[wrong[0]].tolist(), self.num_players)
+        utility = self.machine.compute_utilities(states, self.num_players)
+        invalid = np.flatnonzero(~(np.abs(utility) <= MAX_ABS_UTILITY).all(axis=1))
+        if invalid.size:
+            problem = utilities_problem(utility[invalid[0]].tolist(), self.num_players)
             raise GameError(f"{get_spec(self.game)}: its compiled rules say: {problem}")
-        return found
+        return utility
 
 
-class Reached(NamedTuple):
-    """A state of the game and how it was reached, which errors of the rules name."""
+class StatePath(NamedTuple):
+    """A state and the actions that led to it, which error messages of the rules list."""
 
     state: Any
-    before: Any  # Reached, or None at the start
+    before: Any  # the StatePath one action earlier; None at the root
     action: int
 
     def history(self) -> list[int]:
-        actions, reached = [], self
-        while reached.before is not None:
-            actions.append(reached.action)
-            reached = reached.before
+        """Return the actions from the root."""
+        actions, path = [], self
+        while path.before is not None:
+            actions.append(path.action)
+            path = path.before
         return actions[::-1]
 
 
 class PythonBatchedEnv(BatchedEnv):
-    """The game's own states, in a list; answers of the rules are checked as on a tree."""
+    """Rules in Python, whose states are a list; all results are checked as for a tree."""
 
     def __init__(self, game: Game):
         super().__init__(game)
-        self.checked: set[tuple[int, ...]] = set()  # actions of players and outcomes of chance
+        self.checked: set[tuple[int, ...]] = set()  # tuples of actions or outcomes found valid
 
     def initial_states(self, count: int) -> Any:
         state = call_rule(self.game, lambda: (), self.game.initial_state)
-        return [Reached(state, None, -1)] * count
+        return [StatePath(state, None, -1)] * count
 
     def turn_batch(self, states: Any) -> TurnBatch:
         player, counts = [], []
         action: list[int] = []
         chance: list[float] = []
-        for reached in states:
+        for path in states:
             try:
-                acting, actions, odds = self.ask(reached)
+                acting, actions, probs = self.list_choices(path)
             except Exception as error:
-                raise_rule_error(self.game, reached.history(), error)
+                raise_rule_error(self.game, path.history(), error)
             player.append(acting)
             action += actions
-            chance += odds
+            chance += probs
             counts.append(len(actions))
         first = np.cumsum([0, *counts])
         numbers = np.array(action, np.int64)
         return TurnBatch(np.array(player, np.int64), first, numbers, np.array(chance))
 
-    def ask(self, reached: Reached) -> tuple[int, tuple[int, ...], list[float]]:
-        """Return who acts at a state, the actions or outcomes, and the odds of chance (else 1)."""
-        game, state = self.game, reached.state
+    def list_choices(self, path: StatePath) -> tuple[int, tuple[int, ...], list[float]]:
+        """Return the acting player, its actions or the outcomes, and chance probabilities or 1."""
+        game, state = self.game, path.state
         player = game.player(state)
         if player == TERMINAL:
             return player, (), []
-        self.check(reached, player_problem(player, self.num_players))
+        self.check(path, player_problem(player, self.num_players))
         if player == CHANCE:
             outcomes = game.chance_outcomes(state)
-            actions, odds = tuple([a for a, _ in outcomes]), [p for _, p in outcomes]
-            if actions not in self.checked or not abs(sum(odds) - 1.0) <= CHANCE_TOLERANCE:
-                self.check(reached, outcomes_problem(outcomes))
+            actions, probs = tuple([a for a, _ in outcomes]), [p for _, p in outcomes]
+            if actions not in self.checked or not abs(sum(probs) - 1.0) <= CHANCE_TOLERANCE:
+                self.check(path, outcomes_problem(outcomes))
         else:
             actions = tuple(game.actions(state))
-            odds = [1.0] * len(actions)
+            probs = [1.0] * len(actions)
             if actions not in self.checked:
-                self.check(reached, actions_problem(actions, player))
+                self.check(path, actions_problem(actions, player))
         if actions not in self.checked:
             if len(self.checked) >= MAX_CHECKED:
                 self.checked.clear()
             self.checked.add(actions)
-        return player, actions, odds
+        return player, actions, probs
 
-    def check(self, reached: Reached, problem: str) -> None:
+    def check(self, path: StatePath, problem: str) -> None:
         """Raise the problem, if there is one."""
         if problem:
-            raise rule_error(self.game, reached.history(), problem)
+            raise rule_error(self.game, path.history(), problem)
 
     def next_states(self, states: Any, turn: TurnBatch, indices: Ints, chosen: Ints) -> Any:
         pairs = zip(indices.tolist(), turn.action[chosen].tolist(), strict=True)
         return [self.follow(states[n], action) for n, action in pairs]
 
-    def follow(self, reached: Reached, action: int) -> Reached:
+    def follow(self, path: StatePath, action: int) -> StatePath:
         """Return the state after an action."""
-        state = call_rule(self.game, reached.history, self.game.next_state, reached.state, action)
-        return Reached(state, reached, action)
+        state = call_rule(self.game, path.history, self.game.next_state, path.state, action)
+        return StatePath(state, path, action)
 
     def select(self, states: Any, indices: Ints) -> Any:
         return [states[n] for n in indices.tolist()]
@@ -331,25 +348,25 @@ class PythonBatchedEnv(BatchedEnv):
         rows = [self.observation(s, p) for s, p in zip(states, viewer.tolist(), strict=True)]
         return np.array(rows, np.float32).reshape(len(states), self.num_features)
 
-    def observation(self, reached: Reached, player: int) -> Any:
+    def observation(self, path: StatePath, player: int) -> Any:
         """Return what a player observes at a state, checked."""
-        row = call_rule(self.game, reached.history, self.observe, reached.state, player)
+        row = call_rule(self.game, path.history, self.observe, path.state, player)
         if len(row) != self.num_features:
             problem = f"observation has {len(row)} entries, not {self.num_features}"
-            raise rule_error(self.game, reached.history(), problem)
+            raise rule_error(self.game, path.history(), problem)
         return row
 
     def utilities(self, states: Any) -> Floats:
         rows = []
-        for reached in states:
-            row = call_rule(self.game, reached.history, self.game.utilities, reached.state)
-            self.check(reached, utilities_problem(row, self.num_players))
+        for path in states:
+            row = call_rule(self.game, path.history, self.game.utilities, path.state)
+            self.check(path, utilities_problem(row, self.num_players))
             rows.append(row)
         return np.array(rows, np.float64).reshape(len(states), self.num_players)
 
 
 class FixedOpponentsBatchedEnv(PythonBatchedEnv):
-    """One player's game: the others follow a policy, and so are chance to it."""
+    """The game of one player against fixed opponents, whose decisions count as chance."""
 
     def __init__(self, game: Game, policy: Any, player: int):
         super().__init__(game)
@@ -358,14 +375,14 @@ class FixedOpponentsBatchedEnv(PythonBatchedEnv):
     def turn_batch(self, states: Any) -> TurnBatch:
         turn = super().turn_batch(states)
         for n in np.flatnonzero((turn.player >= 0) & (turn.player != self.learner)).tolist():
-            odds = self.policy.action_probabilities(states[n].state, int(turn.player[n]))
-            turn.chance_prob[turn.offset[n] : turn.offset[n + 1]] = odds
+            probs = self.policy.action_probabilities(states[n].state, int(turn.player[n]))
+            turn.chance_prob[turn.offset[n] : turn.offset[n + 1]] = probs
             turn.player[n] = CHANCE
         return turn
 
 
 def build_env(game: Game) -> BatchedEnv:
-    """The game, ready for many states at once."""
+    """Return the game for batches of states, with compiled rules if it has them."""
     machine = find_compiled_game(game)
     if machine is None or machine.observation is None:
         return PythonBatchedEnv(game)
@@ -374,5 +391,5 @@ def build_env(game: Game) -> BatchedEnv:
 
 @lru_cache(maxsize=8)
 def get_env(game: Any) -> BatchedEnv:
-    """The same, made once for a game."""
+    """Return `build_env(game)`, the same object for the same game."""
     return build_env(game)

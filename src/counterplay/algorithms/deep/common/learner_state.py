@@ -1,4 +1,4 @@
-"""What responders have learned, as a list of arrays, and back."""
+"""Conversion of learned responses to lists of arrays, and back, for checkpoints."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from counterplay.core.policy import uniform_policy
 
 
 def arrays_from_learners(responses: Sequence[Any]) -> list[Any]:
-    """All that the learners of some responses know, one after the other."""
+    """Return the arrays of the learners' states, one learner after the other."""
     states = [response.state for response in responses]
     return [np.asarray(leaf) for leaf in jax.tree.leaves(states)]
 
@@ -23,12 +23,19 @@ def arrays_from_learners(responses: Sequence[Any]) -> list[Any]:
 def learners_from_arrays(
     tree: TreeArena, oracle: Any, players: Sequence[int], arrays: Sequence[Any]
 ) -> list[LearnedPolicy]:
-    """The learners in the seats of these players, to go on from; what they play is not known."""
-    count, nowhere = len(arrays) // len(players), uniform_policy(tree).probabilities
-    found = []
-    for place, player in enumerate(players):
+    """Return the learners of these players to continue from, with uniform policies.
+
+    Args:
+        tree: the game.
+        oracle: the responder that learned them.
+        players: the player of each learner.
+        arrays: the result of `arrays_from_learners`.
+    """
+    count, uniform = len(arrays) // len(players), uniform_policy(tree).probabilities
+    learners = []
+    for index, player in enumerate(players):
         state = oracle.init_state(graph_from_tree(tree), np.random.default_rng(0), (player,))
-        leaves = arrays[place * count : (place + 1) * count]
+        leaves = arrays[index * count : (index + 1) * count]
         state = jax.tree.unflatten(jax.tree.structure(state), leaves)
-        found.append(LearnedPolicy(tree, nowhere, oracle, state))
-    return found
+        learners.append(LearnedPolicy(tree, uniform, oracle, state))
+    return learners

@@ -1,4 +1,4 @@
-"""Mixtures of policies, one of which is drawn for a whole episode, as one policy."""
+"""Mixtures of policies, of which one is drawn for each episode, as a single policy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from counterplay.kernels.sequence_form import sweeps
 
 
 def mix_policies(arena: Any, tables: Sequence[Floats], weights: Sequence[float]) -> Policy:
-    """The policy [S] that plays as a random one of the tables: each counts by its own reach."""
+    """Return the policy equivalent to drawing one of the policies [S] for each episode.
+
+    At an infoset each policy counts in proportion to its weight times its own reach.
+    """
     total = np.zeros(arena.num_sequences)
     reach = np.ones(arena.num_sequences + 1)
     for table, weight in zip(tables, weights, strict=True):

@@ -1,9 +1,10 @@
-"""Episodes of rules that are never unrolled, as a graph of their own.
+"""Episodes on rules that are never unrolled, in the form of a small graph.
 
-Many states step together, one call of the networks a turn. What was met is a small `Graph`: every
-decision of the batch is an infoset of its own, those of a player side by side. So whatever learns
-from episodes on a tree learns from these, in the same words; networks are asked for the rows that
-are there. Arrays are padded to few sizes, since every size is compiled for.
+All episodes of a batch advance together, with one evaluation of the networks per turn. The
+decisions of the batch become a `Graph` in which every decision is an infoset of its own and the
+decisions of one player are contiguous rows. Algorithms that learn from episodes on a tree learn
+from these without a change. The number of rows and of turns is rounded up to one of few sizes,
+because every size is compiled separately.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -23,19 +23,19 @@ from counterplay.core.game import TERMINAL
 from counterplay.errors import GameError
 from counterplay.registry import get_spec
 
-MIN_ROWS_PER_PLAYER = 16  # rows of a player
-TURN_PADDING_MULTIPLE = 4  # the number of turns is a multiple of this
+MIN_ROWS_PER_PLAYER = 16
+TURN_PADDING_MULTIPLE = 4  # the number of turns is rounded up to a multiple of this
 
-PolicyFunction = Callable[[Any, Any], tuple[Any, Any]]
-"""Given observations [P * R, X] and which actions exist [P * R, A]: the policies, and the
-distributions to sample from [P * R, A]. Rows of a player stand side by side."""
+PolicyFunction = Callable[..., tuple[Any, Any]]
+"""Maps observations [P * R, X], legal actions [P * R, A] and, if roles are assigned, roles [P * R]
+to policies and sampling distributions, both [P * R, A]; each player has R contiguous rows."""
 
 AssignRoles = Callable[[Ints, Ints], Ints]
-"""Given who acts [N], in which episode [N]: what each plays as [N], which those asked are told."""
+"""Maps acting players [N] and their episodes [N] to roles [N], which the policy function gets."""
 
 
 def round_up_size(min_size: int) -> int:
-    """The size, at least `count`, that arrays are padded to: in steps of about a quarter."""
+    """Return a size of at least `min_size` to pad arrays to; sizes grow by about a quarter."""
     step = MIN_ROWS_PER_PLAYER
     while 8 * step <= min_size:
         step *= 2
@@ -43,55 +43,67 @@ def round_up_size(min_size: int) -> int:
 
 
 def assign_player_rows(player: Ints, num_players: int) -> tuple[Ints, int]:
-    """A row for each decision [N], those of a player side by side, and how many each player has."""
+    """Return the row of each decision [N], and R: player p has the rows p * R to (p + 1) * R."""
     counts = np.bincount(player, minlength=num_players)
     size = round_up_size(int(counts.max(initial=1)))
     row = np.empty(player.size, np.int64)
     for p in range(num_players):
-        own = np.flatnonzero(player == p)
-        row[own] = p * size + np.arange(own.size)
+        decisions = np.flatnonzero(player == p)
+        row[decisions] = p * size + np.arange(decisions.size)
     return row, size
 
 
 def lay_out_rows(
     env: BatchedEnv, row: Ints, size: int, observation: Any, legal: Any
 ) -> tuple[Any, Any]:
-    """Observations [V, N, X] and actions [N, A] in their rows [V, P * R, X] and [P * R, A].
+    """Return observations [V, N, X] and legal actions [N, A] in rows: [V, P * R, X], [P * R, A].
 
-    Rows that are left over: all actions, no observation.
+    Unused rows have a zero observation and all actions.
     """
     viewers, _, features = observation.shape
-    seen = np.zeros((viewers, env.num_players * size, features), np.float32)
-    seen[:, row] = observation
-    exists = np.ones((env.num_players * size, env.num_actions), bool)
-    exists[row] = legal
-    return seen, exists
+    row_observation = np.zeros((viewers, env.num_players * size, features), np.float32)
+    row_observation[:, row] = observation
+    row_legal = np.ones((env.num_players * size, env.num_actions), bool)
+    row_legal[row] = legal
+    return row_observation, row_legal
 
 
 def graph_from_rows(observation: Any, legal: Any, num_players: int, max_turns: int = 1) -> Graph:
-    """Rows as a graph, with the observations of all players, or of the one to act, [1, I, X]."""
+    """Return the graph of rows [I], in which every row is an infoset.
+
+    Args:
+        observation: of all players [P, I, X], or of the acting player only [1, I, X].
+        legal: legal actions [I, A].
+        num_players: players, each with an equal number of contiguous rows.
+        max_turns: turns of the longest episode.
+    """
     viewers, count, features = observation.shape
     owner = np.repeat(np.arange(num_players, dtype=np.int32), count // num_players)
     number = np.arange(count, dtype=np.int32)
     view = np.arange(viewers, dtype=np.int32)[:, None] * count + number
-    nothing = np.zeros(0, np.int32)
+    # arrays that only a tree has are empty; NumPy arrays, so that they are constants of a program
+    no_integers: Any = np.zeros(0, np.int32)
+    no_utilities: Any = np.zeros((0, num_players), np.float32)
+    no_sequences: Any = np.zeros((0, 2), np.int32)
+    no_paths: Any = np.zeros((0, 1), np.int32)
+    unit: Any = np.float32(1.0)
     return Graph(
         player=jnp.asarray(owner),
         infoset=jnp.asarray(number),
-        first_edge=nothing,
-        succ_offset=nothing,
-        succ_node=nothing,
-        succ_cdf=nothing,
+        first_edge=no_integers,
+        succ_offset=no_integers,
+        succ_node=no_integers,
+        succ_cdf=no_integers,
         observation_row=jnp.asarray(view),
-        utility=np.zeros((0, num_players), np.float32),
-        largest_utility=np.float32(1.0),
+        utility=no_utilities,
+        largest_utility=unit,
         observation=jnp.asarray(observation).reshape(viewers * count, features),
         infoset_player=jnp.asarray(owner),
         own_observation_row=jnp.asarray(view[owner, number] if viewers > 1 else number),
         legal=jnp.asarray(legal),
-        sequence=np.zeros((0, 2), np.int32),
-        sequence_path=np.zeros((0, 1), np.int32),
-        num_histories=nothing,
+        sequence=no_sequences,
+        sequence_path=no_paths,
+        num_histories=no_integers,
         num_players=num_players,
         max_starts=1,
         max_successors=1,
@@ -102,123 +114,149 @@ def graph_from_rows(observation: Any, legal: Any, num_players: int, max_turns: i
 
 
 def empty_graph(env: BatchedEnv) -> Graph:
-    """The graph of a batch in which nothing was met: what networks are made for."""
+    """Return the graph of a batch without decisions, which has the sizes networks need."""
     count, players = env.num_players * MIN_ROWS_PER_PLAYER, env.num_players
-    seen = np.zeros((players, count, env.num_features), np.float32)
-    return graph_from_rows(seen, np.ones((count, env.num_actions), bool), players)
+    observation = np.zeros((players, count, env.num_features), np.float32)
+    return graph_from_rows(observation, np.ones((count, env.num_actions), bool), players)
 
 
 class RolloutBatch(NamedTuple):
-    """The decisions of a batch of episodes in their rows, and the episodes."""
+    """A batch of episodes and the rows of their decisions."""
 
-    observation: Any  # [P, I, X] what every player sees at each
+    observation: Any  # [P, I, X] of every player at each decision
     legal: Any  # [I, A]
     episodes: Episodes
-    role: Any  # [T, B] what was told of each decision; 0: nothing
+    role: Any  # [T, B] of each decision; 0 if no roles are assigned
 
     def graph(self, num_players: int) -> Graph:
+        """Return the graph that the episodes refer to."""
         return graph_from_rows(
             self.observation, self.legal, num_players, self.episodes.live.shape[0]
         )
 
 
-def rng_from_key(key: jax.Array) -> np.random.Generator:
-    """NumPy's random numbers from a key of JAX."""
+def rng_from_key(key: Any) -> np.random.Generator:
+    """Return a NumPy generator seeded by a random key of JAX."""
     return np.random.default_rng(np.asarray(key, np.uint32).tolist())
 
 
 def query_policy(
-    env: BatchedEnv, policy_fn: Any, player: Ints, observation: Any, legal: Any, *extra_inputs: Ints
+    env: BatchedEnv,
+    policy_fn: PolicyFunction,
+    player: Ints,
+    observation: Any,
+    legal: Any,
+    *extra_inputs: Ints,
 ) -> tuple[Any, Any]:
-    """The policies [N, A] of those who act, and the distributions to sample from.
+    """Return the policies and sampling distributions [N, A] of the acting players.
 
-    Whatever else there is to be `told` [N] is given to them in their rows.
+    Args:
+        env: the rules.
+        policy_fn: evaluates the networks on rows.
+        player: the acting players [N].
+        observation: their observations [N, X].
+        legal: their legal actions [N, A].
+        *extra_inputs: further inputs [N] of the policy function.
     """
     row, size = assign_player_rows(player, env.num_players)
-    seen, exists = lay_out_rows(env, row, size, observation[None], legal)
-    more = [np.zeros(len(exists), one.dtype) for one in extra_inputs]
-    for room, one in zip(more, extra_inputs, strict=True):
-        room[row] = one
-    policy, mixed = policy_fn(seen[0], exists, *more)
-    return np.asarray(policy)[row], np.asarray(mixed)[row]
+    row_observation, row_legal = lay_out_rows(env, row, size, observation[None], legal)
+    row_inputs = [np.zeros(len(row_legal), values.dtype) for values in extra_inputs]
+    for row_values, values in zip(row_inputs, extra_inputs, strict=True):
+        row_values[row] = values
+    policy, sampling = policy_fn(row_observation[0], row_legal, *row_inputs)
+    return np.asarray(policy)[row], np.asarray(sampling)[row]
 
 
 def sample_actions(probabilities: Any, draws: Floats) -> Ints:
-    """The actions that numbers in [0, 1) fall on; never one of probability 0."""
-    passed = np.cumsum(probabilities, axis=1, dtype=np.float64)
-    return (passed <= (DRAW_SHRINK_FACTOR * passed[:, -1] * draws)[:, None]).sum(axis=1)
+    """Return the actions that random numbers in [0, 1) select; never one of probability 0."""
+    cdf = np.cumsum(probabilities, axis=1, dtype=np.float64)
+    below: Ints = (cdf <= (DRAW_SHRINK_FACTOR * cdf[:, -1] * draws)[:, None]).sum(axis=1)
+    return below
 
 
 def play_episodes(
     env: BatchedEnv,
-    policy_fn: Any,
+    policy_fn: PolicyFunction,
     rng: np.random.Generator,
     num_episodes: int,
     assign_roles: AssignRoles | None = None,
 ) -> tuple[RolloutBatch, int]:
-    """A batch of episodes, and how many decisions they have.
+    """Sample a batch of episodes.
 
-    With a `cast` those asked are told [P * R] what each decision is played as.
+    Args:
+        env: the rules.
+        policy_fn: evaluates the networks on rows.
+        rng: samples chance and actions.
+        num_episodes: size of the batch.
+        assign_roles: if given, every decision gets a role, which the policy function gets too.
+
+    Returns:
+        The episodes, and their number of decisions.
     """
-    states, place = env.initial_states(num_episodes), np.arange(num_episodes)
+    states, episode = env.initial_states(num_episodes), np.arange(num_episodes)
     utility = np.zeros((num_episodes, env.num_players))
     turns: list[tuple[Any, ...]] = []
-    while place.size:
+    while episode.size:
         states, turn = env.sample_chance(states, rng)
-        over = np.flatnonzero(turn.player == TERMINAL)
-        if over.size:
-            utility[place[over]] = env.utilities(env.select(states, over))
-        here = np.flatnonzero(turn.player >= 0)
-        if not here.size:
+        terminal = np.flatnonzero(turn.player == TERMINAL)
+        if terminal.size:
+            utility[episode[terminal]] = env.utilities(env.select(states, terminal))
+        acting = np.flatnonzero(turn.player >= 0)
+        if not acting.size:
             break
         if len(turns) == MAX_EPISODE_LENGTH:
             raise GameError(
                 f"{get_spec(env.game)}: not over after {MAX_EPISODE_LENGTH:,} decisions"
             )
-        player, now, place = turn.player[here], env.select(states, here), place[here]
-        legal, number = env.legal_actions(turn, here)
-        seen = [
-            env.observations(now, np.full(here.size, viewer)) for viewer in range(env.num_players)
-        ]
-        observation = np.stack(seen)
-        own = observation[player, np.arange(here.size)]
-        told = () if assign_roles is None else (assign_roles(player, place),)
-        policy, mixed = query_policy(env, policy_fn, player, own, legal, *told)
-        action = sample_actions(mixed, rng.random(here.size))
-        each = np.arange(here.size)
-        (plays_as,) = told or (np.zeros(here.size, np.int32),)
-        decided = policy, mixed[each, action], action, plays_as
-        turns.append((place, player, observation, legal, *decided))
-        states = env.next_states(states, turn, here, number[each, action])
+        player, episode = turn.player[acting], episode[acting]
+        decision_states = env.select(states, acting)
+        legal, number = env.legal_actions(turn, acting)
+        observation = np.stack(
+            [
+                env.observations(decision_states, np.full(acting.size, viewer))
+                for viewer in range(env.num_players)
+            ]
+        )
+        index = np.arange(acting.size)
+        roles = () if assign_roles is None else (assign_roles(player, episode),)
+        policy, sampling = query_policy(
+            env, policy_fn, player, observation[player, index], legal, *roles
+        )
+        action = sample_actions(sampling, rng.random(acting.size))
+        (role,) = roles or (np.zeros(acting.size, np.int32),)
+        decision = policy, sampling[index, action], action, role
+        turns.append((episode, player, observation, legal, *decision))
+        states = env.next_states(states, turn, acting, number[index, action])
     return _collect_rollouts(env, turns, utility)
 
 
 def _collect_rollouts(
     env: BatchedEnv, turns: list[tuple[Any, ...]], utility: Floats
 ) -> tuple[RolloutBatch, int]:
-    place, player, observation, legal, policy, played, action, plays_as = (
+    episode, player, observation, legal, policy, sampling_prob, action, role = (
         np.concatenate(parts, axis=1 if parts[0].ndim == 3 else 0)
         for parts in zip(*turns, strict=True)
     )
-    longest = -(-len(turns) // TURN_PADDING_MULTIPLE) * TURN_PADDING_MULTIPLE
+    num_turns = -(-len(turns) // TURN_PADDING_MULTIPLE) * TURN_PADDING_MULTIPLE
     row, size = assign_player_rows(player, env.num_players)
-    seen, exists = lay_out_rows(env, row, size, observation, legal)
-    at = np.repeat(np.arange(len(turns)), [turn[0].size for turn in turns]), place
-    shape = longest, len(utility)
+    row_observation, row_legal = lay_out_rows(env, row, size, observation, legal)
+    index = np.repeat(np.arange(len(turns)), [turn[0].size for turn in turns]), episode
 
-    def in_turns(values: Any, otherwise: Any, kind: Any) -> Any:
-        room = np.full((*shape, *values.shape[1:]), otherwise, kind)
-        room[at] = values
-        return room
+    def by_turn(values: Any, padding: Any, dtype: Any) -> Any:
+        array = np.full((num_turns, len(utility), *values.shape[1:]), padding, dtype)
+        array[index] = values
+        return array
 
+    utilities: Any = utility.astype(np.float32)
     episodes = Episodes(
-        decision=in_turns(row, 0, np.int32),
-        live=in_turns(np.ones(row.size), False, bool),
-        player=in_turns(player, -1, np.int32),
-        action=in_turns(action, 0, np.int32),
-        legal=in_turns(legal, True, bool),
-        policy=in_turns(policy, 1.0 / env.num_actions, np.float32),
-        sampling_prob=in_turns(played, 1.0, np.float32),
-        utility=utility.astype(np.float32),
+        decision=by_turn(row, 0, np.int32),
+        live=by_turn(np.ones(row.size), False, bool),
+        player=by_turn(player, -1, np.int32),
+        action=by_turn(action, 0, np.int32),
+        legal=by_turn(legal, True, bool),
+        policy=by_turn(policy, 1.0 / env.num_actions, np.float32),
+        sampling_prob=by_turn(sampling_prob, 1.0, np.float32),
+        utility=utilities,
     )
-    return RolloutBatch(seen, exists, episodes, in_turns(plays_as, 0, np.int32)), row.size
+    batch = RolloutBatch(row_observation, row_legal, episodes, by_turn(role, 0, np.int32))
+    return batch, row.size

@@ -1,36 +1,32 @@
-"""What lets an algorithm with networks run where there is no tree.
+"""Adapters for algorithms that run on a tree and on rules that are never unrolled.
 
-Such an algorithm says, beside `start`, `iteration` and `tables` of `device`:
+Besides `init_state`, `iterate` and `tabulate` of `JaxAlgorithm`, such an algorithm has
 
-    speaking(state)                     the networks that act
-    acting(graph, nets)                 their policies [I, A], and what to sample from [I, A]
-    learned(graph, t, state, episodes, key)   the state after an iteration, given its episodes
-    networks(state)                     its answers by name: networks, their weights, and the head
+    actor_params(state)                          the networks that act
+    act(graph, nets)                             policies and sampling distributions [I, A]
+    update(graph, t, state, episodes, key)       the state after an iteration with these episodes
+    networks(state)                              its policies by name, as networks
 
-On a tree an iteration is `acting` at all infosets, `episodes.sample` and `learned`, in one program.
-Here episodes are played on the host (`batches`), one call of `acting` a turn, and `learned` sees
-the graph of what was met. Where an iteration is more than that, `played` says what it is.
+On a tree, an iteration is one program: `act` at all infosets, `episodes.sample_episodes`, `update`.
+On rules, the host plays the episodes with one call of `act` per turn, and `update` gets the graph
+of their decisions. An algorithm whose iteration is different overrides `iterate_on_rules`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
-from typing import Any, ClassVar, Self
+from functools import partial
+from typing import Any, ClassVar, Protocol, Self
 
 import jax
 import numpy as np
 
 from counterplay.algorithms.deep.common import rollouts
 from counterplay.algorithms.deep.common.batched_env import BatchedEnv, get_env
-from counterplay.algorithms.deep.common.jax_algorithm import (
-    HostAlgorithm,
-    JaxAlgorithm,
-    JaxMemory,
-    persistent_jit,
-)
+from counterplay.algorithms.deep.common.jax_algorithm import JaxAlgorithm, JaxMemory, lazy_jit
 from counterplay.algorithms.deep.common.network_policy import NetworkPolicy
+from counterplay.algorithms.deep.common.rollouts import RolloutBatch
 from counterplay.algorithms.deep.common.utility_scale import estimate_utility_scale
 from counterplay.arenas.tree.arena import TreeArena
 from counterplay.core.arena import is_exact
@@ -38,15 +34,19 @@ from counterplay.core.game import Game
 from counterplay.core.observations import with_observations
 from counterplay.registry import get_spec
 
+PolicyNetworks = Mapping[str, Any]
+"""By name: networks [K], their weights [K], and the name of a head of `network_policy`."""
+
 
 @dataclass
 class JaxRulesMemory(JaxMemory):
-    """The same, and how many decisions there were."""
+    """The memory of an algorithm on rules."""
 
-    nodes_touched: int = 0
+    nodes_touched: int = 0  # decisions so far
 
     @property
     def size(self) -> NetworkSizeReport:
+        """The size of the run."""
         leaves = jax.tree.leaves(self.state)
         return NetworkSizeReport(
             self.nodes_touched, sum(leaf.size * leaf.dtype.itemsize for leaf in leaves)
@@ -55,137 +55,173 @@ class JaxRulesMemory(JaxMemory):
 
 @dataclass(frozen=True)
 class NetworkSizeReport:
-    """How far a run on the rules has come."""
+    """The size of a run with networks on rules."""
 
-    nodes_touched: int  # decisions
-    num_bytes: int  # of all that is kept
+    nodes_touched: int  # decisions so far
+    num_bytes: int  # of all arrays
 
     def metrics(self) -> dict[str, float]:
+        """Return the metrics of a run on rules by name."""
         return {"touched": self.nodes_touched, "bytes": self.num_bytes}
 
 
 class JaxAlgorithmOnTreeOrRules(JaxAlgorithm):
-    """The adapter of algorithms that run on a tree, and on rules: no update rule of its own."""
+    """Adapter for algorithms that learn from episodes, on a tree or on rules."""
 
     runs_on: ClassVar[tuple[str, ...]] = ("tree", "episodes", "rules")
     num_episodes: int
 
     def actor_params(self, state: Any) -> Any:
+        """Return the networks that act."""
         raise NotImplementedError
 
     def act(self, graph: Any, nets: Any) -> tuple[jax.Array, jax.Array]:
+        """Return the policies and the sampling distributions [I, A]."""
         raise NotImplementedError
 
     def update(self, graph: Any, t: Any, state: Any, episodes: Any, key: jax.Array) -> Any:
+        """Return the state after iteration t with these episodes."""
         raise NotImplementedError
 
-    def networks(self, state: Any) -> dict[str, Any]:
+    def networks(self, state: Any) -> PolicyNetworks:
+        """Return the policies by name, as networks."""
         raise NotImplementedError
 
     def check_runs_on_rules(self) -> None:
-        """Refuse choices that only a tree allows."""
+        """Raise ConfigError if a parameter requires a tree."""
 
     def for_rules(self) -> Self:
-        """Return the algorithm with settings that suit rules where the user left them open."""
+        """Return the algorithm with parameters left at "auto" set to values that suit rules."""
         return self
 
     def init(self, arena: Any, seed: int = 0) -> JaxMemory:
-        if isinstance(arena, TreeArena):
-            return super().init(arena, seed)
-        chosen = self.for_rules()
-        chosen.check_runs_on_rules()
-        graph = rollouts.empty_graph(env_from_arena(arena))
-        state = chosen.init_state(graph, np.random.default_rng(seed))
-        return JaxRulesMemory(0, jax.random.PRNGKey(seed), jax.device_put(state))
+        """Return the memory before the first iteration."""
+        return backend_for(arena).init(self, arena, seed)
 
     def step(self, arena: Any, memory: Any, iterations: int = 1) -> Any:
-        if isinstance(arena, TreeArena):
-            return super().step(arena, memory, iterations)
-        chosen = self.for_rules()
-        rules, state, touched = env_from_arena(arena), memory.state, memory.nodes_touched
-        for n in range(memory.iteration, memory.iteration + iterations):
-            state, count = chosen.iterate_on_rules(
-                rules, n + 1, state, jax.random.fold_in(memory.key, n)
-            )
-            touched += count
-        return JaxRulesMemory(memory.iteration + iterations, memory.key, state, touched)
+        """Return the memory after more iterations."""
+        return backend_for(arena).step(self, arena, memory, iterations)
+
+    def policies(self, arena: Any, memory: Any) -> Any:
+        """Return the policies by name; the first has the guarantee."""
+        return backend_for(arena).policies(self, arena, memory)
 
     def iterate_on_rules(
         self, env: BatchedEnv, t: int, state: Any, key: jax.Array
     ) -> tuple[Any, int]:
-        """The state after an iteration on rules, and how many decisions that had."""
+        """Return the state after iteration t on rules, and the number of its decisions."""
         play_key, learn_key = jax.random.split(key)
-        ask = partial(_jit_act(), self, env.num_players, self.actor_params(state))
-        met, count = rollouts.play_episodes(
-            env, ask, rollouts.rng_from_key(play_key), self.num_episodes
+        policy_fn = partial(_act_on_rows, self, env.num_players, self.actor_params(state))
+        batch, count = rollouts.play_episodes(
+            env, policy_fn, rollouts.rng_from_key(play_key), self.num_episodes
         )
         scale = estimate_utility_scale(env.random_episode_utilities)
-        return _jit_update()(self, env.num_players, scale, t, state, met, learn_key), count
+        state = _update_on_rollouts(self, env.num_players, scale, t, state, batch, learn_key)
+        return state, count
 
-    def policies(self, arena: Any, memory: Any) -> Any:
-        if isinstance(arena, TreeArena):
-            return super().policies(arena, memory)
+
+class Backend(Protocol):
+    """The way an algorithm is executed on one kind of arena."""
+
+    def init(self, algorithm: JaxAlgorithmOnTreeOrRules, arena: Any, seed: int) -> JaxMemory:
+        """Return the memory before the first iteration."""
+        ...
+
+    def step(
+        self, algorithm: JaxAlgorithmOnTreeOrRules, arena: Any, memory: Any, iterations: int
+    ) -> JaxMemory:
+        """Return the memory after more iterations."""
+        ...
+
+    def policies(
+        self, algorithm: JaxAlgorithmOnTreeOrRules, arena: Any, memory: Any
+    ) -> dict[str, Any]:
+        """Return the policies by name."""
+        ...
+
+    def is_zero_sum(self, arena: Any) -> bool:
+        """Return True if the utilities of all players add up to zero."""
+        ...
+
+
+class TreeBackend:
+    """Iterations on a tree: compiled loops, policies as tables."""
+
+    def init(self, algorithm: JaxAlgorithmOnTreeOrRules, arena: Any, seed: int) -> JaxMemory:
+        return JaxAlgorithm.init(algorithm, arena, seed)
+
+    def step(
+        self, algorithm: JaxAlgorithmOnTreeOrRules, arena: Any, memory: Any, iterations: int
+    ) -> JaxMemory:
+        return JaxAlgorithm.step(algorithm, arena, memory, iterations)
+
+    def policies(
+        self, algorithm: JaxAlgorithmOnTreeOrRules, arena: Any, memory: Any
+    ) -> dict[str, Any]:
+        return dict(JaxAlgorithm.policies(algorithm, arena, memory))
+
+    def is_zero_sum(self, arena: Any) -> bool:
+        return bool(arena.is_zero_sum)
+
+
+class RulesBackend:
+    """Iterations on rules: episodes on the host, policies as networks."""
+
+    def init(self, algorithm: JaxAlgorithmOnTreeOrRules, arena: Any, seed: int) -> JaxMemory:
+        algorithm = algorithm.for_rules()
+        algorithm.check_runs_on_rules()
+        graph = rollouts.empty_graph(env_from_arena(arena))
+        state = algorithm.init_state(graph, np.random.default_rng(seed))
+        return JaxRulesMemory(0, jax.random.PRNGKey(seed), jax.device_put(state))
+
+    def step(
+        self, algorithm: JaxAlgorithmOnTreeOrRules, arena: Any, memory: Any, iterations: int
+    ) -> JaxMemory:
+        algorithm = algorithm.for_rules()
+        env, state, touched = env_from_arena(arena), memory.state, memory.nodes_touched
+        for n in range(memory.iteration, memory.iteration + iterations):
+            key = jax.random.fold_in(memory.key, n)
+            state, count = algorithm.iterate_on_rules(env, n + 1, state, key)
+            touched += count
+        return JaxRulesMemory(memory.iteration + iterations, memory.key, state, touched)
+
+    def policies(
+        self, algorithm: JaxAlgorithmOnTreeOrRules, arena: Any, memory: Any
+    ) -> dict[str, Any]:
         state = jax.tree.map(np.asarray, memory.state)
-        return policies_from_networks(arena, self.for_rules().networks(state))
+        return policies_from_networks(arena, algorithm.for_rules().networks(state))
+
+    def is_zero_sum(self, arena: Any) -> bool:
+        """Return True if the utilities of a fixed set of random episodes add up to zero."""
+        utility = env_from_arena(arena).random_episode_utilities
+        return bool(np.abs(utility.sum(axis=1)).max() <= 1e-9 * np.abs(utility).max())
 
 
-class HostAlgorithmOnTreeOrRules(HostAlgorithm):
-    """The same for algorithms that walk on the host: their functions know both arenas."""
+TREE_BACKEND, RULES_BACKEND = TreeBackend(), RulesBackend()
 
-    runs_on: ClassVar[tuple[str, ...]] = ("tree", "episodes", "rules")
 
-    def networks(self, state: Any) -> dict[str, Any]:
-        raise NotImplementedError
-
-    def for_rules(self, rules: BatchedEnv) -> Self:
-        """Return the algorithm with settings that suit the rules where the user left them open."""
-        return self
-
-    def step(self, arena: Any, memory: Any, iterations: int = 1) -> Any:
-        if isinstance(arena, TreeArena):
-            return super().step(arena, memory, iterations)
-        done = HostAlgorithm.step(self.for_rules(env_from_arena(arena)), arena, memory, iterations)
-        return JaxRulesMemory(
-            done.iteration, done.key, done.state, int(done.state.sampler.nodes_touched)
-        )
-
-    def init(self, arena: Any, seed: int = 0) -> Any:
-        if isinstance(arena, TreeArena):
-            return super().init(arena, seed)
-        made = HostAlgorithm.init(self.for_rules(env_from_arena(arena)), arena, seed)
-        return JaxRulesMemory(0, made.key, made.state)
-
-    def policies(self, arena: Any, memory: Any) -> Any:
-        if isinstance(arena, TreeArena):
-            return super().policies(arena, memory)
-        chosen = self.for_rules(env_from_arena(arena))
-        return policies_from_networks(
-            arena, chosen.networks(jax.tree.map(np.asarray, memory.state))
-        )
+def backend_for(arena: Any) -> Backend:
+    """Return the backend of an arena."""
+    return TREE_BACKEND if isinstance(arena, TreeArena) else RULES_BACKEND
 
 
 def is_two_player_zero_sum(arena: Any) -> bool:
-    """Return True if two players' utilities cancel; on rules, those of some random episodes."""
-    if arena.num_players != 2:
-        return False
-    if isinstance(arena, TreeArena):
-        return arena.is_zero_sum
-    utility = env_from_arena(arena).random_episode_utilities
-    return bool(np.abs(utility.sum(axis=1)).max() <= 1e-9 * np.abs(utility).max())
+    """Return True for two players whose utilities cancel; on rules, in some random episodes."""
+    return arena.num_players == 2 and backend_for(arena).is_zero_sum(arena)
 
 
-def policies_from_networks(arena: Any, networks_by_name: Mapping[str, Any]) -> dict[str, Any]:
-    """Networks as policies; tables of the arena where it is exact, since such are judged there."""
-    found: dict[str, Any] = {}
+def policies_from_networks(arena: Any, networks_by_name: PolicyNetworks) -> dict[str, Any]:
+    """Return networks as policies; as tables if the arena judges policies exactly."""
+    policies: dict[str, Any] = {}
     for name, (nets, weights, head) in networks_by_name.items():
         policy = NetworkPolicy(game_from_arena(arena), tuple(nets), head, tuple(weights))
-        found[name] = policy.tabulate(arena) if is_exact(arena) else policy
-    return found
+        policies[name] = policy.tabulate(arena) if is_exact(arena) else policy
+    return policies
 
 
 @dataclass(frozen=True, eq=False)
 class ResponseArena:
-    """One player's game as an arena: the others are part of the rules."""
+    """The game of one player against fixed opponents, as an arena."""
 
     game: Game
     env: BatchedEnv
@@ -193,42 +229,46 @@ class ResponseArena:
 
     @property
     def spec(self) -> str:
+        """The string that `load_game` loads the game from."""
         return get_spec(self.game)
 
     @property
     def num_players(self) -> int:
+        """The number of players."""
         return self.game.num_players
 
 
 def game_from_arena(arena: Any) -> Game:
-    """The rules of an arena that offers them, with observations for networks."""
+    """Return the rules of an arena, with observations for networks."""
     game: Game = with_observations(arena.game)
     return game
 
 
 def env_from_arena(arena: Any) -> BatchedEnv:
-    """The rules of an arena, ready for many states at once."""
+    """Return the rules of an arena for batches of states."""
     if isinstance(arena, ResponseArena):
         return arena.env
-    return get_env(game_from_arena(arena))
+    game: Any = game_from_arena(arena)
+    return get_env(game)
 
 
-@lru_cache
-def _jit_act() -> Callable[..., Any]:
-    @partial(persistent_jit, static_argnums=(0, 1))
-    def act(algorithm: Any, num_players: int, nets: Any, observation: Any, legal: Any) -> Any:
-        return algorithm.act(rollouts.graph_from_rows(observation[None], legal, num_players), nets)
+@lazy_jit(static_argnums=(0, 1))
+def _act_on_rows(
+    algorithm: JaxAlgorithmOnTreeOrRules, num_players: int, nets: Any, observation: Any, legal: Any
+) -> tuple[jax.Array, jax.Array]:
+    graph = rollouts.graph_from_rows(observation[None], legal, num_players)
+    return algorithm.act(graph, nets)
 
-    return act
 
-
-@lru_cache
-def _jit_update() -> Callable[..., Any]:
-    @partial(persistent_jit, static_argnums=(0, 1), donate_argnums=4)
-    def learn(
-        algorithm: Any, num_players: int, scale: Any, t: Any, state: Any, rollouts: Any, key: Any
-    ) -> Any:
-        graph = replace(rollouts.graph(num_players), utility_scale=scale)
-        return algorithm.update(graph, t, state, rollouts.episodes, key)
-
-    return learn
+@lazy_jit(static_argnums=(0, 1), donate_argnums=4)
+def _update_on_rollouts(
+    algorithm: JaxAlgorithmOnTreeOrRules,
+    num_players: int,
+    scale: Any,
+    t: Any,
+    state: Any,
+    batch: RolloutBatch,
+    key: jax.Array,
+) -> Any:
+    graph = replace(batch.graph(num_players), utility_scale=scale)
+    return algorithm.update(graph, t, state, batch.episodes, key)

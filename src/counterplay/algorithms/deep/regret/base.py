@@ -1,26 +1,29 @@
-"""Networks that stand for tables of regrets: what they are fitted to, and how.
+"""The parts that all regret networks share: states, fits of networks, averages and policies.
 
-On a tree every iteration ends with the policies of all networks as a table, so that walks are
-cheap and the exact average of all iterates costs one pass.
+A regret network approximates the table of (mean or discounted) regrets of tabular CFR. In each
+iteration a `Sampler` collects regrets, the networks are fitted to them, and the new policies are
+added to the averages. On a tree, the policies of all networks are tabulated after every fit, so
+that the exact average of all iterates costs one pass over the infosets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import fields, replace
-from functools import lru_cache, partial
-from typing import Any, ClassVar, NamedTuple, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
 from counterplay.algorithms.deep.common import averages
 from counterplay.algorithms.deep.common.averages import AverageState
-from counterplay.algorithms.deep.common.batched_env import BatchedEnv
-from counterplay.algorithms.deep.common.graph import Graph, graph_from_tree
-from counterplay.algorithms.deep.common.jax_algorithm import persistent_jit
+from counterplay.algorithms.deep.common.graph import Graph
+from counterplay.algorithms.deep.common.jax_algorithm import (
+    JaxMemory,
+    lazy_jit,
+    policy_from_table,
+    wait_for,
+)
 from counterplay.algorithms.deep.common.networks import (
     Net,
     apply_net,
@@ -29,9 +32,7 @@ from counterplay.algorithms.deep.common.networks import (
     reinitialise_net,
     replace_player,
     select_player,
-    softmax,
 )
-from counterplay.algorithms.deep.common.rollouts import empty_graph
 from counterplay.algorithms.deep.common.training import (
     TrainState,
     fit_with_cosine_decay,
@@ -39,395 +40,322 @@ from counterplay.algorithms.deep.common.training import (
     mean_squared_error,
 )
 from counterplay.algorithms.deep.common.tree_or_rules import (
-    HostAlgorithmOnTreeOrRules,
+    JaxRulesMemory,
+    PolicyNetworks,
     env_from_arena,
+    policies_from_networks,
 )
-from counterplay.algorithms.deep.regret import samplers
-from counterplay.algorithms.deep.regret.samplers import (
-    SamplingScheme,
-    TreeSampler,
-    infoset_by_sequence,
-    infosets_by_player,
-    mean_regrets,
-    new_tree_sampler_state,
-    set_policy,
-    table_from_sequences,
-)
+from counterplay.algorithms.deep.regret.config import RegretNetConfig
+from counterplay.algorithms.deep.regret.rules_sampler import RulesSampler
+from counterplay.algorithms.deep.regret.sampler import Sampler
+from counterplay.algorithms.deep.regret.tree_sampler import TreeSampler
 from counterplay.arenas.tree.arena import TreeArena
-from counterplay.core.field_bounds import FRACTION, NON_NEGATIVE, FieldBound, at_least, check_bounds
 from counterplay.core.settings import settings
-from counterplay.errors import ConfigError
 
-DEFAULT_BATCH_SIZE = 2048
+TABLE_NAMES = ("average", "network", "ensemble")  # in the order of `policies`
 
-RANGES: dict[str, FieldBound] = {
-    **dict.fromkeys(
-        ("num_traversals", "train_steps", "batch_size", "average_train_steps"), at_least(1)
-    ),
-    **dict.fromkeys(
-        ("critic_lookahead", "critic_target_updates", "critic_train_steps"), at_least(1)
-    ),
-    **dict.fromkeys(("critic_batch_size", "critic_buffer_size"), at_least(1)),
-    **dict.fromkeys(("reservoir_size", "ensemble_size"), at_least(0)),
-    **dict.fromkeys(
-        (
-            "average_power",
-            "learning_rate",
-            "average_learning_rate",
-            "critic_learning_rate",
-            "alpha",
-            "train_steps_power",
-        ),
-        NON_NEGATIVE,
-    ),
-    **dict.fromkeys(("epsilon", "critic_sample_decay"), FRACTION),
-    "max_grad_norm": (lambda norm: norm > 0.0, "positive"),
-    **dict.fromkeys(
-        ("hidden_sizes", "average_hidden_sizes", "critic_hidden_sizes"),
-        (lambda units: bool(units) and min(units) >= 1, "one size or more"),
-    ),
-}
+
+class RegretNetState(NamedTuple):
+    """The state of an algorithm without critic."""
+
+    nets: TrainState  # [P] regrets of each player
+    sampler: Any  # arrays of the sampler
+    averages: AverageState
+
+
+class StateWithAverages(Protocol):
+    """The fields that the states of all regret networks have."""
+
+    @property
+    def nets(self) -> TrainState: ...
+    @property
+    def sampler(self) -> Any: ...
+    @property
+    def averages(self) -> AverageState: ...
+
+
+class ArenaAdapter(Protocol):
+    """The parts of an algorithm that depend on the kind of arena."""
+
+    def config(self, config: RegretNetAlgorithm) -> RegretNetAlgorithm:
+        """Return the algorithm with parameters that suit the arena."""
+        ...
+
+    def sampler(self, config: RegretNetAlgorithm, arrays: Any = None) -> Sampler:
+        """Return a sampler with these arrays, or with new ones."""
+        ...
+
+    def memory(self, iteration: int, key: jax.Array, state: Any) -> JaxMemory:
+        """Return the memory after an iteration."""
+        ...
+
+    def policies(self, config: RegretNetAlgorithm, state: Any) -> dict[str, Any]:
+        """Return the policies by name."""
+        ...
+
+
+@dataclass(frozen=True)
+class TreeAdapter:
+    """Adapter of a tree, on which policies are tables."""
+
+    tree: TreeArena
+
+    def config(self, config: RegretNetAlgorithm) -> RegretNetAlgorithm:
+        return config
+
+    def sampler(self, config: RegretNetAlgorithm, arrays: Any = None) -> Sampler:
+        return TreeSampler(config, self.tree, arrays)
+
+    def memory(self, iteration: int, key: jax.Array, state: Any) -> JaxMemory:
+        return JaxMemory(iteration, key, state)
+
+    def policies(self, config: RegretNetAlgorithm, state: Any) -> dict[str, Any]:
+        tables = config.tabulate(self.sampler(config, state.sampler), state)
+        return {name: policy_from_table(self.tree, table) for name, table in tables.items()}
+
+
+@dataclass(frozen=True)
+class RulesAdapter:
+    """Adapter of rules that are never unrolled, on which policies are networks."""
+
+    arena: Any
+
+    def config(self, config: RegretNetAlgorithm) -> RegretNetAlgorithm:
+        return config.for_rules(env_from_arena(self.arena))
+
+    def sampler(self, config: RegretNetAlgorithm, arrays: Any = None) -> Sampler:
+        return RulesSampler(config, env_from_arena(self.arena), arrays)
+
+    def memory(self, iteration: int, key: jax.Array, state: Any) -> JaxMemory:
+        return JaxRulesMemory(iteration, key, state, int(state.sampler.nodes_touched))
+
+    def policies(self, config: RegretNetAlgorithm, state: Any) -> dict[str, Any]:
+        networks = config.networks(jax.tree.map(np.asarray, state))
+        return policies_from_networks(self.arena, networks)
+
+
+def adapter_for(arena: Any) -> ArenaAdapter:
+    """Return the adapter of an arena: the one decision between tree and rules."""
+    return TreeAdapter(arena) if isinstance(arena, TreeArena) else RulesAdapter(arena)
 
 
 @settings(kw_only=True)
-class RegretNetAlgorithm(HostAlgorithmOnTreeOrRules):
-    """The choices that all of these algorithms share."""
+class RegretNetAlgorithm(RegretNetConfig):
+    """Adapter that turns `init_state` and `iterate` into an algorithm on trees and on rules.
 
-    hidden_sizes: tuple[int, ...] = (64, 64, 64)
-    num_traversals: int = 100  # walks per player and iteration
-    stratified_chance: bool = (
-        True  # on a tree, chance spread evenly over these; False, and on rules: drawn
-    )
-    train_steps: int = 100  # of Adam per fit
-    train_steps_power: float = (
-        0.0  # iteration t takes steps * t**growth of them, as the memory grows
-    )
-    learning_rate: float = 1e-3  # at the start of every fit, from where it falls to zero
-    max_grad_norm: float = 1.0  # of the gradient's norm
-    average_power: float = 1.0  # iteration t counts t**average_power times in the average
-    ensemble_size: int = 100  # in the ensemble
-    # samples kept of each player; 0: sums for every infoset on a tree, and on rules as many as
-    # take half a gigabyte, at most 200,000
-    reservoir_size: int = 0
-    batch_size: int = DEFAULT_BATCH_SIZE  # samples per step, of a reservoir
+    The state may share arrays with the sampler, which changes them in place.
+    """
 
-    average_every: ClassVar[int] = 1
-    average_hidden_sizes: ClassVar[tuple[int, ...]] = ()
-    critic_buffer_size: ClassVar[int] = 0
+    runs_on: ClassVar[tuple[str, ...]] = ("tree", "episodes", "rules")
     monitored_paths: ClassVar[tuple[str, ...]] = ("state.nets",)
 
+    def init_state(self, sampler: Sampler, rng: np.random.Generator) -> Any:
+        """Return the state before the first iteration."""
+        raise NotImplementedError
+
+    def iterate(self, sampler: Sampler, t: int, state: Any, key: jax.Array) -> Any:
+        """Return the state after iteration t = 1, 2, ..."""
+        raise NotImplementedError
+
     def actor_params(self, state: Any) -> Any:
-        """The networks that act."""
+        """Return the networks that act."""
         return state.nets.params
 
-    def networks(self, state: Any) -> dict[str, Any]:
-        return samplers.collect_policy_networks(self, state)
+    def check_arena(self, arena: Any) -> None:
+        """Raise ConfigError if the algorithm cannot run on an arena."""
 
-    def __post_init__(self) -> None:
-        own = {field.name for field in fields(self)}
-        check_bounds(self.name, self, {name: RANGES[name] for name in RANGES if name in own})
-        if self.batch_size != DEFAULT_BATCH_SIZE and not self.reservoir_size:
-            problem = "batch_size is for a reservoir: set reservoir_size too"
-            raise ConfigError(f"{self.name}: {problem}; sums are fitted as a whole")
+    def init(self, arena: Any, seed: int = 0) -> JaxMemory:
+        """Return the memory before the first iteration."""
+        self.check_arena(arena)
+        adapter = adapter_for(arena)
+        config = adapter.config(self)
+        state = config.init_state(adapter.sampler(config), np.random.default_rng(seed))
+        return adapter.memory(0, jax.random.PRNGKey(seed), state)
 
-    def for_rules(self, rules: BatchedEnv) -> Self:
-        if self.reservoir_size:
-            return self
-        return replace(self, reservoir_size=samplers.default_reservoir_size(rules))
+    def step(self, arena: Any, memory: Any, iterations: int = 1) -> JaxMemory:
+        """Return the memory after more iterations; arrays of the old memory may change."""
+        adapter = adapter_for(arena)
+        config, state = adapter.config(self), memory.state
+        sampler = adapter.sampler(config, state.sampler)
+        last = memory.iteration + iterations
+        for n in range(memory.iteration, last):
+            state = config.iterate(sampler, n + 1, state, jax.random.fold_in(memory.key, n))
+        return adapter.memory(last, memory.key, state)
+
+    def policies(self, arena: Any, memory: Any) -> dict[str, Any]:
+        """Return the policies by name; the first has the guarantee."""
+        adapter = adapter_for(arena)
+        return adapter.policies(adapter.config(self), memory.state)
+
+    def tabulate(self, sampler: Sampler, state: StateWithAverages) -> dict[str, Any]:
+        """Return the averages and the last iterate by name, as tables of weights [I, A]."""
+        tables = _tabulate_averages(self, state.averages, sampler.graph)
+        ordered = {name: tables[name] for name in TABLE_NAMES if name in tables}
+        return ordered | {"current": sampler.policy_table()}
+
+    def networks(self, state: StateWithAverages) -> PolicyNetworks:
+        """Return the average network, the ensemble and the last iterate by name."""
+        networks: dict[str, Any] = {}
+        if self.average_hidden_sizes:
+            networks["network"] = [state.averages.network.params], [1.0], "softmax"
+        ensemble = averages.ensemble_networks(state.averages, self.average_power)
+        for name, (nets, weights) in ensemble.items():
+            networks[name] = nets, weights, "regret_matching"
+        networks["current"] = [self.actor_params(state)], [1.0], "regret_matching"
+        return networks
+
+    def new_nets(self, sampler: Sampler, rng: np.random.Generator) -> TrainState:
+        """Return regret networks of all players with zero outputs."""
+        graph = sampler.graph
+        sizes = (graph.num_features, *self.hidden_sizes, graph.max_actions)
+        nets = new_nets(rng, graph.num_players, sizes, zero_head=True)
+        train_state: TrainState = jax.device_put(init_train_states(self.optimiser, nets))
+        return train_state
+
+    def new_averages(self, sampler: Sampler, rng: np.random.Generator, nets: Any) -> AverageState:
+        """Return averages without policies; an average network starts with uniform play.
+
+        Args:
+            sampler: the game.
+            rng: initialises the average network.
+            nets: networks like those that the ensemble will hold.
+        """
+        state = averages.new_average_state(self, sampler.graph, rng, nets, 1, self.optimiser)
+        if self.average_hidden_sizes:
+            *hidden, last = state.network.params
+            params = [*hidden, jax.tree.map(np.zeros_like, last)]
+            state = state._replace(network=state.network._replace(params=params))
+        average_state: AverageState = jax.device_put(state)
+        return average_state
+
+    def new_state(self, sampler: Sampler, rng: np.random.Generator) -> RegretNetState:
+        """Return networks, samples and averages before the first iteration."""
+        nets = self.new_nets(sampler, rng)
+        return RegretNetState(nets, sampler.arrays, self.new_averages(sampler, rng, nets.params))
+
+    def add_to_averages(
+        self, sampler: Sampler, t: int, state: StateWithAverages, key: jax.Array
+    ) -> AverageState:
+        """Return the averages with the policies of iteration t."""
+        nets, table = self.actor_params(state), sampler.policy_table()
+        return _add_to_averages(self, state.averages, sampler.graph, t, nets, table, key)
+
+    def fit_average(
+        self, sampler: Sampler, state: StateWithAverages, key: jax.Array
+    ) -> AverageState:
+        """Return the averages with all players' average networks fitted to the stored policies."""
+        network = sampler.fit_average(state.averages.network, key)
+        return state.averages._replace(network=network)
 
 
 @settings(kw_only=True)
 class ReplayRegretNetAlgorithm(RegretNetAlgorithm):
-    """The choices of those whose networks are fitted to the samples of all iterations."""
+    """Base of algorithms whose networks are fitted to the regrets of all iterations."""
 
-    warm_start: bool = True  # fit the last network further; False: a new one, from scratch
+    warm_start: bool = True  # continue from the last network; False: from random weights
+
+    def fit_regret_net(
+        self, sampler: Sampler, t: int, state: StateWithAverages, player: int, key: jax.Array
+    ) -> TrainState:
+        """Return all networks, with the player's fitted to its regrets; set its policy."""
+        data = sampler.regret_data(player)
+        samples = data.infoset, data.target, data.weight
+        nets, policy = _fit_regret_net(
+            self,
+            data.group_by_infoset,
+            data.graph,
+            state.nets,
+            player,
+            data.own_infosets,
+            samples,
+            data.num_filled,
+            self.train_steps_at(t),
+            key,
+        )
+        wait_for(nets)  # the samples change in the next iteration
+        sampler.set_policy(player, policy)
+        return nets
 
 
-class RegretNetState(NamedTuple):
-    """What most of these algorithms change in an iteration."""
-
-    nets: TrainState  # [P]
-    sampler: TreeSampler
-    averages: AverageState
-
-
-def new_regret_nets(config: Any, tree: TreeArena, rng: np.random.Generator) -> TrainState:
-    """A network per player that says nothing yet."""
-    graph = graph_from_arena(tree)
-    sizes = (graph.num_features, *config.hidden_sizes, graph.max_actions)
-    nets = new_nets(rng, graph.num_players, sizes, zero_head=True)
-    return jax.device_put(init_train_states(gradient_transform(config), nets))
-
-
-def new_uniform_average_state(
-    config: Any, tree: TreeArena, rng: np.random.Generator, nets: Any
+@lazy_jit(static_argnums=0, donate_argnums=1)
+def _add_to_averages(
+    config: RegretNetAlgorithm,
+    average_state: AverageState,
+    graph: Graph,
+    t: Any,
+    nets: Any,
+    table: Any,
+    key: jax.Array,
 ) -> AverageState:
-    """No policies averaged yet; the average network, if there is one, plays uniformly."""
-    graph = graph_from_arena(tree)
-    kept = averages.new_average_state(config, graph, rng, nets, 1, gradient_transform(config))
-    if config.average_hidden_sizes:
-        *deep, last = kept.network.params
-        params = [*deep, jax.tree.map(np.zeros_like, last)]
-        kept = kept._replace(network=kept.network._replace(params=params))
-    return jax.device_put(kept)
+    return averages.add_policies(config, average_state, graph, t, nets, lambda: table, key)
 
 
-def new_regret_net_state(
-    config: Any, tree: TreeArena, rng: np.random.Generator, track_visits: bool = False
-) -> RegretNetState:
-    """Before the first iteration."""
-    walks: Any
-    if isinstance(tree, TreeArena):
-        walks = new_tree_sampler_state(tree, config.reservoir_size, track_visits)
-    else:
-        walks = new_rules_sampler(config, tree)
-    nets = new_regret_nets(config, tree, rng)
-    return RegretNetState(nets, walks, new_uniform_average_state(config, tree, rng, nets.params))
+@lazy_jit(static_argnums=0)
+def _tabulate_averages(
+    config: RegretNetAlgorithm, average_state: AverageState, graph: Graph
+) -> dict[str, jax.Array]:
+    return averages.tabulate_averages(config, average_state, graph, regret_matching)
 
 
-def new_rules_sampler(config: Any, arena: Any, keep_regrets: bool = True) -> samplers.RulesSampler:
-    """Nothing remembered; with `regrets` they go to a reservoir."""
-    policies = bool(config.average_hidden_sizes)
-    if policies and arena.num_players > 2:
-        problem = "a third player's reach would bias the average network on rules"
-        raise ConfigError(f"{config.name}: {problem}; take sd_cfr or dream")
-    room = config.reservoir_size, policies, keep_regrets, config.critic_buffer_size
-    return samplers.new_rules_sampler_state(env_from_arena(arena), *room)
+@lazy_jit(static_argnums=(0, 1))
+def _fit_regret_net(
+    config: ReplayRegretNetAlgorithm,
+    group_by_infoset: bool,
+    graph: Graph,
+    nets: TrainState,
+    player: Any,
+    own_infosets: Any,
+    samples: tuple[Any, Any, Any],
+    num_filled: Any,
+    steps: Any,
+    key: jax.Array,
+) -> tuple[TrainState, jax.Array]:
+    """Return the networks with one player's fitted, and its policy [R, A] at its own infosets.
 
+    The arguments are the fields of `RegretData`. Targets are divided by their root mean square.
+    """
+    infoset, target, weight = samples
+    legal = graph.legal[infoset]
+    weight = jnp.where(jnp.arange(weight.size) < num_filled, weight, 0.0)
+    init_key, fit_key = jax.random.split(key)
+    train_state = select_player(nets, player)
+    if not config.warm_start:
+        params = reinitialise_net(train_state.params, init_key)
+        train_state = TrainState(params, config.optimiser.init(params))
+    count = jnp.where(legal, weight[:, None], 0.0)
+    scale = jnp.sqrt((count * target**2).sum() / count.sum().clip(1e-30)).clip(1e-30)
+    data = graph.own_observation_row[infoset], target / scale, weight, legal
 
-def graph_from_arena(arena: Any) -> Graph:
-    """The graph of a tree; of rules an empty one, which knows sizes alone."""
-    return (
-        graph_from_tree(arena)
-        if isinstance(arena, TreeArena)
-        else empty_graph(env_from_arena(arena))
+    def sample(key: jax.Array) -> Any:
+        if not config.reservoir_size:
+            return data
+        bits = jax.random.bits(key, (config.batch_size,))  # `randint` would draw twice as many
+        slot = (bits % num_filled.astype(bits.dtype)).astype(jnp.int32)
+        if not group_by_infoset:
+            return jax.tree.map(lambda part: part[slot], data)
+        row = infoset[slot] - own_infosets[0]
+        mean, total = mean_by_infoset(row, data[1][slot], weight[slot], own_infosets.size)
+        return graph.own_observation_row[own_infosets], mean, total, graph.legal[own_infosets]
+
+    def loss(net: Net, minibatch: Any) -> jax.Array:
+        row, target, weight, legal = minibatch
+        return mean_squared_error(apply_net(net, graph.observation[row]), target, weight, legal)
+
+    fitted = fit_with_cosine_decay(
+        config.optimiser, config.learning_rate, loss, train_state, sample, fit_key, steps
     )
-
-
-@lru_cache
-def gradient_transform(config: Any) -> optax.GradientTransformation:
-    """Where a step goes."""
-    return optax.chain(optax.clip_by_global_norm(config.max_grad_norm), optax.scale_by_adam())
-
-
-def train_steps_at(config: Any, t: int) -> int:
-    """How many steps a fit of iteration t takes."""
-    return round(config.train_steps * float(t) ** config.train_steps_power)
-
-
-def add_to_averages(
-    config: Any, tree: TreeArena, t: int, state: Any, key: jax.Array
-) -> AverageState:
-    """The averages with the policies of iteration t."""
-    if not isinstance(tree, TreeArena):
-        nothing = np.zeros((0, 0), np.float32)
-        given = t, config.actor_params(state), nothing, key
-        return _jit_add_to_averages()(config, state.averages, graph_from_arena(tree), *given)
-    table = table_from_sequences(tree, state.sampler.policy[: tree.num_sequences])
-    return _jit_add_to_averages()(
-        config, state.averages, graph_from_tree(tree), t, config.actor_params(state), table, key
-    )
-
-
-@lru_cache
-def _jit_add_to_averages() -> Callable[..., AverageState]:
-    @partial(persistent_jit, static_argnums=0, donate_argnums=1)
-    def add(
-        config: Any,
-        average_state: AverageState,
-        graph: Graph,
-        t: jax.Array,
-        nets: Net,
-        table: jax.Array,
-        key: jax.Array,
-    ) -> AverageState:
-        return averages.add_policies(config, average_state, graph, t, nets, lambda: table, key)
-
-    return add
-
-
-def run_external_sampling(
-    config: Any, arena: Any, state: Any, player: int, weight: float, key: jax.Array
-) -> None:
-    """Walks in which the player tries everything; regrets and policies count `weight`."""
-    if isinstance(arena, TreeArena):
-        samplers.run_external_sampling_on_tree(config, arena, state.sampler, player, weight, key)
-    else:
-        samplers.run_external_sampling_on_rules(config, arena, state, player, weight, key)
-
-
-def run_outcome_sampling(
-    config: Any, arena: Any, state: Any, scheme: SamplingScheme, critic_values: Any, key: jax.Array
-) -> None:
-    """Episodes in which one player explores, and a critic knows what it did not try."""
-    if isinstance(arena, TreeArena):
-        samplers.run_outcome_sampling_on_tree(
-            config, arena, state.sampler, scheme, critic_values, key
-        )
-    else:
-        samplers.run_outcome_sampling_on_rules(config, arena, state, scheme, critic_values, key)
-
-
-def fit_regret_net(
-    config: Any, tree: TreeArena, t: int, state: Any, player: int, key: jax.Array
-) -> TrainState:
-    """All networks, the player's fitted to what its walks remember; sets the player's policy."""
-    replay = state.sampler.regret_samples[player]
-    if not isinstance(tree, TreeArena):
-        graph, samples, filled = samplers.graph_from_reservoir(replay)
-        row = np.zeros(1, np.int32)  # no table: nobody asks
-        given = state.nets, player, row, samples, filled, train_steps_at(config, t), key
-        return _jit_fit_regret_net()(config, graph, *given)[0]
-    row, exists = (part[player] for part in infosets_by_player(tree))
-    if config.reservoir_size:
-        filled = min(int(replay.num_seen[0]), config.reservoir_size)
-        infoset = infoset_by_sequence(tree)[replay.sample_sequence].astype(np.int32)
-        samples = infoset, replay.sample_regret, replay.sample_weight.astype(np.float32)
-    else:
-        mean, weight = mean_regrets(tree, replay)
-        filled = row.size
-        samples = (
-            row,
-            table_from_sequences(tree, mean)[row],
-            np.where(exists, weight[row], 0.0).astype("f4"),
-        )
-    given = state.nets, player, row, samples, filled, train_steps_at(config, t), key
-    nets, table = _jit_fit_regret_net()(config, graph_from_tree(tree), *given)
-    set_policy(tree, state.sampler, player, table)
-    return nets
-
-
-@lru_cache
-def _jit_fit_regret_net() -> Callable[..., tuple[TrainState, jax.Array]]:
-    @partial(persistent_jit, static_argnums=0)
-    def fit(
-        config: Any,
-        graph: Graph,
-        nets: TrainState,
-        player: jax.Array,
-        row: jax.Array,
-        samples: tuple[jax.Array, jax.Array, jax.Array],
-        filled: jax.Array,
-        steps: jax.Array,
-        key: jax.Array,
-    ) -> tuple[TrainState, jax.Array]:
-        infoset, target, weight = samples
-        legal = graph.legal[infoset]
-        weight = jnp.where(jnp.arange(weight.size) < filled, weight, 0.0)
-        new_key, fit_key = jax.random.split(key)
-        trained = select_player(nets, player)
-        if not config.warm_start:
-            params = reinitialise_net(trained.params, new_key)
-            trained = TrainState(params, gradient_transform(config).init(params))
-        count = jnp.where(legal, weight[:, None], 0.0)
-        scale = jnp.sqrt((count * target**2).sum() / count.sum().clip(1e-30)).clip(1e-30)
-        data = graph.own_observation_row[infoset], target / scale, weight, legal
-
-        def draw(key: jax.Array) -> Any:
-            if not config.reservoir_size:
-                return data
-            bits = jax.random.bits(key, (config.batch_size,))  # `randint` would draw twice as many
-            chosen = (bits % filled.astype(bits.dtype)).astype(jnp.int32)
-            if graph.is_rollout_batch or row.size >= config.batch_size:
-                return jax.tree.map(lambda part: part[chosen], data)
-            place = infoset[chosen] - row[0]
-            mean, total = mean_by_infoset(place, data[1][chosen], weight[chosen], row.size)
-            return graph.own_observation_row[row], mean, total, graph.legal[row]
-
-        def loss(net: Net, some: Any) -> jax.Array:
-            view, target, weight, legal = some
-            return mean_squared_error(
-                apply_net(net, graph.observation[view]), target, weight, legal
-            )
-
-        optimiser = gradient_transform(config)
-        trained = fit_with_cosine_decay(
-            optimiser, config.learning_rate, loss, trained, draw, fit_key, steps
-        )
-        said = apply_net(trained.params, graph.observation[graph.own_observation_row[row]])
-        return replace_player(nets, player, trained), regret_matching(said, graph.legal[row])
-
-    return fit
+    outputs = apply_net(fitted.params, graph.observation[graph.own_observation_row[own_infosets]])
+    policy = regret_matching(outputs, graph.legal[own_infosets])
+    return replace_player(nets, player, fitted), policy
 
 
 def mean_by_infoset(
-    infoset: jax.Array, target: jax.Array, weight: jax.Array, num_infosets: int
+    infoset: Any, target: Any, weight: Any, num_infosets: int
 ) -> tuple[jax.Array, jax.Array]:
-    """The weighted mean [R, A] of targets [B, A] at each of R places, and their weight [R].
+    """Return the weighted mean [R, A] of targets [B, A] at each infoset, and their weight [R].
 
-    Fitting these is fitting the samples, with as many inputs as there are infosets.
+    Its squared error has the same gradient as that of the samples, with one input per infoset.
     """
     total = jnp.zeros(num_infosets).at[infoset].add(weight)
     mean = jnp.zeros((num_infosets, target.shape[1])).at[infoset].add(weight[:, None] * target)
     return mean / total.clip(1e-30)[:, None], total
-
-
-def fit_average_net(config: Any, tree: TreeArena, state: Any, key: jax.Array) -> AverageState:
-    """The averages, with every player's network fitted further to the policies that were met."""
-    if not isinstance(tree, TreeArena):
-        return samplers.fit_average_net_on_rules(config, state, key)
-    given = table_from_sequences(tree, state.sampler.policy_sum), *infosets_by_player(tree)
-    network = _jit_fit_average_net()(
-        config, graph_from_tree(tree), state.averages.network, *given, key
-    )
-    return state.averages._replace(network=network)
-
-
-@lru_cache
-def _jit_fit_average_net() -> Callable[..., TrainState]:
-    @partial(persistent_jit, static_argnums=0)
-    def fit(
-        config: Any,
-        graph: Graph,
-        nets: TrainState,
-        met: jax.Array,
-        row: jax.Array,
-        exists: jax.Array,
-        key: jax.Array,
-    ) -> TrainState:
-        def one(train_state: TrainState, row: jax.Array, exists: jax.Array) -> TrainState:
-            legal = graph.legal[row]
-            total = jnp.where(exists[:, None], met[row], 0.0)
-            total /= total.sum().clip(1e-30)
-            x = graph.observation[graph.own_observation_row[row]]
-
-            def loss(net: Net, _: Any) -> jax.Array:
-                log = jnp.log(softmax(apply_net(net, x), legal).clip(1e-30))
-                return -(total * log).sum()
-
-            return fit_with_cosine_decay(
-                gradient_transform(config),
-                config.average_learning_rate,
-                loss,
-                train_state,
-                lambda key: None,
-                key,
-                config.average_train_steps,
-            )
-
-        return jax.vmap(one)(nets, row, exists)
-
-    return fit
-
-
-def tabulate_policies(config: Any, tree: TreeArena, state: Any) -> dict[str, Any]:
-    """The averages and the last iterate, as tables [I, A]."""
-    tables = _jit_tabulate_averages()(config, state.averages, graph_from_tree(tree))
-    current = table_from_sequences(tree, state.sampler.policy[: tree.num_sequences])
-    return {name: tables[name] for name in ("average", "network", "ensemble") if name in tables} | {
-        "current": current
-    }
-
-
-def put_network_first(tables: dict[str, Any]) -> dict[str, Any]:
-    """The same with the average network as the answer."""
-    return {"network": tables["network"]} | tables
-
-
-@lru_cache
-def _jit_tabulate_averages() -> Callable[..., dict[str, jax.Array]]:
-    @partial(persistent_jit, static_argnums=0)
-    def tables(config: Any, average_state: AverageState, graph: Graph) -> dict[str, jax.Array]:
-        return averages.tabulate_averages(config, average_state, graph, regret_matching)
-
-    return tables
