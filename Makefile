@@ -31,11 +31,8 @@ test-slow: .venv/installed-dev ## Run the tests that take up to minutes each, as
 test-large: .venv/installed-dev ## Run the tests that take many minutes or gigabytes, which CI leaves out.
 	$(UNOPTIMISED) $(BIN)/python -m pytest -m large
 
-# Folders whose names and sentences the wording check covers.
-PLAIN := $(addprefix src/counterplay/,errors.py registry.py lazy_exports.py holdem.py core kernels games arenas \
-	abstraction search matrix play display experiment distributed interop cli studio \
-	algorithms/cfr algorithms/mccfr algorithms/fictitious_play algorithms/regularised algorithms/exact \
-	algorithms/population) tests tools benchmarks examples docs README.md CONTRIBUTING.md SECURITY.md
+# Folders and documents whose names and sentences the wording check covers.
+PLAIN := src tests tools benchmarks examples docs README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md
 
 lint: .venv/installed-dev ## Run ruff, mypy, and the checks of layers and wording.
 	$(BIN)/ruff check .

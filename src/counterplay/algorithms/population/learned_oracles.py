@@ -48,7 +48,7 @@ def load_oracle(algorithm_name: str, spec: str, training_episodes: int) -> Oracl
 
 def load_learned_oracle(
     algorithm_name: str, spec: str, training_episodes: int, replay_buffer_size: int = 50_000
-) -> Responder:
+) -> Responder[Any]:
     """Return the learner of a spec, which plays this many episodes for a response.
 
     Unless the spec sets it, the learning rate is constant, because the opponents change from one
@@ -63,7 +63,7 @@ def load_learned_oracle(
         if name in ORACLE_SETTINGS
         else {}
     )
-    oracle: Responder = make_instance(
+    oracle: Responder[Any] = make_instance(
         name, import_registered(LEARNED_ORACLES, name), defaults | parameters
     )
     if "learning_rate_end" not in parameters:
@@ -94,7 +94,7 @@ def check_oracle_arena(algorithm_name: str, spec: str, arena: Arena) -> None:
         )
 
 
-def is_learned_oracle(oracle: Oracle) -> TypeGuard[Responder]:
+def is_learned_oracle(oracle: Oracle) -> TypeGuard[Responder[Any]]:
     """Return True if an oracle's responses are learned, so that better ones may exist."""
     return not isinstance(oracle, ExactResponse)
 
@@ -142,7 +142,7 @@ def learn_least_exploitable_mixture(
     tree: TreeArena,
     player: int,
     memory: Population,
-    oracle: Responder,
+    oracle: Responder[Any],
     num_rounds: int,
     seed: int,
     previous: LearnedPolicy | None,
