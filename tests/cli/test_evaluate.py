@@ -110,4 +110,4 @@ def test_policies_of_public_trees(run, tmp_path, monkeypatch):
     assert saved_policies.load_policies(path, allow_holdem=True) == {"policy": whole}
     for command in ("show", "export"):
         code, _, error = run(command, path, *([tmp_path / "x.json"] if command == "export" else []))
-        assert code == 2 and "all hands at once" in error
+        assert code == 2 and "whole ranges of hands" in error
