@@ -405,8 +405,8 @@ def _policy_rows(env: BatchedEnv, levels: list[TraversalLevel], player: int) -> 
     """Return the policies that a player followed, from the first level on."""
     parts = [_no_rows(env)]
     for level in levels:
-        own = np.flatnonzero(level.player == player)
-        parts.append((level.observation[own], level.legal[own], level.policy[own]))
+        rows = np.flatnonzero(level.player == player)
+        parts.append((level.observation[rows], level.legal[rows], level.policy[rows]))
     return _concatenate_rows(parts)
 
 
@@ -423,9 +423,9 @@ def _regret_rows(
             is_own, (level.policy * action_value).sum(axis=1), action_value.sum(axis=1)
         )
         level.value[level.acting] = expected
-        own = np.flatnonzero(is_own)
-        regret = np.where(level.legal[own], action_value[own] - expected[own, None], 0.0)
-        parts.append((level.observation[own], level.legal[own], regret.astype(np.float32)))
+        rows = np.flatnonzero(is_own)
+        regret = np.where(level.legal[rows], action_value[rows] - expected[rows, None], 0.0)
+        parts.append((level.observation[rows], level.legal[rows], regret.astype(np.float32)))
         next_value = level.value
     return _concatenate_rows(parts)
 
