@@ -28,6 +28,7 @@ REFUSALS = {  # by algorithm: what it says of players who are many, and of those
     "psro": (None, "needs perfect recall"),
     "sequence_form_lp": TWO,
     "mmd": (None, "needs perfect recall"),
+    "rt_cfr_plus": (None, "needs perfect recall"),
     "qre": (None, "needs perfect recall"),
     "tabular_r_nad": (TWO[0], "zero-sum|perfect recall"),
 }
