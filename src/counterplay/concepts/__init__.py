@@ -1,0 +1,15 @@
+"""Solution concepts of trees beyond Nash: correlation, refinements, commitment, teams, exactness.
+
+Public names are imported at their first use.
+"""
+
+from __future__ import annotations
+
+from counterplay.lazy_exports import lazy_exports
+
+_EXPORTS = {
+    "correlation": ["CorrelationGaps", "JointDistribution", "correlation_gaps"],
+    "optimal_correlation": ["CorrelatedPlan", "optimal_efce"],
+}
+
+__getattr__, __dir__, __all__ = lazy_exports(__name__, _EXPORTS)
