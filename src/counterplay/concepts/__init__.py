@@ -8,6 +8,7 @@ from __future__ import annotations
 from counterplay.lazy_exports import lazy_exports
 
 _EXPORTS = {
+    "counterplay.algorithms.exact.rational": ["ExactEquilibrium", "exact_equilibrium"],
     "correlation": ["CorrelationGaps", "JointDistribution", "correlation_gaps"],
     "optimal_correlation": ["CorrelatedPlan", "optimal_efce"],
 }

@@ -1,5 +1,7 @@
 """The public names of this package, written by tools/exports.py; do not edit."""
 
+from counterplay.algorithms.exact.rational import ExactEquilibrium as ExactEquilibrium
+from counterplay.algorithms.exact.rational import exact_equilibrium as exact_equilibrium
 from counterplay.concepts.correlation import CorrelationGaps as CorrelationGaps
 from counterplay.concepts.correlation import JointDistribution as JointDistribution
 from counterplay.concepts.correlation import correlation_gaps as correlation_gaps
@@ -9,7 +11,9 @@ from counterplay.concepts.optimal_correlation import optimal_efce as optimal_efc
 __all__ = [
     "CorrelatedPlan",
     "CorrelationGaps",
+    "ExactEquilibrium",
     "JointDistribution",
     "correlation_gaps",
+    "exact_equilibrium",
     "optimal_efce",
 ]
