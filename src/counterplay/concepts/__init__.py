@@ -9,6 +9,7 @@ from counterplay.lazy_exports import lazy_exports
 
 _EXPORTS = {
     "counterplay.algorithms.exact.rational": ["ExactEquilibrium", "exact_equilibrium"],
+    "commitment": ["Commitment", "optimal_commitment"],
     "correlation": ["CorrelationGaps", "JointDistribution", "correlation_gaps"],
     "optimal_correlation": ["CorrelatedPlan", "optimal_efce"],
 }
