@@ -11,6 +11,16 @@ _EXPORTS = {
     "counterplay.algorithms.exact.rational": ["ExactEquilibrium", "exact_equilibrium"],
     "commitment": ["Commitment", "optimal_commitment"],
     "correlation": ["CorrelationGaps", "JointDistribution", "correlation_gaps"],
+    "refinements": [
+        "QuasiPerfectEquilibrium",
+        "Subgame",
+        "find_subgames",
+        "is_sequential",
+        "is_subgame_perfect",
+        "off_path_losses",
+        "quasi_perfect_equilibrium",
+        "normal_form_perfect_equilibrium",
+    ],
     "optimal_correlation": ["CorrelatedPlan", "optimal_efce"],
 }
 

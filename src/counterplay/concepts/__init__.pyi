@@ -9,6 +9,16 @@ from counterplay.concepts.correlation import JointDistribution as JointDistribut
 from counterplay.concepts.correlation import correlation_gaps as correlation_gaps
 from counterplay.concepts.optimal_correlation import CorrelatedPlan as CorrelatedPlan
 from counterplay.concepts.optimal_correlation import optimal_efce as optimal_efce
+from counterplay.concepts.refinements import QuasiPerfectEquilibrium as QuasiPerfectEquilibrium
+from counterplay.concepts.refinements import Subgame as Subgame
+from counterplay.concepts.refinements import find_subgames as find_subgames
+from counterplay.concepts.refinements import is_sequential as is_sequential
+from counterplay.concepts.refinements import is_subgame_perfect as is_subgame_perfect
+from counterplay.concepts.refinements import (
+    normal_form_perfect_equilibrium as normal_form_perfect_equilibrium,
+)
+from counterplay.concepts.refinements import off_path_losses as off_path_losses
+from counterplay.concepts.refinements import quasi_perfect_equilibrium as quasi_perfect_equilibrium
 
 __all__ = [
     "Commitment",
@@ -16,8 +26,16 @@ __all__ = [
     "CorrelationGaps",
     "ExactEquilibrium",
     "JointDistribution",
+    "QuasiPerfectEquilibrium",
+    "Subgame",
     "correlation_gaps",
     "exact_equilibrium",
+    "find_subgames",
+    "is_sequential",
+    "is_subgame_perfect",
+    "normal_form_perfect_equilibrium",
+    "off_path_losses",
     "optimal_commitment",
     "optimal_efce",
+    "quasi_perfect_equilibrium",
 ]

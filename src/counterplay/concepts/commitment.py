@@ -130,8 +130,8 @@ def _solve_program(tree: TreeArena, leader: int) -> Floats:
             terms += [(value + later, -1.0) for later in followers.get(t, ())]
             add(terms, 0.0, 0.0)
             add([(slack + t, 1.0), (t, 2.0)], 0.0, 2.0)  # utilities are at most 1, so M = 2
-    for k, sequences in enumerate(pairs):
-        for s in sequences:
+    for k, both in enumerate(pairs):
+        for s in both:
             add([(pair + k, 1.0), (s, -1.0)], -np.inf, 0.0)
     add([(pair + k, float(payoffs[p][0])) for k, p in enumerate(pairs)], 1.0, 1.0)
     row, column, factor = map(np.array, zip(*entries, strict=True))

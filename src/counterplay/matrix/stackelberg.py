@@ -29,9 +29,10 @@ def stackelberg_equilibrium(form: NormalForm, leader: int = 0) -> StackelbergEqu
     and among several the one that the leader prefers. For each action b of the follower a linear
     programme finds the best mixture to which b is a best response:
 
-        maximise x' U_leader[:, b]   subject to   x' U_follower[:, b] >= x' U_follower[:, c] for all c
+        maximise x' L[:, b]   subject to   x' F[:, b] >= x' F[:, c] for all c
 
-    and the best of these mixtures is optimal. In a zero-sum game it is a maximin mixture.
+    with utilities L of the leader and F of the follower; the best of these mixtures is optimal. In
+    a zero-sum game it is a maximin mixture.
 
     Args:
         form: a two-player game.

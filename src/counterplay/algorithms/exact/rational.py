@@ -114,7 +114,7 @@ class RationalProgram:
         Raises:
             RunError: no exact vertex was found.
         """
-        system = _VertexSystem(self, player)
+        system = VertexSystem(self, player)
         solution = system.solve_approximately()
         for tolerance in SUPPORT_TOLERANCES:
             exact = system.solve_exactly(solution, tolerance)
@@ -175,7 +175,7 @@ def _rational_payoffs(tree: TreeArena) -> dict[tuple[int, int], Fraction]:
     return payoffs
 
 
-class _VertexSystem:
+class VertexSystem:
     """The programme of one player: maximise q(root) subject to E x = e and F' q <= A' x.
 
     Columns are the weights x of the player's sequences, then of "has not acted yet", then the
@@ -225,9 +225,9 @@ class _VertexSystem:
         free = self.num_columns - self.num_weights
         result = linprog(
             objective,
-            A_ub=_float_matrix(self.inequalities, self.num_columns),
+            A_ub=float_matrix(self.inequalities, self.num_columns),
             b_ub=np.zeros(len(self.inequalities)),
-            A_eq=_float_matrix(self.equalities, self.num_columns),
+            A_eq=float_matrix(self.equalities, self.num_columns),
             b_eq=right_side,
             bounds=[(0, None)] * self.num_weights + [(None, None)] * free,
             method="highs-ds",
@@ -241,7 +241,7 @@ class _VertexSystem:
     def solve_exactly(self, solution: Floats, tolerance: float) -> list[Fraction] | None:
         """Return the weights [S] of the vertex near a solution; None if it is not one."""
         scale = float(np.abs(solution[self.num_weights :]).max(initial=0.0)) or 1.0
-        matrix = _float_matrix(self.inequalities, self.num_columns)
+        matrix = float_matrix(self.inequalities, self.num_columns)
         slack = -(matrix @ solution)
         support = np.flatnonzero(solution[: self.num_weights] > tolerance)
         columns = [*support.tolist(), *range(self.num_weights, self.num_columns)]
@@ -269,7 +269,8 @@ class _VertexSystem:
         return weights
 
 
-def _float_matrix(rows: list[dict[int, Fraction]], num_columns: int) -> Any:
+def float_matrix(rows: list[dict[int, Fraction]], num_columns: int) -> Any:
+    """Return rows of rational numbers as a sparse matrix of floats."""
     from scipy.sparse import csr_array
 
     offset = np.cumsum([0, *(len(row) for row in rows)])
@@ -310,7 +311,7 @@ def _independent_rows(rows: list[dict[int, Fraction]], num_columns: int) -> list
     """Return as many independent rows as there are columns, or None."""
     from scipy.linalg import qr
 
-    dense = _float_matrix(rows, num_columns).toarray()
+    dense = float_matrix(rows, num_columns).toarray()
     dense /= np.abs(dense).max(axis=1, keepdims=True, initial=1e-300)
     if dense.shape[0] < num_columns:
         return None
@@ -325,7 +326,7 @@ def _dependent_columns(rows: list[dict[int, Fraction]], num_columns: int) -> lis
     """Return columns that are combinations of the others; without them the rank is full."""
     from scipy.linalg import qr
 
-    triangle, order = qr(_float_matrix(rows, num_columns).toarray(), mode="r", pivoting=True)
+    triangle, order = qr(float_matrix(rows, num_columns).toarray(), mode="r", pivoting=True)
     diagonal = np.abs(np.diag(triangle))
     rank = int((diagonal > 1e-11 * diagonal.max(initial=0.0)).sum())
     return sorted(order[rank:].tolist())
@@ -343,7 +344,7 @@ class _Refinement:
             {c: Fraction(v, scale) for c, v in row.items()}
             for (row, _), scale in zip(rows, self.scale, strict=True)
         ]
-        self.factors = splu(_float_matrix(scaled, num_columns).tocsc())
+        self.factors = splu(float_matrix(scaled, num_columns).tocsc())
 
     def refine(self, bits: int) -> bool:
         """Refine the approximation to a number of bits; False if it does not converge."""
