@@ -21,6 +21,7 @@ _EXPORTS = {
         "quasi_perfect_equilibrium",
         "normal_form_perfect_equilibrium",
     ],
+    "teams": ["TeamEquilibrium", "team_equilibrium"],
     "optimal_correlation": ["CorrelatedPlan", "optimal_efce"],
 }
 

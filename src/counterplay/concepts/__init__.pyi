@@ -19,6 +19,8 @@ from counterplay.concepts.refinements import (
 )
 from counterplay.concepts.refinements import off_path_losses as off_path_losses
 from counterplay.concepts.refinements import quasi_perfect_equilibrium as quasi_perfect_equilibrium
+from counterplay.concepts.teams import TeamEquilibrium as TeamEquilibrium
+from counterplay.concepts.teams import team_equilibrium as team_equilibrium
 
 __all__ = [
     "Commitment",
@@ -28,6 +30,7 @@ __all__ = [
     "JointDistribution",
     "QuasiPerfectEquilibrium",
     "Subgame",
+    "TeamEquilibrium",
     "correlation_gaps",
     "exact_equilibrium",
     "find_subgames",
@@ -38,4 +41,5 @@ __all__ = [
     "optimal_commitment",
     "optimal_efce",
     "quasi_perfect_equilibrium",
+    "team_equilibrium",
 ]
