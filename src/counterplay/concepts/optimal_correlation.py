@@ -61,8 +61,8 @@ def optimal_efce(game: Any, objective: str | int = WELFARE) -> CorrelatedPlan:
 
     Example:
         >>> import counterplay as cp
-        >>> cp.concepts.optimal_efce("chicken").values.sum().round(6)
-        10.5
+        >>> cp.concepts.optimal_efce("chicken").values.round(6).tolist()
+        [5.25, 5.25]
     """
     tree: TreeArena = as_arena(game)
     if tree.num_players < 2:

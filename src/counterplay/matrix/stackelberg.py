@@ -45,7 +45,7 @@ def stackelberg_equilibrium(form: NormalForm, leader: int = 0) -> StackelbergEqu
         >>> import counterplay as cp
         >>> form = cp.matrix.NormalForm([[[2, 4], [1, 3]], [[1, 0], [0, 1]]])
         >>> solution = cp.matrix.stackelberg_equilibrium(form)
-        >>> solution.commitment.round(6).tolist(), round(solution.values[0], 6)
+        >>> solution.commitment.round(6).tolist(), float(solution.values[0].round(6))
         ([0.5, 0.5], 3.5)
     """
     if form.num_players != 2:
