@@ -60,6 +60,7 @@ ALGORITHMS = {
     "deep_mmd": "counterplay.algorithms.deep.policy_gradient.deep_mmd:DeepMMD",
     "double_oracle": "counterplay.algorithms.population.double_oracle:DoubleOracle",
     "dream": "counterplay.algorithms.deep.regret.dream:DREAM",
+    "efr": "counterplay.algorithms.cfr.efr:EFR",
     "escher": "counterplay.algorithms.deep.regret.escher:ESCHER",
     "external_sampling": "counterplay.algorithms.mccfr.external_sampling:ExternalSampling",
     "fsp": "counterplay.algorithms.fictitious_play.fsp:FSP",

@@ -6,6 +6,7 @@ from counterplay.algorithms.cfr.cfr_br import CFRBR as CFRBR
 from counterplay.algorithms.cfr.cfr_hedge import CFRHedge as CFRHedge
 from counterplay.algorithms.cfr.cfr_plus import CFRPlus as CFRPlus
 from counterplay.algorithms.cfr.dcfr import DCFR as DCFR
+from counterplay.algorithms.cfr.efr import EFR as EFR
 from counterplay.algorithms.cfr.hs_dcfr import HSDCFR as HSDCFR
 from counterplay.algorithms.cfr.hs_pcfr_plus import HSPCFRPlus as HSPCFRPlus
 from counterplay.algorithms.cfr.linear_cfr import LinearCFR as LinearCFR
@@ -88,6 +89,7 @@ __all__ = [
     "DeepHedge",
     "DeepMMD",
     "DoubleOracle",
+    "EFR",
     "ESCHER",
     "ExternalSampling",
     "FSP",
