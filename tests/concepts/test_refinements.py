@@ -121,6 +121,16 @@ def test_normal_form_perfect_equilibrium_of_kuhn(kuhn):
     assert policy["0b"]["bet"] == policy["0pb"]["bet"] == 0.0
 
 
+def test_leduc_poker_off_the_path():
+    """A plain equilibrium loses up to 11 chips where it does not come; a perfect one nothing."""
+    tree = cp.build_tree("leduc_poker(suit_isomorphism=true)")
+    plain = cp.algorithms.solve_sequence_form_lp(tree).policy
+    assert cp.concepts.off_path_losses(tree, plain).max() > 1.0
+    perfect = cp.concepts.normal_form_perfect_equilibrium(tree)
+    assert cp.nash_conv(tree, perfect) < 1e-7
+    assert cp.concepts.is_sequential(tree, perfect, tolerance=1e-6)
+
+
 def test_empty_threats_are_not_subgame_perfect(tmp_path):
     tree = load_efg(ENTRY, tmp_path)
     threat = pure(tree, enter="out", reply="fight")

@@ -27,7 +27,7 @@ from counterplay.algorithms.game_requirements import (
 from counterplay.arenas.tree.arena import TreeArena
 from counterplay.concepts.rational_simplex import Polynomial, maximise
 from counterplay.core.arena import Floats
-from counterplay.core.evaluation import check_same_game, on_arena
+from counterplay.core.evaluation import check_same_game, compute_best_responses, on_arena
 from counterplay.core.policy import Policy, as_arena, policy_from_weights
 from counterplay.errors import ConfigError, RunError
 from counterplay.matrix.linear_program import solve_lp
@@ -212,6 +212,7 @@ def normal_form_perfect_equilibrium(game: Any) -> Policy:
     Among all maximin policies, each player's earns most against the uniform policy. No policy can
     be at least as good against every opponent and better against one, since the uniform policy
     plays every plan. In two-player games such equilibria are those that are normal-form perfect.
+    Where a player's own policy does not come, the policy is a best response to the other's.
 
     Args:
         game: the tree, the game or its name.
@@ -255,7 +256,9 @@ def normal_form_perfect_equilibrium(game: Any) -> Policy:
             name="normal_form_perfect_equilibrium",
         )
         weights[system.own.start : system.own.stop] = result.x[: len(system.own)]
-    return policy_from_weights(tree, np.where(weights > 1e-9, weights, 0.0))
+    weights = np.where(weights > 1e-9, weights, 0.0)
+    on_path = policy_from_weights(tree, weights).probabilities
+    return policy_from_weights(tree, weights, compute_best_responses(tree, on_path).response[:-1])
 
 
 def off_path_losses(game: Any, policy: Policy | None = None) -> Floats:
