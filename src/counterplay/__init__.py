@@ -7,7 +7,7 @@ The names below cover everyday work. Everything else is in namespaces:
     holdem        hold'em spots and ranges      abstraction  smaller games from a game
     play          agents, matches, estimates    display      tables, grids, drawings
     experiment    configs, runs, metrics        distributed  sweeps on many processes
-    interop       OpenSpiel, Gambit, gymnasium
+    interop       OpenSpiel, Gambit, gymnasium  concepts     correlation, refinements, commitment
 
 Example:
     >>> import counterplay as cp
@@ -72,6 +72,7 @@ _EXPORTS = {
 _NAMESPACES = [
     "abstraction",
     "algorithms",
+    "concepts",
     "display",
     "distributed",
     "experiment",

@@ -2,6 +2,7 @@
 
 from counterplay import abstraction as abstraction
 from counterplay import algorithms as algorithms
+from counterplay import concepts as concepts
 from counterplay import display as display
 from counterplay import distributed as distributed
 from counterplay import experiment as experiment
@@ -91,6 +92,7 @@ __all__ = [
     "build_arena",
     "build_tree",
     "check_game",
+    "concepts",
     "display",
     "distributed",
     "draw_tree",

@@ -17,6 +17,7 @@ GAME_COMMANDS = {
     "bounds": "bounds uniform {}",
     "match": "match uniform uniform {}",
     "matrix": "matrix {}",
+    "concepts": "concepts {}",
     "convert": "convert {} out.json",
     "grid": "grid -a cfr -g {} -n 1 -o grid",
 }
@@ -25,6 +26,7 @@ POLICY_COMMANDS = {
     "show": "show {}",
     "export": "export {} out.csv",
     "draw --policy": "draw kuhn_poker -o out.svg --policy {}",
+    "concepts --policy": "concepts kuhn_poker --policy {}",
     "play --policy": "play kuhn_poker --policy {}",
     "bounds POLICY": "bounds {} kuhn_poker",
     "match A": "match {} uniform kuhn_poker",

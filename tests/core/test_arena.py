@@ -77,6 +77,7 @@ def order_of(arena, tree):
 
 ALGORITHMS = ["cfr", "cfr(alternating=false)", "cfr_plus", "cfr_br", "cfr_hedge", "dcfr"]
 ALGORITHMS += ["linear_cfr", "mmd(dilated=true)", "pcfr_plus", "pdcfr_plus", "xfp"]
+ALGORITHMS += ["hs_dcfr", "sapcfr_plus", "apcfr_plus", "rpcfr_plus"]
 
 
 @pytest.mark.parametrize("spec", ALGORITHMS)

@@ -201,6 +201,7 @@ COMMANDS = {  # every command that opens a file
         "evil_pools/pool/000.policy uniform kuhn_poker --sampled",
     ],
     "bounds": ["evil.policy kuhn_poker --episodes 2 --playouts 1"],
+    "concepts": ["kuhn_poker --policy evil.policy", "kuhn_poker --policy evil_solo"],
     "play": ["kuhn_poker --policy evil.policy --episodes 1", "kuhn_poker --opponent evil_solo"],
     "run": ["short.json", "long.json", "short.json --set epsilon=1", "study.json"],
     "resume": ["evil_solo --steps 8", "evil_solo", "evil_pools"],

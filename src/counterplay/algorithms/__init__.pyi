@@ -1,13 +1,22 @@
 """The public names of this package, written by tools/exports.py; do not edit."""
 
+from counterplay.algorithms.cfr.apcfr_plus import APCFRPlus as APCFRPlus
 from counterplay.algorithms.cfr.cfr import CFR as CFR
 from counterplay.algorithms.cfr.cfr_br import CFRBR as CFRBR
 from counterplay.algorithms.cfr.cfr_hedge import CFRHedge as CFRHedge
 from counterplay.algorithms.cfr.cfr_plus import CFRPlus as CFRPlus
 from counterplay.algorithms.cfr.dcfr import DCFR as DCFR
+from counterplay.algorithms.cfr.efr import EFR as EFR
+from counterplay.algorithms.cfr.hs_dcfr import HSDCFR as HSDCFR
+from counterplay.algorithms.cfr.hs_pcfr_plus import HSPCFRPlus as HSPCFRPlus
 from counterplay.algorithms.cfr.linear_cfr import LinearCFR as LinearCFR
+from counterplay.algorithms.cfr.pcfr import PCFR as PCFR
 from counterplay.algorithms.cfr.pcfr_plus import PCFRPlus as PCFRPlus
 from counterplay.algorithms.cfr.pdcfr_plus import PDCFRPlus as PDCFRPlus
+from counterplay.algorithms.cfr.rpcfr_plus import RPCFRPlus as RPCFRPlus
+from counterplay.algorithms.cfr.rt_cfr_plus import RTCFRPlus as RTCFRPlus
+from counterplay.algorithms.cfr.sapcfr_plus import SAPCFRPlus as SAPCFRPlus
+from counterplay.algorithms.cfr.smooth_pcfr_plus import SmoothPCFRPlus as SmoothPCFRPlus
 from counterplay.algorithms.deep.deep_hedge import DeepHedge as DeepHedge
 from counterplay.algorithms.deep.league import League as League
 from counterplay.algorithms.deep.nfsp.nfsp import NFSP as NFSP
@@ -64,6 +73,7 @@ from counterplay.algorithms.regularised.tabular_r_nad import TabularRNaD as Tabu
 
 __all__ = [
     "ACH",
+    "APCFRPlus",
     "AlphaPSRO",
     "AnytimePSRO",
     "AverageStrategySampling",
@@ -79,9 +89,12 @@ __all__ = [
     "DeepHedge",
     "DeepMMD",
     "DoubleOracle",
+    "EFR",
     "ESCHER",
     "ExternalSampling",
     "FSP",
+    "HSDCFR",
+    "HSPCFRPlus",
     "JPSRO",
     "League",
     "LinearCFR",
@@ -95,6 +108,7 @@ __all__ = [
     "OnlineOutcomeSampling",
     "OutcomeSampling",
     "P2SRO",
+    "PCFR",
     "PCFRPlus",
     "PDCFRPlus",
     "PPO",
@@ -104,11 +118,15 @@ __all__ = [
     "QRE",
     "RMPG",
     "RNaD",
+    "RPCFRPlus",
     "RPG",
+    "RTCFRPlus",
     "RectifiedPSRO",
+    "SAPCFRPlus",
     "SDCFR",
     "SPPSRO",
     "SequenceFormLP",
+    "SmoothPCFRPlus",
     "TableLookupFSP",
     "TabularRNaD",
     "VRDeepDCFRPlus",

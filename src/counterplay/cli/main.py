@@ -23,6 +23,7 @@ from counterplay import __version__
 from counterplay.cli.algorithms import algorithms
 from counterplay.cli.bounds import bounds
 from counterplay.cli.compare import compare
+from counterplay.cli.concepts import concepts
 from counterplay.cli.configs import configs
 from counterplay.cli.convert import convert
 from counterplay.cli.draw import draw
@@ -61,7 +62,7 @@ app = typer.Typer(
 )
 COMMANDS: tuple[Callable[..., None], ...] = (
     *(games, algorithms, inspect, draw, solve, evaluate, bounds, show, play, match),
-    *(matrix, convert, export, configs, run, resume, grid, sweep, plot, compare, studio),
+    *(matrix, concepts, convert, export, configs, run, resume, grid, sweep, plot, compare, studio),
 )
 for command in COMMANDS:
     app.command()(command)

@@ -20,6 +20,7 @@ _EXPORTS = {
     "solvers.nash_nlp": ["nash_nlp"],
     "normal_form": ["NormalForm", "normal_form_from_game"],
     "policy_enumeration": ["count_pure_policies", "pure_policies"],
+    "stackelberg": ["StackelbergEquilibrium", "stackelberg_equilibrium"],
     "solvers.support_enumeration": ["support_enumeration"],
     "solvers.zero_sum_lp": ["zero_sum_lp"],
 } | exports_from_registry(LEARNERS)

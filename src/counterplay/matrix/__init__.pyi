@@ -26,6 +26,8 @@ from counterplay.matrix.solvers.support_enumeration import (
     support_enumeration as support_enumeration,
 )
 from counterplay.matrix.solvers.zero_sum_lp import zero_sum_lp as zero_sum_lp
+from counterplay.matrix.stackelberg import StackelbergEquilibrium as StackelbergEquilibrium
+from counterplay.matrix.stackelberg import stackelberg_equilibrium as stackelberg_equilibrium
 from counterplay.matrix.verification import coarse_deviation as coarse_deviation
 from counterplay.matrix.verification import correlated_deviation as correlated_deviation
 from counterplay.matrix.verification import nash_deviation as nash_deviation
@@ -38,6 +40,7 @@ __all__ = [
     "RegretMatching",
     "RegretMatchingPlus",
     "ReplicatorDynamics",
+    "StackelbergEquilibrium",
     "alpha_rank",
     "coarse_correlated_equilibrium",
     "coarse_deviation",
@@ -56,6 +59,7 @@ __all__ = [
     "pure_policies",
     "run_learners",
     "single_population_alpha_rank",
+    "stackelberg_equilibrium",
     "support_enumeration",
     "zero_sum_lp",
 ]

@@ -26,6 +26,8 @@ ALGORITHMS = [
     cp.algorithms.DCFR(gamma=3, restart_base=4),
     cp.algorithms.PCFRPlus(),
     cp.algorithms.PDCFRPlus(),
+    cp.algorithms.SAPCFRPlus(),
+    cp.algorithms.HSDCFR(horizon=40),
 ]
 TURN = Spot(
     "2c3d4h3s",

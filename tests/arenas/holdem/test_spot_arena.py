@@ -123,7 +123,11 @@ def test_precisions_agree():
 
 
 @pytest.mark.parametrize(
-    "name", ["cfr", "cfr_plus", "linear_cfr", "dcfr", "pcfr_plus", "pdcfr_plus"]
+    "name",
+    [
+        *("cfr", "cfr_plus", "linear_cfr", "dcfr", "pcfr_plus", "pdcfr_plus"),
+        *("hs_dcfr(horizon=200)", "hs_pcfr_plus(horizon=200)", "sapcfr_plus"),
+    ],
 )
 def test_family_converges(name):
     arena = tree_of(TURN)

@@ -100,12 +100,17 @@ class RegretMinimiser:
         """
         if has_vectors(arena):
             return arena.policies(memory, self.averages)
-        current = memory.policy[:-1].copy()  # the next step changes the memory in place
-        sums = zip(self.averages, memory.policy_sum[:, :-1].copy(), strict=True)
-        factories = {
-            name: partial(policy_from_weights, arena, total, current) for name, total in sums
-        }
-        return LazyPolicies(factories | {"current": partial(Policy, arena, current)})
+        return average_policies(arena, memory, self.averages)
+
+
+def average_policies(
+    arena: SequenceArena, memory: RegretMemory, names: tuple[str, ...]
+) -> Mapping[str, Policy]:
+    """Return the averages of a memory by name, and the current policy."""
+    current = memory.policy[:-1].copy()  # the next step changes the memory in place
+    sums = zip(names, memory.policy_sum[:, :-1].copy(), strict=True)
+    factories = {name: partial(policy_from_weights, arena, total, current) for name, total in sums}
+    return LazyPolicies(factories | {"current": partial(Policy, arena, current)})
 
 
 class LocalLearner(NamedTuple):
@@ -114,7 +119,7 @@ class LocalLearner(NamedTuple):
     update: Callable[..., None]  # adds regrets and writes an unnormalised policy
     normalise: Callable[..., None]  # normalises the policy and sets the reach, parents first
     run_alternating: Callable[..., None]  # whole iterations in one compiled call
-    run_simultaneous: Callable[..., None]
+    run_simultaneous: Callable[..., None] | None = None  # None: the learner only alternates
 
 
 REGRET_MATCHING = LocalLearner(
@@ -171,6 +176,7 @@ def iterate(
         return memory
     if isinstance(arena.form, SequenceForm) and arena.has_perfect_recall and arena.max_threads == 1:
         run = learner.run_alternating if alternating else learner.run_simultaneous
+        assert run is not None
         arrays = (memory.reach, memory.cf_value, memory.regret, memory.policy, memory.policy_sum)
         run(arena.form, factors, weights, *arrays)
     else:

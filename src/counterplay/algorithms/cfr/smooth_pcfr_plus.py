@@ -1,0 +1,62 @@
+"""Smooth predictive CFR+: regrets keep a distance from the origin, so that policies move little."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from counterplay.algorithms.cfr import engine, scaled_weights
+from counterplay.algorithms.cfr.engine import LocalLearner, RegretMemory, RegretMinimiser
+from counterplay.core.arena import Floats, SequenceArena
+from counterplay.core.settings import Positive, settings
+from counterplay.kernels.sequence_form import predictive
+
+
+@settings()
+class SmoothPCFRPlus(RegretMinimiser):
+    """Smooth PRM+ (Farina, Grand-Clement, Kroer, Lee and Luo, 2023) at every infoset.
+
+        policy_sum = policy_sum + t**gamma * reach * policy
+        regret     = project(regret + eta * instant_regret)
+        policy     = normalise(project(regret + eta * instant_regret))
+
+    at t = 1, 2, ..., in turn, where project(x) is the nearest vector to x with entries >= 0 and sum
+    at least 1. Far from the origin this is PCFR+; near it, where a small regret would turn the
+    policy around, the policy is a projected gradient step. Regrets start uniform with sum 1.
+    The unit of the instant regrets is the player's largest counterfactual value, so eta does not
+    depend on the game's units.
+    """
+
+    eta: Positive = 100.0
+    gamma: float = 2.0
+    runs_on: ClassVar[tuple[str, ...]] = ("sequences",)
+
+    def init(self, arena: SequenceArena, seed: int = 0) -> RegretMemory:
+        """Return a memory with uniform regrets and the uniform policy; the seed is not used."""
+        memory = engine.new_memory(arena)
+        memory.regret[:] = memory.policy
+        return memory
+
+    def step(self, arena: SequenceArena, memory: RegretMemory, iterations: int = 1) -> RegretMemory:
+        learner = LocalLearner(
+            predictive.update_smooth,
+            lambda form, first, last, policy, reach: predictive.forward_smooth(
+                form, first, last, memory.regret, policy, reach
+            ),
+            predictive.alternate_smooth,
+        )
+        for t, weights in scaled_weights.iter_weights(memory, iterations, self.gamma):
+            table = engine.stack_columns(t, self.eta)
+            factors = (table, 1.0 / largest_values(arena), arena.value_tolerance)
+            engine.iterate(arena, memory, learner, factors, weights)
+        return memory
+
+
+def largest_values(arena: SequenceArena) -> Floats:
+    """Return the largest counterfactual value [S] of the player of each sequence."""
+    tolerance = arena.value_tolerance
+    players = np.repeat(np.asarray(arena.infoset_player), arena.num_actions)
+    largest = np.zeros(arena.num_players)
+    np.maximum.at(largest, players, tolerance)
+    return np.asarray(largest[players] / (16.0 * np.finfo(np.float64).eps))
