@@ -7,13 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from counterplay.cli.common import (
-    GameArgument,
-    JsonOption,
-    TrustOption,
-    print_json,
-    print_table,
-)
+from counterplay.cli.options import GameArgument, JsonOption, TrustOption
+from counterplay.cli.output import print_json, print_table
 from counterplay.errors import ConfigError, RunError
 
 if TYPE_CHECKING:
