@@ -18,6 +18,7 @@ from counterplay.errors import ConfigError, suggestion
 GAMES = {
     "battle_of_the_sexes": "counterplay.games.battle_of_the_sexes:BattleOfTheSexes",
     "chicken": "counterplay.games.chicken:Chicken",
+    "coin_toss": "counterplay.games.coin_toss:CoinToss",
     "connect_four": "counterplay.games.connect_four:ConnectFour",
     "dark_hex": "counterplay.games.dark_hex:DarkHex",
     "flop_holdem": "counterplay.games.flop_holdem:FlopHoldem",

@@ -1,4 +1,4 @@
-"""Search at play time in two-player zero-sum games of perfect information.
+"""Search at play time: games of perfect information, public states and subgames of others.
 
 Public names are imported when they are first used.
 """
@@ -11,6 +11,14 @@ from counterplay.registry import SEARCHERS
 _EXPORTS = {
     "counterplay.registry": ["load_searcher"],
     "searcher": ["SearchAgent"],
+    "counterplay.arenas.public_states": [
+        "PublicStates",
+        "PublicValues",
+        "counterfactual_best_response_values",
+        "public_states",
+        "public_values",
+    ],
+    "counterplay.arenas.subgame": ["Subgame", "build_subgame", "resolve_policy"],
     "evaluation_functions": [
         "middle_first_order",
         "network_evaluation",

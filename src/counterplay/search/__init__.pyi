@@ -1,5 +1,15 @@
 """The public names of this package, written by tools/exports.py; do not edit."""
 
+from counterplay.arenas.public_states import PublicStates as PublicStates
+from counterplay.arenas.public_states import PublicValues as PublicValues
+from counterplay.arenas.public_states import (
+    counterfactual_best_response_values as counterfactual_best_response_values,
+)
+from counterplay.arenas.public_states import public_states as public_states
+from counterplay.arenas.public_states import public_values as public_values
+from counterplay.arenas.subgame import Subgame as Subgame
+from counterplay.arenas.subgame import build_subgame as build_subgame
+from counterplay.arenas.subgame import resolve_policy as resolve_policy
 from counterplay.registry import load_searcher as load_searcher
 from counterplay.search.alpha_beta import AlphaBeta as AlphaBeta
 from counterplay.search.evaluation_functions import middle_first_order as middle_first_order
@@ -19,11 +29,19 @@ __all__ = [
     "Expectiminimax",
     "MCTS",
     "Minimax",
+    "PublicStates",
+    "PublicValues",
     "SearchAgent",
+    "Subgame",
+    "build_subgame",
+    "counterfactual_best_response_values",
     "load_searcher",
     "middle_first_order",
     "network_evaluation",
     "open_lines_evaluation",
+    "public_states",
+    "public_values",
+    "resolve_policy",
     "rollout_evaluation",
     "weighted_sum_evaluation",
 ]
