@@ -8,7 +8,7 @@ histories of a public state and all histories below it form a subgame.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -156,8 +156,8 @@ def public_states(tree: TreeArena) -> PublicStates:
 def _read_views(tree: TreeArena) -> tuple[Ints | None, Ints | None, str]:
     """Return each player's view [N, P], the public view [N] or None, and their source.
 
-    Views are numbers of infoset keys at all nodes but terminals. They are None if the rules are not
-    available or define keys for the acting players only.
+    Views are numbers of infoset keys at all nodes but terminals. The first result is None without
+    rules, and if they define keys for the acting players only.
     """
     try:
         game: Any = tree.game
@@ -177,7 +177,7 @@ def _player_key(game: Any, player: int, state: Any) -> str:
 
 
 def _number_keys(
-    tree: TreeArena, functions: list[Callable[[Any], Any]], may_fail: bool
+    tree: TreeArena, functions: Sequence[Callable[[Any], Any]], may_fail: bool
 ) -> Ints | None:
     """Return numbers [N, F] of the values of functions of the states, -1 at terminals."""
     game, numbers = tree.game, np.full((tree.num_nodes, len(functions)), -1)

@@ -132,7 +132,8 @@ def build_subgame(
         alternatives: the opponent's values v(x), one per view in order of the entries; by default
             those of the method.
         leaves: public states to cut the game at.
-        uniform_range: replace the player's own reach by 1, where the blueprint never goes.
+        uniform_range: replace the player's own reach by 1, where the blueprint never goes; of
+            `unsafe` that of both players.
 
     Raises:
         ConfigError: an argument does not fit, or the range has no mass at the public state.
@@ -149,10 +150,12 @@ def build_subgame(
     states = public_states(tree)
     if not 0 <= state < len(states):
         raise ConfigError(f"public state is {state}, must be from 0 to {len(states) - 1}")
+    if state == 0 and leaves is None:  # nothing is outside: the subgame is the game
+        return Subgame(tree, np.arange(tree.num_sequences), player, method, np.zeros(0))
     opponent, rows = 1 - player, states.entry_rows(state)
     own = own_reach(states, blueprint.probabilities)[rows]
     if uniform_range:
-        own[:, player] = 1.0
+        own[:, [player, opponent] if method == "unsafe" else player] = 1.0
     weight = states.chance_reach[rows] * own[:, player]
     if method == "unsafe":
         weight = weight * own[:, opponent]
@@ -184,7 +187,7 @@ def build_subgame(
     elif layout == "resolve":
         probability = weight / weight.sum()
     else:
-        free, forced = _combined_shares(own[:, opponent], view)
+        free, forced = _split_roots(own[:, opponent], view)
         probability = np.concatenate([weight * free, weight * forced])
         probability /= probability.sum()
     arena = template.instantiate(probability, shift, terminate, cut.values)
@@ -200,7 +203,7 @@ def _check_arguments(tree: TreeArena, player: int, method: str) -> None:
         raise ConfigError(f"player is {player!r}, must be 0 or 1")
 
 
-def _combined_shares(reach: Floats, view: Ints) -> tuple[Floats, Floats]:
+def _split_roots(reach: Floats, view: Ints) -> tuple[Floats, Floats]:
     """Return the parts of each root at which the opponent chooses, and at which it must follow.
 
     With r the opponent's blueprint reach of a view, the forced part is r + u and the free part is

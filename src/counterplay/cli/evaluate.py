@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from counterplay.cli.common import (
     ExportOption,
@@ -10,8 +13,10 @@ from counterplay.cli.common import (
     JsonOption,
     PolicyArgument,
     PolicyGameOption,
+    SeedOption,
     TrustOption,
     check_outputs,
+    integer_option,
     print_json,
     print_table,
     write_outputs,
@@ -28,11 +33,26 @@ def evaluate(
     force: ForceOption = False,
     json: JsonOption = False,
     trust: TrustOption = None,
+    agent: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AGENT",
+            help="Judge this agent instead, such as 'is_mcts(simulations=100)', asked at every "
+            "infoset; POLICY is the game then.",
+        ),
+    ] = None,
+    seeds: Annotated[
+        int, integer_option("--seeds", minimum=1, help="Seeds that a random agent is asked with.")
+    ] = 1,
+    seed: SeedOption = 0,
 ) -> None:
     """Print how good saved policies are, exactly, for every player.
 
-    Of a run, every policy that it keeps is judged.
+    Of a run, every policy that it keeps is judged. With --agent a searching agent is judged.
     """
+    if agent:
+        _evaluate_agent(agent, game or policy, seed, seeds, export, force, json)
+        return
     from counterplay.cli.progress import build_tree_with_progress
     from counterplay.core.evaluation import judge
     from counterplay.experiment.saved_policies import load_policies
@@ -54,6 +74,35 @@ def evaluate(
                 print(f"\npolicy  {name}")
             _print_judgement(judgement)
     write_outputs(found[first], None, export)
+
+
+def _evaluate_agent(
+    spec: str, game: str, seed: int, seeds: int, export: Path | None, force: bool, json: bool
+) -> None:
+    """Ask an agent at every infoset of a game, and print how good its policy is."""
+    from counterplay.cli.progress import ProgressBar, agent_loader_with_progress
+    from counterplay.core.evaluation import judge
+    from counterplay.registry import load_game
+    from counterplay.search.tabulation import tabulate_agent
+
+    check_outputs(None, export, force)
+    loader = agent_loader_with_progress(load_game(game))
+    (agent,) = loader.load_agents(spec)
+    with ProgressBar("searching", "infosets", total=seeds * loader.tree.num_infosets) as bar:
+        table = tabulate_agent(loader.tree, agent, seed=seed, num_seeds=seeds, progress=bar.update)
+    judgement, seconds = judge(loader.tree, table.policy), table.seconds_per_decision
+    if json:
+        facts = {"game": loader.tree.spec, "agent": spec, **_judgement_facts(judgement)}
+        facts |= {"seconds_per_decision": seconds, "by_seed": list(table.exploitabilities)}
+        print_json(facts)
+    else:
+        print(f"game   {loader.tree.spec}\nagent  {spec}")
+        _print_judgement(judgement)
+        if seeds > 1:
+            mean = sum(table.exploitabilities) / seeds
+            print(f"by seed         {mean:.2e} +- {table.standard_error:.1e}")
+        print(f"per decision    {seconds:.2g} s")
+    write_outputs(table.policy, None, export)
 
 
 def to_tree_policy(policy: Any) -> Any:

@@ -6,11 +6,19 @@ Public names are imported when they are first used.
 from __future__ import annotations
 
 from counterplay.lazy_exports import exports_from_registry, lazy_exports
-from counterplay.registry import SEARCHERS
+from counterplay.registry import SEARCH_AGENTS, SEARCHERS
 
 _EXPORTS = {
-    "counterplay.registry": ["load_searcher"],
+    "counterplay.registry": ["load_search_agent", "load_searcher"],
     "searcher": ["SearchAgent"],
+    "tabulation": ["TabulatedAgent", "tabulate_agent"],
+    "depth_limited": [
+        "DepthLimitedArena",
+        "bias_policy",
+        "continuation_leaves",
+        "leaf_states",
+        "solve_leaves",
+    ],
     "counterplay.arenas.public_states": [
         "PublicStates",
         "PublicValues",
@@ -26,6 +34,6 @@ _EXPORTS = {
         "rollout_evaluation",
         "weighted_sum_evaluation",
     ],
-} | exports_from_registry(SEARCHERS)
+} | exports_from_registry(SEARCHERS | SEARCH_AGENTS)
 
 __getattr__, __dir__, __all__ = lazy_exports(__name__, _EXPORTS)
