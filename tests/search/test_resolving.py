@@ -100,7 +100,8 @@ def test_plays_matches_and_episodes():
 
 def test_one_public_state_is_solved_as_a_whole():
     """Phantom games have one public state: search there is solving."""
-    tree, _, agent = make("dark_hex(num_rows=2,num_cols=2)", iterations=50)
+    with pytest.warns(UserWarning, match="has one public state"):
+        tree, _, agent = make("dark_hex(num_rows=2,num_cols=2)", iterations=50)
     table = cp.search.tabulate_agent(tree, agent).policy
     assert (
         table.probabilities == cp.solve(tree, CFR_PLUS, iterations=50).policy.probabilities

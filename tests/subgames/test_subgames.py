@@ -130,7 +130,7 @@ def test_alternatives_equal_the_values_of_the_whole_tree():
     tree = built("leduc_poker")
     blueprint = cp.random_policy(tree, seed=4)
     states, values = public_states(tree), public_values(tree, blueprint)
-    for state in range(0, len(states), 7):
+    for state in range(1, len(states), 7):
         for player in range(2):
             views = np.unique(states.view[states.entry_rows(state), 1 - player])
             best = values.counterfactual_best_response_values(1 - player)[views]
@@ -248,7 +248,7 @@ def random_antichain(states, seed):
 
 
 @pytest.mark.parametrize("method", SAFE_METHODS)
-@hypothesis_settings(max_examples=40)
+@hypothesis_settings(max_examples=25)
 @given(game=random_games(max_players=2, num_players=2, zero_sum=True))
 def test_safe_methods_are_safe(method, game):
     tree = cp.build_tree(game)

@@ -59,7 +59,7 @@ LAYOUTS = {  # shape of the gadget of each method
     "combined": "combined",
 }
 FREE_SHARE, UNIFORM_SHARE = 0.2, 0.1  # of `combined`, relative to the blueprint's range
-MAX_CACHED_TEMPLATES = 512
+MAX_CACHED_NODES = 2_000_000  # of all templates of a tree, about 300 MB
 
 
 class Leaves(NamedTuple):
@@ -253,12 +253,14 @@ def _alternative_values(
 
 def _path_gifts(tree: TreeArena, best: Floats) -> Floats:
     """Return the sum [S + 1] of the mistakes of each sequence and of those before it."""
-    counts = tree.num_actions
+    counts, parent = tree.num_actions, tree.form.parent
     loss = np.repeat(np.maximum.reduceat(best, tree.offset[:-1]), counts) - best
     gifts = np.zeros(tree.num_sequences + 1)
-    parent = tree.form.parent.tolist()
-    for infoset, (first, end) in enumerate(pairwise(tree.offset.tolist())):
-        gifts[first:end] = gifts[parent[infoset]] + loss[first:end]
+    for level in (part for player in range(2) for part in tree.levels(player, 1)):
+        first, end = level[0]
+        inside = slice(int(tree.offset[first]), int(tree.offset[end]))
+        before = gifts[parent[first:end]]
+        gifts[inside] = np.repeat(before, counts[first:end]) + loss[inside]
     return gifts
 
 
@@ -267,14 +269,13 @@ def _outside_gaps(tree: TreeArena, best: Floats) -> Floats:
 
     It is 0 where there is no other action, and for the empty sequence.
     """
-    gaps = np.zeros(tree.num_sequences + 1)
-    for first, end in pairwise(tree.offset.tolist()):
-        if end - first > 1:
-            low, high = np.partition(best[first:end], -2)[-2:]
-            is_best = best[first:end] == high
-            others = np.where(is_best & (is_best.sum() == 1), low, high)
-            gaps[first:end] = others - best[first:end]
-    return gaps
+    counts, starts = tree.num_actions, tree.offset[:-1]
+    high = np.repeat(np.maximum.reduceat(best, starts), counts)
+    is_best = best == high
+    is_alone = np.repeat(np.add.reduceat(is_best.astype(np.int64), starts) == 1, counts)
+    second = np.repeat(np.maximum.reduceat(np.where(is_best, -np.inf, best), starts), counts)
+    others = np.where(is_best & is_alone, second, high)
+    return np.append(np.where(np.repeat(counts, counts) > 1, others - best, 0.0), 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -390,9 +391,11 @@ def find_template(
     kept = b"" if mask is None else np.packbits(mask).tobytes()
     key = (state, layout, opponent, kept, leaves.states, leaves.values.shape[1])
     if key not in cache:
-        if len(cache) >= MAX_CACHED_TEMPLATES:
-            cache.pop(next(iter(cache)))
-        cache[key] = _TemplateBuilder(states, state, layout, opponent, mask, leaves).build()
+        template = _TemplateBuilder(states, state, layout, opponent, mask, leaves).build()
+        total = template.tree.num_nodes + sum(other.tree.num_nodes for other in cache.values())
+        while cache and total > MAX_CACHED_NODES:
+            total -= cache.pop(next(iter(cache))).tree.num_nodes
+        cache[key] = template
     return cache[key]
 
 

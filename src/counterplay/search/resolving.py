@@ -21,7 +21,7 @@ from counterplay.errors import ConfigError
 from counterplay.registry import load_algorithm
 from counterplay.search.depth_limited import continuation_leaves, leaf_states
 
-MAX_CACHED_POLICIES = 256
+MAX_CACHED_PROBABILITIES = 10_000_000  # of all policies of an agent, 80 MB
 
 
 @settings()
@@ -82,6 +82,12 @@ class ResolvingAgent:
         check_same_game(tree, blueprint)
         self.tree, self.blueprint, self.settings = tree, blueprint, settings
         self.states = public_states(tree)
+        if len(self.states) == 1:
+            warnings.warn(
+                f"{tree.spec} has one public state: its players never know anything in common "
+                "beyond the rules, so that each decision solves the whole game",
+                stacklevel=3,
+            )
         self.algorithm: Any = load_algorithm(settings.algorithm)
         self.report: ResolvingReport | None = None
         self._policies: OrderedDict[tuple[int, int], Floats] = OrderedDict()
@@ -106,7 +112,7 @@ class ResolvingAgent:
             base = self.policy_at(before[-1], player) if before else self.blueprint.probabilities
             probabilities = self._solve(state, player, Policy(self.tree, base))
             self._policies[state, player] = probabilities
-            if len(self._policies) > MAX_CACHED_POLICIES:
+            if len(self._policies) > max(16, MAX_CACHED_PROBABILITIES // self.tree.num_sequences):
                 self._policies.popitem(last=False)
         return probabilities
 
