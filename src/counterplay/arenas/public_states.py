@@ -95,6 +95,10 @@ class PublicStates:
         """Return the rows of a public state in `entry`, `view` and `last_sequence`."""
         return slice(int(self.entry_offset[state]), int(self.entry_offset[state + 1]))
 
+    def num_views(self, state: int, player: int) -> int:
+        """Return the number of different views of a player at the entries of a public state."""
+        return int(np.unique(self.view[self.entry_rows(state), player]).size)
+
     def path(self, state: int) -> list[int]:
         """Return the public states from the first one to this one."""
         states = [int(state)]

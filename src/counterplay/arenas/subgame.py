@@ -170,12 +170,13 @@ def build_subgame(
         template = find_template(states, state, layout, opponent, None, cut)
         arena = template.instantiate(weight / weight.sum(), leaf_values=cut.values)
         return Subgame(arena, template.sequence, player, method, np.zeros(0))
-    values = _alternative_values(states, state, blueprint, opponent, method, weight)
-    if alternatives is not None:
-        if np.shape(alternatives) != values.shape:
-            problem = f"alternatives has shape {np.shape(alternatives)}, must have one entry for "
-            raise ConfigError(f"{problem}each of the {values.size} views of player {opponent}")
-        values = np.asarray(alternatives, np.float64)
+    if alternatives is None:
+        values = _alternative_values(states, state, blueprint, opponent, method, weight)
+    else:
+        values, num_views = np.asarray(alternatives, np.float64), states.num_views(state, opponent)
+        if values.shape != (num_views,):
+            problem = f"alternatives has shape {values.shape}, must have one entry for each of "
+            raise ConfigError(f"{problem}the {num_views} views of player {opponent}")
     mask = weight > 0.0 if layout == "max_margin" else None
     template = find_template(states, state, layout, opponent, mask, cut)
     weight, view = weight[template.rows], template.view
