@@ -11,6 +11,7 @@ from pytest import approx
 
 import counterplay as cp
 from counterplay.arenas.tree.replay import first_infoset_states
+from counterplay.games.kuhn_poker import KuhnPoker
 from counterplay.play.agents import AgentLoader
 from counterplay.play.episodes import play_episode
 from counterplay.registry import SEARCH_AGENTS, load_search_agent
@@ -225,6 +226,27 @@ def test_observers_differ_where_an_opponent_knows_more():
         tree = InfosetTree(game, random.Random(0), observer)
         states = [state_after(game, 0, card, 0) for card in (1, 2)]
         assert len({tree.node_key(state, 1) for state in states}) == count
+
+
+class OwnKeysOnly(KuhnPoker):
+    """Kuhn poker with keys for the acting player only."""
+
+    def infoset_key(self, state, player):
+        if player != self.player(state):
+            raise ValueError("not your turn")
+        return super().infoset_key(state, player)
+
+
+def test_single_observer_needs_the_keys_of_players_who_wait():
+    game = OwnKeysOnly()
+    state = state_after(game, 1, 2)
+    single, multiple = (
+        cp.search.ISMCTS(simulations=50, observer=observer).make_agent(game)
+        for observer in ("single", "multiple")
+    )
+    with pytest.raises(cp.errors.ConfigError, match=r"take is_mcts\(observer=multiple\)"):
+        single.action_probabilities(state, 0)
+    assert sum(multiple.action_probabilities(state, 0)) == approx(1.0)
 
 
 # -- PIMC

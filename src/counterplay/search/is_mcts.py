@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from counterplay.core.game import CHANCE, TERMINAL, Game, State
 from counterplay.core.settings import NonNegative, PositiveInt, settings
 from counterplay.errors import ConfigError
+from counterplay.registry import get_spec
 from counterplay.search.hidden_agent import HiddenSearchAgent, SearchRequest, repeat_search
 
 
@@ -40,8 +41,16 @@ class InfosetTree:
 
     def node_key(self, state: State, player: int) -> tuple[int, str]:
         """Return the acting player, and the infoset key of the observer."""
-        observer = player if self.observer < 0 else self.observer
-        return player, self.game.infoset_key(state, observer)
+        if self.observer in (-1, player):
+            return player, self.game.infoset_key(state, player)
+        try:
+            return player, self.game.infoset_key(state, self.observer)
+        except Exception as error:
+            problem = f"needs the infoset key of player {self.observer} where player {player} acts"
+            raise ConfigError(
+                f"is_mcts with a single observer {problem}, which {get_spec(self.game)} does not "
+                "define; take is_mcts(observer=multiple)"
+            ) from error
 
     def simulate(self, state: State, select: Any) -> None:
         """Descend by `select(node, actions)` to a new action, play on at random, and back up."""
