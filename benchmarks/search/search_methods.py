@@ -9,6 +9,8 @@
 - `resolving`: agents that solve a subgame at each decision, from blueprints of 10, 100 and 1,000
   iterations of CFR+; exploitability and milliseconds per decision.
 - `sampling`: IS-MCTS, PIMC, smooth UCT and online outcome sampling by simulations per decision.
+- `random_games`: the largest rise of a best response's value by each method, with exact solutions
+  of random subgames of 1,000 random games and random blueprints.
 - `speed`: simulations per second of IS-MCTS beside OpenSpiel's in Python and C++ on Leduc poker.
 
 Rows are appended to `results/search_methods.jsonl`.
@@ -25,7 +27,7 @@ import numpy as np
 import counterplay as cp
 from benchmarks.result_files import append_row
 from benchmarks.timing import first_paragraph, format_head, format_row
-from counterplay.arenas.subgame import METHODS
+from counterplay.arenas.subgame import METHODS, SAFE_METHODS
 from counterplay.registry import load_search_agent
 
 FAMILY = "search_methods"
@@ -129,6 +131,50 @@ def sampling() -> None:
             append_row(FAMILY, row | {"by_seed": list(by_seed), "seconds": seconds})
 
 
+def random_games(count: int = 1_000) -> None:
+    """Print how far methods raise the value of best responses on random games."""
+    from tests.random_games import RandomGame
+
+    methods = (*SAFE_METHODS, "unsafe")
+    rises: dict[str, list[float]] = {method: [] for method in methods}
+    seed = num_games = 0
+    while num_games < count:
+        seed += 1
+        tree = cp.build_tree(RandomGame(seed=10_000 + seed, max_depth=3 + seed % 3))
+        if not tree.num_sequences or not tree.is_zero_sum or not np.ptp(tree.utility) > 0.0:
+            continue
+        chosen = random_subgames(cp.search.public_states(tree), seed)
+        if not chosen:
+            continue
+        num_games += 1
+        blueprint = cp.random_policy(tree, seed=seed)
+        before = cp.judge(tree, blueprint).best_values
+        for method in methods:
+            policy = cp.search.resolve_policy(
+                tree, blueprint, cp.algorithms.SequenceFormLP(), chosen, method=method
+            )
+            rises[method].append(float((cp.judge(tree, policy).best_values - before).max()))
+    print(format_head(["method", "games", "worse in", "largest rise"]))
+    for method, values in rises.items():
+        worse = sum(value > 1e-7 for value in values)
+        print(format_row([method, len(values), worse, f"{max(values):.2g}"]), flush=True)
+        row = {"table": "random_games", "method": method, "games": len(values), "worse": worse}
+        append_row(FAMILY, row | {"largest_rise": max(values)})
+
+
+def random_subgames(states: cp.search.PublicStates, seed: int) -> list[int]:
+    """Return some public states, none below another, below which a player acts."""
+    rng, chosen, state = np.random.default_rng(seed), [], 1
+    while state < len(states):
+        if rng.random() < 0.5:
+            if states.acting[state : states.end[state]].any():
+                chosen.append(state)
+            state = int(states.end[state])
+        else:
+            state += 1
+    return chosen
+
+
 def speed() -> None:
     """Print simulations per second of IS-MCTS beside OpenSpiel's on Leduc poker."""
     import pyspiel
@@ -168,6 +214,7 @@ TABLES = {
     "second_round": second_round,
     "resolving": resolving,
     "sampling": sampling,
+    "random_games": random_games,
     "speed": speed,
 }
 
