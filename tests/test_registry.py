@@ -15,6 +15,7 @@ NAMESPACES = {
     "abstraction": "abstraction",
     "learner": "matrix",
     "searcher": "search",
+    "search agent": "search",
 }
 
 

@@ -36,8 +36,8 @@ LAYERS: list[dict[str, str]] = [
     {
         "abstraction": "smaller games: merged infosets, removed actions, buckets",
         "matrix": "normal-form games: equilibria, dominance, learners",
-        "search": "minimax, alpha-beta, MCTS",
         "concepts": "solution concepts of trees: correlation, refinements, commitment, teams",
+        "search": "minimax, alpha-beta, MCTS; resolving, IS-MCTS, OOS for hidden information",
         "algorithms": "`cfr/ mccfr/ fictitious_play/ regularised/ exact/ deep/`",
         "display": "tables, grids and drawings as text, HTML, SVG",
     },

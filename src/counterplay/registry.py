@@ -18,6 +18,7 @@ from counterplay.errors import ConfigError, suggestion
 GAMES = {
     "battle_of_the_sexes": "counterplay.games.battle_of_the_sexes:BattleOfTheSexes",
     "chicken": "counterplay.games.chicken:Chicken",
+    "coin_toss": "counterplay.games.coin_toss:CoinToss",
     "connect_four": "counterplay.games.connect_four:ConnectFour",
     "dark_hex": "counterplay.games.dark_hex:DarkHex",
     "flop_holdem": "counterplay.games.flop_holdem:FlopHoldem",
@@ -129,6 +130,15 @@ SEARCHERS = {  # of games without hidden information
     "minimax": "counterplay.search.minimax:Minimax",
 }
 
+SEARCH_AGENTS = {  # agents that search games with hidden information
+    "is_mcts": "counterplay.search.is_mcts:ISMCTS",
+    "mirror_search": "counterplay.search.mirror_search:MirrorSearch",
+    "oos": "counterplay.search.oos:OOS",
+    "pimc": "counterplay.search.pimc:PIMC",
+    "resolving": "counterplay.search.resolving:Resolving",
+    "smooth_uct": "counterplay.search.smooth_uct:SmoothUCT",
+}
+
 FACTORED_ARENAS = {  # arenas of games too large for a tree, by the game's name
     "dark_hex": "counterplay.arenas.factored.phantom:PHANTOM_FACTORY",
     "flop_holdem": "counterplay.arenas.holdem.flop_arena:FLOP_HOLDEM_FACTORY",
@@ -151,6 +161,7 @@ REGISTRIES = {
     "abstraction": ABSTRACTIONS,
     "learner": LEARNERS,
     "searcher": SEARCHERS,
+    "search agent": SEARCH_AGENTS,
 }
 KINDS_WITH_COMMAND = ("game", "algorithm")  # kinds that a command such as `games` lists
 
@@ -260,6 +271,15 @@ def load_learner(spec: str, **parameters: Any) -> Any:
 def load_searcher(spec: str, **parameters: Any) -> Any:
     """Return a searcher by name, such as `alpha_beta(max_depth=8)` or `mcts(max_seconds=2)`."""
     return _load_registered("searcher", SEARCHERS, spec, parameters)
+
+
+def load_search_agent(spec: str, **parameters: Any) -> Any:
+    """Return the parameters of an agent for hidden information, such as `is_mcts(simulations=100)`.
+
+    Its `needs` is "tree" or "rules": `make_agent(tree, blueprint)` or `make_agent(game)` returns
+    the agent.
+    """
+    return _load_registered("search agent", SEARCH_AGENTS, spec, parameters)
 
 
 def import_registered(registry: dict[str, str], name: str) -> Any:

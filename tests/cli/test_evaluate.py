@@ -97,7 +97,6 @@ def test_bad_export_name(run, uniform):
 
 
 def test_policies_of_public_trees(run, tmp_path, monkeypatch):
-    """Flop hold'em's files are known by their format; only judging takes all hands at once."""
     path = tmp_path / "flop.policy"
     write_archive(path, FLOP_POLICY_FORMAT, {"policy": np.zeros(3, np.uint16)})
     assert (
@@ -111,3 +110,25 @@ def test_policies_of_public_trees(run, tmp_path, monkeypatch):
     for command in ("show", "export"):
         code, _, error = run(command, path, *([tmp_path / "x.json"] if command == "export" else []))
         assert code == 2 and "whole ranges of hands" in error
+
+
+def test_agent_that_searches(run):
+    answer = run("evaluate", "--agent", "is_mcts(simulations=5)", "kuhn_poker", "--seeds", "2")
+    assert answer.code == 0
+    assert answer.lines[:2] == ["game   kuhn_poker", "agent  is_mcts(simulations=5)"]
+    names = [line.split()[0] for line in answer.lines[5:]]
+    assert names == ["NashConv", "exploitability", "by", "per"]
+
+
+def test_agent_as_json_and_export(run, tmp_path):
+    file = tmp_path / "agent.json"
+    options = ("--agent", "resolving(iterations=50)", "--json", "--export", file)
+    facts = json.loads(run("evaluate", "kuhn_poker", *options).out)
+    assert facts["agent"] == "resolving(iterations=50)" and facts["seconds_per_decision"] > 0.0
+    assert facts["exploitability"] == pytest.approx(cp.exploitability(cp.load_policy(file)))
+    assert facts["by_seed"] == [pytest.approx(facts["exploitability"])]
+
+
+def test_unknown_agent(run):
+    answer = run("evaluate", "--agent", "is_mtcs", "kuhn_poker")
+    assert answer.code != 0 and "did you mean 'is_mcts'" in answer.err

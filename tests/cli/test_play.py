@@ -229,6 +229,14 @@ def test_opponent_may_be_an_algorithm(run):
     assert answer.err.startswith("The opponent's exploitability is")
 
 
+@pytest.mark.parametrize("opponent", ["is_mcts(simulations=20)", "resolving(iterations=20)"])
+def test_opponent_may_search_with_hidden_information(run, opponent):
+    options = ("--opponent", opponent, "--episodes", 1, "--seed", 1)
+    answer = run("play", "kuhn_poker", *options, typed="c\nc\nc\n")
+    assert answer.code == 0
+    assert "Your score" in answer.out
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

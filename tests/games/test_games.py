@@ -58,6 +58,7 @@ ROWS = [
     Row("leduc_poker", 9457, 5520, 936, (-0.078125, 0.078125), 4.7472222),
     Row("leduc_poker(suit_isomorphism=true)", 1939, 1116, 288, (-0.078125, 0.078125), 4.7472222),
     Row(LEDUC_5, 9381, 5500, 780, (-0.078125, 0.078125), 4.8581404),
+    Row("coin_toss", 13, 8, 3, (1 / 6, -1 / 6), 5 / 12),
     Row("king_ace_poker", 65, 36, 4, (1 / 4, -1 / 4), 7 / 12),
     Row("king_ace_poker(type_level=true)", 21, 12, 4, (1 / 4, -1 / 4), 7 / 12),
     Row("goofspiel(num_cards=3,points_order=descending,imp_info=true)", 67, 36, 16, (0, 0), 4 / 3),

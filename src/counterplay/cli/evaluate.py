@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypedDict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+
+import typer
 
 from counterplay.cli.options import (
     ExportOption,
@@ -10,8 +13,10 @@ from counterplay.cli.options import (
     JsonOption,
     PolicyArgument,
     PolicyGameOption,
+    SeedOption,
     TrustOption,
     check_outputs,
+    integer_option,
 )
 from counterplay.cli.output import print_json, print_table, write_outputs
 
@@ -37,11 +42,26 @@ def evaluate(
     force: ForceOption = False,
     json: JsonOption = False,
     trust: TrustOption = None,
+    agent: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AGENT",
+            help="Evaluate this agent, such as 'is_mcts(simulations=9)'; POLICY is the game.",
+        ),
+    ] = None,
+    seeds: Annotated[
+        int, integer_option("--seeds", minimum=1, help="Number of seeds of a random agent.")
+    ] = 1,
+    seed: SeedOption = 0,
 ) -> None:
     """Print the exact values and exploitability of saved policies.
 
-    Each player's best-response value is printed too. All policies of a run are evaluated.
+    Each player's best-response value is printed too. All policies of a run are evaluated. With
+    --agent, a searching agent is evaluated instead: it is asked at every infoset of the game.
     """
+    if agent:
+        _evaluate_agent(agent, game or policy, seed, seeds, export, force, json)
+        return
     from counterplay.cli.progress import build_tree_with_progress
     from counterplay.core.evaluation import judge
     from counterplay.experiment.saved_policies import load_policies
@@ -72,6 +92,35 @@ def load_first_policy(source: str, game: str | None = None) -> tuple[str, Policy
 
     name, policy = next(iter(load_policies(source, game, build=build_tree_with_progress).items()))
     return name, to_tree_policy(policy)
+
+
+def _evaluate_agent(
+    spec: str, game: str, seed: int, seeds: int, export: Path | None, force: bool, json: bool
+) -> None:
+    """Evaluate an agent at every infoset of a game, and print its values and exploitability."""
+    from counterplay.cli.progress import ProgressBar, agent_loader_with_progress
+    from counterplay.core.evaluation import judge
+    from counterplay.registry import load_game
+    from counterplay.search.tabulation import tabulate_agent
+
+    check_outputs(None, export, force)
+    loader = agent_loader_with_progress(load_game(game))
+    (agent,) = loader.load_agents(spec)
+    with ProgressBar("searching", "infosets", total=seeds * loader.tree.num_infosets) as bar:
+        table = tabulate_agent(loader.tree, agent, seed=seed, num_seeds=seeds, progress=bar.update)
+    judgement, seconds = judge(loader.tree, table.policy), table.seconds_per_decision
+    if json:
+        facts = {"game": loader.tree.spec, "agent": spec, **_judgement_facts(judgement)}
+        timing = {"seconds_per_decision": seconds, "by_seed": list(table.exploitabilities)}
+        print_json(facts | timing)
+    else:
+        print(f"game   {loader.tree.spec}\nagent  {spec}")
+        _print_judgement(judgement)
+        if seeds > 1:
+            mean = sum(table.exploitabilities) / seeds
+            print(f"by seed         {mean:.2e} +- {table.standard_error:.1e}")
+        print(f"per decision    {seconds:.2g} s")
+    write_outputs(table.policy, None, export)
 
 
 def to_tree_policy(policy: Any) -> Policy:

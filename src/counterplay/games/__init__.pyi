@@ -9,6 +9,7 @@ from counterplay.core.game import describe_situation as describe_situation
 from counterplay.core.game import grid_position as grid_position
 from counterplay.games.battle_of_the_sexes import BattleOfTheSexes as BattleOfTheSexes
 from counterplay.games.chicken import Chicken as Chicken
+from counterplay.games.coin_toss import CoinToss as CoinToss
 from counterplay.games.compiled.protocol import CompiledGame as CompiledGame
 from counterplay.games.compiled.protocol import check_compiled_game as check_compiled_game
 from counterplay.games.compiled.protocol import find_compiled_game as find_compiled_game
@@ -36,6 +37,7 @@ from counterplay.games.tic_tac_toe import TicTacToe as TicTacToe
 __all__ = [
     "BattleOfTheSexes",
     "Chicken",
+    "CoinToss",
     "CompiledGame",
     "ConnectFour",
     "DarkHex",

@@ -160,6 +160,13 @@ class OpenSpielGame:
     def _terminal_id(self) -> int:
         return int(import_pyspiel().PlayerId.TERMINAL)
 
+    @cached_property
+    def has_perfect_information(self) -> bool:
+        """Whether OpenSpiel declares that players act in turn and see everything."""
+        kind, types = self.spiel_game.get_type(), import_pyspiel().GameType
+        is_sequential = kind.dynamics == types.Dynamics.SEQUENTIAL
+        return is_sequential and kind.information == types.Information.PERFECT_INFORMATION
+
     @property
     def spec(self) -> str:
         return SPEC_PREFIX + self.name

@@ -1,15 +1,23 @@
-"""Agents by name: `uniform`, a searcher, an algorithm, a policy file or a run."""
+"""Agents by name: `uniform`, a searcher, a search agent, an algorithm, a policy file or a run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from counterplay.core.game import Game
 from counterplay.errors import ConfigError, suggestion
-from counterplay.registry import ALGORITHMS, SEARCHERS, get_spec, load_algorithm, load_searcher
+from counterplay.registry import (
+    ALGORITHMS,
+    SEARCH_AGENTS,
+    SEARCHERS,
+    get_spec,
+    load_algorithm,
+    load_search_agent,
+    load_searcher,
+)
 
 if TYPE_CHECKING:
     from counterplay.arenas.tree.arena import TreeArena
@@ -67,15 +75,16 @@ class AgentLoader:
     def _find_registry(self, spec: str) -> dict[str, str] | None:
         """Return the registry that has the name; None for `uniform` and for files."""
         name = _base_name(spec)
-        for registry in (SEARCHERS, ALGORITHMS):
+        for registry in (SEARCHERS, SEARCH_AGENTS, ALGORITHMS):
             if name in registry:
                 return registry
         from counterplay.experiment.saved_policies import split_source
 
         if spec == UNIFORM_NAME or split_source(spec)[0].exists():
             return None
-        near = suggestion(name, [UNIFORM_NAME, *SEARCHERS, *ALGORITHMS])
-        known, more = ", ".join(SEARCHERS), "counterplay algorithms lists more"
+        near = suggestion(name, [UNIFORM_NAME, *SEARCHERS, *SEARCH_AGENTS, *ALGORITHMS])
+        known = ", ".join((*SEARCHERS, *SEARCH_AGENTS))
+        more = "counterplay algorithms lists more"
         raise ConfigError(f"unknown opponent {name!r}{near} (no file; searchers: {known}; {more})")
 
     def _build_agent(self, spec: str, registry: dict[str, str] | None) -> Agent:
@@ -83,6 +92,8 @@ class AgentLoader:
 
         if registry is SEARCHERS:
             return self._build_searcher(load_searcher(spec))
+        if registry is SEARCH_AGENTS:
+            return self._build_search_agent(load_search_agent(spec))
         if registry is ALGORITHMS:
             return self._solve_agent(load_algorithm(spec))
         return TabularPolicy(self.game) if spec == UNIFORM_NAME else self.load_saved_policy(spec)
@@ -114,6 +125,32 @@ class AgentLoader:
         policy: Agent = self._solve(self.tree, algorithm, self.iterations or 1000).policy
         return policy
 
+    def _build_search_agent(self, settings: Any) -> Agent:
+        """Return an agent for hidden information, with its blueprint if it needs one."""
+        if settings.needs == "rules":
+            agent: Agent = settings.make_agent(self.game)
+            return agent
+        name = settings.blueprint
+        if _base_name(name) in ALGORITHMS:
+            algorithm = load_algorithm(name)
+            blueprint = self._solve(self.tree, algorithm, settings.blueprint_iterations).policy
+        elif name == UNIFORM_NAME:
+            from counterplay.core.policy import uniform_policy
+
+            blueprint = uniform_policy(self.tree)
+        else:
+            from counterplay.experiment.saved_policies import load_policies, split_source
+
+            if not split_source(name)[0].exists():
+                advice = "an algorithm, a file of a policy, a run, or uniform"
+                raise ConfigError(f"blueprint is {name!r}, must be {advice}")
+            policies = load_policies(name, get_spec(self.game), build=lambda game: self.tree)
+            blueprint = next(iter(policies.values()))
+            if not hasattr(blueprint, "probabilities"):
+                blueprint = blueprint.tabulate(self.tree)
+        made: Agent = settings.make_agent(self.tree, blueprint)
+        return made
+
     def _build_searcher(self, searcher: Searcher) -> SearchAgent:
         """Return an agent that searches with the game's evaluation and within bounded time."""
         from counterplay.arenas.tree.size_estimate import estimate_size
@@ -138,8 +175,8 @@ class AgentLoader:
 
 
 def is_searcher(spec: str) -> bool:
-    """Return True if a spec such as `mcts(max_seconds=2)` names a searcher."""
-    return _base_name(spec) in SEARCHERS
+    """Return True if a spec such as `mcts(max_seconds=2)` names a searcher or search agent."""
+    return _base_name(spec) in SEARCHERS | SEARCH_AGENTS
 
 
 def _build(game: Game) -> TreeArena:

@@ -1,4 +1,4 @@
-"""Search at play time in two-player zero-sum games of perfect information.
+"""Search at play time: games of perfect information, public states and subgames of others.
 
 Public names are imported when they are first used.
 """
@@ -6,11 +6,27 @@ Public names are imported when they are first used.
 from __future__ import annotations
 
 from counterplay.lazy_exports import exports_from_registry, lazy_exports
-from counterplay.registry import SEARCHERS
+from counterplay.registry import SEARCH_AGENTS, SEARCHERS
 
 _EXPORTS = {
-    "counterplay.registry": ["load_searcher"],
+    "counterplay.registry": ["load_search_agent", "load_searcher"],
     "searcher": ["SearchAgent"],
+    "tabulation": ["TabulatedAgent", "tabulate_agent"],
+    "depth_limited": [
+        "DepthLimitedArena",
+        "bias_policy",
+        "continuation_leaves",
+        "leaf_states",
+        "solve_leaves",
+    ],
+    "counterplay.arenas.public_states": [
+        "PublicStates",
+        "PublicValues",
+        "counterfactual_best_response_values",
+        "public_states",
+        "public_values",
+    ],
+    "counterplay.arenas.subgame": ["Subgame", "build_subgame", "resolve_policy"],
     "evaluation_functions": [
         "middle_first_order",
         "network_evaluation",
@@ -18,6 +34,6 @@ _EXPORTS = {
         "rollout_evaluation",
         "weighted_sum_evaluation",
     ],
-} | exports_from_registry(SEARCHERS)
+} | exports_from_registry(SEARCHERS | SEARCH_AGENTS)
 
 __getattr__, __dir__, __all__ = lazy_exports(__name__, _EXPORTS)

@@ -93,6 +93,16 @@ class TranspositionGame(Protocol):
         ...
 
 
+@runtime_checkable
+class DeclaredGame(Protocol):
+    """A game that declares whether information is hidden, because its states do not compare."""
+
+    @property
+    def has_perfect_information(self) -> bool:
+        """Whether every player knows the state at all of its decisions."""
+        ...
+
+
 def zero_evaluation(game: Game, state: State) -> float:
     """Return 0, the default evaluation."""
     return 0.0
@@ -150,11 +160,16 @@ def _check_game(game: Game) -> None:
     """Raise ConfigError unless a game has two players and no hidden information in random episodes.
 
     Information is hidden if two different states of a player have the same infoset key: a searcher,
-    which sees states, would know more than the player.
+    which sees states, would know more than the player. A `DeclaredGame` is not played: two states
+    of OpenSpiel are never equal, and a hundred random episodes of chess take minutes.
     """
     name = get_spec(game)
     if game.num_players != 2:
         raise ConfigError(f"search needs two players; {name} has {game.num_players}")
+    if isinstance(game, DeclaredGame):
+        if not game.has_perfect_information:
+            raise ConfigError(f"search needs perfect information; {name} hides some")
+        return
     rng = random.Random(0)
     state_by_key: dict[tuple[int, str], Hashable] = {}
     for _ in range(NUM_CHECK_EPISODES):

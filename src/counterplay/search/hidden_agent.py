@@ -1,0 +1,110 @@
+"""The common part of agents that search games of hidden information on their rules."""
+
+from __future__ import annotations
+
+import random
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from counterplay.arenas.tree.arena import TreeArena
+from counterplay.core.game import Game, State
+from counterplay.registry import get_registry_name, get_spec
+from counterplay.search.state_sampling import (
+    RulesStateSampler,
+    SampledHistory,
+    StateSampler,
+    TreeStateSampler,
+)
+
+
+class HiddenSearchAgent:
+    """An agent that searches from states which its player cannot tell from the actual one.
+
+    Args:
+        game: the rules.
+        search: returns the probabilities of the actions; see `SearchRequest`.
+        settings: the parameters, for messages.
+        seed: seed of all random numbers.
+        sampler: where states come from; by default simulations of the rules.
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        search: Callable[[SearchRequest], Sequence[float]],
+        settings: Any,
+        seed: int = 0,
+        sampler: StateSampler | None = None,
+    ):
+        self.game, self.search, self.settings, self.seed = game, search, settings, seed
+        self.rng = random.Random(seed)
+        self.sampler = sampler or RulesStateSampler(game, seed)
+        self.has_own_sampler = sampler is not None
+        self.memory: dict[Any, Any] = {}  # of the search, for one episode
+
+    def action_probabilities(self, state: State, player: int) -> list[float]:
+        """Return the probabilities of the player's actions; uniform if no state is found."""
+        actions = tuple(self.game.actions(state))
+        if len(actions) == 1:
+            return [1.0]
+        request = SearchRequest(self, state, player, actions)
+        if not request.has_states:
+            name = get_registry_name(self.settings)
+            warnings.warn(
+                f"{name} found no state of {get_spec(self.game)} that fits "
+                f"{self.game.infoset_key(state, player)!r}; it plays uniformly there",
+                stacklevel=2,
+            )
+            return [1.0 / len(actions)] * len(actions)
+        return [float(p) for p in self.search(request)]
+
+    def for_episode(self, seed: int) -> HiddenSearchAgent:
+        """Return the agent for one episode, with an empty memory."""
+        sampler = self.sampler if self.has_own_sampler else None
+        return HiddenSearchAgent(self.game, self.search, self.settings, seed, sampler)
+
+    def on_tree(self, tree: TreeArena) -> HiddenSearchAgent:
+        """Return the same agent with states drawn from a tree in place of simulations."""
+        sampler = TreeStateSampler(tree)
+        return HiddenSearchAgent(self.game, self.search, self.settings, self.seed, sampler)
+
+
+class SearchRequest:
+    """A decision to search for: the player, its actions, and states that fit its infoset."""
+
+    def __init__(
+        self, agent: HiddenSearchAgent, state: State, player: int, actions: tuple[int, ...]
+    ):
+        self.game, self.rng, self.memory = agent.game, agent.rng, agent.memory
+        self.player, self.actions = player, actions
+        self._state, self._sampler = state, agent.sampler
+        self.key = agent.game.infoset_key(state, player)
+
+    @property
+    def has_states(self) -> bool:
+        return bool(self._sampler.histories(self._state, self.player))
+
+    def histories(self) -> Sequence[SampledHistory]:
+        """Return the known histories of the infoset."""
+        return self._sampler.histories(self._state, self.player)
+
+    def draw(self) -> SampledHistory:
+        """Return a random history of the infoset."""
+        history = self._sampler.draw(self._state, self.player, self.rng)
+        assert history is not None  # checked by `has_states`
+        return history
+
+
+def repeat_search(simulate: Callable[[], None], simulations: int, seconds: float) -> int:
+    """Call a function a number of times, or until a time limit; return the number of calls."""
+    if not seconds:
+        for _ in range(simulations):
+            simulate()
+        return simulations
+    deadline, count = time.perf_counter() + seconds, 0
+    while not count or time.perf_counter() < deadline:
+        simulate()
+        count += 1
+    return count

@@ -1,0 +1,166 @@
+"""An agent that solves the subgame in front of it, again at each of its decisions."""
+
+from __future__ import annotations
+
+import warnings
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from counterplay.arenas.public_states import own_reach, public_states
+from counterplay.arenas.subgame import METHODS, Leaves, build_subgame
+from counterplay.arenas.tree.arena import TreeArena
+from counterplay.core.arena import Floats
+from counterplay.core.evaluation import check_same_game
+from counterplay.core.game import State
+from counterplay.core.policy import Policy
+from counterplay.core.settings import NonNegative, NonNegativeInt, PositiveInt, settings
+from counterplay.errors import ConfigError
+from counterplay.registry import load_algorithm
+from counterplay.search.depth_limited import continuation_leaves, leaf_states
+
+MAX_CACHED_PROBABILITIES = 10_000_000  # of all policies of an agent, 80 MB
+
+
+@settings()
+class Resolving:
+    """Nested subgame solving on a tree, from a blueprint policy.
+
+    At a decision the agent solves the subgame of its public state by `method` (see
+    `arenas.subgame`), with the ranges and the opponent's alternative values of the policy that it
+    has followed so far: its own earlier solutions on the way here, and the blueprint elsewhere.
+    With `resolve`, `max_margin` or `reach_max_margin`, and to the end of the game, it is at most as
+    exploitable as the blueprint, up to the errors of the solutions.
+
+    With a `depth` the subgame is cut that many public states below. There the opponent chooses
+    among the blueprint and variants of it that are biased to each action.
+    """
+
+    blueprint: str = "cfr_plus"  # an algorithm, a policy file or "uniform"
+    blueprint_iterations: PositiveInt = 100  # of the algorithm
+    method: str = "resolve"
+    algorithm: str = "cfr_plus"  # for subgames
+    iterations: PositiveInt = 500  # per subgame
+    seconds: NonNegative = 0.0  # per subgame, in place of iterations; 0: no limit
+    depth: NonNegativeInt = 0  # public states ahead; 0: to the end
+    needs: ClassVar[str] = "tree"
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            known = ", ".join(METHODS)
+            raise ConfigError(f"resolving: method is {self.method!r}, must be one of {known}")
+
+    def make_agent(self, tree: TreeArena, blueprint: Policy) -> ResolvingAgent:
+        """Return the agent for a two-player zero-sum tree and a blueprint of it."""
+        return ResolvingAgent(tree, blueprint, self)
+
+
+@dataclass(frozen=True, eq=False)
+class ResolvingReport:
+    """The last subgame that an agent has solved."""
+
+    state: int  # public state
+    player: int
+    own_range: Floats  # [views of the state's entries] own reach, in order of the views
+    opponent_range: Floats
+    alternatives: Floats  # [views] of the opponent
+    is_uniform: bool  # whether ranges are uniform because the policy never comes here
+
+
+class ResolvingAgent:
+    """See `Resolving`. The answer at a state does not depend on earlier questions.
+
+    Policies of public states are cached and otherwise solved again along the path to them, so that
+    an agent can be asked at any state in any order.
+    """
+
+    def __init__(self, tree: TreeArena, blueprint: Policy, settings: Resolving):
+        if tree.num_players != 2 or not tree.is_zero_sum:
+            raise ConfigError(f"resolving needs a two-player zero-sum game, unlike {tree.spec}")
+        check_same_game(tree, blueprint)
+        self.tree, self.blueprint, self.settings = tree, blueprint, settings
+        self.states = public_states(tree)
+        if len(self.states) == 1:
+            warnings.warn(
+                f"{tree.spec} has one public state: its players never know anything in common "
+                "beyond the rules, so that each decision solves the whole game",
+                stacklevel=3,
+            )
+        self.algorithm: Any = load_algorithm(settings.algorithm)
+        self.report: ResolvingReport | None = None
+        self._policies: OrderedDict[tuple[int, int], Floats] = OrderedDict()
+        self._leaf_values: dict[int, Floats] = {}
+
+    @property
+    def game(self) -> Any:
+        return self.tree.game
+
+    def action_probabilities(self, state: State, player: int) -> list[float]:
+        """Return the probabilities of the player's actions at a state."""
+        infoset = self.tree.find_infoset(self.tree.game.infoset_key(state, player), player)
+        first, last = self.tree.offset[infoset : infoset + 2]
+        policy = self.policy_at(int(self.states.infoset_state[infoset]), player)
+        return [float(p) for p in policy[first:last]]
+
+    def policy_at(self, state: int, player: int) -> Floats:
+        """Return the player's policy [S] after it has solved the subgame of a public state."""
+        probabilities = self._policies.get((state, player))
+        if probabilities is None:
+            before = [k for k in self.states.path(state)[:-1] if self.states.acting[k, player]]
+            base = self.policy_at(before[-1], player) if before else self.blueprint.probabilities
+            probabilities = self._solve(state, player, Policy(self.tree, base))
+            self._policies[state, player] = probabilities
+            if len(self._policies) > max(16, MAX_CACHED_PROBABILITIES // self.tree.num_sequences):
+                self._policies.popitem(last=False)
+        return probabilities
+
+    def _solve(self, state: int, player: int, base: Policy) -> Floats:
+        """Return the base policy with the solution of one subgame in it."""
+        settings = self.settings
+        reach = own_reach(self.states, base.probabilities)[self.states.entry_rows(state)]
+        mass = self.states.chance_reach[self.states.entry_rows(state)] * reach[:, player]
+        if settings.method == "unsafe":
+            mass = mass * reach[:, 1 - player]
+        is_uniform = not mass.sum() > 0.0
+        if is_uniform:
+            warnings.warn(
+                f"the blueprint never reaches public state {state} of {self.tree.spec}; "
+                "its ranges are taken to be uniform there",
+                stacklevel=4,
+            )
+        cut = leaf_states(self.states, state, settings.depth) if settings.depth else ()
+        leaves = None
+        if cut:
+            if player not in self._leaf_values:
+                continued = continuation_leaves(self.tree, self.blueprint, 1 - player, cut)
+                self._leaf_values[player] = continued.values
+            leaves = Leaves(cut, self._leaf_values[player])
+        subgame = build_subgame(
+            self.tree,
+            base,
+            state,
+            player,
+            settings.method,
+            leaves=leaves,
+            uniform_range=is_uniform,
+        )
+        solution = subgame.solve(self.algorithm, settings.iterations, settings.seconds)
+        probabilities = base.probabilities.copy()
+        subgame.write_policy(solution, probabilities)
+        self.report = ResolvingReport(
+            state,
+            player,
+            self._range(state, player, reach),
+            self._range(state, 1 - player, reach),
+            subgame.alternatives,
+            is_uniform,
+        )
+        return probabilities
+
+    def _range(self, state: int, player: int, reach: Floats) -> Floats:
+        """Return a player's own reach at each of its views of a public state."""
+        view = self.states.view[self.states.entry_rows(state), player]
+        _, first = np.unique(view, return_index=True)
+        return reach[first, player]
