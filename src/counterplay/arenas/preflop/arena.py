@@ -68,7 +68,8 @@ class PreflopArena:
             for p in range(self.num_players)
         ]
         self._edges = self._list_edges()
-        self.deals = build_deals(self.tree, self._leaf_edges())
+        self.leaf_edges = self._list_leaf_edges()
+        self.deals = build_deals(self.tree, self.leaf_edges)
 
     def _node_depths(self) -> list[int]:
         """Return the number of earlier decisions of the acting seat, by node."""
@@ -94,7 +95,7 @@ class PreflopArena:
         first = np.repeat(self.node_sequence, widths) + actions
         return first_edge, first, np.repeat(widths, widths)
 
-    def _leaf_edges(self) -> Ints:
+    def _list_leaf_edges(self) -> Ints:
         """Return [Z, P] each seat's last edge before a leaf; the number of edges for none."""
         first_edge, first, _ = self._edges
         return np.array(
@@ -126,10 +127,6 @@ class PreflopArena:
         return np.repeat(players, np.diff(self.form.player_infoset))
 
     @cached_property
-    def leaf_edges(self) -> Ints:
-        return self._leaf_edges()
-
-    @cached_property
     def value_tolerance(self) -> Floats:
         """Tolerance [S] of ties, relative to the largest utility."""
         game = self.preflop_game
@@ -149,7 +146,14 @@ class PreflopArena:
         return result
 
     def gradient(self, player: int, reach: Floats, cf_value: Floats) -> None:
-        values = self.deals.leaf_values(player, self.edge_reach(reach))
+        self._add_leaves(player, self.deals.leaf_values(player, self.edge_reach(reach)), cf_value)
+
+    def cf_reach(self, player: int, reach: Floats, cf_value: Floats) -> None:
+        """Set `cf_value` as `gradient` does, for utilities of 1: the reach of all others."""
+        values = self.deals.leaf_probabilities(player, self.edge_reach(reach))
+        self._add_leaves(player, values, cf_value)
+
+    def _add_leaves(self, player: int, values: Floats, cf_value: Floats) -> None:
         bounds = self.form.offset[self.form.player_infoset[player : player + 2]]
         cf_value[int(bounds[0]) : int(bounds[1])] = 0.0
         cf_value[-1] = 0.0

@@ -57,6 +57,10 @@ class Deals(Protocol):
         """Return the seat's counterfactual values [Z, C]; `reach` [E + 1, C] has all edges."""
         ...
 
+    def leaf_probabilities(self, seat: int, reach: Floats) -> Floats:
+        """Return the same [Z, C] with utilities of 1: the counterfactual reach of leaves."""
+        ...
+
 
 def build_deals(tree: PreflopTree, leaf_edges: Ints) -> Deals:
     """Return exact deals where that is possible, else `ViewDeals`.
@@ -104,15 +108,22 @@ class ViewDeals:
             )
 
     def leaf_values(self, seat: int, reach: Floats) -> Floats:
+        return self._compute_values(seat, reach, self.leaves)
+
+    def leaf_probabilities(self, seat: int, reach: Floats) -> Floats:
+        ones = self.leaves._replace(utility=np.ones_like(self.leaves.utility))
+        return self._compute_values(seat, reach, ones)
+
+    def _compute_values(self, seat: int, reach: Floats, leaves: LeafTables) -> Floats:
         faced, won = reach @ self.faced_weights, reach @ self.win_weights
         tied = reach @ self.tie_weights
-        count = len(self.leaves.count)
+        count = len(leaves.count)
         values = np.empty((count, self.num_classes))
         threads = num_threads() if count >= MIN_LEAVES_FOR_THREADS else 1
 
         def compute(first: int, last: int) -> None:
             preflop_walk.leaf_values(
-                first, last, seat, self.tables, self.leaves, reach, faced, won, tied, values
+                first, last, seat, self.tables, leaves, reach, faced, won, tied, values
             )
 
         run_in_threads(compute, split_evenly(0, count, threads))
@@ -234,10 +245,17 @@ class EnumeratedDeals:
         return np.array(tables)
 
     def leaf_values(self, seat: int, reach: Floats) -> Floats:
+        return self._contract(seat, reach, self.weighted_utilities[:, seat])
+
+    def leaf_probabilities(self, seat: int, reach: Floats) -> Floats:
+        deals = self.probability.sum(axis=3)
+        return self._contract(seat, reach, np.broadcast_to(deals, (len(self.leaf_edges), *deals.shape)))
+
+    def _contract(self, seat: int, reach: Floats, tables: Floats) -> Floats:
         values = np.empty((len(self.leaf_edges), self.num_classes))
         others = [other for other in range(3) if other != seat]
         for z, edges in enumerate(self.leaf_edges):
-            table = np.moveaxis(self.weighted_utilities[z, seat], seat, 0)
+            table = np.moveaxis(tables[z], seat, 0)
             values[z] = (table @ reach[edges[others[1]]]) @ reach[edges[others[0]]]
         return values
 
