@@ -28,7 +28,9 @@ class PlainPreflop:
     @cached_property
     def hands(self):
         deck = self.arena.deck
-        return {tuple(hand): deck.class_names[c] for hand, c in zip(*self._hand_lists(), strict=True)}
+        return {
+            tuple(hand): deck.class_names[c] for hand, c in zip(*self._hand_lists(), strict=True)
+        }
 
     def _hand_lists(self):
         deck = self.arena.deck
@@ -72,7 +74,9 @@ class PlainPreflop:
     def utilities(self, state):
         hands, node, board = state
         game, leaf = self.arena.preflop_game, self.arena.tree.leaves[-1 - node]
-        strength = {p: plain_strength([*hands[p], *board], self.arena.deck) for p in leaf.contenders}
+        strength = {
+            p: plain_strength([*hands[p], *board], self.arena.deck) for p in leaf.contenders
+        }
         chips = plain_chips(game, leaf.contributions, strength)
         if game.payouts is None:
             return [c - s for c, s in zip(chips, game.stacks, strict=True)]

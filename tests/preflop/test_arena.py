@@ -20,24 +20,34 @@ RAISES = {"push_fold": False, "raises": [["2x"], ["a"]], "limp": True}
 GAMES = {
     "two seats": {"stacks": [5, 5], "deck": {"ranks": 4, "suits": 2, "board": 2}},
     "two seats, antes and rake": {
-        **{"stacks": [6, 4], "ante": 0.25, "rake": 0.1, "rake_cap": 0.5},
+        "stacks": [6, 4],
+        "ante": 0.25,
+        "rake": 0.1,
+        "rake_cap": 0.5,
         "deck": {"ranks": 3, "suits": 2, "board": 2},
     },
     "two seats, raises": {
-        **{"stacks": [7, 9], "betting": RAISES},
+        "stacks": [7, 9],
+        "betting": RAISES,
         "deck": {"ranks": 3, "suits": 2, "board": 1},
     },
     "three seats": {"stacks": [5, 5, 5], "deck": {"ranks": 3, "suits": 2, "board": 0}},
     "three seats, ICM": {
-        **{"stacks": [3, 5, 8], "payouts": [50, 30, 20]},
+        "stacks": [3, 5, 8],
+        "payouts": [50, 30, 20],
         "deck": {"ranks": 3, "suits": 2, "board": 0},
     },
     "three seats, ICM, straddle": {
-        **{"stacks": [3, 9, 8], "payouts": [70, 30], "straddle": 2, "big_blind_ante": 1},
+        "stacks": [3, 9, 8],
+        "payouts": [70, 30],
+        "straddle": 2,
+        "big_blind_ante": 1,
         "deck": {"ranks": 4, "suits": 2, "board": 1},
     },
     "three seats, raises, ICM": {
-        **{"stacks": [6, 4, 8], "payouts": [50, 30, 20], "betting": RAISES},
+        "stacks": [6, 4, 8],
+        "payouts": [50, 30, 20],
+        "betting": RAISES,
         "deck": {"ranks": 3, "suits": 2, "board": 0},
     },
 }

@@ -18,7 +18,7 @@ def recursive_equities(stacks, payouts):
     @cache
     def equities(players, place):
         if place == len(payouts):
-            return {player: 0.0 for player in players}
+            return dict.fromkeys(players, 0.0)
         total = sum(stacks[player] for player in players)
         result = dict.fromkeys(players, 0.0)
         for first in players:

@@ -22,6 +22,7 @@ from counterplay.cli.common import (
     print_json,
     print_table,
 )
+from counterplay.cli.preflop import from_preflop
 from counterplay.cli.signals import catch_first_signal
 from counterplay.errors import ConfigError
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 spot = typer.Typer(
     help="Hold'em spots: solve, show, estimate; equity and ranges.", no_args_is_help=True
 )
+spot.command(name="from-preflop")(from_preflop)
 
 SpotArgument = Annotated[
     Path, typer.Argument(metavar="SPOT", help="JSON, an example of `configs`, or a solution.")

@@ -7,6 +7,7 @@ is lost. All algorithms that run on sequences run here, and exact judgement with
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -24,8 +25,8 @@ RELATIVE_TIE_TOLERANCE = 16.0 * np.finfo(np.float64).eps  # relative to the larg
 class PreflopArena:
     """A preflop game for algorithms on sequences; players are seats.
 
-    Infosets are sorted by seat, then by the number of the seat's earlier decisions, then by node and
-    class. `deals.note` says what is approximated; with two seats nothing is.
+    Infosets are sorted by seat, then by the number of the seat's earlier decisions, then by node
+    and class. `deals.note` says what is approximated; with two seats nothing is.
 
     Example:
         >>> from counterplay.arenas.preflop.game import DeckConfig
@@ -63,7 +64,11 @@ class PreflopArena:
         self.form = SequenceTrees(offset, parent.astype(np.uint32), bounds)
         keys = [(nodes[n].seat, depth[n]) for n in order]
         self._level_bounds = [
-            [i * width for i, key in enumerate(keys) if key[0] == p and (i == 0 or keys[i - 1] != key)]
+            [
+                i * width
+                for i, key in enumerate(keys)
+                if key[0] == p and (i == 0 or keys[i - 1] != key)
+            ]
             + [int(bounds[p + 1])]
             for p in range(self.num_players)
         ]
@@ -100,7 +105,10 @@ class PreflopArena:
         first_edge, first, _ = self._edges
         return np.array(
             [
-                [first.size if node < 0 else first_edge[node] + action for node, action in leaf.last]
+                [
+                    first.size if node < 0 else first_edge[node] + action
+                    for node, action in leaf.last
+                ]
                 for leaf in self.tree.leaves
             ]
         )
@@ -136,7 +144,7 @@ class PreflopArena:
     def levels(self, player: int, max_parts: int) -> list[list[tuple[int, int]]]:
         """Return ranges of the player's infosets by level; `max_parts` is not used."""
         bounds = self._level_bounds[player]
-        return [[(first, last)] for first, last in zip(bounds, bounds[1:], strict=False)]
+        return [[(first, last)] for first, last in pairwise(bounds)]
 
     def edge_reach(self, reach: Floats) -> Floats:
         """Return the reach [E + 1, C] of all edges, given that of sequences; the last row is 1."""

@@ -17,6 +17,7 @@ from itertools import combinations_with_replacement
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterplay.arenas.preflop.betting import (
     PAIR_PLACES,
@@ -117,7 +118,7 @@ class ViewDeals:
     def _compute_values(self, seat: int, reach: Floats, leaves: LeafTables) -> Floats:
         faced, won = reach @ self.faced_weights, reach @ self.win_weights
         tied = reach @ self.tie_weights
-        count = len(leaves.count)
+        count = len(leaves.num_contenders)
         values = np.empty((count, self.num_classes))
         threads = num_threads() if count >= MIN_LEAVES_FOR_THREADS else 1
 
@@ -160,10 +161,11 @@ def _order_index() -> Ints:
     return np.array(rows)
 
 
-_orders: dict[Deck, Floats] = {}  # tables in use by this process
+Orders = NDArray[np.float32]  # [C, C, C, 6]
+_orders: dict[Deck, Orders] = {}  # tables in use by this process
 
 
-def order_table(deck: Deck) -> Floats:
+def order_table(deck: Deck) -> Orders:
     """Return the probabilities [C, C, C, 6] of the orders of three hands, sampled and cached.
 
     The sixths follow `STRICT_PLACES`; those who tie are placed by lot.
@@ -205,7 +207,12 @@ def _read_or_sample_orders(deck: Deck, triples: Ints) -> Ints:
     parts = 64  # a fixed number: the samples do not depend on the number of threads
     pieces = split_evenly(0, len(triples), parts)
     workers = split_evenly(0, len(pieces), num_threads())
-    run_in_threads(lambda a, b: [sample(*piece) for piece in pieces[a:b]], workers)
+
+    def sample_pieces(first: int, last: int) -> None:
+        for piece in pieces[first:last]:
+            sample(*piece)
+
+    run_in_threads(sample_pieces, workers)
     stored = counts.astype(np.int16)
     store_table(path, ORDERS_FORMAT, {"counts": stored})
     return stored
@@ -249,7 +256,9 @@ class EnumeratedDeals:
 
     def leaf_probabilities(self, seat: int, reach: Floats) -> Floats:
         deals = self.probability.sum(axis=3)
-        return self._contract(seat, reach, np.broadcast_to(deals, (len(self.leaf_edges), *deals.shape)))
+        return self._contract(
+            seat, reach, np.broadcast_to(deals, (len(self.leaf_edges), *deals.shape))
+        )
 
     def _contract(self, seat: int, reach: Floats, tables: Floats) -> Floats:
         values = np.empty((len(self.leaf_edges), self.num_classes))

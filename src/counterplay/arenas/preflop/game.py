@@ -222,8 +222,7 @@ def check_game(game: PreflopGame) -> None:
         raise ConfigError(f"stacks has {count} entries, must be {MIN_SEATS} to {MAX_SEATS} seats")
     if game.small_blind > game.big_blind:
         raise ConfigError(
-            f"small_blind is {game.small_blind:g}, must be at most the big blind "
-            f"{game.big_blind:g}"
+            f"small_blind is {game.small_blind:g}, must be at most the big blind {game.big_blind:g}"
         )
     if game.straddle and count < 3:
         raise ConfigError("a straddle needs at least three seats")

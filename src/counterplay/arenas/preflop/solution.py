@@ -194,9 +194,8 @@ class PreflopSolution:
         """
         leaf = self.find(line)
         if isinstance(leaf, PreflopNode):
-            seat = self.game.seat_names[leaf.seat]
-            known = ", ".join(leaf.actions)
-            raise ConfigError(f"line {line!r} does not end the betting: {seat} acts ({known})")
+            acting, known = self.game.seat_names[leaf.seat], ", ".join(leaf.actions)
+            raise ConfigError(f"line {line!r} does not end the betting: {acting} acts ({known})")
         if len(leaf.contenders) != 2 or leaf.is_all_in:
             count = len(leaf.contenders)
             problem = "players are all-in" if leaf.is_all_in else f"{count} seats are left in"

@@ -28,8 +28,8 @@ class LeafTables(NamedTuple):
     """The leaves of a betting tree."""
 
     edge: NDArray[np.int64]  # [Z, P] each seat's last edge
-    contenders: NDArray[np.int64]  # [Z, 3] seats left in, of which the first `count` are used
-    count: NDArray[np.int64]  # [Z] 1 to 3
+    contenders: NDArray[np.int64]  # [Z, 3] seats left in, of which the first are used
+    num_contenders: NDArray[np.int64]  # [Z] 1 to 3
     utility: NDArray[np.float64]  # [Z, P, 6] by order of the contenders' hands
 
 
@@ -67,7 +67,7 @@ def leaf_values(first, last, seat, deals, leaves, reach, faced, won, tied, out):
     num_seats, num_classes = leaves.edge.shape[1], reach.shape[1]
     product, orders = np.empty(num_classes), np.empty(6)
     for z in range(first, last):
-        count, contenders, edge = leaves.count[z], leaves.contenders[z], leaves.edge[z]
+        count, contenders, edge = leaves.num_contenders[z], leaves.contenders[z], leaves.edge[z]
         utility = leaves.utility[z, seat]
         place = -1
         for k in range(count):
@@ -87,7 +87,14 @@ def leaf_values(first, last, seat, deals, leaves, reach, faced, won, tied, out):
         elif place < 0:
             if count == 2:
                 mean = _mean_pair_utility(
-                    deals, utility, edge[contenders[0]], edge[contenders[1]], reach, faced, won, tied
+                    deals,
+                    utility,
+                    edge[contenders[0]],
+                    edge[contenders[1]],
+                    reach,
+                    faced,
+                    won,
+                    tied,
                 )
             else:
                 mean = _mean_triple_utility(deals, utility, edge, contenders, reach, orders)
