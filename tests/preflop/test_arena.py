@@ -9,9 +9,21 @@ import numpy as np
 import pytest
 
 import counterplay as cp
+from counterplay.arenas.preflop import deals
 from counterplay.arenas.preflop.arena import PreflopArena
-from counterplay.arenas.preflop.betting import PAIR_PLACES, STRICT_PLACES, leaf_utilities
-from counterplay.arenas.preflop.deals import EnumeratedDeals, ViewDeals, order_table
+from counterplay.arenas.preflop.betting import (
+    PAIR_PLACES,
+    STRICT_PLACES,
+    WEAK_PLACES,
+    leaf_utilities,
+)
+from counterplay.arenas.preflop.deals import (
+    SAMPLES_PER_TRIPLE,
+    EnumeratedDeals,
+    ViewDeals,
+    order_table,
+)
+from counterplay.arenas.preflop.deck import Deck
 from counterplay.arenas.preflop.equity_tables import equity_table
 from counterplay.arenas.preflop.game import PreflopGame
 from tests.preflop.plain_preflop import PlainPreflop
@@ -88,7 +100,7 @@ def test_iterations_equal_those_on_the_tree(name):
 @pytest.mark.parametrize("name", ["three seats", "three seats, ICM"])
 def test_equilibrium_of_three_seats_has_no_gain_on_the_tree(name):
     arena, tree = arena_and_tree(name)
-    policy = cp.solve(arena, "pdcfr_plus", iterations=2000).policy
+    policy = cp.solve(arena, "pdcfr_plus", iterations=3000).policy
     judgement = cp.judge(tree, tree_policy(tree, policy))
     assert (judgement.best_values - judgement.values).max() < 1e-6
 
@@ -106,8 +118,8 @@ def plain_view_value(arena, seat, policy_reach):
     pairs = table.class_pairs
     meets = pairs / pairs.sum(axis=1, keepdims=True)
     prior = deck.class_sizes / deck.num_hands
-    deals = np.maximum(pairs * table.num_boards, 1)
-    win, tie = table.class_wins / deals, table.class_ties / deals
+    num_deals = np.maximum(pairs * table.num_boards, 1)
+    win, tie = table.class_wins / num_deals, table.class_ties / num_deals
     classes, total = range(deck.num_classes), 0.0
     for leaf in tree.leaves:
         reach = [policy_reach(leaf.last[p]) for p in range(game.num_seats)]
@@ -220,3 +232,34 @@ def test_keys_find_their_infosets():
         assert arena.find_infoset(arena.infoset_key(infoset), player) == infoset
     with pytest.raises(cp.errors.ConfigError, match="has no infoset 'AA'"):
         arena.find_infoset("AA")
+
+
+def test_sampled_orders_of_three_hands_are_near_the_exact_ones():
+    data = {"stacks": [5, 5, 5], "deck": {"ranks": 3, "suits": 4, "board": 1}}
+    arena = PreflopArena(PreflopGame.from_dict(data))
+    counts = arena.deals.probability
+    exact = np.zeros((*counts.shape[:3], 6))
+    for number, places in enumerate(WEAK_PLACES):
+        strict = [  # orders that differ from the weak one in ties only
+            o
+            for o, order in enumerate(STRICT_PLACES)
+            if all(order[i] < order[j] for i in range(3) for j in range(3) if places[i] < places[j])
+        ]
+        exact[..., strict] += counts[..., [number]] / len(strict)
+    total = exact.sum(axis=3)
+    possible = total > 0.0
+    difference = order_table(arena.deck)[possible] - exact[possible] / total[possible][:, None]
+    assert np.abs(difference).max() < 6.0 * 0.5 / np.sqrt(SAMPLES_PER_TRIPLE)
+    assert np.abs(difference.mean(axis=0)).max() < 0.003
+    assert np.abs(order_table(arena.deck).sum(axis=3) - 1.0).max() < 1e-5
+
+
+def test_damaged_orders_are_sampled_again_with_the_same_result(tmp_path, monkeypatch):
+    monkeypatch.setenv("COUNTERPLAY_CACHE", str(tmp_path))
+    deck = Deck(num_ranks=3, num_suits=3, num_board=1)
+    monkeypatch.setattr(deals, "_orders", {})
+    first = order_table(deck)
+    (file,) = tmp_path.iterdir()
+    file.write_bytes(file.read_bytes()[:-30])
+    monkeypatch.setattr(deals, "_orders", {})
+    assert (order_table(deck) == first).all()

@@ -171,3 +171,29 @@ def test_value_of_the_game_without_a_board():
     game = PreflopGame.from_dict(data | {"deck": {"board": 0}})
     solution = solve_preflop(game, iterations=5000, target=1e-5)
     assert 0.044786 <= solution.values[0] <= 0.044834
+
+
+@pytest.mark.slow
+def test_nine_seats_with_icm_reach_a_thousandth_of_a_percent():
+    game = PreflopGame.from_dict({"stacks": [10] * 9, "payouts": [50, 30, 20]})
+    solution = solve_preflop(game, iterations=200, target=0.001)
+    assert solution.largest_gain <= 0.001
+    # what the independence of the opponents' hands leaves open
+    assert solution.values.sum() == pytest.approx(100.0, abs=0.2)
+    names = game.seat_names
+    opens = [
+        float(solution.class_weights((number, 1)) @ solution.arena.deck.class_sizes) / 1326
+        for number, node in enumerate(solution.arena.tree.nodes)
+        if all(word.endswith(" fold") for word in node.history)
+    ]
+    assert len(opens) == len(names) - 1 and opens == sorted(opens)  # later seats push more
+
+
+@pytest.mark.slow
+def test_equal_seats_of_three_have_the_values_of_their_positions():
+    game = PreflopGame.from_dict({"stacks": [10, 10, 10], "payouts": [50, 30, 20]})
+    solution = solve_preflop(game, iterations=500, target=1e-5)
+    assert solution.largest_gain <= 1e-5
+    scaled = game.model_copy(update={"payouts": (5.0, 3.0, 2.0)})
+    other = solve_preflop(scaled, iterations=500, target=1e-6)
+    assert other.values * 10.0 == pytest.approx(solution.values, abs=1e-4)

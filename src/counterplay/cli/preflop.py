@@ -100,6 +100,8 @@ def solve(
     if save:
         solution.save(save)
         print(f"wrote {save}", file=sys.stderr)
+    if stop():
+        raise typer.Exit(130)
 
 
 def _prepare_tables(deck: Deck, num_seats: int) -> None:
@@ -290,6 +292,7 @@ def equity(
     deck = SHORT_DECK if short_deck else FULL_DECK
     margins = None
     if len(ranges) == 2 and not board and not samples:
+        _prepare_tables(deck, 2)
         first = equity_table(deck).range_equity(*(range_weights(text, deck) for text in ranges))
         values = [first, 1.0 - first]
     else:

@@ -31,8 +31,7 @@ class PushFoldChart:
             name: a class such as "J2s".
             kind: "push" or "call".
         """
-        column = int(self.deck.indices_of_names({name: 1.0})[0])
-        part = (self.push if kind == "push" else self.call)[:, column]
+        part = (self.push if kind == "push" else self.call)[:, self.deck.class_index(name)]
         return max((s for s, p in zip(self.stacks, part, strict=True) if p >= 0.5), default=0.0)
 
     def widths(self, row: int) -> tuple[float, float]:

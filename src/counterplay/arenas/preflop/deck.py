@@ -156,13 +156,11 @@ class Deck:
             top[masks & run == run] = value
         return top, np.array(CATEGORY_ORDERS[self.ranking])
 
-    def indices_of_names(self, names: dict[str, float]) -> Ints:
-        """Return the classes with these names; raise ConfigError for a name that is unknown."""
-        known = {name: number for number, name in enumerate(self.class_names)}
-        for name in names:
-            if name not in known:
-                raise ConfigError(f"the deck has no hands {name!r}; write AKs, AKo or 77")
-        return np.array([known[name] for name in names])
+    def class_index(self, name: str) -> int:
+        """Return the class with a name such as "AKs"; ConfigError if unknown."""
+        if name not in self.class_names:
+            raise ConfigError(f"the deck has no hands {name!r}; write AKs, AKo or 77")
+        return self.class_names.index(name)
 
 
 FULL_DECK = Deck()

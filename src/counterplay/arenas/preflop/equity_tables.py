@@ -91,7 +91,7 @@ class EquityTable:
 
     def class_counts(self, first: str, second: str) -> tuple[int, int, int]:
         """Return the deals that a class such as "AKs" wins and ties, and all deals."""
-        a, b = (int(self.deck.indices_of_names({name: 1.0})[0]) for name in (first, second))
+        a, b = self.deck.class_index(first), self.deck.class_index(second)
         total = int(self.class_pairs[a, b]) * self.num_boards
         return int(self.class_wins[a, b]), int(self.class_ties[a, b]), total
 
