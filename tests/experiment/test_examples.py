@@ -32,7 +32,7 @@ def test_every_example_loads_as_its_kind(example):
 def test_every_json_config_is_listed():
     stored = {p.relative_to(ROOT / "configs").as_posix() for p in ROOT.glob("configs/**/*.json")}
     assert {f"{example.name}.json" for example in EXAMPLES} == stored
-    assert {example.kind for example in EXAMPLES} == {"run", "study", "spot"}
+    assert {example.kind for example in EXAMPLES} == {"run", "study", "spot", "preflop"}
 
 
 def test_the_wheel_contains_the_folder_that_is_searched():

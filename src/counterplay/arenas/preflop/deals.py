@@ -39,7 +39,7 @@ from counterplay.core.arena import Floats, Ints
 from counterplay.errors import RunError
 from counterplay.kernels.holdem import preflop_tables, preflop_walk
 from counterplay.kernels.holdem.hand_strength import CARD_BIT
-from counterplay.kernels.holdem.preflop_walk import DealTables, LeafTables
+from counterplay.kernels.holdem.preflop_walk import DealTables, LeafTables, OrderMemo
 from counterplay.kernels.runtime.threads import num_threads, run_in_threads, split_evenly
 
 ORDERS_FORMAT = "counterplay preflop orders 1"
@@ -96,6 +96,8 @@ class ViewDeals:
         orders = order_table(deck) if has_triples else np.zeros((1, 1, 1, 6), np.float32)
         self.tables = DealTables(prior, conditional, orders, _order_index())
         self.leaves = _leaf_tables(tree, leaf_edges)
+        size = len(leaves) if has_triples else 1
+        self.memo = OrderMemo(np.full((size, 3, self.num_classes), -1.0), np.zeros((size, 6)))
         self.note = ""
         if game.num_seats > 2:
             self.note = (
@@ -124,7 +126,7 @@ class ViewDeals:
 
         def compute(first: int, last: int) -> None:
             preflop_walk.leaf_values(
-                first, last, seat, self.tables, leaves, reach, faced, won, tied, values
+                first, last, seat, self.tables, leaves, self.memo, reach, faced, won, tied, values
             )
 
         run_in_threads(compute, split_evenly(0, count, threads))

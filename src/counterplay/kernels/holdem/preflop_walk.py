@@ -33,6 +33,16 @@ class LeafTables(NamedTuple):
     utility: NDArray[np.float64]  # [Z, P, 6] by order of the contenders' hands
 
 
+class OrderMemo(NamedTuple):
+    """The last orders of three contenders at each leaf, and the reach that they were computed for.
+
+    Seats that are not in need the same orders; a judgement of nine seats computes them once.
+    """
+
+    reach: NDArray[np.float64]  # [Z, 3, C]
+    orders: NDArray[np.float64]  # [Z, 6]
+
+
 @noinline_kernel
 def gather_reach(first, stride, reach, out):
     """Set `out` [E, C] to the reach of the edges' sequences `first[e] + c * stride[e]`."""
@@ -56,7 +66,7 @@ def add_leaf_values(leaf_edge, first, stride, values, cf_value):
 
 
 @noinline_kernel
-def leaf_values(first, last, seat, deals, leaves, reach, faced, won, tied, out):
+def leaf_values(first, last, seat, deals, leaves, memo, reach, faced, won, tied, out):
     """Set `out` [Z, C] at leaves `first` to `last` to a seat's counterfactual values by class.
 
     Given the seat's own class, the other seats' classes are independent of each other: their
@@ -65,7 +75,7 @@ def leaf_values(first, last, seat, deals, leaves, reach, faced, won, tied, out):
     ties. Where the seat is not among the contenders, their hands are not conditioned on its own.
     """
     num_seats, num_classes = leaves.edge.shape[1], reach.shape[1]
-    product, orders = np.empty(num_classes), np.empty(6)
+    product = np.empty(num_classes)
     for z in range(first, last):
         count, contenders, edge = leaves.num_contenders[z], leaves.contenders[z], leaves.edge[z]
         utility = leaves.utility[z, seat]
@@ -97,7 +107,7 @@ def leaf_values(first, last, seat, deals, leaves, reach, faced, won, tied, out):
                     tied,
                 )
             else:
-                mean = _mean_triple_utility(deals, utility, edge, contenders, reach, orders)
+                mean = _mean_triple_utility(deals, utility, edge, contenders, reach, memo, z)
             for c in range(num_classes):
                 out[z, c] = product[c] * mean
         elif count == 2:
@@ -132,15 +142,37 @@ def _mean_pair_utility(deals, utility, e, f, reach, faced, won, tied):
 
 
 @noinline_kernel
-def _mean_triple_utility(deals, utility, edge, contenders, reach, orders):
+def _mean_triple_utility(deals, utility, edge, contenders, reach, memo, z):
     """Return the mean utility of a seat that is not in when three others go to showdown."""
     same = True
     for o in range(1, 6):
         same &= utility[o] == utility[0]
     if same:
         return utility[0]
-    a_reach, b_reach = reach[edge[contenders[0]]], reach[edge[contenders[1]]]
-    c_reach = reach[edge[contenders[2]]]
+    orders, is_known = memo.orders[z], True
+    for k in range(3):
+        for c in range(reach.shape[1]):
+            is_known &= memo.reach[z, k, c] == reach[edge[contenders[k]], c]
+    if not is_known:
+        _compute_orders(
+            deals,
+            reach[edge[contenders[0]]],
+            reach[edge[contenders[1]]],
+            reach[edge[contenders[2]]],
+            orders,
+        )
+        for k in range(3):
+            memo.reach[z, k, :] = reach[edge[contenders[k]]]
+    total, mean = 0.0, 0.0
+    for o in range(6):
+        total += orders[o]
+        mean += orders[o] * utility[o]
+    return mean / total if total > 0.0 else utility[0]  # any value: the leaf is never reached
+
+
+@noinline_kernel
+def _compute_orders(deals, a_reach, b_reach, c_reach, orders):
+    """Set `orders` [6] to the probabilities of the orders of three hands with these reaches."""
     orders[:] = 0.0
     num_b, b_list = _nonzero(b_reach)
     num_c, c_list = _nonzero(c_reach)
@@ -154,11 +186,6 @@ def _mean_triple_utility(deals, utility, edge, contenders, reach, orders):
                     weight = outer * deals.conditional[a, c] * c_reach[c]
                     for o in range(6):
                         orders[o] += weight * deals.orders[a, b, c, o]
-    total, mean = 0.0, 0.0
-    for o in range(6):
-        total += orders[o]
-        mean += orders[o] * utility[o]
-    return mean / total if total > 0.0 else utility[0]  # any value: the leaf is never reached
 
 
 @noinline_kernel
