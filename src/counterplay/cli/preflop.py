@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from counterplay.arenas.preflop.solution import PreflopSolution
 
 preflop = typer.Typer(
-    help="Hold'em before the flop: solve, show; equity, ICM, push/fold charts.",
+    help="Hold'em before the flop: solve, show; equity, ICM, charts.",
     no_args_is_help=True,
 )
 SolutionArgument = Annotated[
