@@ -190,10 +190,10 @@ def test_nine_seats_with_icm_reach_a_thousandth_of_a_percent():
 
 
 @pytest.mark.slow
-def test_equal_seats_of_three_have_the_values_of_their_positions():
+def test_scaling_the_prizes_of_three_seats_scales_values_only():
     game = PreflopGame.from_dict({"stacks": [10, 10, 10], "payouts": [50, 30, 20]})
-    solution = solve_preflop(game, iterations=500, target=1e-5)
-    assert solution.largest_gain <= 1e-5
-    scaled = game.model_copy(update={"payouts": (5.0, 3.0, 2.0)})
-    other = solve_preflop(scaled, iterations=500, target=1e-6)
-    assert other.values * 10.0 == pytest.approx(solution.values, abs=1e-4)
+    solution = solve_preflop(game, iterations=100)
+    assert solution.largest_gain <= 1e-3
+    other = solve_preflop(game.model_copy(update={"payouts": (5.0, 3.0, 2.0)}), iterations=100)
+    assert other.values * 10.0 == pytest.approx(solution.values, abs=1e-6)
+    assert solution.values.sum() == pytest.approx(100.0, abs=0.1)
