@@ -30,7 +30,7 @@ LAYERS: list[dict[str, str]] = [
     },
     {
         "games": "one game per file; `games/compiled/` has integer state machines of some",
-        "arenas": "what algorithms run on: `tree/`, `rules`, `factored/`, `holdem/`; `build`",
+        "arenas": "what algorithms run on: `tree/ rules factored/ holdem/ preflop/`; `build`",
         "play": "episodes, matches, AIVAT, bounds from play",
     },
     {

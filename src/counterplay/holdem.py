@@ -1,4 +1,4 @@
-"""Hold'em spots: ranges, equity, solving, node locks, practice and drawings.
+"""Hold'em: spots, ranges, equity, games before the flop, node locks, practice and drawings.
 
 `counterplay.holdem` gathers public names of several packages; they are imported on first use.
 """
@@ -15,6 +15,22 @@ _EXPORTS = {
     "counterplay.arenas.holdem.inspection": ["compare_nodes", "inspect_node"],
     "counterplay.arenas.holdem.hand_ranges": ["Range"],
     "counterplay.arenas.holdem.solution": ["Solution", "load_solution"],
+    "counterplay.arenas.preflop.arena": ["PreflopArena"],
+    "counterplay.arenas.preflop.chart": ["PushFoldChart", "push_fold_chart"],
+    "counterplay.arenas.preflop.deck": ["FULL_DECK", "SHORT_DECK", "Deck"],
+    "counterplay.arenas.preflop.equity_tables": ["EquityTable", "equity_table"],
+    "counterplay.arenas.preflop.game": ["BettingConfig", "DeckConfig", "PreflopGame"],
+    "counterplay.arenas.preflop.icm": ["icm_equities"],
+    "counterplay.arenas.preflop.multiway": [
+        "ExactEquities",
+        "SampledEquities",
+        "multiway_equity",
+    ],
+    "counterplay.arenas.preflop.solution": [
+        "PreflopSolution",
+        "load_preflop_solution",
+        "solve_preflop",
+    ],
     "counterplay.play.spot_practice": ["SpotPractice"],
     "counterplay.arenas.holdem.spot": ["BetSizes", "Spot"],
     "counterplay.arenas.holdem.spot_arena": ["SpotArena"],

@@ -12,13 +12,43 @@ from counterplay.arenas.holdem.solution import load_solution as load_solution
 from counterplay.arenas.holdem.spot import BetSizes as BetSizes
 from counterplay.arenas.holdem.spot import Spot as Spot
 from counterplay.arenas.holdem.spot_arena import SpotArena as SpotArena
+from counterplay.arenas.preflop.arena import PreflopArena as PreflopArena
+from counterplay.arenas.preflop.chart import PushFoldChart as PushFoldChart
+from counterplay.arenas.preflop.chart import push_fold_chart as push_fold_chart
+from counterplay.arenas.preflop.deck import Deck as Deck
+from counterplay.arenas.preflop.deck import FULL_DECK as FULL_DECK
+from counterplay.arenas.preflop.deck import SHORT_DECK as SHORT_DECK
+from counterplay.arenas.preflop.equity_tables import EquityTable as EquityTable
+from counterplay.arenas.preflop.equity_tables import equity_table as equity_table
+from counterplay.arenas.preflop.game import BettingConfig as BettingConfig
+from counterplay.arenas.preflop.game import DeckConfig as DeckConfig
+from counterplay.arenas.preflop.game import PreflopGame as PreflopGame
+from counterplay.arenas.preflop.icm import icm_equities as icm_equities
+from counterplay.arenas.preflop.multiway import ExactEquities as ExactEquities
+from counterplay.arenas.preflop.multiway import SampledEquities as SampledEquities
+from counterplay.arenas.preflop.multiway import multiway_equity as multiway_equity
+from counterplay.arenas.preflop.solution import PreflopSolution as PreflopSolution
+from counterplay.arenas.preflop.solution import load_preflop_solution as load_preflop_solution
+from counterplay.arenas.preflop.solution import solve_preflop as solve_preflop
 from counterplay.display.hand_grid import draw_hand_grid as draw_hand_grid
 from counterplay.play.spot_practice import SpotPractice as SpotPractice
 
 __all__ = [
     "BetSizes",
+    "BettingConfig",
+    "Deck",
+    "DeckConfig",
+    "EquityTable",
+    "ExactEquities",
+    "FULL_DECK",
     "FlopHoldemArena",
+    "PreflopArena",
+    "PreflopGame",
+    "PreflopSolution",
+    "PushFoldChart",
     "Range",
+    "SHORT_DECK",
+    "SampledEquities",
     "Solution",
     "Spot",
     "SpotArena",
@@ -26,8 +56,14 @@ __all__ = [
     "compare_nodes",
     "compute_equity",
     "draw_hand_grid",
+    "equity_table",
+    "icm_equities",
     "inspect_node",
     "load_flop_policy",
+    "load_preflop_solution",
     "load_solution",
     "lock_node",
+    "multiway_equity",
+    "push_fold_chart",
+    "solve_preflop",
 ]

@@ -44,6 +44,9 @@ OTHER_COMMANDS = {
     "spot show": "spot show {}",
     "spot diff": "spot diff {0} {0}",
     "spot play": "spot play {}",
+    "spot from-preflop": "spot from-preflop {} call,check QsJh2h",
+    "preflop solve": "preflop solve {}",
+    "preflop show": "preflop show {}",
 }
 CONTENTS = {
     "binary junk": bytes(range(256)) * 4,
@@ -157,6 +160,9 @@ WANTED = {  # command -> the kinds of files that it takes
     "spot show": (),
     "spot diff": (),
     "spot play": (),
+    "spot from-preflop": (),
+    "preflop solve": (),
+    "preflop show": (),
 }
 KINDS = ["config.json", "run/config.json", "study.json", "spot.json", "game.json", "table.json"]
 KINDS += ["policy.json", "binary.policy", "kuhn.tree", "run", "run/checkpoint.npz"]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from counterplay.arenas.holdem.spot import Spot
+from counterplay.arenas.preflop.game import PreflopGame
 from counterplay.cli.main import main
 from counterplay.distributed.study import load_study
 from counterplay.errors import ConfigError
@@ -22,15 +23,16 @@ EXAMPLES = list_examples()
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
 def test_every_example_loads_as_its_kind(example):
-    if example.kind != "spot":
+    if example.kind not in ("spot", "preflop"):
         pytest.importorskip("jax")
-    {"run": load_config, "study": load_study, "spot": Spot.load}[example.kind](example.path)
+    load = {"run": load_config, "study": load_study, "spot": Spot.load, "preflop": PreflopGame.load}
+    load[example.kind](example.path)
 
 
 def test_every_json_config_is_listed():
     stored = {p.relative_to(ROOT / "configs").as_posix() for p in ROOT.glob("configs/**/*.json")}
     assert {f"{example.name}.json" for example in EXAMPLES} == stored
-    assert {example.kind for example in EXAMPLES} == {"run", "study", "spot"}
+    assert {example.kind for example in EXAMPLES} == {"run", "study", "spot", "preflop"}
 
 
 def test_the_wheel_contains_the_folder_that_is_searched():

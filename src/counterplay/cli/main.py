@@ -37,6 +37,7 @@ from counterplay.cli.matrix import matrix
 from counterplay.cli.output import silence_stdout
 from counterplay.cli.play import play
 from counterplay.cli.plot import plot
+from counterplay.cli.preflop import preflop
 from counterplay.cli.resume import resume
 from counterplay.cli.run import run
 from counterplay.cli.show import show
@@ -67,6 +68,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
 for command in COMMANDS:
     app.command()(command)
 app.add_typer(spot, name="spot")
+app.add_typer(preflop, name="preflop")
 
 
 def _print_version(is_requested: bool) -> None:

@@ -32,6 +32,7 @@ from counterplay.cli.output import (
     print_table,
     print_written,
 )
+from counterplay.cli.preflop import from_preflop
 from counterplay.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ ACTION_COLOURS = ("blue", "green", "red", "magenta", "yellow", "cyan", "white")
 spot = typer.Typer(
     help="Hold'em spots: solve, show, estimate; equity and ranges.", no_args_is_help=True
 )
+spot.command(name="from-preflop")(from_preflop)
 
 SpotArgument = Annotated[
     Path,

@@ -1,4 +1,4 @@
-"""The example configs that are installed with the package: runs, studies and hold'em spots.
+"""The example configs that are installed with the package: runs, studies, spots, preflop games.
 
 An example is named by its path without the suffix, such as `thesis/kuhn_2p`. A wheel contains them
 in `counterplay/configs`; a copy of the sources has them in `configs`.
@@ -20,7 +20,7 @@ FOLDER_NAME = "configs"
 
 @dataclass(frozen=True)
 class Example:
-    """An example config: its name, its kind (run, study or spot) and one line about it."""
+    """An example config: its name, its kind (run, study, spot or preflop) and one line about it."""
 
     name: str
     kind: str
@@ -125,6 +125,9 @@ def _describe(name: str, path: Path) -> Example:
     content = _read(path)
     if "board" in content:
         return Example(name, "spot", f"hold'em on {content['board']}, pot {content['pot']}", path)
+    if "stacks" in content:
+        seats, payoff = len(content["stacks"]), "ICM" if "payouts" in content else "chips"
+        return Example(name, "preflop", f"hold'em before the flop, {seats} seats, {payoff}", path)
     if "vary" in content:
         return Example(name, "study", f"varies {', '.join(content['vary'])}", path)
     game = content["game"]
