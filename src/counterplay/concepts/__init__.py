@@ -13,7 +13,7 @@ _EXPORTS = {
     "correlation": ["CorrelationGaps", "JointDistribution", "correlation_gaps"],
     "refinements": [
         "QuasiPerfectEquilibrium",
-        "Subgame",
+        "ProperSubgame",
         "find_subgames",
         "is_sequential",
         "is_subgame_perfect",

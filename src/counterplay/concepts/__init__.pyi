@@ -10,7 +10,7 @@ from counterplay.concepts.correlation import correlation_gaps as correlation_gap
 from counterplay.concepts.optimal_correlation import CorrelatedPlan as CorrelatedPlan
 from counterplay.concepts.optimal_correlation import optimal_efce as optimal_efce
 from counterplay.concepts.refinements import QuasiPerfectEquilibrium as QuasiPerfectEquilibrium
-from counterplay.concepts.refinements import Subgame as Subgame
+from counterplay.concepts.refinements import ProperSubgame as ProperSubgame
 from counterplay.concepts.refinements import find_subgames as find_subgames
 from counterplay.concepts.refinements import is_sequential as is_sequential
 from counterplay.concepts.refinements import is_subgame_perfect as is_subgame_perfect
@@ -29,7 +29,7 @@ __all__ = [
     "ExactEquilibrium",
     "JointDistribution",
     "QuasiPerfectEquilibrium",
-    "Subgame",
+    "ProperSubgame",
     "TeamEquilibrium",
     "correlation_gaps",
     "exact_equilibrium",

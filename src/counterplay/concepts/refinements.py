@@ -391,7 +391,7 @@ def _others_reach(tree: TreeArena, probabilities: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class Subgame:
+class ProperSubgame:
     """A subgame: its root, and the values and gains of a policy from there on."""
 
     node: int
@@ -400,7 +400,7 @@ class Subgame:
     gains: Floats  # [P] of best responses in the subgame
 
 
-def find_subgames(game: Any, policy: Policy | None = None) -> list[Subgame]:
+def find_subgames(game: Any, policy: Policy | None = None) -> list[ProperSubgame]:
     """Return all subgames with a decision, the whole game first, judged under a policy.
 
     A subgame starts at a node that is alone in its infoset, or at a chance node, if no infoset has
@@ -433,7 +433,9 @@ def find_subgames(game: Any, policy: Policy | None = None) -> list[Subgame]:
                 _best_value(tree, probabilities, node, player) - values[node, player]
                 for player in range(tree.num_players)
             ]
-            subgames.append(Subgame(node, _history(tree, node), values[node], np.array(gains)))
+            subgames.append(
+                ProperSubgame(node, _history(tree, node), values[node], np.array(gains))
+            )
     return subgames
 
 
