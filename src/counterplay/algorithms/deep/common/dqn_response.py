@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,22 +14,20 @@ from counterplay.algorithms.deep.common.best_response import (
     apply_output_gradient,
 )
 from counterplay.algorithms.deep.common.buffers import ReplayBuffer
-from counterplay.algorithms.deep.common.graph import Graph, Players, host_array
+from counterplay.algorithms.deep.common.graph import Graph, Players
 from counterplay.algorithms.deep.common.networks import Net, greedy, infoset_outputs, new_nets
-from counterplay.algorithms.deep.common.replay_response import NextValues, ReplayResponder
+from counterplay.algorithms.deep.common.replay_response import ReplayResponder, target_store
 from counterplay.algorithms.deep.common.training import TrainState, init_train_states
 from counterplay.core.settings import PositiveInt, Probability, settings
 
 MAX_UNROLLED_UPDATES = 2  # up to this many updates are compiled without a loop
-
-Target = jax.Array | Net  # on a tree the largest value of Q' by infoset [I + 1]; on rules Q' itself
 
 
 class DQNState(NamedTuple):
     """The state of `DQNResponse`."""
 
     q: TrainState  # of each player
-    target: Target
+    target: Any  # on a tree the largest value of Q' by infoset [I + 1]; on rules Q' itself
     replay_buffer: ReplayBuffer  # of (infoset, action, payoff, next infoset)
 
 
@@ -56,9 +54,7 @@ class DQNResponse(ReplayResponder[DQNState]):
     def init_state(self, graph: Graph, rng: np.random.Generator, players: Players) -> DQNState:
         sizes = (graph.num_features, *self.hidden_sizes, graph.max_actions)
         nets = new_nets(rng, len(players), sizes, zero_head=True)
-        target: Target = host_array(np.zeros(graph.num_infosets + 1, np.float32))
-        if graph.is_rollout_batch:
-            target = jax.tree.map(np.copy, nets)
+        target = target_store(graph).init(graph, nets)
         return DQNState(
             init_train_states(self.optimiser, nets), target, self.new_replay_buffer(graph)
         )
@@ -78,24 +74,18 @@ class DQNResponse(ReplayResponder[DQNState]):
     def fit(
         self, graph: Graph, players: Players, t: Iteration, state: DQNState, key: jax.Array
     ) -> DQNState:
-        def next_values(target: Target) -> NextValues:
-            if not graph.is_rollout_batch:
-                return cast(jax.Array, target)
-            nets = cast(Net, target)
-            return lambda rows: largest_values(rows, infoset_outputs(rows, nets, players))[:-1]
+        store = target_store(graph)
 
-        def new_target(nets: Net) -> Target:
-            if graph.is_rollout_batch:
-                return nets
-            return largest_values(graph, infoset_outputs(graph, nets, players))
+        def evaluate(rows: Graph, nets: Net) -> jax.Array:
+            outputs = infoset_outputs(rows, nets, players)
+            return jnp.where(rows.legal, outputs, -jnp.inf).max(-1)
 
         def update(
-            networks: tuple[TrainState, Target], draw: tuple[jax.Array, jax.Array]
-        ) -> tuple[tuple[TrainState, Target], None]:
+            networks: tuple[TrainState, Any], draw: tuple[jax.Array, jax.Array]
+        ) -> tuple[tuple[TrainState, Any], None]:
             (q, target), (number, sample_key) = networks, draw
-            minibatch = self.sample_minibatch(
-                graph, state.replay_buffer, next_values(target), sample_key
-            )
+            next_values = store.next_values(target, evaluate)
+            minibatch = self.sample_minibatch(graph, state.replay_buffer, next_values, sample_key)
 
             def error(outputs: jax.Array) -> jax.Array:
                 weighted = minibatch.weight * minibatch.visits * outputs
@@ -108,18 +98,13 @@ class DQNResponse(ReplayResponder[DQNState]):
             num_updates = (t - 1) * self.num_updates + number + 1
             target = jax.lax.cond(
                 num_updates % self.target_update_every == 0,
-                new_target,
+                lambda nets: store.refresh(graph, nets, evaluate),
                 lambda nets: target,
                 q.params,
             )
             return (q, target), None
 
         draws = jnp.arange(self.num_updates), jax.random.split(key, self.num_updates)
-        unroll = self.num_updates <= MAX_UNROLLED_UPDATES and not graph.is_rollout_batch
+        unroll = self.num_updates <= MAX_UNROLLED_UPDATES and store.unrolls_updates
         (q, target), _ = jax.lax.scan(update, (state.q, state.target), draws, unroll=unroll)
         return DQNState(q, target, state.replay_buffer)
-
-
-def largest_values(graph: Graph, values: jax.Array) -> jax.Array:
-    """Return the largest value of a legal action at every infoset [I + 1]; zero past the last."""
-    return jnp.append(jnp.where(graph.legal, values, -jnp.inf).max(-1), 0.0)

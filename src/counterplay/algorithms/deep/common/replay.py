@@ -81,6 +81,21 @@ class BufferLayout(Protocol):
         """Return a minibatch of items drawn by `sample`."""
         ...
 
+    def next_items(
+        self,
+        graph: Graph,
+        ring: ReplayBuffer,
+        episodes: Episodes,
+        mask: jax.Array,
+        next_infoset: jax.Array,
+    ) -> jax.Array:
+        """Return the field of a transition that refers to the next own decision [T, B]."""
+        ...
+
+    def stored_infosets(self, buffer: ReplayBuffer, minibatch: Minibatch) -> jax.Array:
+        """Return the infosets of a minibatch [B]; past the last for an item that is not stored."""
+        ...
+
 
 class InfosetLayout:
     """One buffer for all players, in which a decision is the index of its infoset in a tree."""
@@ -113,6 +128,19 @@ class InfosetLayout:
     ) -> Minibatch:
         infoset, *extra_fields = sample(buffer, key, batch_size)
         return Minibatch(graph, infoset, tuple(extra_fields))
+
+    def next_items(
+        self,
+        graph: Graph,
+        ring: ReplayBuffer,
+        episodes: Episodes,
+        mask: jax.Array,
+        next_infoset: jax.Array,
+    ) -> jax.Array:
+        return next_infoset
+
+    def stored_infosets(self, buffer: ReplayBuffer, minibatch: Minibatch) -> jax.Array:
+        return minibatch.infoset
 
 
 class ObservationLayout:
@@ -184,6 +212,23 @@ class ObservationLayout:
         flat = tuple(array.reshape(players * each, *array.shape[2:]) for array in rest)
         return Minibatch(graph_from_infosets(infosets), infoset.reshape(-1), flat)
 
+    def next_items(
+        self,
+        graph: Graph,
+        ring: ReplayBuffer,
+        episodes: Episodes,
+        mask: jax.Array,
+        next_infoset: jax.Array,
+    ) -> jax.Array:
+        _, valid = self.items(graph, episodes, mask, ())
+        return ring_slots(graph, ring, valid, next_infoset)
+
+    def stored_infosets(self, buffer: ReplayBuffer, minibatch: Minibatch) -> jax.Array:
+        """Leave out players without any stored decision, whose samples are zeros."""
+        graph = minibatch.graph
+        has_data = (jnp.asarray(buffer.num_seen) > 0)[graph.infoset_player]
+        return jnp.where(has_data, minibatch.infoset, graph.num_infosets)
+
 
 INFOSET_LAYOUT, OBSERVATION_LAYOUT = InfosetLayout(), ObservationLayout()
 
@@ -231,6 +276,30 @@ def add_to_ring(
 ) -> ReplayBuffer:
     """Return the ring with the `valid` items in place of the oldest."""
     return buffer_layout(graph).add_to_ring(buffer, new_items, valid)
+
+
+def next_items(
+    graph: Graph,
+    ring: ReplayBuffer,
+    episodes: Episodes,
+    mask: jax.Array,
+    next_infoset: jax.Array,
+) -> jax.Array:
+    """Return references to the next own decisions [T, B] as a ring stores them.
+
+    Args:
+        graph: the graph of the episodes.
+        ring: the ring before these decisions are added.
+        episodes: the episodes.
+        mask: decisions to store [T, B].
+        next_infoset: the next own infoset after each decision [T, B].
+    """
+    return buffer_layout(graph).next_items(graph, ring, episodes, mask, next_infoset)
+
+
+def stored_infosets(graph: Graph, buffer: ReplayBuffer, minibatch: Minibatch) -> jax.Array:
+    """Return the infosets of a minibatch [B]; past the last for an item that is not stored."""
+    return buffer_layout(graph).stored_infosets(buffer, minibatch)
 
 
 def ring_slots(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ from counterplay.algorithms.deep.common.best_response import (
     sum_by_infoset_action,
 )
 from counterplay.algorithms.deep.common.buffers import ReplayBuffer
-from counterplay.algorithms.deep.common.graph import Graph, Players
+from counterplay.algorithms.deep.common.graph import Graph, Players, host_array
 from counterplay.core.settings import NonNegative, PositiveInt, PositiveProbability, settings
 
 NextValues = jax.Array | Callable[[Graph], jax.Array]
@@ -29,6 +29,66 @@ NextValues = jax.Array | Callable[[Graph], jax.Array]
 On a tree an array [I + 1], zero past the last infoset; on rules a function that evaluates the
 rows of a graph [I].
 """
+
+Evaluate = Callable[[Graph, Any], jax.Array]
+"""Returns the values [I] of the infosets of a graph, by networks."""
+
+
+class TargetStore(Protocol):
+    """The form in which a responder keeps the values that it bootstraps from."""
+
+    unrolls_updates: ClassVar[bool]  # whether a few updates are compiled without a loop
+
+    def init(self, graph: Graph, nets: Any) -> Any:
+        """Return the target before the first update."""
+        ...
+
+    def next_values(self, target: Any, evaluate: Evaluate) -> NextValues:
+        """Return the values of next infosets."""
+        ...
+
+    def refresh(self, graph: Graph, nets: Any, evaluate: Evaluate) -> Any:
+        """Return the target of the current networks."""
+        ...
+
+
+class ValueTargets:
+    """The target of a tree: the values of all infosets [I + 1], zero past the last."""
+
+    unrolls_updates: ClassVar[bool] = True
+
+    def init(self, graph: Graph, nets: Any) -> Any:
+        return host_array(np.zeros(graph.num_infosets + 1, np.float32))
+
+    def next_values(self, target: Any, evaluate: Evaluate) -> NextValues:
+        values: jax.Array = target
+        return values
+
+    def refresh(self, graph: Graph, nets: Any, evaluate: Evaluate) -> Any:
+        return jnp.append(evaluate(graph, nets), 0.0)
+
+
+class NetworkTargets:
+    """The target on rules: the networks, evaluated at the observations of next decisions."""
+
+    unrolls_updates: ClassVar[bool] = False
+
+    def init(self, graph: Graph, nets: Any) -> Any:
+        return jax.tree.map(np.copy, nets)
+
+    def next_values(self, target: Any, evaluate: Evaluate) -> NextValues:
+        return lambda rows: evaluate(rows, target)
+
+    def refresh(self, graph: Graph, nets: Any, evaluate: Evaluate) -> Any:
+        return nets
+
+
+VALUE_TARGETS, NETWORK_TARGETS = ValueTargets(), NetworkTargets()
+
+
+def target_store(graph: Graph) -> TargetStore:
+    """Return the store of targets for a tree, or for a batch of episodes on rules."""
+    return NETWORK_TARGETS if graph.is_rollout_batch else VALUE_TARGETS
 
 
 class MinibatchSums(NamedTuple):
@@ -81,11 +141,9 @@ class ReplayResponder(Responder[ReplayResponderState]):
         next_infoset = next_own_infosets(graph, episodes)
         utility = own_utility(episodes) / self.resolve_utility_scale(graph)
         payoff = jnp.where(next_infoset < graph.num_infosets, 0.0, utility)
-        if graph.is_rollout_batch:
-            _, valid = replay.buffer_items(graph, episodes, experience.is_learner)
-            next_infoset = replay.ring_slots(graph, ring, valid, next_infoset)
+        next_item = replay.next_items(graph, ring, episodes, experience.is_learner, next_infoset)
         items, valid = replay.buffer_items(
-            graph, episodes, experience.is_learner, episodes.action, payoff, next_infoset
+            graph, episodes, experience.is_learner, episodes.action, payoff, next_item
         )
         return state._replace(replay_buffer=replay.add_to_ring(graph, ring, items, valid))
 
@@ -102,11 +160,7 @@ class ReplayResponder(Responder[ReplayResponderState]):
             target = payoff + jnp.where(next_infoset == replay.NO_NEXT_DECISION, 0.0, value)
         else:
             target = payoff + next_values[next_infoset]
-        infoset = minibatch.infoset
-        if graph.is_rollout_batch:  # leave out players without any stored decision
-            has_data = (jnp.asarray(replay_buffer.num_seen) > 0)[minibatch.graph.infoset_player]
-            infoset = jnp.where(has_data, infoset, minibatch.graph.num_infosets)
-        entries = infoset, action
+        entries = replay.stored_infosets(graph, replay_buffer, minibatch), action
         visits = sum_by_infoset_action(minibatch.graph, entries, jnp.ones(target.size))
         weight = 1.0 / (jnp.maximum(visits, 1.0) + self.visit_saturation)
         target_sum = sum_by_infoset_action(minibatch.graph, entries, target)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +15,7 @@ from counterplay.algorithms.deep.common.best_response import (
     apply_output_gradient,
 )
 from counterplay.algorithms.deep.common.buffers import ReplayBuffer
-from counterplay.algorithms.deep.common.graph import Graph, Players, host_array
+from counterplay.algorithms.deep.common.graph import Graph, Players
 from counterplay.algorithms.deep.common.networks import (
     Net,
     infoset_outputs,
@@ -24,14 +24,13 @@ from counterplay.algorithms.deep.common.networks import (
     safe_log,
     softmax,
 )
-from counterplay.algorithms.deep.common.replay_response import NextValues, ReplayResponder
+from counterplay.algorithms.deep.common.replay_response import ReplayResponder, target_store
 from counterplay.algorithms.deep.common.training import TrainState, init_train_states
 from counterplay.core.settings import NonNegative, PositiveProbability, Probability, settings
 
 MIN_TEMPERATURE = 1e-3  # below this a softmax of values is greedy
 
 CriticNets = tuple[Net, Net]
-Target = jax.Array | CriticNets  # on a tree soft values by infoset [I + 1]; on rules critics Q'
 
 
 class SACState(NamedTuple):
@@ -39,7 +38,7 @@ class SACState(NamedTuple):
 
     policy: TrainState  # of each player
     critics: tuple[TrainState, TrainState]
-    target: Target
+    target: Any  # on a tree soft values by infoset [I + 1]; on rules critics Q'
     replay_buffer: ReplayBuffer  # of (infoset, action, payoff, next infoset)
 
 
@@ -75,9 +74,7 @@ class SACResponse(ReplayResponder[SACState]):
             init_train_states(self.optimiser, first),
             init_train_states(self.optimiser, second),
         )
-        target: Target = host_array(np.zeros(graph.num_infosets + 1, np.float32))
-        if graph.is_rollout_batch:
-            target = jax.tree.map(np.copy, (first, second))
+        target = target_store(graph).init(graph, (first, second))
         return SACState(
             init_train_states(self.optimiser, policy),
             critics,
@@ -118,17 +115,12 @@ class SACResponse(ReplayResponder[SACState]):
         def smaller_values(rows: Graph, critics: CriticNets) -> jax.Array:
             return jnp.minimum(*(infoset_outputs(rows, critic, players) for critic in critics))
 
-        def soft(rows: Graph, policy: Net, critics: CriticNets) -> jax.Array:
-            logits = infoset_outputs(rows, policy, players)
+        def evaluate(rows: Graph, critics: CriticNets) -> jax.Array:
+            logits = infoset_outputs(rows, state.policy.params, players)
             return soft_values(rows.legal, smaller_values(rows, critics), temperature, logits)
 
-        policy, target = state.policy.params, state.target
-        critics = state.critics[0].params, state.critics[1].params
-        next_values: NextValues
-        if graph.is_rollout_batch:
-            next_values = partial(soft, policy=policy, critics=cast(CriticNets, target))
-        else:
-            next_values = cast(jax.Array, target)
+        store, critics = target_store(graph), (state.critics[0].params, state.critics[1].params)
+        next_values = store.next_values(state.target, evaluate)
         minibatch = self.sample_minibatch(graph, state.replay_buffer, next_values, key)
         legal, visits = minibatch.graph.legal, minibatch.visits.sum(-1)
         lower = smaller_values(minibatch.graph, critics)
@@ -147,14 +139,9 @@ class SACResponse(ReplayResponder[SACState]):
         first, second = (
             step(critic, critic_error, visits, self.batch_size) for critic in state.critics
         )
-        new_target: Target
-        if graph.is_rollout_batch:
-            new_target = polyak_update(cast(CriticNets, target), critics, self.target_update_rate)
-        else:
-            values = cast(jax.Array, target)
-            goal = jnp.append(soft(graph, policy, critics), 0.0)
-            new_target = values + self.target_update_rate * (goal - values)
-        return SACState(new_policy, (first, second), new_target, state.replay_buffer)
+        goal = store.refresh(graph, critics, evaluate)
+        target = polyak_update(state.target, goal, self.target_update_rate)
+        return SACState(new_policy, (first, second), target, state.replay_buffer)
 
 
 def soft_values(
