@@ -228,6 +228,23 @@ def parse_seeds(option: str, text: str) -> list[int]:
     return list(dict.fromkeys(seeds))
 
 
+def parse_target(target: str, unit: float, example: str) -> float:
+    """Return the value of `--target`: a number, or a percentage of a unit, such as `0.5%`.
+
+    Args:
+        target: the text of the option.
+        unit: the amount that percentages refer to.
+        example: valid texts, for the error message.
+    """
+    try:
+        value = float(target.removesuffix("%"))
+    except ValueError:
+        value = -1.0
+    if not 0.0 <= value < float("inf"):
+        raise ConfigError(f"target is {target!r}; write {example}")
+    return value * unit / 100.0 if target.endswith("%") else value
+
+
 def check_outputs(save: Path | None, export: Path | None, force: bool = True) -> None:
     """Check that files can be written, and may be, before any work is done for them.
 

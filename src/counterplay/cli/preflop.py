@@ -16,6 +16,7 @@ from counterplay.cli.options import (
     file_option,
     integer_option,
     iterations_option,
+    parse_target,
     seed_option,
 )
 from counterplay.cli.output import (
@@ -82,7 +83,7 @@ def solve(
     check_outputs(save, None, force)
     config = PreflopGame.load(find_config(game))
     unit = sum(config.payouts) if config.payouts else config.big_blind
-    goal = _parse_target(target, unit)
+    goal = parse_target(target, unit, "0.001% or a number such as 0.01")
     _prepare_tables(config.deck.build(), config.num_seats)
 
     with ProgressFollower("solving", "it", iterations, compiles=True) as follower:
@@ -117,17 +118,6 @@ def _prepare_tables(deck: Deck, num_seats: int) -> None:
     equity_table(deck)
     if num_seats > 2 and not any(cache_folder().glob(f"preflop-orders-*-{deck.name}.npz")):
         print_note("sampling showdowns of three hands, once for this deck")
-
-
-def _parse_target(target: str, unit: float) -> float:
-    """Return a target in the game's units, from `0.001%` (of prize pool or big blind) or 0.01."""
-    try:
-        value = float(target.removesuffix("%"))
-    except ValueError:
-        value = -1.0
-    if not 0.0 <= value < float("inf"):
-        raise ConfigError(f"target is {target!r}; write 0.001% or a number such as 0.01")
-    return value * unit / 100.0 if target.endswith("%") else value
 
 
 def _solution_facts(solution: PreflopSolution, unit: float) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from counterplay.cli.options import (
     file_option,
     integer_option,
     iterations_option,
+    parse_target,
     seed_option,
 )
 from counterplay.cli.output import (
@@ -177,7 +178,11 @@ def solve(
 
     check_outputs(save, None, force)
     method, arena = load_algorithm(algorithm), _load_arena(spot, precision, keep_locks=not unlock)
-    limits = _SolveLimits(_parse_target(target, arena.spot.pot), iterations, every)
+    limits = _SolveLimits(
+        parse_target(target, arena.spot.pot, "0.5% of the pot, or chips such as 0.9"),
+        iterations,
+        every,
+    )
     locks = apply_locks(arena, lock or [], lock_isomorphic=lock_twins)
     notes = [*arena.notes, *(note for report in locks for note in report.notes)]
     _print_notes(notes)
@@ -276,17 +281,6 @@ def _save_solution(policy: HoldemPolicy, judgement: Judgement, iterations: int, 
     values = (float(judgement.values[0]), float(judgement.values[1]))
     Solution(policy, judgement.exploitability, values, iterations).save(path)
     print_written(path)
-
-
-def _parse_target(target: str, pot: int) -> float:
-    """Return a target in chips, from `0.5%` or `1.2`."""
-    try:
-        value = float(target.removesuffix("%"))
-    except ValueError:
-        value = -1.0
-    if not 0.0 <= value < float("inf"):
-        raise ConfigError(f"target is {target!r}; write 0.5% of the pot, or chips such as 0.9")
-    return value * pot / 100.0 if target.endswith("%") else value
 
 
 @spot.command()

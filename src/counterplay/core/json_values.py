@@ -1,8 +1,35 @@
-"""Values that JSON can represent."""
+"""Values that JSON can represent, and files of them."""
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from counterplay.errors import ConfigError, FileError
+
+Parsed = TypeVar("Parsed")
+
+
+def load_json(path: str | Path, parse: Callable[[Any], Parsed]) -> Parsed:
+    """Read a JSON file, and return the object that `parse` makes of its value.
+
+    Raises:
+        FileError: the file cannot be read.
+        ConfigError: `parse` refuses the value; the message then starts with the path.
+    """
+    try:
+        value = json.loads(Path(path).read_text())
+    except FileNotFoundError as error:
+        raise FileError(f"there is no file {path}") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise FileError(f"cannot read {path}: {error}") from error
+    try:
+        return parse(value)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
 
 
 def replace_non_finite(value: object) -> object:

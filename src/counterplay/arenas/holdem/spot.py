@@ -26,7 +26,8 @@ from typing import Any, NamedTuple
 from counterplay.arenas.holdem.hand_ranges import Range
 from counterplay.core.archive import write_text
 from counterplay.core.cards import NUM_CARDS, cards_name, parse_cards
-from counterplay.errors import ConfigError, FileError, suggestion
+from counterplay.core.json_values import load_json
+from counterplay.errors import ConfigError, suggestion
 
 STREETS = ("flop", "turn", "river")
 BOARD_CARDS = (3, 4, 5)
@@ -191,16 +192,7 @@ class Spot:
             FileError: the file cannot be read.
             ConfigError: it does not hold a valid spot.
         """
-        try:
-            data = json.loads(Path(path).read_text())
-        except FileNotFoundError as error:
-            raise FileError(f"there is no file {path}") from error
-        except (OSError, ValueError, RecursionError) as error:
-            raise FileError(f"cannot read {path}: {error}") from error
-        try:
-            return cls.from_dict(data)
-        except ConfigError as error:
-            raise ConfigError(f"{path}: {error}") from None
+        return load_json(path, cls.from_dict)
 
     @classmethod
     def from_dict(cls, data: Any) -> Spot:

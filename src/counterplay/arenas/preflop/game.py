@@ -22,7 +22,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from counterplay.arenas.preflop.deck import CATEGORY_ORDERS, Deck
 from counterplay.arenas.preflop.icm import check_payouts
-from counterplay.errors import ConfigError, FileError, suggestion
+from counterplay.core.json_values import load_json
+from counterplay.errors import ConfigError, suggestion
 
 MIN_SEATS, MAX_SEATS = 2, 9
 SIZE_PATTERN = re.compile(r"(\d+(?:\.\d+)?)(x|%|c)")
@@ -154,16 +155,7 @@ class PreflopGame(_Section):
             FileError: the file cannot be read.
             ConfigError: it does not hold a valid game.
         """
-        try:
-            data = json.loads(Path(path).read_text())
-        except FileNotFoundError as error:
-            raise FileError(f"there is no file {path}") from error
-        except (OSError, ValueError, RecursionError) as error:
-            raise FileError(f"cannot read {path}: {error}") from error
-        try:
-            return cls.from_dict(data)
-        except ConfigError as error:
-            raise ConfigError(f"{path}: {error}") from None
+        return load_json(path, cls.from_dict)
 
     @classmethod
     def from_dict(cls, data: Any) -> PreflopGame:
