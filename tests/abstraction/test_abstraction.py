@@ -165,7 +165,7 @@ def cards_only(player, key):
     return f"{card}|{second}" if bar else key
 
 
-NEED_RECALL = {"sequence_form_lp", "mmd", "qre", "tabular_r_nad"}
+NEED_RECALL = {"sequence_form_lp", "mmd", "qre", "tabular_r_nad", "efr", "rt_cfr_plus"}
 NOT_HERE = NEED_RECALL | {"online_outcome_sampling"}  # in which but one player learns
 ALIKE = [
     name

@@ -528,6 +528,7 @@ MAY_LOAD = {  # modules that take specs from the user, or pass on what was check
     "load_game": {"registry.py", "arenas/tree/build.py", "experiment/saved_policies.py"}
     | {"experiment/config.py", "core/policy.py", "arenas/rules.py", "matrix/analysis.py"}
     | {f"cli/{name}.py" for name in ("match", "solve", "inspect", "draw", "bounds")}
+    | {f"cli/{name}.py" for name in ("concepts", "evaluate")}
     | {f"cli/{name}.py" for name in ("play", "convert")},
     "load_game_unchecked": {"registry.py", "core/trust.py"}
     | {f"distributed/{name}.py" for name in ("remote_calls", "mccfr")},

@@ -32,10 +32,10 @@ def concepts(
     json: JsonOption = False,
     trust: TrustOption = None,
 ) -> None:
-    """Print the solution concepts that apply to a game, with their values.
+    """Print the solution concepts that apply to a game.
 
-    With --policy, print instead the gain of deviating from a policy by each concept, and which
-    refinements it meets.
+    Each comes with its value, or with the reason why it does not apply. With --policy, print
+    instead the gain of deviating from a policy by each concept, and which refinements it meets.
     """
     from counterplay.cli.evaluate import to_tree_policy
     from counterplay.cli.progress import build_tree_with_progress

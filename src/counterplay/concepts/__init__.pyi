@@ -9,8 +9,8 @@ from counterplay.concepts.correlation import JointDistribution as JointDistribut
 from counterplay.concepts.correlation import correlation_gaps as correlation_gaps
 from counterplay.concepts.optimal_correlation import CorrelatedPlan as CorrelatedPlan
 from counterplay.concepts.optimal_correlation import optimal_efce as optimal_efce
-from counterplay.concepts.refinements import QuasiPerfectEquilibrium as QuasiPerfectEquilibrium
 from counterplay.concepts.refinements import ProperSubgame as ProperSubgame
+from counterplay.concepts.refinements import QuasiPerfectEquilibrium as QuasiPerfectEquilibrium
 from counterplay.concepts.refinements import find_subgames as find_subgames
 from counterplay.concepts.refinements import is_sequential as is_sequential
 from counterplay.concepts.refinements import is_subgame_perfect as is_subgame_perfect
@@ -28,8 +28,8 @@ __all__ = [
     "CorrelationGaps",
     "ExactEquilibrium",
     "JointDistribution",
-    "QuasiPerfectEquilibrium",
     "ProperSubgame",
+    "QuasiPerfectEquilibrium",
     "TeamEquilibrium",
     "correlation_gaps",
     "exact_equilibrium",

@@ -62,8 +62,9 @@ def _field_nodes(tree: ast.Module, name: str) -> Iterator[ast.AnnAssign]:
     if not any("dataclass" in text or text.startswith("settings(") for text in decorators):
         return
     for base in reversed(node.bases):  # the order in which dataclasses collect fields
-        if isinstance(base, ast.Name):
-            yield from _base_field_nodes(tree, base.id)
+        name_node = base.value if isinstance(base, ast.Subscript) else base  # as in Base[State]
+        if isinstance(name_node, ast.Name):
+            yield from _base_field_nodes(tree, name_node.id)
     for statement in node.body:
         if isinstance(statement, ast.AnnAssign):  # a subclass may turn a ClassVar into a field
             yield statement
