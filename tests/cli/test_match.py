@@ -111,7 +111,7 @@ def test_ctrl_c_reports_what_was_measured(run, policy, monkeypatch, finished):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["mtcs", "uniform", "tic_tac_toe"], "unknown opponent 'mtcs'; did you mean 'mcts'?"),
+        (["mtcs", "uniform", "tic_tac_toe"], "unknown agent 'mtcs'; did you mean 'mcts'?"),
         (["uniform", "mcts", "kuhn_poker"], "search needs perfect information"),
         (["uniform", "cfr(x=1)", "kuhn_poker"], "has no parameter 'x'"),
         (["uniform", "uniform", "kuhn"], "unknown game"),

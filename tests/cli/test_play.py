@@ -159,7 +159,7 @@ def test_other_seats(run):
 
 def test_solves_first_without_a_policy(run):
     answer = run("play", "kuhn_poker", "--algorithm", "cfr_plus", typed="")
-    assert answer.err == "The opponent's exploitability is 8.74e-05.\n"
+    assert answer.err == "solved by cfr_plus: exploitability 8.74e-05\n"
 
 
 def test_waits_when_the_person_has_nothing_to_choose(run, tmp_path):
@@ -226,7 +226,7 @@ def test_hint_from_a_searcher(run):
 
 def test_opponent_may_be_an_algorithm(run):
     answer = run("play", "kuhn_poker", "--opponent", "cfr(alternating=false)", "--iterations", 10)
-    assert answer.err.startswith("The opponent's exploitability is")
+    assert answer.err.startswith("solved by cfr_plus: exploitability")
 
 
 @pytest.mark.parametrize("opponent", ["is_mcts(simulations=20)", "resolving(iterations=20)"])

@@ -181,8 +181,10 @@ def agent_loader_with_progress(
 
 def _solve_agent(tree: TreeArena, algorithm: AnyAlgorithm, iterations: int) -> Result:
     from counterplay.core.solve import solve
+    from counterplay.registry import get_spec
 
     with ProgressBar("solving", "it", total=iterations) as bar:
         result = solve(tree, algorithm, iterations=iterations, tick=bar.update)
-    print(f"The opponent's exploitability is {result.exploitability:.2e}.", file=sys.stderr)
+    name = get_spec(algorithm)
+    print(f"solved by {name}: exploitability {result.exploitability:.2e}", file=sys.stderr)
     return result

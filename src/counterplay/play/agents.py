@@ -85,7 +85,7 @@ class AgentLoader:
         near = suggestion(name, [UNIFORM_NAME, *SEARCHERS, *SEARCH_AGENTS, *ALGORITHMS])
         known = ", ".join((*SEARCHERS, *SEARCH_AGENTS))
         more = "counterplay algorithms lists more"
-        raise ConfigError(f"unknown opponent {name!r}{near} (no file; searchers: {known}; {more})")
+        raise ConfigError(f"unknown agent {name!r}{near} (no file; searchers: {known}; {more})")
 
     def _build_agent(self, spec: str, registry: dict[str, str] | None) -> Agent:
         from counterplay.arenas.rules import TabularPolicy
