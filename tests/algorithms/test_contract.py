@@ -52,19 +52,15 @@ def test_networks_refuse_games_without_decisions(name, game, folder):
         assert "no player acts" in answer or " runs on " in answer, answer
 
 
-def network_cases():
-    """Every algorithm with each third of the cases; `make test-slow` runs another one for each."""
-    for number, name in enumerate(DEEP):
-        for part in range(NUM_PARTS):
-            is_large = part != number % NUM_PARTS
-            marks = [pytest.mark.slow, pytest.mark.large] if is_large else [pytest.mark.slow]
-            yield pytest.param(name, part, marks=marks)
-
-
-@pytest.mark.parametrize(("name", "part"), list(network_cases()))
+@pytest.mark.slow
+@pytest.mark.large
+@pytest.mark.parametrize("part", range(NUM_PARTS))
+@pytest.mark.parametrize("name", DEEP)
 def test_networks_run_or_refuse(name, part, folder):
-    pytest.importorskip("jax")
+    """Programs are dropped after each part: a process cannot hold those of all algorithms."""
+    jax = pytest.importorskip("jax")
     for game, kind in NETWORK_CASES[part::NUM_PARTS]:
         answer = contract.outcome(name, game, kind, folder)
         if not runs_there(name, kind):
             assert " runs on " in answer, (game, kind, answer)
+    jax.clear_caches()
