@@ -135,7 +135,8 @@ def _solve_program(tree: TreeArena, leader: int) -> Floats:
             add([(pair + k, 1.0), (s, -1.0)], -np.inf, 0.0)
     add([(pair + k, float(payoffs[p][0])) for k, p in enumerate(pairs)], 1.0, 1.0)
     row, column, factor = map(np.array, zip(*entries, strict=True))
-    matrix = coo_array((factor, (row, column)), shape=(len(low), size)).tocsr()
+    index = row.astype(np.int32), column.astype(np.int32)  # the only type that SciPy 1.12 takes
+    matrix = coo_array((factor, index), shape=(len(low), size)).tocsr()
     lower, upper = np.zeros(size), np.ones(size)
     upper[slack:value] = 2.0
     lower[value:pair], upper[value:pair] = -np.inf, np.inf

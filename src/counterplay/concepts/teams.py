@@ -187,6 +187,7 @@ class _PlanProgram:
                 low.append(-np.inf)
                 high.append(0.0)
         row, column, factor = map(np.array, zip(*entries, strict=True))
+        index = row.astype(np.int32), column.astype(np.int32)  # the only type that SciPy 1.12 takes
         cost = np.zeros(size)
         cost[root + 1 :] = -totals[used] / (totals.max(initial=0.0) or 1.0)
         integrality = np.zeros(size)
@@ -198,7 +199,7 @@ class _PlanProgram:
             integrality=integrality,
             bounds=Bounds(np.zeros(size), np.ones(size)),
             constraints=LinearConstraint(
-                coo_array((factor, (row, column)), shape=(len(low), size)).tocsr(), low, high
+                coo_array((factor, index), shape=(len(low), size)).tocsr(), low, high
             ),
             options={"mip_rel_gap": 0.0},
         )
