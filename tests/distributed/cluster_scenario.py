@@ -172,7 +172,7 @@ def studies(folder, nodes, executor, found, record_time):
 
 
 def walks(executor):
-    """Which tables of a Monte Carlo run are the same here and there."""
+    """Return True for each table of a Monte Carlo run that is the same locally and remotely."""
     import counterplay as cp
     from counterplay.distributed.mccfr import DistributedMCCFR
 
@@ -181,7 +181,7 @@ def walks(executor):
     away = DistributedMCCFR(algorithm, executor)
     memory = away.step(tree, away.init(tree), 300_000)
     here = algorithm.step(tree, algorithm.init(tree), 300_000)
-    names = ("regret", "policy", "policy_sum", "touched")
+    names = ("regret", "policy", "policy_sum", "nodes_touched")
     return [np.array_equal(getattr(memory, n), getattr(here, n)) for n in names]
 
 

@@ -96,7 +96,7 @@ def test_a_killed_worker_and_a_killed_node_cost_nothing(whole_scenario, here):
 
 @whole
 def test_walks_have_the_same_bits(whole_scenario):
-    assert whole_scenario[1]["walks"] == [True] * 4  # regret, policy, policy_sum, touched
+    assert whole_scenario[1]["walks"] == [True] * 4  # regret, policy, policy_sum, nodes_touched
     assert whole_scenario[1]["deep walks"]
 
 

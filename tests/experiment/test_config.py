@@ -122,6 +122,10 @@ def test_resolved_config_is_complete():
         ({"game": 7}, "game is 7, must be an object"),
         ({"game": "kuhn"}, "game.name: unknown game 'kuhn'; did you mean 'kuhn_poker'?"),
         ({"game": "kuhn_poker(player=3)"}, "game.params.player: unknown key; did you mean"),
+        (
+            {"game": {"name": "kuhn_poker(players=2)", "params": [1]}},
+            "game.params is [1], must be an object",
+        ),
         ({"game": "kuhn_poker("}, "cannot read game 'kuhn_poker('"),
         ({"game": "none.efg"}, "game.params: there is no file none.efg"),
         ({"game": "none.py:Game"}, "game.params: there is no file none.py"),

@@ -209,7 +209,11 @@ def _expand_short_forms(where: str, raw: JsonObject) -> None:
         spec = game.get("name") if isinstance(game, dict) else None
         if isinstance(spec, str) and "(" in spec and not is_external_game(spec):
             name, params = parse_spec("game", spec)
-            raw["game"] = game | {"name": name, "params": params | game.get("params", {})}
+            more = game.get("params", {})  # refused later unless it is an object
+            raw["game"] = game | {
+                "name": name,
+                "params": params | more if isinstance(more, dict) else more,
+            }
         if isinstance(raw.get("algorithm"), str):
             raw["algorithm"], params = parse_spec("algorithm", raw["algorithm"])
             for key, value in params.items():
