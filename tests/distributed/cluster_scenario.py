@@ -101,7 +101,7 @@ def wait_for(what, condition, patience=900.0):
 
 
 def workers_of(node):
-    """The processes of a node that do units just now: those that Ray has named after the call."""
+    """Return the processes of a node that run units now: Ray names them after the call."""
     found, above = [], {node.pid}
     parents = {}
     for place in Path("/proc").glob("[0-9]*"):
@@ -114,7 +114,7 @@ def workers_of(node):
         above |= below
     for pid in above:
         try:
-            if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"ray::_do"):
+            if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"ray::_run_unit"):
                 found.append(pid)
         except OSError:
             continue
