@@ -92,7 +92,7 @@ class BufferLayout(Protocol):
         """Return the field of a transition that refers to the next own decision [T, B]."""
         ...
 
-    def stored_infosets(self, buffer: ReplayBuffer, minibatch: Minibatch) -> jax.Array:
+    def item_infosets(self, buffer: ReplayBuffer, minibatch: Minibatch) -> jax.Array:
         """Return the infosets of a minibatch [B]; past the last for an item that is not stored."""
         ...
 
@@ -139,7 +139,7 @@ class InfosetLayout:
     ) -> jax.Array:
         return next_infoset
 
-    def stored_infosets(self, buffer: ReplayBuffer, minibatch: Minibatch) -> jax.Array:
+    def item_infosets(self, buffer: ReplayBuffer, minibatch: Minibatch) -> jax.Array:
         return minibatch.infoset
 
 
@@ -223,7 +223,7 @@ class ObservationLayout:
         _, valid = self.items(graph, episodes, mask, ())
         return ring_slots(graph, ring, valid, next_infoset)
 
-    def stored_infosets(self, buffer: ReplayBuffer, minibatch: Minibatch) -> jax.Array:
+    def item_infosets(self, buffer: ReplayBuffer, minibatch: Minibatch) -> jax.Array:
         """Leave out players without any stored decision, whose samples are zeros."""
         graph = minibatch.graph
         has_data = (jnp.asarray(buffer.num_seen) > 0)[graph.infoset_player]
@@ -297,9 +297,9 @@ def next_items(
     return buffer_layout(graph).next_items(graph, ring, episodes, mask, next_infoset)
 
 
-def stored_infosets(graph: Graph, buffer: ReplayBuffer, minibatch: Minibatch) -> jax.Array:
+def item_infosets(graph: Graph, buffer: ReplayBuffer, minibatch: Minibatch) -> jax.Array:
     """Return the infosets of a minibatch [B]; past the last for an item that is not stored."""
-    return buffer_layout(graph).stored_infosets(buffer, minibatch)
+    return buffer_layout(graph).item_infosets(buffer, minibatch)
 
 
 def ring_slots(

@@ -160,7 +160,7 @@ class ReplayResponder(Responder[ReplayResponderState]):
             target = payoff + jnp.where(next_infoset == replay.NO_NEXT_DECISION, 0.0, value)
         else:
             target = payoff + next_values[next_infoset]
-        entries = replay.stored_infosets(graph, replay_buffer, minibatch), action
+        entries = replay.item_infosets(graph, replay_buffer, minibatch), action
         visits = sum_by_infoset_action(minibatch.graph, entries, jnp.ones(target.size))
         weight = 1.0 / (jnp.maximum(visits, 1.0) + self.visit_saturation)
         target_sum = sum_by_infoset_action(minibatch.graph, entries, target)
