@@ -71,6 +71,8 @@ def compute_entries(names: list[str]) -> Iterator[tuple[str, str]]:
                 if kind == "rules" and "rules" not in load_algorithm(name).runs_on:
                     continue
                 yield f"{name} {spec} {kind}", hash_entry(name, arena, tree)
+        if "jax" in sys.modules:  # a process cannot hold the programs of all algorithms
+            sys.modules["jax"].clear_caches()
     for name in sorted(set(names) & set(ALGORITHMS_OF_RUNS)):
         yield f"run {name}", hash_run(name)
 

@@ -226,7 +226,7 @@ def test_hint_from_a_searcher(run):
 
 def test_opponent_may_be_an_algorithm(run):
     answer = run("play", "kuhn_poker", "--opponent", "cfr(alternating=false)", "--iterations", 10)
-    assert answer.err.startswith("solved by cfr_plus: exploitability")
+    assert answer.err.startswith("solved by cfr(alternating=False): exploitability")
 
 
 @pytest.mark.parametrize("opponent", ["is_mcts(simulations=20)", "resolving(iterations=20)"])
