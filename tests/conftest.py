@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import counterplay as cp
+import counterplay.algorithms  # lists its names before tests add to the registry
 
 settings.register_profile(
     "counterplay",
