@@ -68,7 +68,7 @@ def describe_game(tree: TreeArena) -> dict[str, Any]:
     from counterplay.concepts.refinements import find_subgames, quasi_perfect_equilibrium
     from counterplay.core.policy import uniform_policy
 
-    def limited(limit: int, compute: Callable[[], Any]) -> Callable[[], Any]:
+    def with_limit(limit: int, compute: Callable[[], Any]) -> Callable[[], Any]:
         def run() -> Any:
             if tree.num_sequences > limit:
                 raise ConfigError(f"over {limit:,} sequences: call it from Python")
@@ -86,11 +86,13 @@ def describe_game(tree: TreeArena) -> dict[str, Any]:
         return [float(value) for value in optimal_efce(tree).values]
 
     computations: dict[str, Callable[[], Any]] = {
-        "exact value": limited(MAX_SEQUENCES, lambda: str(exact_equilibrium(tree).value)),
+        "exact value": with_limit(MAX_SEQUENCES, lambda: str(exact_equilibrium(tree).value)),
         "quasi-perfect equilibrium": lambda: str(quasi_perfect_equilibrium(tree).value),
-        "subgames": limited(MAX_SEQUENCES, lambda: len(find_subgames(tree, uniform_policy(tree)))),
-        "optimal EFCE, values": limited(MAX_SEQUENCES, efce_values),
-        "commitment, leader's values": limited(MAX_COMMITMENT_SEQUENCES, leader_values),
+        "subgames": with_limit(
+            MAX_SEQUENCES, lambda: len(find_subgames(tree, uniform_policy(tree)))
+        ),
+        "optimal EFCE, values": with_limit(MAX_SEQUENCES, efce_values),
+        "commitment, leader's values": with_limit(MAX_COMMITMENT_SEQUENCES, leader_values),
     }
     return {name: _result_or_reason(compute) for name, compute in computations.items()}
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from counterplay.arenas.holdem.node_view import NodeView
     from counterplay.arenas.rules import TabularPolicy
     from counterplay.core.game import Game
     from counterplay.core.policy import Policy
@@ -143,6 +144,19 @@ def write_outputs(policy: Policy | TabularPolicy, save: Path | None, export: Pat
         print_written(save)
     if export:
         (policy.to_json if export.suffix == ".json" else policy.to_csv)(export)
+        print_written(export)
+
+
+def write_node_view(view: NodeView, export: Path | None, grid: Path | None) -> None:
+    """Write the hands of a hold'em node and the drawing of its grid, if their paths are given."""
+    from counterplay.arenas.holdem.solution import export_node_view
+    from counterplay.display.hand_grid import draw_hand_grid
+
+    if grid:
+        draw_hand_grid(view).save(grid)
+        print_written(grid)
+    if export:
+        export_node_view(view, export)
         print_written(export)
 
 

@@ -25,6 +25,7 @@ from counterplay.cli.output import (
     print_table,
     print_wrapped,
     print_written,
+    write_node_view,
 )
 from counterplay.errors import ConfigError
 
@@ -199,9 +200,7 @@ def show(
 
     EVs are chips won in the whole hand, or prizes.
     """
-    from counterplay.arenas.holdem.solution import export_node_view
     from counterplay.arenas.preflop.solution import load_preflop_solution
-    from counterplay.display.hand_grid import draw_hand_grid
     from counterplay.display.tree_drawing import check_drawing_file
 
     check_outputs(None, export, force)
@@ -210,12 +209,7 @@ def show(
         check_outputs(grid, None, force)
     loaded = load_preflop_solution(solution)
     view = loaded.node_view(line)
-    if grid:
-        draw_hand_grid(view).save(grid)
-        print_written(grid)
-    if export:
-        export_node_view(view, export)
-        print_written(export)
+    write_node_view(view, export, grid)
     if json:
         print(json_format.dumps(view.to_dict()))
         return
@@ -226,7 +220,7 @@ def show(
 
 def _print_view(solution: PreflopSolution, view: NodeView, line: str) -> None:
     seat = solution.game.seat_names[view.player]
-    never = "" if view.is_reached else "; never reached, so nothing binds this policy"
+    never = "" if view.is_reached else "; never reached, so the policy here is arbitrary"
     print(f"{seat} acts, pot {view.pot:g}{never}")
     node = solution.arena.tree.nodes.index(solution.find(line))  # type: ignore[arg-type]
     for action, (name, part) in enumerate(zip(view.actions, view.frequencies, strict=True)):

@@ -32,6 +32,7 @@ from counterplay.cli.output import (
     print_note,
     print_table,
     print_written,
+    write_node_view,
 )
 from counterplay.cli.preflop import from_preflop
 from counterplay.errors import ConfigError
@@ -361,8 +362,7 @@ def show(
     EVs are chips from this node on: a fold has EV 0.
     """
     from counterplay.arenas.holdem.inspection import inspect_node
-    from counterplay.arenas.holdem.solution import export_node_view, load_solution
-    from counterplay.display.hand_grid import draw_hand_grid
+    from counterplay.arenas.holdem.solution import load_solution
     from counterplay.display.tree_drawing import check_drawing_file
 
     check_outputs(None, export, force)
@@ -370,12 +370,7 @@ def show(
         check_drawing_file(grid)
         check_outputs(grid, None)
     view = inspect_node(load_solution(solution, streets).policy, record)
-    if grid:
-        draw_hand_grid(view).save(grid)
-        print_written(grid)
-    if export:
-        export_node_view(view, export)
-        print_written(export)
+    write_node_view(view, export, grid)
     if json:
         print(json_format.dumps(view.to_dict()))
         return
