@@ -42,3 +42,22 @@ def test_commands_put_networks_on_the_tree(run, networks, tmp_path):
     loaded = cp.load_policy(tmp_path / "x.policy", cp.build_tree("kuhn_poker"))
     assert np.array_equal(loaded.probabilities, table.probabilities)
     assert run("draw", "kuhn_poker", "--policy", "run", "-o", tmp_path / "x.svg").code == 0
+
+
+def test_export_writes_networks_for_other_programs(run, networks, tmp_path):
+    from counterplay.interop import counterplay_runtime
+
+    answer = run("export", "run", tmp_path / "net.npz", "--runtime")
+    assert answer.code == 0
+    assert (tmp_path / "counterplay_runtime.py").is_file()
+    portable = counterplay_runtime.load(tmp_path / "net.npz")
+    game = networks.game
+    state = game.next_state(game.next_state(game.initial_state(), 2), 0)
+    row = portable.probabilities(0, game.observation(state, 0), game.actions(state))
+    assert list(row.values()) == pytest.approx(networks.action_probabilities(state, 0), abs=1e-6)
+    pytest.importorskip("onnx")
+    assert run("export", "run", tmp_path / "net.onnx").code == 0
+    refused = run("export", "run", tmp_path / "net.json", "--runtime")
+    assert refused.code == 2
+    assert "does not end in .npz" in refused.err
+    assert not (tmp_path / "net.json").exists()

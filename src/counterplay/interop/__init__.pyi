@@ -2,11 +2,14 @@
 
 from counterplay.interop.gymnasium_env import BestResponseEnv as BestResponseEnv
 from counterplay.interop.gymnasium_env import judge_agent as judge_agent
+from counterplay.interop.onnx_policy import write_onnx_policy as write_onnx_policy
 from counterplay.interop.openspiel_game import to_openspiel as to_openspiel
 from counterplay.interop.openspiel_policy import from_openspiel_policy as from_openspiel_policy
 from counterplay.interop.openspiel_policy import to_pyspiel_policy as to_pyspiel_policy
 from counterplay.interop.openspiel_policy import to_python_policy as to_python_policy
 from counterplay.interop.pettingzoo_env import CounterplayAEC as CounterplayAEC
+from counterplay.interop.portable_policy import write_portable_policy as write_portable_policy
+from counterplay.interop.portable_policy import write_runtime_module as write_runtime_module
 
 __all__ = [
     "BestResponseEnv",
@@ -16,4 +19,7 @@ __all__ = [
     "to_openspiel",
     "to_pyspiel_policy",
     "to_python_policy",
+    "write_onnx_policy",
+    "write_portable_policy",
+    "write_runtime_module",
 ]
