@@ -235,3 +235,19 @@ def test_plot_writes_svg_and_html(run, file, tmp_path):
     assert run("plot", "runs").code == 2
     assert run("plot", "runs", "-o", "nowhere/out.png").code == 2
     assert run("plot", "runs", "-o", "out.png", "--reference", "none.json").code == 2
+
+
+def test_compare_prints_tables_for_papers(run, file, tmp_path):
+    assert run("run", file, "--runs", tmp_path / "runs", "--seeds", "0-2").code == 0
+    answer = run("compare", tmp_path / "runs", "--table", "latex")
+    assert answer.code == 0
+    assert r"\begin{tabular}" in answer.out
+    for options, problem in (
+        (("--table", "html"), "unknown table format 'html'"),
+        (("--baseline", "x"), "--baseline adds a column to --table"),
+        (("--table", "csv", "--json"), "exclude each other"),
+        (("--table", "csv", "--baseline", "x"), "no run is called 'x'"),
+    ):
+        refused = run("compare", tmp_path / "runs", *options)
+        assert refused.code == 2
+        assert problem in refused.err

@@ -32,6 +32,22 @@ def compare(
     json: JsonOption = False,
     trust: TrustOption = None,
     csv: Annotated[bool, typer.Option("--csv", help="Print CSV instead of text.")] = False,
+    table: Annotated[
+        str | None,
+        typer.Option(
+            metavar="latex|markdown|csv",
+            help="Print a table for a paper: median, quartiles and bootstrap interval over seeds.",
+            show_default=False,
+        ),
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Add p-values against this method to the table (Mann-Whitney, Holm).",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Compare runs: exploitability and speed, medians over seeds.
 
@@ -43,8 +59,13 @@ def compare(
     from counterplay.experiment.compare import compare as compare_runs
     from counterplay.experiment.compare import csv_from_rows
 
-    if json and csv:
-        raise ConfigError("--json and --csv exclude each other")
+    if sum((json, csv, table is not None)) > 1:
+        raise ConfigError("--json, --csv and --table exclude each other")
+    if baseline is not None and table is None:
+        raise ConfigError("--baseline adds a column to --table, which is missing")
+    if table is not None:
+        print(_paper_table(runs, at, table, baseline), end="")
+        return
     if is_study(runs) and at is None and not csv:
         _print_study(runs[0], json)
         return
@@ -55,6 +76,17 @@ def compare(
         print(csv_from_rows(rows), end="")
     else:
         print_rows(rows)
+
+
+def _paper_table(runs: list[str], at: int | None, table: str, baseline: str | None) -> str:
+    from counterplay.experiment.seed_statistics import (
+        check_table_format,
+        format_table,
+        seed_statistics,
+    )
+
+    check_table_format(table)
+    return format_table(seed_statistics(runs, at, baseline), table)
 
 
 def is_study(runs: Sequence[str]) -> bool:
