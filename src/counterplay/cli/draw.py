@@ -19,7 +19,9 @@ from counterplay.cli.output import print_written
 
 def draw(
     game: GameArgument,
-    output: Annotated[Path, file_option("--output", "-o", help="An .svg, .png or .pdf file.")],
+    output: Annotated[
+        Path, file_option("--output", "-o", help="An .svg, .png, .pdf or .tex file (TikZ).")
+    ],
     policy: Annotated[
         str | None,
         typer.Option(
@@ -38,15 +40,21 @@ def draw(
     """
     from counterplay.cli.evaluate import load_first_policy
     from counterplay.cli.progress import build_tree_with_progress
+    from counterplay.core.archive import write_text
     from counterplay.core.evaluation import check_same_game
+    from counterplay.display.tikz import tikz_tree
     from counterplay.display.tree_drawing import check_drawing_file, draw_tree
     from counterplay.registry import load_game
 
-    check_drawing_file(output)
+    if output.suffix != ".tex":
+        check_drawing_file(output)
     check_outputs(output, None)
     tree = build_tree_with_progress(load_game(game))
     tree_policy = load_first_policy(policy)[1] if policy else None
     if tree_policy:
         check_same_game(tree, tree_policy)
-    draw_tree(tree, tree_policy, depth=depth).save(output)
+    if output.suffix == ".tex":
+        write_text(output, tikz_tree(tree, tree_policy, depth=depth))
+    else:
+        draw_tree(tree, tree_policy, depth=depth).save(output)
     print_written(output)

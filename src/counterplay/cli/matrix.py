@@ -112,6 +112,9 @@ def matrix(
     iterations: Annotated[int, iterations_option("Iterations of the learner.")] = 1000,
     seed: SeedOption = 0,
     json: JsonOption = False,
+    latex: Annotated[
+        bool, typer.Option("--latex", help="Print only the utilities, as a LaTeX table.")
+    ] = False,
 ) -> None:
     """Find dominated actions and equilibria of a matrix game.
 
@@ -131,6 +134,9 @@ def matrix(
 
     loaded_learner = load_learner(learner) if learner else None
     name, form = load_normal_form(game, build=build_tree_with_progress)
+    if latex:
+        _print_latex(name, form)
+        return
     if loaded_learner:
         facts = describe_normal_form(name, form) | run_learner_analysis(
             form, loaded_learner, iterations, seed
@@ -174,6 +180,18 @@ def _print_utilities(form: NormalForm) -> None:
     title = "player 0's utility" if form.is_zero_sum else "utility of player 0, player 1"
     print(f"\n{title}")
     print_table(("", *columns), [(name, *row) for name, row in zip(rows, cells, strict=True)])
+
+
+def _print_latex(name: str, form: NormalForm) -> None:
+    """Print the utilities of both players, or player 0's of a zero-sum game, as LaTeX."""
+    from counterplay.display.latex import latex_matrix
+    from counterplay.errors import ConfigError
+
+    if form.num_players != 2:
+        raise ConfigError(f"{name} has {form.num_players} players, and a LaTeX table has two")
+    utility = form.utility[:1] if form.is_zero_sum else form.utility
+    rows, columns = form.action_names
+    print(latex_matrix(rows, columns, utility.transpose(1, 2, 0).tolist()))
 
 
 def _print_dominated(facts: MatrixFacts) -> None:

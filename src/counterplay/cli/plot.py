@@ -39,6 +39,12 @@ def plot(
     log_x: Annotated[
         bool, typer.Option("--log-x", help="Logarithmic scale on the horizontal axis too.")
     ] = False,
+    paper: Annotated[
+        bool,
+        typer.Option(
+            "--paper", help="Draw for one column of a printed page: 3.4 inches, serif, no title."
+        ),
+    ] = False,
     payoffs: Annotated[
         bool,
         typer.Option("--payoffs", help="Plot the payoffs between the populations of one run."),
@@ -71,6 +77,7 @@ def plot(
             policies=policy or (),
             title=title,
             log_x=log_x,
+            paper=paper,
             note=print_note,
         )
     print_written(output)

@@ -61,7 +61,7 @@ class Drawing:
         return self.render("svg").decode()
 
 
-class _NodeLayout(NamedTuple):
+class NodeLayout(NamedTuple):
     """The nodes to draw, the first in level order, and their positions."""
 
     num_shown: int
@@ -117,15 +117,8 @@ def draw_tree(
     new_figure(1.0, 1.0)  # raises if matplotlib is missing
     from matplotlib import rc_context
 
-    levels = len(tree.level_offset) - 1
-    num_shown = int(tree.level_offset[min(levels, levels if depth is None else depth + 1)])
-    layout = _lay_out_nodes(tree, num_shown)
+    layout = lay_out_tree(tree, depth)
     leaves, height = int(layout.across.max()) + 1, layout.down.max()
-    if leaves > MAX_LEAVES:
-        raise ConfigError(
-            f"{tree.spec} has {leaves:,} branches to draw, and {MAX_LEAVES} fit; "
-            "choose a smaller depth or smaller parameters"
-        )
     with rc_context(MATPLOTLIB_STYLE):
         figure = new_figure(max(4.0, 0.46 * leaves + 0.6), 1.15 * (height + 1))
         axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
@@ -137,8 +130,29 @@ def draw_tree(
     return Drawing(figure)
 
 
-def _lay_out_nodes(tree: TreeArena, num_shown: int) -> _NodeLayout:
-    """Place leaves side by side and parents above the middle of their children."""
+def lay_out_tree(tree: TreeArena, depth: int | None) -> NodeLayout:
+    """Place leaves side by side and parents above the middle of their children.
+
+    Args:
+        tree: the tree.
+        depth: levels below the root to show; None for all.
+
+    Raises:
+        ConfigError: the tree has too many branches.
+    """
+    levels = len(tree.level_offset) - 1
+    num_shown = int(tree.level_offset[min(levels, levels if depth is None else depth + 1)])
+    layout = _lay_out_nodes(tree, num_shown)
+    leaves = int(layout.across.max()) + 1
+    if leaves > MAX_LEAVES:
+        raise ConfigError(
+            f"{tree.spec} has {leaves:,} branches to draw, and {MAX_LEAVES} fit; "
+            "choose a smaller depth or smaller parameters"
+        )
+    return layout
+
+
+def _lay_out_nodes(tree: TreeArena, num_shown: int) -> NodeLayout:
     across, down = np.zeros(num_shown), np.zeros(num_shown, np.int64)
     stack, num_leaves, order = [0], 0, []
     while stack:
@@ -155,27 +169,24 @@ def _lay_out_nodes(tree: TreeArena, num_shown: int) -> _NodeLayout:
         first, last = tree.child_offset[node : node + 2].tolist()
         if first < min(last, num_shown):
             across[node] = (across[first] + across[min(last, num_shown) - 1]) / 2.0
-    return _NodeLayout(num_shown, across, down)
+    return NodeLayout(num_shown, across, down)
 
 
-def _player_colour(player: int) -> str:
+def player_colour(player: int) -> str:
+    """Return the colour of a player as #rrggbb."""
     return PLAYER_COLOURS[player % len(PLAYER_COLOURS)]
 
 
-def _draw_edges(axes: Axes, tree: TreeArena, policy: Policy | None, layout: _NodeLayout) -> None:
+def _draw_edges(axes: Axes, tree: TreeArena, policy: Policy | None, layout: NodeLayout) -> None:
     for node in range(1, layout.num_shown):
         parent = int(tree.parent[node])
         x, y = zip(layout.position(parent), layout.position(node), strict=True)
         player, text, width = int(tree.player[parent]), incoming_action_name(tree, node), 0.8
-        probability = None
-        if player == CHANCE:
-            probability = float(tree.chance[node])
-        elif policy is not None:
-            probability = float(policy.probabilities[tree.incoming_sequence[node]])
+        probability = branch_probability(tree, policy, node)
         if probability is not None:
-            text, width = f"{text}\n{_format_probability(probability)}", 0.4 + 2.2 * probability
+            text, width = f"{text}\n{format_probability(probability)}", 0.4 + 2.2 * probability
         never = probability is not None and probability < 5e-4
-        colour = FAINT_COLOUR if player == CHANCE else _player_colour(player)
+        colour = FAINT_COLOUR if player == CHANCE else player_colour(player)
         axes.plot(x, y, color=colour, lw=width, alpha=0.25 if never else 0.9, zorder=1)
         part = 0.56  # of the way down, where siblings are apart
         axes.text(
@@ -186,12 +197,19 @@ def _draw_edges(axes: Axes, tree: TreeArena, policy: Policy | None, layout: _Nod
         )  # fmt: skip
 
 
-def _draw_infosets(axes: Axes, tree: TreeArena, layout: _NodeLayout) -> None:
+def branch_probability(tree: TreeArena, policy: Policy | None, node: int) -> float | None:
+    """Return the probability of the action that leads to a node; None if no policy gives it."""
+    if int(tree.player[tree.parent[node]]) == CHANCE:
+        return float(tree.chance[node])
+    return None if policy is None else float(policy.probabilities[tree.incoming_sequence[node]])
+
+
+def _draw_infosets(axes: Axes, tree: TreeArena, layout: NodeLayout) -> None:
     infosets, across = tree.infoset[: layout.num_shown], layout.across
     for infoset in np.unique(infosets[infosets >= 0]).tolist():
         nodes = np.flatnonzero(infosets == infoset)
         nodes = nodes[np.argsort(across[nodes])]
-        colour = _player_colour(int(tree.infoset_player[infoset]))
+        colour = player_colour(int(tree.infoset_player[infoset]))
         for left, right in pairwise(nodes.tolist()):
             lift = 0.10 + 0.03 * min(abs(across[right] - across[left]), 8.0)
             curve = np.linspace(0.0, 1.0, 40)
@@ -207,7 +225,7 @@ def _draw_infosets(axes: Axes, tree: TreeArena, layout: _NodeLayout) -> None:
             )  # fmt: skip
 
 
-def _draw_nodes(axes: Axes, tree: TreeArena, layout: _NodeLayout) -> None:
+def _draw_nodes(axes: Axes, tree: TreeArena, layout: NodeLayout) -> None:
     utilities = dict(zip(tree.terminals.tolist(), tree.utility.tolist(), strict=True))
     for node in range(layout.num_shown):
         (x, y), player = layout.position(node), int(tree.player[node])
@@ -218,7 +236,7 @@ def _draw_nodes(axes: Axes, tree: TreeArena, layout: _NodeLayout) -> None:
             )
             axes.plot([x], [y], "s", color=TEXT_COLOUR, ms=2.6, zorder=4)
             continue
-        colour, marker, edge, size = _player_colour(player), "o", "white", 12.0
+        colour, marker, edge, size = player_colour(player), "o", "white", 12.0
         if player == CHANCE:
             colour, marker, edge, size = "white", "D", FAINT_COLOUR, 6.5
         axes.plot([x], [y], marker, color=colour, mec=edge, mew=1.2, ms=size, zorder=4)
@@ -229,7 +247,7 @@ def _draw_nodes(axes: Axes, tree: TreeArena, layout: _NodeLayout) -> None:
             axes.text(x, y - 0.14, "...", ha="center", va="top", color=FAINT_COLOUR, zorder=5)
 
 
-def _format_probability(value: float) -> str:
+def format_probability(value: float) -> str:
     """Return a fraction with denominator up to 12 if it is one, or two or three digits."""
     near = Fraction(value).limit_denominator(12)
     if abs(float(near) - value) < 1e-9:

@@ -11,13 +11,14 @@ from pathlib import Path
 import numpy as np
 
 from counterplay.core.arena import Floats
+from counterplay.display.latex import escape_latex
 from counterplay.errors import ConfigError, suggestion
 from counterplay.experiment.run_folder import find_runs
 from counterplay.experiment.run_groups import RunGroup, load_run_groups
 
 NUM_RESAMPLES = 10_000
 CONFIDENCE = 0.95
-MIN_RUNS_FOR_INTERVAL = 3  # with fewer values a bootstrap interval of the median says nothing
+MIN_RUNS_FOR_INTERVAL = 3  # with fewer values the bootstrap of a median is useless
 COLUMNS = ("method", "seeds", "step", "median", "quartiles", "95 % interval", "p")
 CSV_COLUMNS = (
     *("game", "method", "seeds", "step", "median", "quartile_1", "quartile_3"),
@@ -184,11 +185,11 @@ def _markdown(rows: Sequence[SeedStatistics]) -> str:
 def _latex(rows: Sequence[SeedStatistics]) -> str:
     parts = []
     for game, header, lines in _tables(rows):
-        body = [" & ".join(map(_escape_latex, cells)) + r" \\" for cells in [list(header), *lines]]
+        body = [" & ".join(map(escape_latex, cells)) + r" \\" for cells in [list(header), *lines]]
         parts += [
             r"\begin{table}",
             r"  \centering",
-            rf"  \caption{{Exploitability on {_escape_latex(game)}.}}",
+            rf"  \caption{{Exploitability on {escape_latex(game)}.}}",
             rf"  \begin{{tabular}}{{l{'r' * (len(header) - 1)}}}",
             r"    \toprule",
             f"    {body[0]}",
@@ -199,12 +200,6 @@ def _latex(rows: Sequence[SeedStatistics]) -> str:
             r"\end{table}",
         ]
     return "\n".join(parts) + "\n"
-
-
-def _escape_latex(text: str) -> str:
-    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-    special |= {character: f"\\{character}" for character in "&%$#_{}"}
-    return "".join(special.get(character, character) for character in text)
 
 
 def _csv(rows: Sequence[SeedStatistics]) -> str:

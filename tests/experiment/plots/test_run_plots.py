@@ -350,3 +350,17 @@ def test_csv_has_a_row_per_name(runs):
     rows = list(csv.DictReader(csv_from_rows(compare([runs])).splitlines()))
     assert [row["name"] for row in rows] == ["other", "small"]
     assert [float(rows[1][f"average{end}"]) for end in ("", "_low", "_high")] == [0.1, 0.05, 0.3]
+
+
+def test_figures_for_papers_fit_one_column_and_have_no_title(runs, tmp_path):
+    from counterplay.experiment.plots.figure import PAPER_STYLE
+
+    plot_runs([runs], tmp_path / "wide.svg", title="My title")
+    plot_runs([runs], tmp_path / "paper.svg", title="My title", paper=True)
+    wide, paper = ((tmp_path / f"{name}.svg").read_text() for name in ("wide", "paper"))
+    assert "My title" in wide
+    assert "My title" not in paper
+    assert f'width="{72 * PAPER_STYLE.size[0]:g}pt"' in paper
+    plot_runs([runs], tmp_path / "paper.pdf", paper=True)
+    content = (tmp_path / "paper.pdf").read_bytes()
+    assert b"/FontFile2" in content or b"/TrueType" in content or b"CIDFontType2" in content

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 REFERENCE_MARKERS = "osD^vPX*"  # by reference curve
 LINE_STYLES = ("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)))  # by policy
-LINE_WIDTH = 1.8
 TIME_UNITS = ((172_800.0, "days", 86_400.0), (7_200.0, "hours", 3_600.0), (600.0, "minutes", 60.0))
 MATPLOTLIB_STYLE: dict[Any, Any] = {
     "font.size": 10.5,
@@ -35,6 +34,38 @@ MATPLOTLIB_STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",  # keep text as text
     "svg.hashsalt": "counterplay",  # make files reproducible
 }
+
+
+@dataclass(frozen=True)
+class FigureStyle:
+    """Size, fonts and line widths of a figure."""
+
+    size: tuple[float, float]  # inches
+    settings: dict[Any, Any]  # of matplotlib
+    line_width: float
+    legend_font: float  # points
+    legend_width: int  # characters that fit into a line of the legend
+    has_title: bool
+
+
+SCREEN_STYLE = FigureStyle((8.0, 5.2), MATPLOTLIB_STYLE, 1.8, 9.0, 96, has_title=True)
+PAPER_SETTINGS: dict[Any, Any] = {
+    "font.size": 8.0,
+    "font.family": "serif",
+    "font.serif": ["STIX Two Text", "STIXGeneral", "Times New Roman", "DejaVu Serif"],
+    "mathtext.fontset": "stix",
+    "pdf.fonttype": 42,  # embed TrueType fonts, as publishers ask
+    "axes.linewidth": 0.6,
+    "axes.edgecolor": "black",
+    "axes.labelcolor": "black",
+    "text.color": "black",
+    "xtick.color": "black",
+    "ytick.color": "black",
+}
+# One column of a two-column page; a paper has captions instead of titles.
+PAPER_STYLE = FigureStyle(
+    (3.4, 2.6), MATPLOTLIB_STYLE | PAPER_SETTINGS, 1.2, 7.0, 52, has_title=False
+)
 
 
 @dataclass(frozen=True)
@@ -56,13 +87,14 @@ class CurveFigure:
     lines: list[PlotLine]
     point_positions: list[Floats]  # [n, 2] of each line
     axes_extent: tuple[float, float]  # top and bottom of the axes
+    style: FigureStyle = SCREEN_STYLE
 
     def render(self, file_format: str) -> bytes:
         """Return the content of a PNG, SVG or PDF file of the figure."""
         from matplotlib import rc_context
 
         file = io.BytesIO()
-        with rc_context(MATPLOTLIB_STYLE):
+        with rc_context(self.style.settings):
             save_figure(self.figure, file, file_format)
         return file.getvalue()
 
@@ -73,12 +105,19 @@ def save_figure(figure: Figure, file: IO[bytes], file_format: str) -> None:
     figure.savefig(file, format=file_format, dpi=160, metadata=metadata)
 
 
-def draw_curves(lines: list[PlotLine], x: str, title: str, log_x: bool = False) -> CurveFigure:
+def draw_curves(
+    lines: list[PlotLine],
+    x: str,
+    title: str,
+    log_x: bool = False,
+    style: FigureStyle = SCREEN_STYLE,
+) -> CurveFigure:
     """Draw lines over `step` or `seconds`.
 
     Args:
         x: "step" or "seconds".
         log_x: whether that axis is logarithmic.
+        style: size and fonts, of a screen or of a paper.
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -89,40 +128,48 @@ def draw_curves(lines: list[PlotLine], x: str, title: str, log_x: bool = False) 
     ]
     if log_x:
         points = [(_mask_nonpositive(across), up) for across, up in points]
-    with rc_context(MATPLOTLIB_STYLE):
-        figure = Figure(figsize=(8.0, 5.2), layout="constrained")
+    with rc_context(style.settings):
+        figure = Figure(figsize=style.size, layout="constrained")
         axes = figure.add_subplot()
         for line, (across, up) in zip(lines, points, strict=True):
-            _draw_line(axes, line, across, up)
+            _draw_line(axes, line, across, up, style.line_width)
         axes.set(yscale="log", xlabel=unit, ylabel=_y_label(lines))
-        axes.set_title(title.replace("$", r"\$"), pad=12)
+        if style.has_title:
+            axes.set_title(title.replace("$", r"\$"), pad=12)
         _format_axes(axes, x, log_x)
-        _draw_legend(figure, lines)
+        _draw_legend(figure, lines, style)
         figure.draw_without_rendering()
         positions = [_figure_positions(figure, axes, *point) for point in points]
         box = axes.get_position()
-    return CurveFigure(figure, title, lines, positions, (1.0 - float(box.y1), 1.0 - float(box.y0)))
+    extent = 1.0 - float(box.y1), 1.0 - float(box.y0)
+    return CurveFigure(figure, title, lines, positions, extent, style)
 
 
-def _draw_line(axes: Axes, line: PlotLine, across: Floats, up: Floats) -> None:
+def _draw_line(axes: Axes, line: PlotLine, across: Floats, up: Floats, width: float) -> None:
+    look = _line_look(line, width)
     if line.reference_index is not None:
-        axes.plot(across, up, color=line.colour, zorder=5, **_style(line))
+        axes.plot(across, up, color=line.colour, zorder=5, **look)
         return
-    axes.plot(
-        across, up, color=line.colour, zorder=4, marker=_point_marker(up), ms=3, **_style(line)
-    )
+    axes.plot(across, up, color=line.colour, zorder=4, marker=_point_marker(up), ms=3, **look)
     if line.curve.num_runs > 1:
         low, high = _mask_nonpositive(line.curve.low), _mask_nonpositive(line.curve.high)
         axes.fill_between(across, low, high, color=line.colour, alpha=0.18, lw=0, zorder=2)
 
 
-def _style(line: PlotLine) -> dict[str, Any]:
+def _line_look(line: PlotLine, width: float) -> dict[str, Any]:
     """Return the width, line style and marker of a line."""
     dashes = LINE_STYLES[line.dash % len(LINE_STYLES)]
     if line.reference_index is None:
-        return {"lw": LINE_WIDTH, "ls": dashes}
+        return {"lw": width, "ls": dashes}
     marker = REFERENCE_MARKERS[line.reference_index % len(REFERENCE_MARKERS)]
-    return {"lw": 1.1, "ls": dashes, "marker": marker, "ms": 3.5, "mew": 0.0, "markevery": 0.05}
+    return {
+        "lw": 0.6 * width,
+        "ls": dashes,
+        "marker": marker,
+        "ms": 3.5,
+        "mew": 0.0,
+        "markevery": 0.05,
+    }
 
 
 def _y_label(lines: Sequence[PlotLine]) -> str:
@@ -152,7 +199,7 @@ def _format_axes(axes: Axes, x: str, log_x: bool) -> None:
     axes.margins(x=0.02)
 
 
-def _draw_legend(figure: Figure, lines: Sequence[PlotLine]) -> None:
+def _draw_legend(figure: Figure, lines: Sequence[PlotLine], style: FigureStyle) -> None:
     """Draw one entry per group of runs and, if groups have several curves, one per policy."""
     from matplotlib.lines import Line2D
 
@@ -167,18 +214,20 @@ def _draw_legend(figure: Figure, lines: Sequence[PlotLine]) -> None:
         if line.curve.num_runs > 1:
             label += f", {line.curve.num_runs} runs"
         plain = line if has_single_lines else replace(line, dash=0)
-        entries.setdefault(label, Line2D([], [], color=line.colour, **_style(plain)))
+        entries.setdefault(
+            label, Line2D([], [], color=line.colour, **_line_look(plain, style.line_width))
+        )
     for policy in policies if not has_single_lines and len(policies) > 1 else ():
         dash = min(line.dash for line in lines if line.curve.policy == policy)
-        style: Any = {"lw": LINE_WIDTH, "ls": LINE_STYLES[dash % len(LINE_STYLES)]}
-        entries[f"{policy} policy"] = Line2D([], [], color="#777777", **style)
+        solid: Any = {"lw": style.line_width, "ls": LINE_STYLES[dash % len(LINE_STYLES)]}
+        entries[f"{policy} policy"] = Line2D([], [], color="#777777", **solid)
     longest = max(map(len, entries))
     figure.legend(
         list(entries.values()),
         list(entries),
         loc="outside lower center",  # so that it never covers the curves
-        ncols=max(1, min(4, len(entries), 96 // (longest + 8))),
-        fontsize=9,
+        ncols=max(1, min(4, len(entries), style.legend_width // (longest + 8))),
+        fontsize=style.legend_font,
         frameon=False,
         handlelength=2.6,
     )

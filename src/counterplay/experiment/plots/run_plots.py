@@ -8,7 +8,7 @@ from pathlib import Path
 
 from counterplay.core.archive import write_file, write_text
 from counterplay.errors import ConfigError
-from counterplay.experiment.plots.figure import PlotLine, draw_curves
+from counterplay.experiment.plots.figure import PAPER_STYLE, SCREEN_STYLE, PlotLine, draw_curves
 from counterplay.experiment.plots.html import build_html_page
 from counterplay.experiment.plots.reference_curves import load_reference_curves
 from counterplay.experiment.population import draw_payoffs
@@ -40,6 +40,7 @@ def plot_runs(
     policies: Sequence[str] = (),
     title: str | None = None,
     log_x: bool = False,
+    paper: bool = False,
     note: Callable[[str], None] | None = None,
 ) -> Path:
     """Draw the exploitability of runs, and reference curves over them.
@@ -54,6 +55,8 @@ def plot_runs(
         x: `step` or `seconds`.
         policies: the policies to draw, or "all"; by default the policy with the guarantee, the
             first in its algorithm's `policies`.
+        log_x: whether the horizontal axis is logarithmic.
+        paper: draw for one column of a printed page, with a serif font and without a title.
         note: called with a message about each group of runs that is left out.
 
     Raises:
@@ -69,7 +72,8 @@ def plot_runs(
     require_matplotlib()
     groups = _exact_groups(load_run_groups(find_runs(paths)), note)
     lines = _build_lines(groups, policies) + _reference_lines(groups, policies, references)
-    figure = draw_curves(lines, x, _default_title(groups) if title is None else title, log_x)
+    title = _default_title(groups) if title is None else title
+    figure = draw_curves(lines, x, title, log_x, PAPER_STYLE if paper else SCREEN_STYLE)
     if output.suffix == ".html":
         write_text(output, build_html_page(figure))
     elif output.suffix == ".svg":
