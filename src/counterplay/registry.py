@@ -165,13 +165,16 @@ REGISTRIES = {
 }
 KINDS_WITH_COMMAND = ("game", "algorithm")  # kinds that a command such as `games` lists
 
+USER_CLASS = r"[^()]+:[A-Za-z_]\w*\s*(\(.*\))?"  # file.py:Class or package.module:Class
 OPENSPIEL_LOADER = "counterplay.interop.openspiel:load_openspiel_game"
 GAME_FILE_LOADER = "counterplay.interop.game_files:load_game_file"
-USER_GAME_LOADER = "counterplay.interop.user_game:load_user_game"  # runs the user's code
+USER_GAME_LOADER = "counterplay.interop.user_classes:load_user_game"  # runs the user's code
+USER_ALGORITHM_LOADER = "counterplay.interop.user_classes:load_user_algorithm"
+USER_ALGORITHM_CLASS_LOADER = "counterplay.interop.user_classes:load_user_algorithm_class"
 EXTERNAL_GAME_LOADERS = {  # loaders of games outside the registry, by a pattern of the whole spec
     r"openspiel:.*": OPENSPIEL_LOADER,
     r".*\.(efg|nfg|json|csv)": GAME_FILE_LOADER,
-    r"[^()]+:[A-Za-z_]\w*\s*(\(.*\))?": USER_GAME_LOADER,
+    USER_CLASS: USER_GAME_LOADER,
     r".*\.py": USER_GAME_LOADER,
 }
 EXTRA_BY_PACKAGE = {  # package -> the extra that installs it
@@ -186,7 +189,8 @@ EXTRA_BY_PACKAGE = {  # package -> the extra that installs it
     "matplotlib": "plot",
 }
 PARSE_ATTEMPTS = 20
-USER_GAMES: dict[type, str] = {}  # classes loaded from files, with their `file.py:Class`
+USER_CLASSES: dict[type, str] = {}  # games and algorithms of users, with their `file.py:Class`
+ENTRY_POINT_GROUPS = {"counterplay.games": GAMES, "counterplay.algorithms": ALGORITHMS}
 
 
 def load_game(spec: str, **parameters: Any) -> Game:
@@ -243,8 +247,12 @@ def is_external_game(spec: str) -> bool:
 def load_algorithm(spec: str, **parameters: Any) -> Any:
     """Return an algorithm by name, such as `cfr_plus` or `dcfr(alpha=1.5, gamma=2)`.
 
+    Loading a user's class runs the code of its file and remembers that its content is allowed, as
+    `load_game` does.
+
     Args:
-        spec: the name of an algorithm, with parameters.
+        spec: the name of an algorithm, with parameters; or a user's class as
+            `path/to/file.py:Class` or `package.module:Class`.
         parameters: parameters of the algorithm, besides those in the spec.
 
     Raises:
@@ -255,7 +263,47 @@ def load_algorithm(spec: str, **parameters: Any) -> Any:
         >>> cp.load_algorithm("dcfr(alpha=1.5)", gamma=3.0)
         DCFR(alpha=1.5, beta=0.0, gamma=3.0, restart_base=0)
     """
+    if not is_user_class(spec):
+        return _load_registered("algorithm", ALGORITHMS, spec, parameters)
+    from counterplay.core.trust import references, remember
+
+    named = references(spec)  # before its code runs, which could change the file
+    algorithm = load_algorithm_unchecked(spec, **parameters)
+    remember(named)
+    return algorithm
+
+
+def load_registered_algorithm(spec: str, **parameters: Any) -> Any:
+    """Return an algorithm of the registry, for specs that may come from a file: runs no other code.
+
+    Algorithms use it for the algorithms that their parameters name.
+    """
     return _load_registered("algorithm", ALGORITHMS, spec, parameters)
+
+
+def load_algorithm_unchecked(spec: str, **parameters: Any) -> Any:
+    """Load an algorithm without checking or remembering consent, for callers that checked it."""
+    if not is_user_class(spec):
+        return _load_registered("algorithm", ALGORITHMS, spec, parameters)
+    return import_registered({"": USER_ALGORITHM_LOADER}, "")(spec, **parameters)
+
+
+def is_user_class(spec: str) -> bool:
+    """Return True for `file.py:Class` and `package.module:Class`, with parameters or without."""
+    return re.fullmatch(USER_CLASS, spec.strip(), re.DOTALL) is not None
+
+
+def register_entry_points() -> None:
+    """Add the games and algorithms that installed packages declare as entry points.
+
+    A package declares them in the groups `counterplay.games` and `counterplay.algorithms`, each as
+    `name = "package.module:Class"`. Names of this package cannot be replaced.
+    """
+    from importlib.metadata import entry_points
+
+    for group, registry in ENTRY_POINT_GROUPS.items():
+        for entry in entry_points(group=group):
+            registry.setdefault(entry.name, entry.value)
 
 
 def load_abstraction(spec: str, **parameters: Any) -> Any:
@@ -335,8 +383,8 @@ def _find_registry_name(cls: type) -> str:
         for name, class_path in registry.items():
             if class_path == path:
                 return name
-    if cls in USER_GAMES:
-        return USER_GAMES[cls]
+    if cls in USER_CLASSES:
+        return USER_CLASSES[cls]
     if cls.__module__ == "__main__" and "." not in cls.__qualname__:
         file = getattr(sys.modules["__main__"], "__file__", None)
         return f"{file}:{cls.__name__}" if file else cls.__name__
@@ -349,6 +397,8 @@ def _load_registered(
     """Return an instance of the class that a spec names; keyword parameters take precedence."""
     name, spec_parameters = parse_spec(kind, spec)
     name = resolve_name(registry, name)
+    if name not in registry:
+        register_entry_points()
     if name not in registry:
         advice = f"known: {', '.join(registry)}"
         if kind in KINDS_WITH_COMMAND:

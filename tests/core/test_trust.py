@@ -211,7 +211,7 @@ COMMANDS = {  # every command that opens a file
 }
 ELSEWHERE = {"studio": "tests/studio/server/test_queue_entries.py"}
 NO_FILES = {"games", "algorithms", "inspect", "solve", "matrix", "convert"}  # the user names a game
-NO_FILES |= {"grid", "configs"}
+NO_FILES |= {"grid", "configs", "check"}
 
 
 def parametrize_attacks(names):
@@ -529,12 +529,17 @@ MAY_LOAD = {  # modules that take specs from the user, or pass on what was check
     | {"experiment/config.py", "core/policy.py", "arenas/rules.py", "matrix/analysis.py"}
     | {f"cli/{name}.py" for name in ("match", "solve", "inspect", "draw", "bounds")}
     | {f"cli/{name}.py" for name in ("concepts", "evaluate")}
-    | {f"cli/{name}.py" for name in ("play", "convert")},
+    | {f"cli/{name}.py" for name in ("play", "convert")}
+    | {"experiment/algorithm_checks.py"},
     "load_game_unchecked": {"registry.py", "core/trust.py"}
     | {f"distributed/{name}.py" for name in ("remote_calls", "mccfr")},
-    "exec": {"interop/user_game.py"},
+    "load_algorithm": {"registry.py", "experiment/config.py", "core/solve.py", "play/agents.py"}
+    | {f"cli/{name}.py" for name in ("check", "solve", "spot")},
+    "load_algorithm_unchecked": {"registry.py", "distributed/remote_calls.py"}
+    | {"experiment/config.py"},
+    "exec": {"interop/user_classes.py"},
     "eval": set(),
-    "spec_from_file_location": {"interop/user_game.py"},
+    "spec_from_file_location": {"interop/user_classes.py"},
     "run_path": set(),
     "run_module": set(),
     "__import__": set(),
@@ -555,3 +560,49 @@ def test_code_is_loaded_in_few_places():
                 if called in result and owner != "pyspiel":
                     result[called].add(path.relative_to(SOURCE).as_posix())
     assert all(result[name] <= MAY_LOAD[name] for name in MAY_LOAD), result
+
+
+EVIL = (
+    "from counterplay.algorithms import CFRPlus\nopen('ran', 'w').close()\nclass Evil(CFRPlus): ..."
+)
+
+
+@pytest.fixture
+def evil_algorithm(tmp_path, monkeypatch):
+    """A file with an algorithm that leaves a mark when its code runs."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    Path("evil.py").write_text(EVIL)
+    return tmp_path / "ran"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"algorithm": "evil.py:Evil"},
+        {"algorithm": "evil.py:Evil(delay=1)"},
+        {"algorithm": "xdo", "spec": SPEC | {"solver": "evil.py:Evil"}},
+        {"algorithm": "nxdo", "spec": SPEC | {"solver": "evil.py:Evil"}},
+        {"algorithm": "xdo(solver='evil.py:Evil')"},
+    ],
+)
+def test_configs_cannot_run_code_of_algorithms(evil_algorithm, changes):
+    write("config.json", BASE | {"spec": SPEC} | changes)
+    for options in ((), ("--set", "game=leduc_poker")):
+        assert main(["run", "config.json", *options]) == 2
+    study = STUDY | {"name": "own", "base": BASE | {"spec": SPEC}}
+    write("vary.json", study | {"vary": {"algorithm": {"grid": [changes["algorithm"], "cfr"]}}})
+    if "evil" in changes["algorithm"]:
+        assert main(["sweep", "vary.json"]) == 2
+    assert not evil_algorithm.exists()
+
+
+def test_runs_cannot_run_code_of_algorithms(evil_algorithm, honest_folder):
+    shutil.copytree(honest_folder / "solo", "solo")
+    config = json.loads(Path("solo/config.json").read_text())
+    write("solo/config.json", config | {"algorithm": str(Path("evil.py").resolve()) + ":Evil"})
+    for command in ("resume solo --steps 9", "evaluate solo", "show solo", "compare solo"):
+        main(command.split())
+    with pytest.raises(cp.CounterplayError):
+        cp.load_policies("solo")
+    assert not evil_algorithm.exists()

@@ -13,7 +13,7 @@ from typing import TypedDict
 from counterplay.cli.options import JsonOption
 from counterplay.cli.output import print_json
 from counterplay.errors import ConfigError
-from counterplay.registry import GAMES, import_registered
+from counterplay.registry import GAMES, import_registered, register_entry_points
 
 MAX_DEFAULT_LENGTH = 24  # characters of a default value that are printed
 DEFAULT_COLUMNS = 100  # if stdout is not a terminal
@@ -36,7 +36,8 @@ def games(json: JsonOption = False) -> None:
 
 
 def print_registry(registry: dict[str, str], json: bool) -> None:
-    """Print name, summary and parameters of every entry of a registry."""
+    """Print name, summary and parameters of every entry of a registry, installed packages too."""
+    register_entry_points()
     entries = [_describe_class(registry, name) for name in registry]
     if json:
         print_json(entries)

@@ -22,6 +22,7 @@ from typer.main import get_command
 from counterplay import __version__
 from counterplay.cli.algorithms import algorithms
 from counterplay.cli.bounds import bounds
+from counterplay.cli.check import check
 from counterplay.cli.compare import compare
 from counterplay.cli.concepts import concepts
 from counterplay.cli.configs import configs
@@ -62,7 +63,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 COMMANDS: tuple[Callable[..., None], ...] = (
-    *(games, algorithms, inspect, draw, solve, evaluate, bounds, show, play, match),
+    *(games, algorithms, inspect, check, draw, solve, evaluate, bounds, show, play, match),
     *(matrix, concepts, convert, export, configs, run, resume, grid, sweep, plot, compare, studio),
 )
 for command in COMMANDS:

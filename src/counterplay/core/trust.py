@@ -141,7 +141,7 @@ def _check_code(reference: Reference, spec: str, source: str | Path) -> None:
     change = ", which has changed since you allowed it," if has_changed else ""
     raise TrustError(
         f"{_printable(source)} wants to run the code of {_printable(reference.path)}{change} "
-        f"(its game is {spec!r:.200}); {_advice(reference)}"
+        f"(it names {spec!r:.200}); {_advice(reference)}"
     )
 
 

@@ -17,11 +17,18 @@ from counterplay.arenas.tree.arena import TreeArena
 from counterplay.arenas.tree.build import build_tree
 from counterplay.core.game import Game
 from counterplay.core.parallel import CallExecutor
+from counterplay.core.solve import AnyAlgorithm
 from counterplay.distributed.units import Executor, Unit
 from counterplay.errors import ConfigError
-from counterplay.registry import USER_GAMES, get_spec, load_game_unchecked
+from counterplay.registry import (
+    USER_CLASSES,
+    get_spec,
+    load_algorithm_unchecked,
+    load_game_unchecked,
+)
 
 NO_TREE = 0  # number of nodes that stands for a game without a tree
+ALGORITHM = -1  # number of nodes that stands for an algorithm
 
 
 def make_call_mapper(executor: Executor) -> CallExecutor:
@@ -61,15 +68,15 @@ def check_same_tree(tree: TreeArena, num_nodes: int) -> TreeArena:
 
 
 class _CallPickler(pickle.Pickler):
-    """Stores specs instead of trees and user games, and collects the trees."""
+    """Stores specs instead of trees and classes of users, and collects the trees."""
 
     def __init__(self, file: io.BytesIO, tree_by_spec: dict[str, TreeArena]):
         super().__init__(file)
         self.tree_by_spec = tree_by_spec
 
     def persistent_id(self, value: object) -> tuple[str, int] | None:
-        if type(value) in USER_GAMES:
-            return get_spec(value), NO_TREE
+        if type(value) in USER_CLASSES:
+            return get_spec(value), NO_TREE if hasattr(value, "initial_state") else ALGORITHM
         if not isinstance(value, TreeArena):
             return None
         value.game  # noqa: B018  raises here unless others may load the game by its spec
@@ -78,14 +85,17 @@ class _CallPickler(pickle.Pickler):
 
 
 class _CallUnpickler(pickle.Unpickler):
-    """Replaces specs by user games, and by the trees of a function."""
+    """Replaces specs by instances of users' classes, and by the trees of a function."""
 
     def __init__(self, file: io.BytesIO, find_tree: Callable[[str], TreeArena]):
         super().__init__(file)
         self.find_tree = find_tree
 
-    def persistent_load(self, name: tuple[str, int]) -> TreeArena | Game:
+    def persistent_load(self, name: tuple[str, int]) -> TreeArena | Game | AnyAlgorithm:
         spec, num_nodes = name
+        if num_nodes == ALGORITHM:
+            algorithm: AnyAlgorithm = load_algorithm_unchecked(spec)
+            return algorithm
         if num_nodes == NO_TREE:
             return load_game_unchecked(spec)
         return check_same_tree(self.find_tree(spec), num_nodes)

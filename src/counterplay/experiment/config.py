@@ -20,17 +20,21 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from counterplay.core.game import Game
 from counterplay.core.renamed_parameters import suggest_parameter
-from counterplay.core.trust import TrustError, load_game_from_file
+from counterplay.core.trust import TrustError, check_code, load_game_from_file
 from counterplay.errors import ConfigError, CounterplayError, suggestion
 from counterplay.registry import (
     ALGORITHMS,
     GAMES,
+    USER_ALGORITHM_CLASS_LOADER,
     get_spec,
     import_registered,
     is_external_game,
+    is_user_class,
     load_algorithm,
+    load_algorithm_unchecked,
     load_game,
     parse_spec,
+    register_entry_points,
 )
 
 if TYPE_CHECKING:
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
 
 JsonObject = dict[str, Any]  # a JSON object before, or instead of, its validation
 Model = TypeVar("Model", bound=BaseModel)
+Origin = str | Path | None  # the data file that names code; None if the user names it
 
 RUN_NAME_PATTERN = r"[A-Za-z0-9][A-Za-z0-9_.-]*"  # names of runs are names of folders
 GAME_FILE = r"\s*([^()]+\.(?:efg|nfg|json|csv|py))(?:\s*$|:)"  # spec of a game in a file; its path
@@ -157,10 +162,11 @@ def load_config(
         ConfigError: the config is wrong; the message names the key and the expected value.
         TrustError: the game needs code that the user has not allowed.
     """
-    is_from_python = isinstance(source, (Mapping, RunConfig))
-    if origin is None and not is_from_python and not {"game", "game.name"} & set(overrides or {}):
-        assert not isinstance(source, (Mapping, RunConfig))
-        origin = source
+    overridden = set(overrides or {})
+    game_origin = algorithm_origin = origin
+    if origin is None and not isinstance(source, (Mapping, RunConfig)):
+        game_origin = None if {"game", "game.name"} & overridden else source
+        algorithm_origin = None if "algorithm" in overridden else source
     if isinstance(source, RunConfig):
         source = source.to_json()
     if not isinstance(source, Mapping):
@@ -168,15 +174,17 @@ def load_config(
     where, raw = load_json_object(source, "config", "run", ConfigOutline.model_fields)
     if folder is not None:
         _locate_game(raw, folder)
+        _locate_algorithm(raw, folder)
     for key, value in (overrides or {}).items():
         _set_key(where, raw, key, _parse_json(where, _dump_json(where, value)))
     _expand_short_forms(where, raw)
     outline = validate(where, ConfigOutline, raw)
-    algorithm = _load_class(where, "algorithm", ALGORITHMS, outline.algorithm)
+    algorithm = _load_algorithm_class(where, outline.algorithm, algorithm_origin)
     game = None
     if not is_external_game(outline.game.name):
         game = _load_class(where, "game", GAMES, outline.game.name, "game.name")
-    return _build_config(where, validate(where, _build_model(algorithm, game), raw), origin)
+    checked = validate(where, _build_model(algorithm, game), raw)
+    return _build_config(where, checked, game_origin, algorithm_origin)
 
 
 def load_json_object(
@@ -215,11 +223,29 @@ def _expand_short_forms(where: str, raw: JsonObject) -> None:
                 "params": params | more if isinstance(more, dict) else more,
             }
         if isinstance(raw.get("algorithm"), str):
-            raw["algorithm"], params = parse_spec("algorithm", raw["algorithm"])
+            raw["algorithm"], params = _split_algorithm(raw["algorithm"])
             for key, value in params.items():
                 _set_key(where, raw, key, value)
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from error
+
+
+def _split_algorithm(spec: str) -> tuple[str, JsonObject]:
+    """Return the name or `file.py:Class` of an algorithm, and its parameters."""
+    if not is_user_class(spec):
+        return parse_spec("algorithm", spec)
+    head, bracket, inside = spec.partition("(")
+    return head.strip(), parse_spec("algorithm", "algorithm" + bracket + inside)[1]
+
+
+def _locate_algorithm(raw: JsonObject, folder: Path) -> None:
+    """Make the path of an algorithm's file absolute if it exists relative to the folder."""
+    spec = raw.get("algorithm")
+    if not isinstance(spec, str) or not is_user_class(spec):
+        return
+    match = re.match(GAME_FILE, spec, re.DOTALL)
+    if match and not os.path.isabs(match[1]) and (folder / match[1]).is_file():
+        raw["algorithm"] = str((folder / match[1]).resolve()) + spec[match.end(1) :]
 
 
 def _locate_game(raw: JsonObject, folder: Path) -> None:
@@ -321,6 +347,8 @@ def _set_key(where: str, raw: JsonObject, key: str, value: object) -> None:
 
 def _load_class(where: str, kind: str, registry: dict[str, str], name: str, key: str = "") -> type:
     if name not in registry:
+        register_entry_points()
+    if name not in registry:
         near = suggestion(name, registry)
         text = f"unknown {kind} {name!r}{near} (counterplay {kind}s lists all)"
         raise ConfigError(f"{where}: {key or kind}: {text}")
@@ -328,6 +356,20 @@ def _load_class(where: str, kind: str, registry: dict[str, str], name: str, key:
         return import_registered(registry, name)
     except ConfigError as error:
         raise ConfigError(f"{where}: {key or kind}: {error}") from error
+
+
+def _load_algorithm_class(where: str, name: str, origin: Origin) -> type:
+    """Return the class of a registered algorithm, or of a user's, whose code must be allowed."""
+    if not is_user_class(name):
+        return _load_class(where, "algorithm", ALGORITHMS, name)
+    if origin is not None:
+        check_code(name, origin)
+    try:
+        return import_registered({"": USER_ALGORITHM_CLASS_LOADER}, "")(name)
+    except TrustError:
+        raise
+    except ConfigError as error:
+        raise ConfigError(f"{where}: algorithm: {error}") from error
 
 
 @lru_cache(maxsize=64)
@@ -424,13 +466,16 @@ def _model_keys(model: type[BaseModel], sections: list[str]) -> list[str]:
     return list(getattr(annotation, "model_fields", {}))
 
 
-def _build_config(where: str, checked: Any, origin: str | Path | None) -> RunConfig:
+def _build_config(
+    where: str, checked: Any, game_origin: Origin, algorithm_origin: Origin
+) -> RunConfig:
     """Return the config with its game and algorithm, whose classes check bounds and relations."""
     run_values = {name: getattr(checked.spec, name) for name in RunSection.model_fields}
     parameters = _section_values(checked.networks) | _section_values(checked.spec)
     parameters = {key: value for key, value in parameters.items() if key not in run_values}
     try:
-        algorithm = load_algorithm(checked.algorithm, **parameters)
+        load = load_algorithm if algorithm_origin is None else load_algorithm_unchecked
+        algorithm = load(checked.algorithm, **parameters)
     except ConfigError as error:
         networks = type(checked.networks).model_fields
         raise ConfigError(_locate_error(where, checked.algorithm, networks, error)) from error
@@ -438,10 +483,10 @@ def _build_config(where: str, checked: Any, origin: str | Path | None) -> RunCon
         params = checked.game.params
         values = _tuples_from_lists(params) if isinstance(params, dict) else _section_values(params)
         name = checked.game.name
-        if origin is None:
+        if game_origin is None:
             game = load_game(name, **values)
         else:
-            game = load_game_from_file(name, origin, **values)
+            game = load_game_from_file(name, game_origin, **values)
     except TrustError:
         raise
     except CounterplayError as error:
@@ -461,7 +506,8 @@ def _build_config(where: str, checked: Any, origin: str | Path | None) -> RunCon
 
 def _locate_error(where: str, algorithm: str, networks: Iterable[str], error: ConfigError) -> str:
     """Return the message of an algorithm's error, with the full path of the key in it."""
-    match = re.match(rf"{algorithm}: (\w+) (.*)", str(error), re.DOTALL)
+    name = re.escape(algorithm.rpartition(":")[2])
+    match = re.match(rf"{name}: (\w+) (.*)", str(error), re.DOTALL)
     if not match:
         return f"{where}: spec: {error}"
     section = "networks" if match[1] in networks else "spec"

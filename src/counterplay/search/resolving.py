@@ -18,7 +18,7 @@ from counterplay.core.game import State
 from counterplay.core.policy import Policy
 from counterplay.core.settings import NonNegative, NonNegativeInt, PositiveInt, settings
 from counterplay.errors import ConfigError
-from counterplay.registry import load_algorithm
+from counterplay.registry import load_registered_algorithm
 from counterplay.search.depth_limited import continuation_leaves, leaf_states
 
 MAX_CACHED_PROBABILITIES = 10_000_000  # of all policies of an agent, 80 MB
@@ -88,7 +88,7 @@ class ResolvingAgent:
                 "beyond the rules, so that each decision solves the whole game",
                 stacklevel=3,
             )
-        self.algorithm: Any = load_algorithm(settings.algorithm)
+        self.algorithm: Any = load_registered_algorithm(settings.algorithm)
         self.report: ResolvingReport | None = None
         self._policies: OrderedDict[tuple[int, int], Floats] = OrderedDict()
         self._leaf_values: dict[int, Floats] = {}

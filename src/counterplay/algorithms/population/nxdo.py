@@ -30,7 +30,7 @@ from counterplay.arenas.tree.arena import TreeArena
 from counterplay.core.policy import Policy, policy_from_weights
 from counterplay.core.settings import PositiveInt, settings
 from counterplay.errors import ConfigError
-from counterplay.registry import load_algorithm, parse_spec
+from counterplay.registry import load_registered_algorithm, parse_spec
 
 
 @settings()
@@ -100,7 +100,7 @@ class NXDO:
     @property
     def inner_solver(self) -> JaxAlgorithm:
         """The solver, whose rates fall over `solver_iterations` unless its spec sets them."""
-        solver = load_algorithm(self.solver)
+        solver = load_registered_algorithm(self.solver)
         if (
             hasattr(solver, "schedule_iterations")
             and "schedule_iterations" not in parse_spec("solver", self.solver)[1]

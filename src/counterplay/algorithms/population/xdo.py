@@ -19,7 +19,7 @@ from counterplay.core.evaluation import BestResponses, compute_best_responses, i
 from counterplay.core.policy import Policy
 from counterplay.core.settings import Positive, PositiveInt, settings
 from counterplay.errors import ConfigError
-from counterplay.registry import load_algorithm
+from counterplay.registry import load_registered_algorithm
 
 
 @dataclass
@@ -56,7 +56,7 @@ class XDO:
     required_extra: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
-        if "sequences" not in load_algorithm(self.solver).runs_on:
+        if "sequences" not in load_registered_algorithm(self.solver).runs_on:
             raise ConfigError(f"xdo: solver is {self.solver}, must be full-width, such as cfr_plus")
 
     def init(self, tree: TreeArena, seed: int = 0) -> XDOMemory:
@@ -84,7 +84,7 @@ class XDO:
         both = [best.response[:-1]] * tree.num_players
         memory.add_responses(tree, both, self._response_sequences(tree, memory, best))
         game = RestrictedArena(tree, memory.allowed_sequences)
-        solver = load_algorithm(self.solver)
+        solver = load_registered_algorithm(self.solver)
         solver_memory = solver.step(game, solver.init(game), 1)
         while True:
             policy = next(iter(solver.policies(game, solver_memory).values()))

@@ -23,7 +23,7 @@ from counterplay.core.policy import Policy, uniform_policy
 from counterplay.core.solve import solve
 from counterplay.errors import ConfigError
 from counterplay.experiment.runner import load_run
-from counterplay.registry import load_algorithm
+from counterplay.registry import load_registered_algorithm
 
 MAX_CACHED_ANALYSES = 4
 MAX_ITERATIONS = 1_000_000
@@ -91,7 +91,7 @@ class PolicySources:
         for number, row in rows.items():
             probabilities[self.tree.offset[number] : self.tree.offset[number + 1]] = row
         fixed = fix_policy(self.tree, Policy(self.tree, probabilities), list(rows))
-        algorithm: Any = fixed.wrap_algorithm(load_algorithm("cfr_plus"))
+        algorithm: Any = fixed.wrap_algorithm(load_registered_algorithm("cfr_plus"))
         result = solve(
             self.tree,
             algorithm,
@@ -109,7 +109,7 @@ class PolicySources:
         iterations = int(number)
         result = solve(
             self.tree,
-            load_algorithm(name),
+            load_registered_algorithm(name),
             iterations=iterations,
             tick=lambda done: self.report_progress("solving", done, iterations),
         )

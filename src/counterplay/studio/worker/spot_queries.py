@@ -19,7 +19,7 @@ from counterplay.core.cards import NUM_CARDS, card_name, cards_name, hand_name, 
 from counterplay.core.evaluation import Judgement
 from counterplay.core.solve import Record, solve
 from counterplay.errors import ConfigError
-from counterplay.registry import load_algorithm
+from counterplay.registry import load_registered_algorithm
 from counterplay.studio.worker.policy_sources import ReportProgress
 from counterplay.studio.worker.queries import Call, JsonObject, query
 
@@ -132,7 +132,7 @@ def solve_spot(spot: SpotJson, target: float, report_progress: ReportProgress) -
 
     result = solve(
         arena,
-        load_algorithm(SPOT_ALGORITHM),
+        load_registered_algorithm(SPOT_ALGORITHM),
         iterations=MAX_ITERATIONS,
         target=target * arena.spot.pot / 100.0,
         evaluate_at=lambda iteration: (iteration // EVALUATE_EVERY + 1) * EVALUATE_EVERY,

@@ -16,7 +16,7 @@ from counterplay.play.bounds import (
     estimate_lower_bound,
 )
 from counterplay.play.episodes import Agent
-from counterplay.registry import load_algorithm
+from counterplay.registry import load_registered_algorithm
 
 DEFAULT_LEARNER = (
     "ppo(critic=network,num_episodes=128,hidden_sizes=(64,64),learning_rate=0.005,"
@@ -50,7 +50,7 @@ def learned_best_response(
     """
     counts = {"iterations": iterations, "num_episodes": num_episodes}
     check_bound_arguments(game, policy, confidence, counts)
-    algorithm = load_algorithm(learner, schedule_iterations=iterations)
+    algorithm = load_registered_algorithm(learner, schedule_iterations=iterations)
     responders = []
     for player in range(game.num_players):
         arena = ResponseArena(game, FixedOpponentsBatchedEnv(game, policy, player))
