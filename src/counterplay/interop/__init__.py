@@ -13,6 +13,7 @@ _EXPORTS = {
     "openspiel_game": ["to_openspiel"],
     "openspiel_policy": ["from_openspiel_policy", "to_pyspiel_policy", "to_python_policy"],
     "pettingzoo_env": ["CounterplayAEC"],
+    "vector_env": ["BestResponseVectorEnv"],
     "portable_policy": ["write_portable_policy", "write_runtime_module"],
 }
 

@@ -10,9 +10,11 @@ from counterplay.interop.openspiel_policy import to_python_policy as to_python_p
 from counterplay.interop.pettingzoo_env import CounterplayAEC as CounterplayAEC
 from counterplay.interop.portable_policy import write_portable_policy as write_portable_policy
 from counterplay.interop.portable_policy import write_runtime_module as write_runtime_module
+from counterplay.interop.vector_env import BestResponseVectorEnv as BestResponseVectorEnv
 
 __all__ = [
     "BestResponseEnv",
+    "BestResponseVectorEnv",
     "CounterplayAEC",
     "from_openspiel_policy",
     "judge_agent",

@@ -1,0 +1,81 @@
+"""Names of environments for `gymnasium.make`, such as `counterplay/Leduc-v0`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from counterplay.core.policy import Policy
+    from counterplay.interop.gymnasium_env import BestResponseEnv
+    from counterplay.interop.vector_env import BestResponseVectorEnv
+
+GAME_BY_ENVIRONMENT = {
+    "Kuhn-v0": "kuhn_poker",
+    "Leduc-v0": "leduc_poker",
+    "LiarsDice-v0": "liars_dice",
+    "Goofspiel-v0": "goofspiel",
+    "Game-v0": "kuhn_poker",  # any game: gymnasium.make("counterplay/Game-v0", game="...")
+}
+NAMESPACE = "counterplay"
+OPPONENT_ITERATIONS = 1000
+
+
+def register_environments() -> None:
+    """Register the environments with Gymnasium, which calls this when it is imported."""
+    from gymnasium.envs.registration import current_namespace, register, registry
+
+    prefix = "" if current_namespace else f"{NAMESPACE}/"
+    module = "counterplay.interop.gymnasium_registration"
+    for name, game in GAME_BY_ENVIRONMENT.items():
+        if f"{NAMESPACE}/{name}" not in registry:
+            register(
+                prefix + name,
+                entry_point=f"{module}:make_environment",
+                vector_entry_point=f"{module}:make_vector_environment",
+                kwargs={"game": game},
+                disable_env_checker=True,
+            )
+
+
+def make_environment(
+    game: str, opponent: str | Policy = "uniform", player: int = 0
+) -> BestResponseEnv:
+    """Return one seat of a game against an opponent in all other seats.
+
+    Args:
+        game: the game.
+        opponent: a policy; `uniform`; a file of a policy or a run; or an algorithm, which solves
+            the game first.
+        player: the seat of the learner.
+    """
+    from counterplay.interop.gymnasium_env import BestResponseEnv
+
+    return BestResponseEnv(_load_opponent(game, opponent), player)
+
+
+def make_vector_environment(
+    game: str, opponent: str | Policy = "uniform", player: int = 0, num_envs: int = 1, **_: Any
+) -> BestResponseVectorEnv:
+    """Return many episodes at once of the seat that `make_environment` returns."""
+    from counterplay.interop.vector_env import BestResponseVectorEnv
+
+    return BestResponseVectorEnv(_load_opponent(game, opponent), player, num_envs)
+
+
+def _load_opponent(game: str, opponent: str | Policy) -> Policy:
+    from counterplay.arenas.tree.build import build_tree
+    from counterplay.core.policy import uniform_policy
+    from counterplay.core.solve import solve
+    from counterplay.experiment.saved_policies import load_policies, split_source
+    from counterplay.registry import load_game
+
+    if not isinstance(opponent, str):
+        return opponent
+    tree = build_tree(load_game(game))
+    if opponent == "uniform":
+        return uniform_policy(tree)
+    if split_source(opponent)[0].exists():
+        policy: Any = next(iter(load_policies(opponent, game, build=lambda rules: tree).values()))
+        table: Policy = policy if hasattr(policy, "probabilities") else policy.tabulate(tree)
+        return table
+    return solve(tree, opponent, iterations=OPPONENT_ITERATIONS).policy
