@@ -10,16 +10,16 @@ from pytest import approx
 
 jax = pytest.importorskip("jax")
 
-import counterplay as cp
-from counterplay.algorithms.deep.common.utility_scale import (
+import counterplay as cp  # noqa: E402
+from counterplay.algorithms.deep.common.utility_scale import (  # noqa: E402
     estimate_utility_scale,
     tree_utility_scale,
 )
-from counterplay.arenas.tree.utility_scale import uniform_reach
-from counterplay.registry import ALGORITHMS, load_algorithm
-from tests.algorithms import contract
-from tests.changed_games import Changed
-from tests.conftest import game_tree
+from counterplay.arenas.tree.utility_scale import uniform_reach  # noqa: E402
+from counterplay.registry import ALGORITHMS, load_algorithm  # noqa: E402
+from tests.algorithms import contract  # noqa: E402
+from tests.changed_games import Changed  # noqa: E402
+from tests.conftest import game_tree  # noqa: E402
 
 SMALL_NETWORKS = {"hidden_sizes": (8,), "num_episodes": 32}
 SMALL_RING = SMALL_NETWORKS | {"replay_buffer_size": 500, "reservoir_size": 500, "batch_size": 64}
@@ -74,6 +74,7 @@ def test_units_and_constants_change_no_bit(name):
     jax.clear_caches()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DEEP_ON_RULES)
 def test_units_and_constants_change_no_bit_on_rules(name):
     tree = cp.build_tree(kuhn_in_units(1.0))
