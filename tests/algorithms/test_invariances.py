@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -16,27 +17,22 @@ import counterplay as cp
 from counterplay.core.game import CHANCE, TERMINAL
 from counterplay.core.policy import policy_from_weights
 from counterplay.registry import ALGORITHMS, load_algorithm
+from tests.algorithms import contract
 from tests.algorithms.test_algorithms import DEEP, memories_equal
 from tests.changed_games import Changed, translate_policy
 from tests.conftest import game_tree, main_policy
 from tests.exact import exact_judgement
 from tests.random_games import RandomGame, random_games
 
-IN_UNITS = {  # hyper-parameters in the game's units: how they change with these
-    "cfr_hedge": lambda a, unit: replace(a, eta=a.eta / unit),
-    "mmd": lambda a, unit: replace(a, eta=a.eta / unit, temperature=a.temperature * unit),
-    "tabular_r_nad": lambda a, unit: replace(a, eta=a.eta / unit, temperature=a.temperature * unit),
-    "fsp": lambda a, unit: replace(a, temperature=a.temperature * unit),
-    "table_lookup_fsp": lambda a, unit: replace(a, temperature=a.temperature * unit),
-    "batch_fsp": lambda a, unit: replace(a, temperature=a.temperature * unit),
-}
+SCALED = ["batch_fsp", "cfr_hedge", "fsp", "mmd", "table_lookup_fsp", "tabular_r_nad"]
 TABULAR = sorted(set(ALGORITHMS) - DEEP)
 PLAYERS = {  # take no game of one player, or only those whose players have the same units
     "sequence_form_lp",
     "tabular_r_nad",
     *(name for name, place in ALGORITHMS.items() if ".population." in place),
 }
-FREE = sorted(set(TABULAR) - IN_UNITS.keys() - PLAYERS - {"qre"})  # whose temperature is a unit
+# the others divide utilities by the scale of all players together; temperatures of qre have units
+FREE = sorted(set(TABULAR) - {*SCALED, "qre"} - PLAYERS)
 FULL_WIDTH = ["cfr", "cfr_plus", "linear_cfr", "dcfr", "pcfr_plus", "pdcfr_plus"]
 PENNIES = ((2.0, -1.0), (-1.0, 1.0))  # both play (0.4, 0.6)
 exponents = st.integers(-60, 60)
@@ -64,16 +60,67 @@ def test_units_of_each_player_change_no_bit(name, game, units):
     assert (again.best_values == judged.best_values * changed.factor).all()
 
 
-@pytest.mark.parametrize("name", IN_UNITS)
+def without_scale(algorithm, unit):
+    """Return an algorithm whose parameters are in the game's units, changed along with these."""
+    changes = {"normalize_utilities": False}
+    if hasattr(algorithm, "eta"):
+        changes["eta"] = algorithm.eta / unit
+    if hasattr(algorithm, "temperature"):
+        changes["temperature"] = algorithm.temperature * unit
+    return replace(algorithm, **changes)
+
+
+@pytest.mark.parametrize("name", SCALED)
 @settings(max_examples=10)
 @given(random_games(), exponents)
-def test_units_change_no_bit_if_parameters_change_along(name, game, unit):
+def test_common_units_change_no_bit(name, game, unit):
+    """With the default, and in the game's units if parameters change along."""
     if name in PLAYERS:
         game = replace(game, num_players=2, zero_sum=True)
     algorithm = load_algorithm(name)
-    changed = Changed(game, (2.0**unit,) * game.num_players)
-    found = play(cp.build_tree(changed), IN_UNITS[name](algorithm, 2.0**unit)).probabilities
-    assert found.tolist() == play(cp.build_tree(game), algorithm).probabilities.tolist()
+    before = cp.build_tree(game)
+    after = cp.build_tree(Changed(game, (2.0**unit,) * game.num_players))
+    assert after.utility_scale in (1.0, 2.0**unit * before.utility_scale)  # 1: constant utilities
+    expected = play(before, algorithm).probabilities.tolist()
+    assert play(after, algorithm).probabilities.tolist() == expected
+    expected = play(before, without_scale(algorithm, 1.0)).probabilities.tolist()
+    assert play(after, without_scale(algorithm, 2.0**unit)).probabilities.tolist() == expected
+
+
+@cache
+def kuhn_policies(name, factor, constant=0.0):
+    """Return the policies of Kuhn poker in other units after some iterations, by name."""
+    tree = cp.build_tree(Changed(cp.games.KuhnPoker(), (factor,) * 2, (constant,) * 2))
+    algorithm = contract.tiny(name)
+    if name == "qre":  # whose temperatures are in the game's units
+        algorithm = replace(algorithm, temperature=0.01 * factor, initial_temperature=factor)
+    memory = algorithm.step(tree, algorithm.init(tree, 3), 6)
+    policies = algorithm.policies(tree, memory)
+    for policy in policies.values():
+        assert policy.arena is tree
+    return {label: policy.probabilities for label, policy in policies.items()}
+
+
+@pytest.mark.parametrize("name", TABULAR)
+def test_units_of_kuhn_poker_change_no_bit(name):
+    """Factors that are no powers of two change rounding only."""
+    expected = kuhn_policies(name, 1.0)
+    for factor in (2.0**-10, 2.0**10):
+        for label, probabilities in kuhn_policies(name, factor).items():
+            assert probabilities.tolist() == expected[label].tolist()
+    for factor in (0.001, 1000.0):
+        for label, probabilities in kuhn_policies(name, factor).items():
+            assert probabilities == approx(expected[label], abs=1e-9)
+
+
+@pytest.mark.parametrize("name", TABULAR)
+def test_constant_added_to_all_utilities_changes_no_bit(name):
+    """Sums with 10 are exact; sums with 0.1 are rounded, and so are the policies."""
+    expected = kuhn_policies(name, 1.0)
+    for label, probabilities in kuhn_policies(name, 1.0, 10.0).items():
+        assert probabilities.tolist() == expected[label].tolist()
+    for label, probabilities in kuhn_policies(name, 1.0, 0.1).items():
+        assert probabilities == approx(expected[label], abs=1e-9)
 
 
 SHIFTED = [*FULL_WIDTH, "cfr_br", "xfp", "chance_sampling", "external_sampling", "probing"]

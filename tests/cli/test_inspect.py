@@ -24,6 +24,7 @@ KUHN = {
     "lowest_utilities": [-2.0, -2.0],
     "highest_utilities": [2.0, 2.0],
     "zero_sum": True,
+    "constant_sum": True,
     "perfect_recall": True,
 }
 

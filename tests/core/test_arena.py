@@ -25,6 +25,7 @@ class VectorKuhn:
 
     capabilities: ClassVar[tuple[str, ...]] = ("sequences",)
     spec, num_players, has_perfect_recall, max_threads = "kuhn_poker", 2, True, 1
+    utility_scale = cp.build_tree("kuhn_poker").utility_scale
     num_infosets, num_sequences, value_tolerance = 12, 24, np.full(24, 1e-14)
 
     def __init__(self):
@@ -75,7 +76,7 @@ def order_of(arena, tree):
     return np.repeat(first, 2) + np.tile([0, 1], 12)
 
 
-ALGORITHMS = ["cfr", "cfr(alternating=false)", "cfr_plus", "cfr_br", "cfr_hedge", "dcfr"]
+ALGORITHMS = ["cfr", "cfr(alternating=false)", "cfr_plus", "cfr_br", "cfr_hedge(eta=10)", "dcfr"]
 ALGORITHMS += ["linear_cfr", "mmd(dilated=true)", "pcfr_plus", "pdcfr_plus", "xfp"]
 ALGORITHMS += ["hs_dcfr", "sapcfr_plus", "apcfr_plus", "rpcfr_plus"]
 

@@ -294,7 +294,7 @@ def test_refuses_what_it_cannot_search(name):
     with pytest.raises(cp.ConfigError, match="nothing to search"):
         searcher.search(game, state_after(game, 0, 3, 1, 4, 2))
     general = NestedGame(WORKED)
-    general.utilities = lambda state: (1.0, 1.0)
+    general.utilities = lambda state: (NestedGame.utilities(general, state)[0],) * 2
     with pytest.raises(cp.GameError, match="needs a zero-sum game"):
         searcher.search(general)
 

@@ -8,9 +8,14 @@ from counterplay.errors import ConfigError
 
 
 def require_two_player_zero_sum(algorithm: str, tree: TreeArena) -> None:
-    """Raise ConfigError unless a tree has two players and utilities that sum to zero."""
-    if tree.num_players != 2 or not tree.is_zero_sum:
+    """Raise ConfigError unless a tree has two players and utilities that sum to a constant."""
+    if tree.num_players != 2 or not tree.is_constant_sum:
         raise ConfigError(f"{algorithm} needs a two-player zero-sum game, unlike {tree.spec}")
+
+
+def utility_unit(arena: SequenceArena, normalize_utilities: bool) -> float:
+    """Return the utility that parameters refer to: the game's scale, or 1 in its own units."""
+    return arena.utility_scale if normalize_utilities else 1.0
 
 
 def require_perfect_recall(algorithm: str, arena: SequenceArena) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from counterplay.core.archive import write_archive
+from counterplay.core.constant_sum import estimate_constant, subtract_constant
 from counterplay.core.game import Game, State
 from counterplay.core.game_checks import action_names, check_protocol
 from counterplay.core.policy import Policy, is_other_game, uniform_policy
@@ -43,6 +45,20 @@ class RulesArena:
     @property
     def num_players(self) -> int:
         return self.game.num_players
+
+    @cached_property
+    def utility_shift(self) -> float:
+        """Constant that makes the game zero-sum if subtracted from all utilities; else 0.
+
+        It is found in random episodes, as all utilities cannot be listed.
+        """
+        return estimate_constant(self.game)
+
+    @cached_property
+    def zero_sum_arena(self) -> RulesArena:
+        """The rules without `utility_shift`, on which algorithms run; itself if that is 0."""
+        constant = self.utility_shift
+        return RulesArena(subtract_constant(self.game, constant)) if constant else self
 
 
 @dataclass(frozen=True)

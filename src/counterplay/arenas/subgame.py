@@ -198,7 +198,7 @@ def build_subgame(
 def _check_arguments(tree: TreeArena, player: int, method: str) -> None:
     if method not in METHODS:
         raise ConfigError(f"method is {method!r}, must be one of {', '.join(METHODS)}")
-    if tree.num_players != 2 or not tree.is_zero_sum:
+    if tree.num_players != 2 or not tree.is_constant_sum:
         raise ConfigError(f"subgames need a two-player zero-sum game, unlike {tree.spec}")
     if player not in (0, 1):
         raise ConfigError(f"player is {player!r}, must be 0 or 1")

@@ -18,7 +18,7 @@ from counterplay.cli.options import (
     check_outputs,
     integer_option,
 )
-from counterplay.cli.output import print_json, print_table, write_outputs
+from counterplay.cli.output import print_json, print_note, print_table, write_outputs
 
 if TYPE_CHECKING:
     from counterplay.core.evaluation import Judgement
@@ -63,6 +63,7 @@ def evaluate(
         _evaluate_agent(agent, game or policy, seed, seeds, export, force, json)
         return
     from counterplay.cli.progress import build_tree_with_progress
+    from counterplay.core.constant_sum import describe_shift
     from counterplay.core.evaluation import judge
     from counterplay.experiment.saved_policies import load_policies
 
@@ -72,6 +73,8 @@ def evaluate(
     judgements = {name: judge(item.arena, item) for name, item in policies.items()}
     first = next(iter(policies))
     spec = policies[first].arena.spec
+    if note := describe_shift(policies[first].arena):
+        print_note(note)
     if json:
         facts = {name: _judgement_facts(judgement) for name, judgement in judgements.items()}
         more = {"policies": facts} if len(facts) > 1 else {}

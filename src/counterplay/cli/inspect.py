@@ -98,6 +98,7 @@ def _tree_facts(game: Game) -> dict[str, object]:
         "lowest_utilities": tree.utility.min(axis=0).tolist(),
         "highest_utilities": tree.utility.max(axis=0).tolist(),
         "zero_sum": tree.is_zero_sum,
+        "constant_sum": tree.is_constant_sum,
         "perfect_recall": tree.has_perfect_recall,
         "memory_bytes": tree.num_bytes,
     }

@@ -85,6 +85,7 @@ def solve(
     With --json, every record is a line as soon as it is measured, and the last line is the result.
     """
     from counterplay.cli.progress import build_arena_with_progress
+    from counterplay.core.constant_sum import describe_shift
     from counterplay.core.evaluation import judge
     from counterplay.kernels.runtime.threads import set_num_threads
     from counterplay.registry import get_spec, load_abstraction, load_algorithm, load_game
@@ -100,6 +101,8 @@ def solve(
     print_observation_note(method, rules)
     kind = "rules" if sampled else "tree" if buckets else ""
     arena = build_arena_with_progress(rules, kind, method.runs_on)
+    if note := describe_shift(arena):
+        print_note(note)
     runner = _abstract_algorithm(arena, buckets, method) if buckets and not sampled else method
     result = _solve_with_progress(arena, runner, iterations, seed, target, json)
     policy = result.best_policy if result.stopped else result.policy

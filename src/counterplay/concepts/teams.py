@@ -47,12 +47,12 @@ def team_equilibrium(
         maximise sum over z of r(z) * u(z) * p(z)   subject to   p(z) <= x_m(m's last sequence)
 
     Args:
-        game: the tree, the game or its name; the summed utilities of the teams are zero-sum.
+        game: the tree, the game or its name; the utilities of all players sum to a constant.
         teams: two lists of players that cover all players, such as [[0, 2], [1]].
         tolerance: largest accepted gain, as a fraction of the largest utility.
 
     Raises:
-        ConfigError: the teams do not cover the players, or the game is not zero-sum.
+        ConfigError: the teams do not cover the players, or the game is not constant-sum.
         RunError: no equilibrium after many rounds.
 
     Example:
@@ -64,8 +64,9 @@ def team_equilibrium(
     tree: TreeArena = as_arena(game)
     sides = _check_teams(tree, teams)
     require_perfect_recall("team_equilibrium", tree)
-    if not tree.is_zero_sum:
-        raise ConfigError(f"team_equilibrium needs utilities that sum to zero, unlike {tree.spec}")
+    if not tree.is_constant_sum:
+        problem = f"unlike those of {tree.spec}"
+        raise ConfigError(f"team_equilibrium needs utilities that sum to a constant, {problem}")
     oracle = _TeamOracle(tree, sides)
     plans: tuple[list[Floats], list[Floats]] = ([], [])
     for team in range(2):

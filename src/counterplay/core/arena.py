@@ -121,6 +121,11 @@ class SequenceArena(Arena, Protocol):
         ...
 
     @property
+    def utility_scale(self) -> float:
+        """Unit of step sizes and temperatures, of the size of typical differences of utility."""
+        ...
+
+    @property
     def value_tolerance(self) -> Floats:
         """[S] differences of cf_values up to this are rounding errors."""
         ...

@@ -64,7 +64,8 @@ def settings(*, kw_only: bool = False) -> Callable[[Class], Class]:
 
     A parameter must have the type of its default (an int may stand for a float) and satisfy the
     constraints of its annotation. The check runs before the `__post_init__` of the class, which
-    checks relations between parameters.
+    checks relations between parameters. The methods of an algorithm run on the zero-sum form of a
+    constant-sum arena (see `core.constant_sum`).
 
     Args:
         kw_only: whether parameters are given by name only.
@@ -90,6 +91,10 @@ def settings(*, kw_only: bool = False) -> Callable[[Class], Class]:
                 super(cls, self).__post_init__()
 
         cls.__post_init__ = check
+        if all(hasattr(cls, name) for name in ("runs_on", "init", "step", "policies")):
+            from counterplay.core.constant_sum import run_on_zero_sum_arenas
+
+            run_on_zero_sum_arenas(cls)
         return dataclass(frozen=True, kw_only=kw_only)(cls)
 
     return decorate

@@ -38,7 +38,7 @@ def tree_html(tree: TreeArena) -> str:
         "terminals": f"{tree.num_terminals:,}",
         "infosets": f"{tree.num_infosets:,}",
         "longest episode": f"{tree.max_episode_length} decisions",
-        "zero-sum": "yes" if tree.is_zero_sum else "no",
+        "zero-sum": "yes" if tree.is_zero_sum else "constant-sum" if tree.is_constant_sum else "no",
         "perfect recall": "yes" if tree.has_perfect_recall else "no",
     }
     return html_table(("tree", escape(tree.spec)), [(k, escape(v)) for k, v in facts.items()])

@@ -57,10 +57,9 @@ def _game_type(tree: TreeArena, rules: Game, name: str) -> Any:
         (tree.num_histories > 1).any() or not tree.has_perfect_recall
     )
     is_observed = isinstance(rules, ObservedGame)
-    totals = tree.utility.sum(axis=1)
     if tree.is_zero_sum:
         utility = kinds.Utility.ZERO_SUM
-    elif np.ptp(totals) == 0.0:
+    elif tree.is_constant_sum:
         utility = kinds.Utility.CONSTANT_SUM
     elif np.ptp(tree.utility, axis=1).max() == 0.0:
         utility = kinds.Utility.IDENTICAL
@@ -93,14 +92,13 @@ def _game_info(tree: TreeArena) -> Any:
     if min(actions.min(initial=0), chance.min(initial=0)) < 0:
         raise ConfigError(f"{tree.spec} has negative actions, which OpenSpiel does not allow")
     totals = tree.utility.sum(axis=1)
-    constant = tree.is_zero_sum or np.ptp(totals) == 0.0
     return import_pyspiel().GameInfo(
         num_distinct_actions=int(actions.max(initial=0)) + 1,
         max_chance_outcomes=int(chance.max(initial=-1)) + 1,
         num_players=tree.num_players,
         min_utility=float(tree.utility.min()),
         max_utility=float(tree.utility.max()),
-        utility_sum=float(totals[0]) if constant else None,
+        utility_sum=float(totals[0]) if tree.is_constant_sum else None,
         max_game_length=max(1, tree.max_episode_length),
     )
 

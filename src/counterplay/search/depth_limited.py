@@ -90,7 +90,8 @@ class DepthLimitedArena:
     that of its views at the leaf's entries.
 
     Args:
-        whole: a two-player zero-sum game with perfect recall.
+        whole: a two-player zero-sum game with perfect recall; a constant-sum one is replaced by its
+            `zero_sum_arena`, to which leaf values refer.
         leaves: public states to cut at, none of them below another.
         value_function: returns both players' counterfactual values at a leaf, given their ranges.
     """
@@ -103,6 +104,7 @@ class DepthLimitedArena:
     has_perfect_recall: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "whole", self.whole.zero_sum_arena)
         if self.whole.num_players != 2 or not self.whole.is_zero_sum:
             problem = f"unlike {self.whole.spec}"
             raise ConfigError(f"depth-limited solving needs a two-player zero-sum game, {problem}")
@@ -175,6 +177,10 @@ class DepthLimitedArena:
     def form(self) -> SequenceTrees:
         form = self.tree.form
         return SequenceTrees(form.offset, form.parent, form.player_infoset)
+
+    @property
+    def utility_scale(self) -> float:
+        return self.whole.utility_scale
 
     @cached_property
     def value_tolerance(self) -> Floats:

@@ -77,7 +77,7 @@ class ResolvingAgent:
     """
 
     def __init__(self, tree: TreeArena, blueprint: Policy, settings: Resolving):
-        if tree.num_players != 2 or not tree.is_zero_sum:
+        if tree.num_players != 2 or not tree.is_constant_sum:
             raise ConfigError(f"resolving needs a two-player zero-sum game, unlike {tree.spec}")
         check_same_game(tree, blueprint)
         self.tree, self.blueprint, self.settings = tree, blueprint, settings

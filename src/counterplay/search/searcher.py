@@ -14,6 +14,7 @@ from typing import Annotated, Any, Protocol, runtime_checkable
 
 from annotated_types import Ge, Predicate
 
+from counterplay.core.constant_sum import estimate_constant
 from counterplay.core.game import CHANCE, TERMINAL, Game, State
 from counterplay.errors import ConfigError, GameError
 from counterplay.registry import get_spec
@@ -125,11 +126,20 @@ def resolve_root(game: Game, state: State | None) -> State:
 
 
 def terminal_utility(game: Game, state: State) -> float:
-    """Return player 0's utility at a terminal state; raise GameError unless zero-sum."""
+    """Return player 0's utility at a terminal state; raise GameError unless constant-sum."""
     first, second = game.utilities(state)
-    if abs(first + second) > 1e-9 * max(1.0, abs(first)):
-        raise GameError(f"search needs a zero-sum game; {get_spec(game)} pays {(first, second)}")
+    tolerance = 1e-9 * max(1.0, abs(first))
+    if abs(first + second) > tolerance:
+        constant = _find_constant(game) if isinstance(game, Hashable) else estimate_constant(game)
+        if abs(first + second - 2.0 * constant) > tolerance:
+            problem = f"{get_spec(game)} pays {(first, second)}"
+            raise GameError(f"search needs a zero-sum game; {problem}")
     return first
+
+
+@lru_cache(maxsize=16)
+def _find_constant(game: Game) -> float:
+    return estimate_constant(game)
 
 
 def catch_recursion_error(search: Callable[..., SearchResult]) -> Callable[..., SearchResult]:

@@ -1,4 +1,4 @@
-"""Units: multiplying all utilities by a power of two changes no bit of a policy."""
+"""Units: powers of two as factors, and constants, change no bit of the policies of networks."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ import numpy as np
 import pytest
 from pytest import approx
 
-pytest.importorskip("jax")
+jax = pytest.importorskip("jax")
 
-import counterplay as cp
-from counterplay.algorithms.deep.common.utility_scale import (
+import counterplay as cp  # noqa: E402
+from counterplay.algorithms.deep.common.utility_scale import (  # noqa: E402
     estimate_utility_scale,
     tree_utility_scale,
-    uniform_reach,
 )
-from counterplay.registry import ALGORITHMS, load_algorithm
-from tests.changed_games import Changed
-from tests.conftest import game_tree
+from counterplay.arenas.tree.utility_scale import uniform_reach  # noqa: E402
+from counterplay.registry import ALGORITHMS, load_algorithm  # noqa: E402
+from tests.algorithms import contract  # noqa: E402
+from tests.changed_games import Changed  # noqa: E402
+from tests.conftest import game_tree  # noqa: E402
 
 SMALL_NETWORKS = {"hidden_sizes": (8,), "num_episodes": 32}
 SMALL_RING = SMALL_NETWORKS | {"replay_buffer_size": 500, "reservoir_size": 500, "batch_size": 64}
@@ -32,49 +33,58 @@ SMALL_SETTINGS = {
     "league": SMALL_NETWORKS | {"snapshot_every": 2, "pool_size": 4},
 }
 NUM_ITERATIONS = 5
+DEEP = sorted(name for name in ALGORITHMS if contract.is_deep(name))
+DEEP_ON_RULES = [name for name in DEEP if "rules" in contract.tiny(name).runs_on]
 
 
 @cache
-def kuhn_in_units(factor):
-    """Return Kuhn poker with all utilities multiplied by a factor."""
-    return Changed(cp.games.KuhnPoker(), (factor, factor))
+def kuhn_in_units(factor, constant=0.0):
+    """Return Kuhn poker with all utilities multiplied by a factor, plus a constant."""
+    return Changed(cp.games.KuhnPoker(), (factor, factor), (constant, constant))
 
 
 def policies_after_iterations(name, arena):
-    algorithm = load_algorithm(name, **SMALL_SETTINGS[name])
+    if name in SMALL_SETTINGS:
+        algorithm = load_algorithm(name, **SMALL_SETTINGS[name])
+    else:
+        algorithm = contract.tiny(name)
     memory = algorithm.step(arena, algorithm.init(arena, 3), NUM_ITERATIONS)
     return algorithm.policies(arena, memory)
 
 
-@pytest.mark.parametrize("name", SMALL_SETTINGS)
-def test_powers_of_two_change_no_bit(name):
-    assert name in ALGORITHMS
-    expected = policies_after_iterations(name, cp.build_tree(kuhn_in_units(1.0)))
-    for factor in (2.0**-10, 2.0**7):
-        policies = policies_after_iterations(name, cp.build_tree(kuhn_in_units(factor)))
+EXACT_CHANGES = [(2.0**-10, 0.0), (2.0**10, 0.0), (1.0, 10.0)]  # factor and constant, no rounding
+ROUNDED_CHANGES = [(0.001, 0.0), (1000.0, 0.0), (1.0, 0.1)]
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_units_and_constants_change_no_bit(name):
+    """Of the policies of any method; other numbers change rounding only."""
+    plain = cp.build_tree(kuhn_in_units(1.0))
+    expected = policies_after_iterations(name, plain)
+    for change in EXACT_CHANGES:
+        policies = policies_after_iterations(name, cp.build_tree(kuhn_in_units(*change)))
         for label, policy in policies.items():
             assert np.array_equal(policy.probabilities, expected[label].probabilities), label
-    start = cp.uniform_policy(cp.build_tree(kuhn_in_units(1.0))).probabilities
+    for change in ROUNDED_CHANGES:
+        policies = policies_after_iterations(name, cp.build_tree(kuhn_in_units(*change)))
+        for label, policy in policies.items():
+            assert policy.probabilities == approx(expected[label].probabilities, abs=1e-3)
+    start = cp.uniform_policy(plain).probabilities
     assert any(not np.allclose(policy.probabilities, start) for policy in expected.values())
+    jax.clear_caches()
 
 
-@pytest.mark.parametrize("name", ["deep_hedge", "nfsp", "ppo"])
-def test_powers_of_two_change_no_bit_on_rules(name):
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DEEP_ON_RULES)
+def test_units_and_constants_change_no_bit_on_rules(name):
     tree = cp.build_tree(kuhn_in_units(1.0))
     expected = policies_after_iterations(name, cp.RulesArena(kuhn_in_units(1.0)))
-    for factor in (2.0**-10, 2.0**7):
-        policies = policies_after_iterations(name, cp.RulesArena(kuhn_in_units(factor)))
+    for change in EXACT_CHANGES:
+        policies = policies_after_iterations(name, cp.RulesArena(kuhn_in_units(*change)))
         for label, policy in policies.items():
             probabilities = policy.tabulate(tree).probabilities
             assert np.array_equal(probabilities, expected[label].tabulate(tree).probabilities)
-
-
-@pytest.mark.parametrize("name", ["deep_hedge", "ppo"])
-def test_other_factors_change_rounding_only(name):
-    expected = policies_after_iterations(name, cp.build_tree(kuhn_in_units(1.0)))
-    policies = policies_after_iterations(name, cp.build_tree(kuhn_in_units(300.0)))
-    current = policies["current"].probabilities
-    assert current == approx(expected["current"].probabilities, abs=1e-3)
+    jax.clear_caches()
 
 
 def test_scale_of_kuhn_poker_is_that_of_uniform_play(kuhn):

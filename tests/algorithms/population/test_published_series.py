@@ -118,7 +118,9 @@ XDO_REACHED = [
 
 @pytest.mark.parametrize(("unreached", "known"), [(True, XDO_ALWAYS), (False, XDO_REACHED)])
 def test_xdo_series_on_leduc(leduc, unreached, known):
-    algorithm = cp.algorithms.XDO(solver="cfr", expand_unreached=unreached)
+    algorithm = cp.algorithms.XDO(
+        solver="cfr", expand_unreached=unreached, initial_threshold=16.0 / leduc.utility_scale
+    )
     memory = algorithm.init(leduc)
     for value, inner, allowed in known:
         memory = algorithm.step(leduc, memory)

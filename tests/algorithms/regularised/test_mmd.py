@@ -8,7 +8,9 @@ from pytest import approx
 import counterplay as cp
 from tests.conftest import game_tree
 
+IN_GAME_UNITS = {"normalize_utilities": False}
 MOVING = {"eta": 0.1, "temperature": 1.0, "decay_power": 0.0, "magnet_update_rate": 0.05}
+MOVING |= IN_GAME_UNITS
 
 
 def play(algorithm, tree, *marks):
@@ -24,9 +26,17 @@ def play(algorithm, tree, *marks):
 @pytest.mark.parametrize(
     ("spec", "algorithm", "series"),  # the authors' schedules
     [
-        ("kuhn_poker", cp.algorithms.MMD(), [0.452837, 0.235641, 0.058257, 0.010119]),
+        (
+            "kuhn_poker",
+            cp.algorithms.MMD(**IN_GAME_UNITS),
+            [0.452837, 0.235641, 0.058257, 0.010119],
+        ),
         ("kuhn_poker", cp.algorithms.MMD(**MOVING), [0.794672, 0.408256, 0.188250, 0.007327]),
-        ("leduc_poker", cp.algorithms.MMD(temperature=5.0), [3.367886, 1.440381, 0.470911]),
+        (
+            "leduc_poker",
+            cp.algorithms.MMD(temperature=5.0, **IN_GAME_UNITS),
+            [3.367886, 1.440381, 0.470911],
+        ),
         ("leduc_poker", cp.algorithms.MMD(**MOVING), [3.544629, 1.412518, 0.347028]),
     ],
     ids=str,
@@ -38,15 +48,16 @@ def test_exploitability_equals_known_series(spec, algorithm, series):
 
 @pytest.mark.parametrize(("tau", "rest"), [(0.5, 0.22482), (0.2, 0.08715)])
 def test_agent_quantal_response(kuhn, tau, rest):
-    algorithm = cp.algorithms.MMD(eta=tau / 10.0, temperature=tau, decay_power=0.0)
+    algorithm = cp.algorithms.MMD(eta=tau / 10.0, temperature=tau, decay_power=0.0, **IN_GAME_UNITS)
     assert play(algorithm, kuhn, 3000)[0] == approx([rest], abs=1e-5)
 
 
 def test_reduced_normal_form_quantal_response(kuhn):
     """Gambit's logit equilibrium of Kuhn poker at temperature 0.1, as OpenSpiel gives it."""
-    (result,), policy = play(
-        cp.algorithms.MMD(eta=0.05, temperature=0.1, decay_power=0.0, dilated=True), kuhn, 6000
+    algorithm = cp.algorithms.MMD(
+        eta=0.05, temperature=0.1, decay_power=0.0, dilated=True, **IN_GAME_UNITS
     )
+    (result,), policy = play(algorithm, kuhn, 6000)
     assert result == approx(0.207388, abs=1e-6)
     bets = {"0": 0.246358, "1": 0.296902, "2": 0.524532, "0pb": 0.141556, "1pb": 0.635767}
     bets |= {"2pb": 0.972852, "0p": 0.349946, "1p": 0.365841, "2p": 0.715615}
@@ -57,7 +68,7 @@ def test_reduced_normal_form_quantal_response(kuhn):
 @pytest.mark.parametrize("players", [2, 3])
 def test_without_a_temperature_it_is_hedge_on_q(players):
     tree = game_tree(f"kuhn_poker(players={players})")
-    algorithm = cp.algorithms.MMD(eta=0.3, temperature=0.0, decay_power=0.0)
+    algorithm = cp.algorithms.MMD(eta=0.3, temperature=0.0, decay_power=0.0, **IN_GAME_UNITS)
     memory = algorithm.step(tree, algorithm.init(tree), 2)
     expected = cp.uniform_policy(tree)
     for _ in range(2):

@@ -72,7 +72,10 @@ def test_gradient_and_judgement(pairs, rows, columns, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("spec", ["cfr", "pcfr_plus", "dcfr", "xfp", "mmd(dilated=true)", "cfr_br"])
+@pytest.mark.parametrize(
+    "spec",
+    ["cfr", "pcfr_plus", "dcfr", "xfp", "mmd(dilated=true,normalize_utilities=false)", "cfr_br"],
+)
 def test_algorithms_go_the_same_way(pairs, spec, kind):
     arena, tree, place = pairs(2, 3, kind)
     algorithm = cp.load_algorithm(spec)

@@ -55,8 +55,9 @@ class BatchFSP(FictitiousSelfPlay):
     num_self_play_episodes: NonNegativeInt = 200  # episodes of the average policy, per iteration
     num_response_episodes: PositiveInt = 100  # episodes of a player's response, per iteration
     replay_buffer_size: PositiveInt = 40_000  # episodes in the buffer of a player
-    temperature: Positive = 1.0  # of the first response, in the game's units
+    temperature: Positive = 0.22  # of the first response, for utilities divided by their scale
     temperature_decay: NonNegative = 0.2
+    normalize_utilities: bool = True  # divide utilities by the game's scale
     count_sampled_actions: bool = False  # count the sampled action, not the whole response
 
     def init(self, tree: TreeArena, seed: int = 0) -> BatchFSPMemory:
@@ -79,6 +80,6 @@ class BatchFSP(FictitiousSelfPlay):
             memory.visits,
             memory.return_sum,
         )
-        schedules = [self.temperatures(memory, iterations)]
+        schedules = [self.temperatures(tree, memory, iterations)]
         kernel = fictitious_self_play.batch_fsp
         return engine.iterate(tree, memory, kernel, schedules, *arguments)

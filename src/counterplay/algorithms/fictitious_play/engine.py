@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 
 from counterplay.algorithms.cfr.engine import next_iterations
+from counterplay.algorithms.game_requirements import utility_unit
 from counterplay.arenas.tree.arena import TreeArena
 from counterplay.arenas.tree.sampling_view import chance_probabilities, node_rows
 from counterplay.core.arena import Floats, Ints
@@ -121,26 +122,28 @@ class FictitiousSelfPlay:
     required_extra: ClassVar[str] = ""
     temperature: float
     temperature_decay: float
+    normalize_utilities: bool
 
     def policies(self, tree: TreeArena, memory: SelfPlayMemory) -> dict[str, Policy]:
         """Return the average policy (the normalised counts) and the responses to it."""
-        temperature = self.temperatures(memory, 1)[0]
+        temperature = self.temperatures(tree, memory, 1)[0]
         return {
             "average": policy_from_weights(tree, memory.count),
             "current": response_policy(tree, memory, temperature),
         }
 
-    def temperatures(self, memory: SelfPlayMemory, iterations: int) -> Floats:
-        """Return the temperatures of the next iterations."""
-        return decay_schedule(memory, iterations, self.temperature, self.temperature_decay)
+    def temperatures(self, tree: TreeArena, memory: SelfPlayMemory, iterations: int) -> Floats:
+        """Return the temperatures of the next iterations, in the game's units."""
+        first = self.temperature * utility_unit(tree, self.normalize_utilities)
+        return decay_schedule(memory, iterations, first, self.temperature_decay)
 
 
 @settings()
 class QLearningSelfPlay(FictitiousSelfPlay):
     """Parameters of fictitious self-play with Q-learning.
 
-    All defaults are those of Heinrich's thesis (2017, 5.6.2), tuned on Leduc poker; games with
-    other payoffs need other temperatures.
+    All defaults are those of Heinrich's thesis (2017, 5.6.2), tuned on Leduc poker, whose first
+    temperature of 1 is 0.22 times the scale of the game's utilities.
     """
 
     num_self_play_episodes: NonNegativeInt = 2  # self-play episodes per iteration
@@ -149,8 +152,9 @@ class QLearningSelfPlay(FictitiousSelfPlay):
     replay_buffer_size: PositiveInt = 40_000  # episodes in the buffer of a player
     learning_rate: PositiveProbability = 0.05  # Q-learning's first step size
     learning_rate_decay: NonNegative = 0.003
-    temperature: Positive = 1.0  # of the first response, in the game's units
+    temperature: Positive = 0.22  # of the first response, for utilities divided by their scale
     temperature_decay: NonNegative = 0.02
+    normalize_utilities: bool = True  # divide utilities by the game's scale
 
     def init(self, tree: TreeArena, seed: int = 0) -> SelfPlayMemory:
         """Return a memory with zero action values, zero counts and empty buffers."""

@@ -23,14 +23,17 @@ class TableLookupFSP(QLearningSelfPlay):
 
     The average policy is the normalised count. rate_t = learning_rate / (1 + learning_rate_decay *
     sqrt(t)) and temperature_t = temperature / (1 + temperature_decay * sqrt(t)). All defaults are
-    those of the thesis (5.6.2), tuned on Leduc poker; games with other payoffs need other
-    temperatures.
+    those of the thesis (5.6.2), tuned on Leduc poker, whose first temperature of 1 is 0.22 times
+    the scale of the game's utilities.
 
     Departure from the thesis, which reads episodes forwards: reading them backwards carries the
     outcome to all decisions at once.
     """
 
     def step(self, tree: TreeArena, memory: SelfPlayMemory, iterations: int = 1) -> SelfPlayMemory:
-        schedules = self.learning_rates(memory, iterations), self.temperatures(memory, iterations)
+        schedules = (
+            self.learning_rates(memory, iterations),
+            self.temperatures(tree, memory, iterations),
+        )
         kernel = fictitious_self_play.table_lookup_fsp
         return engine.iterate(tree, memory, kernel, schedules, *self.episode_counts)

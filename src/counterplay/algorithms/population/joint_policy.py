@@ -49,9 +49,10 @@ class JointPolicy:
         if not self.joint.size:
             return judge(arena, self.marginal_policy)
         players = range(arena.num_players)
-        values = np.array([float((self.memory.payoffs[p] * self.joint).sum()) for p in players])
+        shift = getattr(arena, "utility_shift", 0.0)  # payoffs are those of the zero-sum arena
+        values = [float((self.memory.payoffs[p] * self.joint).sum()) + shift for p in players]
         best = [self._best_deviation_value(arena, player) for player in players]
-        return Judgement(values, np.array(best))
+        return Judgement(np.array(values), np.array(best))
 
     def _best_deviation_value(self, arena: SequenceArena, player: int) -> float:
         """Return the value of the player's best deviations."""

@@ -95,6 +95,7 @@ class RestrictedArena:
     def __init__(self, tree: TreeArena, allowed_sequences: Mask):
         self.tree, self.allowed_sequences = tree, allowed_sequences
         self.spec, self.num_players = f"{tree.spec} restricted", tree.num_players
+        self.utility_scale = tree.utility_scale  # so that restrictions do not change units
         # indices in the tree
         self.infosets, self.sequences = _reachable_infosets_and_sequences(tree, allowed_sequences)
         self.form = self._build_form()

@@ -47,7 +47,7 @@ class XDO:
     """
 
     solver: str = "cfr_plus"  # any full-width algorithm, such as cfr or pcfr_plus
-    initial_threshold: Positive = 16.0  # exploitability, in the game's units
+    initial_threshold: Positive = 4.0  # exploitability divided by the game's scale
     check_every: PositiveInt = 50  # iterations of the solver
     expand_unreached: bool = False
     target_exploitability: RelativeGain = 1e-9  # in units of the largest utility
@@ -61,7 +61,7 @@ class XDO:
 
     def init(self, tree: TreeArena, seed: int = 0) -> XDOMemory:
         memory = new_action_union_population("xdo", tree, seed, XDOMemory)
-        memory.threshold = float(self.initial_threshold)
+        memory.threshold = self.initial_threshold * tree.utility_scale
         return memory
 
     def step(self, tree: TreeArena, memory: XDOMemory, iterations: int = 1) -> XDOMemory:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from counterplay.algorithms.game_requirements import require_perfect_recall
+from counterplay.algorithms.game_requirements import require_perfect_recall, utility_unit
 from counterplay.algorithms.regularised.logits import (
     action_values,
     back_up_logits,
@@ -44,8 +44,10 @@ class MMD:
     With decay_power = rate = 0 and a small enough eta the policy converges to a quantal response
     equilibrium at the temperature. With decay_power = 0.5, or with a moving magnet (decay_power 0,
     temperature 1, eta 0.1, rate 0.05 in the paper), it converges to a Nash equilibrium of a
-    two-player zero-sum game. Parameters are in the game's units: payoffs ten times as large need a
-    tenth of eta and ten times the temperature.
+    two-player zero-sum game. eta and temperature refer to utilities divided by the game's scale
+    (`arenas.tree.utility_scale`), so that they mean the same in any units. The authors' settings,
+    and the temperature of a given quantal response equilibrium, are in the game's own units: they
+    need `normalize_utilities=false`.
 
     q is the value of an action given that its infoset is reached, so the fixed point is the *agent*
     form of the quantal response. With `dilated`, q is the counterfactual value, to which later
@@ -59,6 +61,7 @@ class MMD:
     decay_power: NonNegative = 0.5  # of the step size and of the temperature
     magnet_update_rate: Probability = 0.0  # fraction by which the magnet moves to the policy
     dilated: bool = False
+    normalize_utilities: bool = True  # divide utilities by the game's scale
     required_extra: ClassVar[str] = ""
 
     @property
@@ -73,17 +76,17 @@ class MMD:
         return MMDMemory(0, uniform.copy(), magnet)
 
     def step(self, arena: SequenceArena, memory: MMDMemory, iterations: int = 1) -> MMDMemory:
-        rate = self.magnet_update_rate
+        rate, unit = self.magnet_update_rate, utility_unit(arena, self.normalize_utilities)
         for _ in range(iterations):
             memory.iteration += 1
             eta, tau = np.array([self.eta, self.temperature]) * memory.iteration**-self.decay_power
             logits = np.log(memory.policy) + eta * tau * np.log(memory.magnet)
             if self.dilated:
-                logits = logits + eta * sequence_gradients(arena, memory.policy)
+                logits = logits + eta * (sequence_gradients(arena, memory.policy) / unit)
                 logits = back_up_logits(arena, logits, 1.0 + eta * tau)
             else:
                 assert isinstance(arena, TreeArena)  # guaranteed by `runs_on`
-                logits = logits + eta * action_values(arena, memory.policy)
+                logits = logits + eta * (action_values(arena, memory.policy) / unit)
                 logits = logits / (1.0 + eta * tau)
             memory.policy = softmax(arena, logits)
             blend = (1.0 - rate) * np.log(memory.magnet) + rate * np.log(memory.policy)

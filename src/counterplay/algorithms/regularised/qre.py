@@ -55,7 +55,9 @@ class QRE:
     q is the value of an action given that its infoset is reached: the *agent* form. With
     `reduced_normal_form` the equilibrium is that of the *reduced normal form*, by dilated entropy
     as in `mmd`; the two differ. In a game with several equilibria the algorithm finds one; a
-    two-player zero-sum game has exactly one.
+    two-player zero-sum game has exactly one. Temperatures are in the game's units, because they
+    define the equilibrium: utilities ten times as large have the same one at ten times the
+    temperature.
     """
 
     temperature: Positive = 0.01
@@ -83,7 +85,7 @@ class QRE:
             iteration=0,
             policy=uniform_policy(arena).probabilities.copy(),
             temperature=self.initial_temperature,
-            eta=0.1 * self.initial_temperature,
+            eta=0.1 / self.initial_temperature,
             distance=np.inf,
             finished=False,
         )

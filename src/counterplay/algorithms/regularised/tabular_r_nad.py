@@ -10,6 +10,7 @@ import numpy as np
 from counterplay.algorithms.game_requirements import (
     require_perfect_recall,
     require_two_player_zero_sum,
+    utility_unit,
 )
 from counterplay.algorithms.regularised.logits import action_values, softmax
 from counterplay.arenas.tree.arena import TreeArena
@@ -40,12 +41,13 @@ class TabularRNaD:
     for all infosets at once: replicator dynamics in discrete steps. Every `magnet_update_every`
     iterations (a stage) the magnet, uniform at first, becomes the policy. Within a stage the policy
     approaches the equilibrium of the transformed game; from stage to stage these equilibria
-    approach a Nash equilibrium.
+    approach a Nash equilibrium. eta and temperature refer to utilities divided by the game's scale.
     """
 
-    eta: Positive = 0.1
-    temperature: Positive = 0.5
+    eta: Positive = 0.2
+    temperature: Positive = 0.2
     magnet_update_every: PositiveInt = 100
+    normalize_utilities: bool = True  # divide utilities by the game's scale
     runs_on: ClassVar[tuple[str, ...]] = ("tree",)
     required_extra: ClassVar[str] = ""
 
@@ -56,11 +58,12 @@ class TabularRNaD:
         return RNaDMemory(0, uniform.copy(), uniform.copy())
 
     def step(self, tree: TreeArena, memory: RNaDMemory, iterations: int = 1) -> RNaDMemory:
+        utility = tree.utility / utility_unit(tree, self.normalize_utilities)
         for _ in range(iterations):
             memory.iteration += 1
             log_ratio = np.log(memory.policy) - np.log(memory.magnet)
             rewards = accumulate_rewards(tree, -self.temperature * log_ratio)
-            transformed = replace(tree, utility=tree.utility + rewards)
+            transformed = replace(tree, utility=utility + rewards)
             q = action_values(transformed, memory.policy)
             memory.policy = softmax(tree, np.log(memory.policy) + self.eta * q)
             if memory.iteration % self.magnet_update_every == 0:

@@ -43,6 +43,7 @@ class FactoredArena:
     has_perfect_recall: ClassVar[bool] = True
     has_canonical_numbering: ClassVar[bool] = True  # policy files need no infoset keys
     num_players: ClassVar[int] = 2
+    utility_scale: ClassVar[float] = 1.0  # of games in which a win is worth 1 and a loss -1
 
     def __init__(self, game: Game, form: SequenceTrees, first_of_level: Sequence[Sequence[int]]):
         self.game, self.form, self.first_of_level = game, form, first_of_level

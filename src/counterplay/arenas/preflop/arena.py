@@ -134,12 +134,17 @@ class PreflopArena:
         players = np.arange(self.num_players, dtype=np.int8)
         return np.repeat(players, np.diff(self.form.player_infoset))
 
+    @property
+    def utility_scale(self) -> float:
+        """The largest stack, or the sum of all payouts: the most that can be won or lost."""
+        game = self.preflop_game
+        return float(sum(game.payouts) if game.payouts else max(game.stacks))
+
     @cached_property
     def value_tolerance(self) -> Floats:
         """Tolerance [S] of ties, relative to the largest utility."""
-        game = self.preflop_game
-        scale = sum(game.payouts) if game.payouts else max(game.stacks)
-        return np.broadcast_to(np.float64(RELATIVE_TIE_TOLERANCE * scale), self.num_sequences)
+        tolerance = np.float64(RELATIVE_TIE_TOLERANCE * self.utility_scale)
+        return np.broadcast_to(tolerance, self.num_sequences)
 
     def levels(self, player: int, max_parts: int) -> list[list[tuple[int, int]]]:
         """Return ranges of the player's infosets by level; `max_parts` is not used."""

@@ -18,8 +18,10 @@ from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
+from counterplay.arenas.tree.utility_scale import largest_deviation, uniform_reach
 from counterplay.core.archive import write_archive
 from counterplay.core.arena import UNDERFLOW_THRESHOLD, Floats, Ints, SequenceForm, row_lengths
+from counterplay.core.constant_sum import constant_of
 from counterplay.core.game import TERMINAL, ZERO_SUM_TOLERANCE, Game
 from counterplay.core.trust import load_game_from_file
 from counterplay.errors import ConfigError, suggestion
@@ -107,6 +109,38 @@ class TreeArena:
         """True if the utilities of each terminal sum to zero, up to rounding errors."""
         largest = np.abs(self.utility).max(axis=1)
         return bool((np.abs(self.utility.sum(axis=1)) <= ZERO_SUM_TOLERANCE * largest).all())
+
+    @cached_property
+    def utility_shift(self) -> float:
+        """Constant to subtract from all utilities of a constant-sum game, 0 in other games.
+
+        It is the mean utility of the players, so that a constant added to all utilities is found.
+        """
+        return constant_of(self.utility)
+
+    @property
+    def is_constant_sum(self) -> bool:
+        """True if the game is zero-sum once `utility_shift` is subtracted."""
+        return self.is_zero_sum or self.utility_shift != 0.0
+
+    @cached_property
+    def zero_sum_arena(self) -> TreeArena:
+        """The tree without `utility_shift`, on which algorithms run; this tree if that is 0."""
+        if not self.utility_shift:
+            return self
+        from counterplay.arenas.tree.shifted import shift_tree
+
+        return shift_tree(self, self.utility_shift)
+
+    @property
+    def utility_scale(self) -> float:
+        """Unit of step sizes and temperatures: see `arenas.tree.utility_scale`; 1 if constant."""
+        return self._utility_scale  # pyright accepts only a plain property here
+
+    @cached_property
+    def _utility_scale(self) -> float:
+        probability = uniform_reach(self)[self.terminals]
+        return largest_deviation(self.utility, probability) or 1.0
 
     @cached_property
     def form_value_tolerance(self) -> Floats:

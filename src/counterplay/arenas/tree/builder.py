@@ -115,22 +115,10 @@ class TreeBuilder:
 
     def payoff_rows(self, new_sequence: Ints) -> dict[str, Ints]:
         """Return the payoff rows of all players, concatenated, as fields of `SequenceForm`."""
-        num_players = self.num_players
-        last = new_sequence[np.array(self.last_sequence, np.int64).reshape(-1, num_players)]
-        utility = np.array(self.utility).reshape(-1, num_players)
-        reach = np.array(self.chance_reach)
-        parts = [
-            _payoff_rows(last[:, p], np.delete(last, p, axis=1), reach * utility[:, p])
-            for p in range(num_players)
-        ]
-        sequences, lengths, others, weights = zip(*parts, strict=True)
-        return {
-            "player_row": np.cumsum([0, *(len(s) for s in sequences)]),
-            "row_offset": np.cumsum([0, *np.concatenate(lengths)]).astype(np.uint32),
-            "row_sequence": np.concatenate(sequences).astype(np.uint32),
-            "other": np.concatenate(others).astype(np.uint32),
-            "weight": np.concatenate(weights),
-        }
+        shape = (-1, self.num_players)
+        last = new_sequence[np.array(self.last_sequence, np.int64).reshape(shape)]
+        utility = np.array(self.utility).reshape(shape)
+        return list_payoff_rows(last, np.array(self.chance_reach), utility)
 
     def assemble(self, form: SequenceForm, block: Ints, new_infoset: Ints, old: Ints) -> TreeArena:
         """Return the tree, with nodes in level order and the infosets of the game."""
@@ -205,6 +193,28 @@ def _row_key(own: Ints, other: Ints) -> Ints:
     for column in other.T:
         number = number * base + column
     return number
+
+
+def list_payoff_rows(last: Ints, reach: Floats, utility: Floats) -> dict[str, Ints]:
+    """Return the payoff rows of all players, concatenated, as fields of `SequenceForm`.
+
+    Args:
+        last: [Z, P] each player's last sequence before a terminal.
+        reach: [Z] chance's probability of the terminal.
+        utility: [Z, P]
+    """
+    parts = [
+        _payoff_rows(last[:, p], np.delete(last, p, axis=1), reach * utility[:, p])
+        for p in range(last.shape[1])
+    ]
+    sequences, lengths, others, weights = zip(*parts, strict=True)
+    return {
+        "player_row": np.cumsum([0, *(len(s) for s in sequences)]),
+        "row_offset": np.cumsum([0, *np.concatenate(lengths)]).astype(np.uint32),
+        "row_sequence": np.concatenate(sequences).astype(np.uint32),
+        "other": np.concatenate(others).astype(np.uint32),
+        "weight": np.concatenate(weights),
+    }
 
 
 def _payoff_rows(own: Ints, other: Ints, weight: Floats) -> tuple[Ints, Ints, Ints, Floats]:

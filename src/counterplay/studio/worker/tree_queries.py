@@ -113,6 +113,7 @@ def describe_analysis(analysis: PolicyAnalysis) -> JsonObject:
         "terminals": tree.num_terminals,
         "infosets": tree.num_infosets,
         "zero_sum": tree.is_zero_sum,
+        "constant_sum": tree.is_constant_sum,
         "perfect_recall": tree.has_perfect_recall,
         "values": judgement.values.tolist(),
         "best_values": judgement.best_values.tolist(),

@@ -48,6 +48,15 @@ class TurnBatch(NamedTuple):
     chance_prob: Floats  # [C] probability of each choice at chance nodes
 
 
+class RandomEpisodes(NamedTuple):
+    """Facts about a fixed set of N random episodes."""
+
+    num_actions: int  # one more than the largest action of a player
+    utilities: Floats  # [N, P]
+    mean_decisions: Floats  # [P] decisions of each player in an episode
+    max_decisions: int  # decisions of all players in the longest episode
+
+
 class BatchedEnv:
     """A game that steps batches of states; each subclass has its own representation of states."""
 
@@ -92,7 +101,7 @@ class BatchedEnv:
     def num_actions(self) -> int:
         """One more than the largest action, as the game states it or as random episodes show it."""
         is_stated = hasattr(self.game, "num_distinct_actions")
-        count = int(self.game.num_distinct_actions) if is_stated else self.random_episode_summary[0]
+        count = int(self.game.num_distinct_actions) if is_stated else self.random_episode_summary.num_actions
         if count > MAX_OUTPUTS:
             raise ConfigError(
                 f"{get_spec(self.game)} has actions up to {count - 1:,}; networks have an output "
@@ -103,7 +112,7 @@ class BatchedEnv:
     @property
     def random_episode_utilities(self) -> Floats:
         """Utilities [N, P] of all players in a fixed set of random episodes."""
-        return self.random_episode_summary[1]
+        return self.random_episode_summary.utilities
 
     @property
     def largest_utility(self) -> float:
@@ -114,9 +123,10 @@ class BatchedEnv:
         return float(np.abs(self.random_episode_utilities).max()) or 1.0
 
     @cached_property
-    def random_episode_summary(self) -> tuple[int, Floats]:
-        """One more than the largest action, and the utilities [N, P], of random episodes."""
+    def random_episode_summary(self) -> RandomEpisodes:
+        """Actions, utilities and lengths of random episodes."""
         rng, num_actions, utilities = np.random.default_rng(0), 1, []
+        decisions, longest = np.zeros(self.num_players), 0
         states = self.initial_states(NUM_PROBE_EPISODES)
         for _ in range(MAX_EPISODE_LENGTH):
             if not len(states):
@@ -128,6 +138,8 @@ class BatchedEnv:
                 utilities.append(self.utilities(self.select(states, terminal)))
             is_players = np.repeat(turn.player >= 0, np.diff(turn.offset))
             num_actions = max(num_actions, int(turn.action[is_players].max(initial=-1)) + 1)
+            decisions += np.bincount(turn.player[acting], minlength=self.num_players)
+            longest += bool(acting.size)
             count = np.diff(turn.offset)[acting]
             chosen = turn.offset[acting] + (rng.random(acting.size) * count).astype(np.int64)
             states = self.next_states(states, turn, acting, chosen)
@@ -135,9 +147,8 @@ class BatchedEnv:
             raise GameError(
                 f"{get_spec(self.game)}: not over after {MAX_EPISODE_LENGTH:,} decisions"
             )
-        if not utilities:
-            return num_actions, np.zeros((0, self.num_players))
-        return num_actions, np.concatenate(utilities)
+        utility = np.concatenate([np.zeros((0, self.num_players)), *utilities])
+        return RandomEpisodes(num_actions, utility, decisions / NUM_PROBE_EPISODES, longest)
 
     def initial_states(self, count: int) -> Any:
         """Return `count` copies of the initial state."""

@@ -12,8 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from counterplay.algorithms.deep.common.graph import Graph, Players, host_array
+from counterplay.arenas.tree.size_estimate import available_memory, format_count, format_gib
+from counterplay.errors import ConfigError
 
 MAX_OUTER_PRODUCT_ROWS = 16  # up to this many, a sum of outer products beats a matrix product
+BYTES_PER_TRAINED_WEIGHT = 16  # weight, gradient and two moments of Adam, in single precision
 MIN_PROBABILITY = 1e-30  # lower probabilities count as this one in logarithms
 
 Net = list[tuple[jax.Array, jax.Array]]
@@ -51,6 +54,7 @@ def new_net(rng: np.random.Generator, sizes: tuple[int, ...], zero_head: bool = 
     is zero, and so are all outputs. NumPy draws the weights: JAX would compile a program for every
     shape.
     """
+    check_network_memory(1, sizes)
     net: Net = []
     for inputs, outputs in pairwise(sizes):
         weights = rng.normal(0.0, (2.0 / (inputs + outputs)) ** 0.5, (inputs, outputs))
@@ -59,10 +63,29 @@ def new_net(rng: np.random.Generator, sizes: tuple[int, ...], zero_head: bool = 
     return [*net[:-1], (0.0 * net[-1][0], 0.0 * net[-1][1])] if zero_head else net
 
 
+def check_network_memory(count: int, sizes: tuple[int, ...]) -> None:
+    """Raise ConfigError if networks do not fit into memory, before any is made.
+
+    Args:
+        count: number of networks.
+        sizes: sizes of their layers, input first, output last.
+    """
+    num_weights = count * sum((inputs + 1) * outputs for inputs, outputs in pairwise(sizes))
+    needed, free = BYTES_PER_TRAINED_WEIGHT * num_weights, available_memory()
+    if needed > free:
+        hidden = " x ".join(f"{size:,}" for size in sizes[1:-1])
+        raise ConfigError(
+            f"{count} network{'s' * (count > 1)} with hidden layers of {hidden} units have "
+            f"{format_count(num_weights)} weights and need {format_gib(needed)} for training, more "
+            f"than the {format_gib(free)} free: choose smaller hidden sizes"
+        )
+
+
 def new_nets(
     rng: np.random.Generator, count: int, sizes: tuple[int, ...], zero_head: bool = False
 ) -> Net:
     """Return `count` networks stacked into one: every array has a leading axis."""
+    check_network_memory(count, sizes)
     return stack_players([new_net(rng, sizes, zero_head) for _ in range(count)])
 
 

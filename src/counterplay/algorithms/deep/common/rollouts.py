@@ -3,8 +3,10 @@
 All episodes of a batch advance together, with one evaluation of the networks per turn. The
 decisions of the batch become a `Graph` in which every decision is an infoset of its own and the
 decisions of one player are contiguous rows. Algorithms that learn from episodes on a tree learn
-from these without a change. The number of rows and of turns is rounded up to one of few sizes,
-because every size is compiled separately.
+from these without a change. Every number of rows and of turns is compiled separately, so both are
+rounded up to sizes that a whole run rarely leaves: those of random episodes, with room for more, or
+twice, four times, ... as much. They depend on the game and the batch alone, so that a resumed run
+repeats the same programs.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ from counterplay.registry import get_spec
 
 MIN_ROWS_PER_PLAYER = 16
 TURN_PADDING_MULTIPLE = 4  # the number of turns is rounded up to a multiple of this
+ROW_RESERVE = 1.5  # rows of a batch, relative to those of random episodes
+SMALL_QUERY_FRACTION = 8  # queries of few episodes have this fraction of the rows of all episodes
 
 PolicyFunction = Callable[..., tuple[Any, Any]]
 """Maps observations [P * R, X], legal actions [P * R, A] and, if roles are assigned, roles [P * R]
@@ -42,10 +46,37 @@ def round_up_size(min_size: int) -> int:
     return -(-max(min_size, 1) // step) * step
 
 
-def assign_player_rows(player: Ints, num_players: int) -> tuple[Ints, int]:
-    """Return the row of each decision [N], and R: player p has the rows p * R to (p + 1) * R."""
-    counts = np.bincount(player, minlength=num_players)
-    size = round_up_size(int(counts.max(initial=1)))
+def double_until(size: int, min_size: int) -> int:
+    """Return the first of size, 2 size, 4 size, ... that is at least `min_size`."""
+    while size < min_size:
+        size *= 2
+    return size
+
+
+def round_query_size(min_size: int) -> int:
+    """Return the first of 64, 256, 1024, ... that is at least `min_size`."""
+    size = 4 * MIN_ROWS_PER_PLAYER
+    while size < min_size:
+        size *= 4
+    return size
+
+
+def rows_per_player(env: BatchedEnv, num_episodes: int) -> int:
+    """Return the rows of each player that suffice for most batches of episodes."""
+    decisions = float(env.random_episode_summary.mean_decisions.max(initial=1.0))
+    return round_up_size(int(ROW_RESERVE * num_episodes * decisions))
+
+
+def assign_player_rows(player: Ints, num_players: int, size: int = 0) -> tuple[Ints, int]:
+    """Return the row of each decision [N], and R: player p has the rows p * R to (p + 1) * R.
+
+    Args:
+        player: the acting players [N].
+        num_players: number of players.
+        size: R is this, doubled until it suffices; 0 for the size of a query.
+    """
+    largest = int(np.bincount(player, minlength=num_players).max(initial=1))
+    size = double_until(size, largest) if size else round_query_size(largest)
     row = np.empty(player.size, np.int64)
     for p in range(num_players):
         decisions = np.flatnonzero(player == p)
@@ -147,6 +178,7 @@ def query_policy(
     observation: Any,
     legal: Any,
     *extra_inputs: Ints,
+    size: int = 0,
 ) -> tuple[Any, Any]:
     """Return the policies and sampling distributions [N, A] of the acting players.
 
@@ -157,8 +189,9 @@ def query_policy(
         observation: their observations [N, X].
         legal: their legal actions [N, A].
         *extra_inputs: further inputs [N] of the policy function.
+        size: rows of each player; 0 for one of few sizes.
     """
-    row, size = assign_player_rows(player, env.num_players)
+    row, size = assign_player_rows(player, env.num_players, size)
     row_observation, row_legal = lay_out_rows(env, row, size, observation[None], legal)
     row_inputs = [np.zeros(len(row_legal), values.dtype) for values in extra_inputs]
     for row_values, values in zip(row_inputs, extra_inputs, strict=True):
@@ -196,6 +229,9 @@ def play_episodes(
     states, episode = env.initial_states(num_episodes), np.arange(num_episodes)
     utility = np.zeros((num_episodes, env.num_players))
     turns: list[tuple[Any, ...]] = []
+    all_rows = round_up_size(num_episodes)
+    few_rows = round_up_size(-(-num_episodes // SMALL_QUERY_FRACTION))
+    query_sizes = set()
     while episode.size:
         states, turn = env.sample_chance(states, rng)
         terminal = np.flatnonzero(turn.player == TERMINAL)
@@ -219,14 +255,22 @@ def play_episodes(
         )
         index = np.arange(acting.size)
         roles = () if assign_roles is None else (assign_roles(player, episode),)
+        largest = int(np.bincount(player, minlength=env.num_players).max())
+        size = few_rows if largest <= few_rows else all_rows
+        query_sizes.add(size)
         policy, sampling = query_policy(
-            env, policy_fn, player, observation[player, index], legal, *roles
+            env, policy_fn, player, observation[player, index], legal, *roles, size=size
         )
         action = sample_actions(sampling, rng.random(acting.size))
         (role,) = roles or (np.zeros(acting.size, np.int32),)
         decision = policy, sampling[index, action], action, role
         turns.append((episode, player, observation, legal, *decision))
         states = env.next_states(states, turn, acting, number[index, action])
+    if turns and few_rows not in query_sizes:  # compile its program now, not in a later iteration
+        first = tuple(part[:1] for part in roles)
+        query_policy(
+            env, policy_fn, player[:1], observation[0, :1], legal[:1], *first, size=few_rows
+        )
     return _collect_rollouts(env, turns, utility)
 
 
@@ -237,8 +281,10 @@ def _collect_rollouts(
         np.concatenate(parts, axis=1 if parts[0].ndim == 3 else 0)
         for parts in zip(*turns, strict=True)
     )
-    num_turns = -(-len(turns) // TURN_PADDING_MULTIPLE) * TURN_PADDING_MULTIPLE
-    row, size = assign_player_rows(player, env.num_players)
+    longest = max(env.random_episode_summary.max_decisions, 1)
+    few_turns = -(-longest // TURN_PADDING_MULTIPLE) * TURN_PADDING_MULTIPLE
+    num_turns = double_until(few_turns, len(turns))
+    row, size = assign_player_rows(player, env.num_players, rows_per_player(env, len(utility)))
     row_observation, row_legal = lay_out_rows(env, row, size, observation, legal)
     index = np.repeat(np.arange(len(turns)), [turn[0].size for turn in turns]), episode
 

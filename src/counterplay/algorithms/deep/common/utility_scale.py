@@ -1,13 +1,7 @@
 """The scale of a game's utilities, by which policy gradients and Deep-Hedge divide them.
 
-The scale is the standard deviation of a player's utility when all players act uniformly at random,
-the largest of all players. Multiplying all utilities by a positive number multiplies it, and adding
-a constant leaves it as it is, so that hyper-parameters such as temperatures mean the same in any
-units. A factor that is a power of two changes no bit of the divided utilities. On a tree the scale
-is exact; on rules it is estimated from random episodes that are always the same.
-
-It is 1.45 in Kuhn poker, 4.51 in Leduc poker, 0.85 in Goofspiel with 3 cards, and 1.00 in liar's
-dice. The largest utility (2, 13, 1 and 1) would be a worse unit: in Leduc poker it is rarely paid.
+On a tree it is exact (see `arenas.tree.utility_scale`); on rules it is estimated from random
+episodes that are always the same.
 """
 
 from __future__ import annotations
@@ -15,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from counterplay.arenas.tree.arena import TreeArena
+from counterplay.arenas.tree.utility_scale import largest_deviation
 from counterplay.core.arena import Floats
-from counterplay.core.game import CHANCE
 from counterplay.errors import ConfigError
 
 
@@ -26,37 +20,14 @@ def tree_utility_scale(tree: TreeArena) -> float:
     Raises:
         ConfigError: if each player's utility is the same at all terminals.
     """
-    scale = largest_deviation(tree.utility, uniform_reach(tree)[tree.terminals])
-    if scale == 0.0:
+    if not np.ptp(tree.utility, axis=0).any():
         raise ConfigError(
             f"networks have nothing to learn: each player's utility is constant in {tree.spec}"
         )
-    return scale
+    return tree.utility_scale
 
 
 def estimate_utility_scale(utility: Floats) -> float:
     """Return the scale of the utilities [N, P] of random episodes; 1 if they do not differ."""
     probability = np.full(len(utility), 1.0 / len(utility))
     return largest_deviation(np.asarray(utility, np.float64), probability) or 1.0
-
-
-def largest_deviation(utility: Floats, probability: Floats) -> float:
-    """Return the largest standard deviation of the columns of utilities [N, P]."""
-    if not np.ptp(utility, axis=0).any():
-        return 0.0
-    deviation = utility - probability @ utility / probability.sum()
-    return float(np.sqrt(probability @ deviation**2).max())
-
-
-def uniform_reach(tree: TreeArena) -> Floats:
-    """Return the probability of reaching each node [N] by uniform play."""
-    reach = np.ones(tree.num_nodes)
-    first, end = 0, 1  # nodes of a level, which stand together
-    while first < end:
-        counts = np.diff(tree.child_offset[first : end + 1])
-        is_chance = np.repeat(tree.player[first:end] == CHANCE, counts)
-        children = slice(int(tree.child_offset[first]), int(tree.child_offset[end]))
-        share = np.where(is_chance, tree.chance[children], 1.0 / np.repeat(counts, counts))
-        reach[children] = np.repeat(reach[first:end], counts) * share
-        first, end = children.start, children.stop
-    return reach

@@ -32,12 +32,13 @@ from counterplay.algorithms.deep.common.replay import Transitions
 from counterplay.algorithms.deep.common.rollouts import (
     PolicyFunction,
     RolloutBatch,
+    double_until,
     empty_graph,
     graph_from_rows,
     play_episodes,
     query_policy,
     rng_from_key,
-    round_up_size,
+    rows_per_player,
     sample_actions,
 )
 from counterplay.algorithms.deep.common.training import TrainState, fit_with_cosine_decay
@@ -207,7 +208,7 @@ class RulesSampler:
         """Return the regrets of single decisions, padded to one of few sizes."""
         regrets = self.sample_episode_regrets(nets, scheme, critic_values, key)
         count = len(regrets.weight)
-        size = round_up_size(count)
+        size = double_until(rows_per_player(self.env, self.config.num_traversals), count)
 
         def pad(rows: Any, padding: Any) -> Any:
             widths = [(0, size - count)] + [(0, 0)] * (rows.ndim - 1)

@@ -22,7 +22,7 @@ export function PolicyPicker({ game, policy, otherPolicy, facts }) {
     ["uniform", "uniform"],
     ["solve:cfr_plus@1000", "CFR+, 1,000 iterations"],
   ];
-  if (!facts || (facts.players === 2 && facts.zero_sum)) {
+  if (!facts || (facts.players === 2 && facts.constant_sum)) {
     builtinPolicies.push(["solve:sequence_form_lp@1", "equilibrium (linear programming)"]);
   }
   const options = [
