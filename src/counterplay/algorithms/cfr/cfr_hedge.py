@@ -30,6 +30,7 @@ class CFRHedge(RegretMinimiser):
     decay_power: Probability = 0.25
     alternating: bool = True  # update players in turn, each against the others' newest policy
     runs_on: ClassVar[tuple[str, ...]] = ("sequences",)
+    is_scale_free: ClassVar[bool] = False  # eta is in the inverse units of the game
     averages: ClassVar[tuple[str, ...]] = ("average", "linear_average")
 
     def step(self, arena: SequenceArena, memory: RegretMemory, iterations: int = 1) -> RegretMemory:
