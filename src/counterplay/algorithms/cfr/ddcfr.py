@@ -9,6 +9,7 @@ import numpy as np
 
 from counterplay.algorithms.cfr import engine
 from counterplay.algorithms.cfr.engine import RegretMemory, RegretMinimiser
+from counterplay.algorithms.cfr.smooth_pcfr_plus import player_units
 from counterplay.core.arena import Floats, SequenceArena
 from counterplay.core.evaluation import judge
 from counterplay.core.settings import PositiveInt, settings
@@ -32,7 +33,7 @@ class DDCFRMemory(RegretMemory):
 
     discounts: Floats  # [3] alpha, beta and gamma
     next_choice: int  # number of iterations before the next choice of discounts
-    start_exploitability: float
+    start_exploitability: float  # sum of all players' gains, each in the player's unit
 
 
 @settings()
@@ -83,10 +84,12 @@ class DDCFR(RegretMinimiser):
 
     def _choose_discounts(self, arena: SequenceArena, memory: DDCFRMemory) -> None:
         """Set the discounts from the exploitability of the average."""
-        exploitability = judge(arena, self.policies(arena, memory)["average"]).exploitability
+        judgement = judge(arena, self.policies(arena, memory)["average"])
+        gains = np.maximum(judgement.best_values - judgement.values, 0.0)
+        size = float((gains / player_units(arena)).sum())  # players may have different units
         if memory.iteration == 0:
-            memory.start_exploitability = exploitability
-        ratio = exploitability / (memory.start_exploitability or 1.0)
+            memory.start_exploitability = size
+        ratio = size / (memory.start_exploitability or 1.0)
         decades = -np.log10(max(ratio, 10.0**-ACCURACY_DECADES))
         progress = min(memory.iteration / self.horizon, 1.0)
         memory.discounts = learned_discounts(progress, 1.0 - decades / ACCURACY_DECADES)
