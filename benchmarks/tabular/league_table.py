@@ -65,7 +65,7 @@ ITERATIONS = (100, 1000, 10_000)
 ONE_SECOND = "after 1 s"
 FIELDS = ("game", "algorithm", *map(str, ITERATIONS), ONE_SECOND, "ms per iteration")
 FOLDER = Path(__file__).parent
-SMALLEST = 1e-12  # exploitability below which rows count as equal
+SMALLEST_EXPLOITABILITY = 1e-12  # below which rows count as equal
 
 
 @cache
@@ -141,7 +141,7 @@ def rank_algorithms(rows: Sequence[dict[str, str]], column: str) -> list[tuple[s
     Only algorithms that were measured on all games of the column take part.
     """
     cells = {
-        (row["algorithm"], row["game"]): log10(max(float(row[column]), SMALLEST))
+        (row["algorithm"], row["game"]): log10(max(float(row[column]), SMALLEST_EXPLOITABILITY))
         for row in rows
         if row[column]
     }
