@@ -33,6 +33,8 @@ REFUSALS = {  # by algorithm: what it says of players who are many, and of those
     "sequence_form_lp": TWO,
     "efr": (None, "needs perfect recall"),
     "mmd": (None, "needs perfect recall"),
+    "clairvoyant_cfr": (None, "needs perfect recall"),
+    "reg_cfr": (None, "needs perfect recall"),
     "rt_cfr_plus": (None, "needs perfect recall"),
     "qre": (None, "needs perfect recall"),
     "tabular_r_nad": (TWO[0], "zero-sum|perfect recall"),
@@ -91,6 +93,7 @@ def limits(algorithm):
         "batch_fsp": ((5_000, 5e-2), (2_500, 0.4)),
         "qre": ((10_000, 2e-2), (3_000, 0.3)),  # still cooling then
         "efr": ((10_000, 3e-3), (300, 0.1)),
+        "reg_cfr": ((10_000, 1e-3), (4_000, 0.1)),
         "tabular_r_nad": ((2_000, 2e-3), (300, 0.1)),
         **dict.fromkeys(GRADIENTS, ((2_000, 0.1), (300, 0.1))),
         **dict.fromkeys(FICTITIOUS, ((1_500, 8e-2), (300, 0.1))),

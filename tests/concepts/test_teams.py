@@ -46,6 +46,33 @@ def test_equal_to_the_game_of_all_joint_plans(teams):
     assert compared == 4
 
 
+def test_teams_of_three_and_of_two_against_two():
+    """Four players: the programme over terminals, and plans on both sides."""
+    compared = {3: 0, 2: 0}
+    for seed in range(200):
+        tree = cp.build_tree(RandomGame(seed, 4, 4))
+        counts = cp.matrix.count_pure_policies(tree) if tree.num_infosets else (0,)
+        if tree.num_infosets < 4 or not 8 <= np.prod(counts) <= 300:
+            continue
+        for teams in ([[0, 1, 3], [2]], [[0, 3], [1, 2]]):
+            if compared[len(teams[0])] < 3:
+                solution = cp.concepts.team_equilibrium(tree, teams)
+                assert solution.value == approx(enumerate_value(tree, teams), abs=1e-7), seed
+                compared[len(teams[0])] += 1
+    assert compared == {3: 3, 2: 3}
+
+
+VALUES = {4: -1 / 24, 6: -0.02365, 8: -0.01935}  # of the first two players
+
+
+@pytest.mark.parametrize("num_cards", VALUES)
+def test_three_player_kuhn_poker_with_more_cards(num_cards):
+    game = f"kuhn_poker(players=3,num_cards={num_cards})"
+    solution = cp.concepts.team_equilibrium(game, [[0, 1], [2]], tolerance=2e-4)
+    assert solution.value == approx(VALUES[num_cards], abs=1e-5 + solution.gap)
+    assert solution.gap < 1e-3
+
+
 def test_mixtures_guarantee_the_value():
     """The mixtures of plans earn the value against each other."""
     tree = cp.build_tree(RandomGame(12, 3, 4))

@@ -5,14 +5,19 @@ from counterplay.algorithms.cfr.cfr import CFR as CFR
 from counterplay.algorithms.cfr.cfr_br import CFRBR as CFRBR
 from counterplay.algorithms.cfr.cfr_hedge import CFRHedge as CFRHedge
 from counterplay.algorithms.cfr.cfr_plus import CFRPlus as CFRPlus
+from counterplay.algorithms.cfr.clairvoyant_cfr import ClairvoyantCFR as ClairvoyantCFR
 from counterplay.algorithms.cfr.dcfr import DCFR as DCFR
+from counterplay.algorithms.cfr.dcfr_plus import DCFRPlus as DCFRPlus
+from counterplay.algorithms.cfr.ddcfr import DDCFR as DDCFR
 from counterplay.algorithms.cfr.efr import EFR as EFR
 from counterplay.algorithms.cfr.hs_dcfr import HSDCFR as HSDCFR
 from counterplay.algorithms.cfr.hs_pcfr_plus import HSPCFRPlus as HSPCFRPlus
+from counterplay.algorithms.cfr.ireg_pcfr_plus import IREGPCFRPlus as IREGPCFRPlus
 from counterplay.algorithms.cfr.linear_cfr import LinearCFR as LinearCFR
 from counterplay.algorithms.cfr.pcfr import PCFR as PCFR
 from counterplay.algorithms.cfr.pcfr_plus import PCFRPlus as PCFRPlus
 from counterplay.algorithms.cfr.pdcfr_plus import PDCFRPlus as PDCFRPlus
+from counterplay.algorithms.cfr.reg_cfr import RegCFR as RegCFR
 from counterplay.algorithms.cfr.rpcfr_plus import RPCFRPlus as RPCFRPlus
 from counterplay.algorithms.cfr.rt_cfr_plus import RTCFRPlus as RTCFRPlus
 from counterplay.algorithms.cfr.sapcfr_plus import SAPCFRPlus as SAPCFRPlus
@@ -83,7 +88,10 @@ __all__ = [
     "CFRHedge",
     "CFRPlus",
     "ChanceSampling",
+    "ClairvoyantCFR",
     "DCFR",
+    "DCFRPlus",
+    "DDCFR",
     "DREAM",
     "DeepCFR",
     "DeepHedge",
@@ -95,6 +103,7 @@ __all__ = [
     "FSP",
     "HSDCFR",
     "HSPCFRPlus",
+    "IREGPCFRPlus",
     "JPSRO",
     "League",
     "LinearCFR",
@@ -122,6 +131,7 @@ __all__ = [
     "RPG",
     "RTCFRPlus",
     "RectifiedPSRO",
+    "RegCFR",
     "SAPCFRPlus",
     "SDCFR",
     "SPPSRO",

@@ -199,7 +199,7 @@ class _SequencePairs:
 
     def __init__(self, tree: TreeArena):
         self.tree, self.root = tree, tree.num_sequences
-        self.connected = _infoset_pairs_on_paths(tree)
+        self.connected = infoset_pairs_on_paths(tree, 0, 1)
         self.infoset_of = np.repeat(np.arange(tree.num_infosets), row_lengths(tree.form.offset))
         first = [*_own_sequences(tree, 0), self.root]
         second = [*_own_sequences(tree, 1), self.root]
@@ -249,17 +249,20 @@ class _SequencePairs:
         return
 
 
-def _infoset_pairs_on_paths(tree: TreeArena) -> set[tuple[int, int]]:
-    """Return the pairs of infosets of players 0 and 1 that some path passes through."""
+def infoset_pairs_on_paths(tree: TreeArena, first: int, second: int) -> set[tuple[int, int]]:
+    """Return the pairs of infosets of two players that some path passes through."""
     pairs: set[tuple[int, int]] = set()
-    for node in np.flatnonzero(tree.player >= 0).tolist():
-        infoset, player = int(tree.infoset[node]), int(tree.player[node])
-        above = int(tree.parent[node])
+    players, parents = tree.player.tolist(), tree.parent.tolist()
+    infosets = tree.infoset.tolist()
+    for node, player in enumerate(players):
+        if player != first and player != second:
+            continue
+        above, partner = parents[node], second if player == first else first
         while above >= 0:
-            if tree.player[above] == 1 - player:
-                other = int(tree.infoset[above])
-                pairs.add((infoset, other) if player == 0 else (other, infoset))
-            above = int(tree.parent[above])
+            if players[above] == partner:
+                pair = infosets[node], infosets[above]
+                pairs.add(pair if player == first else (pair[1], pair[0]))
+            above = parents[above]
     return pairs
 
 

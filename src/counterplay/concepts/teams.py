@@ -10,12 +10,14 @@ import numpy as np
 
 from counterplay.algorithms.game_requirements import require_perfect_recall
 from counterplay.arenas.tree.arena import TreeArena
-from counterplay.core.arena import Floats, Ints
+from counterplay.concepts.optimal_correlation import infoset_pairs_on_paths
+from counterplay.core.arena import Floats, Ints, row_lengths
 from counterplay.core.policy import Policy, as_arena, policy_from_weights
 from counterplay.errors import ConfigError, RunError
 from counterplay.matrix.solvers.zero_sum_lp import solve_zero_sum_matrix
 
 MAX_ROUNDS = 2_000
+NUM_STARTS = 20  # random plans from which members respond to each other in turn, per round
 
 
 @dataclass(frozen=True)
@@ -39,12 +41,15 @@ def team_equilibrium(
 
     The members of a team share the team's utility and may agree on a random joint plan before the
     game, but do not communicate in it: each knows only its own infosets. Column generation keeps
-    some joint plans of both teams, solves their matrix game, and adds each team's best joint plan
-    against the other's mixture, until none gains more than the tolerance. The best joint plan of a
-    team with several members is a mixed-integer programme: with r(z) the probability that the
-    others lead to terminal z, x_m the plan of member m and the utilities u shifted to be positive,
+    some joint plans of a team, solves the game in which the team mixes these, and adds better
+    plans until none gains more than the tolerance. An opponent that is one player has its whole
+    sequence form in that game. Better plans are looked for in two ways:
 
-        maximise sum over z of r(z) * u(z) * p(z)   subject to   p(z) <= x_m(m's last sequence)
+    - best responses of the members in turn, from many starts, which are fast and often optimal;
+    - where these gain nothing, a mixed-integer programme over the probabilities of pairs of
+      sequences of two members, in which one member's plan is an integer and the constraints are
+      those of von Stengel and Forges (Farina, Celli, Gatti and Sandholm, 2021). Its bound is the
+      certificate. With more members, p(z) <= x_m(m's last sequence at terminal z) replaces pairs.
 
     Args:
         game: the tree, the game or its name; the utilities of all players sum to a constant.
@@ -68,29 +73,102 @@ def team_equilibrium(
         problem = f"unlike those of {tree.spec}"
         raise ConfigError(f"team_equilibrium needs utilities that sum to a constant, {problem}")
     oracle = _TeamOracle(tree, sides)
-    plans: tuple[list[Floats], list[Floats]] = ([], [])
-    for team in range(2):
-        plans[team].append(oracle.best_plan(team, np.ones(tree.num_terminals))[0])
     scale = float(np.abs(oracle.utility).max(initial=0.0)) or 1.0
+    accepted = tolerance * scale
+    is_single = [len(side) == 1 for side in sides]
+    columns = [
+        _Columns(oracle, 0, is_single[0] and not is_single[1]),
+        _Columns(oracle, 1, is_single[1]),
+    ]
     for _ in range(MAX_ROUNDS):
-        reach = [oracle.reach(team, np.array(plans[team])) for team in range(2)]
-        matrix = (reach[0] * oracle.payoff) @ reach[1].T
-        mixtures = solve_zero_sum_matrix(matrix / scale)
-        value = float(mixtures[0] @ matrix @ mixtures[1])
+        value, played = _solve_mixtures(oracle, columns, scale)
         gains = []
         for team in range(2):
-            plan, best = oracle.best_plan(team, mixtures[1 - team] @ reach[1 - team])
-            gains.append(best - (value if team == 0 else -value))
-            if gains[-1] > tolerance * scale:
-                plans[team].append(plan)
-        if max(gains) <= tolerance * scale:
-            gap = max(sum(gains), 0.0)
-            policies = tuple(
-                tuple(oracle.policy(team, plan) for plan in plans[team]) for team in range(2)
-            )
-            both = (mixtures[0], mixtures[1])
-            return TeamEquilibrium(sides, value, gap, both, (policies[0], policies[1]))
+            others = played[1 - team]
+            expected = value if team == 0 else -value
+            gains.append(columns[team].add_better_plans(others, expected, accepted))
+        if all(gain <= accepted for gain in gains):
+            return _equilibrium(oracle, columns, value, max(sum(gains), 0.0))
     raise RunError(f"no team equilibrium of {tree.spec} after {MAX_ROUNDS:,} rounds")
+
+
+class _Columns:
+    """The joint plans of a team so far, or the sequence form of a single player."""
+
+    def __init__(self, oracle: _TeamOracle, team: int, is_sequence_form: bool):
+        self.oracle, self.team, self.is_sequence_form = oracle, team, is_sequence_form
+        self.plans: list[Floats] = []
+        self.keys: set[bytes] = set()
+        self.reach: list[Floats] = []  # [Z] of each plan
+        self.weights: Floats = np.zeros(0)  # of the plans, or of a single player's sequences
+        self.rng = np.random.default_rng(0)
+        if not self.is_sequence_form:
+            uniform = np.ones(oracle.tree.num_terminals)
+            self._add(oracle.improve_plan(team, uniform, oracle.random_plan(team, self.rng))[0])
+
+    def _add(self, plan: Floats) -> bool:
+        key = plan.tobytes()
+        if key in self.keys:
+            return False
+        self.keys.add(key)
+        self.plans.append(plan)
+        self.reach.append(self.oracle.reach(self.team, plan[None, :])[0])
+        return True
+
+    def add_better_plans(self, others: Floats, expected: float, accepted: float) -> float:
+        """Add plans that gain against the others' reach [Z]; return a bound of the best gain."""
+        if self.is_sequence_form:
+            return 0.0  # its best responses are constraints
+        best, oracle = -np.inf, self.oracle
+        starts = [oracle.random_plan(self.team, self.rng) for _ in range(NUM_STARTS)]
+        starts += [self.plans[k] for k in np.argsort(-self.weights)[:NUM_STARTS]]
+        for start in starts:
+            plan, value = oracle.improve_plan(self.team, others, start)
+            if value - expected > accepted and self._add(plan):
+                best = max(best, value - expected)
+        if best > accepted:
+            return best
+        plan, bound = oracle.best_plan(self.team, others, accepted / 2.0)
+        self._add(plan)
+        return bound - expected
+
+
+def _solve_mixtures(
+    oracle: _TeamOracle, columns: list[_Columns], scale: float
+) -> tuple[float, tuple[Floats, Floats]]:
+    """Solve the game of the plans so far; return its value and both teams' reach [Z]."""
+    first, second = columns
+    if not (first.is_sequence_form or second.is_sequence_form):
+        reach = [np.array(side.reach) for side in columns]
+        matrix = (reach[0] * oracle.payoff) @ reach[1].T
+        first.weights, second.weights = solve_zero_sum_matrix(matrix / scale)
+        value = float(first.weights @ matrix @ second.weights)
+        return value, (first.weights @ reach[0], second.weights @ reach[1])
+    sign, mixing, single = (
+        (1.0, first, second) if second.is_sequence_form else (-1.0, second, first)
+    )
+    player, plans = oracle.teams[single.team][0], np.array(mixing.reach)
+    value = oracle.mix_against_player(player, sign * plans * oracle.payoff / scale, mixing, single)
+    played = mixing.weights @ plans, single.weights[oracle.last[:, player]]
+    return sign * scale * value, played if sign > 0.0 else (played[1], played[0])
+
+
+def _equilibrium(
+    oracle: _TeamOracle, columns: list[_Columns], value: float, gap: float
+) -> TeamEquilibrium:
+    mixtures: list[Floats] = []
+    plans: list[tuple[Policy, ...]] = []
+    for team, side in enumerate(columns):
+        if side.is_sequence_form:
+            mixtures.append(np.ones(1))
+            plans.append((oracle.policy(team, side.weights),))
+        else:
+            used = np.flatnonzero(side.weights > 0.0)
+            mixtures.append(side.weights[used] / side.weights[used].sum())
+            plans.append(tuple(oracle.policy(team, side.plans[k]) for k in used))
+    return TeamEquilibrium(
+        oracle.teams, value, gap, (mixtures[0], mixtures[1]), (plans[0], plans[1])
+    )
 
 
 def _check_teams(
@@ -139,14 +217,95 @@ class _TeamOracle:
             reach *= plans[:, self.last[:, player]]
         return reach
 
-    def best_plan(self, team: int, others: Floats) -> tuple[Floats, float]:
-        """Return the best joint plan [S + 1] of a team against reach [Z], and its value."""
-        utility = self.utility if team == 0 else -self.utility
-        low = float(utility.min())
-        weight = self.chance * others * (utility - low)
-        plan = self.programs[team].solve(weight, self.last)
-        value = (self.reach(team, plan[None, :])[0] * self.chance * others * utility).sum()
-        return plan, float(value)
+    def random_plan(self, team: int, rng: np.random.Generator) -> Floats:
+        """Return a random joint plan [S + 1] of a team."""
+        tree = self.tree
+        scores = np.append(rng.random(tree.num_sequences), 0.0)
+        plan = np.zeros(tree.num_sequences + 1)
+        for player in self.teams[team]:
+            plan += self.programs[team].respond(player, scores)
+        plan[-1] = 1.0
+        return plan
+
+    def improve_plan(self, team: int, others: Floats, plan: Floats) -> tuple[Floats, float]:
+        """Return a plan in which no member alone gains against reach [Z], and its value."""
+        weight = self.payoff * others * (1.0 if team == 0 else -1.0)
+        members, value = self.teams[team], -np.inf
+        while True:
+            before = value
+            for member in members:
+                own = weight.copy()
+                for other in members:
+                    if other != member:
+                        own *= plan[self.last[:, other]]
+                totals = np.bincount(self.last[:, member], own, plan.size).astype(float, copy=False)
+                response = self.programs[team].respond(member, totals)
+                sequences = self.programs[team].sequences[member]
+                plan = plan.copy()
+                plan[sequences] = response[sequences]
+            value = float((self.reach(team, plan[None, :])[0] * weight).sum())
+            if value <= before + 1e-12 * abs(value) or len(members) == 1:
+                return plan, value
+
+    def best_plan(self, team: int, others: Floats, accuracy: float) -> tuple[Floats, float]:
+        """Return a joint plan [S + 1] of a team against reach [Z], and a bound of the best value.
+
+        The bound exceeds the value of the plan by at most the accuracy.
+        """
+        weight = self.payoff * others * (1.0 if team == 0 else -1.0)
+        members = self.teams[team]
+        if len(members) == 1:
+            return self.improve_plan(team, others, np.ones(self.tree.num_sequences + 1))
+        program = self.programs[team]
+        if len(members) == 2:
+            return program.solve_pairs(weight, self.last, accuracy)
+        return program.solve_terminals(weight, self.last, accuracy)
+
+    def mix_against_player(
+        self, player: int, payoffs: Floats, mixing: _Columns, single: _Columns
+    ) -> float:
+        """Set the maximin mixture of plans with payoffs [K, Z], and a player's best answer.
+
+        With g(k) the payoffs of plan k by the player's last sequence: maximise q(root) subject to
+        F' q <= sum of weight(k) * g(k). The answer is the dual solution.
+        """
+        from scipy.optimize import linprog
+        from scipy.sparse import coo_array, hstack
+
+        tree, root = self.tree, self.tree.num_sequences
+        infosets = range(*map(int, tree.form.player_infoset[player : player + 2]))
+        sequences = [*range(*tree.form.offset[[infosets.start, infosets.stop]].tolist()), root]
+        row = {s: k for k, s in enumerate(sequences)}
+        gains = np.zeros((len(sequences), len(payoffs)))
+        index = np.array([row[s] for s in self.last[:, player].tolist()])
+        for k, payoff in enumerate(payoffs):
+            gains[:, k] = np.bincount(index, payoff, len(sequences))
+        entries = [(row[root], len(infosets), 1.0)]
+        for k, infoset in enumerate(infosets):
+            first, end = map(int, tree.form.offset[infoset : infoset + 2])
+            entries += [(row[s], k, 1.0) for s in range(first, end)]
+            entries.append((row[int(tree.form.parent[infoset])], k, -1.0))
+        rows, columns, values = map(np.array, zip(*entries, strict=True))
+        flow = coo_array((values, (rows, columns)), shape=(len(sequences), len(infosets) + 1))
+        cost = np.zeros(len(payoffs) + len(infosets) + 1)
+        cost[-1] = -1.0
+        equality = np.zeros((1, cost.size))
+        equality[0, : len(payoffs)] = 1.0
+        result = linprog(
+            cost,
+            A_ub=hstack([coo_array(-gains), flow]).tocsr(),
+            b_ub=np.zeros(len(sequences)),
+            A_eq=equality,
+            b_eq=np.ones(1),
+            bounds=[(0, None)] * len(payoffs) + [(None, None)] * (len(infosets) + 1),
+            method="highs",
+        )
+        if result.x is None:
+            raise RunError(f"the game of joint plans of {tree.spec} was not solved")
+        mixing.weights = np.maximum(result.x[: len(payoffs)], 0.0)
+        single.weights = np.zeros(root + 1)
+        single.weights[sequences] = np.maximum(-result.ineqlin.marginals, 0.0)
+        return float(-result.fun)
 
     def policy(self, team: int, plan: Floats) -> Policy:
         """Return a joint plan as a policy, uniform where the plan does not come."""
@@ -156,70 +315,136 @@ class _TeamOracle:
 
 
 class _PlanProgram:
-    """The programme of a team's best joint plan."""
+    """The programmes of a team's best joint plan."""
 
     def __init__(self, tree: TreeArena, team: tuple[int, ...]):
         self.tree, self.team = tree, team
-        self.infosets = np.flatnonzero(np.isin(tree.infoset_player, team)).tolist()
+        form, infosets = tree.form, [*map(int, tree.form.player_infoset)]
+        self.infosets = {m: range(infosets[m], infosets[m + 1]) for m in team}
+        self.sequences = {
+            m: np.arange(int(form.offset[infosets[m]]), int(form.offset[infosets[m + 1]]))
+            for m in team
+        }
+        self.offset, self.parent = form.offset.tolist(), form.parent.tolist()
 
-    def solve(self, weight: Floats, last: Ints) -> Floats:
-        """Return the plan [S + 1] that maximises the weight [Z] of the terminals it allows."""
-        if len(self.team) == 1:
-            return self._respond(weight, last[:, self.team[0]])
+    def respond(self, member: int, values: Floats) -> Floats:
+        """Return the best plan [S + 1] of one member for values of its last sequences [S + 1]."""
+        totals, choice = values.tolist(), {}
+        for infoset in reversed(self.infosets[member]):
+            first, end = self.offset[infoset], self.offset[infoset + 1]
+            best = max(range(first, end), key=totals.__getitem__)
+            choice[infoset] = best
+            totals[self.parent[infoset]] += totals[best]
+        plan = np.zeros(len(totals))
+        plan[-1] = 1.0
+        for infoset, best in reversed(choice.items()):
+            plan[best] = plan[self.parent[infoset]]
+        return plan
+
+    def _plan_rows(self, members: tuple[int, ...]) -> list[tuple[dict[int, float], float]]:
+        """Return the rows of sequence forms: coefficients by sequence, and the right side."""
+        rows = [({self.tree.num_sequences: 1.0}, 1.0)]
+        for member in members:
+            for infoset in self.infosets[member]:
+                row = dict.fromkeys(range(self.offset[infoset], self.offset[infoset + 1]), 1.0)
+                row[self.parent[infoset]] = -1.0
+                rows.append((row, 0.0))
+        return rows
+
+    def solve_pairs(self, weight: Floats, last: Ints, accuracy: float) -> tuple[Floats, float]:
+        """Return a plan of two members that earns the weights [Z] of terminals, and a bound."""
+        tree, root = self.tree, self.tree.num_sequences
+        members = sorted(self.team, key=lambda m: self.sequences[m].size)  # the first is integral
+        connected = infoset_pairs_on_paths(tree, members[0], members[1])
+        owner = np.repeat(np.arange(tree.num_infosets), row_lengths(tree.form.offset)).tolist()
+        sequences = [[*self.sequences[m].tolist(), root] for m in members]
+        column = {
+            (s, t): k
+            for k, (s, t) in enumerate(
+                (s, t)
+                for s in sequences[0]
+                for t in sequences[1]
+                if root in (s, t) or (owner[s], owner[t]) in connected
+            )
+        }
+        rows: list[tuple[dict[int, float], float]] = [({column[root, root]: 1.0}, 1.0)]
+        for side in range(2):
+            for infoset in self.infosets[members[side]]:
+                below = range(self.offset[infoset], self.offset[infoset + 1])
+                for t in sequences[1 - side]:
+                    pairs = [
+                        (s, t) if side == 0 else (t, s) for s in (*below, self.parent[infoset])
+                    ]
+                    if pairs[0] in column:
+                        row = {column[pair]: 1.0 for pair in pairs[:-1]}
+                        row[column[pairs[-1]]] = -1.0
+                        rows.append((row, 0.0))
+        gain = np.zeros(len(column))
+        ends = zip(*last[:, members].T.tolist(), strict=True)
+        np.add.at(gain, [column[pair] for pair in ends], weight)
+        integral = [column[s, root] for s in sequences[0][:-1]]
+        x, bound = self._maximise(gain, rows, integral, accuracy)
+        plan = np.zeros(root + 1)
+        for s in sequences[0]:
+            plan[s] = round(x[column[s, root]])
+        totals = np.bincount(last[:, members[1]], weight * plan[last[:, members[0]]], root + 1)
+        response = self.respond(members[1], totals.astype(float, copy=False))
+        own = self.sequences[members[1]]
+        plan[own] = response[own]
+        return plan, bound
+
+    def solve_terminals(self, weight: Floats, last: Ints, accuracy: float) -> tuple[Floats, float]:
+        """Return a plan of any number of members for weights [Z] of terminals, and a bound.
+
+        p(z) is at most the plan of every member, and at least 1 minus what they lack of 1.
+        """
+        root = self.tree.num_sequences
+        keys, groups = np.unique(last[:, list(self.team)], axis=0, return_inverse=True)
+        totals = np.bincount(groups.ravel(), weight, len(keys))
+        rows = self._plan_rows(self.team)
+        limits: list[tuple[dict[int, float], float]] = []  # rows with "at most"
+        for k, key in enumerate(keys.tolist()):
+            if totals[k] > 0.0:
+                limits += [({root + 1 + k: 1.0, s: -1.0}, 0.0) for s in set(key)]
+            elif totals[k] < 0.0:
+                distinct = set(key)
+                row = dict.fromkeys(distinct, 1.0) | {root + 1 + k: -1.0}
+                limits.append((row, len(distinct) - 1.0))
+        gain = np.concatenate([np.zeros(root + 1), totals])
+        integral = np.concatenate([self.sequences[m] for m in self.team]).tolist()
+        x, bound = self._maximise(gain, rows, integral, accuracy, limits)
+        return np.round(x[: root + 1]), bound
+
+    def _maximise(
+        self,
+        gain: Floats,
+        rows: list[tuple[dict[int, float], float]],
+        integral: list[int],
+        accuracy: float,
+        limits: list[tuple[dict[int, float], float]] | None = None,
+    ) -> tuple[Floats, float]:
+        """Return variables from 0 to 1 that maximise a gain, and a bound of the maximum."""
         from scipy.optimize import Bounds, LinearConstraint, milp
         from scipy.sparse import coo_array
 
-        tree, root = self.tree, self.tree.num_sequences
-        keys, groups = np.unique(last[:, list(self.team)], axis=0, return_inverse=True)
-        totals = np.bincount(groups.ravel(), weight, len(keys))
-        used = np.flatnonzero(totals > 0.0)
-        size = root + 1 + used.size
-        entries: list[tuple[int, int, float]] = [(0, root, 1.0)]
-        low, high = [1.0], [1.0]
-        for infoset in self.infosets:
-            first, end = map(int, tree.form.offset[infoset : infoset + 2])
-            entries += [(len(low), s, 1.0) for s in range(first, end)]
-            entries.append((len(low), int(tree.form.parent[infoset]), -1.0))
-            low.append(0.0)
-            high.append(0.0)
-        for k, group in enumerate(used):
-            for s in keys[group].tolist():
-                entries += [(len(low), root + 1 + k, 1.0), (len(low), s, -1.0)]
-                low.append(-np.inf)
-                high.append(0.0)
+        both = [*rows, *(limits or [])]
+        entries = [(i, c, v) for i, (row, _) in enumerate(both) for c, v in row.items()]
         row, column, factor = map(np.array, zip(*entries, strict=True))
         index = row.astype(np.int32), column.astype(np.int32)  # the only type that SciPy 1.12 takes
-        cost = np.zeros(size)
-        cost[root + 1 :] = -totals[used] / (totals.max(initial=0.0) or 1.0)
-        integrality = np.zeros(size)
-        for infoset in self.infosets:
-            first, end = map(int, tree.form.offset[infoset : infoset + 2])
-            integrality[first:end] = 1.0
+        high = np.array([right for _, right in both])
+        low = np.concatenate([high[: len(rows)], np.full(len(both) - len(rows), -np.inf)])
+        scale = float(np.abs(gain).max(initial=0.0)) or 1.0
+        integrality = np.zeros(gain.size)
+        integrality[integral] = 1.0
+        matrix = coo_array((factor, index), shape=(len(both), gain.size)).tocsr()
         result = milp(
-            cost,
+            -gain / scale,
             integrality=integrality,
-            bounds=Bounds(np.zeros(size), np.ones(size)),
-            constraints=LinearConstraint(
-                coo_array((factor, index), shape=(len(low), size)).tocsr(), low, high
-            ),
-            options={"mip_rel_gap": 0.0},
+            bounds=Bounds(np.zeros(gain.size), np.ones(gain.size)),
+            constraints=LinearConstraint(matrix, low, high),
+            options={"mip_rel_gap": min(accuracy / scale, 0.01)},
         )
         if result.x is None:
-            raise RunError(f"the best joint plan of {tree.spec} was not found: {result.message}")
-        return np.round(result.x[: root + 1])
-
-    def _respond(self, weight: Floats, last: Ints) -> Floats:
-        """Return the best plan [S + 1] of a single player, by backward induction."""
-        tree, root = self.tree, self.tree.num_sequences
-        values = np.bincount(last, weight, root + 1)
-        choice = {}
-        for infoset in reversed(self.infosets):
-            first, end = map(int, tree.form.offset[infoset : infoset + 2])
-            best = first + int(np.argmax(values[first:end]))
-            choice[infoset] = best
-            values[int(tree.form.parent[infoset])] += values[best]
-        plan = np.zeros(root + 1)
-        plan[root] = 1.0
-        for infoset in self.infosets:
-            plan[choice[infoset]] = plan[int(tree.form.parent[infoset])]
-        return plan
+            raise RunError(f"the best joint plan of {self.tree.spec} was not found")
+        bound = result.fun if result.mip_dual_bound is None else result.mip_dual_bound
+        return result.x, float(-bound * scale)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -11,8 +11,41 @@ from pytest import approx
 
 import counterplay as cp
 from counterplay.algorithms.cfr.efr import DEVIATIONS
+from counterplay.core.game import TERMINAL
 from counterplay.kernels.sequence_form import deviations as kernels
 from tests.random_games import RandomGame, random_games
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """A player chooses one of ten actions nine times in a row; the first ends the game."""
+
+    num_players: int = 1
+
+    def initial_state(self):
+        return 0
+
+    def player(self, state):
+        return TERMINAL if state in (-1, 9) else 0
+
+    def actions(self, state):
+        return tuple(range(10))
+
+    def chance_outcomes(self, state):
+        return []
+
+    def next_state(self, state, action):
+        return state + 1 if action == 9 else -1
+
+    def utilities(self, state):
+        return (float(state),)
+
+    def infoset_key(self, state, player):
+        return str(state)
+
+    def action_name(self, state, action):
+        return str(action)
+
 
 NASH = [name for name in DEVIATIONS if "action" not in name]
 OPENSPIEL = {
@@ -40,34 +73,25 @@ def test_blind_counterfactual_deviations_are_cfr(game):
 def test_kuhn_poker(name, kuhn):
     """OpenSpiel's test: the value of Kuhn poker to 1e-3 in 300 iterations."""
     result = cp.solve(kuhn, cp.algorithms.EFR(name), iterations=300)
-    accuracy = (
-        1.1e-3 if "partial" in name else 1e-3
-    )  # OpenSpiel's partial sequences have duplicates
+    accuracy = 1e-3 if "cf" in name.split("_")[1:] else 1.3e-3  # OpenSpiel's have duplicates
     assert cp.expected_values(kuhn, result.policy)[0] == approx(-1 / 18, abs=accuracy)
 
 
-def repeat_empty_memory(layout):
+def repeat_empty_memory(memory_states):
     """The memory states of OpenSpiel's partial sequences: the empty one twice after an action."""
 
-    def layout_with_duplicates(self, arena):
-        memory_offset, memory_sequence, _, is_internal = layout(self, arena)
-        rows = []
-        for first, last in pairwise(memory_offset.tolist()):
-            row = memory_sequence[first:last].tolist()
-            rows.append([row[0], *row] if len(row) > 1 else row)
-        counts = np.array([len(row) for row in rows])
-        sizes = counts * np.asarray(arena.num_actions) ** (2 if is_internal else 1)
-        offsets = [np.concatenate([[0], np.cumsum(part)]) for part in (counts, sizes)]
-        return offsets[0], np.concatenate(rows), offsets[1], is_internal
+    def states_with_duplicates(self, arena, infoset):
+        states = memory_states(self, arena, infoset)
+        return [states[0], *states] if len(states) > 1 else states
 
-    return layout_with_duplicates
+    return states_with_duplicates
 
 
-@pytest.mark.parametrize("name", DEVIATIONS)
+@pytest.mark.parametrize("name", OPENSPIEL)
 def test_policies_equal_those_of_openspiel(name, monkeypatch):
     if "partial" in name:
-        layout = repeat_empty_memory(cp.algorithms.EFR._layout)
-        monkeypatch.setattr(cp.algorithms.EFR, "_layout", layout)
+        states = repeat_empty_memory(cp.algorithms.EFR._memory_states)
+        monkeypatch.setattr(cp.algorithms.EFR, "_memory_states", states)
     pyspiel = pytest.importorskip("pyspiel")
     efr = pytest.importorskip("open_spiel.python.algorithms.efr")
     tree = cp.build_tree("openspiel:kuhn_poker")
@@ -85,7 +109,15 @@ def test_policies_equal_those_of_openspiel(name, monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "concept"),
-    [("informed_action", "afce"), ("blind_action", "afcce"), ("blind_cf", "cce")],
+    [
+        ("informed_action", "afce"),
+        ("blind_action", "afcce"),
+        ("blind_cf", "cce"),
+        ("blind_partial_sequence", "efcce"),
+        ("causal_partial_sequence", "efce"),
+        ("twice_informed_partial_sequence", "efce"),
+        ("behavioural", "efce"),
+    ],
 )
 def test_play_approaches_its_concept(name, concept):
     """The gap of the uniform distribution over iterates falls, also with three players."""
@@ -99,6 +131,32 @@ def test_play_approaches_its_concept(name, concept):
             pairs = [(1.0 / count, policy) for policy in policies]
             gaps.append(cp.concepts.correlation_gaps(tree, pairs).total(concept))
     assert gaps[1] < max(0.3 * gaps[0], 1e-3)
+
+
+def test_memory_states_of_a_long_game():
+    """The second decision of Kuhn poker with three players after passing: one earlier infoset."""
+    tree = cp.build_tree("leduc_poker(suit_isomorphism=true)")
+    depth = np.zeros(tree.num_infosets, int)  # own actions before, and alternatives to them
+    others, combinations = np.zeros(tree.num_infosets, int), np.ones(tree.num_infosets, int)
+    for i, parent in enumerate(tree.form.parent.tolist()):
+        if parent < tree.num_sequences:
+            above = int(np.searchsorted(tree.form.offset, parent, side="right")) - 1
+            depth[i] = depth[above] + 1
+            others[i] = others[above] + tree.num_actions[above] - 1
+            combinations[i] = combinations[above] * tree.num_actions[above]
+    for name, expected in (
+        ("cf_partial_sequence", depth + 1),
+        ("causal_partial_sequence", others + 1),
+        ("twice_informed_partial_sequence", others + 1),
+        ("behavioural", combinations),
+    ):
+        memory_offset = cp.algorithms.EFR(name)._layout(tree)[0]
+        assert np.diff(memory_offset).tolist() == expected.tolist()
+
+
+def test_too_many_deviations_are_refused():
+    with pytest.raises(cp.ConfigError, match="take twice_informed_partial_sequence instead"):
+        cp.algorithms.EFR("behavioural").init(cp.build_tree(Ladder()))
 
 
 def test_stationary_distributions():

@@ -16,11 +16,11 @@ from counterplay.kernels.sequence_form import predictive
 
 @dataclass
 class APCFRPlusMemory(RegretMemory):
-    """The memory of CFR, and the errors of predictions, by sequence of the game."""
+    """The memory of CFR, and the errors of predictions."""
 
     last_instant_regret: Floats  # [S + 1]
-    squared_errors: Floats  # [S + 1] sums of squared changes of the instant regret
-    squared_changes: Floats  # [S + 1] sums of squared changes of the regret
+    squared_errors: Floats  # [I + 1] sums of squared changes of the instant regret
+    squared_changes: Floats  # [I + 1] sums of squared changes of the regret
 
 
 @settings()
@@ -43,19 +43,25 @@ class APCFRPlus(RegretMinimiser):
     def init(self, arena: SequenceArena, seed: int = 0) -> APCFRPlusMemory:
         """Return a memory with zero regrets and the uniform policy; the seed is not used."""
         memory = engine.new_memory(arena)
-        last, errors, changes = (np.zeros_like(memory.regret) for _ in range(3))
         return APCFRPlusMemory(
             **vars(memory),
-            last_instant_regret=last,
-            squared_errors=errors,
-            squared_changes=changes,
+            last_instant_regret=np.zeros_like(memory.regret),
+            squared_errors=np.zeros(arena.num_infosets + 1),
+            squared_changes=np.zeros(arena.num_infosets + 1),
         )
 
     def step(
         self, arena: SequenceArena, memory: APCFRPlusMemory, iterations: int = 1
     ) -> APCFRPlusMemory:
-        sums = (memory.last_instant_regret, memory.squared_errors, memory.squared_changes)
-        state = (arena.value_tolerance, 1.0 / arena.value_tolerance, *sums)
+        state = (
+            arena.value_tolerance,
+            1.0 / arena.value_tolerance,
+            memory.last_instant_regret,
+            np.empty_like(memory.regret),
+            memory.squared_errors,
+            memory.squared_changes,
+            np.empty_like(memory.squared_errors),
+        )
         learner = LocalLearner(
             predictive.update_asymmetric,
             lambda form, first, last, policy, reach: predictive.forward_asymmetric(

@@ -33,6 +33,7 @@ class CFRHedge(RegretMinimiser):
     alternating: bool = True  # update players in turn, each against the others' newest policy
     normalize_utilities: bool = True  # divide utilities by the game's scale
     runs_on: ClassVar[tuple[str, ...]] = ("sequences",)
+    is_scale_free: ClassVar[bool] = False  # eta is in the inverse units of the game
     averages: ClassVar[tuple[str, ...]] = ("average", "linear_average")
 
     def step(self, arena: SequenceArena, memory: RegretMemory, iterations: int = 1) -> RegretMemory:

@@ -6,7 +6,10 @@ import numpy as np
 
 from counterplay.algorithms.cfr import engine, scaled_weights
 from counterplay.algorithms.cfr.engine import RegretMemory, RegretMinimiser
+from counterplay.algorithms.cfr.warm_start import regrets_from_policy
+from counterplay.arenas.tree.arena import TreeArena
 from counterplay.core.arena import Floats, SequenceArena
+from counterplay.core.policy import Policy
 from counterplay.core.settings import settings
 from counterplay.errors import ConfigError
 
@@ -49,6 +52,24 @@ class DCFR(RegretMinimiser):
             negative = 1.0 / (1.0 + _power(t, -self.beta))
             factors = engine.discount_factors(arena, t, positive, negative)
             engine.iterate(arena, memory, engine.REGRET_MATCHING, factors, weights)
+        return memory
+
+    def warm_start(self, arena: TreeArena, policy: Policy, iterations: int) -> RegretMemory:
+        """Return a memory as if a policy had been the average of T past iterations.
+
+        Args:
+            arena: the tree.
+            policy: the policy to start from, such as a solution of a smaller or similar game.
+            iterations: number of past iterations T. A large number trusts the policy; a policy of
+                exploitability e is worth about as many as a run needs to reach e.
+
+        Returns:
+            A memory for `step`, with the substitute regrets of `regrets_from_policy`.
+        """
+        memory = regrets_from_policy(arena, policy, iterations)
+        memory.policy_sum *= iterations ** (self.gamma + 1.0) / (
+            self.gamma + 1.0
+        )  # sum of t**gamma
         return memory
 
 

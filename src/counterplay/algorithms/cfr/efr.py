@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from itertools import product
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -23,7 +24,19 @@ DEVIATIONS = {  # name -> (memory of the deviating player, whether the deviation
     "informed_cf": ("none", True),
     "blind_partial_sequence": ("prefixes", False),
     "cf_partial_sequence": ("prefixes", True),
+    "causal_partial_sequence": ("triggers", False),
+    "twice_informed_partial_sequence": ("triggers", True),
+    "behavioural": ("recommendations", True),
 }
+MAX_DEVIATIONS = 20_000_000  # whose regrets take 8 bytes each
+
+
+class MemoryState(NamedTuple):
+    """A memory state: the sequence followed, further actions heard, and the deviations in it."""
+
+    sequence: int
+    heard: tuple[int, ...]
+    is_internal: bool
 
 
 @dataclass
@@ -49,12 +62,17 @@ class EFR(RegretMinimiser):
         blind_action, informed_action              all earlier actions; external, internal
         blind_cf, informed_cf                      no earlier actions; external, internal
         blind_partial_sequence, cf_partial_sequence  every initial part; external, internal
+        causal_partial_sequence, twice_informed_partial_sequence
+            every initial part and the action recommended after it, which the player did not
+            take; external, internal. If it followed all recommendations: internal
+        behavioural                                every recommendation at every earlier infoset
 
+    The number of behavioural deviations grows exponentially with the length of the game. Causal
+    deviations are those of an EFCE, to which the sequence of policies converges with these three.
     blind_cf is CFR with simultaneous updates. The sequence of policies approaches play that no
     deviation of the chosen kind improves; in two-player zero-sum games the average approaches an
     equilibrium with all but the two kinds of action deviations. Values of internal deviations are
-    fixed points of a Markov chain. The paper's causal and twice informed partial sequences and its
-    behavioural deviations are not implemented.
+    fixed points of a Markov chain.
     """
 
     deviations: str = "cf_partial_sequence"
@@ -69,6 +87,8 @@ class EFR(RegretMinimiser):
     def init(self, arena: SequenceArena, seed: int = 0) -> EFRMemory:
         """Return a memory with zero regrets and the uniform policy; the seed is not used."""
         require_perfect_recall("efr", arena)
+        if self.deviations == "behavioural":
+            _require_few_deviations(arena)
         size = int(self._layout(arena)[2][-1])
         return EFRMemory(**vars(engine.new_memory(arena)), deviation_regret=np.zeros(size))
 
@@ -100,27 +120,78 @@ class EFR(RegretMinimiser):
             memory.iteration += 1
         return memory
 
-    def _layout(self, arena: SequenceArena) -> tuple[Ints, Ints, Ints, bool]:
+    def _layout(self, arena: SequenceArena) -> tuple[Ints, ...]:
         """Return the memory states and the places of regrets, as the kernels take them."""
-        memory_kind, is_internal = DEVIATIONS[self.deviations]
+        states = [self._memory_states(arena, infoset) for infoset in range(arena.form.parent.size)]
+        return lay_out(states, np.diff(arena.form.offset.astype(np.int64)))
+
+    def _memory_states(self, arena: SequenceArena, infoset: int) -> list[MemoryState]:
+        """Return the memory states of an infoset."""
+        kind, is_internal = DEVIATIONS[self.deviations]
         form, root = arena.form, int(arena.form.offset[-1])
-        offset = form.offset.astype(np.int64)
-        parent = form.parent.astype(np.int64)
-        infoset_of = np.repeat(np.arange(parent.size), np.diff(offset))
-        states: list[list[int]] = []
-        for i in range(parent.size):
-            sequence = int(parent[i])
-            if memory_kind == "none":
-                states.append([root])
-            elif memory_kind == "all":
-                states.append([sequence])
-            elif sequence == root:
-                states.append([root])
-            else:
-                states.append([*states[int(infoset_of[sequence])], sequence])
-        counts = np.array([len(row) for row in states], np.int64)
-        memory_offset = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        memory_sequence = np.array([s for row in states for s in row], np.int64)
-        sizes = counts * np.diff(offset) ** (2 if is_internal else 1)
-        regret_offset = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        return memory_offset, memory_sequence, regret_offset, is_internal
+        parent = int(form.parent[infoset])
+        if kind == "none" or parent == root:
+            internal = is_internal or kind == "triggers"  # nothing was recommended before
+            return [MemoryState(root, (), internal)]
+        if kind == "all":
+            return [MemoryState(parent, (), is_internal)]
+        followed, sequence = [parent], parent  # sequences of the player before the infoset
+        rows: list[range] = []  # the sequences of the infosets before, in the same order
+        while sequence != root:
+            above = int(np.searchsorted(form.offset, sequence, side="right")) - 1
+            rows.append(range(int(form.offset[above]), int(form.offset[above + 1])))
+            sequence = int(form.parent[above])
+            followed.append(sequence)
+        if kind == "prefixes":
+            return [MemoryState(s, (), is_internal) for s in reversed(followed)]
+        if kind == "triggers":
+            heard = [
+                s for row, taken in zip(rows, followed, strict=False) for s in row if s != taken
+            ]
+            return [
+                MemoryState(parent, (), True),
+                *(MemoryState(s, (), is_internal) for s in heard),
+            ]
+        return [MemoryState(root, actions, is_internal) for actions in product(*rows)]
+
+
+def lay_out(states: list[list[MemoryState]], num_actions: Ints) -> tuple[Ints, ...]:
+    """Return the arrays of `kernels.deviations` for the memory states of all infosets."""
+    counts = np.array([len(row) for row in states], np.int64)
+    flat = [state for row in states for state in row]
+    is_internal = np.array([state.is_internal for state in flat], bool)
+    actions = np.repeat(num_actions, counts)
+    sizes = np.where(is_internal, actions**2, actions)
+    by_infoset = np.bincount(np.repeat(np.arange(counts.size), counts), sizes, counts.size)
+    heard_counts = np.array([len(state.heard) for state in flat], np.int64)
+    return (
+        _offsets(counts),
+        np.array([state.sequence for state in flat], np.int64),
+        _offsets(by_infoset.astype(np.int64)),
+        is_internal,
+        _offsets(heard_counts),
+        np.array([s for state in flat for s in state.heard], np.int64),
+    )
+
+
+def _offsets(counts: Ints) -> Ints:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+def _require_few_deviations(arena: SequenceArena) -> None:
+    """Raise ConfigError if a game has too many behavioural deviations."""
+    form, root = arena.form, int(arena.form.offset[-1])
+    states: list[int] = []  # of each infoset, parents first
+    for parent in form.parent.tolist():
+        count = 1
+        if parent != root:
+            above = int(np.searchsorted(form.offset, parent, side="right")) - 1
+            count = states[above] * int(form.offset[above + 1] - form.offset[above])
+        states.append(count)
+    sizes = np.diff(form.offset).tolist()
+    total = sum(count * size**2 for count, size in zip(states, sizes, strict=True))
+    if total > MAX_DEVIATIONS:
+        raise ConfigError(
+            f"efr: {arena.spec} has {total:,} behavioural deviations, over {MAX_DEVIATIONS:,}; "
+            "take twice_informed_partial_sequence instead"
+        )

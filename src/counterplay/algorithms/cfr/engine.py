@@ -85,6 +85,7 @@ class RegretMinimiser:
     required_extra: ClassVar[str] = ""
     averages: ClassVar[tuple[str, ...]] = ("average",)  # names of the columns of the weights
     is_predictive: ClassVar[bool] = False  # whether m_t differs from zero
+    is_scale_free: ClassVar[bool] = True  # whether utilities times a constant change no policy
 
     def init(self, arena: Any, seed: int = 0) -> Any:
         """Return a memory with zero regrets and the uniform policy; the seed is not used."""

@@ -49,6 +49,7 @@ class RTCFRPlus:
     reference_every: PositiveInt = 100  # iterations between updates of the reference
     runs_on: ClassVar[tuple[str, ...]] = ("tree",)
     required_extra: ClassVar[str] = ""
+    is_scale_free: ClassVar[bool] = True
 
     def init(self, arena: TreeArena, seed: int = 0) -> RTCFRPlusMemory:
         """Return a memory with zero regrets and the uniform policy; the seed is not used."""

@@ -55,8 +55,14 @@ class SmoothPCFRPlus(RegretMinimiser):
 
 def largest_values(arena: SequenceArena) -> Floats:
     """Return the largest counterfactual value [S] of the player of each sequence."""
-    tolerance = arena.value_tolerance
+    players = np.repeat(np.asarray(arena.infoset_player), arena.num_actions)
+    return player_units(arena)[players]
+
+
+def player_units(arena: SequenceArena) -> Floats:
+    """Return the largest counterfactual value [P] of each player; 1 without decisions."""
     players = np.repeat(np.asarray(arena.infoset_player), arena.num_actions)
     largest = np.zeros(arena.num_players)
-    np.maximum.at(largest, players, tolerance)
-    return np.asarray(largest[players] / (16.0 * np.finfo(np.float64).eps))
+    np.maximum.at(largest, players, arena.value_tolerance)
+    largest /= 16.0 * np.finfo(np.float64).eps
+    return np.where(largest > 0.0, largest, 1.0)

@@ -1,9 +1,10 @@
 """Sweeps of extensive-form regret minimisation (EFR); see `algorithms.cfr.efr`.
 
 The layout of arrays is that of `sweeps`. Infoset i has memory states m from memory_offset[i] to
-memory_offset[i + 1]; the weight of m is the player's reach of memory_sequence[m]. Regrets of an
-infoset start at regret_offset[i]: for each memory state a row of A entries for external deviations
-(play a), or A * A for internal ones (play a when b is recommended).
+memory_offset[i + 1]; the weight of m is the player's reach of memory_sequence[m], times the
+probabilities of the sequences heard[heard_offset[m] : heard_offset[m + 1]]. Regrets of an infoset
+start at regret_offset[i]: for each memory state a row of A entries for external deviations (play
+a), or A * A where is_internal[m] (play a when b is recommended).
 """
 
 from __future__ import annotations
@@ -19,14 +20,16 @@ SMALLEST_PROBABILITY = 1e-10  # smaller stationary probabilities are artefacts o
 @kernel
 def update_deviation_regrets(form, first, last, layout, tiny, reach, instant, policy, regret):
     """Add the instant regrets [S + 1] of infosets `first` to `last` to those of deviations."""
-    memory_offset, memory_sequence, regret_offset, is_internal = layout
+    memory_offset, memory_sequence, regret_offset, is_internal, heard_offset, heard = layout
     for i in range(first, last):
         start, end = np.int64(form.offset[i]), np.int64(form.offset[i + 1])
         count = end - start
         at = regret_offset[i]
         for m in range(memory_offset[i], memory_offset[i + 1]):
             weight = reach[memory_sequence[m]]
-            if is_internal:
+            for h in range(heard_offset[m], heard_offset[m + 1]):
+                weight *= policy[heard[h]]
+            if is_internal[m]:
                 for b in range(count):
                     for a in range(count):
                         gain = instant[start + a] - instant[start + b]
@@ -48,17 +51,20 @@ def forward_deviations(form, first, last, layout, regret, policy, reach, chain):
     The policy is the fixed point of the deviations with positive regret, weighted by it and by the
     new reach of their memory states; `chain` [A, A] is scratch.
     """
-    memory_offset, memory_sequence, regret_offset, is_internal = layout
+    memory_offset, memory_sequence, regret_offset, is_internal, heard_offset, heard = layout
     for i in range(first, last):
         start, end = np.int64(form.offset[i]), np.int64(form.offset[i + 1])
         count = end - start
-        at, total = regret_offset[i], 0.0
+        at, total, any_internal = regret_offset[i], 0.0, False
         for b in range(count):
             for a in range(count):
                 chain[b, a] = 0.0
         for m in range(memory_offset[i], memory_offset[i + 1]):
             weight = reach[memory_sequence[m]]
-            if is_internal:
+            for h in range(heard_offset[m], heard_offset[m + 1]):
+                weight *= policy[heard[h]]
+            if is_internal[m]:
+                any_internal = True
                 for b in range(count):
                     for a in range(count):
                         amount = weight * max(regret[at + b * count + a], 0.0)
@@ -68,12 +74,13 @@ def forward_deviations(form, first, last, layout, regret, policy, reach, chain):
             else:
                 for a in range(count):
                     amount = weight * max(regret[at + a], 0.0)
-                    chain[0, a] += amount
+                    for b in range(count):
+                        chain[b, a] += amount
                     total += amount
                 at += count
         above = reach[form.parent[i]]
         if total > 0.0:
-            if is_internal:
+            if any_internal:
                 set_stationary(chain, count, total, policy, start)
             else:
                 for a in range(count):
