@@ -126,7 +126,8 @@ def street_scales(arena: HoldemGameArena) -> list[tuple[int, int, float]]:
         if node.kind < FOLD:
             street = node.state.street
             last_board = arena.streets[street].num_boards - 1
-            first, last = arena.piece_slice(number, 0).start, arena.piece_slice(number, last_board).stop
+            first = arena.piece_slice(number, 0).start
+            last = arena.piece_slice(number, last_board).stop
             before = scales.get(street, (first, last, 0.0))
             scales[street] = min(first, before[0]), max(last, before[1]), 1.0 / chances[street]
     return list(scales.values())
@@ -144,7 +145,8 @@ def run_base(args: argparse.Namespace) -> None:
 
 
 def run_solve(args: argparse.Namespace) -> None:
-    arena, algorithm = HoldemGameArena(cp.load_game(args.game), args.precision), cp.load_algorithm(args.algorithm)
+    arena = HoldemGameArena(cp.load_game(args.game), args.precision)
+    algorithm = cp.load_algorithm(args.algorithm)
     memory, seconds, cpu = algorithm.step(arena, algorithm.init(arena), 1), 0.0, 0.0
     for _ in count():
         start, cpu_start = time.perf_counter(), time.process_time()
@@ -159,6 +161,7 @@ def run_solve(args: argparse.Namespace) -> None:
 
 
 def report(args, arena, judgement, seconds, cpu, iterations, algorithm) -> None:
+    """Print a result, and store it if wanted."""
     row = {
         "game": args.game,
         "algorithm": algorithm,

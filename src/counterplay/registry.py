@@ -147,9 +147,16 @@ SEARCH_AGENTS = {  # agents that search games with hidden information
 }
 
 FACTORED_ARENAS = {  # arenas of games too large for a tree, by the game's name
+    "custom_holdem": "counterplay.arenas.holdem.game_arena:HOLDEM_GAME_FACTORY",
     "dark_hex": "counterplay.arenas.factored.phantom:PHANTOM_FACTORY",
-    "flop_holdem": "counterplay.arenas.holdem.flop_arena:FLOP_HOLDEM_FACTORY",
+    "flop_holdem": "counterplay.arenas.holdem.game_arena:HOLDEM_GAME_FACTORY",
+    "holdem5": "counterplay.arenas.holdem.game_arena:HOLDEM_GAME_FACTORY",
     "liars_dice": "counterplay.arenas.factored.liars_dice:LIARS_DICE_FACTORY",
+    "ms0": "counterplay.arenas.holdem.game_arena:HOLDEM_GAME_FACTORY",
+    "ms1f1": "counterplay.arenas.holdem.game_arena:HOLDEM_GAME_FACTORY",
+    "ms1f3": "counterplay.arenas.holdem.game_arena:HOLDEM_GAME_FACTORY",
+    "ms2f1t1h5": "counterplay.arenas.holdem.game_arena:HOLDEM_GAME_FACTORY",
+    "ms3f1t1r1h5": "counterplay.arenas.holdem.game_arena:HOLDEM_GAME_FACTORY",
     "phantom_tic_tac_toe": "counterplay.arenas.factored.phantom:PHANTOM_FACTORY",
 }
 

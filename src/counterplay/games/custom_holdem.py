@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Annotated
 
@@ -23,6 +24,7 @@ from counterplay.registry import get_registry_name
 
 MAX_BOARD_CARDS = 5
 MAX_STACK = 10**6  # chips
+LIMIT_SIZES = re.compile(r"\s*[1-9]\d{0,5}\s*(,\s*[1-9]\d{0,5}\s*)*")
 
 
 @settings()
@@ -91,8 +93,8 @@ class CustomHoldem(HoldemBase):
             return "blinds and ante are all 0; post at least one chip"
         if self.betting not in ("limit", "no_limit"):
             return f"betting is {self.betting!r}, must be limit or no_limit"
-        if self.betting == "limit" and not re.fullmatch(r"\s*[1-9]\d*\s*(,\s*[1-9]\d*\s*)*", self.sizes):
-            return f"sizes is {self.sizes!r}, must be chips by round in limit games, such as 2,2,4,4"
+        if self.betting == "limit" and not LIMIT_SIZES.fullmatch(self.sizes):
+            return f"sizes is {self.sizes!r}, must be chips by round, such as 2,2,4,4"
         if not self.max_bets or min(self.max_bets) < 0:
             return f"max_bets is {self.max_bets}, must be numbers by round, at least 0 each"
         if not self.openers or not set(self.openers) <= {0, 1}:
@@ -162,7 +164,7 @@ class CustomHoldem(HoldemBase):
         return f"r{action}"
 
     def players_able_to_act(
-        self, contributions: tuple[int, ...] | list[int], players_left: tuple[int, ...]
+        self, contributions: Sequence[int], players_left: tuple[int, ...]
     ) -> tuple[int, ...]:
         return tuple(p for p in players_left if contributions[p] < self.stack)
 

@@ -19,18 +19,22 @@ LEDUC = (
     "custom_holdem(num_ranks=3,num_suits=2,num_hole_cards=1,board_cards=(0,1),blinds=(0,0),ante=1,"
     "stacks=(13,13),betting=limit,sizes='2,4',max_bets=(2,),openers=(0,))"
 )
-SMALL = "custom_holdem(num_ranks={},num_suits={},num_hole_cards={},board_cards={},{})"
+SMALL_GAME = "custom_holdem(num_ranks={},num_suits={},num_hole_cards={},board_cards={},{})"
 SHORT_STACKS = "blinds=(1,2),stacks=(5,7),sizes='0.5,a',max_bets=(2,1)"
 GAMES = {
     "leduc": LEDUC,
-    "no board": SMALL.format(3, 2, 2, "(0,)", "ante=1,stacks=(20,9),sizes='0.5,1,a',max_bets=(3,)"),
-    "two cards, flop of one": SMALL.format(3, 2, 2, "(0,1)", SHORT_STACKS),
-    "one card, flop of two": SMALL.format(2, 3, 1, "(0,2)", "ante=1,stacks=(4,9)"),
-    "one card, three streets": SMALL.format(2, 3, 1, "(0,1,1)", "stacks=(6,6),max_bets=(1,)"),
-    "limit, four streets": SMALL.format(
+    "no board": SMALL_GAME.format(
+        3, 2, 2, "(0,)", "ante=1,stacks=(20,9),sizes='0.5,1,a',max_bets=(3,)"
+    ),
+    "two cards, flop of one": SMALL_GAME.format(3, 2, 2, "(0,1)", SHORT_STACKS),
+    "one card, flop of two": SMALL_GAME.format(2, 3, 1, "(0,2)", "ante=1,stacks=(4,9)"),
+    "one card, three streets": SMALL_GAME.format(2, 3, 1, "(0,1,1)", "stacks=(6,6),max_bets=(1,)"),
+    "limit, four streets": SMALL_GAME.format(
         2, 3, 1, "(0,1,1,1)", "betting=limit,sizes='2,4',stacks=(7,7)"
     ),
-    "big blind opens": SMALL.format(3, 2, 1, "(0,1)", "blinds=(2,1),openers=(1,0),stacks=(9,9)"),
+    "big blind opens": SMALL_GAME.format(
+        3, 2, 1, "(0,1)", "blinds=(2,1),openers=(1,0),stacks=(9,9)"
+    ),
 }
 QUICK = ["leduc", "no board", "one card, flop of two"]
 ALGORITHMS = [
@@ -244,7 +248,10 @@ def test_wrong_parameters_are_refused(spec, message):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("custom_holdem", "needs .* are free: take fewer rounds, a smaller deck or fewer bet sizes"),
+        (
+            "custom_holdem",
+            "needs .* are free: take fewer rounds, a smaller deck or fewer",
+        ),
         ("custom_holdem(stacks=(1000,1000),sizes='',max_bets=(9,))", "more than 100,000 nodes"),
         ("custom_holdem(num_hole_cards=1,board_cards=(0,))", "at most 12 ranks"),
         ("no_limit_holdem(players=3)", "has 3 players, must have 2"),

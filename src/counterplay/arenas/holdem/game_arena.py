@@ -13,6 +13,7 @@ from functools import cached_property
 from itertools import count
 from math import comb
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,7 +29,7 @@ from counterplay.arenas.holdem.array_layout import (
     new_street_scratch,
 )
 from counterplay.arenas.holdem.base import PRECISIONS, HoldemArena, HoldemPolicy
-from counterplay.arenas.holdem.betting import FOLD, SHOWDOWN
+from counterplay.arenas.holdem.betting import FOLD, SHOWDOWN, BettingTree
 from counterplay.arenas.holdem.boards import RangeHands
 from counterplay.arenas.holdem.game_betting import action_letter, build_game_betting, leaf_payoffs
 from counterplay.arenas.holdem.game_boards import (
@@ -116,7 +117,7 @@ class HoldemGameArena(HoldemArena):
 
     def _check_size(self) -> None:
         """Raise ConfigError if the tables cannot fit into memory, before any board is made."""
-        sequences = _count_entries(self.game, self.betting.nodes, self.isomorphism, True)
+        sequences = count_sequences(self.game, self.betting, self.isomorphism)
         needed = 2 * sequences * np.dtype(PRECISIONS[self.precision]).itemsize
         free = available_memory()
         if needed > 0.9 * free:
@@ -224,7 +225,7 @@ class HoldemGameArena(HoldemArena):
 
         return build_walks(0), build_walks(1)
 
-    def _hand_fields(self, street: int) -> dict[str, object]:
+    def _hand_fields(self, street: int) -> dict[str, Any]:
         """Return the fields of `HoldemWalk` that describe the hands of a street."""
         deals, num_hole_cards = self.streets[street], self.game.num_hole_cards
         has_showdowns = any(
@@ -241,7 +242,7 @@ class HoldemGameArena(HoldemArena):
         # no hand is subtracted twice; the row after the hands of the first street stays zero
         return fields | {"same_hand": np.full(own.size, self.num_hands(0))}
 
-    @property
+    @cached_property
     def value_tolerance(self) -> float:
         """Largest rounding error of a value per unit of the opponent's reach."""
         max_chips = max(max(node.state.contributions) for node in self.betting.nodes)
@@ -256,7 +257,11 @@ class HoldemGameArena(HoldemArena):
 
     def walk(self, player: int, tables: HoldemTables, mode: int) -> Floats:
         """Walk the whole tree for one player; return its cf_values [hands] at the root."""
-        scratch, first, tolerance = self.scratch(player), self.walks[player][0], self.value_tolerance
+        scratch, first, tolerance = (
+            self.scratch(player),
+            self.walks[player][0],
+            self.value_tolerance,
+        )
         top = scratch.top
         top.own_reach[0] = 1.0
         top.opponent_reach[0] = 1.0 / self.num_pairs
@@ -306,7 +311,7 @@ class HoldemGameArena(HoldemArena):
         return max(1, min(num_roots, most_parts))
 
     def _average_orbits(self, values: Floats) -> Floats:
-        """Return values [., hands] before the first deal with each hand at the mean of its orbit."""
+        """Return values [., hands] before the first deal, each hand at the mean of its orbit."""
         boards = self.street_boards[0]
         if boards.orbit_row[0] < 0:
             return values
@@ -381,8 +386,9 @@ class _Scratch:
         most_nodes = [0] * MAX_STREETS
         for street, size in zip(streets, block_sizes.tolist(), strict=True):
             most_nodes[street] = max(most_nodes[street], size)
+        sizes = list(zip(walks, most_nodes, strict=True))
         rows = [
-            tuple(new_street_rows(walk, size, dtype) for walk, size in zip(walks, most_nodes, strict=True))
+            tuple(new_street_rows(walk, size, dtype) for walk, size in sizes)
             for _ in range(threads)
         ]
         scratches = [new_street_scratch(walks[0], dtype) for _ in range(threads)]
@@ -397,14 +403,15 @@ def load_holdem_policy(path: str | Path) -> HoldemPolicy:
         FileError: the file is damaged or holds something else.
     """
     content = read_archive(path, GAME_POLICY_FORMAT)
+    if not isinstance(content.get("game"), str):
+        raise FileError(f"{path}: not a whole policy (it names no game)")
+    game = load_game_from_file(content["game"], path)
     try:
-        game = load_game_from_file(content["game"], path)
         if not isinstance(game, HoldemBase):
             raise ConfigError(f"{content['game']} is not a hold'em game")
         packed = content["policy"]
-        betting = build_game_betting(game)
         isomorphism = bool(content["isomorphism"])
-        least = _count_entries(game, betting.nodes, isomorphism, True)
+        least = count_sequences(game, build_game_betting(game), isomorphism)
         if packed.dtype != np.uint16 or packed.ndim != 1 or packed.size < least:
             raise ConfigError("its policy does not fit its game")
         arena = HoldemGameArena(game, isomorphism=isomorphism)
@@ -420,24 +427,19 @@ def _whole_range(cards: Ints) -> RangeHands:
     return RangeHands(np.arange(len(cards)), np.ones(len(cards)), cards)
 
 
-def _count_entries(
-    game: HoldemBase, nodes: list[object], isomorphism: bool, by_action: bool
-) -> int:
-    """Return a lower bound of the number of sequences, or of infosets if not `by_action`."""
-    boards, left = count_boards(game, isomorphism), len(game.deck)
-    hands = [
-        comb(left - sum(game.board_cards[: street + 1]), game.num_hole_cards)
-        for street in range(len(game.board_cards))
-    ]
-    return sum(
-        boards[node.state.street] * hands[node.state.street] * (len(node.actions) if by_action else 1)
-        for node in nodes
-        if node.kind < FOLD
-    )
+def count_sequences(game: HoldemBase, betting: BettingTree, isomorphism: bool) -> int:
+    """Return a lower bound of the number of sequences, without making any board."""
+    boards, total, dealt = count_boards(game, isomorphism), 0, 0
+    for street, num_cards in enumerate(game.board_cards):
+        dealt += num_cards
+        actions = [len(node.actions) for node in betting.nodes if node.state.street == street]
+        total += boards[street] * comb(len(game.deck) - dealt, game.num_hole_cards) * sum(actions)
+    return total
 
 
 def _count_infosets(game: HoldemBase) -> int:
-    return _count_entries(game, build_game_betting(game).nodes, True, False)
+    """Return about the number of infosets: nearly all decisions have two or three actions."""
+    return count_sequences(game, build_game_betting(game), True) // 2
 
 
 def _build_arena(game: HoldemBase, memory_limit: int | None) -> HoldemGameArena:

@@ -41,8 +41,8 @@ def build_game_betting(game: HoldemBase, max_nodes: int = MAX_BETTING_NODES) -> 
         while number < len(betting.nodes):
             if len(betting.nodes) > max_nodes:
                 raise ConfigError(
-                    f"the betting tree of {get_spec(game)} has more than {max_nodes:,} nodes: offer "
-                    "fewer sizes, fewer bets a round or smaller stacks"
+                    f"the betting tree of {get_spec(game)} has more than {max_nodes:,} nodes: "
+                    "offer fewer sizes, fewer bets a round or smaller stacks"
                 )
             node, state = betting.nodes[number], states.pop(number)
             if node.kind == DEAL:

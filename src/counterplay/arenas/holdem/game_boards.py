@@ -68,8 +68,12 @@ def deal_streets(game: HoldemBase, isomorphism: bool) -> list[StreetDeals]:
         game: the rules.
         isomorphism: merge isomorphic boards; otherwise every deal has a board.
     """
-    group = suit_permutations(game) if isomorphism else [(0, 1, 2, 3)]
-    tables = {suits: np.array([permute_suits(c, suits) for c in range(NUM_CARDS)]) for suits in group}
+    group: list[SuitPermutation] = [(0, 1, 2, 3)]
+    if isomorphism:
+        group = suit_permutations(game)
+    images = {}
+    for suits in group:
+        images[suits] = np.array([permute_suits(card, suits) for card in range(NUM_CARDS)])
     boards: list[tuple[int, ...]] = [()]
     symmetries, parents, merged, chance = [group], [0], [1], 1.0
     streets = []
@@ -80,7 +84,7 @@ def deal_streets(game: HoldemBase, isomorphism: bool) -> list[StreetDeals]:
         first = [0]
         for number, board in enumerate(boards if count else []):
             deals = np.array(list(combinations(free[number].tolist(), count)))
-            keys = [_deal_keys(tables[suits][deals]) for suits in symmetries[number]]
+            keys = [_deal_keys(images[suits][deals]) for suits in symmetries[number]]
             own_keys = _deal_keys(deals)
             smallest = np.min(keys, axis=0)
             canonical, sizes = np.unique(smallest, return_counts=True)
@@ -151,7 +155,7 @@ def hand_orbits(street: StreetDeals, num_hole_cards: int) -> tuple[Ints, Ints]:
     An orbit is named by its smallest hand.
     """
     hands = hand_positions(street.free_cards.shape[1], num_hole_cards)
-    rows, orbits = np.full(street.num_boards, -1), []
+    rows, orbits = np.full(street.num_boards, -1), list[Ints]()
     for board, symmetries in enumerate(street.symmetries):
         if len(symmetries) == 1:
             continue
