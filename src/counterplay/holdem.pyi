@@ -3,6 +3,7 @@
 from counterplay.arenas.holdem.equity import compute_equity as compute_equity
 from counterplay.arenas.holdem.game_arena import HoldemGameArena as HoldemGameArena
 from counterplay.arenas.holdem.game_arena import load_holdem_policy as load_holdem_policy
+from counterplay.arenas.holdem.game_inspection import inspect_game_node as inspect_game_node
 from counterplay.arenas.holdem.game_subgames import StreetSubgames as StreetSubgames
 from counterplay.arenas.holdem.game_subgames import resolve_street as resolve_street
 from counterplay.arenas.holdem.hand_ranges import Range as Range
@@ -61,6 +62,7 @@ __all__ = [
     "draw_hand_grid",
     "equity_table",
     "icm_equities",
+    "inspect_game_node",
     "inspect_node",
     "load_holdem_policy",
     "load_preflop_solution",

@@ -110,16 +110,6 @@ class StreetSubgames:
                     reach.pop(number)
         return np.concatenate(parts)
 
-    def opponent_mass(self, reach: Floats) -> Floats:
-        """Return the opponent's reach [R, hands] over the hands without a common card."""
-        num_free = self.arena.streets[self.street].free_cards.shape[1]
-        positions = hand_positions(num_free, self.arena.game.num_hole_cards)
-        by_card = np.zeros((len(reach), num_free))
-        for column in positions.T:
-            np.add.at(by_card.T, column, reach.T)
-        mass = reach.sum(axis=1, keepdims=True) - sum(by_card[:, column] for column in positions.T)
-        return mass + reach if positions.shape[1] == 2 else mass
-
     @cached_property
     def best_response_values(self) -> tuple[Floats, Floats]:
         """CBVs [R, hands] of both players against the blueprint."""
@@ -134,7 +124,8 @@ class StreetSubgames:
     @cached_property
     def zero_sum_values(self) -> tuple[Floats, Floats]:
         """`best_response_values`, shifted so that they add up to zero in each subgame."""
-        masses = self.opponent_mass(self.ranges[1]), self.opponent_mass(self.ranges[0])
+        first_mass, second_mass = (opponent_mass(self.arena, self.street, r) for r in self.ranges)
+        masses = second_mass, first_mass
         total = (self.ranges[0] * masses[0]).sum(axis=1, keepdims=True)
         gain = sum(
             (reach * value).sum(axis=1, keepdims=True)
@@ -189,6 +180,23 @@ class StreetSubgames:
         return np.minimum(reach + scale * rest + uniform, 1.0)
 
 
+def opponent_mass(arena: HoldemGameArena, street: int, reach: Floats) -> Floats:
+    """Return the opponent's reach over the hands of a street without a common card.
+
+    Args:
+        arena: the game.
+        street: betting round.
+        reach: [R, hands] of the opponent; so is the result, by the player's hands.
+    """
+    num_free = arena.streets[street].free_cards.shape[1]
+    positions = hand_positions(num_free, arena.game.num_hole_cards)
+    by_card = np.zeros((num_free, len(reach)))
+    for column in positions.T:
+        np.add.at(by_card, column, reach.T)
+    mass = reach.sum(axis=1, keepdims=True) - sum(by_card[column].T for column in positions.T)
+    return mass + reach if positions.shape[1] == 2 else mass
+
+
 def resolve_street(
     blueprint: HoldemPolicy,
     street: int,
@@ -198,7 +206,9 @@ def resolve_street(
 ) -> HoldemPolicy:
     """Re-solve all subgames that begin on a street, by CFR+, and return the combined policy.
 
-    The average gives weight 1 to the first half of the iterations, then 1, 2, 3, ...
+    The average gives weight 1 to the first half of the iterations, then 1, 2, 3, ... Player 0
+    updates first in each iteration, and the policy after its update enters its average, as in
+    Slumbot's code; that of player 1 enters before its update.
 
     Args:
         blueprint: a policy on a `HoldemGameArena`.
@@ -245,9 +255,13 @@ class _CFRPlusTables:
         self.regret = np.zeros_like(fallback)
         self.policy_sum = np.zeros((1, fallback.size), fallback.dtype)
 
+    def average_weight(self, t: int) -> float:
+        """Return the weight of iteration t = 1, 2, ... in the average; 0 for t = 0."""
+        return float(max(1, t - self.iterations // 2)) if t else 0.0
+
     def update(self, player: int, t: int, own_reach: Floats, opponent: Floats) -> Floats:
         """Run the half iteration t of a player; return its values [R, hands] at the roots."""
-        warmup, no_scales = self.iterations // 2, np.zeros(0, np.float32)
+        no_scales = np.zeros(0, np.float32)
         tables = HoldemTables(
             policy_weights=self.regret,
             fallback_weights=self.fallback,
@@ -260,7 +274,7 @@ class _CFRPlusTables:
             lock_weights=np.zeros(0),
             discounts=np.array([1.0, 0.0, 0.0]),
             sum_decay=np.ones(1),
-            sum_weight=np.array([float(max(1, t - warmup))]),
+            sum_weight=np.array([self.average_weight(t - 1 if player == 0 else t)]),
         )
         return self.subgames.walk(player, tables, street_walk.MODE_LEARN, own_reach, opponent)
 
@@ -271,6 +285,7 @@ def _solve_unsafe(subgames: StreetSubgames, iterations: int, fallback: Floats) -
     for t in range(1, iterations + 1):
         for player in (0, 1):
             tables.update(player, t, ranges[player], ranges[1 - player])
+    tables.update(0, iterations + 1, ranges[0], ranges[1])  # adds the last policy of player 0
     return tables.policy_sum[0]
 
 
@@ -298,4 +313,6 @@ def _solve_gadget(
             mean = entering * values + (1.0 - entering) * alternatives
             regret[0] = np.maximum(regret[0] + values - mean, 0.0)
             regret[1] = np.maximum(regret[1] + alternatives - mean, 0.0)
+    if player == 0:
+        tables.update(0, iterations + 1, ranges[0], ranges[1])  # adds its last policy
     return tables.policy_sum[0]
