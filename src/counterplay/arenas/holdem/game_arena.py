@@ -438,8 +438,13 @@ def count_sequences(game: HoldemBase, betting: BettingTree, isomorphism: bool) -
 
 
 def _count_infosets(game: HoldemBase) -> int:
-    """Return about the number of infosets: nearly all decisions have two or three actions."""
-    return count_sequences(game, build_game_betting(game), True) // 2
+    """Return about the number of infosets, or of deals to both players if that is larger.
+
+    Both decide whether a tree is small. Nearly all decisions have two or three actions.
+    """
+    num_cards, count = len(game.deck), game.num_hole_cards
+    num_deals = comb(num_cards, count) * comb(num_cards - count, count)
+    return max(num_deals, count_sequences(game, build_game_betting(game), False) // 2)
 
 
 def _build_arena(game: HoldemBase, memory_limit: int | None) -> HoldemGameArena:
