@@ -16,7 +16,7 @@ import numpy as np
 
 import counterplay as cp
 from benchmarks.timing import Stopwatch, first_paragraph, peak_memory_mib
-from counterplay.arenas.holdem.flop_arena import FlopHoldemArena
+from counterplay.arenas.holdem.game_arena import HoldemGameArena
 
 CHIPS_PER_MBB = 0.1
 MEMORY_ARRAYS = ("regret", "sums", "weight", "regret_scale", "sums_scale")
@@ -50,7 +50,8 @@ def solve(
 ) -> None:
     """Iterate until the exploitability is below the target."""
     folder.mkdir(parents=True, exist_ok=True)
-    arena, algorithm = FlopHoldemArena(precision=precision), cp.load_algorithm(algorithm_spec)
+    arena = HoldemGameArena(cp.load_game("flop_holdem"), precision)
+    algorithm = cp.load_algorithm(algorithm_spec)
     memory, watch = algorithm.init(arena), Stopwatch()
     load_state(folder, memory, watch)
     print(f"{arena.spec} {precision} {algorithm_spec}: {arena.num_sequences:,} sequences")

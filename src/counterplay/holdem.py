@@ -9,7 +9,9 @@ from counterplay.lazy_exports import lazy_exports
 
 _EXPORTS = {
     "counterplay.arenas.holdem.equity": ["compute_equity"],
-    "counterplay.arenas.holdem.flop_arena": ["FlopHoldemArena", "load_flop_policy"],
+    "counterplay.arenas.holdem.game_arena": ["HoldemGameArena", "load_holdem_policy"],
+    "counterplay.arenas.holdem.game_inspection": ["inspect_game_node"],
+    "counterplay.arenas.holdem.game_subgames": ["StreetSubgames", "resolve_street"],
     "counterplay.display.hand_grid": ["draw_hand_grid"],
     "counterplay.arenas.holdem.locks": ["lock_node"],
     "counterplay.arenas.holdem.inspection": ["compare_nodes", "inspect_node"],

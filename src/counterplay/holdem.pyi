@@ -1,8 +1,11 @@
 """The public names of this package, written by tools/exports.py; do not edit."""
 
 from counterplay.arenas.holdem.equity import compute_equity as compute_equity
-from counterplay.arenas.holdem.flop_arena import FlopHoldemArena as FlopHoldemArena
-from counterplay.arenas.holdem.flop_arena import load_flop_policy as load_flop_policy
+from counterplay.arenas.holdem.game_arena import HoldemGameArena as HoldemGameArena
+from counterplay.arenas.holdem.game_arena import load_holdem_policy as load_holdem_policy
+from counterplay.arenas.holdem.game_inspection import inspect_game_node as inspect_game_node
+from counterplay.arenas.holdem.game_subgames import StreetSubgames as StreetSubgames
+from counterplay.arenas.holdem.game_subgames import resolve_street as resolve_street
 from counterplay.arenas.holdem.hand_ranges import Range as Range
 from counterplay.arenas.holdem.inspection import compare_nodes as compare_nodes
 from counterplay.arenas.holdem.inspection import inspect_node as inspect_node
@@ -41,7 +44,7 @@ __all__ = [
     "EquityTable",
     "ExactEquities",
     "FULL_DECK",
-    "FlopHoldemArena",
+    "HoldemGameArena",
     "PreflopArena",
     "PreflopGame",
     "PreflopSolution",
@@ -53,17 +56,20 @@ __all__ = [
     "Spot",
     "SpotArena",
     "SpotPractice",
+    "StreetSubgames",
     "compare_nodes",
     "compute_equity",
     "draw_hand_grid",
     "equity_table",
     "icm_equities",
+    "inspect_game_node",
     "inspect_node",
-    "load_flop_policy",
+    "load_holdem_policy",
     "load_preflop_solution",
     "load_solution",
     "lock_node",
     "multiway_equity",
     "push_fold_chart",
+    "resolve_street",
     "solve_preflop",
 ]

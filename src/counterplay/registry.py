@@ -20,10 +20,12 @@ GAMES = {
     "chicken": "counterplay.games.chicken:Chicken",
     "coin_toss": "counterplay.games.coin_toss:CoinToss",
     "connect_four": "counterplay.games.connect_four:ConnectFour",
+    "custom_holdem": "counterplay.games.custom_holdem:CustomHoldem",
     "dark_hex": "counterplay.games.dark_hex:DarkHex",
     "flop_holdem": "counterplay.games.flop_holdem:FlopHoldem",
     "goofspiel": "counterplay.games.goofspiel:Goofspiel",
     "grid_duel": "counterplay.games.grid_duel:GridDuel",
+    "holdem5": "counterplay.games.slumbot_games:Holdem5",
     "king_ace_poker": "counterplay.games.king_ace_poker:KingAcePoker",
     "kriegspiel": "counterplay.games.kriegspiel:Kriegspiel",
     "kuhn_poker": "counterplay.games.kuhn_poker:KuhnPoker",
@@ -33,6 +35,11 @@ GAMES = {
     "matching_pennies": "counterplay.games.matching_pennies:MatchingPennies",
     "matching_pennies_3p": "counterplay.games.matching_pennies_3p:MatchingPennies3P",
     "matrix_game": "counterplay.games.matrix_game:MatrixGame",
+    "ms0": "counterplay.games.slumbot_games:MS0",
+    "ms1f1": "counterplay.games.slumbot_games:MS1F1",
+    "ms1f3": "counterplay.games.slumbot_games:MS1F3",
+    "ms2f1t1h5": "counterplay.games.slumbot_games:MS2F1T1H5",
+    "ms3f1t1r1h5": "counterplay.games.slumbot_games:MS3F1T1R1H5",
     "no_limit_holdem": "counterplay.games.no_limit_holdem:NoLimitHoldem",
     "phantom_tic_tac_toe": "counterplay.games.phantom_tic_tac_toe:PhantomTicTacToe",
     "prisoners_dilemma": "counterplay.games.prisoners_dilemma:PrisonersDilemma",
@@ -145,9 +152,16 @@ SEARCH_AGENTS = {  # agents that search games with hidden information
 }
 
 FACTORED_ARENAS = {  # arenas of games too large for a tree, by the game's name
+    "custom_holdem": "counterplay.arenas.holdem.game_arena:HOLDEM_GAME_FACTORY",
     "dark_hex": "counterplay.arenas.factored.phantom:PHANTOM_FACTORY",
-    "flop_holdem": "counterplay.arenas.holdem.flop_arena:FLOP_HOLDEM_FACTORY",
+    "flop_holdem": "counterplay.arenas.holdem.game_arena:HOLDEM_GAME_FACTORY",
+    "holdem5": "counterplay.arenas.holdem.game_arena:HOLDEM_GAME_FACTORY",
     "liars_dice": "counterplay.arenas.factored.liars_dice:LIARS_DICE_FACTORY",
+    "ms0": "counterplay.arenas.holdem.game_arena:HOLDEM_GAME_FACTORY",
+    "ms1f1": "counterplay.arenas.holdem.game_arena:HOLDEM_GAME_FACTORY",
+    "ms1f3": "counterplay.arenas.holdem.game_arena:HOLDEM_GAME_FACTORY",
+    "ms2f1t1h5": "counterplay.arenas.holdem.game_arena:HOLDEM_GAME_FACTORY",
+    "ms3f1t1r1h5": "counterplay.arenas.holdem.game_arena:HOLDEM_GAME_FACTORY",
     "phantom_tic_tac_toe": "counterplay.arenas.factored.phantom:PHANTOM_FACTORY",
 }
 

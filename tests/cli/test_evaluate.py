@@ -9,7 +9,7 @@ import pytest
 
 import counterplay as cp
 from counterplay.arenas.holdem.base import HoldemPolicy
-from counterplay.arenas.holdem.flop_arena import FLOP_POLICY_FORMAT
+from counterplay.arenas.holdem.game_arena import GAME_POLICY_FORMAT
 from counterplay.core.archive import read_format_name, write_archive
 from counterplay.experiment import saved_policies
 
@@ -98,14 +98,13 @@ def test_bad_export_name(run, uniform):
 
 def test_policies_of_public_trees(run, tmp_path, monkeypatch):
     path = tmp_path / "flop.policy"
-    write_archive(path, FLOP_POLICY_FORMAT, {"policy": np.zeros(3, np.uint16)})
-    assert (
-        read_format_name(path) == FLOP_POLICY_FORMAT and read_format_name(tmp_path / "none") == ""
-    )
+    write_archive(path, GAME_POLICY_FORMAT, {"policy": np.zeros(3, np.uint16)})
+    assert read_format_name(path) == GAME_POLICY_FORMAT
+    assert read_format_name(tmp_path / "none") == ""
     code, _, error = run("evaluate", path)
     assert code == 2 and "not a whole policy" in error
     whole = HoldemPolicy(None, None, None)
-    monkeypatch.setattr(saved_policies, "load_flop_policy", lambda path: whole)
+    monkeypatch.setattr(saved_policies, "load_holdem_policy", lambda path: whole)
     assert saved_policies.load_policies(path, allow_holdem=True) == {"policy": whole}
     for command in ("show", "export"):
         code, _, error = run(command, path, *([tmp_path / "x.json"] if command == "export" else []))

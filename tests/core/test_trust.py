@@ -187,7 +187,7 @@ PUBLIC = {  # every public function that opens a file, and what it is called wit
     "standings": [lambda f: cp.distributed.load_study_ranking("evil_study")],
     "sweep": [lambda f: cp.sweep("vary.json", num_processes=1, runs_folder="sweeps")],
     "load_solution": [lambda f: cp.holdem.load_solution("evil.policy")],
-    "load_flop_policy": [lambda f: cp.holdem.load_flop_policy("evil.policy")],
+    "load_holdem_policy": [lambda f: cp.holdem.load_holdem_policy("evil.policy")],
 }
 TYPED = {"load_abstraction", "load_algorithm", "load_game", "load_learner", "load_searcher"}
 COMMANDS = {  # every command that opens a file

@@ -49,6 +49,10 @@ CONNECT_THREE = "connect_four(rows=3,columns=3,x_in_row=3)"
 HEX_VALUE = (11 / 24, -11 / 24)
 KUHN_4 = (0.309896, 0.018229, -0.127604, -0.200521)
 LEDUC_5 = "leduc_poker(suit_isomorphism=true,ranks=5)"
+LEDUC_AS_HOLDEM = (
+    "custom_holdem(num_ranks=3,num_suits=2,num_hole_cards=1,board_cards=(0,1),blinds=(0,0),ante=1,"
+    "stacks=(13,13),betting=limit,sizes='2,4',max_bets=(2,),openers=(0,))"
+)
 GOOFSPIEL_5 = "goofspiel(num_cards=5,points_order=descending,imp_info=true)"
 
 ROWS = [
@@ -58,6 +62,7 @@ ROWS = [
     Row("leduc_poker", 9457, 5520, 936, (-0.078125, 0.078125), 4.7472222),
     Row("leduc_poker(suit_isomorphism=true)", 1939, 1116, 288, (-0.078125, 0.078125), 4.7472222),
     Row(LEDUC_5, 9381, 5500, 780, (-0.078125, 0.078125), 4.8581404),
+    Row(LEDUC_AS_HOLDEM, 9457, 5520, 936, (-0.078125, 0.078125), 4.7472222),
     Row("coin_toss", 13, 8, 3, (1 / 6, -1 / 6), 5 / 12),
     Row("king_ace_poker", 65, 36, 4, (1 / 4, -1 / 4), 7 / 12),
     Row("king_ace_poker(type_level=true)", 21, 12, 4, (1 / 4, -1 / 4), 7 / 12),
@@ -198,6 +203,7 @@ def test_spec_loads_the_same_game(row: Row) -> None:
 
 NO_ROW = {"tic_tac_toe", "phantom_tic_tac_toe", "kriegspiel"}  # too large to walk here
 NO_ROW |= {"flop_holdem", "limit_holdem", "no_limit_holdem"}
+NO_ROW |= {"ms0", "ms1f1", "ms1f3", "ms2f1t1h5", "ms3f1t1r1h5", "holdem5"}
 
 
 def test_every_game_has_a_row() -> None:

@@ -10,8 +10,7 @@ from typing import Any
 
 from counterplay.arenas.build import build_arena
 from counterplay.arenas.holdem.base import HoldemPolicy
-from counterplay.arenas.holdem.flop_arena import FLOP_POLICY_FORMAT as FLOP_POLICY
-from counterplay.arenas.holdem.flop_arena import load_flop_policy
+from counterplay.arenas.holdem.game_arena import GAME_POLICY_FORMAT, load_holdem_policy
 from counterplay.arenas.tree.build import build_tree
 from counterplay.core.archive import read_format_name
 from counterplay.core.policy import load_policy, read_policy_arena_kind, read_policy_spec
@@ -56,8 +55,8 @@ def load_policies(
 
 def _load_source(source: str | Path, game: str | None, build: BuildTree) -> Mapping[str, Any]:
     path, policy_name = split_source(source)
-    if read_format_name(path) == FLOP_POLICY:
-        return {"policy": load_flop_policy(path)}
+    if read_format_name(path) == GAME_POLICY_FORMAT:
+        return {"policy": load_holdem_policy(path)}
     if not path.is_dir():
         with input_file():
             spec, kind = game or read_policy_spec(path), read_policy_arena_kind(path)

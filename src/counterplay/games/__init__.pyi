@@ -14,6 +14,7 @@ from counterplay.games.compiled.protocol import CompiledGame as CompiledGame
 from counterplay.games.compiled.protocol import check_compiled_game as check_compiled_game
 from counterplay.games.compiled.protocol import find_compiled_game as find_compiled_game
 from counterplay.games.connect_four import ConnectFour as ConnectFour
+from counterplay.games.custom_holdem import CustomHoldem as CustomHoldem
 from counterplay.games.dark_hex import DarkHex as DarkHex
 from counterplay.games.flop_holdem import FlopHoldem as FlopHoldem
 from counterplay.games.goofspiel import Goofspiel as Goofspiel
@@ -32,6 +33,12 @@ from counterplay.games.phantom_tic_tac_toe import PhantomTicTacToe as PhantomTic
 from counterplay.games.prisoners_dilemma import PrisonersDilemma as PrisonersDilemma
 from counterplay.games.rock_paper_scissors import RockPaperScissors as RockPaperScissors
 from counterplay.games.shapleys_game import ShapleysGame as ShapleysGame
+from counterplay.games.slumbot_games import Holdem5 as Holdem5
+from counterplay.games.slumbot_games import MS0 as MS0
+from counterplay.games.slumbot_games import MS1F1 as MS1F1
+from counterplay.games.slumbot_games import MS1F3 as MS1F3
+from counterplay.games.slumbot_games import MS2F1T1H5 as MS2F1T1H5
+from counterplay.games.slumbot_games import MS3F1T1R1H5 as MS3F1T1R1H5
 from counterplay.games.tic_tac_toe import TicTacToe as TicTacToe
 
 __all__ = [
@@ -40,6 +47,7 @@ __all__ = [
     "CoinToss",
     "CompiledGame",
     "ConnectFour",
+    "CustomHoldem",
     "DarkHex",
     "DescribedGame",
     "DrawnGame",
@@ -47,12 +55,18 @@ __all__ = [
     "Goofspiel",
     "GridDuel",
     "GridGame",
+    "Holdem5",
     "KingAcePoker",
     "Kriegspiel",
     "KuhnPoker",
     "LeducPoker",
     "LiarsDice",
     "LimitHoldem",
+    "MS0",
+    "MS1F1",
+    "MS1F3",
+    "MS2F1T1H5",
+    "MS3F1T1R1H5",
     "MatchingPennies",
     "MatchingPennies3P",
     "MatrixGame",

@@ -21,7 +21,7 @@ class FlopHoldem(HoldemBase):
     of 100. The best five cards out of the five win.
 
     Some 1.8e9 infosets and 5e12 nodes. The CFR family solves the whole game as a public tree over
-    the 1,755 canonical flops (`arenas/holdem/flop_arena.py`). In OpenSpiel: universal_poker with
+    the 1,755 canonical flops (`arenas/holdem/game_arena.py`). In OpenSpiel: universal_poker with
     blind 50 100, firstPlayer 1 2, maxRaises 3 4, raiseSize 100 100, numBoardCards 0 3.
     """
 

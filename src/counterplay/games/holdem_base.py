@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from counterplay.core.cards import NUM_CARDS, card_name, cards_name
 from counterplay.core.game import CHANCE, TERMINAL
+from counterplay.errors import ConfigError
 
 FOLD, CALL, RAISE = 0, 1, 2
 
@@ -29,9 +30,9 @@ class HoldemState(NamedTuple):
 
 
 def hand_strength(cards: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the strength of five to seven cards: category, then the ranks that decide ties.
+    """Return the strength of one to seven cards: category, then the ranks that decide ties.
 
-    Stronger hands compare greater.
+    Stronger hands compare greater. Fewer than five cards make no straight and no flush.
 
     Example:
         >>> hand_strength((0, 1, 4, 5, 8))  # 2c 2d 3c 3d 4c: two pair
@@ -41,25 +42,64 @@ def hand_strength(cards: tuple[int, ...]) -> tuple[int, ...]:
         return max(map(hand_strength, combinations(cards, 5)))
     ranks = sorted((card // 4 for card in cards), reverse=True)
     counts = sorted(((ranks.count(r), r) for r in set(ranks)), reverse=True)
-    shape = [count for count, _ in counts]
-    flush = len({card % 4 for card in cards}) == 1
+    shape = tuple(count for count, _ in counts[:2] if count > 1)
+    flush = len(cards) == 5 and len({card % 4 for card in cards}) == 1
     run = len(counts) == 5 and ranks[0] - ranks[4] == 4
     if ranks == [12, 3, 2, 1, 0]:
         run, counts = True, [(1, 3)]
-    kinds = {(1, 1, 1, 1, 1): 0, (2, 1, 1, 1): 1, (2, 2, 1): 2, (3, 1, 1): 3, (3, 2): 6, (4, 1): 7}
-    category = 8 if run and flush else 5 if flush else 4 if run else kinds[tuple(shape)]
+    kinds = {(): 0, (2,): 1, (2, 2): 2, (3,): 3, (3, 2): 6, (4,): 7}
+    category = 8 if run and flush else 5 if flush else 4 if run else kinds[shape]
     return category, *(rank for _, rank in counts)
+
+
+def parse_pot_fractions(name: str, sizes: str) -> list[float]:
+    """Return bet sizes such as "0.5,1,a" as fractions of the pot; infinity is all-in.
+
+    Args:
+        name: name of the game in errors.
+        sizes: fractions of the pot and `a`, separated by commas.
+
+    Raises:
+        ConfigError: a size is neither a positive number nor `a`.
+    """
+    words = [word.strip() for word in sizes.split(",") if word.strip()]
+    try:
+        fractions = [float("inf") if word == "a" else float(word) for word in words]
+    except ValueError:
+        fractions = [-1.0]
+    if not all(fraction > 0.0 for fraction in fractions):
+        raise ConfigError(
+            f"{name}: sizes is {sizes!r}, must be parts of the pot and a, such as 0.5,1,a"
+        )
+    return fractions
 
 
 class HoldemBase:
     """Rules of hold'em with raises of fixed size; a game sets the numbers by round."""
 
-    board_cards: ClassVar[tuple[int, ...]]  # dealt before each round
-    raise_sizes: ClassVar[tuple[int, ...]]  # by round
-
     @property
     def num_players(self) -> int:
         raise NotImplementedError
+
+    @property
+    def board_cards(self) -> tuple[int, ...]:
+        """Number of cards dealt before each round."""
+        raise NotImplementedError
+
+    @property
+    def raise_sizes(self) -> tuple[int, ...]:
+        """Chips of a raise in games with fixed sizes, by round."""
+        raise NotImplementedError
+
+    @property
+    def num_hole_cards(self) -> int:
+        """Number of private cards of a player."""
+        return 2
+
+    @property
+    def deck(self) -> Sequence[int]:
+        """All cards, in rising order."""
+        return range(NUM_CARDS)
 
     @property
     def blinds(self) -> tuple[int, ...]:
@@ -76,10 +116,19 @@ class HoldemBase:
         """Largest number of raises, by round."""
         raise NotImplementedError
 
+    @property
+    def initial_contributions(self) -> tuple[int, ...]:
+        """Blinds and antes, by player."""
+        return self.blinds
+
+    @property
+    def min_bet(self) -> int:
+        """Smallest bet of a round in no-limit games."""
+        return max(1, *self.blinds)
+
     def initial_state(self) -> HoldemState:
-        everyone = tuple(range(self.num_players))
-        paid = self.blinds
-        return HoldemState(CHANCE, (), "", paid, everyone, len(everyone), 0, 0, max(paid))
+        everyone, paid = tuple(range(self.num_players)), self.initial_contributions
+        return HoldemState(CHANCE, (), "", paid, everyone, len(everyone), 0, 0, self.min_bet)
 
     def player(self, state: HoldemState) -> int:
         return state.to_act
@@ -90,7 +139,7 @@ class HoldemBase:
         return (FOLD,) * faces_bet + (CALL,) + (RAISE,) * can_raise
 
     def chance_outcomes(self, state: HoldemState) -> list[tuple[int, float]]:
-        left = [card for card in range(NUM_CARDS) if card not in state.cards]
+        left = [card for card in self.deck if card not in state.cards]
         return [(card, 1.0 / len(left)) for card in left]
 
     def next_state(self, state: HoldemState, action: int) -> HoldemState:
@@ -151,14 +200,14 @@ class HoldemBase:
             to_act=CHANCE,
             round=state.round + 1,
             num_raises=0,
-            min_raise=max(self.blinds),
+            min_raise=self.min_bet,
             num_waiting=able if able > 1 else 0,  # a single player has no opponent to bet against
             history=f"{state.history}|",
         )
 
     def _deal_card(self, state: HoldemState, card: int) -> HoldemState:
         cards, history = (*state.cards, card), state.history
-        num_public = len(cards) - 2 * self.num_players
+        num_public = len(cards) - self.num_hole_cards * self.num_players
         if num_public < sum(self.board_cards[: state.round + 1]):
             return state._replace(cards=cards)
         if num_public > 0:  # sorted: the order of the deal does not matter
@@ -174,8 +223,8 @@ class HoldemBase:
         if len(players) == 1:
             pot = sum(contributions)
             return [float(pot * (p in players) - chips) for p, chips in enumerate(contributions)]
-        board = state.cards[2 * self.num_players :]
-        hands = {p: hand_strength((*state.cards[2 * p : 2 * p + 2], *board)) for p in players}
+        board = self.board(state)
+        hands = {p: hand_strength((*self.hole_cards(state, p), *board)) for p in players}
         utilities = [-float(chips) for chips in contributions]
         below = 0
         for level in sorted({contributions[p] for p in players}):  # the main pot, then side pots
@@ -191,10 +240,18 @@ class HoldemBase:
     def infoset_key(self, state: HoldemState, player: int) -> str:
         return f"{self.own_cards(state, player)}:{state.history}"
 
+    def hole_cards(self, state: HoldemState, player: int) -> tuple[int, ...]:
+        """Return the private cards of a player."""
+        count = self.num_hole_cards
+        return state.cards[count * player : count * (player + 1)]
+
+    def board(self, state: HoldemState) -> tuple[int, ...]:
+        """Return the public cards."""
+        return state.cards[self.num_hole_cards * self.num_players :]
+
     def own_cards(self, state: HoldemState, player: int) -> str:
         """Return the name of the player's cards, the higher first."""
-        own = state.cards[2 * player : 2 * player + 2]
-        return cards_name(sorted(own, reverse=True))
+        return cards_name(sorted(self.hole_cards(state, player), reverse=True))
 
     def action_name(self, state: HoldemState, action: int) -> str:
         if state.to_act == CHANCE:
@@ -204,9 +261,9 @@ class HoldemBase:
     def observation(self, state: HoldemState, player: int) -> list[float]:
         """Return player, own cards, board, and (called, raised) for every possible turn."""
         own, board = [0.0] * NUM_CARDS, [0.0] * NUM_CARDS
-        for card in state.cards[2 * player : 2 * player + 2]:
+        for card in self.hole_cards(state, player):
             own[card] = 1.0
-        for card in state.cards[2 * self.num_players :]:
+        for card in self.board(state):
             board[card] = 1.0
         bets: list[float] = []
         rounds = [part.rpartition(":")[2] for part in state.history.split("|")]
@@ -220,7 +277,7 @@ class HoldemBase:
         return [float(p == player) for p in range(self.num_players)] + own + board + bets
 
     def describe(self, state: HoldemState, player: int) -> str:
-        board = state.cards[2 * self.num_players :]
+        board = self.board(state)
         board_text = f" The board is {cards_name(board)}." if board else ""
         pot = sum(state.contributions)
         return f"You hold {self.own_cards(state, player)}.{board_text} The pot is {pot}."

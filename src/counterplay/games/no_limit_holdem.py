@@ -10,8 +10,13 @@ from annotated_types import Interval
 
 from counterplay.core.game import CHANCE
 from counterplay.core.settings import settings
-from counterplay.errors import ConfigError
-from counterplay.games.holdem_base import CALL, FOLD, HoldemBase, HoldemState
+from counterplay.games.holdem_base import (
+    CALL,
+    FOLD,
+    HoldemBase,
+    HoldemState,
+    parse_pot_fractions,
+)
 
 
 @settings()
@@ -52,17 +57,7 @@ class NoLimitHoldem(HoldemBase):
     @cached_property
     def _pot_fractions(self) -> list[float]:
         """The sizes as fractions of the pot; infinity is all-in."""
-        words = [word.strip() for word in self.sizes.split(",") if word.strip()]
-        try:
-            fractions = [float("inf") if word == "a" else float(word) for word in words]
-        except ValueError:
-            fractions = [-1.0]
-        if not all(fraction > 0.0 for fraction in fractions):
-            raise ConfigError(
-                f"no_limit_holdem: sizes is {self.sizes!r}, must be parts of the pot and a, "
-                "such as 0.5,1,a"
-            )
-        return fractions
+        return parse_pot_fractions("no_limit_holdem", self.sizes)
 
     def actions(self, state: HoldemState) -> tuple[int, ...]:
         highest, paid = max(state.contributions), state.contributions[state.to_act]

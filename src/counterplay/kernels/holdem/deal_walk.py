@@ -247,27 +247,6 @@ def walk_after_card(walk, tables, scratch, top, block, board, mode, rounding, ou
 
 
 @noinline_kernel
-def walk_after_flop(walk, tables, scratch, top, block, board, live, mode, rounding, out):
-    """Add to `out` [deals of the block, hands] the values after the flop `board`.
-
-    Hands are renumbered on the flop; `live` [hands on the flop] has their numbers before it.
-    """
-    leaf, ends, next_block, rows = walk.leaf, walk.leaf_range, walk.next_block, scratch.lower
-    own_reach, opponent = rows.own_reach, rows.opponent_reach
-    value, chance = rows.value, walk.chance[board]
-    size, first = uint64(walk.sizes[0]), ends[block, 2]
-    for i in range(first, ends[block, 3]):
-        node = leaf[i]
-        own_row, opponent_row = walk.own_row[node], walk.opponent_row[node]
-        for h in range(size):
-            own_reach[ZERO, h] = top.own_reach[own_row, live[h]]
-            opponent[ZERO, h] = top.opponent_reach[opponent_row, live[h]] * chance
-        walk_last_street(walk, tables, scratch, rows, next_block[node], board, mode, rounding)
-        for h in range(size):
-            out[i - first, live[h]] += value[ZERO, h]
-
-
-@noinline_kernel
 def descend_first_block(walk, tables, scratch, top, block, board, mode):
     """Walk down the first block; its deals are walked by other calls."""
     descend(walk, tables, scratch, top, block, board, mode)

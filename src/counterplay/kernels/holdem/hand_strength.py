@@ -1,4 +1,4 @@
-"""Strength of poker hands of 5 to 7 cards, and all hands of a board sorted by strength.
+"""Strength of poker hands of 1 to 7 cards, and all hands of a board sorted by strength.
 
 A set of cards is 64 bits, one per card: bit `16 * suit + rank`. The bits that the four 13-bit masks
 of the suits have in common give the number of cards of each rank, so that a strength takes a few
@@ -50,7 +50,10 @@ def flush_strength(mask):
 
 @kernel
 def rank_strength(a, b, c, d, spare):
-    """Return the strength of `5 + spare` cards without a flush; a to d are the ranks by suit."""
+    """Return the strength of `5 + spare` cards without a flush; a to d are the ranks by suit.
+
+    `spare` is negative for fewer than five cards, which cannot make a straight.
+    """
     ranks = a | b | c | d
     pairs = (a & b) | (c & d) | ((a | b) & (c | d))
     if pairs == 0:
@@ -84,7 +87,7 @@ def rank_strength(a, b, c, d, spare):
 
 @kernel
 def strength(cards, count):
-    """Return the strength of a set of `count` cards, 5 to 7, given as bits."""
+    """Return the strength of a set of `count` cards, 1 to 7, given as bits."""
     bits = np.int64(cards)
     a, b, c, d = bits & 8191, (bits >> 16) & 8191, (bits >> 32) & 8191, (bits >> 48) & 8191
     for mask in (a, b, c, d):
@@ -95,7 +98,7 @@ def strength(cards, count):
 
 @kernel
 def strengths(cards, out):
-    """Set `out` [n] to the strengths of the hands `cards` [n, 5 to 7]."""
+    """Set `out` [n] to the strengths of the hands `cards` [n, 1 to 7]."""
     for i in range(cards.shape[0]):
         bits = np.uint64(0)
         for k in range(cards.shape[1]):

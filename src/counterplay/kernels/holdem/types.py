@@ -51,6 +51,17 @@ class HoldemWalk(NamedTuple):
     opponent_holders: Any
 
 
+class StreetBoards(NamedTuple):
+    """The G boards of a street in a walk from the first card; see `board_walk`."""
+
+    chance: float  # probability of each deal that makes a board of its parent
+    next_boards: Any  # [G + 1] first board of the next street that extends each board
+    num_merged: Any  # [G] deals on the parent board that this board stands for
+    parent_hand: Any  # [G, hands] number of each hand on the parent board
+    orbit_row: Any  # [G] row of `orbit`, or -1 if no suit permutation leaves the board unchanged
+    orbit: Any  # [., hands] number of the orbit of each hand under these permutations
+
+
 class HoldemTables(NamedTuple):
     """Learned tables and update factors. Tables of 16 bits have a scale for each piece."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -9,20 +10,40 @@ import pytest
 
 import counterplay as cp
 from counterplay.arenas.holdem.betting import DEAL, FOLD
-from counterplay.arenas.holdem.flop_arena import FlopHoldemArena, load_flop_policy
-from counterplay.core.cards import ALL_HANDS, SUIT_PERMUTATIONS, hand_index, permute_suits
+from counterplay.arenas.holdem.game_arena import HoldemGameArena
+from counterplay.core.cards import (
+    ALL_HANDS,
+    NUM_CARDS,
+    SUIT_PERMUTATIONS,
+    hand_index,
+    permute_suits,
+)
 from counterplay.games.holdem_base import hand_strength
 
 FLOPS = [(0, 4, 8), (0, 5, 25), (3, 7, 50)]
 
 
+FLOP_PROBABILITY = [0.2, 0.3, 0.5]
+
+
 @cache
 def few(raises=1, flop_raises=1, precision="float32"):
-    """The game with these flops only, as likely as each other, all renamings of suits included."""
-    arena = FlopHoldemArena(cp.load_game(f"flop_holdem(raises={raises},flop_raises={flop_raises})"))
-    arena.precision = precision
-    arena.flops = FLOPS
-    arena.flop_probability = np.array([0.2, 0.3, 0.5])
+    """The game with these flops only, all renamings of suits included."""
+    game = cp.load_game(f"flop_holdem(raises={raises},flop_raises={flop_raises})")
+    arena = HoldemGameArena(game, precision)
+    first, flops = arena.streets
+    free = [[card for card in range(NUM_CARDS) if card not in flop] for flop in FLOPS]
+    few_flops = replace(
+        flops,
+        cards=np.array(FLOPS),
+        free_cards=np.array(free),
+        parent=np.zeros(3, np.int64),
+        num_merged=np.array([2, 3, 5]),
+        symmetries=flops.symmetries[:3],
+        chance=0.1,
+        next_boards=np.zeros(4, np.int64),
+    )
+    arena.streets = [replace(first, next_boards=np.array([0, 3])), few_flops]
     return arena
 
 
@@ -54,7 +75,7 @@ def plain_values(arena, policy, player, best):
         node = nodes[number]
         if node.kind == DEAL:
             root, total = arena.betting.block_starts[node.next_block], 0.0
-            for board, chance in enumerate(arena.flop_probability):
+            for board, chance in enumerate(FLOP_PROBABILITY):
                 one = value(root, reach * chance, board)
                 total = total + np.mean([one[swap] for swap in swapped], axis=0)
             return total
@@ -81,13 +102,16 @@ def plain_values(arena, policy, player, best):
 @pytest.mark.parametrize(("raises", "flop_raises"), [(1, 1), (1, 2)])
 def test_judgement_by_matrices(raises, flop_raises):
     arena = few(raises, flop_raises)
-    kinds, asked = arena.hand_classes, []
+    asked, (kinds,) = (
+        [],
+        arena.street_boards[0].orbit,
+    )  # equal for hands that suits alone tell apart
 
     def answer(public):
         asked.append(public)
         rng = np.random.default_rng(len(asked))
-        if not public.flop:  # nothing tells suits apart there
-            return rng.exponential(size=(len(public.actions), 169))[:, kinds]
+        if not public.board:  # nothing tells suits apart there
+            return rng.exponential(size=(len(public.actions), 1326))[:, kinds]
         return rng.exponential(size=(len(public.actions), len(public.hands)))
 
     policy = arena.tabulate(answer)
@@ -109,27 +133,12 @@ def test_solving_lowers_exploitability():
     assert again.exploitability == pytest.approx(result.exploitability, rel=0.1, abs=0.05)
 
 
-def test_policies_of_flop_arenas_are_saved_and_loaded(tmp_path, monkeypatch):
-    arena = few()
-    policy = cp.solve(arena, cp.algorithms.DCFR(), iterations=3).policy
-    policy.save(tmp_path / "flop.policy")
-    monkeypatch.setattr("counterplay.arenas.holdem.flop_arena.FlopHoldemArena", lambda game: few())
-    again = load_flop_policy(tmp_path / "flop.policy")
-    for node in (0, arena.betting.block_starts[1]):
-        np.testing.assert_allclose(
-            again.probabilities_at(node, 0), policy.probabilities_at(node, 0), atol=1e-4
-        )
-    (tmp_path / "flop.policy").write_bytes(b"nothing")
-    with pytest.raises(cp.RunError, match="damaged"):
-        load_flop_policy(tmp_path / "flop.policy")
-
-
 def test_there_are_1755_flops():
-    arena = FlopHoldemArena()
-    assert len(arena.flops) == 1755 and arena.flop_probability.sum() == pytest.approx(
-        22_100 / 17_296
-    )
-    assert np.unique(arena.hand_classes).size == 169
+    arena = HoldemGameArena(cp.load_game("flop_holdem"))
+    flops = arena.streets[1]
+    assert flops.num_boards == 1755 and flops.num_merged.sum() == 22_100
+    assert flops.chance == pytest.approx(1.0 / 17_296)
+    assert np.unique(arena.street_boards[0].orbit).size == 169
     assert sum(node.kind == DEAL for node in arena.betting.nodes) == 7
     assert arena.num_infosets == 1326 * 8 + 1755 * 1176 * 70
     with pytest.raises(cp.ConfigError, match=r"must answer with 3 x 1326 numbers"):

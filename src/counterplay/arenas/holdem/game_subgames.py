@@ -1,0 +1,318 @@
+"""Re-solve the later streets of a hold'em game from a blueprint policy: subgames as vectors.
+
+A subgame is a betting block on a board: a public state at the start of a street. All subgames of a
+street are independent and are solved at the same time, by the same walks as the whole game. The
+re-solved policy follows the blueprint before that street.
+
+For a player and a subgame, r is the own reach of its hands under the blueprint, and v are its
+counterfactual best-response values (CBVs) against the blueprint, in chips times the opponent's
+reach. Methods:
+
+- `unsafe`: both players enter with their reach r.
+- `resolve` (Burch, Johanson and Bowling, 2014): one player's policy is solved at a time. The
+  opponent decides for each hand to enter (probability f) or to get v instead.
+- `combined` (ericgjackson/slumbot2019): as `resolve`, but the opponent's range in the player's
+  updates is min(1, r + s (1 - r) f + u), where s <= 1 is the largest number with
+  s sum((1 - r) f) <= 0.2 sum(r), and u = 0.1 (sum(r) + s sum((1 - r) f)) / number of hands.
+
+Before they serve as alternatives, the CBVs of both players are made zero-sum in each subgame: with
+m_i the opponent's reach that shares no card with a hand, v_i is lowered by a m_i, where
+a = (r_0 v_0 + r_1 v_1) / (2 r_0 m_0), summed over hands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import count, pairwise
+from typing import Any
+
+import numpy as np
+
+from counterplay.arenas.holdem.base import HoldemPolicy
+from counterplay.arenas.holdem.betting import DEAL, FOLD
+from counterplay.arenas.holdem.game_arena import HoldemGameArena
+from counterplay.arenas.holdem.game_boards import hand_positions
+from counterplay.core.arena import Floats, Ints
+from counterplay.errors import ConfigError
+from counterplay.kernels.holdem import board_walk, street_walk
+from counterplay.kernels.holdem.types import HoldemTables
+from counterplay.kernels.runtime.threads import run_in_threads
+
+METHODS = ("unsafe", "resolve", "combined")
+MAX_ADDED_SHARE = 0.2  # of the range that `combined` adds by follow probabilities
+UNIFORM_SHARE = 0.1  # of the range that `combined` adds to all hands alike
+
+
+@dataclass(frozen=True, eq=False)
+class StreetSubgames:
+    """All R subgames at the start of a street, with ranges and values under a blueprint."""
+
+    blueprint: HoldemPolicy
+    street: int
+
+    def __post_init__(self) -> None:
+        streets = len(self.arena.streets)
+        if not 1 <= self.street < streets:
+            raise ConfigError(
+                f"street is {self.street}, must be from 1 to {streets - 1}: the game has {streets} "
+                "betting rounds, and from the first on it is solved as a whole"
+            )
+
+    @property
+    def arena(self) -> HoldemGameArena:
+        """The whole game."""
+        arena: HoldemGameArena = self.blueprint.arena
+        return arena
+
+    @cached_property
+    def roots(self) -> Ints:
+        """[R, 4] street, block and board of every subgame, and 0."""
+        nodes, starts = self.arena.betting.nodes, self.arena.betting.block_starts[:-1]
+        blocks = [b for b, n in enumerate(starts) if nodes[n].state.street == self.street]
+        num_boards = self.arena.streets[self.street].num_boards
+        return np.array([(self.street, b, g, 0) for b in blocks for g in range(num_boards)])
+
+    @cached_property
+    def ranges(self) -> tuple[Floats, Floats]:
+        """Own reach [R, hands] of both players under the blueprint."""
+        return self._own_reach(0), self._own_reach(1)
+
+    def _own_reach(self, player: int) -> Floats:
+        arena, nodes = self.arena, self.arena.betting.nodes
+        reach: dict[int, Floats] = {}  # [boards, hands] by node
+        parts = []
+        for block, (first, last) in enumerate(pairwise(arena.betting.block_starts)):
+            street, deal = nodes[first].state.street, arena.betting.block_parents[block]
+            if street > self.street:  # blocks are in order of streets
+                break
+            if deal < 0:
+                reach[first] = np.ones((1, arena.num_hands(0)))
+            else:
+                boards = arena.streets[street]
+                hands = arena.street_boards[street].parent_hand
+                reach[first] = np.take_along_axis(reach[deal][boards.parent], hands, axis=1)
+            if street == self.street:
+                parts.append(reach[first])
+                continue
+            for number in range(first, last):
+                node = nodes[number]
+                for a in range(len(node.actions)):
+                    reach[node.first_child + a] = reach[number]
+                if node.kind != player:
+                    continue
+                numbers = range(arena.streets[street].num_boards)
+                policy = np.array([self.blueprint.probabilities_at(number, g) for g in numbers])
+                for a in range(len(node.actions)):
+                    reach[node.first_child + a] = reach[number] * policy[:, a]
+            for number in range(first, last):
+                if nodes[number].kind != DEAL:
+                    reach.pop(number)
+        return np.concatenate(parts)
+
+    @cached_property
+    def best_response_values(self) -> tuple[Floats, Floats]:
+        """CBVs [R, hands] of both players against the blueprint."""
+        tables = self.arena.policy_tables(self.blueprint)
+        ones = np.ones_like(self.ranges[0])
+        first, second = (
+            self.walk(player, tables, street_walk.MODE_BEST, ones, self.ranges[1 - player])
+            for player in (0, 1)
+        )
+        return first, second
+
+    @cached_property
+    def zero_sum_values(self) -> tuple[Floats, Floats]:
+        """`best_response_values`, shifted so that they add up to zero in each subgame."""
+        first_mass, second_mass = (opponent_mass(self.arena, self.street, r) for r in self.ranges)
+        masses = second_mass, first_mass
+        total = (self.ranges[0] * masses[0]).sum(axis=1, keepdims=True)
+        gain = sum(
+            (reach * value).sum(axis=1, keepdims=True)
+            for reach, value in zip(self.ranges, self.best_response_values, strict=True)
+        )
+        shift = np.divide(gain, 2.0 * total, out=np.zeros_like(total), where=total > 0.0)
+        first, second = (
+            value - shift * mass
+            for value, mass in zip(self.best_response_values, masses, strict=True)
+        )
+        return first, second
+
+    def walk(
+        self, player: int, tables: HoldemTables, mode: int, own_reach: Floats, opponent: Floats
+    ) -> Floats:
+        """Walk all subgames for one player; return its values [R, hands] at their roots.
+
+        Args:
+            player: the player who walks.
+            tables: tables of the whole game.
+            mode: as in `street_walk`.
+            own_reach: [R, hands] of the player.
+            opponent: [R, hands] reach of the opponent.
+        """
+        arena, dtype = self.arena, self.arena.compute_dtype
+        scratch, walks, roots = arena.scratch(player), arena.walks[player], self.roots
+        reach = own_reach.astype(dtype), opponent.astype(dtype), np.zeros(own_reach.shape, dtype)
+        num_parts, tasks = arena.num_parts(len(roots)), count()
+
+        def work(thread: int, _: int) -> None:
+            while (part := next(tasks)) < num_parts:
+                board_walk.walk_roots(
+                    walks, arena.street_boards, tables, scratch.threads[thread],
+                    scratch.rows[thread], scratch.stacks[thread], scratch.top, roots, reach,
+                    part, num_parts, mode, arena.value_tolerance,
+                )  # fmt: skip
+
+        threads = range(min(len(scratch.threads), num_parts))
+        run_in_threads(work, [(thread, thread + 1) for thread in threads])
+        return reach[2].astype(np.float64)
+
+    def mix_range(self, reach: Floats, follow: Floats) -> Floats:
+        """Return the opponent's range [R, hands] of the method `combined`."""
+        rest = np.maximum(1.0 - reach, 0.0) * follow
+        total, added = reach.sum(axis=1, keepdims=True), rest.sum(axis=1, keepdims=True)
+        is_capped = (total > 0.0) & (added > MAX_ADDED_SHARE * total)
+        ratio = np.divide(
+            MAX_ADDED_SHARE * total, added, out=np.ones_like(added), where=added > 0.0
+        )
+        scale = np.where(is_capped, ratio, 1.0)
+        uniform = UNIFORM_SHARE * (total + scale * added) / reach.shape[1]
+        return np.minimum(reach + scale * rest + uniform, 1.0)
+
+
+def opponent_mass(arena: HoldemGameArena, street: int, reach: Floats) -> Floats:
+    """Return the opponent's reach over the hands of a street without a common card.
+
+    Args:
+        arena: the game.
+        street: betting round.
+        reach: [R, hands] of the opponent; so is the result, by the player's hands.
+    """
+    num_free = arena.streets[street].free_cards.shape[1]
+    positions = hand_positions(num_free, arena.game.num_hole_cards)
+    by_card = np.zeros((num_free, len(reach)))
+    for column in positions.T:
+        np.add.at(by_card, column, reach.T)
+    mass = reach.sum(axis=1, keepdims=True) - sum(by_card[column].T for column in positions.T)
+    return mass + reach if positions.shape[1] == 2 else mass
+
+
+def resolve_street(
+    blueprint: HoldemPolicy,
+    street: int,
+    method: str = "resolve",
+    iterations: int = 200,
+    fallback_weights: Any = None,
+) -> HoldemPolicy:
+    """Re-solve all subgames that begin on a street, by CFR+, and return the combined policy.
+
+    The average gives weight 1 to the first half of the iterations, then 1, 2, 3, ... Player 0
+    updates first in each iteration, and the policy after its update enters its average, as in
+    Slumbot's code; that of player 1 enters before its update.
+
+    Args:
+        blueprint: a policy on a `HoldemGameArena`.
+        street: betting round from which on the policy is replaced; 1 is the one after the flop.
+        method: "unsafe", "resolve" or "combined".
+        iterations: of CFR+.
+        fallback_weights: [S] table of the policy where no regret is positive, or no iteration
+            reached a hand; the blueprint by default.
+
+    Raises:
+        ConfigError: the method is unknown, the street is not one of the later ones, or the policy
+            is that of a spot.
+    """
+    if method not in METHODS:
+        raise ConfigError(f"method is {method!r}, must be one of {', '.join(METHODS)}")
+    if iterations < 1:
+        raise ConfigError(f"iterations is {iterations}, must be at least 1")
+    if not isinstance(blueprint.arena, HoldemGameArena):
+        raise ConfigError("the blueprint is a policy of a spot; take a game from the first card")
+    subgames = StreetSubgames(blueprint, street)
+    dtype = subgames.arena.compute_dtype
+    fallback = np.asarray(
+        blueprint.weights if fallback_weights is None else fallback_weights
+    ).astype(dtype)
+    weights = blueprint.weights.astype(dtype)
+    if method == "unsafe":
+        totals = [_solve_unsafe(subgames, iterations, fallback)] * 2
+    else:
+        totals = [_solve_gadget(subgames, p, method, iterations, fallback) for p in (0, 1)]
+    arena = subgames.arena
+    for number, node in enumerate(arena.betting.nodes):
+        if node.kind < FOLD and node.state.street >= street:
+            for board in range(arena.streets[node.state.street].num_boards):
+                piece = arena.piece_slice(number, board)
+                weights[piece] = totals[node.kind][piece]
+    return HoldemPolicy(arena, weights, fallback)
+
+
+class _CFRPlusTables:
+    """Regrets and averages of CFR+ on the tables of the whole game."""
+
+    def __init__(self, subgames: StreetSubgames, iterations: int, fallback: Floats):
+        self.subgames, self.iterations, self.fallback = subgames, iterations, fallback
+        self.regret = np.zeros_like(fallback)
+        self.policy_sum = np.zeros((1, fallback.size), fallback.dtype)
+
+    def average_weight(self, t: int) -> float:
+        """Return the weight of iteration t = 1, 2, ... in the average; 0 for t = 0."""
+        return float(max(1, t - self.iterations // 2)) if t else 0.0
+
+    def update(self, player: int, t: int, own_reach: Floats, opponent: Floats) -> Floats:
+        """Run the half iteration t of a player; return its values [R, hands] at the roots."""
+        no_scales = np.zeros(0, np.float32)
+        tables = HoldemTables(
+            policy_weights=self.regret,
+            fallback_weights=self.fallback,
+            regret=self.regret,
+            regret_scale=no_scales,
+            policy_weights_scale=no_scales,
+            policy_sum=self.policy_sum,
+            policy_sum_scale=no_scales.reshape(1, 0),
+            lock_offset=np.zeros(0, np.int64),
+            lock_weights=np.zeros(0),
+            discounts=np.array([1.0, 0.0, 0.0]),
+            sum_decay=np.ones(1),
+            sum_weight=np.array([self.average_weight(t - 1 if player == 0 else t)]),
+        )
+        return self.subgames.walk(player, tables, street_walk.MODE_LEARN, own_reach, opponent)
+
+
+def _solve_unsafe(subgames: StreetSubgames, iterations: int, fallback: Floats) -> Floats:
+    """Return the policy sums [S] of both players."""
+    tables, ranges = _CFRPlusTables(subgames, iterations, fallback), subgames.ranges
+    for t in range(1, iterations + 1):
+        for player in (0, 1):
+            tables.update(player, t, ranges[player], ranges[1 - player])
+    tables.update(0, iterations + 1, ranges[0], ranges[1])  # adds the last policy of player 0
+    return tables.policy_sum[0]
+
+
+def _solve_gadget(
+    subgames: StreetSubgames, player: int, method: str, iterations: int, fallback: Floats
+) -> Floats:
+    """Return the policy sums [S] of one player, whose opponent may take its CBVs instead."""
+    tables, ranges, other = (
+        _CFRPlusTables(subgames, iterations, fallback),
+        subgames.ranges,
+        1 - player,
+    )
+    alternatives = subgames.zero_sum_values[other]
+    regret = np.zeros((2, *alternatives.shape))  # of entering, and of the alternative
+    for t in range(1, iterations + 1):
+        for walker in (0, 1):
+            total = regret.sum(axis=0)
+            entering = np.divide(regret[0], total, out=np.ones_like(total), where=total > 0.0)
+            if method == "combined":
+                entering = subgames.mix_range(ranges[other], entering)
+            if walker == player:
+                tables.update(player, t, ranges[player], entering)
+                continue
+            values = tables.update(other, t, entering, ranges[player])
+            mean = entering * values + (1.0 - entering) * alternatives
+            regret[0] = np.maximum(regret[0] + values - mean, 0.0)
+            regret[1] = np.maximum(regret[1] + alternatives - mean, 0.0)
+    if player == 0:
+        tables.update(0, iterations + 1, ranges[0], ranges[1])  # adds its last policy
+    return tables.policy_sum[0]

@@ -1,0 +1,191 @@
+"""Heads-up hold'em with a free choice of streets, deck, hole cards, blinds, antes and stacks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Annotated
+
+from annotated_types import Ge, Interval
+
+from counterplay.core.game import CHANCE
+from counterplay.core.settings import settings
+from counterplay.errors import ConfigError
+from counterplay.games.holdem_base import (
+    CALL,
+    FOLD,
+    RAISE,
+    HoldemBase,
+    HoldemState,
+    parse_pot_fractions,
+)
+from counterplay.registry import get_registry_name
+
+MAX_BOARD_CARDS = 5
+MAX_STACK = 10**6  # chips
+LIMIT_SIZES = re.compile(r"\s*[1-9]\d{0,5}\s*(,\s*[1-9]\d{0,5}\s*)*")
+
+
+@settings()
+class CustomHoldem(HoldemBase):
+    """Heads-up hold'em from the first card, limit or no-limit, on any deck.
+
+    Player 0 is the button: it posts `blinds[0]` and, by default, opens the first round; player 1
+    opens all later rounds. Both also post `ante`. Chips beyond the smaller of the two `stacks`
+    never play. The deck has the lowest `num_ranks` ranks in `num_suits` suits. The best five of all
+    cards win; fewer than five make no straights and no flushes.
+
+    With `betting="no_limit"`, `sizes` lists the raises as fractions of the pot after a call, and
+    `a` for all-in, such as "0.5,1,a"; if it is empty, all raises are legal. An action above 1 is a
+    raise to that total contribution. With `betting="limit"`, `sizes` lists the chips of a raise by
+    round, such as "2,2,4,4". In `max_bets`, `sizes` of limit games and `openers`, the last entry
+    holds for all later rounds; blinds are not counted as bets.
+
+    The CFR family solves it as a public tree, with a vector over hands at each node
+    (`arenas/holdem/game_arena.py`). `custom_holdem(num_ranks=3,num_suits=2,num_hole_cards=1,
+    board_cards=(0,1),blinds=(0,0),ante=1,stacks=(13,13),betting=limit,sizes='2,4',max_bets=(2,),
+    openers=(0,))` is Leduc poker: 9,457 nodes, 5,520 terminals, 936 infosets.
+    """
+
+    board_cards: tuple[int, ...] = (0, 3, 1, 1)  # dealt before each round; the first is 0
+    num_ranks: Annotated[int, Interval(ge=1, le=13)] = 13
+    num_suits: Annotated[int, Interval(ge=1, le=4)] = 4
+    num_hole_cards: Annotated[int, Interval(ge=1, le=2)] = 2
+    blinds: tuple[int, ...] = (1, 2)  # by player
+    ante: Annotated[int, Ge(0)] = 0  # of each player
+    stacks: tuple[int, ...] = (200, 200)  # by player, blinds and antes included
+    betting: str = "no_limit"  # or "limit"
+    sizes: str = "1"
+    max_bets: tuple[int, ...] = (1,)  # bets and raises by round
+    openers: tuple[int, ...] = (0, 1)  # the player who acts first, by round
+
+    def __post_init__(self) -> None:
+        problem = self._find_problem()
+        if problem:
+            raise ConfigError(f"{get_registry_name(self)}: {problem}")
+        if self.betting == "no_limit":
+            self._pot_fractions  # noqa: B018  checks `sizes` now, not in the middle of a game
+
+    def _find_problem(self) -> str:
+        """Return the first problem of the parameters, or ""."""
+        first, *later = self.board_cards or (-1,)
+        num_dealt = 2 * self.num_hole_cards + sum(self.board_cards)
+        if first != 0 or min(later, default=1) < 1 or sum(later) > MAX_BOARD_CARDS:
+            return (
+                f"board_cards is {self.board_cards}, must be 0 for the first round, then at least "
+                f"1 for each later one and at most {MAX_BOARD_CARDS} in all"
+            )
+        if num_dealt > len(self.deck):
+            return (
+                f"num_ranks x num_suits is {len(self.deck)} cards, but {num_dealt} are dealt; "
+                "take a larger deck or fewer board cards"
+            )
+        if len(self.blinds) != 2 or min(self.blinds) < 0:
+            return f"blinds is {self.blinds}, must be two numbers, at least 0 each"
+        least = max(1, self.ante + max(self.blinds))
+        if len(self.stacks) != 2 or not least <= min(self.stacks) <= max(self.stacks) <= MAX_STACK:
+            return (
+                f"stacks is {self.stacks}, must be two numbers from {least} (blind and ante) to "
+                f"{MAX_STACK:,}"
+            )
+        if self.ante + max(self.blinds) < 1:
+            return "blinds and ante are all 0; post at least one chip"
+        if self.betting not in ("limit", "no_limit"):
+            return f"betting is {self.betting!r}, must be limit or no_limit"
+        if self.betting == "limit" and not LIMIT_SIZES.fullmatch(self.sizes):
+            return f"sizes is {self.sizes!r}, must be chips by round, such as 2,2,4,4"
+        if not self.max_bets or min(self.max_bets) < 0:
+            return f"max_bets is {self.max_bets}, must be numbers by round, at least 0 each"
+        if not self.openers or not set(self.openers) <= {0, 1}:
+            return f"openers is {self.openers}, must be 0 or 1 by round"
+        return ""
+
+    @property
+    def num_players(self) -> int:
+        return 2
+
+    @cached_property
+    def deck(self) -> tuple[int, ...]:
+        return tuple(4 * r + s for r in range(self.num_ranks) for s in range(self.num_suits))
+
+    @property
+    def stack(self) -> int:
+        """Chips that each player can put in."""
+        return min(self.stacks)
+
+    @property
+    def initial_contributions(self) -> tuple[int, ...]:
+        return tuple(self.ante + blind for blind in self.blinds)
+
+    @cached_property
+    def first_to_act(self) -> tuple[int, ...]:
+        return self._by_round(self.openers)
+
+    @cached_property
+    def max_raises(self) -> tuple[int, ...]:
+        return self._by_round(self.max_bets)
+
+    @cached_property
+    def raise_sizes(self) -> tuple[int, ...]:
+        return self._by_round(tuple(int(word) for word in self.sizes.split(",")))
+
+    @cached_property
+    def _pot_fractions(self) -> list[float]:
+        return parse_pot_fractions(get_registry_name(self), self.sizes)
+
+    def _by_round(self, values: tuple[int, ...]) -> tuple[int, ...]:
+        """Return one value per round; the last one is repeated."""
+        num_rounds = len(self.board_cards)
+        return (*values, *(values[-1],) * num_rounds)[:num_rounds]
+
+    def actions(self, state: HoldemState) -> tuple[int, ...]:
+        highest, paid = max(state.contributions), state.contributions[state.to_act]
+        passive = (*(FOLD,) * (highest > paid), CALL)
+        if highest >= self.stack or state.num_raises >= self.max_raises[state.round]:
+            return passive
+        if self.betting == "limit":
+            return (*passive, RAISE)
+        min_total = min(highest + state.min_raise, self.stack)
+        if not self._pot_fractions:
+            return (*passive, *range(min_total, self.stack + 1))
+        pot = sum(state.contributions) + highest - paid
+        totals = {min(highest + part * pot, float(self.stack)) for part in self._pot_fractions}
+        return (*passive, *sorted({max(min_total, round(total)) for total in totals}))
+
+    def contribution_after_raise(self, state: HoldemState, action: int) -> int:
+        if self.betting == "no_limit":
+            return action
+        return min(super().contribution_after_raise(state, action), self.stack)
+
+    def action_letter(self, action: int) -> str:
+        if self.betting == "limit" or action <= CALL:
+            return super().action_letter(action)
+        return f"r{action}"
+
+    def players_able_to_act(
+        self, contributions: Sequence[int], players_left: tuple[int, ...]
+    ) -> tuple[int, ...]:
+        return tuple(p for p in players_left if contributions[p] < self.stack)
+
+    def action_name(self, state: HoldemState, action: int) -> str:
+        if self.betting == "limit" or state.to_act == CHANCE or action <= CALL:
+            return super().action_name(state, action)
+        return f"raise to {action}"
+
+    def observation(self, state: HoldemState, player: int) -> list[float]:
+        """Return player, own cards, board, and (called, raise / stack) for every possible turn."""
+        own = [float(card in self.hole_cards(state, player)) for card in self.deck]
+        board = [float(card in self.board(state)) for card in self.deck]
+        bets: list[float] = []
+        rounds = [part.rpartition(":")[2] for part in state.history.split("|")]
+        for number, max_raises in enumerate(self.max_raises):
+            text = rounds[number] if number < len(rounds) else ""
+            turns = [0.0] * (4 * (max_raises + 1))
+            for turn, (letter, total) in enumerate(re.findall(r"([fcr])(\d*)", text)):
+                if letter == "c":
+                    turns[2 * turn] = 1.0
+                elif letter == "r":
+                    turns[2 * turn + 1] = int(total) / self.stack if total else 1.0
+            bets += turns
+        return [float(player == 0), float(player == 1), *own, *board, *bets]
