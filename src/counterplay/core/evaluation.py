@@ -21,7 +21,7 @@ from counterplay.core.arena import (
     is_exact,
     row_lengths,
 )
-from counterplay.core.game import Game
+from counterplay.core.game import Game, full_game
 from counterplay.core.policy import Policy, as_arena, check_arena, have_same_infosets
 from counterplay.errors import ConfigError
 from counterplay.kernels.runtime.threads import run_in_threads
@@ -96,6 +96,7 @@ def on_arena(subject: Any, policy: Any = None) -> tuple[Any, Any]:
     """
     if policy is None:
         subject, policy = getattr(subject, "arena", None) or getattr(subject, "game", None), subject
+        subject = full_game(subject)
         if subject is None:
             problem = f"{type(policy).__name__} is not a policy with a game"
             raise ConfigError(f"{problem}: write the game or its tree first, and then the policy")
