@@ -51,6 +51,7 @@ _EXPORTS = {
         "judge",
         "mistakes",
         "nash_conv",
+        "overall_regret",
     ],
     "counterplay.algorithms.deep.common.learned_best_response": ["learned_best_response"],
     "counterplay.play.bounds": ["local_best_response"],

@@ -32,6 +32,7 @@ from counterplay.core.evaluation import infoset_values as infoset_values
 from counterplay.core.evaluation import judge as judge
 from counterplay.core.evaluation import mistakes as mistakes
 from counterplay.core.evaluation import nash_conv as nash_conv
+from counterplay.core.evaluation import overall_regret as overall_regret
 from counterplay.core.game import CHANCE as CHANCE
 from counterplay.core.game import Game as Game
 from counterplay.core.game import TERMINAL as TERMINAL
@@ -122,6 +123,7 @@ __all__ = [
     "mistakes",
     "nash_conv",
     "num_threads",
+    "overall_regret",
     "play",
     "play_episode",
     "random_policy",

@@ -208,6 +208,8 @@ EXTRA_BY_PACKAGE = {  # package -> the extra that installs it
     "matplotlib": "plot",
 }
 PARSE_ATTEMPTS = 20
+ABSTRACTION_SEPARATOR = " with "  # between a game and its abstraction in a spec
+ABSTRACT_GAME = "counterplay.abstraction.abstracted_game:abstract_game"
 USER_CLASSES: dict[type, str] = {}  # games and algorithms of users, with their `file.py:Class`
 ENTRY_POINT_GROUPS = {"counterplay.games": GAMES, "counterplay.algorithms": ALGORITHMS}
 
@@ -222,6 +224,7 @@ def load_game(spec: str, **parameters: Any) -> Game:
     Args:
         spec: the name of a game, with parameters; `openspiel:NAME`; an `.efg`, `.nfg`, `.json` or
             `.csv` file; or a user's class as `path/to/file.py:Class` or `package.module:Class`.
+            Any of them with merged infosets, as in `leduc_poker with by_rank`.
         parameters: parameters of the game, besides those in the spec.
 
     Raises:
@@ -244,16 +247,41 @@ def load_game(spec: str, **parameters: Any) -> Game:
 
 def load_game_unchecked(spec: str, **parameters: Any) -> Game:
     """Load a game without checking or remembering consent, for callers that have checked it."""
-    spec = spec.strip()
+    spec, abstraction = split_abstraction(spec.strip())
     pattern = source_pattern(spec)
     if pattern:
-        return import_registered(EXTERNAL_GAME_LOADERS, pattern)(spec, **parameters)
-    return _load_registered("game", GAMES, spec, parameters)
+        game = import_registered(EXTERNAL_GAME_LOADERS, pattern)(spec, **parameters)
+    else:
+        game = _load_registered("game", GAMES, spec, parameters)
+    return load_abstracted_game(game, abstraction) if abstraction else game
+
+
+def load_abstracted_game(game: Game, abstraction: str) -> Game:
+    """Return the rules of a game with infosets merged by the abstraction of a spec."""
+    merge = import_registered({"": ABSTRACT_GAME}, "")
+    abstracted: Game = merge(game, load_abstraction(abstraction))
+    return abstracted
+
+
+def split_abstraction(spec: str) -> tuple[str, str]:
+    """Return the game and the abstraction of a spec such as `leduc_poker with by_rank`.
+
+    The abstraction of other specs is "".
+    """
+    head, separator, tail = spec.rpartition(ABSTRACTION_SEPARATOR)
+    name = tail.partition("(")[0].strip()
+    is_abstraction = resolve_name(ABSTRACTIONS, name) in ABSTRACTIONS
+    return (head.strip(), tail.strip()) if separator and is_abstraction else (spec, "")
+
+
+def spec_name(spec: str) -> str:
+    """Return a spec without parameters; the whole spec of a game with an abstraction."""
+    return spec if split_abstraction(spec)[1] else spec.partition("(")[0]
 
 
 def source_pattern(spec: str) -> str:
     """Return the first key of `EXTERNAL_GAME_LOADERS` that a spec matches, or ""."""
-    text = spec.strip()
+    text = split_abstraction(spec.strip())[0]
     matches = (p for p in EXTERNAL_GAME_LOADERS if re.fullmatch(p, text, re.DOTALL))
     return next(matches, "")
 

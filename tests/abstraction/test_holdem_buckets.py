@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -69,9 +71,9 @@ def test_buckets_do_not_depend_on_suits(few):
 
 
 def test_bucketed_rules(few):
-    game = holdem_buckets.BucketedGame(
-        cp.load_game("limit_holdem(players=3)"), few, perfect_recall=True
-    )
+    rule = cp.abstraction.ByEquity(num_buckets=5, num_bins=10)
+    game = rule.bucket_game(cp.load_game("limit_holdem(players=3)"))
+    assert game.buckets == few and game.setup_note.startswith("computing the buckets")
     state = game.initial_state()
     for card in parse_cards("AhKhQsQd7c7d"):
         state = game.next_state(state, card)
@@ -81,7 +83,8 @@ def test_bucketed_rules(few):
         state = game.next_state(state, card)
     buckets, _, betting = game.infoset_key(state, 0).partition(":")
     assert betting == "ccc|" and len(buckets.split("-")) == 2
-    forgets = holdem_buckets.BucketedGame(game.game, few, perfect_recall=False)
+    assert game.setup_note == ""  # the buckets are on disk
+    forgets = dataclasses.replace(rule, perfect_recall=False).bucket_game(game.full_game)
     assert forgets.infoset_key(state, 0) == f"{buckets.split('-')[1]}:ccc|"
     assert game.num_players == 3 and "limit_holdem(players=3)" in cp.RulesArena(game).spec
     with pytest.raises(cp.ConfigError, match="limit_holdem and no_limit_holdem"):

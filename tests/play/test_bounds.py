@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from random import Random
 
 import numpy as np
 import pytest
@@ -119,3 +120,34 @@ def test_perfect_guesses_leave_no_luck():
     for number in range(20):
         episode = play_episode(tree.game, [policy, policy], 3, number)
         assert np.allclose(cp.play.aivat_utilities(tree.game, episode, values), truth, atol=1e-12)
+
+
+def test_redealt_states_are_those_of_the_infoset():
+    """Own cards, board and betting stay; the hidden cards are uniform over all others."""
+    game, rng = cp.load_game("no_limit_holdem"), Random(0)
+    state = game.initial_state()
+    while len(state.cards) < 7 or game.player(state) == cp.CHANCE:
+        is_chance = game.player(state) == cp.CHANCE
+        outcomes = [card for card, _ in game.chance_outcomes(state)] if is_chance else []
+        state = game.next_state(state, rng.choice(outcomes) if is_chance else 1)
+    player, drawn, actions = game.player(state), set(), game.betting_actions(state)
+    for _ in range(300):
+        decisions, redealt = game.redeal(state, player, actions, rng)
+        assert game.infoset_key(redealt, player) == game.infoset_key(state, player)
+        assert redealt._replace(cards=()) == state._replace(cards=())
+        assert len(set(redealt.cards)) == len(redealt.cards)
+        drawn.update(set(redealt.cards) - set(state.cards))
+        for before, action in zip(decisions, actions, strict=True):
+            assert action in game.actions(before)
+    assert len(drawn) == 52 - len(state.cards)
+
+
+def test_local_response_takes_the_blinds_of_an_opponent_who_folds():
+    game = cp.load_game("limit_holdem")
+
+    class Folder:
+        def action_probabilities(self, state, player):
+            return [1.0] + [0.0] * (len(game.actions(state)) - 1)
+
+    bound = cp.local_best_response(game, Folder(), num_episodes=4, num_playouts=4, max_states=4)
+    assert bound.player_gains[1].mean == pytest.approx(15.0)  # raises, in place of folding

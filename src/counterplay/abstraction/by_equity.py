@@ -50,15 +50,14 @@ class ByEquity:
         Raises:
             ConfigError: the game is not limit or no-limit hold'em.
         """
-        from counterplay.abstraction.holdem_buckets import BucketedGame, HoldemBuckets
+        from counterplay.abstraction.holdem_buckets import BucketedGame
 
         if len(getattr(game, "board_cards", ())) < 4:
             raise ConfigError(
                 "by_equity without a tree is for limit_holdem and no_limit_holdem: other games "
                 "need their tree"
             )
-        buckets = HoldemBuckets(self.num_buckets, self.num_bins, self.seed)
-        return BucketedGame(game, buckets, self.perfect_recall)
+        return BucketedGame(game, self)
 
     def labels(self, tree: TreeArena) -> Sequence[Hashable]:
         """Return one label per infoset: the actions before it and its cluster, as numbers."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from counterplay.abstraction.abstracted_game import AbstractedGame
 from counterplay.arenas.tree.arena import TreeArena
+from counterplay.core.game import State
 from counterplay.core.settings import settings
 from counterplay.errors import ConfigError
 
@@ -31,7 +33,7 @@ class ByRank:
     groups: tuple[str, ...] = ()  # such as ("JQ", "K")
     distinguish_pairs: bool = True  # mark infosets that show two cards of one rank with a `*`
 
-    runs_on: ClassVar[tuple[str, ...]] = ("tree",)
+    runs_on: ClassVar[tuple[str, ...]] = ("tree", "rules")
 
     def __post_init__(self) -> None:
         ranks = "".join(self.groups)
@@ -47,6 +49,10 @@ class ByRank:
             raise ConfigError(f"by_rank: no infoset of {tree.spec} shows a card")
         return [self.label(key) for key in tree.infoset_keys]
 
+    def bucket_game(self, game: Any) -> Any:
+        """Return the rules of a game with merged infosets, for algorithms that sample rules."""
+        return RankedGame(game, self)
+
     def label(self, key: str) -> str:
         """Return the label of an infoset key."""
         group = {rank: f"({name})" for name in self.groups for rank in name}
@@ -54,3 +60,13 @@ class ByRank:
         pair = self.distinguish_pairs and len(set(ranks)) < len(ranks)
         text = CARD_PATTERN.sub(lambda card: card[1] + group.get(card[2], card[2]), key)
         return text + "*" * pair
+
+
+class RankedGame(AbstractedGame):
+    """A game whose infosets are merged by the ranks of their cards."""
+
+    abstraction: ByRank
+
+    def infoset_key(self, state: State, player: int) -> str:
+        """Return the label of the full game's key."""
+        return self.abstraction.label(self.full_game.infoset_key(state, player))

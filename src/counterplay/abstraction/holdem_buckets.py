@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from counterplay.abstraction.by_equity import cluster_centres
+from counterplay.abstraction.abstracted_game import AbstractedGame
+from counterplay.abstraction.by_equity import ByEquity, cluster_centres
 from counterplay.arenas.holdem.hand_ranges import hand_class
 from counterplay.core.archive import read_archive, write_archive
 from counterplay.core.arena import Floats, Ints
@@ -34,7 +35,6 @@ from counterplay.core.cards import (
 from counterplay.errors import RunError
 from counterplay.kernels.holdem import equity_histograms
 from counterplay.kernels.runtime.threads import num_threads, run_in_threads
-from counterplay.registry import get_spec
 
 BUCKETS_FORMAT = "counterplay buckets 1"
 NUM_SAMPLED_BOARDS = 40  # per street, for the centres
@@ -153,35 +153,37 @@ def _canonical_board(board: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int
     return min((tuple(sorted(permute_suits(c, s) for c in board)), s) for s in SUIT_PERMUTATIONS)
 
 
-class BucketedGame:
+class BucketedGame(AbstractedGame):
     """A hold'em game whose players observe their buckets in place of cards.
 
-    Args:
-        game: limit or no-limit hold'em; the other methods are its own.
-        buckets: of the hands.
-        perfect_recall: players know their buckets of earlier streets, not only the current one.
+    With `perfect_recall` players know their buckets of earlier streets, not only the current one.
     """
 
-    def __init__(self, game: Any, buckets: HoldemBuckets, perfect_recall: bool):
-        self.game, self.buckets, self.perfect_recall = game, buckets, perfect_recall
+    abstraction: ByEquity
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.game, name)
+    @cached_property
+    def buckets(self) -> HoldemBuckets:
+        """The buckets of all hands."""
+        rule = self.abstraction
+        return HoldemBuckets(rule.num_buckets, rule.num_bins, rule.seed)
 
     @property
-    def spec(self) -> str:
-        """Description of the game and its buckets."""
-        return f"{get_spec(self.game)} in {self.buckets.num_buckets} buckets a street"
+    def setup_note(self) -> str:
+        """A message for the user as long as the buckets are not on disk."""
+        if self.buckets.cache_path.exists():
+            return ""
+        return "computing the buckets of all boards: some minutes, only the first time"
 
     def infoset_key(self, state: Any, player: int) -> str:
         """Return the buckets and the betting, without cards."""
         hand = state.cards[2 * player : 2 * player + 2]
         if len(hand) < 2:
             return ":"
-        board = state.cards[2 * self.game.num_players :]
-        num_dealt = [sum(self.game.board_cards[: r + 1]) for r in range(state.round + 1)]
+        game = self.full_game
+        board = state.cards[2 * game.num_players :]
+        num_dealt = [sum(game.board_cards[: r + 1]) for r in range(state.round + 1)]
         complete = [num_cards for num_cards in num_dealt if num_cards <= len(board)]
-        streets = complete if self.perfect_recall else complete[-1:]
+        streets = complete if self.abstraction.perfect_recall else complete[-1:]
         names = [str(self.buckets.hand_bucket(hand, board[:num_cards])) for num_cards in streets]
         betting = "|".join(part.rpartition(":")[2] for part in state.history.split("|"))
         return f"{'-'.join(names)}:{betting}"

@@ -9,7 +9,7 @@ from counterplay.arenas.rules import RulesArena
 from counterplay.arenas.tree.build import ProgressCallback, build_tree
 from counterplay.core.game import Game
 from counterplay.errors import ConfigError
-from counterplay.registry import FACTORED_ARENAS, get_spec, import_registered
+from counterplay.registry import FACTORED_ARENAS, get_spec, import_registered, spec_name
 
 ARENA_KINDS = ("tree", "generated", "rules")
 MIN_INFOSETS_FOR_FACTORED = 200_000  # smaller games get a tree by default
@@ -61,5 +61,5 @@ def build_arena(
 
 
 def _find_factory(game: Game) -> ArenaFactory | None:
-    name = get_spec(game).partition("(")[0]
+    name = spec_name(get_spec(game))
     return import_registered(FACTORED_ARENAS, name) if name in FACTORED_ARENAS else None

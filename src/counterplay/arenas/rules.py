@@ -11,9 +11,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from counterplay.arenas.tree.arena import TreeArena
+from counterplay.arenas.tree.replay import first_infoset_states
 from counterplay.core.archive import write_archive
 from counterplay.core.constant_sum import estimate_constant, subtract_constant
-from counterplay.core.game import Game, State
+from counterplay.core.game import Game, State, full_game
 from counterplay.core.game_checks import action_names, check_protocol
 from counterplay.core.policy import Policy, is_other_game, uniform_policy
 from counterplay.core.policy_io import (
@@ -23,7 +25,7 @@ from counterplay.core.policy_io import (
     write_policy_json,
 )
 from counterplay.errors import ConfigError, FileError, suggestion
-from counterplay.registry import get_spec, load_game
+from counterplay.registry import get_spec, load_abstracted_game, load_game, split_abstraction
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,8 +170,11 @@ class TabularPolicy:
     def tabulate(self, arena: Any) -> Policy:
         """Return the policy as a vector on a tree, or on another arena with infoset keys.
 
-        It is uniform at infosets without a row.
+        It is uniform at infosets without a row. A policy of a game with an abstraction is put on
+        the tree of the full game, with equal probabilities in all infosets of a bucket.
         """
+        if split_abstraction(self.spec)[1] and arena.spec != self.spec:
+            return self._lift(arena)
         values = uniform_policy(arena).probabilities.copy()
         infosets = len(self.rows)
         if self.complete and infosets != arena.num_infosets:
@@ -183,6 +188,14 @@ class TabularPolicy:
                 raise ConfigError(f"a policy for {self.spec} does not fit {key!r} of {arena.spec}")
             values[first:last] = [row[name] for name in names]
         return Policy(arena, values)
+
+    def _lift(self, tree: TreeArena) -> Policy:
+        """Return the policy on the tree of the full game."""
+        if is_other_game(self.spec, tree.spec, exactly=True):
+            raise ConfigError(f"a policy for {self.spec} does not fit {tree.spec}")
+        states = zip(tree.infoset_player.tolist(), first_infoset_states(tree), strict=True)
+        rows = [self.action_probabilities(state, player) for player, state in states]
+        return Policy(tree, np.array([p for row in rows for p in row]))
 
     def save(self, path: str | Path) -> None:
         """Write the policy to a file; `load_policy` reads it back on a tree."""
@@ -237,10 +250,15 @@ class LoadedPolicy(TabularPolicy):
 def load_tabular_policy(path: str | Path, game: Game) -> TabularPolicy:
     """Read a policy file of any kind as a policy on the rules, without a tree.
 
+    A policy of a game with an abstraction keeps it: it looks up buckets, and plays the full game.
+
     Raises:
         FileError: The file is damaged, or for another game.
     """
     stored = read_policy_rows(path)
+    if stored.spec and stored.spec != get_spec(game):
+        game, abstraction = full_game(game), split_abstraction(stored.spec)[1]
+        game = load_abstracted_game(game, abstraction) if abstraction else game
     if is_other_game(stored.spec, get_spec(game), exactly=True):
         raise FileError(f"{path} is a policy for {stored.spec}, not for {get_spec(game)}")
     max_player = max((player for player, _ in stored.rows), default=-1)

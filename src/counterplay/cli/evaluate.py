@@ -129,10 +129,11 @@ def _evaluate_agent(
 def to_tree_policy(policy: Any) -> Policy:
     """Put a policy that was learned on rules, as a table or as networks, on the game's tree."""
     from counterplay.cli.progress import build_tree_with_progress
+    from counterplay.core.game import full_game
 
     is_on_rules = hasattr(policy, "tabulate")
     tree_policy: Policy = (
-        policy.tabulate(build_tree_with_progress(policy.game)) if is_on_rules else policy
+        policy.tabulate(build_tree_with_progress(full_game(policy.game))) if is_on_rules else policy
     )
     return tree_policy
 

@@ -166,3 +166,9 @@ def print_observation_note(algorithm: AnyAlgorithm, game: Game) -> None:
 
     if algorithm.required_extra == "deep" and (line := missing_observations_note(game)):
         print_note(line)
+
+
+def print_setup_note(game: Game) -> None:
+    """Print a note if buckets of hands have to be computed before the first state."""
+    if note := getattr(game, "setup_note", ""):
+        print_note(note)

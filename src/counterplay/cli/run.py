@@ -23,6 +23,7 @@ from counterplay.cli.output import (
     print_json_line,
     print_note,
     print_observation_note,
+    print_setup_note,
 )
 from counterplay.errors import ConfigError
 
@@ -113,6 +114,7 @@ def advance_with_progress(
     """Continue a run to its end, and print its records and its progress."""
     print_note(f"running {run.folder}")
     print_observation_note(run.config.algorithm, run.config.game)
+    print_setup_note(getattr(run.session.arena, "game", run.config.game))
     if run.note:
         print_note(run.note)
     distribution: AbstractContextManager[None] = nullcontext()

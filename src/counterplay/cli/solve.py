@@ -25,13 +25,13 @@ from counterplay.cli.output import (
     print_json_line,
     print_note,
     print_observation_note,
+    print_setup_note,
     write_outputs,
 )
 from counterplay.errors import ConfigError
 
 if TYPE_CHECKING:
     from counterplay.core.evaluation import Judgement
-    from counterplay.core.game import Game
     from counterplay.core.solve import AnyAlgorithm, Record, Result
 
 
@@ -49,7 +49,8 @@ def solve(
         typer.Option(
             metavar="ABSTRACTION",
             help="Solve a smaller game, such as by_rank or 'by_equity(num_buckets=3)'; "
-            "exploitability is that of the lifted policy in the full game.",
+            "exploitability is that of the lifted policy in the full game. "
+            "GAME 'leduc_poker with by_rank' does the same.",
             show_default=False,
         ),
     ] = None,
@@ -84,20 +85,31 @@ def solve(
     Ctrl-C ends the run early: the best policy so far is reported and written. Ctrl-C twice aborts.
     With --json, every record is a line as soon as it is measured, and the last line is the result.
     """
+    from counterplay.abstraction.abstracted_game import abstract_game
     from counterplay.cli.progress import build_arena_with_progress
     from counterplay.core.constant_sum import describe_shift
     from counterplay.core.evaluation import judge
     from counterplay.kernels.runtime.threads import set_num_threads
-    from counterplay.registry import get_spec, load_abstraction, load_algorithm, load_game
+    from counterplay.registry import (
+        get_spec,
+        load_abstraction,
+        load_algorithm,
+        load_game,
+        split_abstraction,
+    )
 
+    game, merged = split_abstraction(game)
+    if merged and abstraction:
+        raise ConfigError(f"the game has the abstraction {merged}; leave out --abstraction")
     method = load_algorithm(algorithm or ("outcome_sampling" if sampled else "cfr_plus"))
-    buckets = load_abstraction(abstraction) if abstraction else None
+    buckets = load_abstraction(abstraction or merged) if abstraction or merged else None
     rules = load_game(game)
     check_outputs(save, export, force)
     set_num_threads(threads)
     if sampled:
         _check_sampled_outputs(method, save or export)
-        rules = _bucket_rules(rules, buckets) if buckets else rules
+        rules = abstract_game(rules, buckets) if buckets else rules
+        print_setup_note(rules)
     print_observation_note(method, rules)
     kind = "rules" if sampled else "tree" if buckets else ""
     arena = build_arena_with_progress(rules, kind, method.runs_on)
@@ -124,19 +136,6 @@ def _check_sampled_outputs(method: AnyAlgorithm, file: Path | None) -> None:
             "networks trained with --sampled cannot be written as a table: keep them in a run "
             "(counterplay run), or leave out --sampled if the game has a tree or a generated arena"
         )
-
-
-def _bucket_rules(rules: Game, buckets: Any) -> Game:
-    """Return the rules with bucketed cards, for algorithms that sample."""
-    from counterplay.registry import get_spec
-
-    if "rules" not in buckets.runs_on:
-        raise ConfigError(f"{get_spec(buckets)} needs a tree, which --sampled does not build")
-    bucketed = buckets.bucket_game(rules)
-    if not bucketed.buckets.cache_path.exists():
-        print_note("computing the buckets of all boards: some minutes, only the first time")
-    game: Game = bucketed
-    return game
 
 
 def _abstract_algorithm(tree: Any, buckets: Any, method: AnyAlgorithm) -> Any:

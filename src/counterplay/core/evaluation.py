@@ -6,6 +6,7 @@ any opponent can exploit.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
 from numbers import Integral
@@ -21,7 +22,7 @@ from counterplay.core.arena import (
     is_exact,
     row_lengths,
 )
-from counterplay.core.game import Game
+from counterplay.core.game import Game, full_game
 from counterplay.core.policy import Policy, as_arena, check_arena, have_same_infosets
 from counterplay.errors import ConfigError
 from counterplay.kernels.runtime.threads import run_in_threads
@@ -96,6 +97,7 @@ def on_arena(subject: Any, policy: Any = None) -> tuple[Any, Any]:
     """
     if policy is None:
         subject, policy = getattr(subject, "arena", None) or getattr(subject, "game", None), subject
+        subject = full_game(subject)
         if subject is None:
             problem = f"{type(policy).__name__} is not a policy with a game"
             raise ConfigError(f"{problem}: write the game or its tree first, and then the policy")
@@ -260,6 +262,56 @@ def exploitability(arena: Subject, policy: Any = None) -> float:
         0.458333
     """
     return judge(arena, policy).exploitability
+
+
+def overall_regret(arena: Subject, policies: Iterable[Policy]) -> Floats:
+    """Return the regret [P] of every player for not having played one best policy throughout.
+
+        R_i = max over own policies s of the sum over t of u_i(s, policy_t of the others)
+              - the sum over t of u_i(policy_t)
+
+    Divided by the number of policies this is the average overall regret. If it is at most e for
+    both players of a zero-sum game, the average policy, weighted by reach, is a 2e-equilibrium.
+
+    Args:
+        arena: the arena, the game or its name; its players have perfect recall.
+        policies: the policies of all iterations, of that arena.
+
+    Raises:
+        ConfigError: a policy is for another game, or recall is imperfect.
+
+    Example:
+        >>> import counterplay as cp
+        >>> tree = cp.build_tree("kuhn_poker")
+        >>> cp.overall_regret(tree, [cp.uniform_policy(tree)] * 2).round(6).tolist()
+        [0.75, 1.083333]
+    """
+    arena = as_arena(arena)
+    if has_imperfect_recall(arena):
+        raise ConfigError(f"overall_regret needs perfect recall, which {arena.spec} has not")
+    form, size = arena.form, int(arena.form.offset[-1]) + 1
+    totals, earned = np.zeros((arena.num_players, size)), np.zeros(arena.num_players)
+    gradient, reach = np.zeros(size), np.ones(size)
+    first, last = form.player_infoset[:-1].tolist(), form.player_infoset[1:].tolist()
+    ends = form.offset[form.player_infoset].tolist()
+    own = [slice(ends[player], ends[player + 1]) for player in range(arena.num_players)]
+    for policy in policies:
+        check_same_game(arena, policy)
+        probabilities = form_probabilities(arena, policy)
+        sweeps.forward(form, 0, form.parent.size, probabilities, reach)
+        for player in range(arena.num_players):
+            arena.gradient(player, reach, gradient)
+            totals[player] += gradient
+            earned[player] += reach[own[player]] @ gradient[own[player]]
+    best, response = np.zeros(arena.num_players), np.zeros(size)
+    for player in range(arena.num_players):
+        value = totals[player].copy()
+        sweeps.backward_best(
+            form, first[player], last[player], _form_tolerance(arena), value, response
+        )
+        sweeps.forward(form, first[player], last[player], response, reach)
+        best[player] = reach[own[player]] @ totals[player][own[player]]
+    return best - earned
 
 
 def best_response(arena: Subject, policy: Any = None, player: int | None = None) -> BestResponse:

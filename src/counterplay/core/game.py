@@ -143,6 +143,12 @@ class GridGame(Game, Protocol):
         ...
 
 
+def full_game(game: Game) -> Game:
+    """Return the game that a game with an abstraction was made from; other games unchanged."""
+    full: Game = getattr(game, "full_game", game)
+    return full
+
+
 def describe_situation(game: Game, state: State, player: int) -> str:
     """Return the player's view in the words of the game, or its infoset key."""
     if hasattr(game, "describe"):

@@ -16,7 +16,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from counterplay.core.game import Game, ObservedGame, State
+from counterplay.core.game import Game, ObservedGame, State, full_game
 from counterplay.core.game_checks import game_title
 from counterplay.registry import get_spec
 
@@ -78,6 +78,10 @@ class KeyObservedGame:
     @property
     def spec(self) -> str:
         return get_spec(self.game)
+
+    @property
+    def full_game(self) -> Game:
+        return full_game(self.game)
 
     @property
     def num_players(self) -> int:

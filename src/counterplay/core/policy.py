@@ -14,7 +14,7 @@ import numpy as np
 
 from counterplay.core.archive import write_archive
 from counterplay.core.arena import UNDERFLOW_THRESHOLD, Floats, Ints, SequenceArena
-from counterplay.core.game import Game, State
+from counterplay.core.game import Game, State, full_game
 from counterplay.core.game_checks import GAME_METHODS, check_protocol
 from counterplay.core.policy_io import (
     MISSING_KEY,
@@ -29,10 +29,20 @@ from counterplay.core.policy_io import (
 )
 from counterplay.core.trust import load_game_from_file
 from counterplay.errors import ConfigError, CounterplayError, FileError, suggestion
-from counterplay.registry import GAMES, get_spec, is_external_game, load_game
+from counterplay.registry import (
+    GAMES,
+    get_spec,
+    import_registered,
+    is_external_game,
+    load_game,
+    spec_name,
+    split_abstraction,
+)
 
 if TYPE_CHECKING:
     from counterplay.arenas.tree.arena import TreeArena
+
+TABULAR_POLICY_LOADER = "counterplay.arenas.rules:load_tabular_policy"
 
 PolicyKey = str | tuple[int, str]  # infoset key, with the player if two players share the key
 
@@ -324,7 +334,8 @@ def load_policy(path: str | Path, game: SequenceArena | Game | str | None = None
     Args:
         path: the file.
         game: the arena, game or name of the game; by default the game that the file names is
-            loaded, and its tree is built.
+            loaded, and its tree is built. A policy of a game with an abstraction is put on the
+            tree of the full game.
 
     Raises:
         FileError: the file is damaged, incomplete, or for another game.
@@ -339,11 +350,13 @@ def load_policy(path: str | Path, game: SequenceArena | Game | str | None = None
     """
     numbered = read_numbered_policy(path)
     if game is None:
-        game = load_game_from_file(read_policy_spec(path), path)
+        game = full_game(load_game_from_file(read_policy_spec(path), path))
     arena = as_arena(game, "generated" if numbered else "tree")
     if numbered:
         return _policy_from_numbered_file(path, *numbered, arena)
     stored = read_policy_rows(path)
+    if split_abstraction(stored.spec)[1] and stored.spec != arena.spec:
+        return _lift_policy_from_file(path, arena)
     _check_fits(path, stored, arena)
     rows, parts = dict(stored.rows), []
     for infoset in range(arena.num_infosets):
@@ -369,6 +382,15 @@ def _policy_from_file(path: str | Path, arena: SequenceArena, values: Floats) ->
         return Policy(arena, values)
     except ConfigError as error:
         raise FileError(f"{path}: damaged policy: {error}") from error
+
+
+def _lift_policy_from_file(path: str | Path, arena: SequenceArena) -> Policy:
+    """Return the policy of a game with an abstraction on the tree of the full game."""
+    if "tree" not in arena.capabilities:
+        raise FileError(f"{path} is a policy for {read_policy_spec(path)}: it needs the tree")
+    load = import_registered({"": TABULAR_POLICY_LOADER}, "")
+    policy: Policy = load(path, cast("TreeArena", arena).game).tabulate(arena)
+    return policy
 
 
 def _check_fits(path: str | Path, stored: StoredPolicy, arena: SequenceArena) -> None:
@@ -408,6 +430,7 @@ def is_other_game(spec: str, other: str, exactly: bool = False) -> bool:
     """Return True if two specs certainly name different games.
 
     A game from a file or another library may have several specs; its infosets are compared instead.
+    An abstraction does not make another game: its policies play the full one.
 
     Args:
         spec: the spec in a file.
@@ -415,11 +438,12 @@ def is_other_game(spec: str, other: str, exactly: bool = False) -> bool:
         exactly: whether parameters are compared too, after defaults are filled in. Not needed if
             the file has all infosets, which are compared instead.
     """
+    spec, other = split_abstraction(spec)[0], split_abstraction(other)[0]
     if not spec or spec == other or is_external_game(spec) or is_external_game(other):
         return False
     try:
         known = get_spec(load_game_from_file(spec, ""))
-    except CounterplayError:  # not a registered game, such as an abstraction of one
+    except CounterplayError:  # not a registered game, such as one derived from a tree
         return True
     return known != other if exactly else known.partition("(")[0] != other.partition("(")[0]
 
@@ -441,7 +465,7 @@ def as_arena(source: Any, kind: str = "tree") -> Any:
     game = load_game(source) if isinstance(source, str) else source
     check_protocol(game, GAME_METHODS[:1])
     spec = get_spec(game)
-    is_registered = not is_external_game(spec) and spec.partition("(")[0] in GAMES
+    is_registered = not is_external_game(spec) and spec_name(spec) in GAMES
     arena = _arena_cache.get((spec, kind)) if is_registered else None
     if arena is None:
         arena = build_arena(game, kind)

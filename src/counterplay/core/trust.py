@@ -46,6 +46,7 @@ from counterplay.registry import (
     import_registered,
     load_game_unchecked,
     source_pattern,
+    split_abstraction,
 )
 
 CODE, FILE = "code", "file"
@@ -179,7 +180,7 @@ def trust(path: str | Path) -> None:
 
 def references(spec: str) -> list[Reference]:
     """Return the code and the files that loading a game needs, without running any code."""
-    spec = spec.strip()
+    spec = split_abstraction(spec.strip())[0]
     code = code_reference(spec)
     if code is not None:
         return [code]
@@ -195,7 +196,7 @@ def references(spec: str) -> list[Reference]:
 def code_reference(spec: str) -> Reference | None:
     """Return the code that loading a game runs, or None."""
     runs_code = EXTERNAL_GAME_LOADERS.get(source_pattern(spec)) == USER_GAME_LOADER
-    return _find_code(code_source(spec.strip())) if runs_code else None
+    return _find_code(code_source(split_abstraction(spec.strip())[0])) if runs_code else None
 
 
 def check_code(spec: str, source: str | Path) -> None:

@@ -33,6 +33,7 @@ from counterplay.experiment.run_folder import (
     METRICS_FILE,
     PREVIOUS_CHECKPOINT_FILE,
 )
+from counterplay.registry import get_spec
 
 CHECKPOINT_FORMAT, FORMAT_VERSION = "counterplay checkpoint", 2
 READABLE_VERSIONS = (1, FORMAT_VERSION)  # the first had no checksum of the records
@@ -232,7 +233,10 @@ def _run_identity(config: RunConfig, game: str) -> dict[str, object]:
     fields = content["networks"] | content["spec"]
     for name in ("max_steps", "evaluate_every", "checkpoint_every"):
         del fields[name]
-    return {"game": game, "algorithm": config.algorithm_name} | fields
+    identity = {"game": game, "algorithm": config.algorithm_name}
+    if config.abstraction:
+        identity["abstraction"] = get_spec(config.abstraction)
+    return identity | fields
 
 
 def _check_identity(

@@ -23,18 +23,24 @@ from counterplay.core.renamed_parameters import suggest_parameter
 from counterplay.core.trust import TrustError, check_code, load_game_from_file
 from counterplay.errors import ConfigError, CounterplayError, suggestion
 from counterplay.registry import (
+    ABSTRACTIONS,
     ALGORITHMS,
     GAMES,
+    KINDS_WITH_COMMAND,
     USER_ALGORITHM_CLASS_LOADER,
+    get_registry_name,
     get_spec,
     import_registered,
     is_external_game,
     is_user_class,
+    load_abstraction,
     load_algorithm,
     load_algorithm_unchecked,
     load_game,
     parse_spec,
     register_entry_points,
+    resolve_name,
+    split_abstraction,
 )
 
 if TYPE_CHECKING:
@@ -84,12 +90,20 @@ class GameSection(ConfigSection):
     params: JsonObject = {}
 
 
+class AbstractionSection(ConfigSection):
+    """The rule that merges infosets, and its parameters."""
+
+    name: str
+    params: JsonObject = {}
+
+
 class ConfigOutline(ConfigSection):
     """The sections of a config, before the keys of its algorithm and game are known."""
 
     name: str = Field(pattern=f"^{RUN_NAME_PATTERN}$")
     algorithm: str
     game: GameSection
+    abstraction: AbstractionSection | None = None  # the algorithm runs on the smaller game
     arena: Literal["tree", "rules", "generated"] = "tree"  # the last two build no tree
     networks: JsonObject = {}
     spec: JsonObject = {}
@@ -111,6 +125,7 @@ class RunConfig:
     checkpoint_every: int = 25_000
     device: str = "cpu"
     arena: str = "tree"
+    abstraction: Any = None
 
     def to_json(self) -> JsonObject:
         """Return the config with all defaults, as `load_config` reads it."""
@@ -122,6 +137,7 @@ class RunConfig:
             "name": self.name,
             "algorithm": self.algorithm_name,
             "game": {"name": self.game_name, "params": self._game_params()},
+            **({"abstraction": self._abstraction_section()} if self.abstraction else {}),
             "arena": self.arena,
             "networks": {key: values[key] for key in networks},
             "spec": run_values | parameters,
@@ -131,6 +147,10 @@ class RunConfig:
     def _game_params(self) -> JsonObject:
         """Return the parameters of a registered game; other games have them in their name."""
         return _field_values(self.game) if self.game_name in GAMES else {}
+
+    def _abstraction_section(self) -> JsonObject:
+        name = get_registry_name(self.abstraction)
+        return {"name": name, "params": _field_values(self.abstraction)}
 
     def with_max_steps(self, max_steps: int) -> RunConfig:
         """Return the config with another `max_steps`."""
@@ -183,7 +203,10 @@ def load_config(
     game = None
     if not is_external_game(outline.game.name):
         game = _load_class(where, "game", GAMES, outline.game.name, "game.name")
-    checked = validate(where, _build_model(algorithm, game), raw)
+    rule = None
+    if outline.abstraction is not None:
+        rule = _load_class(where, "abstraction", ABSTRACTIONS, outline.abstraction.name)
+    checked = validate(where, _build_model(algorithm, game, rule), raw)
     return _build_config(where, checked, game_origin, algorithm_origin)
 
 
@@ -209,10 +232,14 @@ def load_json_object(
 
 
 def _expand_short_forms(where: str, raw: JsonObject) -> None:
-    """Expand the specs in "game": "kuhn_poker(players=3)" and "algorithm": "dcfr(gamma=3)"."""
+    """Expand the specs in "game": "kuhn_poker(players=3)" and "algorithm": "dcfr(gamma=3)".
+
+    "game": "leduc_poker with by_rank" is the same as "abstraction": "by_rank" beside the game.
+    """
     try:
         if isinstance(raw.get("game"), str):
             raw["game"] = {"name": raw["game"]}
+        _expand_abstraction(raw)
         game: Any = raw.get("game")
         spec = game.get("name") if isinstance(game, dict) else None
         if isinstance(spec, str) and "(" in spec and not is_external_game(spec):
@@ -246,6 +273,20 @@ def _locate_algorithm(raw: JsonObject, folder: Path) -> None:
     match = re.match(GAME_FILE, spec, re.DOTALL)
     if match and not os.path.isabs(match[1]) and (folder / match[1]).is_file():
         raw["algorithm"] = str((folder / match[1]).resolve()) + spec[match.end(1) :]
+
+
+def _expand_abstraction(raw: JsonObject) -> None:
+    """Expand the spec of an abstraction, which may also follow the name of the game."""
+    game: Any = raw.get("game")
+    if isinstance(game, dict) and isinstance(game.get("name"), str):
+        name, abstraction = split_abstraction(game["name"])
+        if abstraction and raw.get("abstraction") is not None:
+            raise ConfigError(f"game names {abstraction}, and abstraction another; leave out one")
+        if abstraction:
+            raw["game"], raw["abstraction"] = game | {"name": name}, abstraction
+    if isinstance(raw.get("abstraction"), str):
+        name, params = parse_spec("abstraction", raw["abstraction"])
+        raw["abstraction"] = {"name": resolve_name(ABSTRACTIONS, name), "params": params}
 
 
 def _locate_game(raw: JsonObject, folder: Path) -> None:
@@ -339,7 +380,9 @@ def _set_key(where: str, raw: JsonObject, key: str, value: object) -> None:
     path = key_path(key)
     section = raw
     for part in path[:-1]:
-        section = section.setdefault(part, {})
+        if section.get(part) is None:
+            section[part] = {}
+        section = section[part]
         if not isinstance(section, dict):
             raise ConfigError(f"{where}: cannot set {key!r}: {part!r} is not an object")
     section[path[-1]] = value
@@ -350,7 +393,8 @@ def _load_class(where: str, kind: str, registry: dict[str, str], name: str, key:
         register_entry_points()
     if name not in registry:
         near = suggestion(name, registry)
-        text = f"unknown {kind} {name!r}{near} (counterplay {kind}s lists all)"
+        known = f"counterplay {kind}s lists all" if kind in KINDS_WITH_COMMAND else ""
+        text = f"unknown {kind} {name!r}{near} ({known or 'known: ' + _join_names(registry)})"
         raise ConfigError(f"{where}: {key or kind}: {text}")
     try:
         return import_registered(registry, name)
@@ -373,8 +417,8 @@ def _load_algorithm_class(where: str, name: str, origin: Origin) -> type:
 
 
 @lru_cache(maxsize=64)
-def _build_model(algorithm: type, game: type | None) -> type[BaseModel]:
-    """Return the model of configs with this algorithm and this registered game."""
+def _build_model(algorithm: type, game: type | None, abstraction: type | None) -> type[BaseModel]:
+    """Return the model of configs with this algorithm, registered game and abstraction."""
     keys = _pydantic_fields(algorithm)
     networks = {key: keys.pop(key) for key in network_fields(algorithm)}
     parts: dict[str, type[BaseModel]] = {
@@ -385,6 +429,11 @@ def _build_model(algorithm: type, game: type | None) -> type[BaseModel]:
     if game is not None:
         params = create_model("Params", __base__=ConfigSection, **_pydantic_fields(game))
         parts["game"] = create_model("Game", __base__=GameSection, params=_section_field(params))
+    if abstraction is not None:
+        params = create_model("Params", __base__=ConfigSection, **_pydantic_fields(abstraction))
+        parts["abstraction"] = create_model(
+            "Abstraction", __base__=AbstractionSection, params=_section_field(params)
+        )
     sections: dict[str, Any] = {name: _section_field(part) for name, part in parts.items()}
     return create_model("Config", __base__=ConfigOutline, **sections)
 
@@ -479,6 +528,7 @@ def _build_config(
     except ConfigError as error:
         networks = type(checked.networks).model_fields
         raise ConfigError(_locate_error(where, checked.algorithm, networks, error)) from error
+    abstraction = _build_abstraction(where, checked)
     try:
         params = checked.game.params
         values = _tuples_from_lists(params) if isinstance(params, dict) else _section_values(params)
@@ -500,8 +550,29 @@ def _build_config(
         game=game,
         device=checked.device,
         arena=checked.arena,
+        abstraction=abstraction,
         **run_values,
     )
+
+
+def _build_abstraction(where: str, checked: Any) -> Any:
+    """Return the abstraction of a checked config, or None.
+
+    Raises:
+        ConfigError: a parameter is wrong, or the abstraction does not exist for the arena.
+    """
+    if checked.abstraction is None:
+        return None
+    name = checked.abstraction.name
+    try:
+        abstraction = load_abstraction(name, **_section_values(checked.abstraction.params))
+    except ConfigError as error:
+        raise ConfigError(f"{where}: abstraction.params: {error}") from error
+    if checked.arena not in abstraction.runs_on:
+        kinds = " or ".join(abstraction.runs_on)
+        problem = f"abstraction {name} is for the arena {kinds}, not {checked.arena}"
+        raise ConfigError(f"{where}: {problem}")
+    return abstraction
 
 
 def _locate_error(where: str, algorithm: str, networks: Iterable[str], error: ConfigError) -> str:

@@ -41,10 +41,12 @@ class RecordedRun:
         spec = {k: v for k, v in self.config.get("spec", {}).items() if k not in NON_METHOD_FIELDS}
         game = self.config.get("game", {})
         arena = self.config.get("arena", "tree")
+        abstraction = _format_abstraction(self.config.get("abstraction"))
         return {
             "algorithm": self.config.get("algorithm"),
             "game": game.get("name"),
             **({} if arena == "tree" else {"arena": arena}),
+            **({"abstraction": abstraction} if abstraction else {}),
             **game.get("params", {}),
             **self.config.get("networks", {}),
             **spec,
@@ -269,6 +271,14 @@ def _group_label(
             continue
         parts.append(f"{key}={_format_setting(method, key)}")
     return f"{name} ({', '.join(parts)})" if parts else name
+
+
+def _format_abstraction(section: JsonObject | None) -> str:
+    """Return the abstraction of a config as `name(parameter=value)`, or ""."""
+    if not section:
+        return ""
+    params = ",".join(f"{key}={value}" for key, value in section.get("params", {}).items())
+    return f"{section.get('name')}({params})" if params else str(section.get("name"))
 
 
 def _format_setting(method: Mapping[str, Any], key: str) -> str:

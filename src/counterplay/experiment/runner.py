@@ -18,13 +18,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from counterplay.abstraction.abstracted_game import abstract_game
+from counterplay.abstraction.abstraction import AbstractedAlgorithm, build_abstraction
 from counterplay.arenas.build import build_arena
 from counterplay.arenas.tree.arena import TreeArena
 from counterplay.arenas.tree.build import build_tree
 from counterplay.core.arena import Arena, check_runs_on
 from counterplay.core.game import Game
 from counterplay.core.policy import Policy
-from counterplay.core.solve import SolveSession
+from counterplay.core.solve import AnyAlgorithm, SolveSession
 from counterplay.core.state_io import find_invalid_value, find_layout_mismatch, memory_layout
 from counterplay.errors import ConfigError, FileError, GameError, RunError
 from counterplay.experiment import run_folder as files
@@ -168,7 +170,9 @@ class Run:
             stopped = self._run_loop(
                 metrics, heartbeat, record_and_report, tick or (lambda step: None), stop
             )
-            write_population(self.folder, self.session.arena, self.session.memory)
+            session = self.session
+            arena = memory_arena(session.arena, session.algorithm)
+            write_population(self.folder, arena, session.memory)
             result = self._build_result(stopped)
             self._send_heartbeat(heartbeat, force=True)
             heartbeat.record_end("stopped" if stopped else "finished", self.step)
@@ -337,10 +341,10 @@ def new_run(
     """
     checked = load_config(config, overrides)
     with use_device(checked):
-        arena = _build_arena(checked, build)
-        memory = checked.algorithm.init(arena, checked.seed)
+        arena, algorithm = _build_arena(checked, build)
+        memory = algorithm.init(arena, checked.seed)
     path = files.create_run_folder(checked, folder, runs_folder)
-    return Run(path, checked, SolveSession(arena, checked.algorithm, memory), RunProgress(), [])
+    return Run(path, checked, SolveSession(arena, algorithm, memory), RunProgress(), [])
 
 
 @contextlib.contextmanager
@@ -376,10 +380,14 @@ def open_run(
     config = files.load_run_config(path)
     new_config = config if max_steps is None else config.with_max_steps(max_steps)
     with use_device(config):
-        arena = _build_arena(config, build)
-        memory = config.algorithm.init(arena, config.seed)
+        arena, algorithm = _build_arena(config, build)
+        memory = algorithm.init(arena, config.seed)
         checkpoint = load_checkpoint(path, config, arena.spec)
-        memory = checkpoint.restore_memory(memory, arena) if checkpoint else memory
+        memory = (
+            checkpoint.restore_memory(memory, memory_arena(arena, algorithm))
+            if checkpoint
+            else memory
+        )
     progress = checkpoint.progress if checkpoint else RunProgress()
     if new_config.max_steps < progress.step:
         raise ConfigError(
@@ -388,7 +396,7 @@ def open_run(
     return Run(
         path,
         new_config,
-        SolveSession(arena, config.algorithm, memory, progress.seconds),
+        SolveSession(arena, algorithm, memory, progress.seconds),
         progress,
         load_metrics(path, progress.metrics_bytes),
         last_checkpoint=f"{checkpoint.path} (step {progress.step})" if checkpoint else "",
@@ -433,12 +441,28 @@ def load_run(folder: str | Path, *, build: BuildTree = build_tree) -> RunResult:
         return opened._build_result(stopped=False)
 
 
-def _build_arena(config: RunConfig, build: BuildTree) -> Arena:
-    """Return the arena of a config: its tree, rules, or factored arena."""
-    is_tree = config.arena == "tree"
-    arena: Arena = build(config.game) if is_tree else build_arena(config.game, config.arena)
-    check_runs_on(config.algorithm, arena)
-    return arena
+def _build_arena(config: RunConfig, build: BuildTree) -> tuple[Arena, AnyAlgorithm]:
+    """Return the arena of a config, and the algorithm that runs on it.
+
+    With an abstraction, the algorithm solves the smaller game. On a tree its policies are lifted to
+    the full game and judged there; on rules they look up the infosets of the abstraction.
+    """
+    algorithm: Any = config.algorithm
+    if config.arena == "tree":
+        tree = build(config.game)
+        if config.abstraction:
+            algorithm = build_abstraction(tree, config.abstraction).wrap_algorithm(algorithm)
+        check_runs_on(config.algorithm, memory_arena(tree, algorithm))
+        return tree, algorithm
+    game = abstract_game(config.game, config.abstraction) if config.abstraction else config.game
+    arena: Arena = build_arena(game, config.arena)
+    check_runs_on(algorithm, arena)
+    return arena, algorithm
+
+
+def memory_arena(arena: Any, algorithm: Any) -> Any:
+    """Return the arena of an algorithm's memory: the smaller game if it has an abstraction."""
+    return algorithm.abstraction.tree if isinstance(algorithm, AbstractedAlgorithm) else arena
 
 
 def use_device(config: RunConfig) -> AbstractContextManager[object]:

@@ -13,6 +13,7 @@ from counterplay.arenas.holdem.base import HoldemPolicy
 from counterplay.arenas.holdem.game_arena import GAME_POLICY_FORMAT, load_holdem_policy
 from counterplay.arenas.tree.build import build_tree
 from counterplay.core.archive import read_format_name
+from counterplay.core.game import full_game
 from counterplay.core.policy import load_policy, read_policy_arena_kind, read_policy_spec
 from counterplay.core.trust import load_game_from_file
 from counterplay.errors import ConfigError, FileError, RunError, suggestion
@@ -60,7 +61,7 @@ def _load_source(source: str | Path, game: str | None, build: BuildTree) -> Mapp
     if not path.is_dir():
         with input_file():
             spec, kind = game or read_policy_spec(path), read_policy_arena_kind(path)
-        rules = load_game(game) if game else load_game_from_file(spec, path)
+        rules = full_game(load_game(game) if game else load_game_from_file(spec, path))
         arena = build_arena(rules, kind) if kind else build(rules)
         with input_file():
             return {"policy": load_policy(path, arena)}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
+from random import Random
 from typing import NamedTuple
 
 from counterplay.core.cards import NUM_CARDS, card_name, cards_name
@@ -217,6 +218,49 @@ class HoldemBase:
         return self._set_next_to_act(
             state, self._next_player(self.first_to_act[state.round] - 1, state)
         )
+
+    def betting_actions(self, state: HoldemState) -> list[int]:
+        """Return the actions of all players before a state."""
+        letters = "".join(part.rpartition(":")[2] for part in state.history.split("|"))
+        actions, current = list[int](), self.initial_state()
+        while letters:
+            if current.to_act == CHANCE:
+                current = self.next_state(current, state.cards[len(current.cards)])
+                continue
+            names = {self.action_letter(action): action for action in self.actions(current)}
+            name = max(filter(letters.startswith, names), key=len)  # "r1" starts "r10" too
+            actions.append(names[name])
+            letters = letters[len(name) :]
+            current = self.next_state(current, names[name])
+        return actions
+
+    def redeal(
+        self, state: HoldemState, player: int, actions: Sequence[int], rng: Random
+    ) -> tuple[list[HoldemState], HoldemState]:
+        """Draw the cards of the other players anew, uniformly from those the player cannot see.
+
+        Args:
+            state: a state at which a player acts.
+            player: the player whose cards stay.
+            actions: `betting_actions(state)`.
+            rng: the random numbers.
+
+        Returns:
+            The states at which the actions were taken, and the state after them.
+        """
+        own = slice(2 * player, 2 * player + 2)
+        hand, board = state.cards[own], state.cards[2 * self.num_players :]
+        left = [card for card in range(NUM_CARDS) if card not in hand and card not in board]
+        private = rng.sample(left, 2 * self.num_players)
+        private[own] = hand
+        cards, current, decisions = (*private, *board), self.initial_state(), list[HoldemState]()
+        while len(decisions) < len(actions) or current.to_act == CHANCE:
+            if current.to_act == CHANCE:
+                current = self.next_state(current, cards[len(current.cards)])
+            else:
+                decisions.append(current)
+                current = self.next_state(current, actions[len(decisions) - 1])
+        return decisions, current
 
     def utilities(self, state: HoldemState) -> list[float]:
         contributions, players = state.contributions, state.players_left

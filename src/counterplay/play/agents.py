@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from counterplay.core.game import Game
+from counterplay.core.game import Game, full_game
 from counterplay.errors import ConfigError, suggestion
 from counterplay.registry import (
     ALGORITHMS,
@@ -34,7 +34,7 @@ class AgentLoader:
     """Loads agents for a game; the tree is built once, when the first agent needs it.
 
     Args:
-        game: the rules.
+        game: the rules; of a game with an abstraction, the full game is played.
         iterations: iterations of algorithms that solve the game; by default 1000.
         rules_only: whether policy files are read without building the tree.
         build: builds the tree, for example with a progress bar.
@@ -49,7 +49,7 @@ class AgentLoader:
         build: Callable[[Game], TreeArena] | None = None,
         solve: Callable[[TreeArena, AnyAlgorithm, int], Result] | None = None,
     ):
-        self.game, self.iterations, self.rules_only = game, iterations, rules_only
+        self.game, self.iterations, self.rules_only = full_game(game), iterations, rules_only
         self._build, self._solve = build or _build, solve or _solve
 
     @cached_property

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import fsum, inf, sqrt
+from random import Random
+from typing import Any
 from zlib import crc32
 
 from counterplay.core.game import CHANCE, TERMINAL, Game, State
@@ -44,6 +46,9 @@ class LocalResponder:
     there, itself following the policy, and takes the action with the largest total utility. The
     action at an infoset depends on the seed and on nothing else. At infosets outside its beliefs,
     it follows the policy.
+
+    In games with a method `redeal`, such as hold'em, the states of an infoset are too many to
+    follow: its belief is `max_states` deals of the hidden cards.
     """
 
     game: Game
@@ -61,7 +66,9 @@ class LocalResponder:
             raise ConfigError(f"this responds as player {self.player}, not as player {player}")
         actions, key = self.game.actions(state), self.game.infoset_key(state, player)
         if key not in self.chosen_actions:
-            if not self.chosen_actions and not self.beliefs:
+            if hasattr(self.game, "redeal"):
+                self.beliefs[key] = self.sample_belief(state, key)
+            elif not self.chosen_actions and not self.beliefs:
                 self.propagate_beliefs([(self.game.initial_state(), 1.0)])
             if key not in self.beliefs:
                 return list(self.policy.action_probabilities(state, player))
@@ -82,12 +89,30 @@ class LocalResponder:
                 _, end = play_from(self.game, self.game.next_state(state, action), agents, draw)
                 totals[index] += self.game.utilities(end)[self.player]
         choice = self.chosen_actions[key] = totals.index(max(totals))
+        if hasattr(self.game, "redeal"):
+            return
         if len(belief) > self.max_states:
             draw = RandomStreams(key_seed + 2, 0)
             weight = fsum(weights) / self.max_states
             sampled = [sample_index(weights, draw(CHANCE)) for _ in range(self.max_states)]
             belief = [(states[index], weight) for index in sampled]
         self.propagate_beliefs([(self.game.next_state(s, actions[choice]), w) for s, w in belief])
+
+    def sample_belief(self, state: State, key: str) -> Belief:
+        """Draw states of the infoset, each with the reach of the other players."""
+        game: Any = self.game
+        actions = game.betting_actions(state)
+        rng, belief = Random(self.seed + crc32(key.encode()) + 3), []
+        for _ in range(self.max_states):
+            decisions, redealt = game.redeal(state, self.player, actions, rng)
+            reach = 1.0
+            for before, action in zip(decisions, actions, strict=True):
+                if (actor := game.player(before)) != self.player and reach > 0.0:
+                    row = self.policy.action_probabilities(before, actor)
+                    reach *= row[list(game.actions(before)).index(action)]
+            belief.append((redealt, reach))
+        possible = [pair for pair in belief if pair[1] > 0.0]
+        return possible or [(redealt, 1.0) for redealt, _ in belief]
 
     def propagate_beliefs(self, belief: Belief) -> None:
         """Follow chance and the other players until the player acts again, or to the end."""

@@ -46,7 +46,7 @@ from counterplay.core.game_checks import (
 )
 from counterplay.errors import CounterplayError, RunError
 from counterplay.games.compiled.protocol import CompiledGame, find_compiled_game
-from counterplay.registry import COMPILED_GAMES, FACTORED_ARENAS, get_spec, load_game
+from counterplay.registry import COMPILED_GAMES, FACTORED_ARENAS, get_spec, load_game, spec_name
 
 NUM_CHECKED_INFOSETS = 1_000  # infosets whose compiled actions are compared with the rules
 MIN_NODES_FOR_COMPILED_RULES = 50_000  # smaller trees use the readable rules
@@ -137,7 +137,7 @@ class _RulesTreeWalk(TreeBuilder):
 
     def is_worth_compiling(self) -> bool:
         """Return True if the game has compiled rules and is large enough for them."""
-        name = get_spec(self.game).partition("(")[0]
+        name = spec_name(get_spec(self.game))
         if not hasattr(self.game, "compiled_game") and name not in COMPILED_GAMES:
             return False
         return estimate_num_nodes(self.game, seconds=0.01) >= MIN_NODES_FOR_COMPILED_RULES
@@ -334,7 +334,7 @@ class _RulesTreeWalk(TreeBuilder):
             count = f"about {format_count(nodes)} nodes"
             if nodes >= MAX_NODE_ESTIMATE:
                 count = f"more than {MAX_NODE_ESTIMATE:.0e} nodes, if it ends at all"
-            is_factored = get_spec(self.game).partition("(")[0] in FACTORED_ARENAS
+            is_factored = spec_name(get_spec(self.game)) in FACTORED_ARENAS
             other = 'its generated arena ("arena": "generated"), ' if is_factored else ""
             advice = (
                 f"choose smaller parameters, or do without the tree: {other}inspect --estimate, "

@@ -8,9 +8,10 @@ import numpy as np
 
 from counterplay.arenas.tree.arena import TreeArena, cache_on_tree
 from counterplay.core.arena import Ints
-from counterplay.core.game import TERMINAL, State
+from counterplay.core.game import TERMINAL, Game, State
 from counterplay.core.game_checks import unknown_key_error
 from counterplay.errors import ConfigError, CounterplayError, GameError
+from counterplay.registry import get_spec, split_abstraction
 
 
 def iter_states(tree: TreeArena) -> Iterator[State]:
@@ -29,6 +30,15 @@ def first_infoset_states(tree: TreeArena) -> list[State]:
     for infoset, state in zip(tree.infoset.tolist(), iter_states(tree), strict=True):
         states.setdefault(infoset, state)
     return [states[infoset] for infoset in range(tree.num_infosets)]
+
+
+def infoset_keys_in(tree: TreeArena, game: Game) -> list[str]:
+    """Return the key [I] of each infoset of a tree in a game with an abstraction of the tree's."""
+    spec = get_spec(game)
+    if spec == tree.spec or not split_abstraction(spec)[1]:
+        return list(tree.infoset_keys)
+    states = zip(tree.infoset_player.tolist(), first_infoset_states(tree), strict=True)
+    return [game.infoset_key(state, player) for player, state in states]
 
 
 def first_infoset_nodes(tree: TreeArena) -> Ints:

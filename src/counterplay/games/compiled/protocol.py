@@ -16,7 +16,7 @@ from counterplay.core.arena import Floats, Ints
 from counterplay.core.game import CHANCE, TERMINAL, Game, ObservedGame, State
 from counterplay.core.game_checks import format_history, game_title
 from counterplay.errors import GameError
-from counterplay.registry import COMPILED_GAMES, get_spec, import_registered
+from counterplay.registry import COMPILED_GAMES, get_spec, import_registered, spec_name
 
 Kernel = Callable[..., Any]
 
@@ -97,7 +97,7 @@ def build_compiled_game(
 def find_compiled_game(game: Game) -> CompiledGame | None:
     """Return the compiled rules of a game, from its `compiled_game()` or the registry, or None."""
     compiled: CompiledGame | None = None
-    name = get_spec(game).partition("(")[0]
+    name = spec_name(get_spec(game))
     if hasattr(game, "compiled_game"):
         compiled = game.compiled_game()
     elif name in COMPILED_GAMES:

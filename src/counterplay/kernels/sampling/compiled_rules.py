@@ -42,6 +42,7 @@ def _run_on_compiled_rules(kernel: Any) -> Any:
 
 
 chance_sampling = _run_on_compiled_rules(traversals.chance_sampling)
+matching_chance_sampling = _run_on_compiled_rules(traversals.matching_chance_sampling)
 external_sampling = _run_on_compiled_rules(traversals.external_sampling)
 average_sampling = _run_on_compiled_rules(traversals.average_sampling)
 outcome_sampling = _run_on_compiled_rules(episodes.outcome_sampling)

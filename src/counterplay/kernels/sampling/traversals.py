@@ -129,6 +129,75 @@ def chance_walk(p, weight, game, table, scratch):
 
 
 @no_alloc_kernel
+def matching_walk(p, weight, samples_chance, learner, game, table, scratch):
+    """Traverse as `chance_walk`, but match the regrets of `p` anew at every node of its own.
+
+    The regrets of an infoset change at its earlier nodes in the same traversal. Without
+    `samples_chance`, all outcomes of chance are followed and their probabilities are part of cf.
+    """
+    nodes, utility, counters, pending = (
+        game.nodes,
+        game.utility,
+        scratch.counters,
+        scratch.pending_nodes,
+    )
+    regret, policy, policy_sum = table.regret, table.policy, table.policy_sum
+    at, action, value = scratch.node, scratch.action, scratch.value
+    reach, cf_reach = scratch.reach, scratch.sampling_reach
+    max_below, max_abs = scratch.max_abs_below, table.max_abs_value
+    n, depth, own_reach, cf, below = 0, 0, 1.0, 1.0, 0.0
+    while True:
+        node = node_at(nodes, n)
+        counters[0] += 1
+        u = 0.0
+        if node.player == CHANCE and samples_chance:
+            n = node.child + sample_action(policy, node.first, node.count, 0.0, scratch.rng)
+            continue
+        if node.player == TERMINAL:
+            u = utility[node.first, p]
+            below = max(below, abs(u))
+        else:
+            at[depth], action[depth], value[depth] = n, -1, 0.0
+            reach[depth], cf_reach[depth] = own_reach, cf
+            if node.player == p:
+                last = node.first + node.count
+                update_policy(learner, node.first, last, max_abs, regret, policy)
+                max_below[depth], below = below, 0.0
+            depth += 1
+        while depth > 0:  # back up `u` until a node has an action left
+            d = depth - 1
+            node = node_at(nodes, at[d])
+            first, k = node.first, action[d]
+            if k >= 0:
+                value[d] += policy[first + k] * u
+                if node.player == p:
+                    regret[first + k] += cf_reach[d] * u
+            k += 1
+            if k < node.count:
+                action[d] = k
+                own_reach, cf = reach[d], cf_reach[d]
+                if node.player == p:
+                    own_reach *= policy[first + k]
+                else:
+                    cf *= policy[first + k]
+                n = node.child + k
+                break
+            u = value[d]
+            if node.player == p:
+                for s in range(first, first + node.count):
+                    regret[s] -= cf_reach[d] * u
+                if cf_reach[d] * below > max_abs[first]:
+                    max_abs[first] = cf_reach[d] * below
+                below = max(below, max_below[d])
+                add_average(first, first + node.count, weight * reach[d], policy, policy_sum)
+                pending[counters[1]] = at[d]
+                counters[1] += 1
+            depth = d
+        if depth == 0:
+            return
+
+
+@no_alloc_kernel
 def external_walk(p, weight, game, table, scratch):
     """Traverse all actions of `p`, sampling the rest. At its nodes: regret = regret + u(a) - u.
 
@@ -266,6 +335,19 @@ def chance_sampling(begin, end, seed, power, learner, game, table, scratch):
         for p in range(game.num_players):
             seed_stream(seed, t, p, scratch.rng)
             chance_walk(p, iteration_weight(t, power), game, table, scratch)
+            update_pending_policies(learner, game, table, scratch)
+
+
+@no_alloc_kernel
+def matching_chance_sampling(
+    begin, end, seed, power, learner, samples_chance, game, table, scratch
+):
+    """Run iterations `begin` to `end` - 1 with regrets matched within the traversal."""
+    for t in range(begin, end):
+        for p in range(game.num_players):
+            seed_stream(seed, t, p, scratch.rng)
+            weight = iteration_weight(t, power)
+            matching_walk(p, weight, samples_chance, learner, game, table, scratch)
             update_pending_policies(learner, game, table, scratch)
 
 

@@ -22,6 +22,7 @@ from counterplay.algorithms.deep.common.networks import (
 )
 from counterplay.algorithms.deep.common.rollouts import round_up_size
 from counterplay.arenas.tree.arena import TreeArena
+from counterplay.arenas.tree.replay import infoset_keys_in
 from counterplay.core.arena import Floats
 from counterplay.core.game import Game, State
 from counterplay.core.observations import KeyObservedGame, hash_key
@@ -127,7 +128,7 @@ def _read_tree_batch(
     graph = host_graph_from_tree(tree)
     observation = np.asarray(graph.observation)[np.asarray(graph.own_observation_row)[first:last]]
     if isinstance(game, KeyObservedGame):  # trained on rules, where not all keys are known
-        keys = tree.infoset_keys[first:last]
+        keys = infoset_keys_in(tree, game)[first:last]
         observation = np.array([hash_key(player, key, tree.num_players) for key in keys])
     sequences = slice(int(tree.offset[first]), int(tree.offset[last]))
     row = np.repeat(np.arange(last - first), tree.num_actions[first:last])

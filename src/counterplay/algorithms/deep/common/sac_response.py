@@ -15,7 +15,7 @@ from counterplay.algorithms.deep.common.best_response import (
     apply_output_gradient,
 )
 from counterplay.algorithms.deep.common.buffers import ReplayBuffer
-from counterplay.algorithms.deep.common.graph import Graph, Players
+from counterplay.algorithms.deep.common.graph import Graph, Players, host_array
 from counterplay.algorithms.deep.common.networks import (
     Net,
     infoset_outputs,
@@ -40,6 +40,7 @@ class SACState(NamedTuple):
     critics: tuple[TrainState, TrainState]
     target: Any  # on a tree soft values by infoset [I + 1]; on rules critics Q'
     replay_buffer: ReplayBuffer  # of (infoset, action, payoff, next infoset)
+    log_temperature: jax.Array  # of the learned temperature
 
 
 @settings(kw_only=True)
@@ -59,11 +60,26 @@ class SACResponse(ReplayResponder[SACState]):
     temperature this is a quantal response. On a tree V' is stored as values; on rules target
     critics Q' follow Q in the same way, and V' is the soft value of Q'. Actions are random with
     probability epsilon.
+
+    `reverse_divergence` takes SAC's own loss of the policy (Haarnoja et al., 2018),
+
+        W = W - lr_t * grad mean of sum over a of policy(a) * (tau_t * log policy(a) - min Q(I, a))
+
+    and `learn_temperature` its loss of the temperature, which starts at `temperature` and keeps the
+    entropy H of the policy near a share of the largest entropy instead of falling to zero:
+
+        log tau = log tau - lr_t * tau * mean of (H(I) - target_entropy * log(number of actions))
+
+    Then the response stays a quantal one, and the average policy converges to an equilibrium of
+    quantal responses.
     """
 
     target_update_rate: PositiveProbability = 0.05
     temperature: NonNegative = 0.2
     epsilon: Probability = 0.2
+    reverse_divergence: bool = False
+    learn_temperature: bool = False
+    target_entropy: Probability = 0.5  # share of log(number of actions), if it is learned
 
     def init_state(self, graph: Graph, rng: np.random.Generator, players: Players) -> SACState:
         sizes = (graph.num_features, *self.hidden_sizes, graph.max_actions)
@@ -80,6 +96,7 @@ class SACResponse(ReplayResponder[SACState]):
             critics,
             target,
             self.new_replay_buffer(graph),
+            host_array(np.log(np.float32(max(self.temperature, MIN_TEMPERATURE)))),
         )
 
     def behaviour(
@@ -97,20 +114,26 @@ class SACResponse(ReplayResponder[SACState]):
     def fit(
         self, graph: Graph, players: Players, t: Iteration, state: SACState, key: jax.Array
     ) -> SACState:
-        temperature = self.temperature * (1.0 - self.progress(t))
         for sample_key in jax.random.split(key, self.num_updates):
-            state = self.update_networks(graph, players, temperature, state, sample_key)
+            state = self.update_networks(graph, players, t, state, sample_key)
         return state
+
+    def temperature_at(self, t: Iteration, state: SACState) -> jax.Array:
+        """Return the temperature of iteration t: learned, or falling to zero."""
+        if self.learn_temperature:
+            return jnp.exp(state.log_temperature)
+        return self.temperature * (1.0 - self.progress(t))
 
     def update_networks(
         self,
         graph: Graph,
         players: Players,
-        temperature: jax.Array,
+        t: Iteration,
         state: SACState,
         key: jax.Array,
     ) -> SACState:
         """Return the state after one minibatch."""
+        temperature = self.temperature_at(t, state)
 
         def smaller_values(rows: Graph, critics: CriticNets) -> jax.Array:
             return jnp.minimum(*(infoset_outputs(rows, critic, players) for critic in critics))
@@ -128,7 +151,10 @@ class SACResponse(ReplayResponder[SACState]):
         share = (visits / (jnp.maximum(visits, 1.0) + self.visit_saturation))[:, None]
 
         def policy_gradient(logits: jax.Array) -> jax.Array:
-            return share * (softmax(logits, legal) - wanted)
+            policy = softmax(logits, legal)
+            if self.reverse_divergence:
+                return share * reverse_gradient(policy, legal, lower, temperature)
+            return share * (policy - wanted)
 
         def critic_error(outputs: jax.Array) -> jax.Array:
             weighted = minibatch.weight * minibatch.visits * outputs
@@ -141,7 +167,33 @@ class SACResponse(ReplayResponder[SACState]):
         )
         goal = store.refresh(graph, critics, evaluate)
         target = polyak_update(state.target, goal, self.target_update_rate)
-        return SACState(new_policy, (first, second), target, state.replay_buffer)
+        log_temperature = state.log_temperature
+        if self.learn_temperature:
+            policy = softmax(infoset_outputs(minibatch.graph, state.policy.params, players), legal)
+            excess = mean_excess_entropy(policy, legal, visits, self.target_entropy)
+            rate = self.learning_rate_schedule(1)(t)
+            log_temperature = log_temperature - rate * temperature * excess
+        return SACState(new_policy, (first, second), target, state.replay_buffer, log_temperature)
+
+
+def reverse_gradient(
+    policy: jax.Array, legal: jax.Array, values: jax.Array, temperature: jax.Array
+) -> jax.Array:
+    """Return the gradient [I, A] in the logits of SAC's loss of a policy.
+
+    The loss is the sum over a of policy(a) * (temperature * log policy(a) - values(a)).
+    """
+    cost = jnp.where(legal, temperature * safe_log(policy) - values, 0.0)
+    return policy * (cost - (policy * cost).sum(-1, keepdims=True))
+
+
+def mean_excess_entropy(
+    policy: jax.Array, legal: jax.Array, visits: jax.Array, target_share: float
+) -> jax.Array:
+    """Return the mean, by visits [I], of the entropy minus a share of log(number of actions)."""
+    entropy = -jnp.where(legal, policy * safe_log(policy), 0.0).sum(-1)
+    target = target_share * jnp.log(jnp.maximum(legal.sum(-1), 1))
+    return (visits * (entropy - target)).sum() / jnp.maximum(visits.sum(), 1.0)
 
 
 def soft_values(

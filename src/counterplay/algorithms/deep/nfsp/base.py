@@ -112,6 +112,11 @@ class NFSPBase(JaxAlgorithmOnTreeOrRules, Generic[ResponderState]):
         """Probability with which the learning player plays its response."""
         return 1.0
 
+    @property
+    def stores_exploration(self) -> bool:
+        """Whether decisions after an exploring action enter the reservoir."""
+        return False
+
     def init_state(self, graph: Graph, rng: np.random.Generator) -> NFSPState[ResponderState]:
         sizes = (graph.num_features, *self.hidden_sizes, graph.max_actions)
         average = new_nets(rng, graph.num_players, sizes, zero_head=True)
@@ -177,7 +182,9 @@ class NFSPBase(JaxAlgorithmOnTreeOrRules, Generic[ResponderState]):
         is_learner = episodes.live & learner_mask[actor, column]
         experience = Experience(episodes, is_learner, is_learner & is_response)
         response = self.responder.observe(graph, graph.all_players, t, state.response, experience)
-        is_stored = is_response & ~has_explored(graph, episodes, is_exploration & is_learner)
+        is_stored = is_response
+        if not self.stores_exploration:
+            is_stored &= ~has_explored(graph, episodes, is_exploration & is_learner)
         weight = jnp.full(
             episodes.action.shape, (t / self.schedule_iterations) ** self.average_power
         )
@@ -294,10 +301,19 @@ class ReplayNFSP(NFSPBase[ResponderState]):
     num_updates: PositiveInt = 2  # of the responder's networks per iteration
     batch_size: PositiveInt = 4_096
     epsilon: Probability = 0.2  # exploration of the learning player
+    all_players_learn: bool = False  # in every episode, as in the paper; not in rotation
 
     @property
     def learner_response_prob(self) -> float:
-        return self.response_prob
+        return self.anticipatory_param if self.all_players_learn else self.response_prob
+
+    @property
+    def stores_exploration(self) -> bool:
+        return self.all_players_learn
+
+    def learner_mask(self, num_players: int) -> npt.NDArray[np.bool_]:
+        rotation = super().learner_mask(num_players)
+        return np.ones_like(rotation) if self.all_players_learn else rotation
 
 
 @lru_cache

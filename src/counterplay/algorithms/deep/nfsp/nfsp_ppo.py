@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from counterplay.algorithms.deep.common.ppo_response import PPOResponse, PPOState
 from counterplay.algorithms.deep.nfsp.base import NFSPBase
-from counterplay.core.settings import NonNegative, PositiveInt, PositiveProbability, settings
+from counterplay.core.settings import (
+    NonNegative,
+    PositiveInt,
+    PositiveProbability,
+    Probability,
+    settings,
+)
 
 
 @settings(kw_only=True)
@@ -20,10 +26,13 @@ class NFSPPPO(NFSPBase[PPOState]):
     with responses of iteration t weighed by t. Responses are stochastic: their entropy coefficient
     falls geometrically, to a value at which PPO can still change its policy. While it is high, Pi
     converges to the equilibrium of such soft responses and no further. Pi carries the guarantee;
-    the other policies are those of `nfsp`.
+    the other policies are those of `nfsp`. With `anticipatory_param=0` opponents play Pi only: the
+    reservoir holds the learning players' decisions alone, and responses do not anticipate each
+    other.
     """
 
     num_episodes: PositiveInt = 2_048
+    anticipatory_param: Probability = 0.1  # 0: opponents play Pi only
     schedule_iterations: PositiveInt = 12_000
     average_power: NonNegative = 1.0
     num_epochs: PositiveInt = 2

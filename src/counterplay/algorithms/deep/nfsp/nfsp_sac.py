@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from counterplay.algorithms.deep.common.sac_response import SACResponse, SACState
 from counterplay.algorithms.deep.nfsp.base import ReplayNFSP
-from counterplay.core.settings import NonNegative, PositiveInt, PositiveProbability, settings
+from counterplay.core.settings import (
+    NonNegative,
+    PositiveInt,
+    PositiveProbability,
+    Probability,
+    settings,
+)
 
 
 @settings(kw_only=True)
@@ -19,7 +25,8 @@ class NFSPSAC(ReplayNFSP[SACState]):
 
     with responses of iteration t weighed by t. At a constant temperature the average would converge
     to a regularised equilibrium, so the temperature falls to zero. Pi carries the guarantee; the
-    other policies are those of `nfsp`.
+    other policies are those of `nfsp`. `learn_temperature` and `reverse_divergence` are SAC's own
+    losses (see `SACResponse`), whose responses stay quantal: the average is then more exploitable.
     """
 
     schedule_iterations: PositiveInt = 30_000
@@ -29,6 +36,9 @@ class NFSPSAC(ReplayNFSP[SACState]):
     recent_fraction: PositiveProbability = 0.03  # latest share of all decisions to sample from
     target_update_rate: PositiveProbability = 0.05
     temperature: NonNegative = 0.2
+    reverse_divergence: bool = False  # SAC's own loss of the policy
+    learn_temperature: bool = False  # SAC's loss of the temperature, which otherwise falls to zero
+    target_entropy: Probability = 0.5  # share of log(number of actions), if it is learned
 
     @property
     def responder(self) -> SACResponse:
