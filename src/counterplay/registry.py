@@ -91,6 +91,7 @@ ALGORITHMS = {
     "qre": "counterplay.algorithms.regularised.qre:QRE",
     "r_nad": "counterplay.algorithms.deep.policy_gradient.r_nad:RNaD",
     "rectified_psro": "counterplay.algorithms.population.rectified_psro:RectifiedPSRO",
+    "reinforce": "counterplay.algorithms.deep.policy_gradient.reinforce:REINFORCE",
     "rmpg": "counterplay.algorithms.deep.policy_gradient.rmpg:RMPG",
     "rpcfr_plus": "counterplay.algorithms.cfr.rpcfr_plus:RPCFRPlus",
     "rpg": "counterplay.algorithms.deep.policy_gradient.rpg:RPG",
