@@ -71,6 +71,9 @@ class PlainDeepHedge:
         a = self.hyper
         for player in range(self.game.num_players):
             columns = iter(draws(player).T)
+            if a.listing_order:
+                self.iterate_in_listing_order(player, columns, t)
+                continue
             for _ in range(a.num_baseline_updates):
                 visits = []
                 for _ in range(a.num_baseline_traversals):
@@ -80,6 +83,22 @@ class PlainDeepHedge:
             for _ in range(a.num_traversals):
                 self.traverse(player, next(columns), decisions, [])
             self.update_strategy(player, decisions, t)
+
+    def iterate_in_listing_order(self, player, columns, t):
+        """Run one player's part of listing 1: K episodes for W, then L times H for U.
+
+        The first fit of U also uses the values of the K episodes, which M_U still holds.
+        """
+        a = self.hyper
+        decisions, visits = [], []
+        for _ in range(a.num_traversals):
+            self.traverse(player, next(columns), decisions, visits)
+        self.update_strategy(player, decisions, t)
+        for _ in range(a.num_baseline_updates):
+            for _ in range(a.num_baseline_traversals):
+                self.traverse(player, next(columns), [], visits)
+            self.fit_baseline(player, visits, t)
+            visits = []
 
     def traverse(self, player, draws, decisions, visits):
         """Play one episode; collect regrets at the player's decisions, and values at all."""
@@ -147,9 +166,13 @@ class PlainDeepHedge:
             y = logits[:n] - logits[:n].mean()
             policy = softmax(logits[:n])
             push = np.where(regret > 0, y <= a.logit_threshold, y >= -a.logit_threshold) * regret
-            push = push - push.mean()
+            if a.centred_update:
+                push = push - push.mean()
             entropy = -(policy * np.log(policy)).sum()
-            push -= a.entropy_coef * t**-a.entropy_decay_power * policy * (np.log(policy) + entropy)
+            coef = a.entropy_coef * t**-a.entropy_decay_power
+            if not a.entropy_uses_rate:
+                coef /= self.learning_rate(t, a.learning_rate, a.learning_rate_end)
+            push = push - coef * policy * (np.log(policy) + entropy)
             slope = np.zeros(self.num_outputs)
             slope[:n] = -scale * push / len(decisions)
             self.backward(net, activations, slope, gradient)
@@ -170,10 +193,17 @@ class PlainDeepHedge:
     def descend(self, net, gradient, t, start, floor):
         """Update the weights in place, with clipping and weight decay."""
         a, rate = self.hyper, self.learning_rate(t, start, floor)
-        clip = a.max_grad_value
+        norm = np.sqrt(sum((part**2).sum() for layer in gradient for part in layer))
+
+        def clip(slope):
+            if a.max_grad_norm:
+                return slope * min(1.0, a.max_grad_norm / norm)
+            return np.clip(slope, -a.max_grad_value, a.max_grad_value)
+
         for (weights, biases), (for_weights, for_biases) in zip(net, gradient, strict=True):
-            weights -= rate * (np.clip(for_weights, -clip, clip) + a.weight_decay * weights)
-            biases -= rate * (np.clip(for_biases, -clip, clip) + a.weight_decay * biases)
+            weights -= rate * (clip(for_weights) + a.weight_decay * weights)
+            if a.use_biases:
+                biases -= rate * (clip(for_biases) + a.weight_decay * biases)
 
     def learning_rate(self, t, start, floor):
         """Return the learning rate of iteration t."""

@@ -103,6 +103,7 @@ ALGORITHMS = {
     "r_nad": "counterplay.algorithms.deep.policy_gradient.r_nad:RNaD",
     "rectified_psro": "counterplay.algorithms.population.rectified_psro:RectifiedPSRO",
     "reg_cfr": "counterplay.algorithms.cfr.reg_cfr:RegCFR",
+    "reinforce": "counterplay.algorithms.deep.policy_gradient.reinforce:REINFORCE",
     "rmpg": "counterplay.algorithms.deep.policy_gradient.rmpg:RMPG",
     "rpcfr_plus": "counterplay.algorithms.cfr.rpcfr_plus:RPCFRPlus",
     "rpg": "counterplay.algorithms.deep.policy_gradient.rpg:RPG",

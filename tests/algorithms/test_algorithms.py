@@ -39,13 +39,14 @@ REFUSALS = {  # by algorithm: what it says of players who are many, and of those
     "qre": (None, "needs perfect recall"),
     "tabular_r_nad": (TWO[0], "zero-sum|perfect recall"),
 }
-GRADIENTS = ("ach", "deep_mmd", "neurd", "ppo", "qpg", "r_nad", "rmpg", "rpg")
+GRADIENTS = ("ach", "deep_mmd", "neurd", "ppo", "qpg", "r_nad", "reinforce", "rmpg", "rpg")
 FICTITIOUS = ("nfsp", "nfsp_ppo", "nfsp_sac")
 SMALL_GRADIENT_SETTINGS = {"hidden_sizes": (16,), "schedule_iterations": 2000, "num_episodes": 500}
 COOL_GRADIENT_SETTINGS = SMALL_GRADIENT_SETTINGS | {"temperature": 0.2, "temperature_end": 0.014}
 SMALL_SETTINGS = dict.fromkeys(GRADIENTS, COOL_GRADIENT_SETTINGS) | {  # overrides of the defaults
     "r_nad": SMALL_GRADIENT_SETTINGS
     | {"magnet_update_every": 200, "temperature": 0.14, "temperature_end": 0.14},
+    "reinforce": SMALL_GRADIENT_SETTINGS | {"temperature": 0.2, "temperature_end": 0.014},
     **{name: {"hidden_sizes": (32,), "schedule_iterations": 1_500} for name in FICTITIOUS},
     "nfsp_ppo": {"hidden_sizes": (32,), "schedule_iterations": 1_500, "num_episodes": 512}
     | {"entropy_coef": 0.5, "entropy_coef_end": 0.0}

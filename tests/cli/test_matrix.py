@@ -52,7 +52,7 @@ def test_json_lists_actions_and_equilibria(run):
 
 def test_three_players(run):
     answer = run("matrix", "matching_pennies_3p")
-    assert "Nash equilibria found: 1 by nash_nlp" in answer.out
+    assert "Nash equilibria found: 1 by support_systems" in answer.out
     assert answer.out.count("1/2    heads") == 3
 
 

@@ -285,7 +285,7 @@ def test_the_method_suits_the_game():
     few = NormalForm(rng.integers(0, 9, (2, 12, 12)))
     result = cp.matrix.nash_equilibria(few)
     assert result.method == "lemke_howson" and result.equilibria
-    assert cp.matrix.nash_equilibria(game("matching_pennies_3p")).method == "nash_nlp"
+    assert cp.matrix.nash_equilibria(game("matching_pennies_3p")).method == "support_systems"
     assert cp.matrix.nash_equilibria(game("chicken")).is_complete
 
 

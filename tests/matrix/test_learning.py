@@ -151,6 +151,30 @@ def test_sampled_play_is_reproducible_and_learns():
     assert one.joint_distribution.sum() == approx(1.0)
 
 
+def test_sampled_regret_matching_follows_the_lecture():
+    """Profile, profile sum, drawn actions, regrets, cumulative regrets: by plain loops."""
+    payoff = np.array([[0.0, -1.0, 2.0], [1.0, 0.0, -1.0], [-1.0, 1.0, 0.0]])
+    form, rng = NormalForm(payoff), np.random.default_rng(4)
+    regrets, profile_sum = np.zeros((2, 3)), np.zeros((2, 3))
+    for _ in range(200):
+        profile = []
+        for player in range(2):
+            positive = np.maximum(regrets[player], 0.0)
+            total = positive.sum()
+            profile.append(positive / total if total > 0.0 else np.full(3, 1.0 / 3.0))
+        profile_sum += profile
+        actions = [min(int((np.cumsum(m) <= rng.random()).sum()), 2) for m in profile]
+        played = payoff[actions[0], actions[1]]
+        for a in range(3):
+            regrets[0, a] += payoff[a, actions[1]] - played
+            regrets[1, a] += -payoff[actions[0], a] + played
+    result = cp.matrix.run_learners(
+        form, cp.matrix.RegretMatching(), iterations=200, sample_actions=True, seed=4
+    )
+    assert np.array(result.average_profile) == approx(profile_sum / 200, abs=1e-9)
+    assert result.regret[-1] == approx(regrets.max(axis=1) / 200, abs=1e-9)
+
+
 def test_projection_is_the_nearest_distribution():
     rng = np.random.default_rng(0)
     for _ in range(50):

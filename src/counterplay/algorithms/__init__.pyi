@@ -33,6 +33,7 @@ from counterplay.algorithms.deep.policy_gradient.neurd import NeuRD as NeuRD
 from counterplay.algorithms.deep.policy_gradient.ppo import PPO as PPO
 from counterplay.algorithms.deep.policy_gradient.qpg import QPG as QPG
 from counterplay.algorithms.deep.policy_gradient.r_nad import RNaD as RNaD
+from counterplay.algorithms.deep.policy_gradient.reinforce import REINFORCE as REINFORCE
 from counterplay.algorithms.deep.policy_gradient.rmpg import RMPG as RMPG
 from counterplay.algorithms.deep.policy_gradient.rpg import RPG as RPG
 from counterplay.algorithms.deep.regret.deep_cfr import DeepCFR as DeepCFR
@@ -125,6 +126,7 @@ __all__ = [
     "Probing",
     "QPG",
     "QRE",
+    "REINFORCE",
     "RMPG",
     "RNaD",
     "RPCFRPlus",

@@ -46,6 +46,11 @@ def check_protocol(game: Any, methods: Sequence[str] = GAME_METHODS) -> None:
         raise GameError(f"{type(game).__name__} is not a game: it lacks {', '.join(missing)}")
     if missing:
         raise GameError(f"{type(game).__name__} lacks {', '.join(missing)} of the game protocol")
+    if hasattr(game, "step_rewards"):
+        raise GameError(
+            f"{game_title(game)} pays rewards on the way: write "
+            f"cp.search.AccumulatedRewards({type(game).__name__}(...))"
+        )
     count = game.num_players
     if not is_integer(count) or not 1 <= count <= MAX_PLAYERS:
         problem = f"must be a whole number from 1 to {MAX_PLAYERS}"

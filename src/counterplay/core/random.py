@@ -26,3 +26,9 @@ def draw_uniform(rng: list[int]) -> float:
     """Return the next random number in [0, 1), and advance the generator."""
     rng[0] = (rng[0] + GOLDEN_GAMMA) & MASK_64
     return float((mix(rng[0]) >> 11) * 2.0**-53)
+
+
+def hash_uniform(bits: int, number: int) -> float:
+    """Return a random number in [0, 1) that is always the same for these arguments."""
+    hashed = mix((mix(bits) + GOLDEN_GAMMA * (number + 1)) & MASK_64)
+    return float((hashed >> 11) * 2.0**-53)

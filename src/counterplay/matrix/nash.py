@@ -15,11 +15,13 @@ from counterplay.matrix.solvers.support_enumeration import (
     can_enumerate_vertices,
     support_enumeration,
 )
+from counterplay.matrix.solvers.support_systems import has_support_systems, support_systems
 from counterplay.matrix.solvers.zero_sum_lp import zero_sum_lp
 from counterplay.matrix.verification import Equilibrium
 
 MAX_LABELS_FOR_ALL = 40  # games with more labels run lemke_howson from NUM_SAMPLED_LABELS of them
 NUM_SAMPLED_LABELS = 8
+SAME_MIXTURE_TOLERANCE = 1e-6  # between solutions of different methods
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ def _choose_method(form: NormalForm) -> str:
         if can_enumerate_vertices(form):
             return "support_enumeration"
         return "zero_sum_lp" if form.is_constant_sum else "lemke_howson"
-    return "nash_nlp"
+    return "support_systems" if has_support_systems(form) else "nash_nlp"
 
 
 def _solve_by_lp(form: NormalForm) -> NashEquilibria:
@@ -113,6 +115,27 @@ def _solve_by_nlp(form: NormalForm) -> NashEquilibria:
     return NashEquilibria(nash_nlp(form), "nash_nlp", note)
 
 
+def _solve_by_systems(form: NormalForm) -> NashEquilibria:
+    result = support_systems(form)
+    if not result.is_degenerate:
+        note = "these are all: the polynomial system of every support was solved"
+        return NashEquilibria(result.equilibria, "support_systems", note, is_complete=True)
+    equilibria = list(result.equilibria)
+    for equilibrium in nash_nlp(form):
+        if not any(_is_near(equilibrium, other) for other in equilibria):
+            equilibria.append(equilibrium)
+    note = (
+        "the game is degenerate: all isolated solutions of the supports' systems, and members of "
+        "continua from 20 starts; there may be more"
+    )
+    return NashEquilibria(tuple(equilibria), "support_systems", note)
+
+
+def _is_near(first: Equilibrium, second: Equilibrium) -> bool:
+    pairs = zip(first.profile, second.profile, strict=True)
+    return all(np.abs(a - b).max() < SAME_MIXTURE_TOLERANCE for a, b in pairs)
+
+
 def _is_same_equilibrium(first: Equilibrium, second: Equilibrium) -> bool:
     return all(
         map(np.array_equal, first.profile, second.profile)
@@ -124,4 +147,5 @@ METHODS: dict[str, Callable[[NormalForm], NashEquilibria]] = {
     "support_enumeration": _solve_by_supports,
     "lemke_howson": _solve_by_pivoting,
     "nash_nlp": _solve_by_nlp,
+    "support_systems": _solve_by_systems,
 }

@@ -10,6 +10,8 @@ from counterplay.registry import SEARCH_AGENTS, SEARCHERS
 
 _EXPORTS = {
     "counterplay.registry": ["load_search_agent", "load_searcher"],
+    "counterplay.core.rewards": ["AccumulatedRewards", "RewardGame"],
+    "expectimax": ["Expectimax"],
     "searcher": ["SearchAgent"],
     "tabulation": ["TabulatedAgent", "tabulate_agent"],
     "depth_limited": [

@@ -10,6 +10,8 @@ from counterplay.arenas.public_states import public_values as public_values
 from counterplay.arenas.subgame import Subgame as Subgame
 from counterplay.arenas.subgame import build_subgame as build_subgame
 from counterplay.arenas.subgame import resolve_policy as resolve_policy
+from counterplay.core.rewards import AccumulatedRewards as AccumulatedRewards
+from counterplay.core.rewards import RewardGame as RewardGame
 from counterplay.registry import load_search_agent as load_search_agent
 from counterplay.registry import load_searcher as load_searcher
 from counterplay.search.alpha_beta import AlphaBeta as AlphaBeta
@@ -25,6 +27,7 @@ from counterplay.search.evaluation_functions import rollout_evaluation as rollou
 from counterplay.search.evaluation_functions import (
     weighted_sum_evaluation as weighted_sum_evaluation,
 )
+from counterplay.search.expectimax import Expectimax as Expectimax
 from counterplay.search.expectiminimax import Expectiminimax as Expectiminimax
 from counterplay.search.is_mcts import ISMCTS as ISMCTS
 from counterplay.search.mcts import MCTS as MCTS
@@ -39,8 +42,10 @@ from counterplay.search.tabulation import TabulatedAgent as TabulatedAgent
 from counterplay.search.tabulation import tabulate_agent as tabulate_agent
 
 __all__ = [
+    "AccumulatedRewards",
     "AlphaBeta",
     "DepthLimitedArena",
+    "Expectimax",
     "Expectiminimax",
     "ISMCTS",
     "MCTS",
@@ -51,6 +56,7 @@ __all__ = [
     "PublicStates",
     "PublicValues",
     "Resolving",
+    "RewardGame",
     "SearchAgent",
     "SmoothUCT",
     "Subgame",

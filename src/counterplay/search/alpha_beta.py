@@ -19,6 +19,7 @@ from counterplay.search.searcher import (
     TranspositionGame,
     catch_recursion_error,
     chance_error,
+    refuse_rewards,
     resolve_root,
     terminal_utility,
     zero_evaluation,
@@ -69,6 +70,7 @@ class AlphaBeta:
 
     @catch_recursion_error
     def search(self, game: Game, state: State | None = None) -> SearchResult:
+        refuse_rewards(game, "alpha_beta")
         root = resolve_root(game, state)
         if game.player(root) == CHANCE:
             raise chance_error(game, "alpha_beta")

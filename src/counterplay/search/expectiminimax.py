@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Protocol
 
 from counterplay.core.game import CHANCE, TERMINAL, Game, State
+from counterplay.core.rewards import step_rewards
 from counterplay.core.settings import NonNegativeInt, settings
+from counterplay.errors import GameError
+from counterplay.registry import get_spec
 from counterplay.search.searcher import (
     EvaluationFunction,
     OptionalEvaluation,
@@ -24,6 +27,9 @@ class Expectiminimax:
 
         V(s) = u_0(s) at the end,   max V(s') where player 0 acts,   min V(s') where player 1 does,
                sum of probability * V(s') where chance does
+
+    Where the game pays rewards on the way (`core.rewards.RewardGame`), player 0's reward R(s, a) is
+    added to V(s'), in minimax too.
 
     With `max_depth`, states that many actions ahead, those of chance included, have the value of
     `evaluate`. If chance acts first, the result has a value and no action.
@@ -73,16 +79,24 @@ def search_full_width(
         return back_up(player, state, depth_left)[0]
 
     def back_up(player: int, state: State, depth_left: int) -> tuple[float, dict[int, float]]:
+        def action_value(action: int) -> float:
+            reward = zero_sum_reward(game, state, action)
+            return reward + value(game.next_state(state, action), depth_left - 1)
+
         if player == CHANCE:
-            parts = (
-                p * value(game.next_state(state, a), depth_left - 1)
-                for a, p in game.chance_outcomes(state)
-            )
-            return sum(parts), {}
-        values = {a: value(game.next_state(state, a), depth_left - 1) for a in game.actions(state)}
+            return sum(p * action_value(a) for a, p in game.chance_outcomes(state)), {}
+        values = {a: action_value(a) for a in game.actions(state)}
         return (min if player else max)(values.values()), values
 
     root_value, values = back_up(acting_player(root), root, searcher.max_depth or 2**62)
     best = next((action for action in values if values[action] == root_value), None)
     is_exact = num_evaluations == 0
     return SearchResult(best, root_value, is_exact, num_nodes, values, searcher.max_depth)
+
+
+def zero_sum_reward(game: Game, state: State, action: int) -> float:
+    """Return player 0's reward on the way; raise GameError unless rewards cancel."""
+    first, second = step_rewards(game, state, action)
+    if abs(first + second) > 1e-9 * max(1.0, abs(first)):
+        raise GameError(f"search needs a zero-sum game; {get_spec(game)} pays {(first, second)}")
+    return first

@@ -20,6 +20,7 @@ from counterplay.search.searcher import (
     OptionalEvaluation,
     SearchResult,
     Seconds,
+    refuse_rewards,
     resolve_root,
     terminal_utility,
 )
@@ -94,6 +95,7 @@ class MCTS:
             )
 
     def search(self, game: Game, state: State | None = None) -> SearchResult:
+        refuse_rewards(game, "mcts")
         run = _MCTSSearch(self, game)
         root = run.new_node(resolve_root(game, state))
         limit = self.max_simulations or (inf if self.max_seconds else DEFAULT_SIMULATIONS)

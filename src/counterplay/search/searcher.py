@@ -16,6 +16,7 @@ from annotated_types import Ge, Predicate
 
 from counterplay.core.constant_sum import estimate_constant
 from counterplay.core.game import CHANCE, TERMINAL, Game, State
+from counterplay.core.rewards import RewardGame
 from counterplay.errors import ConfigError, GameError
 from counterplay.registry import get_spec
 
@@ -159,6 +160,15 @@ def catch_recursion_error(search: Callable[..., SearchResult]) -> Callable[..., 
 def chance_error(game: Game, name: str) -> GameError:
     """Return the error of a searcher that does not support chance."""
     return GameError(f"{name} takes no chance, and {get_spec(game)} has some: use expectiminimax")
+
+
+def refuse_rewards(game: Game, name: str) -> None:
+    """Raise ConfigError for a game with rewards on the way, which a searcher would ignore."""
+    if isinstance(game, RewardGame):
+        raise ConfigError(
+            f"{name} takes no rewards on the way, and {get_spec(game)} has some: use "
+            "cp.search.AccumulatedRewards(game), or expectiminimax"
+        )
 
 
 @lru_cache(maxsize=64)

@@ -168,8 +168,16 @@ def test_regrets_are_unbiased_for_any_networks(spec, augmented):
             weight_decay=0.01,
         ),
         replace(SMALL_ALGORITHM, logit_threshold=0.05, max_grad_value=0.05),
+        replace(
+            SMALL_ALGORITHM,
+            centred_update=False,
+            entropy_uses_rate=False,
+            entropy_coef=0.01,
+            use_biases=False,
+        ),
+        replace(SMALL_ALGORITHM, max_grad_norm=0.3, num_baseline_updates=2, listing_order=True),
     ],
-    ids=["augmented", "program", "schedules", "limits"],
+    ids=["augmented", "program", "schedules", "limits", "printed", "listing"],
 )
 @pytest.mark.parametrize("spec", ["kuhn_poker"])
 def test_equal_to_the_plain_recursion(algorithm, spec):
@@ -198,6 +206,38 @@ def test_equal_to_the_plain_recursion(algorithm, spec):
         for net, plain_net in zip(params_by_player(ours), theirs, strict=True):
             for array, expected in zip(*map(jax.tree.leaves, (net, plain_net)), strict=True):
                 assert np.asarray(array) == approx(expected, abs=2e-4)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"centred_update": False},
+        {"entropy_uses_rate": False},
+        {"use_biases": False},
+        {"listing_order": True},
+        {"max_grad_norm": 0.01},
+    ],
+    ids=lambda option: next(iter(option)),
+)
+def test_every_printed_option_changes_the_networks(option, kuhn):
+    """Without its effect, an option would give the networks of the default."""
+    ends = []
+    for algorithm in (SMALL_ALGORITHM, replace(SMALL_ALGORITHM, **option)):
+        state = algorithm.step(kuhn, algorithm.init(kuhn, 2), 2).state
+        ends.append([to_numpy(part) for part in jax.tree.leaves(params_by_player(state.strategy))])
+    assert max(np.abs(a - b).max() for a, b in zip(*ends, strict=True)) > 1e-4
+    if "use_biases" in option:
+        nets = params_by_player(state.strategy) + params_by_player(state.baseline)
+        assert not any(np.any(biases) for net in nets for _, biases in net)
+
+
+def test_printed_options_refuse_what_they_cannot_do():
+    with pytest.raises(cp.ConfigError, match="listing_order needs a tree"):
+        cp.algorithms.DeepHedge(listing_order=True).init(cp.RulesArena(cp.games.KuhnPoker()))
+    with pytest.raises(cp.ConfigError, match="learning_rate_end must be positive"):
+        cp.algorithms.DeepHedge(entropy_uses_rate=False, learning_rate_end=0.0)
+    with pytest.raises(cp.ConfigError, match="decay_rate is 100000"):  # Goofspiel in table 3
+        cp.algorithms.DeepHedge(decay_rate=1e5)
 
 
 @pytest.mark.parametrize("table", [True, False])

@@ -89,8 +89,3 @@ def test_the_same_bits_however_it_is_cut(kuhn, arena):
     assert all(cp.exploitability(kuhn, policy.tabulate(kuhn)) < 1.0 for policy in found.values())
     kept = np.asarray(memory.state.averages.reservoir.num_seen)
     assert (kept >= 5 * TINY.num_traversals).all()  # what each played as the other explored
-
-
-def test_league_refuses_rules(arena):
-    with pytest.raises(cp.ConfigError, match="league runs on tree; kuhn_poker is given as rules"):
-        cp.solve(arena, cp.algorithms.League(), iterations=1)

@@ -24,7 +24,8 @@ from tests.conftest import game_tree  # noqa: E402
 SMALL_NETWORKS = {"hidden_sizes": (8,), "num_episodes": 32}
 SMALL_RING = SMALL_NETWORKS | {"replay_buffer_size": 500, "reservoir_size": 500, "batch_size": 64}
 SMALL_SETTINGS = {
-    **dict.fromkeys(("ach", "deep_mmd", "neurd", "ppo", "qpg", "rmpg", "rpg"), SMALL_NETWORKS),
+    **dict.fromkeys(("ach", "deep_mmd", "neurd", "ppo", "qpg"), SMALL_NETWORKS),
+    **dict.fromkeys(("reinforce", "rmpg", "rpg"), SMALL_NETWORKS),
     "r_nad": SMALL_NETWORKS | {"magnet_update_every": 2},
     "nfsp": SMALL_RING,
     "nfsp_ppo": SMALL_NETWORKS | {"reservoir_size": 500},

@@ -21,6 +21,7 @@ from counterplay.registry import load_algorithm
 CASES = [
     ("leduc_poker", "external_sampling", 20),
     ("kuhn_poker(players=3)", "external_sampling(gamma=1)", 50),
+    ("goofspiel(num_cards=3)", "external_sampling(draw_by_infoset=true)", 30),
     ("liars_dice(dice_sides=3)", "outcome_sampling(lazy_averaging=true)", 100),
     ("phantom_tic_tac_toe", "outcome_sampling", 30),
     ("kuhn_poker", "chance_sampling", 30),

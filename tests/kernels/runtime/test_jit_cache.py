@@ -90,6 +90,7 @@ def test_iterations_on_compiled_rules_have_cache_files_of_their_own():
     """They share one code object, and numba names the files by qualified names."""
     kernels = (
         *(traversals.chance_sampling, traversals.external_sampling, traversals.average_sampling),
+        traversals.external_sampling_by_infoset,
         *(episodes.outcome_sampling, episodes.lazy_outcome_sampling),
         *(episodes.probing, episodes.online_sampling),
     )
@@ -101,6 +102,7 @@ def test_iterations_on_compiled_rules_have_cache_files_of_their_own():
 WALKS = {
     "chance_sampling": traversals.chance_sampling,
     "external_sampling": traversals.external_sampling,
+    "external_sampling(draw_by_infoset=true)": traversals.external_sampling_by_infoset,
     "outcome_sampling": episodes.outcome_sampling,
     "outcome_sampling(lazy_averaging=true)": episodes.lazy_outcome_sampling,
     "online_outcome_sampling": episodes.online_sampling,

@@ -30,6 +30,7 @@ from counterplay.algorithms.deep.common.episodes import (
     Episodes,
     draws_shape,
     episodes_from_draws,
+    join_episodes,
     mix_exploration,
     player_decisions,
     slice_episodes,
@@ -95,13 +96,23 @@ class DeepHedge(JaxAlgorithmOnTreeOrRules, AverageConfig):
     Regrets are unbiased for any U; their mean over decisions is slightly biased, since the number
     of decisions depends on the sampled actions. With `mean_over_episodes` the step of W divides by
     K instead, which is unbiased. `stratified` episodes (see `episodes.sample_episodes`) have less
-    noise at the same number; they divide by K too. The printed update takes the gradient of W, not
-    of the centred y: the mean of the logits, which softmax ignores, then follows
-    importance-weighted regrets, and the policy collapses on Leduc. The listing fits U after the
-    step of W, not before it; here one batch of episodes serves both. Both steps also subtract
-    weight_decay times the weights, clip each entry of the gradient at max_grad_value, and use
+    noise at the same number; they divide by K too. Both steps also subtract weight_decay times the
+    weights, clip each entry of the gradient at max_grad_value, and use
 
         lr = max(learning_rate * decay_rate**(t / decay_steps), learning_rate_end)
+
+    The thesis as printed differs in ways that are options:
+
+    - `centred_update=False` follows the gradient of W (4.6), not of the centred y: the mean of the
+      logits, which softmax ignores, then follows importance-weighted regrets, and the policy
+      collapses on Leduc.
+    - `entropy_uses_rate=False` adds the entropy's gradient without the factor lr_w (4.8): at rate
+      0.01 the same coefficient is then a hundred times as strong.
+    - `listing_order` steps W first, with the old U, then samples the L * H episodes with the new W
+      and fits U, in the first of the L fits also to the K episodes (listing 1). By default U is
+      fitted first, and one batch of episodes serves both. It needs a tree.
+    - `max_grad_norm` clips the norm of the whole gradient instead of its entries (table 1).
+    - `use_biases=False` leaves out the biases of all layers (section 4.5.2).
 
     Utilities are divided by the game's scale (see `common.utility_scale`), so that rates and
     coefficients do not depend on its units; the thesis has the game's own, which is
@@ -127,11 +138,16 @@ class DeepHedge(JaxAlgorithmOnTreeOrRules, AverageConfig):
     entropy_decay_power: NonNegative = 0.0  # entropy_coef * t**-entropy_decay_power
     logit_threshold: NonNegative = 2.0
     max_grad_value: Positive = 1000.0
+    max_grad_norm: NonNegative = 0.0  # clip the norm of the gradient instead; 0: its entries
     weight_decay: NonNegative = 1e-4
     normalize_returns: bool = True  # divide utilities by the game's scale; the thesis does not
     augmented_baseline: bool = True  # baseline at all decisions; False: at own decisions only
     mean_over_actions: bool = False  # the author's program: a mean over actions, not a sum
     past_logits_coef: NonNegative = 0.0  # pull to the past networks' mean logits (section 4.4.1)
+    centred_update: bool = True  # gradient of the centred logits; False: of W, as printed (4.6)
+    entropy_uses_rate: bool = True  # False: the rate does not multiply the entropy (4.8)
+    listing_order: bool = False  # W before U, each with its own episodes (listing 1)
+    use_biases: bool = True  # of all layers
 
     monitored_paths: ClassVar[tuple[str, ...]] = ("state.strategy", "state.baseline")
     # operations that share memory run one after the other, which wakes fewer threads
@@ -144,11 +160,22 @@ class DeepHedge(JaxAlgorithmOnTreeOrRules, AverageConfig):
         if self.past_logits_coef and not self.ensemble_size:
             problem = "ensemble_size must be at least 1 with a past_logits_coef"
             raise ConfigError(f"{self.name}: {problem}")
+        if not (self.entropy_uses_rate or self.learning_rate_end):
+            problem = "learning_rate_end must be positive with entropy_uses_rate=false"
+            raise ConfigError(f"{self.name}: {problem}")
+
+    def check_runs_on_rules(self) -> None:
+        if self.listing_order:
+            raise ConfigError(f"{self.name}: listing_order needs a tree; leave it out on rules")
 
     def init_state(self, graph: Graph, rng: np.random.Generator) -> DeepHedgeState:
+        def new_player_net(sizes: tuple[int, ...]) -> Net:
+            net = new_net(rng, sizes)
+            return net if self.use_biases else [(weights, 0.0 * bias) for weights, bias in net]
+
         def new_player_nets(hidden_sizes: tuple[int, ...]) -> tuple[Net, ...]:
             sizes = (graph.num_features, *hidden_sizes, graph.max_actions)
-            return tuple(new_net(rng, sizes) for _ in range(graph.num_players))
+            return tuple(new_player_net(sizes) for _ in range(graph.num_players))
 
         strategy = new_player_nets(self.hidden_sizes)
         baseline = new_player_nets(self.baseline_hidden_sizes)
@@ -235,13 +262,72 @@ class DeepHedge(JaxAlgorithmOnTreeOrRules, AverageConfig):
         key: jax.Array,
     ) -> DeepHedgeState:
         """Return the state after one player's part of an iteration, decided by random draws."""
-        behaviour = self.behaviour(graph, state, player)
-        if self.stratified:
-            sizes = [self.num_baseline_traversals] * self.num_baseline_updates
-            draws = draws.at[0].set(stratify_draws(draws[0], [*sizes, self.num_traversals]))
-        by_turn = policy_lookup.is_turn_by_turn(graph, state.policy_table)
-        episodes = episodes_from_draws(graph, behaviour, draws, by_turn, self.stratified)
+        if self.listing_order:
+            return self.iterate_player_in_listing_order(graph, t, player, state, draws, key)
+        sizes = [self.num_baseline_traversals] * self.num_baseline_updates
+        sizes.append(self.num_traversals)
+        episodes = self.play_draws(graph, player, state, draws, sizes)
         return self.update_player(graph, t, player, state, episodes, key)
+
+    def play_draws(
+        self,
+        graph: Graph,
+        player: Player,
+        state: DeepHedgeState,
+        draws: jax.Array,
+        batch_sizes: list[int],
+    ) -> Episodes:
+        """Return the episodes that random draws decide; `stratified` ones within each batch."""
+        if self.stratified:
+            draws = draws.at[0].set(stratify_draws(draws[0], batch_sizes))
+        by_turn = policy_lookup.is_turn_by_turn(graph, state.policy_table)
+        behaviour = self.behaviour(graph, state, player)
+        return episodes_from_draws(graph, behaviour, draws, by_turn, self.stratified)
+
+    def iterate_player_in_listing_order(
+        self,
+        graph: Graph,
+        t: jax.Array,
+        player: Player,
+        state: DeepHedgeState,
+        draws: jax.Array,
+        key: jax.Array,
+    ) -> DeepHedgeState:
+        """Return the state after a step of W on K episodes, and L fits of U on H more each."""
+        num_updates, size = self.num_baseline_updates, self.num_baseline_traversals
+        first_draws, later_draws = draws[:, : self.num_traversals], draws[:, self.num_traversals :]
+        episodes = self.play_draws(graph, player, state, first_draws, [self.num_traversals])
+        decisions = self.decisions_of(graph, player, episodes)
+        baseline = state.baseline[0]
+        strategy = self.follow_regrets(
+            graph, t, player, decisions, baseline, state.strategy[0], state.averages
+        )
+        state = self.replace_strategy(graph, player, state, strategy)
+        later = self.play_draws(graph, player, state, later_draws, [size] * num_updates)
+        later_decisions = self.decisions_of(graph, player, later)
+        first_series = slice_episodes(later_decisions, 0, size)
+        baseline = self.fit_baseline(
+            graph, player, join_episodes(decisions, first_series), baseline
+        )
+        baseline = jax.lax.fori_loop(
+            1,
+            num_updates,
+            lambda n, train_state: self.fit_baseline(
+                graph, player, slice_episodes(later_decisions, n * size, size), train_state
+            ),
+            baseline,
+        )
+        return self.finish_player(graph, t, player, state, baseline, episodes, key)
+
+    def decisions_of(self, graph: Graph, player: Player, episodes: Episodes) -> Episodes:
+        """Return the decisions with a baseline, and utilities in the units of training."""
+        if self.normalize_returns:
+            episodes = episodes._replace(utility=episodes.utility / graph.utility_scale)
+        if self.augmented_baseline:
+            return episodes
+        own = graph.max_own_decisions
+        max_decisions = own[player] if isinstance(player, int) else max(own)
+        return player_decisions(episodes, player, max_decisions)
 
     def update_player(
         self,
@@ -253,27 +339,35 @@ class DeepHedge(JaxAlgorithmOnTreeOrRules, AverageConfig):
         key: jax.Array,
     ) -> DeepHedgeState:
         """Train a player, whose networks come first in the state and last in the new one."""
-        (strategy, *others), (baseline, *other_baselines) = state.strategy, state.baseline
         num_updates, size = self.num_baseline_updates, self.num_baseline_traversals
-        if self.normalize_returns:
-            episodes = episodes._replace(utility=episodes.utility / graph.utility_scale)
-        decisions = episodes
-        if not self.augmented_baseline:
-            max_decisions = (
-                graph.max_own_decisions[player]
-                if isinstance(player, int)
-                else max(graph.max_own_decisions)
-            )
-            decisions = player_decisions(episodes, player, max_decisions)
+        decisions = self.decisions_of(graph, player, episodes)
         baseline = jax.lax.fori_loop(
             0,
             num_updates,
             lambda n, train_state: self.fit_baseline(
                 graph, player, slice_episodes(decisions, n * size, size), train_state
             ),
-            baseline,
+            state.baseline[0],
         )
         decisions = slice_episodes(decisions, num_updates * size, self.num_traversals)
+        strategy = self.follow_regrets(
+            graph, t, player, decisions, baseline, state.strategy[0], state.averages
+        )
+        state = self.replace_strategy(graph, player, state, strategy)
+        regret_episodes = slice_episodes(episodes, num_updates * size, self.num_traversals)
+        return self.finish_player(graph, t, player, state, baseline, regret_episodes, key)
+
+    def follow_regrets(
+        self,
+        graph: Graph,
+        t: jax.Array,
+        player: Player,
+        decisions: Episodes,
+        baseline: TrainState,
+        strategy: TrainState,
+        average_state: AverageState,
+    ) -> TrainState:
+        """Return the strategy network after a step along the regrets of these episodes."""
         rows = graph.observation_row[player, decisions.decision]
         unique_rows = find_unique_rows(rows, decisions.live)
         outputs = outputs_at_decisions(baseline.params, graph.observation, unique_rows)
@@ -282,19 +376,38 @@ class DeepHedge(JaxAlgorithmOnTreeOrRules, AverageConfig):
         regret = returns.baseline_regrets(decisions, player, utility, values).regret
         if self.augmented_baseline:
             unique_rows = find_unique_rows(rows, decisions.player == player)
-        strategy = self.update_strategy(
-            graph, t, player, decisions, unique_rows, regret, strategy, state.averages
+        return self.update_strategy(
+            graph, t, player, decisions, unique_rows, regret, strategy, average_state
         )
-        state = state._replace(
-            strategy=(*others, strategy),
-            baseline=(*other_baselines, baseline),
+
+    def replace_strategy(
+        self, graph: Graph, player: Player, state: DeepHedgeState, strategy: TrainState
+    ) -> DeepHedgeState:
+        """Return the state with a new network of the player that comes first in it."""
+        return state._replace(
+            strategy=(strategy, *state.strategy[1:]),
             policy_table=policy_lookup.refresh_policy_table(
                 graph, state.policy_table, strategy.params, player
             ),
         )
+
+    def finish_player(
+        self,
+        graph: Graph,
+        t: jax.Array,
+        player: Player,
+        state: DeepHedgeState,
+        baseline: TrainState,
+        regret_episodes: Episodes,
+        key: jax.Array,
+    ) -> DeepHedgeState:
+        """Return the state with the player's networks last, and the average network trained."""
+        strategy, *others = state.strategy
+        state = state._replace(
+            strategy=(*others, strategy), baseline=(*state.baseline[1:], baseline)
+        )
         if not self.average_hidden_sizes:
             return state
-        regret_episodes = slice_episodes(episodes, num_updates * size, self.num_traversals)
         average_state = averages.train_average_network(
             self,
             state.averages,
@@ -363,10 +476,14 @@ class DeepHedge(JaxAlgorithmOnTreeOrRules, AverageConfig):
         y = centre_over_legal(log, episodes.legal)  # the centred logits
         limit = self.logit_threshold
         is_outward = jnp.where(regret > 0, y > limit, y < -limit)
-        direction = centre_over_legal(jnp.where(is_outward, 0.0, regret), episodes.legal)
+        direction = jnp.where(is_outward, 0.0, regret)
+        if self.centred_update:
+            direction = centre_over_legal(direction, episodes.legal)
         if self.entropy_coef:  # the gradient of entropy: - p * (log p + entropy)
             entropy = -(episodes.policy * log).sum(-1, keepdims=True)
             coef = self.entropy_coef * t**-self.entropy_decay_power
+            if not self.entropy_uses_rate:
+                coef = coef / self.rate_at(t, self.learning_rate, self.learning_rate_end)
             direction -= coef * episodes.policy * (log + entropy)
         if self.past_logits_coef:
             past = self.past_logits(graph, player, unique_rows, average_state)
@@ -410,15 +527,26 @@ class DeepHedge(JaxAlgorithmOnTreeOrRules, AverageConfig):
 
         def schedule(count: jax.Array) -> jax.Array:
             t = count // steps_per_iteration + 1
-            return jnp.maximum(
-                learning_rate * self.decay_rate ** (t / self.decay_steps), learning_rate_end
-            )
+            return self.rate_at(t, learning_rate, learning_rate_end)
 
-        return optax.chain(
-            optax.clip(self.max_grad_value),
-            optax.add_decayed_weights(self.weight_decay),
-            optax.sgd(schedule),
+        clip = optax.clip(self.max_grad_value)
+        if self.max_grad_norm:
+            clip = optax.clip_by_global_norm(self.max_grad_norm)
+        steps = [clip, optax.add_decayed_weights(self.weight_decay), optax.sgd(schedule)]
+        if not self.use_biases:
+            steps.append(optax.masked(optax.set_to_zero(), is_bias))
+        return optax.chain(*steps)
+
+    def rate_at(self, t: jax.Array, learning_rate: float, learning_rate_end: float) -> jax.Array:
+        """Return the learning rate of iteration t."""
+        return jnp.maximum(
+            learning_rate * self.decay_rate ** (t / self.decay_steps), learning_rate_end
         )
+
+
+def is_bias(net: Net) -> list[tuple[bool, bool]]:
+    """Return a pytree like a network that is True at its biases."""
+    return [(False, True) for _ in net]
 
 
 def mask_illegal(episodes: Episodes, outputs: jax.Array) -> jax.Array:

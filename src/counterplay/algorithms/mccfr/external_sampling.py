@@ -21,13 +21,21 @@ class ExternalSampling(MonteCarloCFR):
     to its player's own reach. With more than two players the reach of a third player would bias the
     average, so each player's average is updated along a separate episode in which the others play
     uniformly. (Gibson, 2014, expands all actions instead; other implementations update one
-    opponent, with bias.) Actions are drawn at every node, not once per infoset and traversal.
+    opponent, with bias.) Actions are drawn at every node. With `draw_by_infoset`, an infoset keeps
+    its action for the whole traversal, as in the definition of external sampling, whose blocks are
+    pure policies of the others; regrets are unbiased either way. The two differ where a traversal
+    meets an infoset through several of the traverser's actions, as in games with simultaneous
+    moves: the actions of the traverser are then compared against the same reply.
     """
 
     gamma: NonNegative = 0.0  # iteration t has weight t**gamma in the average
     regret_matching_plus: bool = False  # keep regrets at zero or above
     hedge_eta: NonNegative = 0.0  # if positive, Hedge at this rate instead of regret matching
     num_workers: NumWorkers = 1  # traversals per player and iteration, in parallel
+    draw_by_infoset: bool = False  # draw one action per infoset and traversal, not at every node
 
     def traversal(self) -> Traversal:
-        return Traversal(traversals.external_sampling, float(self.gamma))
+        kernel = traversals.external_sampling
+        if self.draw_by_infoset:
+            kernel = traversals.external_sampling_by_infoset
+        return Traversal(kernel, float(self.gamma))

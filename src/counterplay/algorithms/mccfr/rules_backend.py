@@ -100,7 +100,7 @@ def python_kernels(module: ModuleType, **replacements: Callable[..., Any]) -> di
 @cache
 def _load_python_kernels(module: str) -> dict[str, Any]:
     """Return a module's kernels as plain Python, with random numbers in Python's integers."""
-    names = ("mix", "seed_stream", "draw_uniform")
+    names = ("mix", "seed_stream", "draw_uniform", "hash_uniform")
     return python_kernels(sys.modules[module], **{name: getattr(random, name) for name in names})
 
 

@@ -44,6 +44,7 @@ def _run_on_compiled_rules(kernel: Any) -> Any:
 chance_sampling = _run_on_compiled_rules(traversals.chance_sampling)
 matching_chance_sampling = _run_on_compiled_rules(traversals.matching_chance_sampling)
 external_sampling = _run_on_compiled_rules(traversals.external_sampling)
+external_sampling_by_infoset = _run_on_compiled_rules(traversals.external_sampling_by_infoset)
 average_sampling = _run_on_compiled_rules(traversals.average_sampling)
 outcome_sampling = _run_on_compiled_rules(episodes.outcome_sampling)
 lazy_outcome_sampling = _run_on_compiled_rules(episodes.lazy_outcome_sampling)

@@ -36,6 +36,12 @@ def draw_uniform(rng):
 
 
 @no_alloc_kernel
+def hash_uniform(bits, number):
+    """Return a uniform random number in [0, 1) that is always the same for these arguments."""
+    return (mix(mix(bits) + GOLDEN_GAMMA * uint64(number + 1)) >> B11) * 2.0**-53
+
+
+@no_alloc_kernel
 def sample_action(policy, first, count, epsilon, rng):
     """Draw an action, 0 to count - 1, from (1 - epsilon) * policy + epsilon * uniform."""
     return invert_cdf(policy, first, count, epsilon, draw_uniform(rng))

@@ -11,11 +11,15 @@ the numbers of nodes touched and of nodes listed.
 
 from __future__ import annotations
 
+from numpy import uint64
+
 from counterplay.kernels.runtime.jit import CHANCE, TERMINAL, no_alloc_kernel
 from counterplay.kernels.sampling.lazy_nodes import node_at
 from counterplay.kernels.sampling.primitives import (
     add_average,
     draw_bernoulli,
+    hash_uniform,
+    invert_cdf,
     iteration_weight,
     sample_action,
     seed_stream,
@@ -199,9 +203,17 @@ def matching_walk(p, weight, samples_chance, learner, game, table, scratch):
 
 @no_alloc_kernel
 def external_walk(p, weight, game, table, scratch):
+    """Traverse all actions of `p`, sampling the rest at every node: see `external_walk_by_bits`."""
+    external_walk_by_bits(p, weight, uint64(0), game, table, scratch)
+
+
+@no_alloc_kernel
+def external_walk_by_bits(p, weight, walk_bits, game, table, scratch):
     """Traverse all actions of `p`, sampling the rest. At its nodes: regret = regret + u(a) - u.
 
-    At the others' nodes: policy_sum = policy_sum + weight * policy.
+    At the others' nodes: policy_sum = policy_sum + weight * policy. With `walk_bits` other than
+    zero, an infoset of another player takes the same action at all of its nodes in the walk: the
+    draw is a hash of these bits and of the infoset.
     """
     nodes, utility, counters, pending = (
         game.nodes,
@@ -224,7 +236,11 @@ def external_walk(p, weight, game, table, scratch):
         if node.player != TERMINAL:
             if node.player != CHANCE:
                 add_average(first, first + node.count, weight, policy, policy_sum)
-            n = node.child + sample_action(policy, first, node.count, 0.0, scratch.rng)
+            if walk_bits != 0 and node.player != CHANCE:
+                x = hash_uniform(walk_bits, first)
+                n = node.child + invert_cdf(policy, first, node.count, 0.0, x)
+            else:
+                n = node.child + sample_action(policy, first, node.count, 0.0, scratch.rng)
             continue
         u = utility[first, p]
         below = abs(u)
@@ -360,6 +376,21 @@ def external_sampling(begin, end, seed, power, learner, game, table, scratch):
         for p in range(game.num_players):
             seed_stream(seed, t, p, scratch.rng)
             external_walk(p, weight if is_two_player else 0.0, game, table, scratch)
+            update_pending_policies(learner, game, table, scratch)
+        if not is_two_player:
+            add_average_episodes(seed, t, weight, game, table, scratch)
+
+
+@no_alloc_kernel
+def external_sampling_by_infoset(begin, end, seed, power, learner, game, table, scratch):
+    """Run iterations of external sampling in which an infoset keeps its action for a walk."""
+    is_two_player = game.num_players == 2
+    for t in range(begin, end):
+        weight = iteration_weight(t, power)
+        for p in range(game.num_players):
+            seed_stream(seed, t, p, scratch.rng)
+            weight_of_others = weight if is_two_player else 0.0
+            external_walk_by_bits(p, weight_of_others, scratch.rng[0], game, table, scratch)
             update_pending_policies(learner, game, table, scratch)
         if not is_two_player:
             add_average_episodes(seed, t, weight, game, table, scratch)

@@ -125,32 +125,6 @@ def test_three_players_learn():
     assert result.exploitability < 0.4 * cp.exploitability(tree, cp.uniform_policy(tree))
 
 
-def test_a_league_plays_past_policies(kuhn):
-    algorithm = cp.algorithms.League(
-        hidden_sizes=(8,), num_episodes=32, schedule_iterations=40, snapshot_every=5, pool_size=6
-    )
-    memory = algorithm.step(kuhn, algorithm.init(kuhn), 4)
-    assert int(memory.state.pool.num_joined) == 0
-    assert float(memory.state.pool.num_games.sum()) == 0.0
-    memory = algorithm.step(kuhn, memory, 9)
-    state = memory.state
-    assert int(state.pool.num_joined) == 6 and float(state.pool.num_games.sum()) > 0.0
-    assert np.asarray(state.pool.tables).sum(-1) == approx(1.0, abs=1e-5)
-    steps = [int(agent.policy.opt_state[1].count[0]) for agent in state.agents]
-    since_snapshot = 3 * algorithm.num_epochs  # exploiters started anew
-    assert steps == [13 * algorithm.num_epochs, since_snapshot, since_snapshot]
-    graph = graph_from_tree(kuhn)
-    pool = state.pool._replace(
-        total_utility=jnp.array([[2.0, 0, 0, 0, 0, -2.0]] * 2), num_games=jnp.ones((2, 6))
-    )
-    probabilities = np.asarray(algorithm.opponent_probabilities(graph, pool))
-    assert probabilities.sum(-1) == approx(1.0) and probabilities[:, -1] == approx(0.0)
-    ratio = ((1 + 1) / 2) ** 2 / (1 / 2) ** 2  # a policy that always wins against an even one
-    assert probabilities[0, 5] == approx(ratio * probabilities[0, 1])
-    with pytest.raises(cp.ConfigError, match="needs a two-player zero-sum game"):
-        algorithm.init(game_tree("kuhn_poker(players=3)"))
-
-
 TINY_SETTINGS = (
     "hidden_sizes=(8,),schedule_iterations=40,num_episodes=16,average_batch_size=64,"
     "reservoir_size=600"

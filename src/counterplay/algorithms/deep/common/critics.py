@@ -40,6 +40,7 @@ from counterplay.algorithms.deep.common.jax_algorithm import lazy_jit, wait_for
 from counterplay.algorithms.deep.common.networks import (
     Net,
     apply_net,
+    infoset_outputs,
     new_net,
     new_nets,
     regret_matching,
@@ -50,6 +51,7 @@ from counterplay.algorithms.deep.common.replay import Transitions
 from counterplay.algorithms.deep.common.training import (
     TrainState,
     apply_gradient,
+    apply_gradients,
     fit_with_cosine_decay,
     init_train_states,
 )
@@ -128,6 +130,73 @@ class ValueTableCritic:
         actor_targets = actor_target(graph, episodes, target)
         row = jnp.where(episodes.live, graph.infoset[episodes.decision], graph.num_infosets)
         return move_towards_means(memory, (row, jnp.zeros_like(row)), actor_targets, self.step_size)
+
+
+@dataclass(frozen=True)
+class InfosetNetworkCritic:
+    """A network q(I, a; w) of each player's own observation, with values to that player.
+
+    An iteration takes `num_steps` Adam steps on the mean over the player's decisions of
+    (q(I, a) - target)^2, with a the action taken.
+    """
+
+    hidden_sizes: tuple[int, ...]
+    learning_rate: float
+    num_steps: int = 1
+    is_exact: ClassVar[bool] = False
+    covers_all_players: ClassVar[bool] = False
+
+    @property
+    def optimiser(self) -> optax.GradientTransformation:
+        return optax.adam(self.learning_rate)
+
+    def init_memory(self, graph: Graph, rng: np.random.Generator) -> Any:
+        sizes = (graph.num_features, *self.hidden_sizes, graph.max_actions)
+        nets = new_nets(rng, graph.num_players, sizes, zero_head=True)
+        return init_train_states(self.optimiser, nets)
+
+    def values(self, graph: Graph, memory: TrainState, episodes: Episodes) -> jax.Array:
+        outputs = infoset_outputs(graph, memory.params, graph.all_players)
+        exists = episodes.legal & episodes.live[..., None]
+        own = jnp.where(exists, outputs[graph.infoset[episodes.decision]], 0.0)
+        actor = jnp.arange(graph.num_players) == acting_player(episodes)
+        return jnp.where(actor, own[..., None], 0.0)
+
+    def update(self, graph: Graph, memory: TrainState, episodes: Episodes, target: Any) -> Any:
+        actor_targets = actor_target(graph, episodes, target)[..., 0]
+        infoset = jnp.where(episodes.live, graph.infoset[episodes.decision], graph.num_infosets)
+        entries = (infoset, episodes.action)
+        zeros = jnp.zeros(graph.legal.shape)
+        visits = zeros.at[entries].add(1.0, mode="drop")
+        total = zeros.at[entries].add(actor_targets, mode="drop")
+        own_visits = jnp.zeros(graph.num_players).at[graph.infoset_player].add(visits.sum(-1))
+        scale = (2.0 / jnp.maximum(own_visits, 1.0))[graph.infoset_player][:, None]
+
+        def outputs_of(nets: Net) -> jax.Array:
+            return infoset_outputs(graph, nets, graph.all_players)
+
+        for _ in range(self.num_steps):
+            outputs, backward = jax.vjp(outputs_of, memory.params)
+            gradient = backward(scale * (visits * outputs - total))[0]
+            memory = apply_gradients(self.optimiser, memory, gradient)
+        return memory
+
+
+@dataclass(frozen=True)
+class ZeroCritic:
+    """No critic: every value is zero, so that sampled returns alone decide."""
+
+    is_exact: ClassVar[bool] = False
+    covers_all_players: ClassVar[bool] = True
+
+    def init_memory(self, graph: Graph, rng: np.random.Generator) -> Any:
+        return np.zeros((0,), np.float32)
+
+    def values(self, graph: Graph, memory: Any, episodes: Episodes) -> jax.Array:
+        return jnp.zeros((*episodes.legal.shape, graph.num_players))
+
+    def update(self, graph: Graph, memory: Any, episodes: Episodes, target: jax.Array) -> Any:
+        return memory
 
 
 @dataclass(frozen=True)
@@ -235,7 +304,15 @@ class ExactCritic:
         return np.zeros((0,), np.float32)
 
 
-Critic = HistoryTableCritic | InfosetTableCritic | ValueTableCritic | NetworkCritic | ExactCritic
+Critic = (
+    HistoryTableCritic
+    | InfosetTableCritic
+    | ValueTableCritic
+    | NetworkCritic
+    | InfosetNetworkCritic
+    | ZeroCritic
+    | ExactCritic
+)
 
 
 def acting_player(episodes: Episodes) -> jax.Array:

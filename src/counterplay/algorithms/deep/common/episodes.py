@@ -241,6 +241,13 @@ def slice_episodes(episodes: Episodes, first: int | jax.Array, count: int) -> Ep
     return Episodes._make([*(cut(array, 1) for array in steps), cut(utility, 0)])
 
 
+def join_episodes(first: Episodes, second: Episodes) -> Episodes:
+    """Return both batches of episodes as one."""
+    *steps, utility = zip(first, second, strict=True)
+    joined = [jnp.concatenate(pair, axis=1) for pair in steps]
+    return Episodes._make([*joined, jnp.concatenate(utility)])
+
+
 def player_decisions(episodes: Episodes, player: int | jax.Array, max_decisions: int) -> Episodes:
     """Return episodes that contain the decisions of one player only.
 

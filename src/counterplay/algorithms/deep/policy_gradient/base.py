@@ -24,9 +24,11 @@ from counterplay.algorithms.deep.common.critics import (
     Critic,
     ExactCritic,
     HistoryTableCritic,
+    InfosetNetworkCritic,
     InfosetTableCritic,
     NetworkCritic,
     ValueTableCritic,
+    ZeroCritic,
     exact_action_values,
     zero_sum_rewards,
 )
@@ -65,9 +67,12 @@ from counterplay.errors import ConfigError
 EMA_WARM_UP = 9.0  # at iteration t the average of weights decays by at most t / (t + this)
 
 
+CRITICS_ON_RULES = ("network", "infoset_network", "none")
+
+
 def _is_critic_name(name: str) -> bool:
-    """auto, table, network, infoset, value or oracle"""
-    return name in ("auto", "table", "network", "infoset", "value", "oracle")
+    """auto, table, network, infoset, infoset_network, value, oracle or none"""
+    return name in ("auto", "table", "infoset", "value", "oracle", *CRITICS_ON_RULES)
 
 
 CriticName = Annotated[str, Predicate(_is_critic_name)]
@@ -126,14 +131,15 @@ class PolicyGradient(JaxAlgorithmOnTreeOrRules, AverageConfig):
     learning_rate_power: NonNegative = 2.0  # 1: the rate falls linearly; 2: faster at first
     temperature: NonNegative = 0.11  # falls geometrically
     temperature_end: NonNegative = 0.022
-    # of histories: table or network; of infosets: infoset or value; oracle: exact values; auto:
-    # table on a tree, network on rules
+    # of histories: table or network; of infosets: infoset, infoset_network or value; oracle: exact
+    # values; none: sampled returns alone; auto: table on a tree, network on rules
     critic: CriticName = "auto"
     gae_lambda: PositiveProbability = 1.0
     correct_with_returns: bool = True  # correct the critic by sampled returns; False: critic alone
     critic_step_size: PositiveProbability = 0.1  # of a table
     critic_hidden_sizes: HiddenSizes = (64, 64)
     critic_learning_rate: NonNegative = 1e-3
+    critic_train_steps: PositiveInt = 1  # of the infoset_network per iteration
     # an infoset with a share v / num_infosets of the visits weighs v / (v + this); 0: its share
     visit_saturation: NonNegative = 10.0
     counterfactual_weighting: bool = False  # divide visits by the player's own reach
@@ -142,6 +148,7 @@ class PolicyGradient(JaxAlgorithmOnTreeOrRules, AverageConfig):
     average_power: NonNegative = 3.0
 
     monitored_paths: ClassVar[tuple[str, ...]] = ("state.actor",)
+    mean_over_episodes: ClassVar[bool] = False  # of gradients; False: over decisions
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -153,6 +160,12 @@ class PolicyGradient(JaxAlgorithmOnTreeOrRules, AverageConfig):
             limit = f"must be above 0 and at most temperature ({self.temperature})"
             problem = f"temperature_end is {self.temperature_end}, {limit}"
             raise ConfigError(f"{self.name}: {problem}")
+        if self.critic == "none" and not (self.correct_with_returns and self.gae_lambda == 1.0):
+            problem = "critic=none needs correct_with_returns and gae_lambda 1"
+            raise ConfigError(f"{self.name}: {problem}")
+        if self.critic_train_steps > 1 and self.critic != "infoset_network":
+            problem = "critic_train_steps is for critic=infoset_network"
+            raise ConfigError(f"{self.name}: {problem}, not for critic={self.critic}")
 
     @property
     def has_moving_magnet(self) -> bool:
@@ -224,7 +237,11 @@ class PolicyGradient(JaxAlgorithmOnTreeOrRules, AverageConfig):
             graph, state.critic, episodes, old_policy, reward
         )
         mean = aggregate_by_infoset(
-            graph, episodes, estimate.advantage, self.counterfactual_weighting
+            graph,
+            episodes,
+            estimate.advantage,
+            self.counterfactual_weighting,
+            self.mean_over_episodes,
         )
         share = mean.visit_share
         if self.visit_saturation and not self.counterfactual_weighting:
@@ -292,9 +309,10 @@ class PolicyGradient(JaxAlgorithmOnTreeOrRules, AverageConfig):
         return replace(self, critic="network") if self.critic == "auto" else self
 
     def check_runs_on_rules(self) -> None:
-        if self.critic != "network":
+        if self.critic not in CRITICS_ON_RULES:
             problem = f"critic is {self.critic}, which needs the tree"
-            raise ConfigError(f"{self.name}: {problem}; on rules take critic=network")
+            names = " or ".join(CRITICS_ON_RULES)
+            raise ConfigError(f"{self.name}: {problem}; on rules take critic={names}")
 
     def tabulate(self, graph: Graph, state: PolicyGradientState) -> dict[str, jax.Array]:
         tables = averages.tabulate_averages(self, state.averages, graph)
@@ -327,7 +345,11 @@ class PolicyGradient(JaxAlgorithmOnTreeOrRules, AverageConfig):
             "infoset": lambda: InfosetTableCritic(self.critic_step_size),
             "value": lambda: ValueTableCritic(self.critic_step_size),
             "network": lambda: NetworkCritic(self.critic_hidden_sizes, self.critic_learning_rate),
+            "infoset_network": lambda: InfosetNetworkCritic(
+                self.critic_hidden_sizes, self.critic_learning_rate, self.critic_train_steps
+            ),
             "oracle": lambda: ExactCritic(),
+            "none": lambda: ZeroCritic(),
         }
         return builders[self.critic]()
 
@@ -344,13 +366,17 @@ class PolicyGradient(JaxAlgorithmOnTreeOrRules, AverageConfig):
 
 
 def aggregate_by_infoset(
-    graph: Graph, episodes: Episodes, advantage: jax.Array, counterfactual_weighting: bool
+    graph: Graph,
+    episodes: Episodes,
+    advantage: jax.Array,
+    counterfactual_weighting: bool,
+    mean_over_episodes: bool = False,
 ) -> InfosetAdvantages:
     """Average advantages [T, B, A] per infoset.
 
     With `counterfactual_weighting` each visit is divided by the player's own reach, and shares are
     per episode instead of per visit: the mean times the share is then the sampled instantaneous
-    regret.
+    regret. With `mean_over_episodes` shares are per episode too.
     """
     weight = jnp.where(episodes.live, 1.0, 0.0)
     if counterfactual_weighting:
@@ -362,7 +388,7 @@ def aggregate_by_infoset(
     total = zeros.at[half, infoset].add(weight[..., None] * rows, mode="drop")
     visits = total[..., -1].sum(0)
     player_total = jnp.full(graph.num_players, 1.0 * episodes.utility.shape[0])
-    if not counterfactual_weighting:
+    if not (counterfactual_weighting or mean_over_episodes):
         player_total = jnp.zeros(graph.num_players).at[graph.infoset_player].add(visits)
     halves = total[..., :-1] / jnp.where(visits > 0.0, visits, 1.0)[:, None]
     beats_policy = 0.5 + 0.5 * jnp.sign(halves[::-1])

@@ -8,7 +8,7 @@ that the exact average of all iterates costs one pass over the infosets.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import jax
@@ -45,6 +45,7 @@ from counterplay.algorithms.deep.common.tree_or_rules import (
     env_from_arena,
     policies_from_networks,
 )
+from counterplay.algorithms.deep.regret.average_fit import reinitialise_average
 from counterplay.algorithms.deep.regret.config import RegretNetConfig
 from counterplay.algorithms.deep.regret.rules_sampler import RulesSampler
 from counterplay.algorithms.deep.regret.sampler import Sampler
@@ -185,7 +186,19 @@ class RegretNetAlgorithm(RegretNetConfig):
     def policies(self, arena: Any, memory: Any) -> dict[str, Any]:
         """Return the policies by name; the first has the guarantee."""
         adapter = adapter_for(arena)
-        return adapter.policies(adapter.config(self), memory.state)
+        config = adapter.config(self)
+        if config.average_at_end:
+            memory = config.train_average_at_end(adapter, memory)
+        return adapter.policies(config, memory.state)
+
+    def train_average_at_end(self, adapter: ArenaAdapter, memory: Any) -> Any:
+        """Return the memory with average networks fitted from random weights."""
+        state = memory.state
+        init_key, fit_key = jax.random.split(jax.random.fold_in(memory.key, memory.iteration))
+        network = reinitialise_average(self, state.averages.network, init_key)
+        network = adapter.sampler(self, state.sampler).fit_average(network, fit_key)
+        average_state = state.averages._replace(network=network)
+        return replace(memory, state=state._replace(averages=average_state))
 
     def tabulate(self, sampler: Sampler, state: StateWithAverages) -> dict[str, Any]:
         """Return the averages and the last iterate by name, as tables of weights [I, A]."""
@@ -243,7 +256,12 @@ class RegretNetAlgorithm(RegretNetConfig):
     def fit_average(
         self, sampler: Sampler, state: StateWithAverages, key: jax.Array
     ) -> AverageState:
-        """Return the averages with all players' average networks fitted to the stored policies."""
+        """Return the averages with all players' average networks fitted to the stored policies.
+
+        With `average_at_end` they are not fitted before `policies`.
+        """
+        if self.average_at_end:
+            return state.averages
         network = sampler.fit_average(state.averages.network, key)
         return state.averages._replace(network=network)
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Annotated, ClassVar, Self
 
 import optax
-from annotated_types import Gt
+from annotated_types import Gt, Predicate
 
 from counterplay.algorithms.deep.common.batched_env import BatchedEnv
 from counterplay.algorithms.deep.common.jax_algorithm import NetworkAlgorithm
@@ -23,6 +23,14 @@ from counterplay.errors import ConfigError
 DEFAULT_BATCH_SIZE = 2048
 DEFAULT_RESERVOIR_BYTES = 2**29  # of all reservoirs on rules, if reservoir_size is 0
 DEFAULT_RESERVOIR_SIZE = 200_000  # samples per player on rules, at most, if reservoir_size is 0
+
+
+def _is_loss_name(name: str) -> bool:
+    """cross_entropy or squared_error"""
+    return name in ("cross_entropy", "squared_error")
+
+
+LossName = Annotated[str, Predicate(_is_loss_name)]
 
 
 @settings(kw_only=True)
@@ -49,7 +57,8 @@ class RegretNetConfig(NetworkAlgorithm):
     keeps_regrets: ClassVar[bool] = True  # whether fits use the samples of all iterations
 
     def __post_init__(self) -> None:
-        if self.batch_size != DEFAULT_BATCH_SIZE and not self.reservoir_size:
+        has_reservoir = self.reservoir_size or self.average_reservoir_size
+        if self.batch_size != DEFAULT_BATCH_SIZE and not has_reservoir:
             problem = "batch_size is for a reservoir: set reservoir_size too"
             raise ConfigError(f"{self.name}: {problem}; sums are fitted as a whole")
 
@@ -67,6 +76,21 @@ class RegretNetConfig(NetworkAlgorithm):
     def average_learning_rate(self) -> float:
         """Learning rate of the average network."""
         return 0.0
+
+    @property
+    def average_loss(self) -> str:
+        """Error that the average network minimises: see `average_fit.average_loss`."""
+        return "cross_entropy"
+
+    @property
+    def average_reservoir_size(self) -> int:
+        """Policies per player in a reservoir; 0: on a tree sums, on rules `reservoir_size`."""
+        return 0
+
+    @property
+    def average_at_end(self) -> bool:
+        """Whether the average network is trained only for a call of `policies`."""
+        return False
 
     @property
     def critic_buffer_size(self) -> int:

@@ -12,9 +12,9 @@ from counterplay.algorithms.deep.regret.base import (
     ReplayRegretNetAlgorithm,
     StateWithAverages,
 )
-from counterplay.algorithms.deep.regret.config import AverageNetConfig
+from counterplay.algorithms.deep.regret.config import AverageNetConfig, LossName
 from counterplay.algorithms.deep.regret.sampler import Sampler
-from counterplay.core.settings import settings
+from counterplay.core.settings import NonNegativeInt, settings
 
 
 @settings(kw_only=True)
@@ -35,9 +35,21 @@ class DeepCFR(AverageNetConfig, ReplayRegretNetAlgorithm):
 
     V is fitted as in `sd_cfr`. Pi continues from the last iteration, `average_train_steps` steps
     with a learning rate that decays to zero. On a tree it is fitted to sums per infoset, which have
-    the same minimiser as a reservoir of unlimited size. The paper fits a squared error, once, at
-    the end, from random weights.
+    the same minimiser as a reservoir of unlimited size.
+
+    The paper's listing differs in ways that are options. `warm_start=False` fits V from random
+    weights. `reservoir_size` and `average_reservoir_size` keep single samples, of which a full
+    reservoir forgets some. `average_loss="squared_error"` fits Pi's probabilities, with weight t,
+    by squared error, which cares less than cross entropy about rare actions. `average_at_end`
+    trains Pi from random weights in each call of `policies` and never before, so that frequent
+    evaluations are expensive, and `average_train_steps` must be large enough for a whole fit (the
+    paper: 4,000).
     """
+
+    average_loss: LossName = "cross_entropy"
+    # policies per player in a reservoir; 0: on a tree exact sums, on rules `reservoir_size`
+    average_reservoir_size: NonNegativeInt = 0
+    average_at_end: bool = False  # train Pi from random weights for each call of `policies`
 
     distributes_on: ClassVar[tuple[str, ...]] = ("episodes", "rules")
 

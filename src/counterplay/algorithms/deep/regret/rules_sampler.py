@@ -25,7 +25,6 @@ from counterplay.algorithms.deep.common.networks import (
     apply_net,
     regret_matching,
     select_player,
-    softmax,
     uniform,
 )
 from counterplay.algorithms.deep.common.replay import Transitions
@@ -41,7 +40,8 @@ from counterplay.algorithms.deep.common.rollouts import (
     rows_per_player,
     sample_actions,
 )
-from counterplay.algorithms.deep.common.training import TrainState, fit_with_cosine_decay
+from counterplay.algorithms.deep.common.training import TrainState
+from counterplay.algorithms.deep.regret.average_fit import fit_average_to_reservoir
 from counterplay.algorithms.deep.regret.config import RegretNetConfig, reservoir_row_bytes
 from counterplay.algorithms.deep.regret.sampler import RegretBatch, RegretData, SamplingScheme
 from counterplay.core.arena import Floats, Ints
@@ -99,6 +99,7 @@ def new_rules_arrays(
     keep_policies: bool,
     keep_regrets: bool = True,
     critic_buffer_size: int = 0,
+    policy_reservoir_size: int = 0,
 ) -> RulesSamplerArrays:
     """Return empty reservoirs and an empty ring.
 
@@ -108,13 +109,16 @@ def new_rules_arrays(
         keep_policies: whether there are reservoirs of policies.
         keep_regrets: whether there are reservoirs of regrets.
         critic_buffer_size: decisions in the ring of the critic.
+        policy_reservoir_size: policies per player, if not `reservoir_size`.
 
     Raises:
         ConfigError: they take more than `MAX_SAMPLER_BYTES`.
     """
-    row_bytes = reservoir_row_bytes(env) * env.num_players * (keep_regrets + keep_policies)
+    row_bytes = reservoir_row_bytes(env) * env.num_players
+    num_reservoirs = keep_regrets + (keep_policies and not policy_reservoir_size)
     sizes = {
-        "reservoir_size": (reservoir_size, row_bytes),
+        "reservoir_size": (reservoir_size, num_reservoirs * row_bytes),
+        "average_reservoir_size": (policy_reservoir_size, row_bytes),
         "critic_buffer_size": (critic_buffer_size, replay.transition_bytes(env)),
     }
     for name, (count, item_bytes) in sizes.items():
@@ -137,7 +141,10 @@ def new_rules_arrays(
     players = range(env.num_players)
     return RulesSamplerArrays(
         tuple(empty(reservoir_size if keep_regrets else 0) for _ in players),
-        tuple(empty(reservoir_size if keep_policies else 0) for _ in players),
+        tuple(
+            empty((policy_reservoir_size or reservoir_size) if keep_policies else 0)
+            for _ in players
+        ),
         replay.new_transitions(env, critic_buffer_size),
         np.zeros((), np.int64),
     )
@@ -170,6 +177,7 @@ class RulesSampler:
             self.keep_policies,
             config.keeps_regrets,
             config.critic_buffer_size,
+            config.average_reservoir_size,
         )
 
     @property
@@ -275,9 +283,14 @@ class RulesSampler:
     def fit_average(self, network: TrainState, key: jax.Array) -> TrainState:
         for player, samples in enumerate(self.arrays.policy_samples):
             num_filled = max(min(int(samples.num_seen[0]), samples.weight.size), 1)
-            player_key = jax.random.fold_in(key, player)
-            network = _fit_average(
-                self.config, network, player, samples[1:], num_filled, player_key
+            network = fit_average_to_reservoir(
+                self.config,
+                network,
+                player,
+                (samples.observation, samples.legal),
+                (np.arange(samples.weight.size), samples.target, samples.weight),
+                num_filled,
+                jax.random.fold_in(key, player),
             )
         return wait_for(network)  # the reservoirs change in the next iteration
 
@@ -473,29 +486,3 @@ def _episode_regrets(
     regret = returns.baseline_advantages(episodes, estimate, use_samples=corrected).advantage
     reach = returns.own_reach(episodes, num_players)
     return regret, reach, last_actions(episodes, num_players)
-
-
-@lazy_jit(static_argnums=0)
-def _fit_average(
-    config: RegretNetConfig,
-    nets: TrainState,
-    player: Any,
-    samples: Any,
-    num_filled: Any,
-    key: jax.Array,
-) -> TrainState:
-    """Return the average networks with one player's fitted to its reservoir of policies."""
-
-    def sample(key: jax.Array) -> Any:
-        slot = jax.random.randint(key, (config.batch_size,), 0, num_filled)
-        return jax.tree.map(lambda column: column[slot], samples)
-
-    def loss(net: Net, minibatch: Any) -> jax.Array:
-        observation, legal, policy, weight = minibatch
-        log_probs = jnp.log(softmax(apply_net(net, observation), legal).clip(1e-30))
-        return -(weight[:, None] * policy * log_probs).sum() / weight.sum().clip(1e-30)
-
-    rate, steps = config.average_learning_rate, config.average_train_steps
-    train_state = select_player(nets, player)
-    fitted = fit_with_cosine_decay(config.optimiser, rate, loss, train_state, sample, key, steps)
-    return jax.tree.map(lambda array, new: array.at[player].set(new), nets, fitted)

@@ -8,17 +8,19 @@ reservoir, single samples are stored instead, as in the papers.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from counterplay.algorithms.deep.common import critics
+from counterplay.algorithms.deep.common import buffers, critics
 from counterplay.algorithms.deep.common.critics import CriticConfig
 from counterplay.algorithms.deep.common.graph import Graph, graph_from_tree
-from counterplay.algorithms.deep.common.jax_algorithm import lazy_jit
-from counterplay.algorithms.deep.common.networks import Net, apply_net, softmax
+from counterplay.algorithms.deep.common.jax_algorithm import lazy_jit, wait_for
+from counterplay.algorithms.deep.common.networks import Net, apply_net
+from counterplay.algorithms.deep.common.rollouts import rng_from_key
 from counterplay.algorithms.deep.common.training import TrainState, fit_with_cosine_decay
 from counterplay.algorithms.deep.common.tree_tables import (
     infoset_by_sequence,
@@ -26,6 +28,7 @@ from counterplay.algorithms.deep.common.tree_tables import (
     legal_mask,
     table_from_sequences,
 )
+from counterplay.algorithms.deep.regret.average_fit import average_loss, fit_average_to_reservoir
 from counterplay.algorithms.deep.regret.config import RegretNetConfig
 from counterplay.algorithms.deep.regret.sampler import RegretBatch, RegretData, SamplingScheme
 from counterplay.arenas.tree.arena import TreeArena, cache_on_tree
@@ -39,6 +42,15 @@ from counterplay.kernels.sampling.types import GameNodes, RegretSamples, RegretT
 MAX_RESERVOIR_BYTES = 8 * 2**30  # of all reservoirs
 
 
+class PolicyReservoir(NamedTuple):
+    """A reservoir of M policies of one player on a tree."""
+
+    num_seen: Ints  # [1] policies offered so far
+    infoset: Ints  # [M]
+    policy: Any  # [M, A]
+    weight: Any  # [M]
+
+
 class TreeSamplerArrays(NamedTuple):
     """The arrays that sampling on a tree changes; S sequences, C chance outcomes, N nodes."""
 
@@ -47,10 +59,14 @@ class TreeSamplerArrays(NamedTuple):
     regret_samples: tuple[RegretSamples, ...]  # of each player
     visits: Floats  # [N] weighted number of visits by episodes; [0] without a critic
     nodes_touched: Ints  # [2] visits of all nodes, and of those that are not chance
+    policy_samples: tuple[PolicyReservoir, ...]  # of each player; empty without a reservoir of them
 
 
 def new_tree_arrays(
-    tree: TreeArena, reservoir_size: int = 0, track_visits: bool = False
+    tree: TreeArena,
+    reservoir_size: int = 0,
+    track_visits: bool = False,
+    policy_reservoir_size: int = 0,
 ) -> TreeSamplerArrays:
     """Return uniform policies and no samples.
 
@@ -58,15 +74,21 @@ def new_tree_arrays(
         tree: the game.
         reservoir_size: samples per player in a reservoir; 0 stores sums per infoset.
         track_visits: whether visits of nodes are counted, for a critic.
+        policy_reservoir_size: policies per player in a reservoir; 0 stores sums only.
     """
     size = tree.num_sequences
-    needed = reservoir_size * (4 * tree.max_actions + 16) * tree.num_players
-    if needed > MAX_RESERVOIR_BYTES:
-        raise ConfigError(
-            f"reservoir_size is {reservoir_size}: these take {needed / 2**30:,.1f} GiB on "
-            f"{tree.spec}, more than {MAX_RESERVOIR_BYTES / 2**30:.0f}; "
-            "use fewer, or 0 for sums"
-        )
+    sizes = {
+        "reservoir_size": reservoir_size,
+        "average_reservoir_size": policy_reservoir_size,
+    }
+    for name, count in sizes.items():
+        needed = count * (4 * tree.max_actions + 16) * tree.num_players
+        if needed > MAX_RESERVOIR_BYTES:
+            raise ConfigError(
+                f"{name} is {count}: these take {needed / 2**30:,.1f} GiB on "
+                f"{tree.spec}, more than {MAX_RESERVOIR_BYTES / 2**30:.0f}; "
+                "use fewer, or 0 for sums"
+            )
     samples = [
         RegretSamples(
             np.zeros(0 if reservoir_size else size),
@@ -84,6 +106,15 @@ def new_tree_arrays(
         regret_samples=tuple(samples),
         visits=np.zeros(tree.num_nodes if track_visits else 0),
         nodes_touched=np.zeros(2, np.int64),
+        policy_samples=tuple(
+            PolicyReservoir(
+                np.zeros(1, np.int64),
+                np.zeros(policy_reservoir_size, np.int64),
+                np.zeros((policy_reservoir_size, tree.max_actions), np.float32),
+                np.zeros(policy_reservoir_size, np.float32),
+            )
+            for _ in range(tree.num_players if policy_reservoir_size else 0)
+        ),
     )
 
 
@@ -102,7 +133,9 @@ class TreeSampler:
             raise ConfigError(f"{config.name}: reservoir_size is for rules; a tree has exact sums")
         track_visits = config.critic_buffer_size > 0
         self.config, self.tree = config, tree
-        self.arrays = arrays or new_tree_arrays(tree, config.reservoir_size, track_visits)
+        self.arrays = arrays or new_tree_arrays(
+            tree, config.reservoir_size, track_visits, config.average_reservoir_size
+        )
 
     @property
     def num_players(self) -> int:
@@ -129,7 +162,30 @@ class TreeSampler:
         self.arrays.policy[tree.offset[first] : tree.offset[last]] = table[legal]
 
     def collect_external(self, nets: Any, player: int, weight: float, key: Any) -> None:
+        before = self.arrays.policy_sum.copy()
         self._run_kernel(regret_samples.collect_external_regrets, player, key, weight)
+        if self.arrays.policy_samples:
+            self._offer_policies(self.arrays.policy_sum - before, weight, key)
+
+    def _offer_policies(self, added: Floats, weight: float, key: Any) -> None:
+        """Offer the policies that a batch of traversals met to the reservoirs of their players.
+
+        Args:
+            added: the change of `policy_sum` [S]: visits * weight * policy.
+            weight: of each policy.
+            key: decides which policies are accepted.
+        """
+        tree = self.tree
+        visits = np.rint(np.add.reduceat(added, tree.offset[:-1]) / weight).astype(np.int64)
+        table = self.policy_table()
+        rng = rng_from_key(jax.random.fold_in(key, 1))
+        for reservoir, (first, last) in zip(
+            self.arrays.policy_samples, pairwise(tree.player_infoset), strict=True
+        ):
+            infoset = rng.permutation(np.repeat(np.arange(first, last), visits[first:last]))
+            weights = np.full(infoset.size, weight, np.float32)
+            rows = infoset, np.asarray(table)[infoset], weights
+            buffers.add_rows_to_reservoir(reservoir.num_seen, reservoir[1:], rng, rows)
 
     def collect_outcomes(
         self, nets: Any, scheme: SamplingScheme, critic_values: Any, key: Any
@@ -171,9 +227,27 @@ class TreeSampler:
         return RegretData(self.graph, row, target, count, row.size, row, group_by_infoset=False)
 
     def fit_average(self, network: TrainState, key: jax.Array) -> TrainState:
+        if self.arrays.policy_samples:
+            return self._fit_average_to_reservoirs(network, key)
         policy_sum = table_from_sequences(self.tree, self.arrays.policy_sum)
         infosets = infosets_by_player(self.tree)
         return _fit_average(self.config, self.graph, network, policy_sum, *infosets, key)
+
+    def _fit_average_to_reservoirs(self, network: TrainState, key: jax.Array) -> TrainState:
+        graph = self.graph
+        inputs = graph.observation[graph.own_observation_row], graph.legal
+        for player, reservoir in enumerate(self.arrays.policy_samples):
+            num_filled = max(min(int(reservoir.num_seen[0]), reservoir.weight.size), 1)
+            network = fit_average_to_reservoir(
+                self.config,
+                network,
+                player,
+                inputs,
+                reservoir[1:],
+                num_filled,
+                jax.random.fold_in(key, player),
+            )
+        return wait_for(network)  # the reservoirs change in the next iteration
 
     def new_critic(self, config: CriticConfig, rng: np.random.Generator) -> TrainState:
         return critics.new_tree_critic(config, self.tree, rng)
@@ -260,12 +334,13 @@ def _fit_average(
     def fit_player(train_state: TrainState, row: jax.Array, exists: jax.Array) -> TrainState:
         legal = graph.legal[row]
         weight = jnp.where(exists[:, None], policy_sum[row], 0.0)
-        weight /= weight.sum().clip(1e-30)
+        total = weight.sum(-1)
+        mean = weight / total.clip(1e-30)[:, None]
         observation = graph.observation[graph.own_observation_row[row]]
 
         def loss(net: Net, _: Any) -> jax.Array:
-            log_probs = jnp.log(softmax(apply_net(net, observation), legal).clip(1e-30))
-            return -(weight * log_probs).sum()
+            logits = apply_net(net, observation)
+            return average_loss(config.average_loss, logits, legal, mean, total)
 
         return fit_with_cosine_decay(
             config.optimiser,
