@@ -21,10 +21,12 @@ from counterplay.algorithms.deep.common.episodes import (
 from counterplay.algorithms.deep.common.graph import Graph, host_array
 from counterplay.algorithms.deep.common.jax_algorithm import JaxMemory
 from counterplay.algorithms.deep.common.ppo_response import PPOResponse, PPOState
+from counterplay.algorithms.deep.common.schedule import ScheduleConfig
 from counterplay.arenas.tree.arena import TreeArena
 from counterplay.core.settings import (
     HiddenSizes,
     NonNegative,
+    NonNegativeInt,
     PositiveInt,
     PositiveProbability,
     settings,
@@ -32,6 +34,7 @@ from counterplay.core.settings import (
 from counterplay.errors import ConfigError
 
 NUM_ROLES = 3  # main agents, main exploiters, league exploiters
+SNAPSHOTS_PER_SCHEDULE = 20
 MIN_OPPONENT_WEIGHT = 1e-6  # every policy of the pool can be drawn
 
 
@@ -54,7 +57,7 @@ class LeagueState(NamedTuple):
 
 
 @settings(kw_only=True)
-class League(AverageConfig):
+class League(ScheduleConfig, AverageConfig):
     """A league, after OpenAI Five and AlphaStar (Vinyals et al., 2019). At t = 1, 2, ...:
 
         main agents       learn, with probability `self_play_prob`, against each other's current
@@ -68,13 +71,15 @@ class League(AverageConfig):
     of `pool_size` past policies, in place of the oldest, and the exploiters restart. `average`
     is the average of the main agents, weighed by t ** average_power; `current` is their latest
     policy. AlphaStar's exploiters restart from a policy learned from people; here from uniform
-    play. The algorithm needs a tree: the pool holds policies as tables.
+    play. Learning rate and entropy of the main agents fall over `schedule_iterations`, those of
+    the exploiters between two snapshots. The algorithm needs a tree: the pool holds policies as
+    tables.
     """
 
     hidden_sizes: HiddenSizes = (64,)
     num_episodes: PositiveInt = 256
-    schedule_iterations: PositiveInt = 10_000  # over which the main agents' rate and entropy fall
-    snapshot_every: PositiveInt = 500
+    # iterations between two snapshots of all policies; 0: a twentieth of the schedule
+    snapshot_every: NonNegativeInt = 0
     pool_size: Annotated[int, Ge(3)] = 48
     self_play_prob: PositiveProbability = 0.8
     pfsp_power: NonNegative = 2.0
@@ -118,7 +123,7 @@ class League(AverageConfig):
         self, graph: Graph, t: jax.Array, state: LeagueState, key: jax.Array
     ) -> LeagueState:
         keys = jax.random.split(key, NUM_ROLES + 1)
-        pool, t_exploiter = state.pool, (t - 1) % self.snapshot_every + 1
+        pool, t_exploiter = state.pool, (t - 1) % self.snapshot_interval + 1
         learners = (self.main_learner, self.exploiter_learner, self.exploiter_learner)
         times = (t, t_exploiter, t_exploiter)
         main = state.agents[0]
@@ -147,7 +152,7 @@ class League(AverageConfig):
         )
         trained = LeagueState(tuple(agents), state.initial_exploiter, pool, average_state)
         return jax.lax.cond(
-            t % self.snapshot_every == 0,
+            t % self.snapshot_interval == 0,
             lambda state: self.add_snapshots(graph, t, state),
             lambda state: state,
             trained,
@@ -183,14 +188,19 @@ class League(AverageConfig):
         return tables
 
     @property
+    def snapshot_interval(self) -> int:
+        """Iterations between two snapshots."""
+        return self.snapshot_every or max(1, self.num_schedule_iterations // SNAPSHOTS_PER_SCHEDULE)
+
+    @property
     def main_learner(self) -> PPOResponse:
         """PPO of the main agents."""
-        return PPOResponse.from_settings(self, iterations=self.schedule_iterations)
+        return PPOResponse.from_settings(self, iterations=self.num_schedule_iterations)
 
     @property
     def exploiter_learner(self) -> PPOResponse:
         """PPO of the exploiters, whose schedules end when they restart."""
-        return replace(self.main_learner, iterations=self.snapshot_every)
+        return replace(self.main_learner, iterations=self.snapshot_interval)
 
 
 def train_against(

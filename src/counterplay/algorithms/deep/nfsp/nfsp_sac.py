@@ -22,7 +22,6 @@ class NFSPSAC(ReplayNFSP[SACState]):
     other policies are those of `nfsp`.
     """
 
-    schedule_iterations: PositiveInt = 30_000
     average_power: NonNegative = 1.0
     replay_buffer_size: PositiveInt = 2_000_000
     visit_saturation: NonNegative = 10.0  # a pair sampled n times weighs n / (n + this)
@@ -32,4 +31,4 @@ class NFSPSAC(ReplayNFSP[SACState]):
 
     @property
     def responder(self) -> SACResponse:
-        return SACResponse.from_settings(self, iterations=self.schedule_iterations)
+        return SACResponse.from_settings(self, iterations=self.num_schedule_iterations)

@@ -45,6 +45,7 @@ from counterplay.algorithms.deep.common.networks import (
     softmax,
     uniform,
 )
+from counterplay.algorithms.deep.common.schedule import ScheduleConfig
 from counterplay.algorithms.deep.common.training import (
     TrainState,
     apply_gradients,
@@ -62,6 +63,7 @@ from counterplay.core.settings import (
 )
 from counterplay.errors import ConfigError
 
+EMA_SPANS_PER_SCHEDULE = 20.0  # the average of weights spans at most schedule / this
 EMA_WARM_UP = 9.0  # at iteration t the average of weights decays by at most t / (t + this)
 
 
@@ -109,18 +111,18 @@ class InfosetAdvantages(NamedTuple):
 
 
 @settings(kw_only=True)
-class PolicyGradient(JaxAlgorithmOnTreeOrRules, AverageConfig):
+class PolicyGradient(ScheduleConfig, JaxAlgorithmOnTreeOrRules, AverageConfig):
     """Settings that all policy gradients share, and their iteration.
 
     Utilities are divided by the game's scale (see `common.utility_scale`): temperatures and other
-    coefficients do not depend on the units of the game.
+    coefficients do not depend on the units of the game. Learning rate and temperature fall over
+    `schedule_iterations`, and the average of weights spans at most a twentieth of them.
     """
 
     hidden_sizes: HiddenSizes = (128, 128)
     num_episodes: PositiveInt = 1000  # per iteration
     stratified: bool = True  # sample stratified episodes on a tree; on rules they are independent
     num_epochs: PositiveInt = 1  # steps of the actor per iteration
-    schedule_iterations: PositiveInt = 10_000  # over which learning rate and temperature fall
     learning_rate: NonNegative = 8e-3
     learning_rate_end: NonNegative = 1e-5
     learning_rate_power: NonNegative = 2.0  # 1: the rate falls linearly; 2: faster at first
@@ -247,7 +249,8 @@ class PolicyGradient(JaxAlgorithmOnTreeOrRules, AverageConfig):
             actor = apply_gradients(self.optimiser, actor, backward(-direction)[0])
         ema_params = state.ema_params
         if self.ema_decay:
-            decay = jnp.minimum(self.ema_decay, t / (t + EMA_WARM_UP))
+            longest_decay = max(0.0, 1.0 - EMA_SPANS_PER_SCHEDULE / self.num_schedule_iterations)
+            decay = jnp.minimum(min(self.ema_decay, longest_decay), t / (t + EMA_WARM_UP))
             ema_params = polyak_update(ema_params, actor.params, 1.0 - decay)
         new_magnet = self.update_magnet(t, state.magnet, actor.params)
         return PolicyGradientState(actor, critic, ema_params, new_magnet, average_state)
@@ -307,7 +310,7 @@ class PolicyGradient(JaxAlgorithmOnTreeOrRules, AverageConfig):
         """Return the temperature at iteration t."""
         if not self.temperature:
             return jnp.zeros(())
-        progress = jnp.minimum(t / self.schedule_iterations, 1.0)
+        progress = jnp.minimum(t / self.num_schedule_iterations, 1.0)
         return self.temperature * (self.temperature_end / self.temperature) ** progress
 
     def magnet_log_probs(self, graph: Graph, t: jax.Array, state: PolicyGradientState) -> jax.Array:
@@ -334,7 +337,7 @@ class PolicyGradient(JaxAlgorithmOnTreeOrRules, AverageConfig):
     @property
     def optimiser(self) -> optax.GradientTransformation:
         """Adam without momentum: with it, players cycle."""
-        steps = self.schedule_iterations * self.num_epochs
+        steps = self.num_schedule_iterations * self.num_epochs
         return optax.adam(
             optax.polynomial_schedule(
                 self.learning_rate, self.learning_rate_end, self.learning_rate_power, steps

@@ -66,9 +66,8 @@ class RNaD(MagnetPolicyGradient):
         if self.magnet != "copy":
             return latest
         previous = safe_log(averages.infoset_policies(select_player(state.magnet, 0), graph))
-        share = jnp.minimum(
-            1.0, 2.0 * ((t - 1) % self.magnet_update_every) / self.magnet_update_every
-        )
+        interval = self.magnet_interval
+        share = jnp.minimum(1.0, 2.0 * ((t - 1) % interval) / interval)
         return share * latest + (1.0 - share) * previous
 
     def logit_gradient(self, inputs: LogitGradientInputs) -> jax.Array:
