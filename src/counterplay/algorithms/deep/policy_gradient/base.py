@@ -120,7 +120,7 @@ class PolicyGradient(ScheduleConfig, JaxAlgorithmOnTreeOrRules, AverageConfig):
     """
 
     hidden_sizes: HiddenSizes = (128, 128)
-    num_episodes: PositiveInt = 1000  # per iteration
+    num_episodes: PositiveInt = 4000  # per iteration
     stratified: bool = True  # sample stratified episodes on a tree; on rules they are independent
     num_epochs: PositiveInt = 1  # steps of the actor per iteration
     learning_rate: NonNegative = 8e-3
@@ -133,7 +133,7 @@ class PolicyGradient(ScheduleConfig, JaxAlgorithmOnTreeOrRules, AverageConfig):
     critic: CriticName = "auto"
     gae_lambda: PositiveProbability = 1.0
     correct_with_returns: bool = True  # correct the critic by sampled returns; False: critic alone
-    critic_step_size: PositiveProbability = 0.1  # of a table
+    critic_step_size: PositiveProbability = 0.03  # of a table, for each sampled return
     critic_hidden_sizes: HiddenSizes = (64, 64)
     critic_learning_rate: NonNegative = 1e-3
     # an infoset with a share v / num_infosets of the visits weighs v / (v + this); 0: its share
@@ -143,6 +143,7 @@ class PolicyGradient(ScheduleConfig, JaxAlgorithmOnTreeOrRules, AverageConfig):
     average_every: NonNegativeInt = 10
     average_power: NonNegative = 3.0
 
+    default_iterations: ClassVar[int] = 4_000
     monitored_paths: ClassVar[tuple[str, ...]] = ("state.actor",)
 
     def __post_init__(self) -> None:
@@ -252,7 +253,8 @@ class PolicyGradient(ScheduleConfig, JaxAlgorithmOnTreeOrRules, AverageConfig):
             longest_decay = max(0.0, 1.0 - EMA_SPANS_PER_SCHEDULE / self.num_schedule_iterations)
             decay = jnp.minimum(min(self.ema_decay, longest_decay), t / (t + EMA_WARM_UP))
             ema_params = polyak_update(ema_params, actor.params, 1.0 - decay)
-        new_magnet = self.update_magnet(t, state.magnet, actor.params)
+        smoothed = ema_params if self.ema_decay else actor.params
+        new_magnet = self.update_magnet(t, state.magnet, actor.params, smoothed)
         return PolicyGradientState(actor, critic, ema_params, new_magnet, average_state)
 
     def estimate_advantages(
@@ -317,8 +319,12 @@ class PolicyGradient(ScheduleConfig, JaxAlgorithmOnTreeOrRules, AverageConfig):
         """Return the magnet's log-probabilities [I, A]; here those of uniform play."""
         return safe_log(uniform(graph.legal))
 
-    def update_magnet(self, t: jax.Array, magnet: Net, nets: Net) -> Net:
-        """Return the magnet after an iteration that ends with these actors."""
+    def update_magnet(self, t: jax.Array, magnet: Net, nets: Net, smoothed_nets: Net) -> Net:
+        """Return the magnet after an iteration that ends with these actors.
+
+        Args:
+            smoothed_nets: the average of the actors' weights over the last iterations.
+        """
         return magnet
 
     @property

@@ -30,7 +30,11 @@ MagnetName = Annotated[str, Predicate(_is_magnet_name)]
 
 @settings(kw_only=True)
 class MagnetPolicyGradient(PolicyGradient):
-    """Settings of policy gradients whose temperature pulls towards a magnet."""
+    """Settings of policy gradients whose temperature pulls towards a magnet.
+
+    A copy is of the averaged weights (`ema_decay`): the last iterate is noisy, and the noise of a
+    copy stays in the objective until the next one.
+    """
 
     magnet: MagnetName = "uniform"  # or copy (of the policy, at times), average (of its weights)
     magnet_update_every: NonNegativeInt = 0  # iterations between copies; 0: half of the schedule
@@ -50,7 +54,7 @@ class MagnetPolicyGradient(PolicyGradient):
             return super().magnet_log_probs(graph, t, state)
         return safe_log(averages.infoset_policies(select_player(state.magnet, 1), graph))
 
-    def update_magnet(self, t: jax.Array, magnet: Net, nets: Net) -> Net:
+    def update_magnet(self, t: jax.Array, magnet: Net, nets: Net, smoothed_nets: Net) -> Net:
         if not self.has_moving_magnet:
             return magnet
         previous, latest = select_player(magnet, 0), select_player(magnet, 1)
@@ -61,7 +65,7 @@ class MagnetPolicyGradient(PolicyGradient):
         def pick(new: Net, old: Net) -> Net:
             return jax.tree.map(lambda x, y: jnp.where(is_due, x, y), new, old)
 
-        return stack_nets(pick(latest, previous), pick(nets, latest))
+        return stack_nets(pick(latest, previous), pick(smoothed_nets, latest))
 
 
 def stack_nets(previous: Net, latest: Net) -> Net:
