@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.deep.thirty_seconds import format_table as format_thirty_seconds
 from benchmarks.result_files import (
     RESULTS_FOLDER,
     Record,
@@ -38,6 +39,7 @@ from benchmarks.timing import Stopwatch, first_paragraph, format_head, format_ro
 
 FAMILY = "deep_methods"
 PAGE = Path(__file__).parent / "methods.md"
+HEAD = Path(__file__).parent / "methods_head.md"  # the text before the tables
 CONFIGS = Path(__file__).parents[2] / "configs"
 COLUMNS = ("published", "aids")
 GAMES = ("kuhn", "leduc", "kuhn3", "goofspiel4", "liars_dice5")
@@ -64,7 +66,8 @@ ANSWERS = {
     },
 }
 DEFAULT_ANSWERS = {"published": "current", "aids": "average"}
-OTHER_KEYS = ("step", "seconds", "gain", "best_gain")  # all others are policies
+# all other keys of a record are policies
+OTHER_KEYS = ("step", "seconds", "gain", "best_gain", "nodes_touched", "nodes_without_chance")
 
 
 def answer_policy(method: str, column: str) -> str:
@@ -189,19 +192,19 @@ def format_cell(runs: list[Run], method: str, column: str) -> list[str]:
     """Return the cells of one column of the table: exploitability, seeds and cost."""
     if not runs:
         return ["", ""]
-    finished = [run for run in runs if run.last["step"] == run.config["spec"]["max_steps"]]
-    values = [run.last[answer_policy(method, column)] for run in finished or runs]
-    last = [run.last for run in finished or runs]
-    seeds = " ".join(str(run.seed) for run in finished or runs)
+    last = [run.last for run in runs]
+    values = [record[answer_policy(method, column)] for record in last]
     seconds = median(record["seconds"] for record in last)
-    return [format_values(values), f"{last[0]['step']:,} it., {seconds:,.0f} s, seeds {seeds}"]
+    steps = f"{median(record['step'] for record in last):,.0f}"
+    seeds = " ".join(str(run.seed) for run in runs)
+    return [format_values(values), f"{steps} it., {seconds:,.0f} s, seeds {seeds}"]
 
 
 def format_page() -> str:
     """Return the page of all stored curves."""
     groups = group_by_name(load_family(FAMILY))
     parsed = {parse_name(name): runs for name, runs in groups.items()}
-    lines = [(Path(__file__).parent / "methods_head.md").read_text().rstrip(), ""]
+    lines = [HEAD.read_text().rstrip(), "", format_thirty_seconds(), ""]
     for game in GAMES:
         methods = sorted({method for method, other, _ in parsed if other == game})
         if not methods:

@@ -63,6 +63,8 @@ from counterplay.core.settings import (
 )
 from counterplay.errors import ConfigError
 
+FINAL_TEMPERATURE = 0.022
+FINAL_TEMPERATURE_EPISODES = 16_000_000
 EMA_SPANS_PER_SCHEDULE = 20.0  # the average of weights spans at most schedule / this
 EMA_WARM_UP = 9.0  # at iteration t the average of weights decays by at most t / (t + this)
 
@@ -127,7 +129,7 @@ class PolicyGradient(ScheduleConfig, JaxAlgorithmOnTreeOrRules, AverageConfig):
     learning_rate_end: NonNegative = 1e-5
     learning_rate_power: NonNegative = 2.0  # 1: the rate falls linearly; 2: faster at first
     temperature: NonNegative = 0.11  # falls geometrically
-    temperature_end: NonNegative = 0.022
+    temperature_end: NonNegative = 0.0  # 0: by the number of episodes, see `last_temperature`
     # of histories: table or network; of infosets: infoset or value; oracle: exact values; auto:
     # table on a tree, network on rules
     critic: CriticName = "auto"
@@ -152,8 +154,8 @@ class PolicyGradient(ScheduleConfig, JaxAlgorithmOnTreeOrRules, AverageConfig):
             raise ConfigError(
                 f"{self.name} trains no average network: leave out average_hidden_sizes"
             )
-        if not (0.0 < self.temperature_end <= self.temperature or self.temperature == 0.0):
-            limit = f"must be above 0 and at most temperature ({self.temperature})"
+        if self.temperature_end > self.temperature > 0.0:
+            limit = f"must be at most temperature ({self.temperature})"
             problem = f"temperature_end is {self.temperature_end}, {limit}"
             raise ConfigError(f"{self.name}: {problem}")
 
@@ -308,12 +310,26 @@ class PolicyGradient(ScheduleConfig, JaxAlgorithmOnTreeOrRules, AverageConfig):
             tables["smoothed"] = averages.infoset_policies(state.ema_params, graph)
         return tables
 
+    @property
+    def last_temperature(self) -> float:
+        """The temperature at the end of the schedule.
+
+        The lower it is, the more the noise of the sampled advantages decides, and exploitability
+        rises again late in training. By default it is `FINAL_TEMPERATURE` for schedules of
+        `FINAL_TEMPERATURE_EPISODES` and more, and for fewer episodes grows with the cube root.
+        """
+        if self.temperature_end:
+            return self.temperature_end
+        episodes = self.num_schedule_iterations * self.num_episodes
+        factor = max(1.0, (FINAL_TEMPERATURE_EPISODES / episodes) ** (1.0 / 3.0))
+        return min(self.temperature, FINAL_TEMPERATURE * factor)
+
     def temperature_at(self, t: jax.Array) -> jax.Array:
         """Return the temperature at iteration t."""
         if not self.temperature:
             return jnp.zeros(())
         progress = jnp.minimum(t / self.num_schedule_iterations, 1.0)
-        return self.temperature * (self.temperature_end / self.temperature) ** progress
+        return self.temperature * (self.last_temperature / self.temperature) ** progress
 
     def magnet_log_probs(self, graph: Graph, t: jax.Array, state: PolicyGradientState) -> jax.Array:
         """Return the magnet's log-probabilities [I, A]; here those of uniform play."""
