@@ -2,11 +2,11 @@
 
     python -m benchmarks.deep.plot_all_methods
 
-Reads the stored curves of regret methods, policy gradients and Deep-Hedge (with `configs/own`), and
-saves results/all_methods_kuhn.png and results/all_methods_leduc.png. A line is the median over
-seeds of the policy that a method is evaluated by. A walk of external sampling, which visits all
-actions of one player, counts as one episode. Seconds are of one core: those of the regret methods
-include compilation and evaluation, those of policy gradients do not, and those of Deep-Hedge are
+Reads the stored curves of `benchmarks.deep.curves` with the tree's aids and of Deep-Hedge (with
+`configs/own`), and saves results/all_methods_kuhn.png and results/all_methods_leduc.png. A line is
+the median over seeds of the policy that a method is judged by. A walk of external sampling, which
+visits all actions of one player, counts as one episode. Seconds are of one core: those of the
+regret methods include compilation and evaluation, the others do not, and those of Deep-Hedge are
 wall-clock seconds of a busy machine.
 """
 
@@ -17,6 +17,8 @@ from collections import defaultdict
 from statistics import median
 from typing import Any
 
+from benchmarks.deep.curves import FAMILY as CURVES
+from benchmarks.deep.curves import answer_policy
 from benchmarks.result_files import RESULTS_FOLDER, Record, Run, load_family
 from benchmarks.timing import first_paragraph
 
@@ -29,21 +31,6 @@ METHODS_BY_COLOR_MAP = {
     "Greys": "deep_hedge",
 }
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)), (0, (3, 1)))
-POLICY_BY_METHOD = {
-    "deep_mmd": "smoothed",
-    "r_nad": "current",
-    **dict.fromkeys(
-        ("deep_cfr", "nfsp", "nfsp_ppo", "nfsp_sac", "vr_deep_dcfr_plus", "vr_deep_pdcfr_plus"),
-        "network",
-    ),
-}
-
-
-def evaluation_policy(method: str, game: str) -> str:
-    """Return the policy that a method is evaluated by."""
-    if method == "ppo" and game == "leduc":
-        return "current"
-    return POLICY_BY_METHOD.get(method, "average")
 
 
 def episodes_per_step(run: Run) -> int:
@@ -57,16 +44,11 @@ def episodes_per_step(run: Run) -> int:
 
 def load_curves(game: str) -> dict[str, list[list[Record]]]:
     """Return by method the curve of each seed: episodes, seconds and exploitability."""
-    runs = [
-        run
-        for family in ("deep_regret", "policy_gradients")
-        for run in load_family(family)
-        if run.run == f"{run.algorithm}_{game}"
-    ]
+    runs = [run for run in load_family(CURVES) if run.run == f"{run.algorithm}_{game}_aids"]
     runs += [run for run in load_family("deep_hedge") if run.run == DEEP_HEDGE_RUNS[game]]
     curves = defaultdict(list)
     for run in runs:
-        policy, num_episodes = evaluation_policy(run.algorithm, game), episodes_per_step(run)
+        policy, num_episodes = answer_policy(run.algorithm, "aids"), episodes_per_step(run)
         curve = [
             {
                 "episodes": record["step"] * num_episodes,
@@ -86,9 +68,9 @@ def median_curve(curves: list[list[Record]], along: str) -> tuple[list[float], l
     return x, [median(record["exploitability"] for record in row) for row in rows]
 
 
-def draw_method(axes: Any, method: str, game: str, curves: list[Any], style: Record) -> None:
+def draw_method(axes: Any, method: str, curves: list[Any], style: Record) -> None:
     """Draw one method against episodes and against seconds."""
-    label = f"{method} ({evaluation_policy(method, game)}, {len(curves)})"
+    label = f"{method} ({answer_policy(method, 'aids')}, {len(curves)})"
     for axis, along in zip(axes, ("episodes", "seconds"), strict=True):
         x, y = median_curve(curves, along)
         axis.plot(x, y, linewidth=1.5, label=label, **style)
@@ -110,7 +92,7 @@ def draw_plot(game: str) -> None:
             shade = 0.45 + 0.5 * number / max(len(methods) - 1, 1)
             color = "black" if color_map == "Greys" else matplotlib.colormaps[color_map](shade)
             style = {"color": color, "linestyle": DASHES[number % len(DASHES)]}
-            draw_method(axes, method, game, curves[method], style)
+            draw_method(axes, method, curves[method], style)
     for axis, label in zip(axes, ("episodes", "seconds of one core"), strict=True):
         axis.set(xscale="log", yscale="log", xlabel=label)
         axis.grid(alpha=0.3, which="both", linewidth=0.5)

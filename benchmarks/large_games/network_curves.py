@@ -20,15 +20,20 @@ import time
 from typing import NamedTuple
 
 import counterplay as cp
-from benchmarks.result_files import RESULTS_FOLDER, Record, Run, load_family, save_run
+from benchmarks.result_files import RESULTS_FOLDER, Record, Run, find_run, load_family, save_run
 from benchmarks.timing import first_paragraph, format_head, format_row, peak_memory_mib
 from counterplay.core.solve import SolveSession
 from counterplay.registry import get_spec
 
 FAMILY = "large_games"
 PLOT = RESULTS_FOLDER / "large_games.svg"
-SHARED_SETTINGS = "critic=network,temperature=0.2,temperature_end=0.02,schedule_iterations=7500"
-ALGORITHM_BY_METHOD = {"ppo": "ppo", "mmd": "deep_mmd"}
+SHARED_SETTINGS = "critic=network,temperature=0.2,schedule_iterations=7500"
+SETTINGS_BY_METHOD = {  # the last two end at the temperature that suits the number of episodes
+    "ppo": "ppo({},learning_rate=0.002,temperature_end=0.02)",
+    "mmd": "deep_mmd({},temperature_end=0.02)",
+    "ppo_auto": "ppo({},learning_rate=0.002)",
+    "mmd_auto": "deep_mmd({})",
+}
 
 
 class GameSetting(NamedTuple):
@@ -46,15 +51,18 @@ GAMES = {
     "abrupt_phantom_tic_tac_toe": GameSetting("phantom_tic_tac_toe(gameversion=abrupt)", 128, 4),
     "abrupt_dark_hex": GameSetting("dark_hex(gameversion=adh)", 128, 4),
 }
-NAMES = [f"{game}.{method}" for game in GAMES for method in ALGORITHM_BY_METHOD]
+NAMES = [f"{game}.{method}" for game in GAMES for method in SETTINGS_BY_METHOD]
 
 
 def measure_run(name: str, num_decisions: float, seed: int) -> None:
-    """Train one method on one game, and store its curve."""
+    """Train one method on one game, and store its curve, unless it is stored already."""
     game, _, method = name.partition(".")
     setting = GAMES[game]
     settings = f"{SHARED_SETTINGS},num_episodes={setting.num_episodes}"
-    algorithm = cp.load_algorithm(f"{ALGORITHM_BY_METHOD[method]}({settings})")
+    algorithm = cp.load_algorithm(SETTINGS_BY_METHOD[method].format(settings))
+    run = find_run(FAMILY, name, seed)
+    if run and run.last["decisions"] >= num_decisions:
+        return
     arena = cp.build_arena(cp.load_game(setting.spec), "generated")
     session = SolveSession(arena, algorithm, algorithm.init(arena, seed))
     records: list[Record] = []

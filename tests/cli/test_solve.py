@@ -207,3 +207,10 @@ def test_signal_ends_a_long_run_in_good_order(run, tmp_path, number):
     last = out.splitlines()[-1].split()
     evaluated = json.loads(run("evaluate", file, "--json").out)
     assert f"{evaluated['exploitability']:.2e}" == last[1]
+
+
+def test_seconds_are_turned_into_iterations_and_stated(run):
+    answer = run("solve", "kuhn_poker", "--seconds", 0.05)
+    assert answer.code == 0
+    assert "iterations in about 0.05 s" in answer.err.splitlines()[0]
+    assert run("solve", "kuhn_poker", "--seconds", 1, "--iterations", 5).code != 0

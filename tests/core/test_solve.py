@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -121,3 +123,27 @@ def test_ten_player_free_lunch():
     game = cp.games.MatrixGame(payoffs=np.zeros((3, 1, 1, 1)))
     tree = cp.build_tree(game)
     assert cp.solve(tree, cp.algorithms.CFRPlus(), iterations=3).exploitability == 0.0
+
+
+def test_seconds_choose_a_number_of_iterations(kuhn):
+    result = cp.solve(kuhn, cp.algorithms.CFRPlus(), seconds=0.05)
+    assert result.iterations == result.planned_iterations >= 1
+
+
+def test_planned_iterations_are_those_given_or_the_default(kuhn):
+    assert cp.solve(kuhn, iterations=7).planned_iterations == 7
+    assert cp.solve(kuhn).planned_iterations == 1000
+
+
+@pytest.mark.parametrize(
+    ("budget", "message"),
+    [
+        ({"seconds": 0}, "seconds is 0, must be positive and finite"),
+        ({"seconds": math.inf}, "seconds is inf, must be positive and finite"),
+        ({"seconds": math.nan}, "seconds is nan, must be positive and finite"),
+        ({"seconds": 1.0, "iterations": 5}, "both given"),
+    ],
+)
+def test_wrong_seconds_are_refused(kuhn, budget, message):
+    with pytest.raises(cp.ConfigError, match=message):
+        cp.solve(kuhn, **budget)

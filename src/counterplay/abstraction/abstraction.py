@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -13,7 +13,7 @@ from counterplay.arenas.tree.derivation import FIXED_BUCKET, DerivationPlan, der
 from counterplay.core.arena import Ints
 from counterplay.core.evaluation import check_same_game
 from counterplay.core.policy import Policy, uniform_policy
-from counterplay.core.solve import AnyAlgorithm
+from counterplay.core.solve import AnyAlgorithm, default_iterations, with_schedule
 from counterplay.errors import ConfigError
 
 InfosetRef = str | int | tuple[int, str]  # key, number, or player and key
@@ -78,6 +78,13 @@ class AbstractedAlgorithm:
     @property
     def required_extra(self) -> str:
         return self.algorithm.required_extra
+
+    @property
+    def default_iterations(self) -> int:
+        return default_iterations(self.algorithm)
+
+    def with_schedule(self, iterations: int) -> AbstractedAlgorithm:
+        return replace(self, algorithm=with_schedule(self.algorithm, iterations))
 
     def init(self, tree: TreeArena, seed: int = 0) -> Any:
         if tree is not self.abstraction.full_tree:

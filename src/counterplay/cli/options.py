@@ -151,7 +151,7 @@ PolicyGameOption = Annotated[
     typer.Option("--game", "-g", metavar="GAME", help="The game, if POLICY does not name it."),
 ]
 AgentIterationsOption = Annotated[
-    int | None, iterations_option("Iterations that algorithms solve for.", "1000")
+    int | None, iterations_option("Iterations that algorithms solve for.", "as solve")
 ]
 ThreadsOption = Annotated[
     int | None, integer_option(minimum=1, help="Threads to use.", show_default="all cores")

@@ -40,7 +40,9 @@ def play(
     algorithm: Annotated[
         str | None, algorithm_option("Solve first to get the opponent; the same as --opponent.")
     ] = None,
-    iterations: Annotated[int | None, iterations_option("Iterations to solve for.", "1000")] = None,
+    iterations: Annotated[
+        int | None, iterations_option("Iterations to solve for.", "as solve")
+    ] = None,
     player: Annotated[
         int,
         integer_option(

@@ -54,7 +54,18 @@ def solve(
             show_default=False,
         ),
     ] = None,
-    iterations: Annotated[int, iterations_option("Number of iterations.")] = 1000,
+    iterations: Annotated[
+        int | None,
+        iterations_option("Number of iterations.", "1000; more for networks"),
+    ] = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            "--seconds",
+            metavar="X",
+            help="In place of --iterations: as many as take about this long.",
+        ),
+    ] = None,
     seed: SeedOption = 0,
     target: Annotated[
         float | None,
@@ -116,7 +127,8 @@ def solve(
     if note := describe_shift(arena):
         print_note(note)
     runner = _abstract_algorithm(arena, buckets, method) if buckets and not sampled else method
-    result = _solve_with_progress(arena, runner, iterations, seed, target, json)
+    count = _plan_iterations(arena, runner, iterations, seconds, seed)
+    result = _solve_with_progress(arena, runner, count, seed, target, json)
     policy = result.best_policy if result.stopped else result.policy
     judgement = None if sampled else judge(arena, policy)
     if json:
@@ -128,6 +140,27 @@ def solve(
     write_outputs(policy, save, export)
     if result.stopped:
         raise typer.Exit(130)
+
+
+def _plan_iterations(
+    arena: Any, method: AnyAlgorithm, iterations: int | None, seconds: float | None, seed: int
+) -> int:
+    """Return the number of iterations, and print it on stderr if the user did not give it."""
+    from counterplay.core.solve import check_budget, default_iterations, iterations_within
+
+    check_budget(iterations, seconds)
+    if iterations is not None:
+        return iterations
+    has_schedule = bool(method.required_extra) and hasattr(method, "with_schedule")
+    schedule = "; learning rates and other schedules span them" if has_schedule else ""
+    if seconds is not None:
+        count = iterations_within(arena, method, seconds, seed)
+        print_note(f"{count:,} iterations in about {seconds:g} s{schedule}")
+        return count
+    count = default_iterations(method)
+    if has_schedule:
+        print_note(f"{count:,} iterations by default{schedule} (--iterations or --seconds)")
+    return count
 
 
 def _check_sampled_outputs(method: AnyAlgorithm, file: Path | None) -> None:

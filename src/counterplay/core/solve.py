@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 CHUNK_SECONDS = 0.1  # target time of a chunk of iterations, after which `stop` is called
 MAX_CHUNK_GROWTH = 8  # ratio of the sizes of two successive chunks, at most
+DEFAULT_ITERATIONS = 1000  # of algorithms that do not declare another number
+NUM_WARM_UP_ITERATIONS = 2  # which may compile, and do not count when the speed is measured
+SPEED_SHARE = 0.05  # of the time given, to measure the speed
 
 ArenaT = TypeVar("ArenaT", bound=Arena, contravariant=True)
 MemoryT = TypeVar("MemoryT")
@@ -85,6 +88,63 @@ class Algorithm(Protocol[ArenaT, MemoryT]):
 AnyAlgorithm = Algorithm[Any, Any]  # of any arena and memory
 
 
+class ScheduledAlgorithm(Protocol):
+    """The further attributes of algorithms whose parameters change over a run, such as networks."""
+
+    default_iterations: ClassVar[int]  # that `solve` takes if it is given none
+
+    def with_schedule(self, iterations: int) -> AnyAlgorithm:
+        """Return the algorithm with schedules over these iterations, unless the user set them."""
+        ...
+
+
+def with_schedule(algorithm: Any, iterations: int | None = None) -> Any:
+    """Return an algorithm whose schedules, if it has any, span a number of iterations.
+
+    Args:
+        algorithm: any algorithm.
+        iterations: the length of the run; by default that of `default_iterations`.
+
+    Example:
+        >>> import counterplay as cp
+        >>> with_schedule(cp.load_algorithm("ppo"), 500).schedule_iterations
+        500
+        >>> with_schedule(cp.load_algorithm("ppo(schedule_iterations=2000)")).schedule_iterations
+        2000
+        >>> with_schedule(cp.algorithms.CFRPlus(), 500)
+        CFRPlus()
+    """
+    if not hasattr(algorithm, "with_schedule"):
+        return algorithm
+    return algorithm.with_schedule(iterations or default_iterations(algorithm))
+
+
+def default_iterations(algorithm: Any) -> int:
+    """Return the number of iterations that `solve` takes for an algorithm if it is given none."""
+    return int(getattr(algorithm, "default_iterations", DEFAULT_ITERATIONS))
+
+
+def iterations_within(arena: Any, algorithm: Any, seconds: float, seed: int = 0) -> int:
+    """Return how many iterations take about this many seconds after the first, rounded down.
+
+    The speed is that of the first iterations, which are repeated by `solve`.
+
+    Raises:
+        ConfigError: `seconds` is not positive and finite.
+    """
+    if not 0.0 < seconds < math.inf:
+        raise ConfigError(f"seconds is {seconds}, must be positive and finite")
+    session = SolveSession(arena, algorithm, algorithm.init(arena, seed))
+    session.advance(NUM_WARM_UP_ITERATIONS)
+    start, first = session.seconds, session.iteration
+    while session.seconds - start < SPEED_SHARE * seconds and not session.finished:
+        session.advance(session.iteration + session.chunk_size)
+    speed = (session.iteration - first) / max(session.seconds - start, 1e-9)
+    count = max(1, int(speed * seconds))
+    unit = 10 ** max(0, len(str(count)) - 2)
+    return count // unit * unit
+
+
 @dataclass(frozen=True)
 class Record:
     """A measurement during a run.
@@ -126,6 +186,7 @@ class Result:
     seconds: float  # spent in the algorithm
     stopped: bool  # by `stop`, before the last iteration or the target
     best_policy: Any = field(repr=False)  # the least exploitable of all records
+    planned_iterations: int = 0  # the number given, or chosen by `solve`
 
     @property
     def policy(self) -> Any:
@@ -220,7 +281,8 @@ def solve(
     arena: TreeArena | Game | str | Any,
     algorithm: AnyAlgorithm | str | None = None,
     *,
-    iterations: int = 1000,
+    iterations: int | None = None,
+    seconds: float | None = None,
     seed: int = 0,
     target: float | None = None,
     evaluate_at: Callable[[int], int] | None = None,
@@ -232,6 +294,8 @@ def solve(
     """Run an algorithm, and evaluate its policy at 1, 2, 5, 10, 20, 50, ... and the last iteration.
 
     With a target it is evaluated more often, at 1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, ...
+    Learning rates, temperatures and other schedules of an algorithm span the iterations of the
+    call, unless the algorithm sets `schedule_iterations`; `Result.planned_iterations` tells them.
 
     Args:
         arena: a tree; a game or its name, whose tree is built; or the rules (`RulesArena`) for
@@ -239,9 +303,13 @@ def solve(
             visited nodes and infosets.
         algorithm: an algorithm, or its name such as "cfr_plus" or "dcfr(gamma=3)"; by default
             "cfr_plus" on exact arenas, "outcome_sampling" on rules.
-        iterations: number of iterations, each of which updates all players.
+        iterations: number of iterations, each of which updates all players; by default the
+            algorithm's `default_iterations`, or 1000.
+        seconds: in place of `iterations`, the time that they take after the first; their number
+            is chosen by the speed of the first few, see `iterations_within`.
         seed: seed of all random numbers.
-        target: stop at the first evaluation with at most this exploitability.
+        target: stop at the first evaluation with at most this exploitability, and at the latest
+            after the iterations; schedules span these.
         evaluate_at: returns the next iteration to evaluate at, given the current one.
         report: called with every record.
         tick: called with the number of iterations so far, several times a second.
@@ -262,19 +330,19 @@ def solve(
         >>> [record.iteration for record in result.records]
         [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
     """
-    if isinstance(iterations, bool) or not isinstance(iterations, Integral):
-        raise ConfigError(f"iterations is {iterations!r}, must be a whole number")
-    if iterations < 1:
-        raise ConfigError(f"iterations is {iterations}, must be at least 1")
+    check_budget(iterations, seconds)
     arena = as_arena(arena)
     algorithm = as_algorithm(default_algorithm(arena) if algorithm is None else algorithm)
     check_runs_on(algorithm, arena)
     exact = is_exact(arena)
     if target is not None and not exact:
         raise ConfigError(f"a target needs exact exploitability, which {arena.spec} as rules lacks")
-    session = SolveSession(
-        arena, algorithm, algorithm.init(arena, seed) if memory is None else memory
-    )
+    if seconds is not None:
+        iterations = iterations_within(arena, algorithm, seconds, seed)
+    iterations = iterations or default_iterations(algorithm)
+    first = 0 if memory is None else memory.iteration
+    runner: AnyAlgorithm = with_schedule(algorithm, first + iterations)
+    session = SolveSession(arena, runner, runner.init(arena, seed) if memory is None else memory)
     next_evaluation = evaluate_at or (
         next_three_per_decade if target is None else next_ten_per_decade
     )
@@ -304,7 +372,20 @@ def solve(
         seconds=session.seconds,
         stopped=stopped,
         best_policy=best_policy if exact else next(iter(policies.values())),
+        planned_iterations=iterations,
     )
+
+
+def check_budget(iterations: object, seconds: object) -> None:
+    """Raise ConfigError unless at most one is given, and iterations are a positive integer."""
+    if iterations is None:
+        return
+    if seconds is not None:
+        raise ConfigError("iterations and seconds are both given; leave out one of them")
+    if isinstance(iterations, bool) or not isinstance(iterations, Integral):
+        raise ConfigError(f"iterations is {iterations!r}, must be a whole number")
+    if iterations < 1:
+        raise ConfigError(f"iterations is {iterations}, must be at least 1")
 
 
 def default_algorithm(arena: Arena) -> str:

@@ -35,7 +35,7 @@ class AgentLoader:
 
     Args:
         game: the rules; of a game with an abstraction, the full game is played.
-        iterations: iterations of algorithms that solve the game; by default 1000.
+        iterations: iterations of algorithms that solve the game; by default as in `solve`.
         rules_only: whether policy files are read without building the tree.
         build: builds the tree, for example with a progress bar.
         solve: runs an algorithm for some iterations, for example with a progress bar.
@@ -122,7 +122,10 @@ class AgentLoader:
         return next(iter(load_policies(path, spec, build=lambda game: self.tree).values()))
 
     def _solve_agent(self, algorithm: AnyAlgorithm) -> Agent:
-        policy: Agent = self._solve(self.tree, algorithm, self.iterations or 1000).policy
+        from counterplay.core.solve import default_iterations
+
+        iterations = self.iterations or default_iterations(algorithm)
+        policy: Agent = self._solve(self.tree, algorithm, iterations).policy
         return policy
 
     def _build_search_agent(self, settings: Any) -> Agent:

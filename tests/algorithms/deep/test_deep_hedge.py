@@ -35,8 +35,21 @@ from counterplay.kernels.sequence_form import sweeps  # noqa: E402
 from tests.conftest import game_tree  # noqa: E402
 from tests.random_games import RandomGame  # noqa: E402
 
+SETTINGS_OF_KUHN = {  # of the thesis
+    "num_traversals": 4,
+    "num_baseline_traversals": 4,
+    "num_baseline_updates": 1,
+    "learning_rate": 0.015,
+    "epsilon": 0.1,
+    "mean_over_episodes": False,
+    "stratified": False,
+    "entropy_coef": 0.07,
+    "logit_threshold": 2.0,
+    "weight_decay": 1e-4,
+    "average_power": 0.0,
+}
 SMALL_ALGORITHM = cp.algorithms.DeepHedge(
-    hidden_sizes=(8, 8), baseline_hidden_sizes=(8,), normalize_returns=False
+    **SETTINGS_OF_KUHN, hidden_sizes=(8, 8), baseline_hidden_sizes=(8,), normalize_returns=False
 )
 
 
@@ -433,6 +446,10 @@ def test_the_table_is_the_sum_of_past_policies(kuhn):
 
 def test_stratified_episodes_converge(kuhn):
     algorithm = cp.algorithms.DeepHedge(
+        num_traversals=4,
+        num_baseline_traversals=4,
+        num_baseline_updates=1,
+        mean_over_episodes=False,
         learning_rate=0.03,
         epsilon=0.4,
         entropy_coef=0.0,

@@ -20,7 +20,16 @@ from counterplay.algorithms.deep.common.graph import graph_from_tree, host_graph
 from counterplay.algorithms.deep.common.training import params_by_player  # noqa: E402
 
 TINY = cp.algorithms.DeepHedge(
-    hidden_sizes=(8,), baseline_hidden_sizes=(8,), ensemble_size=3, average_hidden_sizes=(4,)
+    num_traversals=4,
+    num_baseline_traversals=4,
+    num_baseline_updates=1,
+    epsilon=0.1,
+    mean_over_episodes=False,
+    stratified=False,
+    hidden_sizes=(8,),
+    baseline_hidden_sizes=(8,),
+    ensemble_size=3,
+    average_hidden_sizes=(4,),
 )
 
 

@@ -116,30 +116,32 @@ class DeepHedge(JaxAlgorithmOnTreeOrRules, AverageConfig):
 
     Utilities are divided by the game's scale (see `common.utility_scale`), so that rates and
     coefficients do not depend on its units; the thesis has the game's own, which is
-    normalize_returns=False. On rules there is no table of average policies: the result is the
-    average network or the ensemble.
+    normalize_returns=False. The defaults suit `solve`; `configs/thesis` has the thesis' settings.
+    On rules there is no table of average policies: the result is the average network or the
+    ensemble.
     """
 
     hidden_sizes: HiddenSizes = (48, 48, 32)
     baseline_hidden_sizes: HiddenSizes = (48, 48, 32)
-    num_traversals: PositiveInt = 4  # K
-    num_baseline_traversals: PositiveInt = 4  # H
-    num_baseline_updates: PositiveInt = 1  # L
-    learning_rate: NonNegative = 0.015
+    num_traversals: PositiveInt = 64  # K
+    num_baseline_traversals: PositiveInt = 16  # H
+    num_baseline_updates: PositiveInt = 4  # L
+    learning_rate: NonNegative = 0.03
     learning_rate_end: NonNegative = 1e-6
     baseline_learning_rate: NonNegative = 0.01
     baseline_learning_rate_end: NonNegative = 1e-6
     decay_rate: PositiveProbability = 0.95
     decay_steps: Annotated[float, Ge(1.0), Lt(inf)] = 10_000.0
-    epsilon: PositiveProbability = 0.1
-    mean_over_episodes: bool = False  # divide regrets by the number of episodes, not of decisions
-    stratified: bool = False  # sample stratified episodes on a tree
-    entropy_coef: NonNegative = 0.07
+    epsilon: PositiveProbability = 0.5
+    mean_over_episodes: bool = True  # divide regrets by the number of episodes, not of decisions
+    stratified: bool = True  # sample stratified episodes on a tree
+    entropy_coef: NonNegative = 0.01
     entropy_decay_power: NonNegative = 0.0  # entropy_coef * t**-entropy_decay_power
-    logit_threshold: NonNegative = 2.0
+    logit_threshold: NonNegative = 5.0
     max_grad_value: Positive = 1000.0
     max_grad_norm: NonNegative = 0.0  # clip the norm of the gradient instead; 0: its entries
-    weight_decay: NonNegative = 1e-4
+    weight_decay: NonNegative = 0.0
+    average_power: NonNegative = 1.0
     normalize_returns: bool = True  # divide utilities by the game's scale; the thesis does not
     augmented_baseline: bool = True  # baseline at all decisions; False: at own decisions only
     mean_over_actions: bool = False  # the author's program: a mean over actions, not a sum
@@ -149,6 +151,7 @@ class DeepHedge(JaxAlgorithmOnTreeOrRules, AverageConfig):
     listing_order: bool = False  # W before U, each with its own episodes (listing 1)
     use_biases: bool = True  # of all layers
 
+    default_iterations: ClassVar[int] = 10_000
     monitored_paths: ClassVar[tuple[str, ...]] = ("state.strategy", "state.baseline")
     # operations that share memory run one after the other, which wakes fewer threads
     compiler_options: ClassVar[Mapping[str, str]] = {

@@ -32,12 +32,14 @@ from counterplay.algorithms.deep.common.rollouts import (
     play_episodes,
     rng_from_key,
 )
+from counterplay.algorithms.deep.common.schedule import ScheduleConfig
 from counterplay.algorithms.deep.common.tree_or_rules import JaxAlgorithmOnTreeOrRules
 from counterplay.algorithms.deep.common.utility_scale import estimate_utility_scale
 from counterplay.core.arena import Ints
 from counterplay.core.settings import (
     HiddenSizes,
     NonNegative,
+    NonNegativeInt,
     PositiveInt,
     PositiveProbability,
     settings,
@@ -46,6 +48,7 @@ from counterplay.errors import ConfigError
 
 LEARNER = -1  # number of the member that a learning player plays: itself
 NUM_ROLES = 3  # main agents, main exploiters, league exploiters
+SNAPSHOTS_PER_SCHEDULE = 20
 MIN_OPPONENT_WEIGHT = 1e-6  # every policy of the pool can be drawn
 DEFAULT_PAST_NETWORKS = 100  # of the ensemble on rules, if the user sets no average
 
@@ -69,7 +72,7 @@ class LeagueState(NamedTuple):
 
 
 @settings(kw_only=True)
-class League(JaxAlgorithmOnTreeOrRules, AverageConfig):
+class League(ScheduleConfig, JaxAlgorithmOnTreeOrRules, AverageConfig):
     """A league, after OpenAI Five and AlphaStar (Vinyals et al., 2019). At t = 1, 2, ...:
 
         main agents       learn, with probability `self_play_prob`, against each other's current
@@ -83,7 +86,8 @@ class League(JaxAlgorithmOnTreeOrRules, AverageConfig):
     of `pool_size` past policies, in place of the oldest, and the exploiters restart. `average`
     is the average of the main agents, weighed by t ** average_power; `current` is their latest
     policy. AlphaStar's exploiters restart from a policy learned from people; here from uniform
-    play.
+    play. Learning rate and entropy of the main agents fall over `schedule_iterations`, those of
+    the exploiters between two snapshots.
 
     On a tree the pool holds policies as tables; on rules it holds networks, and `ensemble`, a
     sample of past networks of the main agents, takes the place of `average`. With three or more
@@ -94,8 +98,8 @@ class League(JaxAlgorithmOnTreeOrRules, AverageConfig):
 
     hidden_sizes: HiddenSizes = (64,)
     num_episodes: PositiveInt = 256
-    schedule_iterations: PositiveInt = 10_000  # over which the main agents' rate and entropy fall
-    snapshot_every: PositiveInt = 500
+    # iterations between two snapshots of all policies; 0: a twentieth of the schedule
+    snapshot_every: NonNegativeInt = 0
     pool_size: Annotated[int, Ge(3)] = 48
     self_play_prob: PositiveProbability = 0.8
     pfsp_power: NonNegative = 2.0
@@ -159,7 +163,7 @@ class League(JaxAlgorithmOnTreeOrRules, AverageConfig):
 
     def learners_at(self, t: Any) -> tuple[tuple[PPOResponse, Any], ...]:
         """Return the learner of each role, and its iteration since it last started."""
-        restarted = (t - 1) % self.snapshot_every + 1
+        restarted = (t - 1) % self.snapshot_interval + 1
         exploiter = self.exploiter_learner, restarted
         return (self.main_learner, t), exploiter, exploiter
 
@@ -190,7 +194,7 @@ class League(JaxAlgorithmOnTreeOrRules, AverageConfig):
             num_games=decay * state.pool.num_games + num_games[:, :-1],
         )
         return jax.lax.cond(
-            t % self.snapshot_every == 0,
+            t % self.snapshot_interval == 0,
             lambda state: self.add_snapshots(graph, t, state),
             lambda state: state,
             state._replace(pool=pool),
@@ -276,14 +280,19 @@ class League(JaxAlgorithmOnTreeOrRules, AverageConfig):
         return tables
 
     @property
+    def snapshot_interval(self) -> int:
+        """Iterations between two snapshots."""
+        return self.snapshot_every or max(1, self.num_schedule_iterations // SNAPSHOTS_PER_SCHEDULE)
+
+    @property
     def main_learner(self) -> PPOResponse:
         """PPO of the main agents."""
-        return PPOResponse.from_settings(self, iterations=self.schedule_iterations)
+        return PPOResponse.from_settings(self, iterations=self.num_schedule_iterations)
 
     @property
     def exploiter_learner(self) -> PPOResponse:
         """PPO of the exploiters, whose schedules end when they restart."""
-        return replace(self.main_learner, iterations=self.snapshot_every)
+        return replace(self.main_learner, iterations=self.snapshot_interval)
 
 
 def train_against(

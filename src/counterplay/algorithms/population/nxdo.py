@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -29,8 +28,9 @@ from counterplay.algorithms.population.restricted_arena import (
 from counterplay.arenas.tree.arena import TreeArena
 from counterplay.core.policy import Policy, policy_from_weights
 from counterplay.core.settings import PositiveInt, settings
+from counterplay.core.solve import with_schedule
 from counterplay.errors import ConfigError
-from counterplay.registry import load_registered_algorithm, parse_spec
+from counterplay.registry import load_registered_algorithm
 
 
 @settings()
@@ -100,12 +100,7 @@ class NXDO:
     @property
     def inner_solver(self) -> JaxAlgorithm:
         """The solver, whose rates fall over `solver_iterations` unless its spec sets them."""
-        solver = load_registered_algorithm(self.solver)
-        if (
-            hasattr(solver, "schedule_iterations")
-            and "schedule_iterations" not in parse_spec("solver", self.solver)[1]
-        ):
-            solver = replace(solver, schedule_iterations=self.solver_iterations)
+        solver = with_schedule(load_registered_algorithm(self.solver), self.solver_iterations)
         if not isinstance(solver, JaxAlgorithm):
             raise ConfigError(f"nxdo: solver is {self.solver}, must learn on the device, as nfsp")
         return solver

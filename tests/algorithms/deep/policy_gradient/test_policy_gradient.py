@@ -380,7 +380,7 @@ def test_magnets_move(kuhn, magnet):
     ("spec", "message"),
     [
         ("neurd(critic='magic')", "critic is magic, must be auto, table, network"),
-        ("qpg(temperature_end=0)", "temperature_end is 0"),
+        ("qpg(temperature_end=0.5)", "temperature_end is 0.5, must be at most temperature"),
         ("qpg(learning_rate_power=-1)", "learning_rate_power is -1, must be at least 0"),
         ("ppo(num_epochs=0)", "num_epochs is 0, must be at least 1"),
         ("r_nad(policy_threshold=1)", "policy_threshold is 1.*below 1"),

@@ -43,6 +43,7 @@ from counterplay.algorithms.deep.common.rollouts import (
     play_episodes,
     rng_from_key,
 )
+from counterplay.algorithms.deep.common.schedule import ScheduleConfig
 from counterplay.algorithms.deep.common.training import TrainState, init_train_states
 from counterplay.algorithms.deep.common.tree_or_rules import JaxAlgorithmOnTreeOrRules
 from counterplay.algorithms.deep.common.utility_scale import estimate_utility_scale
@@ -72,7 +73,7 @@ class NFSPState(NamedTuple, Generic[ResponderState]):
 
 
 @settings(kw_only=True)
-class NFSPBase(JaxAlgorithmOnTreeOrRules, Generic[ResponderState]):
+class NFSPBase(ScheduleConfig, JaxAlgorithmOnTreeOrRules, Generic[ResponderState]):
     """Settings that all variants of NFSP share, and their iteration.
 
     In every episode one player learns, in rotation. It plays its response with probability
@@ -83,13 +84,12 @@ class NFSPBase(JaxAlgorithmOnTreeOrRules, Generic[ResponderState]):
     respond to averages that are no longer played.
 
     On rules, ring buffer and reservoir store observations, in separate parts for each player, and
-    there are no `counts`.
+    there are no `counts`. Learning rates fall over `schedule_iterations`.
     """
 
     hidden_sizes: HiddenSizes = (128,)
     num_episodes: PositiveInt = 512
     anticipatory_param: PositiveProbability = 0.1
-    schedule_iterations: PositiveInt = 40_000  # over which learning rates fall
     learning_rate: NonNegative = 3e-3
     learning_rate_end: NonNegative = 3e-4
     average_learning_rate: NonNegative = 1e-3
@@ -186,7 +186,7 @@ class NFSPBase(JaxAlgorithmOnTreeOrRules, Generic[ResponderState]):
         if not self.stores_exploration:
             is_stored &= ~has_explored(graph, episodes, is_exploration & is_learner)
         weight = jnp.full(
-            episodes.action.shape, (t / self.schedule_iterations) ** self.average_power
+            episodes.action.shape, (t / self.num_schedule_iterations) ** self.average_power
         )
         items, valid = replay.buffer_items(graph, episodes, is_stored, episodes.action, weight)
         reservoir = replay.add_to_reservoir(graph, state.reservoir, key, items, valid)
@@ -261,7 +261,7 @@ class NFSPBase(JaxAlgorithmOnTreeOrRules, Generic[ResponderState]):
 
     def tabulate(self, graph: Graph, state: NFSPState[ResponderState]) -> dict[str, jax.Array]:
         response = self.responder.behaviour(
-            graph, graph.all_players, jnp.float32(self.schedule_iterations), state.response
+            graph, graph.all_players, jnp.float32(self.num_schedule_iterations), state.response
         )
         return {
             "network": self.average_policy(graph, state.average.params),
@@ -288,7 +288,9 @@ class NFSPBase(JaxAlgorithmOnTreeOrRules, Generic[ResponderState]):
         """The optimiser of the average networks."""
         return optax.adam(
             optax.linear_schedule(
-                self.average_learning_rate, self.average_learning_rate_end, self.schedule_iterations
+                self.average_learning_rate,
+                self.average_learning_rate_end,
+                self.num_schedule_iterations,
             )
         )
 

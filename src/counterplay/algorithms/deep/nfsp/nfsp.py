@@ -44,4 +44,4 @@ class NFSP(ReplayNFSP[DQNState]):
 
     @property
     def responder(self) -> DQNResponse:
-        return DQNResponse.from_settings(self, iterations=self.schedule_iterations)
+        return DQNResponse.from_settings(self, iterations=self.num_schedule_iterations)

@@ -33,7 +33,6 @@ class NFSPPPO(NFSPBase[PPOState]):
 
     num_episodes: PositiveInt = 2_048
     anticipatory_param: Probability = 0.1  # 0: opponents play Pi only
-    schedule_iterations: PositiveInt = 12_000
     average_power: NonNegative = 1.0
     num_epochs: PositiveInt = 2
     clip_eps: NonNegative = 0.2
@@ -47,4 +46,4 @@ class NFSPPPO(NFSPBase[PPOState]):
 
     @property
     def responder(self) -> PPOResponse:
-        return PPOResponse.from_settings(self, iterations=self.schedule_iterations)
+        return PPOResponse.from_settings(self, iterations=self.num_schedule_iterations)

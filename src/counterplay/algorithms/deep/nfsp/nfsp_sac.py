@@ -29,7 +29,6 @@ class NFSPSAC(ReplayNFSP[SACState]):
     losses (see `SACResponse`), whose responses stay quantal: the average is then more exploitable.
     """
 
-    schedule_iterations: PositiveInt = 30_000
     average_power: NonNegative = 1.0
     replay_buffer_size: PositiveInt = 2_000_000
     visit_saturation: NonNegative = 10.0  # a pair sampled n times weighs n / (n + this)
@@ -42,4 +41,4 @@ class NFSPSAC(ReplayNFSP[SACState]):
 
     @property
     def responder(self) -> SACResponse:
-        return SACResponse.from_settings(self, iterations=self.schedule_iterations)
+        return SACResponse.from_settings(self, iterations=self.num_schedule_iterations)

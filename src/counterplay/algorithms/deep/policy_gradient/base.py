@@ -47,6 +47,7 @@ from counterplay.algorithms.deep.common.networks import (
     softmax,
     uniform,
 )
+from counterplay.algorithms.deep.common.schedule import ScheduleConfig
 from counterplay.algorithms.deep.common.training import (
     TrainState,
     apply_gradients,
@@ -64,6 +65,9 @@ from counterplay.core.settings import (
 )
 from counterplay.errors import ConfigError
 
+FINAL_TEMPERATURE = 0.022
+FINAL_TEMPERATURE_EPISODES = 16_000_000
+EMA_SPANS_PER_SCHEDULE = 20.0  # the average of weights spans at most schedule / this
 EMA_WARM_UP = 9.0  # at iteration t the average of weights decays by at most t / (t + this)
 
 
@@ -114,29 +118,29 @@ class InfosetAdvantages(NamedTuple):
 
 
 @settings(kw_only=True)
-class PolicyGradient(JaxAlgorithmOnTreeOrRules, AverageConfig):
+class PolicyGradient(ScheduleConfig, JaxAlgorithmOnTreeOrRules, AverageConfig):
     """Settings that all policy gradients share, and their iteration.
 
     Utilities are divided by the game's scale (see `common.utility_scale`): temperatures and other
-    coefficients do not depend on the units of the game.
+    coefficients do not depend on the units of the game. Learning rate and temperature fall over
+    `schedule_iterations`, and the average of weights spans at most a twentieth of them.
     """
 
     hidden_sizes: HiddenSizes = (128, 128)
-    num_episodes: PositiveInt = 1000  # per iteration
+    num_episodes: PositiveInt = 4000  # per iteration
     stratified: bool = True  # sample stratified episodes on a tree; on rules they are independent
     num_epochs: PositiveInt = 1  # steps of the actor per iteration
-    schedule_iterations: PositiveInt = 10_000  # over which learning rate and temperature fall
     learning_rate: NonNegative = 8e-3
     learning_rate_end: NonNegative = 1e-5
     learning_rate_power: NonNegative = 2.0  # 1: the rate falls linearly; 2: faster at first
     temperature: NonNegative = 0.11  # falls geometrically
-    temperature_end: NonNegative = 0.022
+    temperature_end: NonNegative = 0.0  # 0: by the number of episodes, see `last_temperature`
     # of histories: table or network; of infosets: infoset, infoset_network or value; oracle: exact
     # values; none: sampled returns alone; auto: table on a tree, network on rules
     critic: CriticName = "auto"
     gae_lambda: PositiveProbability = 1.0
     correct_with_returns: bool = True  # correct the critic by sampled returns; False: critic alone
-    critic_step_size: PositiveProbability = 0.1  # of a table
+    critic_step_size: PositiveProbability = 0.03  # of a table, for each sampled return
     critic_hidden_sizes: HiddenSizes = (64, 64)
     critic_learning_rate: NonNegative = 1e-3
     critic_train_steps: PositiveInt = 1  # of the infoset_network per iteration
@@ -147,6 +151,7 @@ class PolicyGradient(JaxAlgorithmOnTreeOrRules, AverageConfig):
     average_every: NonNegativeInt = 10
     average_power: NonNegative = 3.0
 
+    default_iterations: ClassVar[int] = 4_000
     monitored_paths: ClassVar[tuple[str, ...]] = ("state.actor",)
     mean_over_episodes: ClassVar[bool] = False  # of gradients; False: over decisions
 
@@ -156,8 +161,8 @@ class PolicyGradient(JaxAlgorithmOnTreeOrRules, AverageConfig):
             raise ConfigError(
                 f"{self.name} trains no average network: leave out average_hidden_sizes"
             )
-        if not (0.0 < self.temperature_end <= self.temperature or self.temperature == 0.0):
-            limit = f"must be above 0 and at most temperature ({self.temperature})"
+        if self.temperature_end > self.temperature > 0.0:
+            limit = f"must be at most temperature ({self.temperature})"
             problem = f"temperature_end is {self.temperature_end}, {limit}"
             raise ConfigError(f"{self.name}: {problem}")
         if self.critic == "none" and not (self.correct_with_returns and self.gae_lambda == 1.0):
@@ -264,9 +269,11 @@ class PolicyGradient(JaxAlgorithmOnTreeOrRules, AverageConfig):
             actor = apply_gradients(self.optimiser, actor, backward(-direction)[0])
         ema_params = state.ema_params
         if self.ema_decay:
-            decay = jnp.minimum(self.ema_decay, t / (t + EMA_WARM_UP))
+            longest_decay = max(0.0, 1.0 - EMA_SPANS_PER_SCHEDULE / self.num_schedule_iterations)
+            decay = jnp.minimum(min(self.ema_decay, longest_decay), t / (t + EMA_WARM_UP))
             ema_params = polyak_update(ema_params, actor.params, 1.0 - decay)
-        new_magnet = self.update_magnet(t, state.magnet, actor.params)
+        smoothed = ema_params if self.ema_decay else actor.params
+        new_magnet = self.update_magnet(t, state.magnet, actor.params, smoothed)
         return PolicyGradientState(actor, critic, ema_params, new_magnet, average_state)
 
     def estimate_advantages(
@@ -321,19 +328,37 @@ class PolicyGradient(JaxAlgorithmOnTreeOrRules, AverageConfig):
             tables["smoothed"] = averages.infoset_policies(state.ema_params, graph)
         return tables
 
+    @property
+    def last_temperature(self) -> float:
+        """The temperature at the end of the schedule.
+
+        The lower it is, the more the noise of the sampled advantages decides, and exploitability
+        rises again late in training. By default it is `FINAL_TEMPERATURE` for schedules of
+        `FINAL_TEMPERATURE_EPISODES` and more, and for fewer episodes grows with the cube root.
+        """
+        if self.temperature_end:
+            return self.temperature_end
+        episodes = self.num_schedule_iterations * self.num_episodes
+        factor = max(1.0, (FINAL_TEMPERATURE_EPISODES / episodes) ** (1.0 / 3.0))
+        return min(self.temperature, FINAL_TEMPERATURE * factor)
+
     def temperature_at(self, t: jax.Array) -> jax.Array:
         """Return the temperature at iteration t."""
         if not self.temperature:
             return jnp.zeros(())
-        progress = jnp.minimum(t / self.schedule_iterations, 1.0)
-        return self.temperature * (self.temperature_end / self.temperature) ** progress
+        progress = jnp.minimum(t / self.num_schedule_iterations, 1.0)
+        return self.temperature * (self.last_temperature / self.temperature) ** progress
 
     def magnet_log_probs(self, graph: Graph, t: jax.Array, state: PolicyGradientState) -> jax.Array:
         """Return the magnet's log-probabilities [I, A]; here those of uniform play."""
         return safe_log(uniform(graph.legal))
 
-    def update_magnet(self, t: jax.Array, magnet: Net, nets: Net) -> Net:
-        """Return the magnet after an iteration that ends with these actors."""
+    def update_magnet(self, t: jax.Array, magnet: Net, nets: Net, smoothed_nets: Net) -> Net:
+        """Return the magnet after an iteration that ends with these actors.
+
+        Args:
+            smoothed_nets: the average of the actors' weights over the last iterations.
+        """
         return magnet
 
     @property
@@ -356,7 +381,7 @@ class PolicyGradient(JaxAlgorithmOnTreeOrRules, AverageConfig):
     @property
     def optimiser(self) -> optax.GradientTransformation:
         """Adam without momentum: with it, players cycle."""
-        steps = self.schedule_iterations * self.num_epochs
+        steps = self.num_schedule_iterations * self.num_epochs
         return optax.adam(
             optax.polynomial_schedule(
                 self.learning_rate, self.learning_rate_end, self.learning_rate_power, steps

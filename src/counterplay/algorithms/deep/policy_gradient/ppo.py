@@ -31,7 +31,7 @@ class PPO(MagnetPolicyGradient):
     """
 
     num_epochs: PositiveInt = 2
-    learning_rate: NonNegative = 2e-3
+    learning_rate: NonNegative = 5e-3
     clip_eps: NonNegative = 0.05
 
     def logit_gradient(self, inputs: LogitGradientInputs) -> jax.Array:

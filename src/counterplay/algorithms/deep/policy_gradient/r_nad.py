@@ -37,15 +37,16 @@ class RNaD(MagnetPolicyGradient):
     with f = A minus its mean over legal actions, zero where it would push a logit further than
     `logit_threshold` from the mean: NeuRD in a game whose equilibrium is unique and attracting.
     Every `magnet_update_every` iterations the magnet becomes the policy, gradually: in the first
-    half of the interval log magnet is interpolated between the last two copies. The paper values
-    infosets by V-trace (`critic="value"`); here, by default, the critic is of histories and
+    half of the interval log magnet is interpolated between the last two copies. The copy is of the
+    averaged weights; the paper copies its target network, which is such an average too. The paper
+    values infosets by V-trace (`critic="value"`); here, by default, the critic is of histories and
     corrected by the sampled return, which has the same expectation and less noise. With
     `policy_threshold` the policy `play` is returned too: probabilities below the threshold are set
     to zero, the others rounded to multiples of 1 / `policy_discretization`.
     """
 
-    temperature: NonNegative = 0.044
-    temperature_end: NonNegative = 0.044
+    temperature: NonNegative = 0.07
+    temperature_end: NonNegative = 0.07
     magnet: MagnetName = "copy"
     logit_threshold: NonNegative = 3.0
     policy_threshold: Annotated[float, Ge(0.0), Lt(1.0)] = 0.0  # DeepNash: 0.03; 0: no `play`
@@ -66,9 +67,8 @@ class RNaD(MagnetPolicyGradient):
         if self.magnet != "copy":
             return latest
         previous = safe_log(averages.infoset_policies(select_player(state.magnet, 0), graph))
-        share = jnp.minimum(
-            1.0, 2.0 * ((t - 1) % self.magnet_update_every) / self.magnet_update_every
-        )
+        interval = self.magnet_interval
+        share = jnp.minimum(1.0, 2.0 * ((t - 1) % interval) / interval)
         return share * latest + (1.0 - share) * previous
 
     def logit_gradient(self, inputs: LogitGradientInputs) -> jax.Array:

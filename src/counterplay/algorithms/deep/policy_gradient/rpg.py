@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import jax
 import jax.numpy as jnp
 
@@ -32,11 +34,12 @@ class RPG(PolicyGradient):
 
     num_episodes: PositiveInt = 500
     stratified: bool = False
-    schedule_iterations: PositiveInt = 20_000
     learning_rate: NonNegative = 2e-3
     learning_rate_power: NonNegative = 1.0
     ema_decay: DiscountFactor = 0.999
     split_batch: bool = True  # count positive parts in one half of the episodes for the other half
+
+    default_iterations: ClassVar[int] = 20_000
 
     def logit_gradient(self, inputs: LogitGradientInputs) -> jax.Array:
         if not self.split_batch:

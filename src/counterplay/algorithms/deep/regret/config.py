@@ -53,6 +53,7 @@ class RegretNetConfig(NetworkAlgorithm):
     reservoir_size: NonNegativeInt = 0
     batch_size: PositiveInt = DEFAULT_BATCH_SIZE  # samples per step, with a reservoir
 
+    default_iterations: ClassVar[int] = 400
     average_every: ClassVar[int] = 1
     keeps_regrets: ClassVar[bool] = True  # whether fits use the samples of all iterations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import numpy as np
@@ -58,6 +58,8 @@ class DREAM(CriticRegretNetAlgorithm):
 
     num_traversals: PositiveInt = 900
     epsilon: PositiveProbability = 0.5
+
+    default_iterations: ClassVar[int] = 200
 
     def iterate(
         self, sampler: Sampler, t: int, state: CriticRegretNetState, key: jax.Array

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import jax
 
 from counterplay.algorithms.deep.regret.config import AverageNetConfig
@@ -32,6 +34,8 @@ class ESCHER(AverageNetConfig, CriticRegretNetAlgorithm):
     """
 
     num_traversals: PositiveInt = 900
+
+    default_iterations: ClassVar[int] = 200
 
     def iterate(
         self, sampler: Sampler, t: int, state: CriticRegretNetState, key: jax.Array

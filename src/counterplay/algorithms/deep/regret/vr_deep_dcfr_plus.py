@@ -88,6 +88,7 @@ class VRDeepDCFRPlus(AverageNetConfig, CriticConfig, RegretNetAlgorithm):
     discount_constant: NonNegative = 1.5
     average_power: NonNegative = 2.0
 
+    default_iterations: ClassVar[int] = 100
     is_predictive: ClassVar[bool] = False
     keeps_regrets: ClassVar[bool] = False
 
