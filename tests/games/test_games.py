@@ -197,7 +197,7 @@ def test_spec_loads_the_same_game(row: Row) -> None:
 
 
 NO_ROW = {"tic_tac_toe", "phantom_tic_tac_toe", "kriegspiel"}  # too large to walk here
-NO_ROW |= {"flop_holdem", "limit_holdem", "no_limit_holdem"}
+NO_ROW |= {"flop_holdem", "limit_holdem", "no_limit_holdem", "poker"}
 
 
 def test_every_game_has_a_row() -> None:

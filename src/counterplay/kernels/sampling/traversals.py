@@ -12,7 +12,7 @@ the numbers of nodes touched and of nodes listed.
 from __future__ import annotations
 
 from counterplay.kernels.runtime.jit import CHANCE, TERMINAL, no_alloc_kernel
-from counterplay.kernels.sampling.lazy_nodes import node_at
+from counterplay.kernels.sampling.lazy_nodes import node_at, sample_chance_child
 from counterplay.kernels.sampling.primitives import (
     add_average,
     draw_bernoulli,
@@ -38,7 +38,10 @@ def add_average_episode(p, weight, game, table, scratch):
         if node.player == p:
             last = node.first + node.count
             add_average(node.first, last, weight, table.policy, table.policy_sum)
-        epsilon = 0.0 if node.player == p or node.player == CHANCE else 1.0
+        if node.player == CHANCE:
+            n = sample_chance_child(game.nodes, n, node, table.policy, scratch.rng)
+            continue
+        epsilon = 0.0 if node.player == p else 1.0
         n = node.child + sample_action(table.policy, node.first, node.count, epsilon, scratch.rng)
     scratch.counters[0] += 1
 
@@ -84,7 +87,7 @@ def chance_walk(p, weight, game, table, scratch):
         counters[0] += 1
         u = 0.0
         if node.player == CHANCE:
-            n = node.child + sample_action(policy, node.first, node.count, 0.0, scratch.rng)
+            n = sample_chance_child(nodes, n, node, policy, scratch.rng)
             continue
         if node.player == TERMINAL:
             u = utility[node.first, p]
@@ -152,9 +155,11 @@ def external_walk(p, weight, game, table, scratch):
             depth += 1
             n = node.child
             continue
+        if node.player == CHANCE:
+            n = sample_chance_child(nodes, n, node, policy, scratch.rng)
+            continue
         if node.player != TERMINAL:
-            if node.player != CHANCE:
-                add_average(first, first + node.count, weight, policy, policy_sum)
+            add_average(first, first + node.count, weight, policy, policy_sum)
             n = node.child + sample_action(policy, first, node.count, 0.0, scratch.rng)
             continue
         u = utility[first, p]
@@ -224,9 +229,11 @@ def average_walk(p, weight, scheme, game, table, scratch):
         elif node.player == TERMINAL:
             u = utility[first, p]
             below = abs(u) / q
+        elif node.player == CHANCE:
+            n = sample_chance_child(nodes, n, node, policy, scratch.rng)
+            continue
         else:
-            if node.player != CHANCE:
-                add_average(first, first + node.count, weight / q, policy, policy_sum)
+            add_average(first, first + node.count, weight / q, policy, policy_sum)
             n = node.child + sample_action(policy, first, node.count, 0.0, scratch.rng)
             continue
         while depth > 0:
