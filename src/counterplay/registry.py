@@ -42,6 +42,7 @@ GAMES = {
     "ms3f1t1r1h5": "counterplay.games.slumbot_games:MS3F1T1R1H5",
     "no_limit_holdem": "counterplay.games.no_limit_holdem:NoLimitHoldem",
     "phantom_tic_tac_toe": "counterplay.games.phantom_tic_tac_toe:PhantomTicTacToe",
+    "poker": "counterplay.games.poker:Poker",
     "prisoners_dilemma": "counterplay.games.prisoners_dilemma:PrisonersDilemma",
     "rock_paper_scissors": "counterplay.games.rock_paper_scissors:RockPaperScissors",
     "shapleys_game": "counterplay.games.shapleys_game:ShapleysGame",
@@ -168,11 +169,15 @@ FACTORED_ARENAS = {  # arenas of games too large for a tree, by the game's name
 
 COMPILED_GAMES = {  # compiled rules, by the game's name
     "dark_hex": "counterplay.games.compiled.phantom_board:compile_game",
+    "flop_holdem": "counterplay.games.compiled.poker:compile_game",
     "goofspiel": "counterplay.games.compiled.goofspiel:compile_game",
     "kuhn_poker": "counterplay.games.compiled.kuhn_poker:compile_game",
     "leduc_poker": "counterplay.games.compiled.leduc_poker:compile_game",
     "liars_dice": "counterplay.games.compiled.liars_dice:compile_game",
+    "limit_holdem": "counterplay.games.compiled.poker:compile_game",
+    "no_limit_holdem": "counterplay.games.compiled.poker:compile_game",
     "phantom_tic_tac_toe": "counterplay.games.compiled.phantom_board:compile_game",
+    "poker": "counterplay.games.compiled.poker:compile_game",
 }
 
 REGISTRIES = {

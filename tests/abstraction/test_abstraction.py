@@ -166,6 +166,7 @@ def cards_only(player, key):
 
 
 NEED_RECALL = {"sequence_form_lp", "mmd", "qre", "tabular_r_nad", "efr", "rt_cfr_plus"}
+NEED_RECALL |= {"clairvoyant_cfr", "reg_cfr"}
 NOT_HERE = NEED_RECALL | {"online_outcome_sampling"}  # in which but one player learns
 ALIKE = [
     name

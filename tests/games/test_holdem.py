@@ -81,7 +81,7 @@ def test_bet_sizes_are_those_of_the_pot():
     assert len(game.observation(state, 0)) == len(game.observation(state, 1))
     with pytest.raises(cp.ConfigError, match=r"0\.5,1,a"):
         cp.load_game("no_limit_holdem(sizes='half')")
-    for name in ("limit_holdem(players=4)", "no_limit_holdem(stack=10)", "flop_holdem(raises=0)"):
+    for name in ("limit_holdem(players=7)", "no_limit_holdem(stack=10)", "flop_holdem(raises=0)"):
         with pytest.raises(cp.ConfigError, match="must be at least"):
             cp.load_game(name)
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
-from itertools import count
+from itertools import accumulate, count, pairwise
+from math import comb
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,10 @@ from counterplay.core.cards import (
     permute_suits,
 )
 from counterplay.errors import RunError
+from counterplay.games.compiled.poker import BucketTables, compile_game
+from counterplay.games.compiled.protocol import CompiledGame
 from counterplay.kernels.holdem import equity_histograms
+from counterplay.kernels.poker import hand_buckets
 from counterplay.kernels.runtime.threads import num_threads, run_in_threads
 
 BUCKETS_FORMAT = "counterplay buckets 1"
@@ -72,6 +76,38 @@ class HoldemBuckets:
     @lru_cache(maxsize=2048)  # noqa: B019  objects are few and live as long as the program
     def _river_buckets(self, board: tuple[int, ...]) -> Ints:
         return self._assign_buckets(board, self.tables["centres_5"])
+
+    def lookup_tables(self, num_cards: int) -> BucketTables:
+        """Return the buckets on all boards of 0, 3, 4 or 5 cards, for compiled rules."""
+        if num_cards == 0:
+            classes = np.array([hand_class(*hand) for hand in ALL_HANDS], np.uint8)
+            return BucketTables(np.zeros(1, np.int32), classes[None])
+        entries = _board_entries(num_cards)[1]
+        buckets = self.river_table if num_cards == 5 else self.tables[f"street_{num_cards}"]
+        return BucketTables(entries, np.ascontiguousarray(buckets))
+
+    @cached_property
+    def river_table(self) -> Ints:
+        """The buckets [134459, 1326] of all hands on all canonical rivers, computed in seconds.
+
+        On the river a histogram has a single bin, so that the bucket depends on the bin alone.
+        """
+        codes = _board_entries(5)[0]
+        bucket_of_bin = np.zeros(self.num_bins, np.uint16)
+        equity_histograms.assign_nearest(
+            np.eye(self.num_bins), self.tables["centres_5"], bucket_of_bin
+        )
+        dtype = np.uint8 if self.num_buckets <= 256 else np.uint16
+        table = np.zeros((len(codes), len(ALL_HANDS)), dtype)
+
+        def work(first: int, last: int) -> None:
+            hand_buckets.river_bins(
+                codes[first:last], _HAND_CARDS, self.num_bins, bucket_of_bin, table[first:last]
+            )
+
+        bounds = np.linspace(0, len(codes), num_threads() + 1).astype(int).tolist()
+        run_in_threads(work, list(pairwise(bounds)))
+        return table
 
     @cached_property
     def tables(self) -> dict[str, Any]:
@@ -147,6 +183,26 @@ def _canonical_board_rows(num_cards: int) -> dict[tuple[int, ...], int]:
     return {board: row for row, board in enumerate(sorted(turns))}
 
 
+@cache
+def _board_entries(num_cards: int) -> tuple[Ints, Ints]:
+    """Return the codes of the canonical boards by row, and the entries of all boards.
+
+    See `kernels.poker.hand_buckets`. The rows are those of `_canonical_board_rows`; on the river
+    they are sorted.
+    """
+    num_boards = comb(NUM_CARDS, num_cards)
+    codes, permutations = np.empty(num_boards, np.int64), np.empty(num_boards, np.int32)
+    hand_buckets.canonical_codes(num_cards, codes, permutations)
+    if num_cards == 5:
+        by_row, rows = np.unique(codes, return_inverse=True)
+    else:
+        powers = NUM_CARDS ** np.arange(num_cards - 1, -1, -1)
+        by_row = np.array(list(_canonical_board_rows(num_cards))) @ powers
+        order = np.argsort(by_row)
+        rows = order[np.searchsorted(by_row[order], codes)]
+    return by_row, (rows * hand_buckets.PERMUTATION_UNITS + permutations).astype(np.int32)
+
+
 @lru_cache(maxsize=1 << 16)
 def _canonical_board(board: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the canonical board of a board, and the suit permutation that leads to it."""
@@ -173,6 +229,16 @@ class BucketedGame(AbstractedGame):
         if self.buckets.cache_path.exists():
             return ""
         return "computing the buckets of all boards: some minutes, only the first time"
+
+    def compiled_game(self) -> CompiledGame:
+        """Return the compiled rules with buckets; the tables take 230 MB and half a minute."""
+        recall = self.abstraction.perfect_recall
+        return compile_game(self.full_game, self._lookup_tables, recall)
+
+    @cached_property
+    def _lookup_tables(self) -> list[BucketTables]:
+        sizes = accumulate(self.full_game.board_cards)
+        return [self.buckets.lookup_tables(num_cards) for num_cards in sizes]
 
     def infoset_key(self, state: Any, player: int) -> str:
         """Return the buckets and the betting, without cards."""

@@ -20,6 +20,7 @@ import typer
 from typer.main import get_command
 
 from counterplay import __version__
+from counterplay.cli.acpc import acpc
 from counterplay.cli.algorithms import algorithms
 from counterplay.cli.bounds import bounds
 from counterplay.cli.check import check
@@ -68,6 +69,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
 )
 for command in COMMANDS:
     app.command()(command)
+app.add_typer(acpc, name="acpc")
 app.add_typer(spot, name="spot")
 app.add_typer(preflop, name="preflop")
 

@@ -30,6 +30,7 @@ from counterplay.games.matching_pennies_3p import MatchingPennies3P as MatchingP
 from counterplay.games.matrix_game import MatrixGame as MatrixGame
 from counterplay.games.no_limit_holdem import NoLimitHoldem as NoLimitHoldem
 from counterplay.games.phantom_tic_tac_toe import PhantomTicTacToe as PhantomTicTacToe
+from counterplay.games.poker import Poker as Poker
 from counterplay.games.prisoners_dilemma import PrisonersDilemma as PrisonersDilemma
 from counterplay.games.rock_paper_scissors import RockPaperScissors as RockPaperScissors
 from counterplay.games.shapleys_game import ShapleysGame as ShapleysGame
@@ -73,6 +74,7 @@ __all__ = [
     "NoLimitHoldem",
     "ObservedGame",
     "PhantomTicTacToe",
+    "Poker",
     "PrisonersDilemma",
     "RockPaperScissors",
     "ShapleysGame",

@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Annotated
 
 from annotated_types import Ge, Interval
 
-from counterplay.core.game import CHANCE
 from counterplay.core.settings import settings
 from counterplay.errors import ConfigError
-from counterplay.games.holdem_base import (
-    CALL,
-    FOLD,
-    RAISE,
-    HoldemBase,
-    HoldemState,
-    parse_pot_fractions,
-)
+from counterplay.games.holdem_base import BetSizes, HoldemBase, HoldemState, parse_bet_sizes
 from counterplay.registry import get_registry_name
 
 MAX_BOARD_CARDS = 5
@@ -65,7 +56,7 @@ class CustomHoldem(HoldemBase):
         if problem:
             raise ConfigError(f"{get_registry_name(self)}: {problem}")
         if self.betting == "no_limit":
-            self._pot_fractions  # noqa: B018  checks `sizes` now, not in the middle of a game
+            self.bet_sizes  # noqa: B018  checks `sizes` now, not in the middle of a game
 
     def _find_problem(self) -> str:
         """Return the first problem of the parameters, or ""."""
@@ -115,8 +106,12 @@ class CustomHoldem(HoldemBase):
         return min(self.stacks)
 
     @property
-    def initial_contributions(self) -> tuple[int, ...]:
-        return tuple(self.ante + blind for blind in self.blinds)
+    def starting_stacks(self) -> tuple[int, ...]:
+        return (self.stack, self.stack)
+
+    @property
+    def cards_per_rank(self) -> int:
+        return 4
 
     @cached_property
     def first_to_act(self) -> tuple[int, ...]:
@@ -128,55 +123,27 @@ class CustomHoldem(HoldemBase):
 
     @cached_property
     def raise_sizes(self) -> tuple[int, ...]:
+        if self.betting == "no_limit":
+            return ()
         return self._by_round(tuple(int(word) for word in self.sizes.split(",")))
 
     @cached_property
-    def _pot_fractions(self) -> list[float]:
-        return parse_pot_fractions(get_registry_name(self), self.sizes)
+    def bet_sizes(self) -> BetSizes | None:
+        """The legal raises of a no-limit game, from `sizes`."""
+        is_limit = self.betting == "limit"
+        return (
+            None if is_limit else parse_bet_sizes(self.sizes, f"{get_registry_name(self)}: sizes")
+        )
 
     def _by_round(self, values: tuple[int, ...]) -> tuple[int, ...]:
         """Return one value per round; the last one is repeated."""
         num_rounds = len(self.board_cards)
         return (*values, *(values[-1],) * num_rounds)[:num_rounds]
 
-    def actions(self, state: HoldemState) -> tuple[int, ...]:
-        highest, paid = max(state.contributions), state.contributions[state.to_act]
-        passive = (*(FOLD,) * (highest > paid), CALL)
-        if highest >= self.stack or state.num_raises >= self.max_raises[state.round]:
-            return passive
-        if self.betting == "limit":
-            return (*passive, RAISE)
-        min_total = min(highest + state.min_raise, self.stack)
-        if not self._pot_fractions:
-            return (*passive, *range(min_total, self.stack + 1))
-        pot = sum(state.contributions) + highest - paid
-        totals = {min(highest + part * pot, float(self.stack)) for part in self._pot_fractions}
-        return (*passive, *sorted({max(min_total, round(total)) for total in totals}))
-
-    def contribution_after_raise(self, state: HoldemState, action: int) -> int:
-        if self.betting == "no_limit":
-            return action
-        return min(super().contribution_after_raise(state, action), self.stack)
-
-    def action_letter(self, action: int) -> str:
-        if self.betting == "limit" or action <= CALL:
-            return super().action_letter(action)
-        return f"r{action}"
-
-    def players_able_to_act(
-        self, contributions: Sequence[int], players_left: tuple[int, ...]
-    ) -> tuple[int, ...]:
-        return tuple(p for p in players_left if contributions[p] < self.stack)
-
-    def action_name(self, state: HoldemState, action: int) -> str:
-        if self.betting == "limit" or state.to_act == CHANCE or action <= CALL:
-            return super().action_name(state, action)
-        return f"raise to {action}"
-
     def observation(self, state: HoldemState, player: int) -> list[float]:
         """Return player, own cards, board, and (called, raise / stack) for every possible turn."""
         own = [float(card in self.hole_cards(state, player)) for card in self.deck]
-        board = [float(card in self.board(state)) for card in self.deck]
+        board = [float(card in self.public_cards(state)) for card in self.deck]
         bets: list[float] = []
         rounds = [part.rpartition(":")[2] for part in state.history.split("|")]
         for number, max_raises in enumerate(self.max_raises):

@@ -1,21 +1,91 @@
 """Base class of the hold'em games: deals, betting rounds, pots and showdowns.
 
-The conventions are those of OpenSpiel's universal_poker: chance deals one card at a time, first all
-cards of player 0; folding is legal only against a bet.
+The conventions are those of OpenSpiel's universal_poker, which are those of the Annual Computer
+Poker Competition (ACPC): chance deals one card at a time, first all cards of player 0; folding is
+legal only against a bet; a raise must increase the bet by at least the last increase unless the
+player is all-in; a pot that cannot be split evenly is divided into fractions of a chip.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
 from itertools import combinations
 from random import Random
 from typing import NamedTuple
 
-from counterplay.core.cards import NUM_CARDS, card_name, cards_name
+from counterplay.core.cards import RANKS, SUITS
 from counterplay.core.game import CHANCE, TERMINAL
 from counterplay.errors import ConfigError
 
 FOLD, CALL, RAISE = 0, 1, 2
+UNLIMITED_STACK = 2**30  # chips
+UNLIMITED_RAISES = 2**20
+ALL_IN = -1  # as a bet size
+SIZE_UNITS = 10_000  # bet sizes are integers: ten-thousandths of the pot
+MAX_POT_FRACTION = 1000
+MAX_RAISE_PARTS = 8  # raise numbers of a street with different sizes
+
+
+class BetSizes(NamedTuple):
+    """Legal bet sizes by street and number of earlier raises.
+
+    A size is a number of ten-thousandths of the pot after a call, or `ALL_IN`. The last street of
+    the list stands for all later streets, and the last entry of a street for all later raises.
+    """
+
+    streets: tuple[tuple[tuple[int, ...], ...], ...]
+
+    def at(self, street: int, num_raises: int) -> tuple[int, ...]:
+        """Return the sizes on a street after some raises."""
+        by_raise = self.streets[min(street, len(self.streets) - 1)]
+        return by_raise[min(num_raises, len(by_raise) - 1)]
+
+
+def parse_bet_sizes(text: str, label: str) -> BetSizes | None:
+    """Read bet sizes such as `0.5,1,a` or `1,a;a|0.5,1;1;a`; None if the text is empty.
+
+    Commas separate sizes: fractions of the pot, and `a` for all-in. Semicolons separate raise
+    numbers and bars separate streets. An empty part has no raises.
+
+    Args:
+        text: the sizes.
+        label: start of error messages.
+
+    Raises:
+        ConfigError: a size is not a positive number.
+    """
+    if not text.strip():
+        return None
+    streets = tuple(
+        tuple(_parse_sizes(part, text, label) for part in street.split(";"))
+        for street in text.split("|")
+    )
+    if max(map(len, streets)) > MAX_RAISE_PARTS:
+        raise ConfigError(f"{label} is {text!r}, must have at most {MAX_RAISE_PARTS} raises")
+    return BetSizes(streets)
+
+
+def _parse_sizes(part: str, text: str, label: str) -> tuple[int, ...]:
+    sizes: list[int] = []
+    for word in part.replace(",", " ").split():
+        try:
+            fraction = Decimal(0) if word == "a" else Decimal(word)
+        except InvalidOperation:
+            fraction = Decimal(-1)
+        size = ALL_IN if word == "a" else 0
+        if fraction.is_finite() and 0 < fraction <= MAX_POT_FRACTION:
+            size = int(fraction * SIZE_UNITS)
+        if size == 0:
+            advice = "parts of the pot and a, such as 0.5,1,a"
+            raise ConfigError(f"{label} is {text!r}, must be {advice}")
+        sizes.append(size)
+    return tuple(sizes)
+
+
+def round_size(size: int, pot: int) -> int:
+    """Return a bet size in chips, rounded to the nearest integer, halves up."""
+    return (2 * size * pot + SIZE_UNITS) // (2 * SIZE_UNITS)
 
 
 class HoldemState(NamedTuple):
@@ -33,7 +103,8 @@ class HoldemState(NamedTuple):
 def hand_strength(cards: tuple[int, ...]) -> tuple[int, ...]:
     """Return the strength of one to seven cards: category, then the ranks that decide ties.
 
-    Stronger hands compare greater. Fewer than five cards make no straight and no flush.
+    Stronger hands of the same number of cards compare greater. Fewer than five cards make no
+    straight and no flush.
 
     Example:
         >>> hand_strength((0, 1, 4, 5, 8))  # 2c 2d 3c 3d 4c: two pair
@@ -43,7 +114,7 @@ def hand_strength(cards: tuple[int, ...]) -> tuple[int, ...]:
         return max(map(hand_strength, combinations(cards, 5)))
     ranks = sorted((card // 4 for card in cards), reverse=True)
     counts = sorted(((ranks.count(r), r) for r in set(ranks)), reverse=True)
-    shape = tuple(count for count, _ in counts[:2] if count > 1)
+    shape = tuple(count for count, _ in counts if count > 1)
     flush = len(cards) == 5 and len({card % 4 for card in cards}) == 1
     run = len(counts) == 5 and ranks[0] - ranks[4] == 4
     if ranks == [12, 3, 2, 1, 0]:
@@ -76,7 +147,39 @@ def parse_pot_fractions(name: str, sizes: str) -> list[float]:
 
 
 class HoldemBase:
-    """Rules of hold'em with raises of fixed size; a game sets the numbers by round."""
+    """Rules of poker with private cards and a board; a game sets the numbers.
+
+    Raises have the sizes of `raise_sizes`. If that is empty, the game is no-limit: an action above
+    1 is a raise to that total contribution, and `bet_sizes` may restrict the raises.
+    """
+
+    @property
+    def num_hole_cards(self) -> int:
+        """Number of private cards of each player."""
+        return 2
+
+    @property
+    def num_ranks(self) -> int:
+        return 13
+
+    @property
+    def num_suits(self) -> int:
+        return 4
+
+    @property
+    def cards_per_rank(self) -> int:
+        """Card c has rank c // cards_per_rank and suit c % cards_per_rank."""
+        return self.num_suits
+
+    @property
+    def deck(self) -> Sequence[int]:
+        """All cards, in rising order."""
+        return range(self.num_ranks * self.num_suits)
+
+    @property
+    def ante(self) -> int:
+        """Chips that every player puts in before the deal, besides the blinds."""
+        return 0
 
     @property
     def num_players(self) -> int:
@@ -84,23 +187,8 @@ class HoldemBase:
 
     @property
     def board_cards(self) -> tuple[int, ...]:
-        """Number of cards dealt before each round."""
+        """Number of public cards dealt before each round."""
         raise NotImplementedError
-
-    @property
-    def raise_sizes(self) -> tuple[int, ...]:
-        """Chips of a raise in games with fixed sizes, by round."""
-        raise NotImplementedError
-
-    @property
-    def num_hole_cards(self) -> int:
-        """Number of private cards of a player."""
-        return 2
-
-    @property
-    def deck(self) -> Sequence[int]:
-        """All cards, in rising order."""
-        return range(NUM_CARDS)
 
     @property
     def blinds(self) -> tuple[int, ...]:
@@ -108,36 +196,67 @@ class HoldemBase:
         raise NotImplementedError
 
     @property
+    def starting_stacks(self) -> tuple[int, ...]:
+        """Chips of each player before the hand."""
+        return (UNLIMITED_STACK,) * self.num_players
+
+    @property
     def first_to_act(self) -> tuple[int, ...]:
         """The player who opens, by round."""
         raise NotImplementedError
 
     @property
-    def max_raises(self) -> tuple[int, ...]:
-        """Largest number of raises, by round."""
-        raise NotImplementedError
+    def raise_sizes(self) -> tuple[int, ...]:
+        """Size of a raise, by round; empty in no-limit games."""
+        return ()
 
     @property
-    def initial_contributions(self) -> tuple[int, ...]:
-        """Blinds and antes, by player."""
-        return self.blinds
+    def max_raises(self) -> tuple[int, ...]:
+        """Largest number of raises, by round."""
+        return (UNLIMITED_RAISES,) * len(self.board_cards)
+
+    @property
+    def bet_sizes(self) -> BetSizes | None:
+        """The legal raises of a no-limit game; None if all are legal."""
+        return None
+
+    @property
+    def is_limit(self) -> bool:
+        """Whether raises have fixed sizes."""
+        return bool(self.raise_sizes)
+
+    def initial_state(self) -> HoldemState:
+        everyone = tuple(range(self.num_players))
+        posts = zip(self.blinds, self.starting_stacks, strict=True)
+        paid = tuple(min(self.ante + blind, stack) for blind, stack in posts)
+        return HoldemState(CHANCE, (), "", paid, everyone, 0, 0, 0, self.min_bet)
 
     @property
     def min_bet(self) -> int:
-        """Smallest bet of a round in no-limit games."""
-        return max(1, *self.blinds)
-
-    def initial_state(self) -> HoldemState:
-        everyone, paid = tuple(range(self.num_players)), self.initial_contributions
-        return HoldemState(CHANCE, (), "", paid, everyone, len(everyone), 0, 0, self.min_bet)
+        """The smallest first bet of a round: the largest blind, at least 1."""
+        return max(*self.blinds, 1)
 
     def player(self, state: HoldemState) -> int:
         return state.to_act
 
     def actions(self, state: HoldemState) -> tuple[int, ...]:
-        faces_bet = max(state.contributions) > state.contributions[state.to_act]
-        can_raise = state.num_raises < self.max_raises[state.round]
-        return (FOLD,) * faces_bet + (CALL,) + (RAISE,) * can_raise
+        highest, paid = max(state.contributions), state.contributions[state.to_act]
+        return (FOLD,) * (highest > paid) + (CALL,) + self._legal_raises(state, highest, paid)
+
+    def _legal_raises(self, state: HoldemState, highest: int, paid: int) -> tuple[int, ...]:
+        able = self.players_able_to_act(state.contributions, state.players_left)
+        stack = self.starting_stacks[state.to_act]
+        if state.num_raises >= self.max_raises[state.round] or len(able) < 2 or highest >= stack:
+            return ()
+        if self.is_limit:
+            return (RAISE,)
+        min_total = min(highest + state.min_raise, stack)
+        if self.bet_sizes is None:
+            return tuple(range(min_total, stack + 1))
+        pot = sum(state.contributions) + highest - paid
+        sizes = self.bet_sizes.at(state.round, state.num_raises)
+        totals = {stack if n == ALL_IN else highest + round_size(n, pot) for n in sizes}
+        return tuple(sorted({max(min_total, min(total, stack)) for total in totals}))
 
     def chance_outcomes(self, state: HoldemState) -> list[tuple[int, float]]:
         left = [card for card in self.deck if card not in state.cards]
@@ -152,10 +271,12 @@ class HoldemBase:
         if action == FOLD:
             players = tuple(p for p in players if p != player)
         elif action == CALL:
-            chips[player] = highest
+            chips[player] = min(highest, self.starting_stacks[player])
         else:
-            chips[player] = self.contribution_after_raise(state, action)
-            raises, min_raise = raises + 1, max(min_raise, chips[player] - highest)
+            total = highest + self.raise_sizes[state.round] if self.is_limit else action
+            chips[player] = min(total, self.starting_stacks[player])
+            increase = chips[player] - highest
+            raises, min_raise = raises + 1, max(min_raise - increase, increase)
             waiting = sum(p != player for p in self.players_able_to_act(chips, players))
         state = state._replace(
             history=state.history + self.action_letter(action),
@@ -170,16 +291,12 @@ class HoldemBase:
     def players_able_to_act(
         self, contributions: Sequence[int], players_left: tuple[int, ...]
     ) -> tuple[int, ...]:
-        """Return the players left who can still act: all of them unless stacks are limited."""
-        return players_left
-
-    def contribution_after_raise(self, state: HoldemState, action: int) -> int:
-        """Return the total contribution of the player to act after a raise."""
-        return max(state.contributions) + self.raise_sizes[state.round]
+        """Return the players left who are not all-in."""
+        return tuple(p for p in players_left if contributions[p] < self.starting_stacks[p])
 
     def action_letter(self, action: int) -> str:
         """Return the action as it is written in a history."""
-        return "fcr"[action]
+        return "fcr"[action] if self.is_limit or action <= CALL else f"r{action}"
 
     def _next_player(self, player: int, state: HoldemState) -> int:
         """Return the first player after `player`, in seat order, who can act."""
@@ -196,13 +313,11 @@ class HoldemBase:
             return state._replace(to_act=next_player)
         if state.round + 1 == len(self.board_cards):
             return state._replace(to_act=TERMINAL)
-        able = len(self.players_able_to_act(state.contributions, state.players_left))
         return state._replace(
             to_act=CHANCE,
             round=state.round + 1,
             num_raises=0,
             min_raise=self.min_bet,
-            num_waiting=able if able > 1 else 0,  # a single player has no opponent to bet against
             history=f"{state.history}|",
         )
 
@@ -213,8 +328,12 @@ class HoldemBase:
             return state._replace(cards=cards)
         if num_public > 0:  # sorted: the order of the deal does not matter
             dealt = sorted(cards[-self.board_cards[state.round] :], reverse=True)
-            history += f"{cards_name(dealt)}:"
-        state = state._replace(cards=cards, history=history)
+            history += f"{self.cards_name(dealt)}:"
+        able = self.players_able_to_act(state.contributions, state.players_left)
+        # a single player has no opponent to bet against, but may have to call a blind
+        faces_bet = [max(state.contributions) > state.contributions[p] for p in able]
+        waiting = len(able) if len(able) > 1 else sum(faces_bet)
+        state = state._replace(cards=cards, history=history, num_waiting=waiting)
         return self._set_next_to_act(
             state, self._next_player(self.first_to_act[state.round] - 1, state)
         )
@@ -248,10 +367,11 @@ class HoldemBase:
         Returns:
             The states at which the actions were taken, and the state after them.
         """
-        own = slice(2 * player, 2 * player + 2)
-        hand, board = state.cards[own], state.cards[2 * self.num_players :]
-        left = [card for card in range(NUM_CARDS) if card not in hand and card not in board]
-        private = rng.sample(left, 2 * self.num_players)
+        count = self.num_hole_cards
+        own = slice(count * player, count * (player + 1))
+        hand, board = state.cards[own], self.public_cards(state)
+        left = [card for card in self.deck if card not in hand and card not in board]
+        private = rng.sample(left, count * self.num_players)
         private[own] = hand
         cards, current, decisions = (*private, *board), self.initial_state(), list[HoldemState]()
         while len(decisions) < len(actions) or current.to_act == CHANCE:
@@ -267,8 +387,8 @@ class HoldemBase:
         if len(players) == 1:
             pot = sum(contributions)
             return [float(pot * (p in players) - chips) for p, chips in enumerate(contributions)]
-        board = self.board(state)
-        hands = {p: hand_strength((*self.hole_cards(state, p), *board)) for p in players}
+        board = self.public_cards(state)
+        hands = {p: self._strength((*self.hole_cards(state, p), *board)) for p in players}
         utilities = [-float(chips) for chips in contributions]
         below = 0
         for level in sorted({contributions[p] for p in players}):  # the main pot, then side pots
@@ -284,31 +404,53 @@ class HoldemBase:
     def infoset_key(self, state: HoldemState, player: int) -> str:
         return f"{self.own_cards(state, player)}:{state.history}"
 
+    def _strength(self, cards: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the strength of cards of this game's deck."""
+        count = self.cards_per_rank
+        return hand_strength(tuple(4 * (c // count) + c % count for c in cards))
+
     def hole_cards(self, state: HoldemState, player: int) -> tuple[int, ...]:
-        """Return the private cards of a player."""
+        """Return the private cards of a player in the order of the deal."""
         count = self.num_hole_cards
         return state.cards[count * player : count * (player + 1)]
 
-    def board(self, state: HoldemState) -> tuple[int, ...]:
-        """Return the public cards."""
+    def public_cards(self, state: HoldemState) -> tuple[int, ...]:
+        """Return the public cards in the order of the deal."""
         return state.cards[self.num_hole_cards * self.num_players :]
 
     def own_cards(self, state: HoldemState, player: int) -> str:
         """Return the name of the player's cards, the higher first."""
-        return cards_name(sorted(self.hole_cards(state, player), reverse=True))
+        return self.cards_name(sorted(self.hole_cards(state, player), reverse=True))
+
+    def cards_name(self, cards: Sequence[int]) -> str:
+        """Return the names of cards of this game's deck in one word."""
+        count = self.cards_per_rank
+        return "".join(RANKS[c // count] + SUITS[c % count] for c in cards)
 
     def action_name(self, state: HoldemState, action: int) -> str:
         if state.to_act == CHANCE:
-            return f"deal {card_name(action)}"
-        return ("fold", "call", "raise")[action]
+            return f"deal {self.cards_name([action])}"
+        if self.is_limit or action <= CALL:
+            return ("fold", "call", "raise")[action]
+        return f"raise to {action}"
 
     def observation(self, state: HoldemState, player: int) -> list[float]:
-        """Return player, own cards, board, and (called, raised) for every possible turn."""
-        own, board = [0.0] * NUM_CARDS, [0.0] * NUM_CARDS
+        """Return the observer, own cards and board, then the betting.
+
+        With fixed raises the betting is (called, raised) for every possible turn. In no-limit games
+        it is the chips put in and whether still in, by player, the round and the smallest raise.
+        """
+        deck = self.num_ranks * self.num_suits
+        own, board = [0.0] * deck, [0.0] * deck
         for card in self.hole_cards(state, player):
             own[card] = 1.0
-        for card in self.board(state):
+        for card in self.public_cards(state):
             board[card] = 1.0
+        observer = [float(p == player) for p in range(self.num_players)]
+        betting = self._observe_turns(state) if self.is_limit else self._observe_chips(state)
+        return observer + own + board + betting
+
+    def _observe_turns(self, state: HoldemState) -> list[float]:
         bets: list[float] = []
         rounds = [part.rpartition(":")[2] for part in state.history.split("|")]
         for number, max_raises in enumerate(self.max_raises):
@@ -318,10 +460,17 @@ class HoldemBase:
                 if letter != "f":
                     round_bets[2 * turn + (letter == "r")] = 1.0
             bets += round_bets
-        return [float(p == player) for p in range(self.num_players)] + own + board + bets
+        return bets
+
+    def _observe_chips(self, state: HoldemState) -> list[float]:
+        stack = max(self.starting_stacks)
+        chips = [paid / stack for paid in state.contributions]
+        is_left = [float(p in state.players_left) for p in range(self.num_players)]
+        rounds = [float(state.round == number) for number in range(len(self.board_cards))]
+        return [*chips, *is_left, *rounds, state.min_raise / stack]
 
     def describe(self, state: HoldemState, player: int) -> str:
-        board = self.board(state)
-        board_text = f" The board is {cards_name(board)}." if board else ""
+        board = self.public_cards(state)
+        board_text = f" The board is {self.cards_name(board)}." if board else ""
         pot = sum(state.contributions)
         return f"You hold {self.own_cards(state, player)}.{board_text} The pot is {pot}."

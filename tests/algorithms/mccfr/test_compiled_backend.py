@@ -128,5 +128,5 @@ def test_nodes_are_not_taken_for_the_parts_of_a_tuple():
     def root(nodes):
         return node_at(nodes, 0).player
 
-    root.compile((typeof(LazyNodes(1, 2, 3, 4, 5, 6)),))
+    root.compile((typeof(LazyNodes(1, 2, 3, 4, 5, 6, 7)),))
     assert root.signatures

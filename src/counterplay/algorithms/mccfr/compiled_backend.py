@@ -68,7 +68,8 @@ def run_on_compiled_rules(
     compiled_game = _find_compiled_game(game)
     assert compiled_game is not None
     run = getattr(compiled_rules, kernel.__name__)
-    functions = [pointer.address for pointer in _function_pointers(compiled_game) or ()]
+    pointers = _function_pointers(compiled_game) or ()
+    functions = [pointer.address if pointer else 0 for pointer in pointers]
     node_arrays = _node_arrays(len(compiled_game.initial_state), game.num_players)
     node_arrays["states"][0] = compiled_game.initial_state
     scratch, no_slots = _shared_scratch(MAX_NODES_PER_ITERATION), np.zeros((0, 1), np.int32)
@@ -127,6 +128,7 @@ def _node_arrays(state_size: int, num_players: int) -> dict[str, Any]:
         "utility": np.empty((MAX_NODES_PER_ITERATION, num_players)),
         "call_arguments": np.zeros(4, np.int64),
         "child_range": np.zeros(2, np.int64),
+        "quantile": np.zeros(1),
     }
 
 
@@ -147,13 +149,15 @@ def _find_compiled_game(game: Any) -> CompiledGame | None:
     return find_compiled_game(game)
 
 
-_POINTERS_BY_FUNCTIONS: dict[tuple[int, ...], tuple[FunctionPointer, ...]] = {}
+Pointers = tuple[FunctionPointer | None, ...]
+_POINTERS_BY_FUNCTIONS: dict[tuple[int, ...], Pointers] = {}
 
 
-def _function_pointers(compiled_game: CompiledGame) -> tuple[FunctionPointer, ...] | None:
+def _function_pointers(compiled_game: CompiledGame) -> Pointers | None:
     """Return pointers to the game's functions, compiled once; None if numba has not compiled them.
 
-    The order is that of the fields of `LazyNodes`.
+    The order is that of the fields of `LazyNodes`. An optional function that the game lacks is
+    None.
     """
     functions = (
         compiled_game.current_player,
@@ -161,8 +165,9 @@ def _function_pointers(compiled_game: CompiledGame) -> tuple[FunctionPointer, ..
         compiled_game.step,
         compiled_game.utilities,
         compiled_game.infoset_key,
+        compiled_game.sample_chance,
     )
-    if not all(hasattr(function, "get_compile_result") for function in functions):
+    if not all(f is None or hasattr(f, "get_compile_result") for f in functions):
         return None
     key = tuple(map(id, functions))
     if key not in _POINTERS_BY_FUNCTIONS:
@@ -174,6 +179,10 @@ def _function_pointers(compiled_game: CompiledGame) -> tuple[FunctionPointer, ..
             types.void(ints, states, ints, ints),
             types.void(ints, states, rows),
             types.void(ints, states, ints, ints),
+            types.void(ints, states, floats, ints),
         )
-        _POINTERS_BY_FUNCTIONS[key] = tuple(map(FunctionPointer, functions, signatures))
+        _POINTERS_BY_FUNCTIONS[key] = tuple(
+            FunctionPointer(function, signature) if function else None
+            for function, signature in zip(functions, signatures, strict=True)
+        )
     return _POINTERS_BY_FUNCTIONS[key]

@@ -86,15 +86,20 @@ def python_kernels(module: ModuleType, **replacements: Callable[..., Any]) -> di
         if module_name not in namespaces:
             namespaces[module_name] = dict(names)
             for key, value in names.items():
-                function = getattr(value, "py_func", None)  # the source of a compiled function
+                function = getattr(value, "py_func", value)  # the source of a compiled function
                 if key in replacements:
                     namespaces[module_name][key] = replacements[key]
-                elif isinstance(function, FunctionType):
+                elif _is_kernel(function):
                     namespace = build_namespace(function.__globals__)
                     namespaces[module_name][key] = FunctionType(function.__code__, namespace, key)
         return namespaces[module_name]
 
     return build_namespace(vars(module))
+
+
+def _is_kernel(function: Any) -> bool:
+    """Return True for the source of a kernel, or of a function that numba overloads."""
+    return isinstance(function, FunctionType) and "kernels" in function.__module__.split(".")
 
 
 @cache

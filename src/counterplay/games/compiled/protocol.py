@@ -16,6 +16,7 @@ from counterplay.core.arena import Floats, Ints
 from counterplay.core.game import CHANCE, TERMINAL, Game, ObservedGame, State
 from counterplay.core.game_checks import format_history, game_title
 from counterplay.errors import GameError
+from counterplay.kernels.sampling.primitives import invert_cdf
 from counterplay.registry import COMPILED_GAMES, get_spec, import_registered, spec_name
 
 Kernel = Callable[..., Any]
@@ -44,6 +45,10 @@ class CompiledGame(NamedTuple):
     # (params, states, viewer [N], observation [N, X] float32): the `observation` of the game; if
     # None, networks read the readable rules
     observation: Kernel | None = None
+    # (params, states, quantile [N], action [N]): the outcome of each chance state at a quantile of
+    # its distribution, as `invert_cdf` finds it; if None, traversals list all outcomes
+    sample_chance: Kernel | None = None
+    arrays: tuple[Ints, ...] = ()  # arrays whose addresses are in `params`, to keep them alive
 
     def find_players(self, states: Ints) -> tuple[Ints, Ints]:
         """Return the acting player and the number of actions or outcomes of each state."""
@@ -147,6 +152,7 @@ class _RulesComparison:
 
     def __init__(self, game: Game, compiled_game: CompiledGame):
         self.game, self.compiled_game = game, compiled_game
+        self.rng = np.random.default_rng(0)
         self.keys: dict[tuple[int, str], int] = {}
         self.numbers: dict[tuple[int, int], str] = {}
 
@@ -176,6 +182,7 @@ class _RulesComparison:
             outcomes = [(int(a), float(p)) for a, p in legal]
             compiled_outcomes = list(zip(actions.tolist(), chance.tolist(), strict=True))
             self.expect_equal(history, "the outcomes", outcomes, compiled_outcomes)
+            self.compare_samples(history, row, actions, chance)
         else:
             self.expect_equal(history, "the actions", list(legal), actions.tolist())
             self.compare_infoset(history, player, game.infoset_key(state, player), row, players)
@@ -193,6 +200,21 @@ class _RulesComparison:
         self.expect_equal(history, f"the number of infoset {key!r}", first_number, number)
         first_key = self.numbers.setdefault((player, number), key)
         self.expect_equal(history, f"the infoset of number {number}", key, first_key)
+
+    def compare_samples(
+        self, history: tuple[int, ...], row: Ints, actions: Ints, chance: Floats
+    ) -> None:
+        if self.compiled_game.sample_chance is None:
+            return
+        edges = np.cumsum(chance)[:-1]  # where rounding decides
+        quantiles = [*self.rng.random(4).tolist(), *edges[:: max(1, len(edges) // 4)].tolist(), 0.0]
+        for quantile in quantiles:
+            action = np.empty(1, np.int64)
+            self.compiled_game.sample_chance(
+                self.compiled_game.params, row, np.array([quantile]), action
+            )
+            expected = int(actions[invert_cdf(chance, 0, len(chance), 0.0, quantile)])
+            self.expect_equal(history, f"the outcome at {quantile}", expected, int(action[0]))
 
     def compare_observations(self, history: tuple[int, ...], state: State, row: Ints) -> None:
         if self.compiled_game.observation is None or not isinstance(self.game, ObservedGame):

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from counterplay.kernels.runtime.jit import CHANCE, TERMINAL, no_alloc_kernel
-from counterplay.kernels.sampling.lazy_nodes import node_at
+from counterplay.kernels.sampling.lazy_nodes import node_at, sample_chance_child
 from counterplay.kernels.sampling.primitives import (
     add_average,
     iteration_weight,
@@ -22,20 +22,24 @@ from counterplay.kernels.sampling.traversals import add_average_episodes
 def sample_episode(p, epsilon, game, table, scratch):
     """Sample an episode in which `p` explores with `epsilon`; return its number of actions.
 
-    Sets the node, the action and `sampling_reach` of every step: the traverser's factor of the
-    probability of the path. The factors of chance and the others cancel: they are on policy.
+    Sets the node, the action (0 for chance) and `sampling_reach` of every step: the traverser's
+    factor of the probability of the path. The factors of chance and the others cancel: they are on
+    policy.
     """
     nodes, policy, rng = game.nodes, table.policy, scratch.rng
     at, action, sampling_reach = scratch.node, scratch.action, scratch.sampling_reach
     n, d, q = 0, 0, 1.0
     node = node_at(nodes, n)
     while node.player != TERMINAL:
-        explored = epsilon if node.player == p else 0.0
-        k = sample_action(policy, node.first, node.count, explored, rng)
-        at[d], action[d], sampling_reach[d] = n, k, q
-        if node.player == p:
-            q *= explored / node.count + (1.0 - explored) * policy[node.first + k]
-        n = node.child + k
+        at[d], action[d], sampling_reach[d] = n, 0, q
+        if node.player == CHANCE:
+            n = sample_chance_child(nodes, n, node, policy, rng)
+        else:
+            explored = epsilon if node.player == p else 0.0
+            k = sample_action(policy, node.first, node.count, explored, rng)
+            if node.player == p:
+                q *= explored / node.count + (1.0 - explored) * policy[node.first + k]
+            action[d], n = k, node.child + k
         node = node_at(nodes, n)
         d += 1
     at[d] = n
@@ -150,7 +154,10 @@ def roll_out(n, p, game, policy, scratch):
     node = node_at(game.nodes, n)
     scratch.counters[0] += 1
     while node.player != TERMINAL:
-        n = node.child + sample_action(policy, node.first, node.count, 0.0, scratch.rng)
+        if node.player == CHANCE:
+            n = sample_chance_child(game.nodes, n, node, policy, scratch.rng)
+        else:
+            n = node.child + sample_action(policy, node.first, node.count, 0.0, scratch.rng)
         node = node_at(game.nodes, n)
         scratch.counters[0] += 1
     return game.utility[node.first, p]

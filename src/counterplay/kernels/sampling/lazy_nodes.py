@@ -15,6 +15,7 @@ from numba.extending import intrinsic, overload
 from counterplay.kernels.runtime.function_pointers import call_pointer
 from counterplay.kernels.runtime.hash_index import find_slot
 from counterplay.kernels.runtime.jit import CHANCE, TERMINAL, kernel, no_alloc_kernel
+from counterplay.kernels.sampling.primitives import draw_uniform, sample_action
 
 PLAYER, FIRST, CHILD, COUNT, PARENT = range(5)  # columns of `rows`
 UNEXPANDED = -3  # player of a node that is not expanded yet
@@ -56,6 +57,7 @@ class LazyNodes(NamedTuple):
     step: Any
     utilities: Any
     infoset_key: Any
+    sample_chance: Any  # 0 if the game has no such function
     storage: Any  # address of the addresses, lengths and widths of the arrays of `LazyNodeStorage`
 
 
@@ -78,6 +80,7 @@ class LazyNodeStorage(NamedTuple):
     history_end: Any  # [I + 1]
     chance_distributions: Any  # [., 2] first entry, number of entries
     policy: Any  # [S] as in `types.RegretTables`
+    quantile: Any  # [1] argument of `sample_chance`
 
 
 NUM_ARRAYS = len(LazyNodeStorage._fields)
@@ -128,6 +131,7 @@ def load_storage(nodes):
         array_1d(at, 13, int64),
         array_2d(at, 14, int64),
         array_1d(at, 15, float64),
+        array_1d(at, 16, float64),
     )
 
 
@@ -229,6 +233,9 @@ def expand_node(nodes, n):
     if call_pointer(nodes.current_player, (params, state, arguments[0:1], arguments[1:2])):
         counts[STATUS] = max(counts[STATUS], STATUS_BROKEN)
     player, count = arguments[0], arguments[1]
+    if player == CHANCE and nodes.sample_chance and not counts[STATUS]:
+        rows[n, PLAYER] = CHANCE  # `sample_chance_child` makes the children that it draws
+        return
     child = counts[NUM_NODES]
     last = child + count
     if last > rows.shape[0]:
@@ -270,6 +277,47 @@ def get_node(nodes, n):
     if rows[n, PLAYER] == UNEXPANDED:
         expand_node(nodes, n)
     return NodeRow(rows[n, PLAYER], rows[n, FIRST], rows[n, CHILD], rows[n, COUNT])
+
+
+@partial(no_alloc_kernel, inline=False)
+def sample_lazy_chance_child(nodes, n, policy, rng):
+    """Return the child of chance node `n` at a random outcome.
+
+    With the game's `sample_chance`, only this child is made; the other outcomes are not listed.
+    """
+    storage = load_storage(nodes)
+    rows, counts = storage.rows, storage.counts
+    if not nodes.sample_chance:
+        return rows[n, CHILD] + sample_action(policy, rows[n, FIRST], rows[n, COUNT], 0.0, rng)
+    child = counts[NUM_NODES]
+    storage.quantile[0] = draw_uniform(rng)
+    if child >= rows.shape[0]:
+        counts[STATUS] = max(counts[STATUS], STATUS_FULL)
+    elif call_pointer(
+        nodes.sample_chance,
+        (storage.params, storage.states[n : n + 1], storage.quantile, storage.action[child:]),
+    ):
+        counts[STATUS] = max(counts[STATUS], STATUS_BROKEN)
+    if counts[STATUS]:
+        rows[n, PLAYER], rows[n, FIRST] = TERMINAL, 0
+        return n
+    rows[child, PLAYER], rows[child, PARENT] = UNEXPANDED, n
+    counts[NUM_NODES] += 1
+    return child
+
+
+def sample_chance_child(nodes, n, node, policy, rng):
+    """Return the child of chance node `n`, whose row is `node`, at a random outcome."""
+    return node.child + sample_action(policy, node.first, node.count, 0.0, rng)
+
+
+@overload(sample_chance_child, jit_options={"error_model": "numpy", "forceinline": True})
+def _sample_chance_child(nodes, n, node, policy, rng):
+    if isinstance(nodes, types.BaseNamedTuple) and nodes.instance_class is LazyNodes:
+        return lambda nodes, n, node, policy, rng: sample_lazy_chance_child(nodes, n, policy, rng)
+    return lambda nodes, n, node, policy, rng: (
+        node.child + sample_action(policy, node.first, node.count, 0.0, rng)
+    )
 
 
 @no_alloc_kernel

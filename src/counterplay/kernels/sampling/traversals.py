@@ -14,7 +14,7 @@ from __future__ import annotations
 from numpy import uint64
 
 from counterplay.kernels.runtime.jit import CHANCE, TERMINAL, no_alloc_kernel
-from counterplay.kernels.sampling.lazy_nodes import node_at
+from counterplay.kernels.sampling.lazy_nodes import node_at, sample_chance_child
 from counterplay.kernels.sampling.primitives import (
     add_average,
     draw_bernoulli,
@@ -42,7 +42,10 @@ def add_average_episode(p, weight, game, table, scratch):
         if node.player == p:
             last = node.first + node.count
             add_average(node.first, last, weight, table.policy, table.policy_sum)
-        epsilon = 0.0 if node.player == p or node.player == CHANCE else 1.0
+        if node.player == CHANCE:
+            n = sample_chance_child(game.nodes, n, node, table.policy, scratch.rng)
+            continue
+        epsilon = 0.0 if node.player == p else 1.0
         n = node.child + sample_action(table.policy, node.first, node.count, epsilon, scratch.rng)
     scratch.counters[0] += 1
 
@@ -88,7 +91,7 @@ def chance_walk(p, weight, game, table, scratch):
         counters[0] += 1
         u = 0.0
         if node.player == CHANCE:
-            n = node.child + sample_action(policy, node.first, node.count, 0.0, scratch.rng)
+            n = sample_chance_child(nodes, n, node, policy, scratch.rng)
             continue
         if node.player == TERMINAL:
             u = utility[node.first, p]
@@ -233,10 +236,12 @@ def external_walk_by_bits(p, weight, walk_bits, game, table, scratch):
             depth += 1
             n = node.child
             continue
+        if node.player == CHANCE:
+            n = sample_chance_child(nodes, n, node, policy, scratch.rng)
+            continue
         if node.player != TERMINAL:
-            if node.player != CHANCE:
-                add_average(first, first + node.count, weight, policy, policy_sum)
-            if walk_bits != 0 and node.player != CHANCE:
+            add_average(first, first + node.count, weight, policy, policy_sum)
+            if walk_bits != 0:
                 x = hash_uniform(walk_bits, first)
                 n = node.child + invert_cdf(policy, first, node.count, 0.0, x)
             else:
@@ -309,9 +314,11 @@ def average_walk(p, weight, scheme, game, table, scratch):
         elif node.player == TERMINAL:
             u = utility[first, p]
             below = abs(u) / q
+        elif node.player == CHANCE:
+            n = sample_chance_child(nodes, n, node, policy, scratch.rng)
+            continue
         else:
-            if node.player != CHANCE:
-                add_average(first, first + node.count, weight / q, policy, policy_sum)
+            add_average(first, first + node.count, weight / q, policy, policy_sum)
             n = node.child + sample_action(policy, first, node.count, 0.0, scratch.rng)
             continue
         while depth > 0:
