@@ -42,6 +42,8 @@ def main() -> None:
     algorithm = cp.algorithms.DeepHedge(
         num_traversals=16,
         num_baseline_traversals=16,
+        num_baseline_updates=1,
+        stratified=False,
         average_every=0,
         average_hidden_sizes=(48, 48),
         augmented_baseline=False,

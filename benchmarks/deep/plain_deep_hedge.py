@@ -270,8 +270,10 @@ def compare_speed(spec):
     game = cp.load_game(spec)
     tree = cp.build_tree(game)
     settings = SETTINGS_BY_GAME.get(spec.split("(")[0], {})
+    thesis = {"num_traversals": 4, "num_baseline_traversals": 4, "num_baseline_updates": 1}
+    thesis |= {"epsilon": 0.1, "mean_over_episodes": False, "stratified": False}
     algorithm = cp.algorithms.DeepHedge(
-        augmented_baseline=False, normalize_returns=False, **settings
+        augmented_baseline=False, normalize_returns=False, **thesis | settings
     )
     memory = algorithm.step(tree, algorithm.init(tree), 5)
     networks = [

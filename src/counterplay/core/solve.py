@@ -112,7 +112,7 @@ def with_schedule(algorithm: Any, iterations: int | None = None) -> Any:
         >>> with_schedule(cp.load_algorithm("ppo(schedule_iterations=2000)")).schedule_iterations
         2000
         >>> with_schedule(cp.algorithms.CFRPlus(), 500)
-        CFRPlus()
+        CFRPlus(delay=0)
     """
     if not hasattr(algorithm, "with_schedule"):
         return algorithm
