@@ -172,3 +172,16 @@ def test_nothing_is_overwritten_silently(run, folder):
     assert run("solve", "kuhn_poker", "--save", "a", "--iterations", 1).code == 0
     assert run("solve", "kuhn_poker", "--save", "a", "--iterations", 1).code == 2
     assert run("solve", "kuhn_poker", "--save", "a", "--iterations", 1, "--force").code == 0
+
+
+def test_policies_of_hold_em_games_are_shown_hand_by_hand(run, tmp_path):
+    game = cp.load_game("custom_holdem(num_ranks=3,board_cards=(0,1),stacks=(8,8))")
+    arena, path = cp.holdem.HoldemGameArena(game), tmp_path / "small.policy"
+    cp.solve(arena, cp.algorithms.DCFR(), iterations=2).policy.save(path)
+    answer = run("spot", "show", path, "cc|2d:", "--hand", "44")
+    assert answer.code == 0
+    assert answer.lines[0] == "board 2d, pot 4, player 1 acts"
+    fours = {"4d4c", "4h4c", "4h4d", "4s4c", "4s4d", "4s4h"}
+    assert {line[:4] for line in answer.lines[-6:]} == fours
+    code, _, error = run("spot", "show", path, "cx")
+    assert code == 2 and "'x' is not possible there; legal: c, r6" in error

@@ -359,17 +359,25 @@ def show(
 ) -> None:
     """Show the strategy at a node: a 13 x 13 grid, frequencies, EVs.
 
-    EVs are chips from this node on: a fold has EV 0.
+    EVs are chips from this node on: a fold has EV 0. The file may also be a policy of a hold'em
+    game from the first card, saved by `solve ms1f1 --save`; its histories are those of the rules,
+    such as 'cr6c|Td:c'.
     """
+    from counterplay.arenas.holdem.game_arena import GAME_POLICY_FORMAT, load_holdem_policy
+    from counterplay.arenas.holdem.game_inspection import inspect_game_node
     from counterplay.arenas.holdem.inspection import inspect_node
     from counterplay.arenas.holdem.solution import load_solution
+    from counterplay.core.archive import read_format_name
     from counterplay.display.tree_drawing import check_drawing_file
 
     check_outputs(None, export, force)
     if grid:
         check_drawing_file(grid)
         check_outputs(grid, None)
-    view = inspect_node(load_solution(solution, streets).policy, record)
+    if read_format_name(solution) == GAME_POLICY_FORMAT:
+        view = inspect_game_node(load_holdem_policy(solution), record)
+    else:
+        view = inspect_node(load_solution(solution, streets).policy, record)
     write_node_view(view, export, grid)
     if json:
         print(json_format.dumps(view.to_dict()))

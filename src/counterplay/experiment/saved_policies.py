@@ -48,8 +48,8 @@ def load_policies(
     is_holdem = any(isinstance(policy, HoldemPolicy) for policy in policies.values())
     if is_holdem and not allow_holdem:
         raise ConfigError(
-            f"{source} is a policy for whole ranges of hands; judge it by `counterplay evaluate`, "
-            "or look it up in Python by `policy.at`"
+            f"{source} is a policy for whole ranges of hands; judge it by `counterplay evaluate` "
+            "and look at it by `counterplay spot show`"
         )
     return policies
 

@@ -19,6 +19,7 @@ from counterplay.games.dark_hex import DarkHex as DarkHex
 from counterplay.games.flop_holdem import FlopHoldem as FlopHoldem
 from counterplay.games.goofspiel import Goofspiel as Goofspiel
 from counterplay.games.grid_duel import GridDuel as GridDuel
+from counterplay.games.holdem5 import Holdem5 as Holdem5
 from counterplay.games.king_ace_poker import KingAcePoker as KingAcePoker
 from counterplay.games.kriegspiel import Kriegspiel as Kriegspiel
 from counterplay.games.kuhn_poker import KuhnPoker as KuhnPoker
@@ -28,18 +29,17 @@ from counterplay.games.limit_holdem import LimitHoldem as LimitHoldem
 from counterplay.games.matching_pennies import MatchingPennies as MatchingPennies
 from counterplay.games.matching_pennies_3p import MatchingPennies3P as MatchingPennies3P
 from counterplay.games.matrix_game import MatrixGame as MatrixGame
+from counterplay.games.ms0 import MS0 as MS0
+from counterplay.games.ms1f1 import MS1F1 as MS1F1
+from counterplay.games.ms1f3 import MS1F3 as MS1F3
+from counterplay.games.ms2f1t1h5 import MS2F1T1H5 as MS2F1T1H5
+from counterplay.games.ms3f1t1r1h5 import MS3F1T1R1H5 as MS3F1T1R1H5
 from counterplay.games.no_limit_holdem import NoLimitHoldem as NoLimitHoldem
 from counterplay.games.phantom_tic_tac_toe import PhantomTicTacToe as PhantomTicTacToe
 from counterplay.games.poker import Poker as Poker
 from counterplay.games.prisoners_dilemma import PrisonersDilemma as PrisonersDilemma
 from counterplay.games.rock_paper_scissors import RockPaperScissors as RockPaperScissors
 from counterplay.games.shapleys_game import ShapleysGame as ShapleysGame
-from counterplay.games.slumbot_games import Holdem5 as Holdem5
-from counterplay.games.slumbot_games import MS0 as MS0
-from counterplay.games.slumbot_games import MS1F1 as MS1F1
-from counterplay.games.slumbot_games import MS1F3 as MS1F3
-from counterplay.games.slumbot_games import MS2F1T1H5 as MS2F1T1H5
-from counterplay.games.slumbot_games import MS3F1T1R1H5 as MS3F1T1R1H5
 from counterplay.games.tic_tac_toe import TicTacToe as TicTacToe
 
 __all__ = [
