@@ -38,6 +38,7 @@ GAMES = {
     "prisoners_dilemma": "counterplay.games.prisoners_dilemma:PrisonersDilemma",
     "rock_paper_scissors": "counterplay.games.rock_paper_scissors:RockPaperScissors",
     "shapleys_game": "counterplay.games.shapleys_game:ShapleysGame",
+    "stratego": "counterplay.games.stratego:Stratego",
     "tic_tac_toe": "counterplay.games.tic_tac_toe:TicTacToe",
 }
 
@@ -154,6 +155,7 @@ COMPILED_GAMES = {  # compiled rules, by the game's name
     "leduc_poker": "counterplay.games.compiled.leduc_poker:compile_game",
     "liars_dice": "counterplay.games.compiled.liars_dice:compile_game",
     "phantom_tic_tac_toe": "counterplay.games.compiled.phantom_board:compile_game",
+    "stratego": "counterplay.games.compiled.stratego:compile_game",
 }
 
 REGISTRIES = {

@@ -32,6 +32,7 @@ from counterplay.games.phantom_tic_tac_toe import PhantomTicTacToe as PhantomTic
 from counterplay.games.prisoners_dilemma import PrisonersDilemma as PrisonersDilemma
 from counterplay.games.rock_paper_scissors import RockPaperScissors as RockPaperScissors
 from counterplay.games.shapleys_game import ShapleysGame as ShapleysGame
+from counterplay.games.stratego import Stratego as Stratego
 from counterplay.games.tic_tac_toe import TicTacToe as TicTacToe
 
 __all__ = [
@@ -62,6 +63,7 @@ __all__ = [
     "PrisonersDilemma",
     "RockPaperScissors",
     "ShapleysGame",
+    "Stratego",
     "TicTacToe",
     "action_labels",
     "check_compiled_game",
