@@ -46,6 +46,7 @@ GAMES = {
     "prisoners_dilemma": "counterplay.games.prisoners_dilemma:PrisonersDilemma",
     "rock_paper_scissors": "counterplay.games.rock_paper_scissors:RockPaperScissors",
     "shapleys_game": "counterplay.games.shapleys_game:ShapleysGame",
+    "stratego": "counterplay.games.stratego:Stratego",
     "tic_tac_toe": "counterplay.games.tic_tac_toe:TicTacToe",
 }
 
@@ -178,6 +179,7 @@ COMPILED_GAMES = {  # compiled rules, by the game's name
     "no_limit_holdem": "counterplay.games.compiled.poker:compile_game",
     "phantom_tic_tac_toe": "counterplay.games.compiled.phantom_board:compile_game",
     "poker": "counterplay.games.compiled.poker:compile_game",
+    "stratego": "counterplay.games.compiled.stratego:compile_game",
 }
 
 REGISTRIES = {

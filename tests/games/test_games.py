@@ -201,7 +201,7 @@ def test_spec_loads_the_same_game(row: Row) -> None:
     assert hash(again) == hash(game)
 
 
-NO_ROW = {"tic_tac_toe", "phantom_tic_tac_toe", "kriegspiel"}  # too large to walk here
+NO_ROW = {"tic_tac_toe", "phantom_tic_tac_toe", "kriegspiel", "stratego"}  # too large to walk here
 NO_ROW |= {"flop_holdem", "limit_holdem", "no_limit_holdem", "poker"}
 NO_ROW |= {"ms0", "ms1f1", "ms1f3", "ms2f1t1h5", "ms3f1t1r1h5", "holdem5"}
 

@@ -53,6 +53,87 @@ def test_legal_moves_are_those_of_chess(position):
     assert compared > 20
 
 
+FULL_POSITIONS = [
+    "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR",
+    "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R",  # castling on all sides
+    "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8",  # en passant
+    "n1n5/PPPk4/8/8/8/8/4Kppp/5N1N",  # promotions
+]
+
+
+@pytest.mark.parametrize("position", FULL_POSITIONS)
+def test_full_rules_have_the_moves_of_chess(position):
+    """The boards after all legal moves are those of OpenSpiel's chess, in random episodes."""
+    pyspiel = pytest.importorskip("pyspiel")
+    chess, game = pyspiel.load_game("chess"), Kriegspiel(position, 60, full_rules=True)
+    compared, special = 0, set()
+    for seed in range(3):
+        for state in episode(game, seed):
+            if game.player(state) == cp.TERMINAL or state.rejected_moves:
+                continue
+            rows = [state.squares[k : k + 8] for k in range(0, 64, 8)]
+            fen = "/".join(re.sub(r"\.+", lambda dots: str(len(dots[0])), row) for row in rows)
+            skipped = state.rights.en_passant
+            square = f"{'abcdefgh'[skipped % 8]}{8 - skipped // 8}" if skipped >= 0 else "-"
+            castling = "".join(c for c in "KQkq" if c in state.rights.castling) or "-"
+            theirs = chess.new_initial_state(f"{fen} {'wb'[state.turn]} {castling} {square} 0 1")
+            if theirs.is_terminal():
+                continue  # too little material, says chess
+            wanted = {plain(str(theirs.child(action))) for action in theirs.legal_actions()}
+            legal = [
+                a
+                for a in game.actions(state)
+                if game.is_legal(state.squares, state.turn, a, state.rights)
+            ]
+            assert {game.apply_move(state.squares, action) for action in legal} == wanted
+            for action in legal:
+                start, to = divmod(action % 64**2, 64)
+                special |= {"castling"} if game.is_castling(state.squares, start, to) else set()
+                special |= {"promotion"} if action >= 64**2 else set()
+            compared += 1
+    assert compared > 20
+    expected = {1: {"castling"}, 3: {"promotion"}}.get(FULL_POSITIONS.index(position), set())
+    assert expected <= special
+
+
+def test_full_rules_by_hand():
+    game = Kriegspiel("r3k2r/8/8/8/3p4/8/4P3/R3K2R", 50, full_rules=True)
+    state = game.initial_state()
+    assert state.rights.castling == "KQkq"
+    castled = game.next_state(state, 60 * 64 + 62)
+    assert castled.squares[60:] == ".RK." and castled.rights.castling == "kq"
+    assert castled.announcements[1] == ("-",)
+    two_steps = game.next_state(state, 52 * 64 + 36)
+    assert two_steps.rights.en_passant == 44
+    taken = game.next_state(two_steps, 35 * 64 + 44)  # the pawn that stands on 36 is captured
+    assert taken.squares[36] == "." and taken.squares[44] == "p"
+    assert taken.announcements[0][-1] == "x36" and taken.winner == -1
+    refused = game.next_state(state, 52 * 64 + 45)  # nothing to capture
+    assert refused.turn == 0 and refused.rejected_moves == (52 * 64 + 45,)
+    pawn = Kriegspiel("7k/P7/8/8/8/8/8/K7", 50, full_rules=True)
+    names = [pawn.action_name(pawn.initial_state(), a) for a in pawn.actions(pawn.initial_state())]
+    assert {"8-0", "8-0=r", "8-0=b", "8-0=n"} <= set(names)
+    knight = pawn.next_state(pawn.initial_state(), 3 * 64**2 + 8 * 64)
+    assert knight.squares[0] == "N" and pawn.num_distinct_actions == 4 * 64**2
+    assert len(pawn.observation(knight, 0)) == len(pawn.observation(knight, 1))
+
+
+def test_full_rules_draw_without_captures_and_with_bare_kings():
+    game = Kriegspiel("k7/8/8/8/8/8/8/K6R", 500, full_rules=True)
+    state = game.initial_state()._replace(quiet_moves=99)
+    assert game.next_state(state, 63 * 64 + 55).winner == DRAW
+    bare = Kriegspiel("1k6/8/8/8/8/8/1p6/K7", 500, full_rules=True)
+    assert bare.next_state(bare.initial_state(), 56 * 64 + 49).winner == DRAW
+
+
+def test_networks_and_sampling_run_on_a_full_game_of_six():
+    game = Kriegspiel("rqbknr/pppppp/6/6/PPPPPP/RQBKNR", max_moves=6, full_rules=True)
+    result = cp.solve(cp.RulesArena(game), cp.load_algorithm("outcome_sampling"), iterations=5)
+    assert result.records[-1].metrics["infosets"] > 5
+    for state in episode(game, 1):
+        assert len(game.observation(state, 0)) == 36 * 9 + 4
+
+
 def test_small_games_keep_the_protocol():
     report = check_game(cp.load_game(SMALL_GAME))
     assert report.is_zero_sum and report.has_perfect_recall

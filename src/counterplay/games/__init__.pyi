@@ -40,6 +40,7 @@ from counterplay.games.poker import Poker as Poker
 from counterplay.games.prisoners_dilemma import PrisonersDilemma as PrisonersDilemma
 from counterplay.games.rock_paper_scissors import RockPaperScissors as RockPaperScissors
 from counterplay.games.shapleys_game import ShapleysGame as ShapleysGame
+from counterplay.games.stratego import Stratego as Stratego
 from counterplay.games.tic_tac_toe import TicTacToe as TicTacToe
 
 __all__ = [
@@ -78,6 +79,7 @@ __all__ = [
     "PrisonersDilemma",
     "RockPaperScissors",
     "ShapleysGame",
+    "Stratego",
     "TicTacToe",
     "action_labels",
     "check_compiled_game",
