@@ -8,10 +8,10 @@ import pytest
 
 pytest.importorskip("jax")
 
-import counterplay as cp  # noqa: E402
-from counterplay.registry import ALGORITHMS  # noqa: E402
-from tests.algorithms import contract  # noqa: E402
-from tests.changed_games import Changed  # noqa: E402
+import counterplay as cp
+from counterplay.registry import ALGORITHMS
+from tests.algorithms import contract
+from tests.changed_games import Changed
 
 DEEP = sorted(name for name in ALGORITHMS if contract.is_deep(name))
 KUHN = cp.games.KuhnPoker()

@@ -101,7 +101,11 @@ class BatchedEnv:
     def num_actions(self) -> int:
         """One more than the largest action, as the game states it or as random episodes show it."""
         is_stated = hasattr(self.game, "num_distinct_actions")
-        count = int(self.game.num_distinct_actions) if is_stated else self.random_episode_summary.num_actions
+        count = (
+            int(self.game.num_distinct_actions)
+            if is_stated
+            else self.random_episode_summary.num_actions
+        )
         if count > MAX_OUTPUTS:
             raise ConfigError(
                 f"{get_spec(self.game)} has actions up to {count - 1:,}; networks have an output "
