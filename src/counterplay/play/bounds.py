@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import fsum, inf, sqrt
+from math import fsum, inf, isfinite, sqrt
 from zlib import crc32
 
 from counterplay.core.game import CHANCE, TERMINAL, Game, State
@@ -252,17 +252,18 @@ def _play_utilities(
     game: Game, seats: Sequence[Agent], num_episodes: int, seed: int, player: int
 ) -> list[float]:
     """Return a player's utility in each of these episodes; networks play them together."""
-    if not any(map(answers_batches, seats)):
-        return [
-            play_episode(game, seats, seed, number).utilities[player]
-            for number in range(num_episodes)
+    numbers = range(num_episodes)
+    if any(map(answers_batches, seats)):
+        draws = [RandomStreams(seed, number) for number in numbers]
+        seated = [
+            [agent_for_episode(agent, draw(seat)) for seat, agent in enumerate(seats)]
+            for draw in draws
         ]
-    draws = [RandomStreams(seed, number) for number in range(num_episodes)]
-    seated = [
-        [agent_for_episode(agent, draw(seat)) for seat, agent in enumerate(seats)] for draw in draws
-    ]
-    ends = play_together(game, [game.initial_state()] * num_episodes, seated, draws)
-    return [game.utilities(end)[player] for end in ends]
+        ends = play_together(game, [game.initial_state()] * num_episodes, seated, draws)
+        utilities = [game.utilities(end)[player] for end in ends]
+        if all(map(isfinite, utilities)):  # else playing alone names the history
+            return utilities
+    return [play_episode(game, seats, seed, number).utilities[player] for number in numbers]
 
 
 def _estimate_mean(values: list[float], confidence: float) -> Estimate:
