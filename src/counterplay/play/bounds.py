@@ -11,14 +11,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import fsum, inf, sqrt
+from math import fsum, inf, isfinite, sqrt
 from random import Random
 from typing import Any
 from zlib import crc32
 
 from counterplay.core.game import CHANCE, TERMINAL, Game, State
 from counterplay.errors import ConfigError
-from counterplay.play.episodes import Agent, RandomStreams, play_episode, play_from, sample_index
+from counterplay.play.episodes import (
+    Agent,
+    RandomStreams,
+    agent_for_episode,
+    answers_batches,
+    ask_agent,
+    play_episode,
+    play_from,
+    play_together,
+    sample_index,
+)
 from counterplay.play.match import Estimate
 from counterplay.registry import get_spec
 
@@ -80,14 +90,11 @@ class LocalResponder:
         belief = self.beliefs.pop(key)
         key_seed = self.seed + crc32(key.encode())
         states, weights = zip(*belief, strict=True)
-        totals = [0.0] * len(actions)
-        agents = [self.policy] * self.game.num_players
-        for playout in range(self.num_playouts):
-            state = states[sample_index(weights, RandomStreams(key_seed, playout)(CHANCE))]
-            for index, action in enumerate(actions):
-                draw = RandomStreams(key_seed + 1, playout)  # the same for every action
-                _, end = play_from(self.game, self.game.next_state(state, action), agents, draw)
-                totals[index] += self.game.utilities(end)[self.player]
+        starts = [
+            states[sample_index(weights, RandomStreams(key_seed, playout)(CHANCE))]
+            for playout in range(self.num_playouts)
+        ]
+        totals = self.play_actions(starts, actions, key_seed + 1)
         choice = self.chosen_actions[key] = totals.index(max(totals))
         if hasattr(self.game, "redeal"):
             return
@@ -114,9 +121,58 @@ class LocalResponder:
         possible = [pair for pair in belief if pair[1] > 0.0]
         return possible or [(redealt, 1.0) for redealt, _ in belief]
 
+    def play_actions(
+        self, starts: Sequence[State], actions: Sequence[int], seed: int
+    ) -> list[float]:
+        """Return the total utility of each action over playouts from these states.
+
+        The random numbers of a playout are the same for every action. Networks play all playouts
+        together.
+        """
+        game, totals = self.game, [0.0] * len(actions)
+        agents = [self.policy] * game.num_players
+        pairs = [(n, action) for n in range(len(starts)) for action in actions]
+        draws = [RandomStreams(seed, n) for n, _ in pairs]
+        after = [game.next_state(starts[n], action) for n, action in pairs]
+        if answers_batches(self.policy):
+            ends = play_together(game, after, [agents] * len(pairs), draws)
+        else:
+            ends = [
+                play_from(game, state, agents, draw)[1]
+                for state, draw in zip(after, draws, strict=True)
+            ]
+        for position, end in enumerate(ends):
+            totals[position % len(actions)] += game.utilities(end)[self.player]
+        return totals
+
+    def ask_others(self, belief: Belief) -> dict[str, Sequence[float]]:
+        """Return the others' answers that `propagate_beliefs` needs, by infoset key, in batches."""
+        game, answers = self.game, dict[str, Sequence[float]]()
+        states = [state for state, _ in belief]
+        while states and answers_batches(self.policy):
+            new: dict[str, tuple[State, int]] = {}
+            waiting: list[tuple[str, State]] = []
+            while states:
+                state = states.pop()
+                player = game.player(state)
+                if player == CHANCE:
+                    states += [game.next_state(state, a) for a, _ in game.chance_outcomes(state)]
+                elif player not in (TERMINAL, self.player):
+                    key = f"{player} {game.infoset_key(state, player)}"
+                    waiting.append((key, state))
+                    if key not in answers:
+                        new[key] = state, player
+            if new:
+                asked, players = zip(*new.values(), strict=True)
+                answers |= zip(new, ask_agent(self.policy, asked, players), strict=True)
+            for key, state in waiting:
+                choices = zip(game.actions(state), answers[key], strict=True)
+                states += [game.next_state(state, a) for a, p in choices if p > 0.0]
+        return answers
+
     def propagate_beliefs(self, belief: Belief) -> None:
         """Follow chance and the other players until the player acts again, or to the end."""
-        game = self.game
+        game, answers = self.game, self.ask_others(belief)
         while belief:
             state, weight = belief.pop()
             player = game.player(state)
@@ -127,7 +183,8 @@ class LocalResponder:
                     (game.next_state(state, a), weight * p) for a, p in game.chance_outcomes(state)
                 ]
             elif player != TERMINAL:
-                probabilities = self.policy.action_probabilities(state, player)
+                key = f"{player} {game.infoset_key(state, player)}" if answers else ""
+                probabilities = answers.get(key) or self.policy.action_probabilities(state, player)
                 pairs = zip(game.actions(state), probabilities, strict=True)
                 belief += [(game.next_state(state, a), weight * p) for a, p in pairs if p > 0.0]
 
@@ -207,17 +264,31 @@ def estimate_lower_bound(
     for player, responder in enumerate(responders):
         seats: list[Agent] = [*agents]
         seats[player] = responder
-        gains.append(
-            [
-                play_episode(game, seats, seed, number).utilities[player]
-                - play_episode(game, agents, seed, number).utilities[player]
-                for number in range(num_episodes)
-            ]
-        )
+        with_response = _play_utilities(game, seats, num_episodes, seed, player)
+        without = _play_utilities(game, agents, num_episodes, seed, player)
+        gains.append([x - y for x, y in zip(with_response, without, strict=True)])
     total = [fsum(row) for row in zip(*gains, strict=True)]
     return LowerBound(
         tuple(_estimate_mean(row, confidence) for row in gains), _estimate_mean(total, confidence)
     )
+
+
+def _play_utilities(
+    game: Game, seats: Sequence[Agent], num_episodes: int, seed: int, player: int
+) -> list[float]:
+    """Return a player's utility in each of these episodes; networks play them together."""
+    numbers = range(num_episodes)
+    if any(map(answers_batches, seats)):
+        draws = [RandomStreams(seed, number) for number in numbers]
+        seated = [
+            [agent_for_episode(agent, draw(seat)) for seat, agent in enumerate(seats)]
+            for draw in draws
+        ]
+        ends = play_together(game, [game.initial_state()] * num_episodes, seated, draws)
+        utilities = [game.utilities(end)[player] for end in ends]
+        if all(map(isfinite, utilities)):  # else playing alone names the history
+            return utilities
+    return [play_episode(game, seats, seed, number).utilities[player] for number in numbers]
 
 
 def _estimate_mean(values: list[float], confidence: float) -> Estimate:

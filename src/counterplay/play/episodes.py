@@ -9,7 +9,7 @@ the seed, the number of the episode and the agents.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeGuard
 
 from counterplay.core import random
 from counterplay.core.game import CHANCE, TERMINAL, Game, State
@@ -179,6 +179,73 @@ def play_from(
             problem = f"still not over after {MAX_HISTORY_LENGTH:,} actions"
             raise rule_error(game, _history(steps), problem)
     return steps[len(past_steps) :], state
+
+
+class BatchAgent(Agent, Protocol):
+    """An agent that answers many questions together, as networks do."""
+
+    def batch_action_probabilities(
+        self, states: Sequence[State], players: Sequence[int]
+    ) -> Sequence[Sequence[float]]:
+        """Return `action_probabilities` of the acting players at many states."""
+        ...
+
+
+def answers_batches(agent: Agent) -> TypeGuard[BatchAgent]:
+    """Return True if an agent answers many questions together."""
+    return hasattr(agent, "batch_action_probabilities")
+
+
+def ask_agent(
+    agent: Agent, states: Sequence[State], players: Sequence[int]
+) -> Sequence[Sequence[float]]:
+    """Return the action probabilities at many states, together if the agent can."""
+    if answers_batches(agent):
+        return agent.batch_action_probabilities(states, players)
+    pairs = zip(states, players, strict=True)
+    return [agent.action_probabilities(state, player) for state, player in pairs]
+
+
+def play_together(
+    game: Game,
+    states: Sequence[State],
+    seats: Sequence[Sequence[Agent]],
+    draws: Sequence[DrawFunction],
+) -> list[State]:
+    """Play many episodes to the end, turn by turn, and return their terminal states.
+
+    Each ends as `play_from` ends it, with the same random numbers; agents that answer batches are
+    asked once per turn. Rules are not checked: `play_from` names the history of a fault.
+
+    Args:
+        game: the rules.
+        states: the state that each episode starts from.
+        seats: the agents of each episode, one per seat.
+        draws: the random numbers of each episode.
+    """
+    reached, active = list(states), list(range(len(states)))
+    for _ in range(MAX_HISTORY_LENGTH):
+        questions: dict[int, list[tuple[int, int]]] = {}  # by agent: episodes and players
+        for n in active:
+            while (player := game.player(reached[n])) == CHANCE:
+                outcomes = game.chance_outcomes(reached[n])
+                index = sample_index([p for _, p in outcomes], draws[n](CHANCE))
+                reached[n] = game.next_state(reached[n], outcomes[index][0])
+            if player != TERMINAL:
+                questions.setdefault(id(seats[n][player]), []).append((n, player))
+        if not questions:
+            return reached
+        for pairs in questions.values():
+            episode, player = pairs[0]
+            players = [acting for _, acting in pairs]
+            asked = [reached[n] for n, _ in pairs]
+            answers = ask_agent(seats[episode][player], asked, players)
+            for (n, acting), probabilities in zip(pairs, answers, strict=True):
+                actions = game.actions(reached[n])
+                action = actions[sample_index(probabilities, draws[n](acting))]
+                reached[n] = game.next_state(reached[n], action)
+        active = sorted(n for pairs in questions.values() for n, _ in pairs)
+    raise rule_error(game, (), f"still not over after {MAX_HISTORY_LENGTH:,} turns")
 
 
 def sample_index(probabilities: Sequence[float], number: float) -> int:

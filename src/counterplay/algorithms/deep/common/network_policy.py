@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import jax
@@ -20,7 +21,7 @@ from counterplay.algorithms.deep.common.networks import (
     select_player,
     softmax,
 )
-from counterplay.algorithms.deep.common.rollouts import round_up_size
+from counterplay.algorithms.deep.common.rollouts import round_query_size, round_up_size
 from counterplay.arenas.tree.arena import TreeArena
 from counterplay.arenas.tree.replay import infoset_keys_in
 from counterplay.core.arena import Floats
@@ -62,7 +63,17 @@ class NetworkPolicy:
         cdf = np.cumsum(self.weights) / sum(self.weights)
         draw = np.random.default_rng(seed).random()
         number = min(int(np.searchsorted(cdf, draw, side="right")), len(cdf) - 1)
-        return replace(self, nets=(self.nets[number],), weights=(1.0,))
+        return self._members[number]
+
+    @cached_property
+    def _first_net(self) -> Any:
+        """The first network on the device, so that calls do not copy its weights."""
+        return jax.device_put(self.nets[0])
+
+    @cached_property
+    def _members(self) -> tuple[NetworkPolicy, ...]:
+        """The policy of each network; the same objects in all episodes, which play together."""
+        return tuple(replace(self, nets=(net,), weights=(1.0,)) for net in self.nets)
 
     def action_probabilities(self, state: State, player: int) -> list[float]:
         """Return the probabilities of the player's actions; of several networks, the first's."""
@@ -71,10 +82,50 @@ class NetworkPolicy:
         observation = np.array(game.observation(state, player), np.float32)[None]
         legal = np.zeros((1, num_outputs(self.nets[0])), bool)
         legal[0, actions] = True
-        table = _evaluate_policy(self.head, self.nets[0], observation, legal, player)
+        table = _evaluate_policy(self.head, self._first_net, observation, legal, player)
         probs = np.asarray(table, np.float64)[0, actions]
         normalised: list[float] = (probs / probs.sum()).tolist()
         return normalised
+
+    def batch_action_probabilities(
+        self, states: Sequence[State], players: Sequence[int]
+    ) -> list[list[float]]:
+        """Return `action_probabilities` of many states, each infoset evaluated once."""
+        game: Any = self.game
+        infosets = [
+            (player, game.infoset_key(state, player))
+            for state, player in zip(states, players, strict=True)
+        ]
+        first_state = dict(zip(reversed(infosets), reversed(states), strict=True))
+        answers: dict[tuple[int, str], list[float]] = {}
+        for player in sorted(set(players)):
+            members = [infoset for infoset in first_state if infoset[0] == player]
+            for first in range(0, len(members), INFOSETS_PER_BATCH):
+                part = members[first : first + INFOSETS_PER_BATCH]
+                actions = [list(game.actions(first_state[infoset])) for infoset in part]
+                observations = [game.observation(first_state[n], player) for n in part]
+                rows = self._rows(player, observations, actions)
+                answers |= zip(part, rows, strict=True)
+        return [answers[infoset] for infoset in infosets]
+
+    def _rows(
+        self, player: int, observations: list[Any], actions: list[list[int]]
+    ) -> list[list[float]]:
+        """Return the probabilities of these actions, padded to one of few sizes to evaluate."""
+        observation = np.array(observations, np.float32)
+        size, count = round_query_size(len(actions)), len(actions)
+        legal = np.ones((size, num_outputs(self.nets[0])), bool)
+        legal[:count] = False
+        for row, legal_actions in enumerate(actions):
+            legal[row, legal_actions] = True
+        padded = np.pad(observation, ((0, size - count), (0, 0)))
+        table = np.asarray(
+            _evaluate_policy(self.head, self._first_net, padded, legal, player), np.float64
+        )
+        rows = np.where(legal, table, 0.0)[:count]
+        rows /= rows.sum(axis=1, keepdims=True)
+        pairs = zip(rows.tolist(), actions, strict=True)
+        return [[row[action] for action in legal_actions] for row, legal_actions in pairs]
 
     def tabulate(self, arena: Any) -> Policy:
         """Return the policy as a table of an arena; several networks are averaged by reach."""
