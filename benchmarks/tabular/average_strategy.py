@@ -40,8 +40,8 @@ def format_page(games: Sequence[str], node_counts: Sequence[int]) -> str:
     lines = [
         "# Average strategy sampling at equal nodes",
         "",
-        "Written by `python -m benchmarks.tabular.average_strategy` (one seed). Exploitability of the",
-        "average policy after the given numbers of visited nodes.",
+        "Written by `python -m benchmarks.tabular.average_strategy` (one seed). Exploitability of",
+        "the average policy after the given numbers of visited nodes.",
         "",
         "| game | most actions | algorithm | " + " | ".join(f"{n:,}" for n in node_counts) + " |",
         "|---|---|---|" + "---|" * len(node_counts),
