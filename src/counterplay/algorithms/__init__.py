@@ -11,6 +11,7 @@ from counterplay.registry import ALGORITHMS
 _EXPORTS = {
     "mccfr.online_outcome_sampling": ["OnlineLearner"],
     "exact.sequence_form_lp": ["solve_sequence_form_lp"],
+    "fictitious_play.general_fsp": ["GeneralFSP"],
 } | exports_from_registry(ALGORITHMS)
 
 __getattr__, __dir__, __all__ = lazy_exports(__name__, _EXPORTS)

@@ -48,6 +48,7 @@ from counterplay.algorithms.exact.sequence_form_lp import (
 )
 from counterplay.algorithms.fictitious_play.batch_fsp import BatchFSP as BatchFSP
 from counterplay.algorithms.fictitious_play.fsp import FSP as FSP
+from counterplay.algorithms.fictitious_play.general_fsp import GeneralFSP as GeneralFSP
 from counterplay.algorithms.fictitious_play.table_lookup_fsp import TableLookupFSP as TableLookupFSP
 from counterplay.algorithms.fictitious_play.xfp import XFP as XFP
 from counterplay.algorithms.mccfr.average_strategy_sampling import (
@@ -102,6 +103,7 @@ __all__ = [
     "ESCHER",
     "ExternalSampling",
     "FSP",
+    "GeneralFSP",
     "HSDCFR",
     "HSPCFRPlus",
     "IREGPCFRPlus",

@@ -14,7 +14,7 @@ class PublishedCFR:
     def __init__(self, game):
         self.game, self.regret, self.total = game, {}, {}
 
-    def matched(self, key, count):
+    def match_regrets(self, key, count):
         positive = np.maximum(self.regret.setdefault(key, np.zeros(count)), 0.0)
         return positive / positive.sum() if positive.sum() > 0 else np.full(count, 1 / count)
 
@@ -30,7 +30,7 @@ class PublishedCFR:
                 total += p * self.walk(game.next_state(state, action), i, after)
             return total
         actions, key = game.actions(state), (player, game.infoset_key(state, player))
-        policy, values = self.matched(key, len(actions)), np.zeros(len(actions))
+        policy, values = self.match_regrets(key, len(actions)), np.zeros(len(actions))
         for k, action in enumerate(actions):
             after = reach.copy()
             after[player] *= policy[k]

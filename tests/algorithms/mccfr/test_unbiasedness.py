@@ -31,6 +31,14 @@ def average_strategy(k, p, arena, table, scratch):
     table.policy_sum[:] -= before
 
 
+def average_strategy_with_probes(k, p, arena, table, scratch):
+    rng = np.random.default_rng(5)
+    before = rng.exponential(size=table.policy_sum.size)
+    table.policy_sum[:] = before
+    k.average_walk_with_probes(p, 1.0, (0.2, 0.7, 0.1), arena, table, scratch)
+    table.policy_sum[:] -= before
+
+
 def probing(k, p, *rest):
     k.sample_with_probes(p, EPSILON, 1.0, *rest)
 
@@ -52,6 +60,7 @@ SCHEMES = {
     "chance": (traversals, chance, "own"),
     "external": (traversals, external, "others"),
     "average_strategy": (traversals, average_strategy, "others"),
+    "average_strategy_with_probes": (traversals, average_strategy_with_probes, "others"),
     "probing": (episodes, probing, "others"),
     "outcome": (episodes, outcome, "own"),
     "augmented_baseline": (baselines, with_baseline, "others"),

@@ -27,6 +27,10 @@ class AverageStrategySampling(MonteCarloCFR):
     1e6 small games are sampled externally; the default here is small enough to skip actions. With
     more than two players averages are computed as in external sampling. An infoset none of whose
     actions is tried has value 0.
+
+    With `probe` the actions that are not tried are rolled out once, and u(a) is that utility
+    instead of 0, without the division by rho: probing with sampled sets of actions (Gibson,
+    Lanctot, Burch, Szafron and Bowling, 2012). The variance is lower, the visited nodes are more.
     """
 
     epsilon: PositiveProbability = 0.05  # least probability of trying an action
@@ -34,7 +38,11 @@ class AverageStrategySampling(MonteCarloCFR):
     beta: NonNegative = 100.0  # larger: all actions are tried for longer
     gamma: NonNegative = 0.0  # iteration t has weight t**gamma in the average
     num_workers: NumWorkers = 1  # traversals per player and iteration, in parallel
+    probe: bool = False  # roll out the actions that are not tried
 
     def traversal(self) -> Traversal:
         scheme = float(self.epsilon), float(self.tau), float(self.beta)
-        return Traversal(traversals.average_sampling, float(self.gamma), (scheme,))
+        kernel = traversals.average_sampling
+        if self.probe:
+            kernel = traversals.average_sampling_with_probes
+        return Traversal(kernel, float(self.gamma), (scheme,))

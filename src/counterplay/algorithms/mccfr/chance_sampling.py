@@ -36,6 +36,7 @@ class ChanceSampling(MonteCarloCFR):
     sample_chance: bool = True  # False: follow all outcomes of chance; needs match_in_walk
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not self.sample_chance and not self.match_in_walk:
             problem = "sample_chance=False needs match_in_walk=True"
             raise ConfigError(f"chance_sampling: {problem}; with fixed policies it is cfr")

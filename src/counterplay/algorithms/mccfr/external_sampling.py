@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from counterplay.algorithms.mccfr.engine import MonteCarloCFR, NumWorkers, Traversal
+import numpy as np
+
+from counterplay.algorithms.mccfr.engine import (
+    MonteCarloCFR,
+    NumWorkers,
+    SamplingArena,
+    SamplingMemory,
+    Traversal,
+)
+from counterplay.algorithms.mccfr.memory import TreeSamplingMemory
+from counterplay.arenas.tree.arena import TreeArena
 from counterplay.core.settings import NonNegative, settings
+from counterplay.errors import ConfigError
 from counterplay.kernels.sampling import traversals
+from counterplay.kernels.sequence_form import sweeps
 
 
 @settings()
@@ -26,6 +38,10 @@ class ExternalSampling(MonteCarloCFR):
     pure policies of the others; regrets are unbiased either way. The two differ where a traversal
     meets an infoset through several of the traverser's actions, as in games with simultaneous
     moves: the actions of the traverser are then compared against the same reply.
+
+    With `full_average`, on a tree, all averages are updated by a full pass instead, as in
+    UpdateCumulativeProfile of Gibson (2014): policy_sum = policy_sum + own reach * policy at every
+    infoset. The average has less variance, but an iteration takes as long as one of CFR.
     """
 
     gamma: NonNegative = 0.0  # iteration t has weight t**gamma in the average
@@ -33,6 +49,30 @@ class ExternalSampling(MonteCarloCFR):
     hedge_eta: NonNegative = 0.0  # if positive, Hedge at this rate instead of regret matching
     num_workers: NumWorkers = 1  # traversals per player and iteration, in parallel
     draw_by_infoset: bool = False  # draw one action per infoset and traversal, not at every node
+    full_average: bool = False  # update all averages by a full pass; needs gamma = 0, one worker
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.full_average and (self.gamma or self.num_workers > 1):
+            raise ConfigError("external_sampling: full_average needs gamma=0 and num_workers=1")
+
+    def step(
+        self, arena: SamplingArena, memory: SamplingMemory, iterations: int = 1
+    ) -> SamplingMemory:
+        if not self.full_average:
+            return super().step(arena, memory, iterations)
+        if not isinstance(memory, TreeSamplingMemory) or not isinstance(arena, TreeArena):
+            raise ConfigError("external_sampling: full_average needs a tree")
+        if not arena.has_perfect_recall:
+            raise ConfigError("external_sampling: full_average needs perfect recall")
+        reach, form = np.ones(arena.num_sequences + 1), arena.form
+        for _ in range(iterations):
+            policy = np.append(memory.policy[0, : arena.num_sequences], 1.0)
+            sweeps.forward(form, 0, form.parent.size, policy, reach)
+            policy_sum = memory.policy_sum + reach[:-1]
+            super().step(arena, memory, 1)
+            memory.policy_sum[:] = policy_sum
+        return memory
 
     def traversal(self) -> Traversal:
         kernel = traversals.external_sampling

@@ -46,6 +46,7 @@ matching_chance_sampling = _run_on_compiled_rules(traversals.matching_chance_sam
 external_sampling = _run_on_compiled_rules(traversals.external_sampling)
 external_sampling_by_infoset = _run_on_compiled_rules(traversals.external_sampling_by_infoset)
 average_sampling = _run_on_compiled_rules(traversals.average_sampling)
+average_sampling_with_probes = _run_on_compiled_rules(traversals.average_sampling_with_probes)
 outcome_sampling = _run_on_compiled_rules(episodes.outcome_sampling)
 lazy_outcome_sampling = _run_on_compiled_rules(episodes.lazy_outcome_sampling)
 probing = _run_on_compiled_rules(episodes.probing)

@@ -15,7 +15,7 @@ from counterplay.kernels.sampling.primitives import (
     seed_stream,
     update_policy,
 )
-from counterplay.kernels.sampling.traversals import add_average_episodes
+from counterplay.kernels.sampling.traversals import add_average_episodes, roll_out
 
 
 @no_alloc_kernel
@@ -146,21 +146,6 @@ def add_online_average(p, weight, length, game, table, scratch):
             first, scale = node.first, weight * own_reach / scratch.sampling_reach[d]
             add_average(first, first + node.count, scale, table.policy, table.policy_sum)
             own_reach *= table.policy[first + scratch.action[d]]
-
-
-@no_alloc_kernel
-def roll_out(n, p, game, policy, scratch):
-    """Return the utility to `p` of an on-policy episode from node `n`."""
-    node = node_at(game.nodes, n)
-    scratch.counters[0] += 1
-    while node.player != TERMINAL:
-        if node.player == CHANCE:
-            n = sample_chance_child(game.nodes, n, node, policy, scratch.rng)
-        else:
-            n = node.child + sample_action(policy, node.first, node.count, 0.0, scratch.rng)
-        node = node_at(game.nodes, n)
-        scratch.counters[0] += 1
-    return game.utility[node.first, p]
 
 
 @no_alloc_kernel

@@ -288,6 +288,21 @@ def inclusion_probability(scheme, first, last, k, policy_sum):
 
 
 @no_alloc_kernel
+def roll_out(n, p, game, policy, scratch):
+    """Return the utility to `p` of an on-policy episode from node `n`."""
+    node = node_at(game.nodes, n)
+    scratch.counters[0] += 1
+    while node.player != TERMINAL:
+        if node.player == CHANCE:
+            n = sample_chance_child(game.nodes, n, node, policy, scratch.rng)
+        else:
+            n = node.child + sample_action(policy, node.first, node.count, 0.0, scratch.rng)
+        node = node_at(game.nodes, n)
+        scratch.counters[0] += 1
+    return game.utility[node.first, p]
+
+
+@no_alloc_kernel
 def average_walk(p, weight, scheme, game, table, scratch):
     """`external_walk` that samples each action of `p` with rho = `inclusion_probability`.
 
@@ -336,6 +351,74 @@ def average_walk(p, weight, scheme, game, table, scratch):
                 rho[d] = inclusion_probability(scheme, first, last, k, policy_sum)
                 if draw_bernoulli(rho[d], scratch.rng):
                     break
+                k += 1
+            if k < node.count:
+                action[d] = k
+                n, q = node.child + k, reach[d] * rho[d]
+                break
+            u, below = value[d], max_abs[first]
+            for s in range(first, last):
+                regret[s] -= u / reach[d]
+            pending[counters[1]] = at[d]
+            counters[1] += 1
+            depth = d
+        if depth == 0:
+            return
+
+
+@no_alloc_kernel
+def average_walk_with_probes(p, weight, scheme, game, table, scratch):
+    """`average_walk` that rolls out the actions of `p` which it does not try.
+
+    With q the product of all rho above, and u(a) the value of the traversal if a is tried, else the
+    utility of one roll-out: regret = regret + (u(a) - u) / q.
+    """
+    nodes, utility, counters, pending = (
+        game.nodes,
+        game.utility,
+        scratch.counters,
+        scratch.pending_nodes,
+    )
+    regret, policy, policy_sum = table.regret, table.policy, table.policy_sum
+    at, action, value = scratch.node, scratch.action, scratch.value
+    reach, rho, max_abs = scratch.reach, scratch.sampling_reach, table.max_abs_value
+    n, depth, q = 0, 0, 1.0
+    while True:
+        node = node_at(nodes, n)
+        counters[0] += 1
+        first, u, below = node.first, 0.0, 0.0
+        if node.player == p:
+            at[depth], action[depth], value[depth], reach[depth] = n, -1, 0.0, q
+            depth += 1
+        elif node.player == TERMINAL:
+            u = utility[first, p]
+            below = abs(u) / q
+        elif node.player == CHANCE:
+            n = sample_chance_child(nodes, n, node, policy, scratch.rng)
+            continue
+        else:
+            add_average(first, first + node.count, weight / q, policy, policy_sum)
+            n = node.child + sample_action(policy, first, node.count, 0.0, scratch.rng)
+            continue
+        while depth > 0:
+            d = depth - 1
+            node = node_at(nodes, at[d])
+            first, last, k = node.first, node.first + node.count, action[d]
+            if k >= 0:
+                value[d] += policy[first + k] * u
+                regret[first + k] += u / reach[d]
+                if below > max_abs[first]:
+                    max_abs[first] = below
+            k += 1
+            while k < node.count:
+                rho[d] = inclusion_probability(scheme, first, last, k, policy_sum)
+                if draw_bernoulli(rho[d], scratch.rng):
+                    break
+                probe = roll_out(node.child + k, p, game, policy, scratch)
+                value[d] += policy[first + k] * probe
+                regret[first + k] += probe / reach[d]
+                if abs(probe) / reach[d] > max_abs[first]:
+                    max_abs[first] = abs(probe) / reach[d]
                 k += 1
             if k < node.count:
                 action[d] = k
@@ -413,6 +496,22 @@ def average_sampling(begin, end, seed, power, learner, scheme, game, table, scra
         for p in range(game.num_players):
             seed_stream(seed, t, p, scratch.rng)
             average_walk(p, weight if is_two_player else 0.0, scheme, game, table, scratch)
+            update_pending_policies(learner, game, table, scratch)
+        if not is_two_player:
+            add_average_episodes(seed, t, weight, game, table, scratch)
+
+
+@no_alloc_kernel
+def average_sampling_with_probes(begin, end, seed, power, learner, scheme, game, table, scratch):
+    """Run iterations `begin` to `end` - 1 of average strategy sampling with probes."""
+    is_two_player = game.num_players == 2
+    scheme = scheme[0], scheme[1], scheme[2] * 2.0 ** -power[1]  # beta in the units of `policy_sum`
+    for t in range(begin, end):
+        weight = iteration_weight(t, power)
+        for p in range(game.num_players):
+            seed_stream(seed, t, p, scratch.rng)
+            own_weight = weight if is_two_player else 0.0
+            average_walk_with_probes(p, own_weight, scheme, game, table, scratch)
             update_pending_policies(learner, game, table, scratch)
         if not is_two_player:
             add_average_episodes(seed, t, weight, game, table, scratch)

@@ -14,7 +14,7 @@ from counterplay.algorithms.deep.common.sac_response import (  # noqa: E402
     reverse_gradient,
 )
 
-SMALL = {"hidden_sizes": (8,), "num_episodes": 64, "schedule_iterations": 20}
+SMALL_SETTINGS = {"hidden_sizes": (8,), "num_episodes": 64, "schedule_iterations": 20}
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def state_after_one_iteration(tree, algorithm):
 @pytest.mark.parametrize("eta", [0.0, 0.5])
 def test_opponents_play_the_average_only_without_anticipation(tree, eta):
     """Each player decides once: the reservoir has one response per episode, and no other."""
-    algorithm = cp.algorithms.NFSPPPO(anticipatory_param=eta, average_power=0.0, **SMALL)
+    algorithm = cp.algorithms.NFSPPPO(anticipatory_param=eta, average_power=0.0, **SMALL_SETTINGS)
     stored = float(state_after_one_iteration(tree, algorithm).counts.sum())
     assert (stored == 64) == (eta == 0.0) and stored >= 64
 
@@ -43,7 +43,7 @@ def test_all_players_learn_at_once(tree):
         state_after_one_iteration(
             tree,
             cp.algorithms.NFSP(
-                anticipatory_param=0.25, all_players_learn=learn, **SMALL, **options
+                anticipatory_param=0.25, all_players_learn=learn, **SMALL_SETTINGS, **options
             ),
         )
         for learn in (False, True)
@@ -93,7 +93,7 @@ def test_learned_temperature_rises_when_the_policy_is_too_certain(tree):
             learning_rate_end=0.1,
             batch_size=32,
             average_batch_size=32,
-            **SMALL,
+            **SMALL_SETTINGS,
         )
         state = state_after_one_iteration(tree, algorithm).response
         temperatures.append(float(np.exp(state.log_temperature)))
