@@ -41,7 +41,7 @@ def solve(
         str | None,
         algorithm_option(
             "An algorithm, such as cfr_plus or 'dcfr(gamma=3)'.",
-            "cfr_plus; outcome_sampling with --sampled",
+            "the best of the league table for games of this class; outcome_sampling with --sampled",
         ),
     ] = None,
     abstraction: Annotated[
@@ -75,6 +75,15 @@ def solve(
             "measured.",
         ),
     ] = False,
+    refine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REFINEMENT",
+            help="Compute a refined equilibrium instead of running an algorithm: quasi_perfect "
+            "(exact, small games) or normal_form_perfect.",
+            show_default=False,
+        ),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Solve a game and print exact exploitability as it falls.
@@ -84,11 +93,17 @@ def solve(
     Ctrl-C ends the run early: the best policy so far is reported and written. Ctrl-C twice aborts.
     With --json, every record is a line as soon as it is measured, and the last line is the result.
     """
+    from counterplay.algorithms.default_algorithm import choose_algorithm
     from counterplay.cli.progress import build_arena_with_progress
     from counterplay.core.evaluation import judge
     from counterplay.kernels.runtime.threads import set_num_threads
     from counterplay.registry import get_spec, load_abstraction, load_algorithm, load_game
 
+    if refine is not None:
+        if algorithm or abstraction or sampled:
+            raise ConfigError("--refine takes no --algorithm, --abstraction or --sampled")
+        _refine(load_game(game), refine, save, export, force, json)
+        return
     method = load_algorithm(algorithm or ("outcome_sampling" if sampled else "cfr_plus"))
     buckets = load_abstraction(abstraction) if abstraction else None
     rules = load_game(game)
@@ -100,6 +115,8 @@ def solve(
     print_observation_note(method, rules)
     kind = "rules" if sampled else "tree" if buckets else ""
     arena = build_arena_with_progress(rules, kind, method.runs_on)
+    if not algorithm and not sampled and not buckets:
+        method = load_algorithm(choose_algorithm(arena))
     runner = _abstract_algorithm(arena, buckets, method) if buckets and not sampled else method
     result = _solve_with_progress(arena, runner, iterations, seed, target, json)
     policy = result.best_policy if result.stopped else result.policy
@@ -109,10 +126,52 @@ def solve(
         print_json_line(_result_to_json(arena.spec, method, result, judgement) | extra)
     if reason := getattr(result.memory, "stop_reason", ""):
         print_note(reason)
-    print_note(_summarise_result(result, judgement))
+    chosen = "" if algorithm else f"; algorithm {get_spec(method)}"
+    print_note(_summarise_result(result, judgement) + chosen)
     write_outputs(policy, save, export)
     if result.stopped:
         raise typer.Exit(130)
+
+
+def _refine(
+    rules: Game, refinement: str, save: Path | None, export: Path | None, force: bool, json: bool
+) -> None:
+    """Compute a refined equilibrium, print its values and write it."""
+    from counterplay.cli.progress import build_tree_with_progress
+    from counterplay.concepts.refinements import (
+        normal_form_perfect_equilibrium,
+        off_path_losses,
+        quasi_perfect_equilibrium,
+    )
+    from counterplay.core.evaluation import judge
+
+    methods = {
+        "quasi_perfect": lambda tree: quasi_perfect_equilibrium(tree).policy,
+        "normal_form_perfect": normal_form_perfect_equilibrium,
+    }
+    if refinement not in methods:
+        raise ConfigError(f"unknown refinement {refinement!r}; known: {', '.join(methods)}")
+    check_outputs(save, export, force)
+    tree = build_tree_with_progress(rules)
+    policy = methods[refinement](tree)
+    judgement = judge(tree, policy)
+    loss = float(off_path_losses(tree, policy).max(initial=0.0))
+    if json:
+        print_json_line(
+            {
+                "game": tree.spec,
+                "refinement": refinement,
+                "exploitability": judgement.exploitability,
+                "values": judgement.values.tolist(),
+                "largest_loss_off_the_path": loss,
+            }
+        )
+    else:
+        values = ", ".join(f"{value:.6f}" for value in judgement.values)
+        print(f"exploitability             {judgement.exploitability:.2e}")
+        print(f"player values              {values}")
+        print(f"largest loss off the path  {loss:.2e}")
+    write_outputs(policy, save, export)
 
 
 def _check_sampled_outputs(method: AnyAlgorithm, file: Path | None) -> None:
