@@ -40,7 +40,7 @@ from counterplay.matrix.linear_program import solve_lp
 from counterplay.matrix.policy_enumeration import count_pure_policies, list_pure_plans
 
 MAX_JOINT_PLANS = 20_000  # above which columns are generated
-MAX_PAIRS = 20_000  # of two players' sequences, in the search for columns
+MAX_PAIRS = 2_000  # of two players' sequences, in the search for columns
 MAX_PRODUCTS = 1_000  # of more players' sequences, whose programme is weaker
 MAX_ROUNDS = 500
 NUM_STARTS = 10  # random plans and plans in use from which players respond in turn, per round
