@@ -80,8 +80,6 @@ def test_games_without_an_optimal_efce_are_refused(kuhn):
     alone = cp.build_tree(RandomGame(1, 1, zero_sum=False))
     with pytest.raises(cp.ConfigError, match=r"at least two players.*best_response"):
         cp.concepts.optimal_efce(alone)
-    with pytest.raises(cp.ConfigError, match=r"at least two players.*best_response"):
-        cp.concepts.correlation_gaps(alone, cp.uniform_policy(alone))
     with pytest.raises(cp.ConfigError, match="perfect_recall_tree"):
         cp.concepts.optimal_efce(game_tree("goofspiel(forgetful=true)"))
 

@@ -128,10 +128,6 @@ def correlation_gaps(
         (0.0, [5.25, 5.25])
     """
     tree: TreeArena = as_arena(game)
-    if tree.num_players < 2:
-        raise ConfigError(
-            f"correlation needs at least two players; {tree.spec} has one: compute best_response"
-        )
     if not tree.has_perfect_recall:
         raise ConfigError(
             f"gaps of correlated play need perfect recall; a player of {tree.spec} forgets: judge "
