@@ -34,6 +34,7 @@ GAMES = (
     "river spot",
     "turn spot",
 )
+LARGE_GAMES = ("leduc_poker(ranks=13)", "liars_dice(dice_sides=6)")  # over 200,000 nodes
 SPOTS = {  # board, ranges, pot and stacks; bet sizes in percent of the pot
     "river spot": ("QsJh2h8d3c", ("22+,A2s+,KTs+,QTs+,ATo+,KQo", "22+,ATs+,KTs+,AJo+"), 100, 200),
     "turn spot": ("Td9d6h2d", ("77+,ATs+,KQs", "66+,AJs+,KQs,QJs"), 50, 100),
@@ -165,9 +166,14 @@ def write_page(rows: Sequence[dict[str, str]], path: Path) -> None:
     ]
     trees = [row for row in rows if row["game"] not in SPOTS]
     spots = [row for row in rows if row["game"] in SPOTS]
-    poker = [row for row in trees if "poker" in row["game"]]
-    others = [row for row in trees if "poker" not in row["game"]]
-    groups = {"poker trees": poker, "other trees": others, "hold'em spots": spots}
+    large = [row for row in trees if row["game"] in LARGE_GAMES]
+    small = [row for row in trees if row["game"] not in LARGE_GAMES]
+    groups = {
+        "small poker trees": [row for row in small if "poker" in row["game"]],
+        "other small trees": [row for row in small if "poker" not in row["game"]],
+        "large trees": large,
+        "hold'em spots": spots,
+    }
     for name, group in groups.items():
         ranked = rank_algorithms(group, ONE_SECOND)
         text = ", ".join(f"`{algorithm}` {mean:.2f}" for algorithm, mean in ranked[:8])

@@ -30,8 +30,48 @@ def test_prints_one_record_per_line(run):
     assert answer.err.count("\n") == 1
 
 
-def test_defaults_are_a_thousand_iterations_of_cfr_plus(run):
-    assert run("solve", "kuhn_poker").lines[-1] == "1000  8.74e-05"
+@pytest.mark.parametrize(
+    ("game", "algorithm"),
+    [
+        ("kuhn_poker", "rpcfr_plus"),
+        ("liars_dice(dice_sides=2)", "pdcfr_plus"),
+        ("kuhn_poker(players=3)", "cfr_plus"),
+        ("chicken", "cfr_plus"),
+    ],
+)
+def test_defaults_are_a_thousand_iterations_of_the_winner_of_the_class(run, game, algorithm):
+    answer = run("solve", game)
+    assert answer.lines[-1].startswith("1000  ")
+    assert answer.err.rstrip().endswith(f"; algorithm {algorithm}")
+    explicit = run("solve", game, "--algorithm", algorithm)
+    assert explicit.lines[-1] == answer.lines[-1]
+    assert "; algorithm" not in explicit.err
+
+
+def test_refined_equilibria(run, tmp_path):
+    file = tmp_path / "kuhn.policy"
+    answer = run("solve", "kuhn_poker", "--refine", "quasi_perfect", "--save", file)
+    assert "largest loss off the path  0.00e+00" in answer.lines
+    facts = json.loads(
+        run(
+            "solve",
+            "leduc_poker(suit_isomorphism=true)",
+            "--refine",
+            "normal_form_perfect",
+            "--json",
+        ).lines[-1]
+    )
+    assert facts["largest_loss_off_the_path"] < 1e-6
+    assert facts["exploitability"] < 1e-8
+    assert json.loads(run("evaluate", file, "--json").out)["exploitability"] < 1e-12
+    assert (
+        "known: quasi_perfect, normal_form_perfect"
+        in run("solve", "kuhn_poker", "--refine", "proper").err
+    )
+    assert (
+        "--refine takes no --algorithm"
+        in run("solve", "kuhn_poker", "--refine", "quasi_perfect", "--algorithm", "cfr").err
+    )
 
 
 def test_json_has_records_and_a_result(run):
@@ -48,7 +88,7 @@ def test_json_has_records_and_a_result(run):
 
 
 def test_json_agrees_with_the_table(run):
-    result = json.loads(run("solve", "kuhn_poker", "--json").lines[-1])
+    result = json.loads(run("solve", "kuhn_poker", "--algorithm", "cfr_plus", "--json").lines[-1])
     assert result["nash_conv"] == pytest.approx(0.0001747, abs=1e-7)
 
 
@@ -61,7 +101,7 @@ def test_target_stops_early(run):
 
 def test_threads_option_sets_the_number_of_threads(run):
     try:
-        assert run("solve", "kuhn_poker", "--threads", 1).lines[-1] == "1000  8.74e-05"
+        assert run("solve", "kuhn_poker", "--threads", 1).lines[-1] == "1000  2.16e-13"
         assert num_threads() == 1
     finally:
         set_num_threads(None)
@@ -151,7 +191,7 @@ def test_bad_export_name_is_refused_before_any_work(run, monkeypatch):
 def test_interrupted_run_ends_with_its_best_policy(run, tmp_path, monkeypatch):
     file = tmp_path / "best.policy"
     _stop_at_question(monkeypatch, 2)
-    answer = run("solve", LOPSIDED, "--save", file)
+    answer = run("solve", LOPSIDED, "--algorithm", "cfr_plus", "--save", file)
     assert answer.code == 130
     assert answer.lines[1:] == ["1  2.50e-01", "2  5.83e-01", "1  2.50e-01"]
     assert answer.err.startswith("interrupted after 2 iterations ")

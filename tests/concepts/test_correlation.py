@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from pytest import approx
 
 import counterplay as cp
 from counterplay.core.game import CHANCE, TERMINAL
+from counterplay.interop.game_files import save_game
 from tests.random_games import RandomGame
 
 KINDS = ("cce", "ce", "efcce", "efce", "afcce", "afce")
@@ -264,26 +266,50 @@ def test_one_policy_has_the_gap_of_nash(kuhn):
         assert gaps.total(kind) == approx(cp.nash_conv(kuhn, policy))
 
 
-def test_agrees_with_openspiel_on_random_joint_policies():
+def assert_gaps_equal_openspiel(spec, seed, deterministic):
+    """Compare CCE and CE gaps of a random device on a game of OpenSpiel."""
     pyspiel = pytest.importorskip("pyspiel")
-    for name, seed in (
-        ("kuhn_poker", 0),
-        ("kuhn_poker(players=3)", 1),
-        ("liars_dice(dice_sides=2)", 2),
-    ):
-        tree = cp.build_tree(f"openspiel:{name}")
-        pairs = random_mixture(tree, np.random.default_rng(seed), 3, seed == 0)
-        device = []
-        for weight, policy in pairs:
-            rows = {
-                key: list(zip(tree.sequence_action[at].tolist(), row.values(), strict=True))
-                for i, (_, key, row) in enumerate(policy.items())
-                for at in [slice(tree.offset[i], tree.offset[i + 1])]
-            }
-            device.append((weight, pyspiel.TabularPolicy(rows)))
-        gaps, spiel = cp.concepts.correlation_gaps(tree, pairs), pyspiel.load_game(name)
-        assert gaps.total("cce") == approx(pyspiel.cce_dist(spiel, device).dist_value, abs=1e-6)
-        assert gaps.total("ce") == approx(pyspiel.ce_dist(spiel, device).dist_value, abs=1e-6)
+    tree = cp.build_tree(f"openspiel:{spec}")
+    pairs = random_mixture(tree, np.random.default_rng(seed), 3, deterministic)
+    device = []
+    for weight, policy in pairs:
+        rows = {
+            key: list(zip(tree.sequence_action[at].tolist(), row.values(), strict=True))
+            for i, (_, key, row) in enumerate(policy.items())
+            for at in [slice(tree.offset[i], tree.offset[i + 1])]
+        }
+        device.append((weight, pyspiel.TabularPolicy(rows)))
+    gaps, spiel = cp.concepts.correlation_gaps(tree, pairs), pyspiel.load_game(spec)
+    assert gaps.total("cce") == approx(pyspiel.cce_dist(spiel, device).dist_value, abs=1e-6)
+    assert gaps.total("ce") == approx(pyspiel.ce_dist(spiel, device).dist_value, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("spec", "seed"),
+    [("kuhn_poker", 0), ("kuhn_poker(players=3)", 1), ("liars_dice(dice_sides=2)", 2)],
+)
+def test_agrees_with_openspiel_on_random_joint_policies(spec, seed):
+    assert_gaps_equal_openspiel(spec, seed, deterministic=seed == 0)
+
+
+@pytest.mark.parametrize("num_players", [2, 3])
+def test_agrees_with_openspiel_on_random_games(num_players, tmp_path):
+    """Random general-sum games, which OpenSpiel reads from files of Gambit's format."""
+    pytest.importorskip("pyspiel")
+    compared = 0
+    for seed in range(40):
+        game = RandomGame(seed, num_players, 4, zero_sum=False)
+        if cp.build_tree(game).num_infosets < 3:
+            continue
+        file = tmp_path / f"{seed}.efg"
+        save_game(game, file)
+        text = re.sub(r"(\d+)/(\d+)", lambda m: repr(int(m[1]) / int(m[2])), file.read_text())
+        file.write_text(text)  # OpenSpiel reads no large fractions
+        assert_gaps_equal_openspiel(f"efg_game(filename={file})", seed, deterministic=True)
+        compared += 1
+        if compared == 6:
+            break
+    assert compared == 6
 
 
 def test_bad_distributions_are_refused(kuhn):

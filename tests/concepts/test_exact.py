@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -77,3 +78,44 @@ def test_floats_stand_for_simple_fractions():
 def test_other_games_are_refused():
     with pytest.raises(cp.ConfigError, match="needs a two-player zero-sum game"):
         cp.concepts.exact_equilibrium("chicken")
+
+
+def test_all_optimal_policies_of_kuhn_poker(kuhn):
+    """Player 0 bets a jack with a, calls a queen with a + 1/3 and bets a king with 3a, a <= 1/3."""
+    first, second = (cp.concepts.optimal_vertices(kuhn, player) for player in range(2))
+    bluffs = []
+    for row in first.probabilities:
+        policy = cp.Policy(kuhn, np.array([float(p) for p in row]))
+        assert policy["0"]["bet"] * 3 == approx(policy["2"]["bet"])
+        assert policy["1pb"]["bet"] == approx(policy["0"]["bet"] + 1 / 3)
+        bluffs.append(policy["0"]["bet"])
+    assert sorted(bluffs) == approx([0.0, 1 / 3])
+    assert len(second.weights) == 1
+
+
+def test_vertices_of_optimal_sets_by_brute_force():
+    """In matrix games: all subsets of tight inequalities, by Cramer's rule in floats."""
+    rng = np.random.default_rng(0)
+    for _ in range(12):
+        matrix = rng.integers(-1, 2, (3, 3))
+        tree = cp.build_tree(cp.games.MatrixGame((matrix, -matrix)))
+        optimal = cp.concepts.optimal_vertices(tree, 0)
+        expected = set()
+        for subset in combinations(range(6), 2):
+            tight = [np.eye(3)[k] if k < 3 else matrix[:, k - 3] for k in subset]
+            rows = np.vstack([np.ones(3), *tight])
+            right = [1.0, *(0.0 if k < 3 else float(optimal.value) for k in subset)]
+            if abs(np.linalg.det(rows)) > 1e-9:
+                x = np.linalg.solve(rows, right)
+                if x.min() > -1e-9 and (x @ matrix).min() > float(optimal.value) - 1e-9:
+                    expected.add(tuple(np.round(x, 6) + 0.0))
+        assert {
+            tuple(np.round([float(x) for x in row[:3]], 6)) for row in optimal.weights
+        } == expected
+
+
+def test_large_games_have_no_list_of_vertices():
+    with pytest.raises(cp.ConfigError, match="take exact_equilibrium"):
+        cp.concepts.optimal_vertices("leduc_poker", 0)
+    with pytest.raises(cp.ConfigError, match="player is 2, must be 0 or 1"):
+        cp.concepts.optimal_vertices("kuhn_poker", 2)

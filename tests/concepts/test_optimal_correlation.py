@@ -10,6 +10,7 @@ import counterplay as cp
 from counterplay.concepts import optimal_correlation
 from counterplay.core.game import CHANCE
 from tests.concepts.test_correlation import SIGNALLING, load_efg
+from tests.conftest import game_tree
 from tests.random_games import RandomGame
 
 
@@ -74,7 +75,42 @@ def test_zero_sum_values_are_those_of_nash():
 def test_games_without_an_optimal_efce_are_refused(kuhn):
     with pytest.raises(cp.ConfigError, match="objective is 2, must be"):
         cp.concepts.optimal_efce(kuhn, 2)
-    with pytest.raises(cp.ConfigError, match="joint plans, over"):
+    with pytest.raises(cp.ConfigError, match="run efr with causal_partial_sequence"):
         cp.concepts.optimal_efce("kuhn_poker(players=3)")
-    with pytest.raises(cp.ConfigError, match="at least two players"):
-        cp.concepts.optimal_efce(RandomGame(1, 1, zero_sum=False))
+    alone = cp.build_tree(RandomGame(1, 1, zero_sum=False))
+    with pytest.raises(cp.ConfigError, match=r"at least two players.*best_response"):
+        cp.concepts.optimal_efce(alone)
+    with pytest.raises(cp.ConfigError, match="perfect_recall_tree"):
+        cp.concepts.optimal_efce(game_tree("goofspiel(forgetful=true)"))
+
+
+@pytest.mark.parametrize("num_players", [2, 3])
+def test_column_generation_equals_enumeration_of_plans(num_players):
+    """Games with chance or three players; the distribution is an EFCE, and the gap is zero."""
+    compared = 0
+    for seed in range(80):
+        tree = cp.build_tree(RandomGame(seed, num_players, 4, zero_sum=False))
+        counts = cp.matrix.count_pure_policies(tree) if tree.num_infosets else (0,)
+        has_chance = (tree.player == CHANCE).any()
+        if tree.num_infosets < 3 or not 16 <= np.prod(counts) <= 100:
+            continue
+        if num_players == 2 and not has_chance:
+            continue
+        plan = optimal_correlation._generate_columns(tree, "welfare")
+        expected = cp.concepts.optimal_efce(tree).values.sum()
+        assert plan.values.sum() == approx(expected, abs=1e-5)
+        gaps = cp.concepts.correlation_gaps(tree, plan.distribution)
+        assert gaps.total("efce") < 1e-6
+        assert gaps.values == approx(plan.values, abs=1e-9)
+        assert plan.gap < 1e-6
+        compared += 1
+        if compared == 4:
+            break
+    assert compared == 4
+
+
+def test_column_generation_on_kuhn_poker_with_four_cards():
+    """20,736 joint plans; in a zero-sum game every EFCE has the value of the game, -1/24."""
+    plan = cp.concepts.optimal_efce("kuhn_poker(num_cards=4)", 0)
+    assert plan.values[0] == approx(-1 / 24, abs=1e-6)
+    assert plan.gap < 1e-6

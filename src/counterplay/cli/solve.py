@@ -41,7 +41,7 @@ def solve(
         str | None,
         algorithm_option(
             "An algorithm, such as cfr_plus or 'dcfr(gamma=3)'.",
-            "cfr_plus; outcome_sampling with --sampled",
+            "the best of the league table for games of this class; outcome_sampling with --sampled",
         ),
     ] = None,
     abstraction: Annotated[
@@ -87,6 +87,15 @@ def solve(
             "measured.",
         ),
     ] = False,
+    refine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REFINEMENT",
+            help="Compute a refined equilibrium instead of running an algorithm: quasi_perfect "
+            "(exact, small games) or normal_form_perfect.",
+            show_default=False,
+        ),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Solve a game and print exact exploitability as it falls.
@@ -97,6 +106,7 @@ def solve(
     With --json, every record is a line as soon as it is measured, and the last line is the result.
     """
     from counterplay.abstraction.abstracted_game import abstract_game
+    from counterplay.algorithms.default_algorithm import choose_algorithm
     from counterplay.cli.progress import build_arena_with_progress
     from counterplay.core.constant_sum import describe_shift
     from counterplay.core.evaluation import judge
@@ -112,6 +122,11 @@ def solve(
     game, merged = split_abstraction(game)
     if merged and abstraction:
         raise ConfigError(f"the game has the abstraction {merged}; leave out --abstraction")
+    if refine is not None:
+        if algorithm or abstraction or merged or sampled:
+            raise ConfigError("--refine takes no --algorithm, --abstraction or --sampled")
+        _refine(load_game(game), refine, save, export, force, json)
+        return
     method = load_algorithm(algorithm or ("outcome_sampling" if sampled else "cfr_plus"))
     buckets = load_abstraction(abstraction or merged) if abstraction or merged else None
     rules = load_game(game)
@@ -126,6 +141,8 @@ def solve(
     arena = build_arena_with_progress(rules, kind, method.runs_on)
     if note := describe_shift(arena):
         print_note(note)
+    if not algorithm and not sampled and not buckets:
+        method = load_algorithm(choose_algorithm(arena))
     runner = _abstract_algorithm(arena, buckets, method) if buckets and not sampled else method
     count = _plan_iterations(arena, runner, iterations, seconds, seed)
     result = _solve_with_progress(arena, runner, count, seed, target, json)
@@ -136,7 +153,8 @@ def solve(
         print_json_line(_result_to_json(arena.spec, method, result, judgement) | extra)
     if reason := getattr(result.memory, "stop_reason", ""):
         print_note(reason)
-    print_note(_summarise_result(result, judgement))
+    chosen = "" if algorithm else f"; algorithm {get_spec(method)}"
+    print_note(_summarise_result(result, judgement) + chosen)
     write_outputs(policy, save, export)
     if result.stopped:
         raise typer.Exit(130)
@@ -161,6 +179,47 @@ def _plan_iterations(
     if has_schedule:
         print_note(f"{count:,} iterations by default{schedule} (--iterations or --seconds)")
     return count
+
+
+def _refine(
+    rules: Game, refinement: str, save: Path | None, export: Path | None, force: bool, json: bool
+) -> None:
+    """Compute a refined equilibrium, print its values and write it."""
+    from counterplay.cli.progress import build_tree_with_progress
+    from counterplay.concepts.refinements import (
+        normal_form_perfect_equilibrium,
+        off_path_losses,
+        quasi_perfect_equilibrium,
+    )
+    from counterplay.core.evaluation import judge
+
+    methods = {
+        "quasi_perfect": lambda tree: quasi_perfect_equilibrium(tree).policy,
+        "normal_form_perfect": normal_form_perfect_equilibrium,
+    }
+    if refinement not in methods:
+        raise ConfigError(f"unknown refinement {refinement!r}; known: {', '.join(methods)}")
+    check_outputs(save, export, force)
+    tree = build_tree_with_progress(rules)
+    policy = methods[refinement](tree)
+    judgement = judge(tree, policy)
+    loss = float(off_path_losses(tree, policy).max(initial=0.0))
+    if json:
+        print_json_line(
+            {
+                "game": tree.spec,
+                "refinement": refinement,
+                "exploitability": judgement.exploitability,
+                "values": judgement.values.tolist(),
+                "largest_loss_off_the_path": loss,
+            }
+        )
+    else:
+        values = ", ".join(f"{value:.6f}" for value in judgement.values)
+        print(f"exploitability             {judgement.exploitability:.2e}")
+        print(f"player values              {values}")
+        print(f"largest loss off the path  {loss:.2e}")
+    write_outputs(policy, save, export)
 
 
 def _check_sampled_outputs(method: AnyAlgorithm, file: Path | None) -> None:

@@ -22,6 +22,7 @@ _EXPORTS = {
         "normal_form_perfect_equilibrium",
     ],
     "teams": ["TeamEquilibrium", "team_equilibrium"],
+    "optimal_set": ["OptimalSet", "optimal_vertices"],
     "optimal_correlation": ["CorrelatedPlan", "optimal_efce"],
 }
 

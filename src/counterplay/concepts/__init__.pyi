@@ -9,6 +9,8 @@ from counterplay.concepts.correlation import JointDistribution as JointDistribut
 from counterplay.concepts.correlation import correlation_gaps as correlation_gaps
 from counterplay.concepts.optimal_correlation import CorrelatedPlan as CorrelatedPlan
 from counterplay.concepts.optimal_correlation import optimal_efce as optimal_efce
+from counterplay.concepts.optimal_set import OptimalSet as OptimalSet
+from counterplay.concepts.optimal_set import optimal_vertices as optimal_vertices
 from counterplay.concepts.refinements import ProperSubgame as ProperSubgame
 from counterplay.concepts.refinements import QuasiPerfectEquilibrium as QuasiPerfectEquilibrium
 from counterplay.concepts.refinements import find_subgames as find_subgames
@@ -28,6 +30,7 @@ __all__ = [
     "CorrelationGaps",
     "ExactEquilibrium",
     "JointDistribution",
+    "OptimalSet",
     "ProperSubgame",
     "QuasiPerfectEquilibrium",
     "TeamEquilibrium",
@@ -40,6 +43,7 @@ __all__ = [
     "off_path_losses",
     "optimal_commitment",
     "optimal_efce",
+    "optimal_vertices",
     "quasi_perfect_equilibrium",
     "team_equilibrium",
 ]

@@ -14,7 +14,9 @@ so a distribution of recommendations is an EFCE if v(I, t) <= sum of V(s, s) for
 
 P is linear in the variables of either of two programmes: for two players without chance, the
 probabilities of pairs of sequences (von Stengel and Forges, 2008), polynomial in the tree; in other
-games, the probabilities of joint plans, which must be few.
+games, the probabilities of joint plans. If these are many, columns are generated: the plan with the
+largest reduced cost is looked for by best responses of the players in turn, and a mixed-integer
+programme bounds what any other plan could add.
 """
 
 from __future__ import annotations
@@ -29,23 +31,31 @@ import numpy as np
 
 from counterplay.arenas.tree.arena import TreeArena
 from counterplay.concepts.correlation import JointDistribution
+from counterplay.concepts.joint_plans import JointPlanProgram, infoset_pairs_on_paths
 from counterplay.core.arena import Floats, Ints, row_lengths
 from counterplay.core.game import CHANCE
 from counterplay.core.policy import Policy, as_arena, policy_from_weights
-from counterplay.errors import ConfigError
+from counterplay.errors import ConfigError, RunError
 from counterplay.matrix.linear_program import solve_lp
 from counterplay.matrix.policy_enumeration import count_pure_policies, list_pure_plans
 
-MAX_JOINT_PLANS = 20_000
+MAX_JOINT_PLANS = 20_000  # above which columns are generated
+MAX_PAIRS = 2_000  # of two players' sequences, in the search for columns
+MAX_PRODUCTS = 1_000  # of more players' sequences, whose programme is weaker
+MAX_ROUNDS = 500
+NUM_STARTS = 10  # random plans and plans in use from which players respond in turn, per round
+EFCE_TOLERANCE = 1e-9  # largest violation of incentives, as a fraction of the largest gain
+OPTIMALITY_TOLERANCE = 1e-7
 WELFARE = "welfare"
 
 
 @dataclass(frozen=True)
 class CorrelatedPlan:
-    """An optimal EFCE: every player's value, and the distribution if plans were enumerated."""
+    """An optimal EFCE: every player's value, and the distribution if plans were the variables."""
 
     values: Floats  # [P]
     distribution: JointDistribution | None  # None if pairs of sequences were the variables
+    gap: float = 0.0  # by which another EFCE may at most be better; 0 without column generation
 
 
 def optimal_efce(game: Any, objective: str | int = WELFARE) -> CorrelatedPlan:
@@ -57,7 +67,7 @@ def optimal_efce(game: Any, objective: str | int = WELFARE) -> CorrelatedPlan:
 
     Raises:
         ConfigError: a player forgets, there is one player only, or the game has chance or more
-            than two players and too many joint plans.
+            than two players and is too large for column generation.
 
     Example:
         >>> import counterplay as cp
@@ -66,16 +76,24 @@ def optimal_efce(game: Any, objective: str | int = WELFARE) -> CorrelatedPlan:
     """
     tree: TreeArena = as_arena(game)
     if tree.num_players < 2:
-        raise ConfigError(f"correlation needs at least two players; {tree.spec} has one")
+        raise ConfigError(
+            f"correlation needs at least two players; {tree.spec} has one: compute best_response"
+        )
     if not tree.has_perfect_recall:
-        raise ConfigError(f"an EFCE needs perfect recall; a player of {tree.spec} forgets")
+        raise ConfigError(
+            f"an EFCE needs perfect recall; a player of {tree.spec} forgets: take "
+            "`tree.perfect_recall_tree` instead"
+        )
     if objective != WELFARE and objective not in range(tree.num_players):
         raise ConfigError(
             f"objective is {objective!r}, must be 'welfare' or a player from 0 to "
             f"{tree.num_players - 1}"
         )
     has_chance = bool((tree.player == CHANCE).any())
-    plans = _SequencePairs(tree) if tree.num_players == 2 and not has_chance else _JointPlans(tree)
+    is_polynomial = tree.num_players == 2 and not has_chance
+    if not is_polynomial and prod(count_pure_policies(tree)) > MAX_JOINT_PLANS:
+        return _generate_columns(tree, objective)
+    plans = _SequencePairs(tree) if is_polynomial else _JointPlans(tree)
     rows = _Rows(plans.num_variables)
     for player in range(tree.num_players):
         _add_incentives(tree, player, plans, rows)
@@ -249,34 +267,11 @@ class _SequencePairs:
         return
 
 
-def infoset_pairs_on_paths(tree: TreeArena, first: int, second: int) -> set[tuple[int, int]]:
-    """Return the pairs of infosets of two players that some path passes through."""
-    pairs: set[tuple[int, int]] = set()
-    players, parents = tree.player.tolist(), tree.parent.tolist()
-    infosets = tree.infoset.tolist()
-    for node, player in enumerate(players):
-        if player != first and player != second:
-            continue
-        above, partner = parents[node], second if player == first else first
-        while above >= 0:
-            if players[above] == partner:
-                pair = infosets[node], infosets[above]
-                pairs.add(pair if player == first else (pair[1], pair[0]))
-            above = parents[above]
-    return pairs
-
-
 class _JointPlans:
     """The variables of small games with chance or more players: probabilities of joint plans."""
 
     def __init__(self, tree: TreeArena):
         counts = count_pure_policies(tree)
-        if prod(counts) > MAX_JOINT_PLANS:
-            size = " x ".join(f"{count:,}" if count < 10**9 else f"{count:.1e}" for count in counts)
-            raise ConfigError(
-                f"{tree.spec} has chance or more than two players and {size} joint plans, over "
-                f"{MAX_JOINT_PLANS:,}; check a distribution with correlation_gaps instead"
-            )
         self.tree, self.num_variables = tree, prod(counts)
         self.plans = [
             list_pure_plans(tree, player, MAX_JOINT_PLANS) for player in range(tree.num_players)
@@ -314,10 +309,194 @@ class _JointPlans:
 
 
 def _policy_from_plans(tree: TreeArena, is_played: Iterable[Any], k: int) -> Policy:
-    """Return joint plan k as a policy, with the first action at infosets that it does not reach."""
+    """Return joint plan k as a policy."""
     weights = np.zeros(tree.num_sequences)
     for plans in is_played:
         weights += plans[k, :-1]
+    return _policy_from_weights(tree, weights)
+
+
+def _policy_from_weights(tree: TreeArena, weights: Floats) -> Policy:
+    """Return a joint plan as a policy, with the first action at infosets that it does not reach."""
     fallback = np.zeros(tree.num_sequences)
     fallback[tree.offset[:-1]] = 1.0
     return policy_from_weights(tree, weights, fallback)
+
+
+class _Products:
+    """The variables of column generation: products of the players' plans at some sequences.
+
+    V(trigger, s) is a sum over the others' last sequences of such products, with the trigger as
+    the player's own sequence.
+    """
+
+    def __init__(self, tree: TreeArena):
+        self.tree, self.entries = tree, []
+        self.column: dict[tuple[int, ...], int] = {}
+        followers, root = _followers(tree), tree.num_sequences
+        followers.pop(root, None)
+        for player in range(tree.num_players):
+            self.entries.append(_entries_by_sequence(tree, player))
+            self.trigger_values(player, root, root)
+            for infoset in range(*map(int, tree.form.player_infoset[player : player + 2])):
+                later = [
+                    s
+                    for j in _infosets_below(followers, tree, infoset)
+                    for s in _sequences(tree, j)
+                ]
+                for trigger in _sequences(tree, infoset):
+                    for s in later:
+                        self.trigger_values(player, trigger, s)
+        self.num_variables = len(self.column)
+        self.sequences = np.array(list(self.column), np.int64)  # [variables, P]
+
+    def trigger_values(self, player: int, trigger: int, s: int) -> tuple[Ints, Floats]:
+        """Return V(trigger, s) as columns and coefficients."""
+        if s not in self.entries[player]:
+            return np.zeros(0, np.int64), np.zeros(0)
+        others, weights = self.entries[player][s]
+        keys = (
+            (*row[:player], trigger, *row[player:])
+            for row in others.reshape(-1, others.shape[1]).tolist()
+        )
+        columns = [self.column.setdefault(key, len(self.column)) for key in keys]
+        return np.array(columns, np.int64), weights
+
+
+def _generate_columns(tree: TreeArena, objective: str | int) -> CorrelatedPlan:
+    """Return an optimal EFCE by column generation over joint plans.
+
+    First the violation of the incentives is minimised, to find an EFCE; then the objective is
+    maximised without violation.
+
+    Raises:
+        ConfigError: the game is too large.
+        RunError: the columns did not suffice after many rounds.
+    """
+    products = _Products(tree)
+    limit = MAX_PAIRS if tree.num_players == 2 else MAX_PRODUCTS
+    if products.num_variables > limit:
+        raise ConfigError(
+            f"{tree.spec} has chance or more than two players, and column generation would need "
+            f"{products.num_variables:,} products of sequences, over {limit:,}; run efr with "
+            "causal_partial_sequence, whose play approaches an EFCE, and check it with "
+            "correlation_gaps"
+        )
+    rows = _Rows(products.num_variables)
+    for player in range(tree.num_players):
+        _add_incentives(tree, player, products, rows)
+    matrix = rows.matrix()[0].tocsc()
+    values = np.zeros((tree.num_players, products.num_variables))
+    for player in range(tree.num_players):
+        for s in (*_own_sequences(tree, player), tree.num_sequences):
+            columns, weights = products.trigger_values(player, s, s)
+            np.add.at(values[player], columns, weights)
+    gains = values.sum(axis=0) if objective == WELFARE else values[int(objective)]
+    master = _Master(tree, products, matrix, gains)
+    master.minimise_violation()
+    gap = master.maximise()
+    weights = np.maximum(master.weights, 0.0)
+    weights /= weights.sum()
+    played = np.flatnonzero(weights > 1e-12)
+    policies = tuple(_policy_from_weights(tree, master.plans[k][:-1]) for k in played)
+    distribution = JointDistribution(tree, weights[played] / weights[played].sum(), policies)
+    active = np.array(master.products[: weights.size])  # the last search may have added a plan
+    return CorrelatedPlan(values @ (weights @ active), distribution, gap)
+
+
+class _Master:
+    """The programme of the joint plans so far, and the search for better plans."""
+
+    def __init__(self, tree: TreeArena, products: _Products, matrix: Any, gains: Floats):
+        self.program = JointPlanProgram(tree, tuple(range(tree.num_players)))
+        self.tree, self.sequences, count = tree, products.sequences, products.num_variables
+        self.incentives, self.bounds = matrix[:, :count], matrix[:, count:]
+        self.gains, self.rng = gains, np.random.default_rng(0)
+        self.scale = float(np.abs(gains).max(initial=0.0)) or 1.0
+        self.plans: list[Floats] = []
+        self.products: list[Floats] = []  # [variables] of each plan
+        self.keys: set[bytes] = set()
+        self.weights: Floats = np.zeros(0)
+        for _ in range(NUM_STARTS):
+            start = self.program.random_plan(self.rng)
+            self._add(self.program.improve_plan(gains, self.sequences, start)[0])
+
+    def _add(self, plan: Floats) -> bool:
+        if plan.tobytes() in self.keys:
+            return False
+        self.keys.add(plan.tobytes())
+        self.plans.append(plan)
+        self.products.append(np.prod(plan[self.sequences], axis=1))
+        return True
+
+    def minimise_violation(self) -> None:
+        """Add plans until the incentives of all triggers can be met."""
+        for _ in range(MAX_ROUNDS):
+            violation, weight, price = self._solve(np.zeros_like(self.gains), 1.0)
+            if violation <= EFCE_TOLERANCE * self.scale:
+                return
+            if self._add_plans(weight, price, EFCE_TOLERANCE * self.scale) <= 0.0:
+                break
+        raise RunError(f"no EFCE of {self.tree.spec} was found by column generation")
+
+    def maximise(self) -> float:
+        """Add plans until none improves the objective; return a bound of the improvement."""
+        for _ in range(MAX_ROUNDS):
+            _, weight, price = self._solve(self.gains, 0.0)
+            gap = self._add_plans(weight, price, OPTIMALITY_TOLERANCE * self.scale)
+            if gap <= OPTIMALITY_TOLERANCE * self.scale:
+                return max(gap, 0.0)
+        raise RunError(f"no optimal EFCE of {self.tree.spec} after {MAX_ROUNDS:,} rounds")
+
+    def _solve(self, gains: Floats, violation_cost: float) -> tuple[float, Floats, float]:
+        """Solve for the weights of plans.
+
+        Returns:
+            The violation, the value [variables] of products by which plans are judged, and the
+            value that a new plan must exceed.
+        """
+        from scipy.optimize import linprog
+        from scipy.sparse import coo_array, hstack
+
+        active = np.array(self.products).T  # [variables, plans]
+        count, num_rows = active.shape[1], self.incentives.shape[0]
+        slack = coo_array(np.full((num_rows, 1), -1.0 if violation_cost else 0.0))
+        matrix = hstack([coo_array(self.incentives @ active), self.bounds, slack]).tocsr()
+        cost = np.zeros(matrix.shape[1])
+        cost[:count] = -(gains @ active)
+        cost[-1] = violation_cost
+        equality = np.zeros((1, cost.size))
+        equality[0, :count] = 1.0
+        free = [(None, None)] * self.bounds.shape[1]
+        slack_limit = EFCE_TOLERANCE * self.scale  # in both phases, since phase 1 ends with it
+        result = linprog(
+            cost,
+            A_ub=matrix,
+            b_ub=np.full(num_rows, 0.0 if violation_cost else slack_limit),
+            A_eq=equality,
+            b_eq=np.ones(1),
+            bounds=[(0, None)] * count + free + [(0, None)],
+            method="highs",
+        )
+        if result.x is None:
+            raise RunError(f"the programme of joint plans of {self.tree.spec} failed")
+        self.weights = result.x[:count]
+        prices = -result.ineqlin.marginals
+        weight = gains - self.incentives.T @ prices
+        return float(result.x[-1]), np.asarray(weight), float(-result.eqlin.marginals[0])
+
+    def _add_plans(self, weight: Floats, price: float, accepted: float) -> float:
+        """Add plans worth more than the price; return a bound of the largest excess."""
+        best, program = -np.inf, self.program
+        starts = [program.random_plan(self.rng) for _ in range(NUM_STARTS)]
+        starts += [self.plans[k] for k in np.argsort(-self.weights)[:NUM_STARTS]]
+        for start in starts:
+            plan, value = program.improve_plan(weight, self.sequences, start)
+            if value - price > accepted and self._add(plan):
+                best = max(best, value - price)
+        if best > accepted:
+            return best
+        search = program.solve_pairs if len(program.team) == 2 else program.solve_terminals
+        plan, bound = search(weight, self.sequences, accepted / 2.0)
+        is_new = self._add(plan)
+        return bound - price if is_new else min(bound - price, accepted)

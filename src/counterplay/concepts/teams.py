@@ -10,8 +10,8 @@ import numpy as np
 
 from counterplay.algorithms.game_requirements import require_perfect_recall
 from counterplay.arenas.tree.arena import TreeArena
-from counterplay.concepts.optimal_correlation import infoset_pairs_on_paths
-from counterplay.core.arena import Floats, Ints, row_lengths
+from counterplay.concepts.joint_plans import JointPlanProgram
+from counterplay.core.arena import Floats, Ints
 from counterplay.core.policy import Policy, as_arena, policy_from_weights
 from counterplay.errors import ConfigError, RunError
 from counterplay.matrix.solvers.zero_sum_lp import solve_zero_sum_matrix
@@ -70,8 +70,10 @@ def team_equilibrium(
     sides = _check_teams(tree, teams)
     require_perfect_recall("team_equilibrium", tree)
     if not tree.is_constant_sum:
-        problem = f"unlike those of {tree.spec}"
-        raise ConfigError(f"team_equilibrium needs utilities that sum to a constant, {problem}")
+        raise ConfigError(
+            f"team_equilibrium needs utilities that sum to a constant, unlike {tree.spec}: take "
+            "optimal_efce or optimal_commitment"
+        )
     oracle = _TeamOracle(tree, sides)
     scale = float(np.abs(oracle.utility).max(initial=0.0)) or 1.0
     accepted = tolerance * scale
@@ -104,7 +106,9 @@ class _Columns:
         self.rng = np.random.default_rng(0)
         if not self.is_sequence_form:
             uniform = np.ones(oracle.tree.num_terminals)
-            self._add(oracle.improve_plan(team, uniform, oracle.random_plan(team, self.rng))[0])
+            self._add(
+                oracle.improve_plan(team, uniform, oracle.programs[team].random_plan(self.rng))[0]
+            )
 
     def _add(self, plan: Floats) -> bool:
         key = plan.tobytes()
@@ -120,7 +124,7 @@ class _Columns:
         if self.is_sequence_form:
             return 0.0  # its best responses are constraints
         best, oracle = -np.inf, self.oracle
-        starts = [oracle.random_plan(self.team, self.rng) for _ in range(NUM_STARTS)]
+        starts = [oracle.programs[self.team].random_plan(self.rng) for _ in range(NUM_STARTS)]
         starts += [self.plans[k] for k in np.argsort(-self.weights)[:NUM_STARTS]]
         for start in starts:
             plan, value = oracle.improve_plan(self.team, others, start)
@@ -181,7 +185,8 @@ def _check_teams(
         )
     if listed != list(range(tree.num_players)):
         raise ConfigError(
-            f"teams {teams!r} must name each of the players 0 to {tree.num_players - 1} once"
+            f"teams {teams!r} must name each of the players 0 to {tree.num_players - 1} once: "
+            "every player of a zero-sum game is on a side"
         )
     return tuple(map(int, teams[0])), tuple(map(int, teams[1]))
 
@@ -198,7 +203,7 @@ class _TeamOracle:
         self.chance = chance[tree.terminals]
         self.utility = tree.utility[:, list(teams[0])].sum(axis=1)  # of the first team
         self.payoff = self.chance * self.utility
-        self.programs = [_PlanProgram(tree, team) for team in teams]
+        self.programs = [JointPlanProgram(tree, team) for team in teams]
 
     def _last_sequences(self) -> Ints:
         tree = self.tree
@@ -217,35 +222,10 @@ class _TeamOracle:
             reach *= plans[:, self.last[:, player]]
         return reach
 
-    def random_plan(self, team: int, rng: np.random.Generator) -> Floats:
-        """Return a random joint plan [S + 1] of a team."""
-        tree = self.tree
-        scores = np.append(rng.random(tree.num_sequences), 0.0)
-        plan = np.zeros(tree.num_sequences + 1)
-        for player in self.teams[team]:
-            plan += self.programs[team].respond(player, scores)
-        plan[-1] = 1.0
-        return plan
-
     def improve_plan(self, team: int, others: Floats, plan: Floats) -> tuple[Floats, float]:
         """Return a plan in which no member alone gains against reach [Z], and its value."""
         weight = self.payoff * others * (1.0 if team == 0 else -1.0)
-        members, value = self.teams[team], -np.inf
-        while True:
-            before = value
-            for member in members:
-                own = weight.copy()
-                for other in members:
-                    if other != member:
-                        own *= plan[self.last[:, other]]
-                totals = np.bincount(self.last[:, member], own, plan.size).astype(float, copy=False)
-                response = self.programs[team].respond(member, totals)
-                sequences = self.programs[team].sequences[member]
-                plan = plan.copy()
-                plan[sequences] = response[sequences]
-            value = float((self.reach(team, plan[None, :])[0] * weight).sum())
-            if value <= before + 1e-12 * abs(value) or len(members) == 1:
-                return plan, value
+        return self.programs[team].improve_plan(weight, self.last, plan)
 
     def best_plan(self, team: int, others: Floats, accuracy: float) -> tuple[Floats, float]:
         """Return a joint plan [S + 1] of a team against reach [Z], and a bound of the best value.
@@ -312,139 +292,3 @@ class _TeamOracle:
         tree = self.tree
         owner = np.repeat(tree.infoset_player, tree.num_actions)
         return policy_from_weights(tree, np.where(np.isin(owner, self.teams[team]), plan[:-1], 0.0))
-
-
-class _PlanProgram:
-    """The programmes of a team's best joint plan."""
-
-    def __init__(self, tree: TreeArena, team: tuple[int, ...]):
-        self.tree, self.team = tree, team
-        form, infosets = tree.form, [*map(int, tree.form.player_infoset)]
-        self.infosets = {m: range(infosets[m], infosets[m + 1]) for m in team}
-        self.sequences = {
-            m: np.arange(int(form.offset[infosets[m]]), int(form.offset[infosets[m + 1]]))
-            for m in team
-        }
-        self.offset, self.parent = form.offset.tolist(), form.parent.tolist()
-
-    def respond(self, member: int, values: Floats) -> Floats:
-        """Return the best plan [S + 1] of one member for values of its last sequences [S + 1]."""
-        totals, choice = values.tolist(), {}
-        for infoset in reversed(self.infosets[member]):
-            first, end = self.offset[infoset], self.offset[infoset + 1]
-            best = max(range(first, end), key=totals.__getitem__)
-            choice[infoset] = best
-            totals[self.parent[infoset]] += totals[best]
-        plan = np.zeros(len(totals))
-        plan[-1] = 1.0
-        for infoset, best in reversed(choice.items()):
-            plan[best] = plan[self.parent[infoset]]
-        return plan
-
-    def _plan_rows(self, members: tuple[int, ...]) -> list[tuple[dict[int, float], float]]:
-        """Return the rows of sequence forms: coefficients by sequence, and the right side."""
-        rows = [({self.tree.num_sequences: 1.0}, 1.0)]
-        for member in members:
-            for infoset in self.infosets[member]:
-                row = dict.fromkeys(range(self.offset[infoset], self.offset[infoset + 1]), 1.0)
-                row[self.parent[infoset]] = -1.0
-                rows.append((row, 0.0))
-        return rows
-
-    def solve_pairs(self, weight: Floats, last: Ints, accuracy: float) -> tuple[Floats, float]:
-        """Return a plan of two members that earns the weights [Z] of terminals, and a bound."""
-        tree, root = self.tree, self.tree.num_sequences
-        members = sorted(self.team, key=lambda m: self.sequences[m].size)  # the first is integral
-        connected = infoset_pairs_on_paths(tree, members[0], members[1])
-        owner = np.repeat(np.arange(tree.num_infosets), row_lengths(tree.form.offset)).tolist()
-        sequences = [[*self.sequences[m].tolist(), root] for m in members]
-        column = {
-            (s, t): k
-            for k, (s, t) in enumerate(
-                (s, t)
-                for s in sequences[0]
-                for t in sequences[1]
-                if root in (s, t) or (owner[s], owner[t]) in connected
-            )
-        }
-        rows: list[tuple[dict[int, float], float]] = [({column[root, root]: 1.0}, 1.0)]
-        for side in range(2):
-            for infoset in self.infosets[members[side]]:
-                below = range(self.offset[infoset], self.offset[infoset + 1])
-                for t in sequences[1 - side]:
-                    pairs = [
-                        (s, t) if side == 0 else (t, s) for s in (*below, self.parent[infoset])
-                    ]
-                    if pairs[0] in column:
-                        row = {column[pair]: 1.0 for pair in pairs[:-1]}
-                        row[column[pairs[-1]]] = -1.0
-                        rows.append((row, 0.0))
-        gain = np.zeros(len(column))
-        ends = zip(*last[:, members].T.tolist(), strict=True)
-        np.add.at(gain, [column[pair] for pair in ends], weight)
-        integral = [column[s, root] for s in sequences[0][:-1]]
-        x, bound = self._maximise(gain, rows, integral, accuracy)
-        plan = np.zeros(root + 1)
-        for s in sequences[0]:
-            plan[s] = round(x[column[s, root]])
-        totals = np.bincount(last[:, members[1]], weight * plan[last[:, members[0]]], root + 1)
-        response = self.respond(members[1], totals.astype(float, copy=False))
-        own = self.sequences[members[1]]
-        plan[own] = response[own]
-        return plan, bound
-
-    def solve_terminals(self, weight: Floats, last: Ints, accuracy: float) -> tuple[Floats, float]:
-        """Return a plan of any number of members for weights [Z] of terminals, and a bound.
-
-        p(z) is at most the plan of every member, and at least 1 minus what they lack of 1.
-        """
-        root = self.tree.num_sequences
-        keys, groups = np.unique(last[:, list(self.team)], axis=0, return_inverse=True)
-        totals = np.bincount(groups.ravel(), weight, len(keys))
-        rows = self._plan_rows(self.team)
-        limits: list[tuple[dict[int, float], float]] = []  # rows with "at most"
-        for k, key in enumerate(keys.tolist()):
-            if totals[k] > 0.0:
-                limits += [({root + 1 + k: 1.0, s: -1.0}, 0.0) for s in set(key)]
-            elif totals[k] < 0.0:
-                distinct = set(key)
-                row = dict.fromkeys(distinct, 1.0) | {root + 1 + k: -1.0}
-                limits.append((row, len(distinct) - 1.0))
-        gain = np.concatenate([np.zeros(root + 1), totals])
-        integral = np.concatenate([self.sequences[m] for m in self.team]).tolist()
-        x, bound = self._maximise(gain, rows, integral, accuracy, limits)
-        return np.round(x[: root + 1]), bound
-
-    def _maximise(
-        self,
-        gain: Floats,
-        rows: list[tuple[dict[int, float], float]],
-        integral: list[int],
-        accuracy: float,
-        limits: list[tuple[dict[int, float], float]] | None = None,
-    ) -> tuple[Floats, float]:
-        """Return variables from 0 to 1 that maximise a gain, and a bound of the maximum."""
-        from scipy.optimize import Bounds, LinearConstraint, milp
-        from scipy.sparse import coo_array
-
-        both = [*rows, *(limits or [])]
-        entries = [(i, c, v) for i, (row, _) in enumerate(both) for c, v in row.items()]
-        row, column, factor = map(np.array, zip(*entries, strict=True))
-        index = row.astype(np.int32), column.astype(np.int32)  # the only type that SciPy 1.12 takes
-        high = np.array([right for _, right in both])
-        low = np.concatenate([high[: len(rows)], np.full(len(both) - len(rows), -np.inf)])
-        scale = float(np.abs(gain).max(initial=0.0)) or 1.0
-        integrality = np.zeros(gain.size)
-        integrality[integral] = 1.0
-        matrix = coo_array((factor, index), shape=(len(both), gain.size)).tocsr()
-        result = milp(
-            -gain / scale,
-            integrality=integrality,
-            bounds=Bounds(np.zeros(gain.size), np.ones(gain.size)),
-            constraints=LinearConstraint(matrix, low, high),
-            options={"mip_rel_gap": min(accuracy / scale, 0.01)},
-        )
-        if result.x is None:
-            raise RunError(f"the best joint plan of {self.tree.spec} was not found")
-        bound = result.fun if result.mip_dual_bound is None else result.mip_dual_bound
-        return result.x, float(-bound * scale)

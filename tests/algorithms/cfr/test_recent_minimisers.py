@@ -398,6 +398,29 @@ def test_clairvoyant_cfr_equals_its_equations(steps):
     assert memory.policy_sum[0, :-1] == approx(total, abs=1e-9)
 
 
+def test_the_hard_matrix_game_of_the_paper_on_smooth_regret_matching():
+    """Farina and others (2023): RM+ cycles, smooth and extragradient RM+ do not.
+
+    The linear average of RM+ is slow as well, and that of extragradient RM+ falls as 1 / T**2.
+    """
+    matrix = np.array([[3.0, 0.0, -3.0], [0.0, 3.0, -4.0], [0.0, 0.0, 1.0]])
+    tree, last, average = cp.build_tree(cp.games.MatrixGame((matrix, -matrix))), {}, {}
+    for name in ("cfr_plus", "smooth_pcfr_plus(eta=1)", "clairvoyant_cfr(eta=1)"):
+        algorithm = cp.load_algorithm(name)
+        memory, average[name] = algorithm.init(tree), []
+        for count in (1_000, 9_000):
+            memory = algorithm.step(tree, memory, count)
+            policies = algorithm.policies(tree, memory)
+            average[name].append(cp.exploitability(tree, next(iter(policies.values()))))
+        last[name] = cp.exploitability(tree, policies["current"])
+    assert last["cfr_plus"] > 0.05
+    assert last["smooth_pcfr_plus(eta=1)"] < 1e-12
+    assert last["clairvoyant_cfr(eta=1)"] < 1e-12
+    assert average["cfr_plus"][0] < 5.0 * average["cfr_plus"][1]
+    first, second = average["clairvoyant_cfr(eta=1)"]
+    assert first == approx(100.0 * second, rel=0.05)
+
+
 def test_reg_cfr_equals_its_equations():
     tree = cp.build_tree("kuhn_poker(players=3)")
     algorithm = cp.algorithms.RegCFR(eta=3.0, tau=0.05, halve_every=3)

@@ -89,7 +89,7 @@ def exact_equilibrium(game: Any) -> ExactEquilibrium:
         )
     middle = program.middle
     joined = (*weights[0][:middle], *weights[1][middle:])
-    probabilities = _behaviour(tree, joined)
+    probabilities = behaviour_from_weights(tree, joined)
     return ExactEquilibrium(guarantees[0], guarantees, joined, probabilities, tree)
 
 
@@ -384,7 +384,7 @@ def _reconstruct(digits: list[int], bits: int) -> tuple[list[int], int] | None:
     return numerators, denominator
 
 
-def _behaviour(tree: TreeArena, weights: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
+def behaviour_from_weights(tree: TreeArena, weights: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
     """Return probabilities [S] from weights [S]; uniform at infosets without weight."""
     probabilities: list[Fraction] = []
     for infoset in range(tree.num_infosets):
