@@ -208,9 +208,16 @@ class HoldemBase:
 
     def actions(self, state: HoldemState) -> tuple[int, ...]:
         highest, paid = max(state.contributions), state.contributions[state.to_act]
-        return (FOLD,) * (highest > paid) + (CALL,) + self._legal_raises(state, highest, paid)
+        return (FOLD,) * (highest > paid) + (CALL, *self._legal_raises(state, highest, paid))
 
-    def _legal_raises(self, state: HoldemState, highest: int, paid: int) -> tuple[int, ...]:
+    def is_legal(self, state: HoldemState, action: int) -> bool:
+        """Return True if an action is legal, without listing all raises."""
+        highest, paid = max(state.contributions), state.contributions[state.to_act]
+        if action in (FOLD, CALL):
+            return action == CALL or highest > paid
+        return action in self._legal_raises(state, highest, paid)
+
+    def _legal_raises(self, state: HoldemState, highest: int, paid: int) -> Sequence[int]:
         able = self.players_able_to_act(state.contributions, state.players_left)
         stack = self.starting_stacks[state.to_act]
         if state.num_raises >= self.max_raises[state.round] or len(able) < 2 or highest >= stack:
@@ -219,7 +226,7 @@ class HoldemBase:
             return (RAISE,)
         min_total = min(highest + state.min_raise, stack)
         if self.bet_sizes is None:
-            return tuple(range(min_total, stack + 1))
+            return range(min_total, stack + 1)
         pot = sum(state.contributions) + highest - paid
         sizes = self.bet_sizes.at(state.round, state.num_raises)
         totals = {stack if n == ALL_IN else highest + round_size(n, pot) for n in sizes}
