@@ -8,6 +8,7 @@ player is all-in; a pot that cannot be split evenly is divided into fractions of
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from itertools import combinations
@@ -272,6 +273,14 @@ class HoldemBase:
     def action_letter(self, action: int) -> str:
         """Return the action as it is written in a history."""
         return "fcr"[action] if self.is_limit or action <= CALL else f"r{action}"
+
+    def past_actions(self, state: HoldemState) -> list[int]:
+        """Return the players' actions that lead to a state."""
+        letters = "".join(part.rpartition(":")[2] for part in state.history.split("|"))
+        words = re.findall(r"[fcr]\d*", letters)
+        if self.is_limit:
+            return ["fcr".index(word) for word in words]
+        return [int(word[1:]) if word[0] == "r" else "fc".index(word) for word in words]
 
     def _next_player(self, player: int, state: HoldemState) -> int:
         """Return the first player after `player`, in seat order, who can act."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from counterplay.core.game import CHANCE
-from counterplay.games.holdem_base import HoldemBase, HoldemState
+from counterplay.games.holdem_base import HoldemBase
 from counterplay.interop.acpc_format import LoggedHand
 from counterplay.interop.hand_history import PlayedAction, PlayedHand
 from counterplay.play.episodes import Agent
@@ -87,21 +87,12 @@ def hand_from_log(game: HoldemBase, logged: LoggedHand) -> PlayedHand:
     """Return a hand of an ACPC log as a played hand; all cards are known."""
     decisions, state = [], game.initial_state()
     cards = iter(logged.state.cards)
-    for action in _actions_of(game, logged.state):
+    for action in game.past_actions(logged.state):
         while state.to_act == CHANCE:
             state = game.next_state(state, next(cards))
         decisions.append(PlayedAction(state, action, True))
         state = game.next_state(state, action)
     return PlayedHand(game, str(logged.hand), logged.names, decisions, logged.state, 1, True)  # type: ignore[arg-type]
-
-
-def _actions_of(game: HoldemBase, state: HoldemState) -> list[int]:
-    """Return the players' actions of a state's history."""
-    letters = "".join(part.rpartition(":")[2] for part in state.history.split("|"))
-    words = letters.replace("f", " f").replace("c", " c").replace("r", " r").split()
-    if game.is_limit:
-        return ["fcr".index(word) for word in words]
-    return [int(word[1:]) if word[0] == "r" else "fc".index(word) for word in words]
 
 
 def write_review(rows: Sequence[ReviewedDecision], path: Path) -> None:
