@@ -41,6 +41,7 @@ from counterplay.cli.play import play
 from counterplay.cli.plot import plot
 from counterplay.cli.preflop import preflop
 from counterplay.cli.resume import resume
+from counterplay.cli.review import review
 from counterplay.cli.run import run
 from counterplay.cli.show import show
 from counterplay.cli.signals import terminate_as_interrupt
@@ -64,7 +65,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 COMMANDS: tuple[Callable[..., None], ...] = (
-    *(games, algorithms, inspect, check, draw, solve, evaluate, bounds, show, play, match),
+    *(games, algorithms, inspect, check, draw, solve, evaluate, bounds, show, play),
+    *(match, review),
     *(matrix, concepts, convert, export, configs, run, resume, grid, sweep, plot, compare, studio),
 )
 for command in COMMANDS:

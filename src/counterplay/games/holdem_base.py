@@ -8,6 +8,7 @@ player is all-in; a pot that cannot be split evenly is divided into fractions of
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from itertools import combinations
@@ -241,9 +242,16 @@ class HoldemBase:
 
     def actions(self, state: HoldemState) -> tuple[int, ...]:
         highest, paid = max(state.contributions), state.contributions[state.to_act]
-        return (FOLD,) * (highest > paid) + (CALL,) + self._legal_raises(state, highest, paid)
+        return (FOLD,) * (highest > paid) + (CALL, *self._legal_raises(state, highest, paid))
 
-    def _legal_raises(self, state: HoldemState, highest: int, paid: int) -> tuple[int, ...]:
+    def is_legal(self, state: HoldemState, action: int) -> bool:
+        """Return True if an action is legal, without listing all raises."""
+        highest, paid = max(state.contributions), state.contributions[state.to_act]
+        if action in (FOLD, CALL):
+            return action == CALL or highest > paid
+        return action in self._legal_raises(state, highest, paid)
+
+    def _legal_raises(self, state: HoldemState, highest: int, paid: int) -> Sequence[int]:
         able = self.players_able_to_act(state.contributions, state.players_left)
         stack = self.starting_stacks[state.to_act]
         if state.num_raises >= self.max_raises[state.round] or len(able) < 2 or highest >= stack:
@@ -252,7 +260,7 @@ class HoldemBase:
             return (RAISE,)
         min_total = min(highest + state.min_raise, stack)
         if self.bet_sizes is None:
-            return tuple(range(min_total, stack + 1))
+            return range(min_total, stack + 1)
         pot = sum(state.contributions) + highest - paid
         sizes = self.bet_sizes.at(state.round, state.num_raises)
         totals = {stack if n == ALL_IN else highest + round_size(n, pot) for n in sizes}
@@ -297,6 +305,14 @@ class HoldemBase:
     def action_letter(self, action: int) -> str:
         """Return the action as it is written in a history."""
         return "fcr"[action] if self.is_limit or action <= CALL else f"r{action}"
+
+    def past_actions(self, state: HoldemState) -> list[int]:
+        """Return the players' actions that lead to a state."""
+        letters = "".join(part.rpartition(":")[2] for part in state.history.split("|"))
+        words = re.findall(r"[fcr]\d*", letters)
+        if self.is_limit:
+            return ["fcr".index(word) for word in words]
+        return [int(word[1:]) if word[0] == "r" else "fc".index(word) for word in words]
 
     def _next_player(self, player: int, state: HoldemState) -> int:
         """Return the first player after `player`, in seat order, who can act."""

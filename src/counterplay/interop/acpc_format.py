@@ -190,7 +190,7 @@ def parse_action(game: HoldemBase, state: HoldemState, text: str) -> int:
             action = RAISE
         elif total:
             action = max(int(total), RAISE)
-    if action not in game.actions(state):
+    if action < 0 or not game.is_legal(state, action):
         raise ConfigError(f"{text[:40]!r} is no legal action after {format_betting(state)!r}")
     return action
 

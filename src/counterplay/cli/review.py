@@ -1,0 +1,97 @@
+"""`counterplay review`: the price of every decision of played hands by an agent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from counterplay.cli.match import AGENT_HELP
+from counterplay.cli.options import AgentIterationsOption, file_option, integer_option
+from counterplay.cli.output import print_note, print_table, print_written
+from counterplay.errors import ConfigError
+
+if TYPE_CHECKING:
+    from counterplay.interop.hand_history import PlayedHand
+    from counterplay.interop.hand_review import ReviewedDecision
+
+
+def review(
+    hands: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="Hand histories: .phh files, or ACPC logs."),
+    ],
+    agent: Annotated[str, typer.Option(metavar="AGENT", help=AGENT_HELP)] = "uniform",
+    game: Annotated[
+        Path | None,
+        typer.Option("--game", "-g", metavar="GAME", help="The ACPC file.game of logs."),
+    ] = None,
+    csv: Annotated[Path | None, file_option(help="Write all decisions as a CSV file.")] = None,
+    top: Annotated[int, integer_option(minimum=1, help="Decisions to print.")] = 20,
+    iterations: AgentIterationsOption = None,
+) -> None:
+    """Print the decisions of played hands with the probability that an agent gives them.
+
+    If the game is small enough for its tree, and the agent is a policy of it, decisions also have
+    their EV loss against the agent, and the largest losses come first.
+    """
+    from counterplay.cli.match import is_small_game
+    from counterplay.cli.options import check_outputs
+    from counterplay.cli.progress import agent_loader_with_progress
+    from counterplay.core.policy import Policy
+    from counterplay.interop.hand_review import review_hands, write_review
+    from counterplay.play.sessions import TreeEvaluator
+
+    check_outputs(csv, None)
+    played = _read_hands(hands, game)
+    rules = played[0].game
+    if any(hand.game != rules for hand in played):
+        raise ConfigError("the hands are of different formats or stacks; review them one by one")
+    loader = agent_loader_with_progress(rules, iterations, rules_only=not is_small_game(rules))
+    reviewer = loader.load_agents(agent)[0]
+    evaluator = None
+    if isinstance(reviewer, Policy):
+        from counterplay.arenas.tree.policy_analysis import PolicyAnalysis
+
+        evaluator = TreeEvaluator(PolicyAnalysis(loader.tree, reviewer, agent))
+    rows = review_hands(played, reviewer, evaluator)
+    if csv:
+        write_review(rows, csv)
+        print_written(csv)
+    _print_rows(rows[:top])
+    if len(rows) > top:
+        print_note(f"{len(rows) - top} more decisions; --top prints more, --csv writes all")
+
+
+def _read_hands(paths: list[Path], game: Path | None) -> list[PlayedHand]:
+    from counterplay.interop.acpc_format import read_game_file, read_log
+    from counterplay.interop.hand_history import read_hand_history
+    from counterplay.interop.hand_review import hand_from_log
+
+    played: list[PlayedHand] = []
+    for path in paths:
+        if path.suffix == ".phh":
+            played.append(read_hand_history(path))
+        elif game is None:
+            raise ConfigError(f"{path} is an ACPC log; give its game file by --game")
+        else:
+            rules = read_game_file(game)
+            played += [hand_from_log(rules, hand) for hand in read_log(rules, path)]
+    if not played:
+        raise ConfigError("the files have no hands")
+    return played
+
+
+def _print_rows(rows: list[ReviewedDecision]) -> None:
+    header = ["hand", "player", "street", "cards", "board", "action", "prob", "EV loss", "agent"]
+    table = [
+        [
+            *(row.hand, row.player, row.street, row.cards, row.board, row.action),
+            f"{row.probability:.4g}",
+            "" if row.ev_loss is None else f"{row.ev_loss:.4g}",
+            f"{row.agent_action} {row.agent_probability:.4g}",
+        ]
+        for row in rows
+    ]
+    print_table(header, table)
