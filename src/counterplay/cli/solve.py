@@ -32,6 +32,7 @@ from counterplay.errors import ConfigError
 
 if TYPE_CHECKING:
     from counterplay.core.evaluation import Judgement
+    from counterplay.core.game import Game
     from counterplay.core.solve import AnyAlgorithm, Record, Result
 
 
