@@ -55,7 +55,7 @@ class BatchFSP(FictitiousSelfPlay):
     num_self_play_episodes: NonNegativeInt = 200  # episodes of the average policy, per iteration
     num_response_episodes: PositiveInt = 100  # episodes of a player's response, per iteration
     replay_buffer_size: PositiveInt = 40_000  # episodes in the buffer of a player
-    temperature: Positive = 0.22  # of the first response, for utilities divided by their scale
+    temperature: Positive = 0.7  # of the first response, for utilities divided by their scale
     temperature_decay: NonNegative = 0.2
     normalize_utilities: bool = True  # divide utilities by the game's scale
     count_sampled_actions: bool = False  # count the sampled action, not the whole response

@@ -142,8 +142,9 @@ class FictitiousSelfPlay:
 class QLearningSelfPlay(FictitiousSelfPlay):
     """Parameters of fictitious self-play with Q-learning.
 
-    All defaults are those of Heinrich's thesis (2017, 5.6.2), tuned on Leduc poker, whose first
-    temperature of 1 is 0.22 times the scale of the game's utilities.
+    Defaults are those of Heinrich's thesis (2017, 5.6.2), tuned on Leduc poker, except the first
+    temperature: the thesis's is 0.22 times the scale of utilities there; 0.7 is better in Kuhn
+    poker, Leduc poker and Goofspiel.
     """
 
     num_self_play_episodes: NonNegativeInt = 2  # self-play episodes per iteration
@@ -152,7 +153,7 @@ class QLearningSelfPlay(FictitiousSelfPlay):
     replay_buffer_size: PositiveInt = 40_000  # episodes in the buffer of a player
     learning_rate: PositiveProbability = 0.05  # Q-learning's first step size
     learning_rate_decay: NonNegative = 0.003
-    temperature: Positive = 0.22  # of the first response, for utilities divided by their scale
+    temperature: Positive = 0.7  # of the first response, for utilities divided by their scale
     temperature_decay: NonNegative = 0.02
     normalize_utilities: bool = True  # divide utilities by the game's scale
 

@@ -24,9 +24,9 @@ class FSP(QLearningSelfPlay):
                    along num_replays episodes drawn from the buffer, last decision first
 
     The average policy is the normalised count. rate_t = learning_rate / (1 + learning_rate_decay *
-    sqrt(t)) and temperature_t = temperature / (1 + temperature_decay * sqrt(t)). All defaults are
-    those of Heinrich's thesis (2017, 5.6.2), tuned on Leduc poker, whose first temperature of 1 is
-    0.22 times the scale of the game's utilities.
+    sqrt(t)) and temperature_t = temperature / (1 + temperature_decay * sqrt(t)). Defaults are those
+    of Heinrich's thesis (2017, 5.6.2), tuned on Leduc poker, except for the first temperature: the
+    thesis's is 0.22 times the scale of utilities there.
 
     Departures from the paper: Q-learning replaces fitted Q iteration; and with the mixing
     probability 1 / (t + 1) the mixture is the next average policy, so that counting the response

@@ -22,9 +22,9 @@ class TableLookupFSP(QLearningSelfPlay):
         count    = count + response, at every decision of the player in its response episodes
 
     The average policy is the normalised count. rate_t = learning_rate / (1 + learning_rate_decay *
-    sqrt(t)) and temperature_t = temperature / (1 + temperature_decay * sqrt(t)). All defaults are
-    those of the thesis (5.6.2), tuned on Leduc poker, whose first temperature of 1 is 0.22 times
-    the scale of the game's utilities.
+    sqrt(t)) and temperature_t = temperature / (1 + temperature_decay * sqrt(t)). Defaults are those
+    of the thesis (5.6.2), tuned on Leduc poker, except for the first temperature: the thesis's is
+    0.22 times the scale of utilities there.
 
     Departure from the thesis, which reads episodes forwards: reading them backwards carries the
     outcome to all decisions at once.
