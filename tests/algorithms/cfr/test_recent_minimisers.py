@@ -10,7 +10,7 @@ from pytest import approx
 import counterplay as cp
 from counterplay.algorithms.cfr.ddcfr import learned_discounts
 from counterplay.algorithms.cfr.hyperparameter_schedule import average_weights
-from counterplay.algorithms.cfr.smooth_pcfr_plus import largest_values
+from counterplay.algorithms.cfr.smooth_pcfr_plus import largest_values, player_units
 from counterplay.algorithms.cfr.warm_start import regrets_from_policy
 from counterplay.kernels.sequence_form import predictive
 from counterplay.registry import ALGORITHMS
@@ -460,7 +460,9 @@ class DDCFR(reference.CFR):
         uniform = cp.uniform_policy(self.tree).probabilities
         table = self.average_policy() if self.iteration else {}
         policy = flat(self.tree, table) if table else uniform
-        return cp.exploitability(self.tree, cp.Policy(self.tree, policy))
+        judgement = cp.judge(self.tree, cp.Policy(self.tree, policy))
+        gains = np.maximum(judgement.best_values - judgement.values, 0.0)
+        return float((gains / player_units(self.tree)).sum())
 
     def iterate(self):
         t = self.iteration
