@@ -56,6 +56,15 @@ SPEC = {"max_steps": 4, "evaluate_every": 2, "checkpoint_every": 2}
 STUDY = {"vary": {"gamma": {"grid": [1.0, 2.0]}}, "seeds": 1, "judge": 0}
 
 
+HAND = """variant = "NT"
+antes = [0, 0]
+blinds_or_straddles = [1, 2]
+min_bet = 2
+starting_stacks = [50, 100]
+actions = ["d dh p1 AcAd", "d dh p2 ????", "p2 f"]
+"""
+
+
 class Attack:
     """A folder of planted files, and the code that they name."""
 
@@ -74,6 +83,7 @@ class Attack:
         policy.save("evil.policy")
         policy.to_json("evil_policy.json")
         tree.save("evil.tree")
+        Path("hand.phh").write_text(HAND)
         stored = read_archive("evil.policy", POLICY_FORMAT)
         write_archive("partial.policy", POLICY_FORMAT, stored | {"partial": True})
         numbers = {"spec": self.spec, "numbered": True, "probabilities": np.ones(4)}
@@ -207,6 +217,7 @@ COMMANDS = {  # every command that opens a file
     "resume": ["evil_solo --steps 8", "evil_solo", "evil_pools"],
     "sweep": ["study.json --processes 1", "by_path.json", "vary.json", "vary_name.json"],
     "compare": ["evil_solo", "evil_study", "evil_solo evil_pools"],
+    "review": ["hand.phh --agent evil.policy", "hand.phh --agent evil_solo"],
     "plot": ["evil_solo -o a.svg", "evil_study -o b.svg", "evil_pools --payoffs -o c.svg"],
 }
 ELSEWHERE = {"studio": "tests/studio/server/test_queue_entries.py"}
@@ -530,7 +541,7 @@ MAY_LOAD = {  # modules that take specs from the user, or pass on what was check
     | {f"cli/{name}.py" for name in ("match", "solve", "inspect", "draw", "bounds")}
     | {f"cli/{name}.py" for name in ("concepts", "evaluate")}
     | {f"cli/{name}.py" for name in ("play", "convert")}
-    | {"experiment/algorithm_checks.py"},
+    | {"experiment/algorithm_checks.py", "interop/gymnasium_registration.py"},
     "load_game_unchecked": {"registry.py", "core/trust.py"}
     | {f"distributed/{name}.py" for name in ("remote_calls", "mccfr")},
     "load_algorithm": {"registry.py", "experiment/config.py", "core/solve.py", "play/agents.py"}

@@ -10,7 +10,7 @@ from annotated_types import Ge, Interval
 
 from counterplay.core.settings import settings
 from counterplay.errors import ConfigError
-from counterplay.games.holdem_base import BetSizes, HoldemBase, HoldemState, parse_bet_sizes
+from counterplay.games.holdem_base import HoldemBase, HoldemState, RaiseSizes, parse_bet_sizes
 from counterplay.registry import get_registry_name
 
 MAX_BOARD_CARDS = 5
@@ -128,7 +128,7 @@ class CustomHoldem(HoldemBase):
         return self._by_round(tuple(int(word) for word in self.sizes.split(",")))
 
     @cached_property
-    def bet_sizes(self) -> BetSizes | None:
+    def bet_sizes(self) -> RaiseSizes | None:
         """The legal raises of a no-limit game, from `sizes`."""
         is_limit = self.betting == "limit"
         return (

@@ -28,7 +28,7 @@ MAX_POT_FRACTION = 1000
 MAX_RAISE_PARTS = 8  # raise numbers of a street with different sizes
 
 
-class BetSizes(NamedTuple):
+class RaiseSizes(NamedTuple):
     """Legal bet sizes by street and number of earlier raises.
 
     A size is a number of ten-thousandths of the pot after a call, or `ALL_IN`. The last street of
@@ -43,7 +43,7 @@ class BetSizes(NamedTuple):
         return by_raise[min(num_raises, len(by_raise) - 1)]
 
 
-def parse_bet_sizes(text: str, label: str) -> BetSizes | None:
+def parse_bet_sizes(text: str, label: str) -> RaiseSizes | None:
     """Read bet sizes such as `0.5,1,a` or `1,a;a|0.5,1;1;a`; None if the text is empty.
 
     Commas separate sizes: fractions of the pot, and `a` for all-in. Semicolons separate raise
@@ -64,7 +64,7 @@ def parse_bet_sizes(text: str, label: str) -> BetSizes | None:
     )
     if max(map(len, streets)) > MAX_RAISE_PARTS:
         raise ConfigError(f"{label} is {text!r}, must have at most {MAX_RAISE_PARTS} raises")
-    return BetSizes(streets)
+    return RaiseSizes(streets)
 
 
 def _parse_sizes(part: str, text: str, label: str) -> tuple[int, ...]:
@@ -217,7 +217,7 @@ class HoldemBase:
         return (UNLIMITED_RAISES,) * len(self.board_cards)
 
     @property
-    def bet_sizes(self) -> BetSizes | None:
+    def bet_sizes(self) -> RaiseSizes | None:
         """The legal raises of a no-limit game; None if all are legal."""
         return None
 

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 from annotated_types import Interval
 
 from counterplay.core.settings import settings
-from counterplay.games.holdem_base import BetSizes, HoldemBase, parse_bet_sizes
+from counterplay.games.holdem_base import HoldemBase, RaiseSizes, parse_bet_sizes
 
 
 @settings()
@@ -52,6 +52,6 @@ class NoLimitHoldem(HoldemBase):
         return (1 if self.players == 2 else 2, 0, 0, 0)
 
     @cached_property
-    def bet_sizes(self) -> BetSizes | None:
+    def bet_sizes(self) -> RaiseSizes | None:
         """The legal raises, from `sizes`."""
         return parse_bet_sizes(self.sizes, "no_limit_holdem: sizes")

@@ -12,8 +12,8 @@ from counterplay.errors import ConfigError
 from counterplay.games.holdem_base import (
     UNLIMITED_RAISES,
     UNLIMITED_STACK,
-    BetSizes,
     HoldemBase,
+    RaiseSizes,
     parse_bet_sizes,
 )
 
@@ -132,6 +132,6 @@ class Poker(HoldemBase):
         return self.raise_caps or (UNLIMITED_RAISES,) * len(self.board)
 
     @cached_property
-    def bet_sizes(self) -> BetSizes | None:
+    def bet_sizes(self) -> RaiseSizes | None:
         """The legal raises, from `sizes`."""
         return parse_bet_sizes(self.sizes, "poker: sizes")
