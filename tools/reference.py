@@ -185,6 +185,7 @@ range, by name. Short forms: `"game": "kuhn_poker(players=3)"` and `"algorithm":
 | `game.name`, `game.params` | the same in two parts | |
 | `algorithm` | its name, parameters in brackets or in `spec` | must be given |
 | `arena` | `tree`; `rules` or `generated` for games that are never unrolled | `tree` |
+| `abstraction` | a rule that merges infosets, such as `by_equity(num_buckets=50)` | none |
 | `device` | `cpu`, `gpu` or `tpu`, for algorithms with networks | `cpu` |
 | `networks` | sizes of layers, for algorithms with networks | see below |
 """

@@ -44,7 +44,7 @@ def test_files_are_games_to_every_command(run: Run, tmp_path, monkeypatch) -> No
 
 def test_openspiel_games_work_in_commands(run: Run, tmp_path) -> None:
     pytest.importorskip("pyspiel")
-    answer = run("solve", "openspiel:kuhn_poker", "--iterations", 100)
+    answer = run("solve", "openspiel:kuhn_poker", "-a", "cfr_plus", "--iterations", 100)
     assert answer.lines[-1] == "100  1.19e-03"
     assert run("convert", "openspiel:matrix_pd", tmp_path / "pd.nfg").code == 0
     assert run("inspect", tmp_path / "pd.nfg").code == 0

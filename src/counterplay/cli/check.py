@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from counterplay.cli.options import TrustOption, integer_option
+from counterplay.cli.options import TrustOption, iterations_option
 from counterplay.cli.output import print_table
 
 
@@ -19,9 +19,7 @@ def check(
             show_default=False,
         ),
     ],
-    iterations: Annotated[
-        int, integer_option(minimum=1, help="Iterations of the check of convergence.")
-    ] = 1000,
+    iterations: Annotated[int, iterations_option("Iterations of the check of convergence.")] = 1000,
     trust: TrustOption = None,
 ) -> None:
     """Check that an algorithm works with every command.

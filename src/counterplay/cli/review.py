@@ -31,7 +31,9 @@ def review(
     top: Annotated[int, integer_option(minimum=1, help="Decisions to print.")] = 20,
     iterations: AgentIterationsOption = None,
 ) -> None:
-    """Print the decisions of played hands with the probability that an agent gives them.
+    """Price the decisions of played hands by an agent.
+
+    Decisions are printed with the probability that the agent gives them.
 
     If the game is small enough for its tree, and the agent is a policy of it, decisions also have
     their EV loss against the agent, and the largest losses come first.

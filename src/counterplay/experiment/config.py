@@ -20,7 +20,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from counterplay.core.game import Game
 from counterplay.core.renamed_parameters import suggest_parameter
-from counterplay.core.solve import with_schedule
 from counterplay.core.trust import TrustError, check_code, load_game_from_file
 from counterplay.errors import ConfigError, CounterplayError, suggestion
 from counterplay.registry import (
@@ -526,7 +525,8 @@ def _build_config(
     try:
         load = load_algorithm if algorithm_origin is None else load_algorithm_unchecked
         algorithm = load(checked.algorithm, **parameters)
-        algorithm = with_schedule(algorithm, run_values["max_steps"])
+        if hasattr(algorithm, "with_schedule"):
+            algorithm = algorithm.with_schedule(run_values["max_steps"])
     except ConfigError as error:
         networks = type(checked.networks).model_fields
         raise ConfigError(_locate_error(where, checked.algorithm, networks, error)) from error

@@ -30,9 +30,9 @@ from counterplay.games.holdem_base import (
     ALL_IN,
     CALL,
     FOLD,
-    BetSizes,
     HoldemBase,
     HoldemState,
+    RaiseSizes,
     parse_bet_sizes,
     round_size,
 )
@@ -105,7 +105,7 @@ class LocalBestResponse:
         return np.array(list(combinations(deck, self.game.num_hole_cards)), np.int64)
 
     @cached_property
-    def bet_sizes(self) -> BetSizes | None:
+    def bet_sizes(self) -> RaiseSizes | None:
         """The bet sizes of the config; None for fold and call only."""
         return parse_bet_sizes(self.config.sizes, "local best response: sizes")
 

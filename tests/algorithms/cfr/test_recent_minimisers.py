@@ -568,7 +568,7 @@ def test_powers_of_ten_change_no_iterate_of_scale_free_methods(name):
 
 
 def test_powers_of_ten_change_hedge(kuhn):
-    algorithm, policies = cp.algorithms.CFRHedge(), []
+    algorithm, policies = cp.algorithms.CFRHedge(eta=0.05, normalize_utilities=False), []
     for factor in (1.0, 1000.0):
         tree = cp.build_tree(Changed(kuhn.game, (factor, factor)))
         policies.append(algorithm.step(tree, algorithm.init(tree), 15).policy)

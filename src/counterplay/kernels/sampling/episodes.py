@@ -22,9 +22,9 @@ from counterplay.kernels.sampling.traversals import add_average_episodes, roll_o
 def sample_episode(p, epsilon, game, table, scratch):
     """Sample an episode in which `p` explores with `epsilon`; return its number of actions.
 
-    Sets the node, the action (0 for chance) and `sampling_reach` of every step: the traverser's
-    factor of the probability of the path. The factors of chance and the others cancel: they are on
-    policy.
+    Sets the node, the action (0 if chance lists no outcomes) and `sampling_reach` of every step:
+    the traverser's factor of the probability of the path. The factors of chance and the others
+    cancel: they are on policy.
     """
     nodes, policy, rng = game.nodes, table.policy, scratch.rng
     at, action, sampling_reach = scratch.node, scratch.action, scratch.sampling_reach
@@ -34,6 +34,8 @@ def sample_episode(p, epsilon, game, table, scratch):
         at[d], action[d], sampling_reach[d] = n, 0, q
         if node.player == CHANCE:
             n = sample_chance_child(nodes, n, node, policy, rng)
+            if node.count > 0:
+                action[d] = n - node.child
         else:
             explored = epsilon if node.player == p else 0.0
             k = sample_action(policy, node.first, node.count, explored, rng)

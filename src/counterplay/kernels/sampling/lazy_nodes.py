@@ -234,7 +234,8 @@ def expand_node(nodes, n):
         counts[STATUS] = max(counts[STATUS], STATUS_BROKEN)
     player, count = arguments[0], arguments[1]
     if player == CHANCE and nodes.sample_chance and not counts[STATUS]:
-        rows[n, PLAYER] = CHANCE  # `sample_chance_child` makes the children that it draws
+        # `sample_chance_child` makes the children that it draws
+        rows[n, PLAYER], rows[n, FIRST], rows[n, CHILD], rows[n, COUNT] = CHANCE, 0, 0, 0
         return
     child = counts[NUM_NODES]
     last = child + count

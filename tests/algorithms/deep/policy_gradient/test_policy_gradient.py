@@ -285,7 +285,8 @@ def test_one_epoch_of_ppo_and_of_mmd_is_qpg(kuhn):
 def test_mmd_without_temperature_is_hedge_on_q(kuhn):
     """A step of the table multiplies the old policy by exp(eta * q) and normalises."""
     exact = cp.infoset_values(kuhn, cp.uniform_policy(kuhn))
-    algorithm = cp.algorithms.MMD(eta=0.3, temperature=0.0, decay_power=0.0)
+    settings = {"temperature": 0.0, "decay_power": 0.0, "normalize_utilities": False}
+    algorithm = cp.algorithms.MMD(eta=0.3, **settings)
     memory = algorithm.step(kuhn, algorithm.init(kuhn))
     q = exact.action_value.reshape(-1, 2)
     hedge = np.exp(0.3 * q) / np.exp(0.3 * q).sum(-1, keepdims=True)
