@@ -13,7 +13,7 @@ from counterplay.cli.output import print_note
 
 acpc = typer.Typer(
     no_args_is_help=True,
-    help="Deal or join poker matches by the protocol of the Annual Computer Poker Competition.",
+    help="Poker matches by the ACPC protocol: serve, join, check.",
 )
 
 GameFileArgument = Annotated[
