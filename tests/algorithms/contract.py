@@ -7,6 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import counterplay as cp
 from counterplay.arenas.build import build_arena
 from counterplay.core.game import CHANCE, TERMINAL
@@ -241,3 +243,12 @@ def check_policy(policy: Any) -> None:
     for _, key, row in policy.items():
         values = list(row.values())
         assert min(values) >= 0.0 and abs(sum(values) - 1.0) <= 1e-6, (key, row)
+
+
+REPRESENTATIVES = ("deep_hedge", "dream", "nfsp", "ppo", "r_nad", "sd_cfr")  # one of every family
+
+
+def mark_large(names):
+    """Return parameters in which all but one method of every family are marked `large`."""
+    marks = {False: pytest.mark.large, True: ()}
+    return [pytest.param(name, marks=marks[name in REPRESENTATIVES]) for name in names]

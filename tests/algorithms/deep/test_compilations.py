@@ -30,7 +30,7 @@ def compilations():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ON_RULES)
+@pytest.mark.parametrize("name", contract.mark_large(ON_RULES))
 def test_rules_compile_in_the_first_two_iterations_only(name, compilations):
     algorithm, arena = contract.tiny(name), cp.RulesArena("kuhn_poker")
     memory = algorithm.step(arena, algorithm.init(arena, 0), 2)

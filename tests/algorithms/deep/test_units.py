@@ -57,7 +57,8 @@ EXACT_CHANGES = [(2.0**-10, 0.0), (2.0**10, 0.0), (1.0, 10.0)]  # factor and con
 ROUNDED_CHANGES = [(0.001, 0.0), (1000.0, 0.0), (1.0, 0.1)]
 
 
-@pytest.mark.parametrize("name", DEEP)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", contract.mark_large(DEEP))
 def test_units_and_constants_change_no_bit(name):
     """Of the policies of any method; other numbers change rounding only."""
     plain = cp.build_tree(kuhn_in_units(1.0))
@@ -76,7 +77,7 @@ def test_units_and_constants_change_no_bit(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", DEEP_ON_RULES)
+@pytest.mark.parametrize("name", contract.mark_large(DEEP_ON_RULES))
 def test_units_and_constants_change_no_bit_on_rules(name):
     tree = cp.build_tree(kuhn_in_units(1.0))
     expected = policies_after_iterations(name, cp.RulesArena(kuhn_in_units(1.0)))

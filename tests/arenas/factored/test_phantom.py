@@ -173,9 +173,7 @@ def test_build_arena_chooses_by_game_and_name():
     generated = cp.build_arena(board, "generated")
     upper_bound, _ = count_infosets_and_sequences(board)
     assert cp.build_tree(board).num_infosets <= generated.num_infosets <= upper_bound
-    with pytest.raises(
-        cp.ConfigError, match="has no generated arena; .*dark_hex"
-    ):
+    with pytest.raises(cp.ConfigError, match=r"has no generated arena; .*dark_hex"):
         cp.build_arena(kuhn, "generated")
     with pytest.raises(cp.ConfigError, match="arena is 'nothing'"):
         cp.build_arena(kuhn, "nothing")
