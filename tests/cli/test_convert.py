@@ -32,9 +32,8 @@ def test_tables_survive_conversion_and_back(run: Run, tmp_path) -> None:
 def test_files_are_games_to_every_command(run: Run, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     run("convert", "kuhn_poker", "kuhn.efg")
-    assert run("solve", "kuhn.efg", "--iterations", 100, "--save", "kuhn.policy").lines[-1] == (
-        "100  1.19e-03"
-    )
+    solved = run("solve", "kuhn.efg", "-a", "cfr_plus", "-i", 100, "--save", "kuhn.policy")
+    assert solved.lines[-1] == "100  1.19e-03"
     assert run("evaluate", "kuhn.policy").lines[0] == "game  kuhn.efg"
     assert json.loads(run("inspect", "kuhn.efg", "--check", "--json").out)["nodes"] == 58
     played = run("play", "kuhn.efg", "--policy", "kuhn.policy", "--episodes", 1, "--seed", 1,

@@ -16,7 +16,15 @@ pty = pytest.importorskip("pty")
 
 def test_bar_goes_to_the_terminal_and_results_to_stdout():
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "counterplay.cli.main", "solve", "kuhn_poker"]
+    command = [
+        sys.executable,
+        "-m",
+        "counterplay.cli.main",
+        "solve",
+        "kuhn_poker",
+        "-a",
+        "cfr_plus",
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, text=True) as process:
         os.close(theirs)
         shown = _read_all(ours)
