@@ -80,6 +80,7 @@ def _signature(name: str, thing: Any) -> str:
         return f"cp.{name}"
     found = [str(p) for p in plain.parameters.values() if p.name != "self"]
     parts = [re.sub(r": '([^']*)'", r": \1", part) for part in found]
+    parts = [re.sub(r"<(?:function|class) '?(?:\w+\.)*(\w+).*?>", r"\1", part) for part in parts]
     if getattr(thing, "_is_protocol", False):
         return f"cp.{name}"
     line = f"cp.{name}({', '.join(parts)})"

@@ -9,6 +9,7 @@ from counterplay.lazy_exports import lazy_exports
 
 _EXPORTS = {
     "gymnasium_env": ["BestResponseEnv", "judge_agent"],
+    "gymnasium_registration": ["register_environments"],
     "onnx_policy": ["write_onnx_policy"],
     "openspiel_game": ["to_openspiel"],
     "openspiel_policy": ["from_openspiel_policy", "to_pyspiel_policy", "to_python_policy"],

@@ -2,6 +2,9 @@
 
 from counterplay.interop.gymnasium_env import BestResponseEnv as BestResponseEnv
 from counterplay.interop.gymnasium_env import judge_agent as judge_agent
+from counterplay.interop.gymnasium_registration import (
+    register_environments as register_environments,
+)
 from counterplay.interop.onnx_policy import write_onnx_policy as write_onnx_policy
 from counterplay.interop.openspiel_game import to_openspiel as to_openspiel
 from counterplay.interop.openspiel_policy import from_openspiel_policy as from_openspiel_policy
@@ -18,6 +21,7 @@ __all__ = [
     "CounterplayAEC",
     "from_openspiel_policy",
     "judge_agent",
+    "register_environments",
     "to_openspiel",
     "to_pyspiel_policy",
     "to_python_policy",

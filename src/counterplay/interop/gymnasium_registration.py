@@ -21,15 +21,21 @@ OPPONENT_ITERATIONS = 1000
 
 
 def register_environments() -> None:
-    """Register the environments with Gymnasium, which calls this when it is imported."""
-    from gymnasium.envs.registration import current_namespace, register, registry
+    """Register the environments with Gymnasium, for `gymnasium.make("counterplay/Leduc-v0")`.
 
-    prefix = "" if current_namespace else f"{NAMESPACE}/"
+    Example:
+        >>> import counterplay as cp, gymnasium
+        >>> cp.interop.register_environments()
+        >>> gymnasium.make("counterplay/Kuhn-v0", opponent="uniform", player=1).action_space
+        Discrete(2)
+    """
+    from gymnasium.envs.registration import register, registry
+
     module = "counterplay.interop.gymnasium_registration"
     for name, game in GAME_BY_ENVIRONMENT.items():
         if f"{NAMESPACE}/{name}" not in registry:
             register(
-                prefix + name,
+                f"{NAMESPACE}/{name}",
                 entry_point=f"{module}:make_environment",
                 vector_entry_point=f"{module}:make_vector_environment",
                 kwargs={"game": game},
