@@ -46,6 +46,25 @@ def test_the_same_bits_as_on_readable_rules(spec, method, count):
     assert ours.size.num_infosets == plain.size.num_infosets == len(plain.infosets)
 
 
+@pytest.mark.parametrize("samples_chance", [True, False])
+def test_walks_that_match_regrets_follow_drawn_and_listed_deals(samples_chance):
+    """Compiled poker draws a card without listing the others, unless all outcomes are visited."""
+    kuhn = {"blinds": (1, 1), "opens": (0,), "raises": (1,), "raise_caps": (1,), "ranks": 3}
+    game = cp.load_game("poker", suits=1, hole=1, board=(0,), **kuhn)
+    options = {"match_in_walk": True, "sample_chance": samples_chance}
+    arena, algorithm = cp.RulesArena(game), load_algorithm("chance_sampling", **options)
+    ours = algorithm.init(arena, 3)
+    assert isinstance(ours, CompiledSamplingMemory)
+    ours = algorithm.step(arena, ours, 30)
+    plain = algorithm.step(arena, RulesSamplingMemory(0, ours.seed, ""), 30)
+    tree = cp.build_tree(game)
+    tables = [
+        algorithm.policies(arena, memory)["average"].tabulate(tree) for memory in (ours, plain)
+    ]
+    assert np.array_equal(tables[0].probabilities, tables[1].probabilities)
+    assert ours.nodes_touched == plain.nodes_touched
+
+
 def test_resumed_equals_uninterrupted():
     arena, algorithm = cp.RulesArena(cp.load_game("leduc_poker")), load_algorithm(CASES[0][1])
     whole = algorithm.step(arena, algorithm.init(arena, 1), 30)

@@ -44,5 +44,6 @@ class ChanceSampling(MonteCarloCFR):
     def traversal(self) -> Traversal:
         if self.match_in_walk:
             kernel, arguments = traversals.matching_chance_sampling, (bool(self.sample_chance),)
-            return Traversal(kernel, float(self.gamma), arguments)
+            lists_chance = not self.sample_chance
+            return Traversal(kernel, float(self.gamma), arguments, lists_chance=lists_chance)
         return Traversal(traversals.chance_sampling, float(self.gamma))

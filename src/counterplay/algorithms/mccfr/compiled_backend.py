@@ -51,6 +51,7 @@ def run_on_compiled_rules(
     iterations: int,
     kernel: Callable[..., Any],
     arguments: tuple[Any, ...],
+    lists_chance: bool = False,
 ) -> CompiledSamplingMemory:
     """Run a kernel of the family on compiled rules, in place, and return the memory.
 
@@ -59,6 +60,8 @@ def run_on_compiled_rules(
         iterations: number of iterations.
         kernel: a kernel on trees; its namesake in `kernels.sampling.compiled_rules` is run.
         arguments: the kernel's arguments after the seed.
+        lists_chance: whether the kernel visits all outcomes of chance, which the game must list
+            then even if it can draw one.
 
     Raises:
         GameError: if utilities or chance probabilities are invalid.
@@ -70,6 +73,8 @@ def run_on_compiled_rules(
     run = getattr(compiled_rules, kernel.__name__)
     pointers = _function_pointers(compiled_game) or ()
     functions = [pointer.address if pointer else 0 for pointer in pointers]
+    if lists_chance:
+        functions[LazyNodes._fields.index("sample_chance")] = 0
     node_arrays = _node_arrays(len(compiled_game.initial_state), game.num_players)
     node_arrays["states"][0] = compiled_game.initial_state
     scratch, no_slots = _shared_scratch(MAX_NODES_PER_ITERATION), np.zeros((0, 1), np.int32)

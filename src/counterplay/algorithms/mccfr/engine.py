@@ -60,6 +60,7 @@ class Traversal(NamedTuple):
     power: Power  # iteration t has weight t**gamma in the average, and t**alpha in the regrets
     arguments: tuple[Any, ...] = ()  # further arguments of the kernel
     lazy_averaging: bool = False
+    lists_chance: bool = False  # whether it visits all outcomes of chance
     baseline_kind: str = ""  # "augmented" infosets, every "history", or "" without baselines
 
 
@@ -180,7 +181,7 @@ def iterate(
     for count, scaled_power in iter_powers(memory, iterations, power):
         arguments = scaled_power, learner, *traversal.arguments
         if isinstance(memory, CompiledSamplingMemory):
-            run_on_compiled_rules(memory, count, kernel, arguments)
+            run_on_compiled_rules(memory, count, kernel, arguments, traversal.lists_chance)
         elif isinstance(memory, RulesSamplingMemory):
             assert isinstance(arena, RulesArena)
             run_on_rules(arena, memory, count, kernel, arguments)

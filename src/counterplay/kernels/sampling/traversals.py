@@ -158,7 +158,7 @@ def matching_walk(p, weight, samples_chance, learner, game, table, scratch):
         counters[0] += 1
         u = 0.0
         if node.player == CHANCE and samples_chance:
-            n = node.child + sample_action(policy, node.first, node.count, 0.0, scratch.rng)
+            n = sample_chance_child(nodes, n, node, policy, scratch.rng)
             continue
         if node.player == TERMINAL:
             u = utility[node.first, p]
