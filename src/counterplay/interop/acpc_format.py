@@ -20,6 +20,7 @@ from counterplay.core.game import CHANCE, TERMINAL
 from counterplay.errors import ConfigError, FileError
 from counterplay.games.holdem_base import CALL, FOLD, RAISE, HoldemBase, HoldemState
 from counterplay.games.poker import Poker
+from counterplay.interop.text_files import parse_text_file
 
 MAX_LINE_LENGTH = 4096  # bytes of a message
 MAX_FILE_SIZE = 1 << 16  # bytes of a game file
@@ -51,16 +52,7 @@ def read_game_file(path: Path) -> Poker:
     Raises:
         FileError: the file cannot be read, or does not describe a game.
     """
-    try:
-        if path.stat().st_size > MAX_FILE_SIZE:
-            raise FileError(f"{path} is larger than {MAX_FILE_SIZE} bytes; it is no ACPC game file")
-        text = path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(f"cannot read {path}: {error}") from error
-    try:
-        return parse_game(text)
-    except ConfigError as error:
-        raise FileError(f"{path}: {error}") from error
+    return parse_text_file(path, parse_game, MAX_FILE_SIZE, "ACPC game file")
 
 
 def parse_game(text: str) -> Poker:

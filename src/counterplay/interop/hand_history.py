@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 
 from counterplay.core.cards import NUM_CARDS, parse_cards
 from counterplay.core.game import CHANCE, TERMINAL
-from counterplay.errors import ConfigError, FileError
+from counterplay.errors import ConfigError
 from counterplay.games.holdem_base import CALL, FOLD, RAISE, HoldemState
 from counterplay.games.poker import Poker
+from counterplay.interop.text_files import parse_text_file
 
 MAX_FILE_SIZE = 1 << 20  # bytes
 CENTS = 100  # a history with fractions of a chip is counted in hundredths
@@ -51,16 +52,7 @@ def read_hand_history(path: Path) -> PlayedHand:
     Raises:
         FileError: the file cannot be read, or is not a hand by the rules.
     """
-    try:
-        if path.stat().st_size > MAX_FILE_SIZE:
-            raise FileError(f"{path} is larger than {MAX_FILE_SIZE:,} bytes; it is no .phh file")
-        text = path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(f"cannot read {path}: {error}") from error
-    try:
-        return parse_hand_history(text)
-    except ConfigError as error:
-        raise FileError(f"{path}: {error}") from error
+    return parse_text_file(path, parse_hand_history, MAX_FILE_SIZE, ".phh file")
 
 
 def parse_hand_history(text: str) -> PlayedHand:
