@@ -22,8 +22,8 @@ from benchmarks.result_files import append_row
 from counterplay.arenas.holdem.base import HoldemPolicy
 from counterplay.arenas.holdem.betting import FOLD
 from counterplay.arenas.holdem.game_arena import HoldemGameArena
+from counterplay.arenas.holdem.game_subgames import cfr_plus_tables
 from counterplay.kernels.holdem import street_walk
-from counterplay.kernels.holdem.types import HoldemTables
 from counterplay.kernels.runtime.jit import kernel
 
 RESULTS = "whole_holdem"
@@ -66,21 +66,7 @@ class SlumbotBase:
 
     def half_iteration(self, player: int, weight: float) -> None:
         """Add the player's policy to its average, then update its regrets."""
-        no_scales = np.zeros(0, np.float32)
-        tables = HoldemTables(
-            policy_weights=self.regret,
-            fallback_weights=self.call,
-            regret=self.regret,
-            regret_scale=no_scales,
-            policy_weights_scale=no_scales,
-            policy_sum=self.policy_sum,
-            policy_sum_scale=np.zeros((1, 0), np.float32),
-            lock_offset=np.zeros(0, np.int64),
-            lock_weights=np.zeros(0),
-            discounts=np.array([1.0, 0.0, 0.0]),
-            sum_decay=np.ones(1),
-            sum_weight=np.array([weight]),
-        )
+        tables = cfr_plus_tables(self.regret, self.policy_sum, self.call, weight)
         self.arena.walk(player, tables, street_walk.MODE_LEARN)
         if self.is_rounded:
             for first, last, scale in self.street_scales:

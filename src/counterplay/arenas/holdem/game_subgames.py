@@ -247,6 +247,34 @@ def resolve_street(
     return HoldemPolicy(arena, weights, fallback)
 
 
+def cfr_plus_tables(
+    regret: Floats, policy_sum: Floats, fallback: Floats, weight: float
+) -> HoldemTables:
+    """Return the arguments of a walk that updates one player by CFR+, without locks.
+
+    Args:
+        regret: [S], changed by the walk.
+        policy_sum: [1, S], changed by the walk.
+        fallback: [S] weights of actions where no regret is positive.
+        weight: weight of this iteration in the average.
+    """
+    no_scales = np.zeros(0, np.float32)
+    return HoldemTables(
+        policy_weights=regret,
+        fallback_weights=fallback,
+        regret=regret,
+        regret_scale=no_scales,
+        policy_weights_scale=no_scales,
+        policy_sum=policy_sum,
+        policy_sum_scale=no_scales.reshape(1, 0),
+        lock_offset=np.zeros(0, np.int64),
+        lock_weights=np.zeros(0),
+        discounts=np.array([1.0, 0.0, 0.0]),
+        sum_decay=np.ones(1),
+        sum_weight=np.array([weight]),
+    )
+
+
 class _CFRPlusTables:
     """Regrets and averages of CFR+ on the tables of the whole game."""
 
@@ -261,21 +289,8 @@ class _CFRPlusTables:
 
     def update(self, player: int, t: int, own_reach: Floats, opponent: Floats) -> Floats:
         """Run the half iteration t of a player; return its values [R, hands] at the roots."""
-        no_scales = np.zeros(0, np.float32)
-        tables = HoldemTables(
-            policy_weights=self.regret,
-            fallback_weights=self.fallback,
-            regret=self.regret,
-            regret_scale=no_scales,
-            policy_weights_scale=no_scales,
-            policy_sum=self.policy_sum,
-            policy_sum_scale=no_scales.reshape(1, 0),
-            lock_offset=np.zeros(0, np.int64),
-            lock_weights=np.zeros(0),
-            discounts=np.array([1.0, 0.0, 0.0]),
-            sum_decay=np.ones(1),
-            sum_weight=np.array([self.average_weight(t - 1 if player == 0 else t)]),
-        )
+        weight = self.average_weight(t - 1 if player == 0 else t)
+        tables = cfr_plus_tables(self.regret, self.policy_sum, self.fallback, weight)
         return self.subgames.walk(player, tables, street_walk.MODE_LEARN, own_reach, opponent)
 
 
