@@ -17,7 +17,6 @@ GAME_BY_ENVIRONMENT = {
     "Game-v0": "kuhn_poker",  # any game: gymnasium.make("counterplay/Game-v0", game="...")
 }
 NAMESPACE = "counterplay"
-OPPONENT_ITERATIONS = 1000
 
 
 def register_environments() -> None:
@@ -69,19 +68,15 @@ def make_vector_environment(
 
 
 def _load_opponent(game: str, opponent: str | Policy) -> Policy:
-    from counterplay.arenas.tree.build import build_tree
-    from counterplay.core.policy import uniform_policy
-    from counterplay.core.solve import solve
-    from counterplay.experiment.saved_policies import load_policies, split_source
+    from counterplay.errors import ConfigError
+    from counterplay.play.agents import AgentLoader
     from counterplay.registry import load_game
 
     if not isinstance(opponent, str):
         return opponent
-    tree = build_tree(load_game(game))
-    if opponent == "uniform":
-        return uniform_policy(tree)
-    if split_source(opponent)[0].exists():
-        policy: Any = next(iter(load_policies(opponent, game, build=lambda rules: tree).values()))
-        table: Policy = policy if hasattr(policy, "probabilities") else policy.tabulate(tree)
-        return table
-    return solve(tree, opponent, iterations=OPPONENT_ITERATIONS).policy
+    loader = AgentLoader(load_game(game), iterations=None)
+    agent: Any = loader.load_agents(opponent)[0]
+    if not hasattr(agent, "probabilities") and not hasattr(agent, "tabulate"):
+        raise ConfigError(f"opponent is {opponent!r}, must be a policy; searchers have no table")
+    table: Policy = agent if hasattr(agent, "probabilities") else agent.tabulate(loader.tree)
+    return table
