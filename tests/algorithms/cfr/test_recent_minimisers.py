@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from pytest import approx
 
 import counterplay as cp
-from counterplay.algorithms.cfr.ddcfr import learned_discounts
+from counterplay.algorithms.cfr.ddcfr import discounts_at
 from counterplay.algorithms.cfr.hyperparameter_schedule import average_weights
 from counterplay.algorithms.cfr.smooth_pcfr_plus import largest_values, player_units
 from counterplay.algorithms.cfr.warm_start import regrets_from_policy
@@ -470,7 +470,7 @@ class DDCFR(reference.CFR):
             exploitability = self.exploitability()
             self.start = self.start if t else exploitability
             decades = -np.log10(max(exploitability / self.start, 1e-12)) if self.start else 12.0
-            self.discounts = learned_discounts(min(t / self.horizon, 1.0), 1.0 - decades / 12.0)
+            self.discounts = discounts_at(min(t / self.horizon, 1.0), 1.0 - decades / 12.0)
             self.next_choice += 5 if t / self.horizon >= 0.5 else 1
         alpha, beta, gamma = self.discounts
         for key, row in self.regret.items():
@@ -502,9 +502,9 @@ def test_ddcfr_is_as_accurate_as_published(game):
 
 def test_learned_discounts_equal_published_choices():
     """The first and the last choice in the authors' results on Liar's dice with four sides."""
-    assert learned_discounts(0.0, 1.0) == approx([1.022, -0.883, 4.997], abs=0.2)
+    assert discounts_at(0.0, 1.0) == approx([1.022, -0.883, 4.997], abs=0.2)
     gained = np.log10(0.6550595238095238 / 1.734e-5) / 12.0
-    assert learned_discounts(0.995, 1.0 - gained) == approx([4.141, -2.067, 0.006], abs=0.2)
+    assert discounts_at(0.995, 1.0 - gained) == approx([4.141, -2.067, 0.006], abs=0.2)
 
 
 def test_regrets_of_a_warm_start_meet_their_bound():

@@ -92,11 +92,11 @@ class DDCFR(RegretMinimiser):
         ratio = size / (memory.start_exploitability or 1.0)
         decades = -np.log10(max(ratio, 10.0**-ACCURACY_DECADES))
         progress = min(memory.iteration / self.horizon, 1.0)
-        memory.discounts = learned_discounts(progress, 1.0 - decades / ACCURACY_DECADES)
+        memory.discounts = discounts_at(progress, 1.0 - decades / ACCURACY_DECADES)
         memory.next_choice = memory.iteration + ITERATIONS_PER_CHOICE[progress >= 0.5]
 
 
-def learned_discounts(progress: float, remaining: float) -> Floats:
+def discounts_at(progress: float, remaining: float) -> Floats:
     """Return alpha, beta and gamma for u = `progress` and v = `remaining`."""
     u, v = progress, remaining
     terms = np.array([1.0, v, v * v, u, u * v, u * u])

@@ -166,7 +166,7 @@ def test_reinforce_ascends_log_probabilities_times_returns(kuhn):
 
 @pytest.mark.parametrize("name", ["rpg", "rmpg"])
 def test_split_batches_take_signs_from_the_other_half(name, kuhn):
-    """Where no action beats the policy in the other half of the episodes, no force is left."""
+    """No force is left if no action beats the policy in the other half of the episodes."""
     inputs = random_inputs(graph_from_tree(kuhn), temperature=0.0)
     inputs = inputs._replace(beats_policy=jnp.zeros_like(inputs.beats_policy))
     printed = np.asarray(cp.load_algorithm(name, split_batch=False).logit_gradient(inputs))
