@@ -1,4 +1,4 @@
-"""Consecutive indices for triples of integers, in order of first occurrence (open addressing)."""
+"""Consecutive indices for rows of integers, in order of first occurrence (open addressing)."""
 
 from __future__ import annotations
 
@@ -45,4 +45,34 @@ def assign_indices(a, b, c, count, table, keys, numbers):
             keys[count, 0], keys[count, 1], keys[count, 2] = a[n], b[n], c[n]
             count += 1
         numbers[n] = table[slot]
+    return count
+
+
+@no_alloc_kernel
+def group_rows(words, table, first, group):
+    """Set `group` [N] to the index of each row of `words` [N, W] among the distinct rows.
+
+    `table` [power of two above N] is empty, that is -1. `first` [N] gets the first row of each
+    index. Returns the number of distinct rows.
+    """
+    mask, count = table.size - 1, 0
+    for n in range(words.shape[0]):
+        bits = uint64(0)
+        for w in range(words.shape[1]):
+            bits = (bits ^ uint64(words[n, w])) * uint64(0x9E3779B97F4A7C15)
+            bits ^= bits >> uint64(32)
+        slot = int(mix(bits) >> uint64(1)) & mask
+        while table[slot] >= 0:
+            k = first[table[slot]]
+            w = 0
+            while w < words.shape[1] and words[k, w] == words[n, w]:
+                w += 1
+            if w == words.shape[1]:
+                break
+            slot = (slot + 1) & mask
+        if table[slot] < 0:
+            table[slot] = count
+            first[count] = n
+            count += 1
+        group[n] = table[slot]
     return count

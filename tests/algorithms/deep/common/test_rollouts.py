@@ -273,3 +273,62 @@ def test_learned_bounds_stay_below_the_truth(kuhn):
     )
     assert bound.nash_conv.low <= truth
     assert bound.nash_conv.mean > 0.6 * truth
+
+
+def test_equal_rows_are_found_whatever_their_type():
+    rng = np.random.default_rng(3)
+    floats = rng.integers(0, 3, (500, 2)).astype(np.float32) / 7.0
+    integers, flags = rng.integers(-1, 2, 500), rng.random((500, 2)) < 0.5
+    first, group = rollouts.group_equal_rows(floats, integers, flags)
+    rows = [
+        (*row, number, *marks)
+        for row, number, marks in zip(floats.tolist(), integers, flags.tolist(), strict=True)
+    ]
+    assert len(first) == len(set(rows))
+    assert [rows[first[g]] for g in group] == rows
+    assert [rows.index(rows[n]) for n in first] == first.tolist()  # in order of first occurrence
+
+
+def test_batch_with_distinct_rows_describes_the_same_episodes():
+    env = build_env(cp.games.LeducPoker())
+    plain, distinct = (
+        rollouts.play_episodes(
+            env, observation_policy, np.random.default_rng(5), 300, distinct=distinct
+        )[0]
+        for distinct in (False, True)
+    )
+    assert distinct.observation.shape[1] < plain.observation.shape[1]
+    live = plain.episodes.live
+    for field in ("live", "player", "action", "policy", "sampling_prob", "utility"):
+        assert np.array_equal(getattr(plain.episodes, field), getattr(distinct.episodes, field))
+    ours, theirs = distinct.graph(2), plain.graph(2)
+    decision, row = distinct.episodes.decision[live], plain.episodes.decision[live]
+    assert np.array_equal(distinct.observation[:, decision], plain.observation[:, row])
+    infoset = np.asarray(ours.infoset)[decision]
+    seen = np.asarray(ours.observation)[np.asarray(ours.own_observation_row)[infoset]]
+    expected = np.asarray(theirs.observation)[np.asarray(theirs.own_observation_row)[row]]
+    assert np.array_equal(seen, expected)
+    assert np.array_equal(np.asarray(ours.legal)[infoset], np.asarray(theirs.legal)[row])
+    assert np.array_equal(np.asarray(ours.infoset_player)[infoset], plain.episodes.player[live])
+    assert np.array_equal(np.asarray(ours.player)[decision], plain.episodes.player[live])
+    assert len(set(infoset.tolist())) == len(np.unique(seen, axis=0))
+
+
+def test_gradient_on_rules_equals_that_of_separate_rows():
+    """Equal rows share an evaluation, which changes no gradient that is linear in advantages."""
+    algorithm = cp.algorithms.QPG(
+        num_episodes=200, critic="network", visit_saturation=0.0, hidden_sizes=(8,), ema_decay=0.0
+    )
+    arena = cp.RulesArena(cp.games.LeducPoker())
+    env = tree_or_rules.env_from_arena(arena)
+    memory = algorithm.init(arena, 0)
+    memory = algorithm.step(arena, memory, 1)  # the first policy is uniform
+    results = []
+    for distinct in (False, True):
+        batch, _ = rollouts.play_episodes(
+            env, observation_policy, np.random.default_rng(5), 200, distinct=distinct
+        )
+        state = algorithm.update(batch.graph(2), 2, memory.state, batch.episodes, memory.key)
+        results.append(jax.tree.leaves((state.actor.params, state.critic.params)))
+    for one, other in zip(*results, strict=True):
+        np.testing.assert_allclose(one, other, atol=2e-4)

@@ -1,17 +1,20 @@
 """Episodes on rules that are never unrolled, in the form of a small graph.
 
-All episodes of a batch advance together, with one evaluation of the networks per turn. The
-decisions of the batch become a `Graph` in which every decision is an infoset of its own and the
-decisions of one player are contiguous rows. Algorithms that learn from episodes on a tree learn
-from these without a change. Every number of rows and of turns is compiled separately, so both are
-rounded up to sizes that a whole run rarely leaves: those of random episodes, with room for more, or
-twice, four times, ... as much. They depend on the game and the batch alone, so that a resumed run
-repeats the same programs.
+All episodes of a batch advance together, with one evaluation of the networks per turn, once for
+each distinct observation. The decisions of the batch become a `Graph`, in which the infosets of one
+player are contiguous rows. Algorithms that learn from episodes on a tree learn from these without a
+change. In a batch with distinct rows, decisions with the same observations of all players are one
+decision of the graph, and those with the same own observation one infoset; in other batches, every
+decision is an infoset. Every number of rows and of turns is compiled separately, so all are rounded
+up to sizes that a whole run rarely leaves: those of random episodes, with room for more, or twice,
+four times, ... as much. They depend on the game and the batch alone, so that a resumed run repeats
+the same programs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -23,12 +26,14 @@ from counterplay.algorithms.deep.common.graph import Graph, TurnInfo
 from counterplay.core.arena import Floats, Ints
 from counterplay.core.game import TERMINAL
 from counterplay.errors import GameError
+from counterplay.kernels.runtime.hash_index import group_rows
 from counterplay.registry import get_spec
 
 MIN_ROWS_PER_PLAYER = 16
 TURN_PADDING_MULTIPLE = 4  # the number of turns is rounded up to a multiple of this
 ROW_RESERVE = 1.5  # rows of a batch, relative to those of random episodes
-SMALL_QUERY_FRACTION = 8  # queries of few episodes have this fraction of the rows of all episodes
+SMALL_QUERY_FRACTION = 16  # queries of few rows have this fraction of the rows of all episodes
+MIN_GROUPED_ROWS = 64  # fewer rows are evaluated one by one
 
 PolicyFunction = Callable[..., tuple[Any, Any]]
 """Maps observations [P * R, X], legal actions [P * R, A] and, if roles are assigned, roles [P * R]
@@ -84,6 +89,35 @@ def assign_player_rows(player: Ints, num_players: int, size: int = 0) -> tuple[I
     return row, size
 
 
+class InfosetGroups(NamedTuple):
+    """The infosets of decisions, of which several may share one."""
+
+    infoset: Any  # [D] of each decision
+    example: Any  # [I] a decision of each infoset
+
+
+def group_equal_rows(*parts: Any) -> tuple[Ints, Ints]:
+    """Return the first of each group of equal rows [U], and the group of each row [N].
+
+    Rows are equal if they agree in all parts [N, ...] of floats, integers or booleans. Groups are
+    in order of first occurrence.
+    """
+    words = np.concatenate([_row_words(part) for part in parts], axis=1)
+    num_rows = len(words)
+    table = np.full(1 << (2 * num_rows).bit_length(), -1, np.int64)
+    first, group = np.empty(num_rows, np.int64), np.empty(num_rows, np.int64)
+    num_groups = group_rows(words, table, first, group)
+    return first[:num_groups], group
+
+
+def _row_words(part: Any) -> Any:
+    """Return rows [N, ...] as unsigned integers [N, W]; equal floats have equal words but for 0."""
+    rows = np.asarray(part).reshape(len(part), -1)
+    if rows.dtype.kind == "f":
+        return np.ascontiguousarray(rows, np.float32).view(np.uint32)
+    return rows.astype(np.uint32)
+
+
 def lay_out_rows(
     env: BatchedEnv, row: Ints, size: int, observation: Any, legal: Any
 ) -> tuple[Any, Any]:
@@ -99,19 +133,29 @@ def lay_out_rows(
     return row_observation, row_legal
 
 
-def graph_from_rows(observation: Any, legal: Any, num_players: int, max_turns: int = 1) -> Graph:
-    """Return the graph of rows [I], in which every row is an infoset.
+def graph_from_rows(
+    observation: Any,
+    legal: Any,
+    num_players: int,
+    max_turns: int = 1,
+    groups: InfosetGroups | None = None,
+) -> Graph:
+    """Return the graph of decisions [D], of which each is an infoset if no groups are given.
 
     Args:
-        observation: of all players [P, I, X], or of the acting player only [1, I, X].
-        legal: legal actions [I, A].
-        num_players: players, each with an equal number of contiguous rows.
+        observation: of all players [P, D, X], or of the acting player only [1, D, X].
+        legal: legal actions [D, A].
+        num_players: players, each with an equal number of contiguous infosets.
         max_turns: turns of the longest episode.
+        groups: the infosets of the decisions, if several share one.
     """
     viewers, count, features = observation.shape
-    owner = np.repeat(np.arange(num_players, dtype=np.int32), count // num_players)
     number = np.arange(count, dtype=np.int32)
+    infoset, example = groups or InfosetGroups(number, number)
+    num_infosets = example.shape[0]
+    owner = np.repeat(np.arange(num_players, dtype=np.int32), num_infosets // num_players)
     view = np.arange(viewers, dtype=np.int32)[:, None] * count + number
+    own_view = np.minimum(owner, viewers - 1) * count
     # arrays that only a tree has are empty; NumPy arrays, so that they are constants of a program
     no_integers: Any = np.zeros(0, np.int32)
     no_utilities: Any = np.zeros((0, num_players), np.float32)
@@ -119,8 +163,8 @@ def graph_from_rows(observation: Any, legal: Any, num_players: int, max_turns: i
     no_paths: Any = np.zeros((0, 1), np.int32)
     unit: Any = np.float32(1.0)
     return Graph(
-        player=jnp.asarray(owner),
-        infoset=jnp.asarray(number),
+        player=jnp.asarray(owner)[infoset],
+        infoset=jnp.asarray(infoset),
         first_edge=no_integers,
         succ_offset=no_integers,
         succ_node=no_integers,
@@ -130,8 +174,8 @@ def graph_from_rows(observation: Any, legal: Any, num_players: int, max_turns: i
         largest_utility=unit,
         observation=jnp.asarray(observation).reshape(viewers * count, features),
         infoset_player=jnp.asarray(owner),
-        own_observation_row=jnp.asarray(view[owner, number] if viewers > 1 else number),
-        legal=jnp.asarray(legal),
+        own_observation_row=jnp.asarray(own_view + example),
+        legal=jnp.asarray(legal)[example] if groups else jnp.asarray(legal),
         sequence=no_sequences,
         sequence_path=no_paths,
         num_histories=no_integers,
@@ -139,7 +183,7 @@ def graph_from_rows(observation: Any, legal: Any, num_players: int, max_turns: i
         max_starts=1,
         max_successors=1,
         max_own_decisions=(max_turns,) * num_players,
-        first_infoset=tuple(count // num_players * p for p in range(num_players + 1)),
+        first_infoset=tuple(num_infosets // num_players * p for p in range(num_players + 1)),
         turns=(TurnInfo(-1, 0, 0),) * max_turns,
     )
 
@@ -154,16 +198,16 @@ def empty_graph(env: BatchedEnv) -> Graph:
 class RolloutBatch(NamedTuple):
     """A batch of episodes and the rows of their decisions."""
 
-    observation: Any  # [P, I, X] of every player at each decision
-    legal: Any  # [I, A]
+    observation: Any  # [P, D, X] of every player at each decision
+    legal: Any  # [D, A]
+    groups: InfosetGroups | None  # None: every decision is an infoset
     episodes: Episodes
     role: Any  # [T, B] of each decision; 0 if no roles are assigned
 
     def graph(self, num_players: int) -> Graph:
         """Return the graph that the episodes refer to."""
-        return graph_from_rows(
-            self.observation, self.legal, num_players, self.episodes.live.shape[0]
-        )
+        num_turns = self.episodes.live.shape[0]
+        return graph_from_rows(self.observation, self.legal, num_players, num_turns, self.groups)
 
 
 def rng_from_key(key: Any) -> np.random.Generator:
@@ -178,9 +222,11 @@ def query_policy(
     observation: Any,
     legal: Any,
     *extra_inputs: Ints,
-    size: int = 0,
+    sizes: tuple[int, ...] = (),
 ) -> tuple[Any, Any]:
     """Return the policies and sampling distributions [N, A] of the acting players.
+
+    Equal rows are evaluated once.
 
     Args:
         env: the rules.
@@ -189,15 +235,40 @@ def query_policy(
         observation: their observations [N, X].
         legal: their legal actions [N, A].
         *extra_inputs: further inputs [N] of the policy function.
-        size: rows of each player; 0 for one of few sizes.
+        sizes: increasing numbers of rows of each player, of which the first that suffices is taken,
+            or the last, doubled until it suffices; empty for one of few sizes.
     """
+    policy, sampling, _ = _query_rows(
+        env, policy_fn, player, observation, legal, *extra_inputs, sizes=sizes
+    )
+    return policy, sampling
+
+
+def _query_rows(
+    env: BatchedEnv,
+    policy_fn: PolicyFunction,
+    player: Ints,
+    observation: Any,
+    legal: Any,
+    *extra_inputs: Ints,
+    sizes: tuple[int, ...] = (),
+) -> tuple[Any, Any, int]:
+    """Return the result of `query_policy` and the number of rows of each player."""
+    group = None
+    if player.size >= MIN_GROUPED_ROWS:
+        first, group = group_equal_rows(player, observation, legal, *extra_inputs)
+        player, observation, legal = player[first], observation[first], legal[first]
+        extra_inputs = tuple(values[first] for values in extra_inputs)
+    largest = int(np.bincount(player, minlength=env.num_players).max(initial=1))
+    size = next((size for size in sizes if size >= largest), sizes[-1] if sizes else 0)
     row, size = assign_player_rows(player, env.num_players, size)
     row_observation, row_legal = lay_out_rows(env, row, size, observation[None], legal)
     row_inputs = [np.zeros(len(row_legal), values.dtype) for values in extra_inputs]
     for row_values, values in zip(row_inputs, extra_inputs, strict=True):
         row_values[row] = values
     policy, sampling = policy_fn(row_observation[0], row_legal, *row_inputs)
-    return np.asarray(policy)[row], np.asarray(sampling)[row]
+    row = row if group is None else row[group]
+    return np.asarray(policy)[row], np.asarray(sampling)[row], size
 
 
 def sample_actions(probabilities: Any, draws: Floats) -> Ints:
@@ -207,12 +278,68 @@ def sample_actions(probabilities: Any, draws: Floats) -> Ints:
     return below
 
 
+class BatchSizes(NamedTuple):
+    """Numbers of rows that suffice for most batches of episodes."""
+
+    queries: tuple[int, ...]  # increasing, of each player in a turn
+    decisions: int  # distinct decisions of all players
+    infosets: int  # distinct infosets of each player
+
+
+@lru_cache(maxsize=64)
+def batch_sizes(env: BatchedEnv, num_episodes: int) -> BatchSizes:
+    """Return the sizes that a fixed batch of random episodes has, with room for more."""
+
+    def uniform_policy(observation: Any, legal: Any) -> tuple[Any, Any]:
+        policy = legal / legal.sum(axis=1, keepdims=True)
+        return policy, policy
+
+    rng = np.random.default_rng(0)
+    turns, _ = sample_turns(env, uniform_policy, rng, num_episodes, ())
+    in_turn = 1
+    for turn in turns:
+        infosets = _own_observations(turn.player, turn.observation, turn.legal)
+        first, _ = group_equal_rows(*infosets)
+        in_turn = max(in_turn, int(np.bincount(turn.player[first]).max()))
+    decisions = _concatenate_turns(turns)
+    player, observation, legal = decisions.player, decisions.observation, decisions.legal
+    joint = observation.swapaxes(0, 1)
+    first_decision, _ = group_equal_rows(player, joint, legal, decisions.last_action)
+    first_infoset, _ = group_equal_rows(*_own_observations(player, observation, legal))
+    query = round_up_size(min(int(ROW_RESERVE * in_turn), num_episodes))
+    largest = int(np.bincount(player[first_infoset]).max())
+    return BatchSizes(
+        (round_up_size(-(-query // SMALL_QUERY_FRACTION)), query),
+        round_up_size(int(ROW_RESERVE * first_decision.size)),
+        round_up_size(int(ROW_RESERVE * largest)),
+    )
+
+
+def _own_observations(player: Ints, observation: Any, legal: Any) -> tuple[Any, Any, Any]:
+    return player, observation[player, np.arange(player.size)], legal
+
+
+class TurnRecord(NamedTuple):
+    """The decisions of all episodes in one turn, or in all of them."""
+
+    episode: Ints  # [N]
+    player: Ints  # [N]
+    observation: Any  # [P, N, X]
+    legal: Any  # [N, A]
+    last_action: Ints  # [N, P] every player's last action; -1 before its first
+    policy: Any  # [N, A]
+    sampling_prob: Any  # [N]
+    action: Ints  # [N]
+    role: Any  # [N]
+
+
 def play_episodes(
     env: BatchedEnv,
     policy_fn: PolicyFunction,
     rng: np.random.Generator,
     num_episodes: int,
     assign_roles: AssignRoles | None = None,
+    distinct: bool = False,
 ) -> tuple[RolloutBatch, int]:
     """Sample a batch of episodes.
 
@@ -222,16 +349,37 @@ def play_episodes(
         rng: samples chance and actions.
         num_episodes: size of the batch.
         assign_roles: if given, every decision gets a role, which the policy function gets too.
+        distinct: make decisions with the same observations one decision of the graph.
 
     Returns:
         The episodes, and their number of decisions.
     """
+    sizes = batch_sizes(env, num_episodes)
+    queries = sizes.queries
+    if assign_roles is not None:  # the same observation can have several roles
+        queries = tuple(2 * size for size in queries)
+    turns, utility = sample_turns(env, policy_fn, rng, num_episodes, queries, assign_roles)
+    return _collect_rollouts(env, turns, utility, sizes if distinct else None)
+
+
+def sample_turns(
+    env: BatchedEnv,
+    policy_fn: PolicyFunction,
+    rng: np.random.Generator,
+    num_episodes: int,
+    query_sizes: tuple[int, ...],
+    assign_roles: AssignRoles | None = None,
+) -> tuple[list[TurnRecord], Floats]:
+    """Sample a batch of episodes, and return their decisions by turn and their utilities [B, P].
+
+    Args:
+        query_sizes: rows of the queries of a policy, see `query_policy`.
+    """
     states, episode = env.initial_states(num_episodes), np.arange(num_episodes)
     utility = np.zeros((num_episodes, env.num_players))
-    turns: list[tuple[Any, ...]] = []
-    all_rows = round_up_size(num_episodes)
-    few_rows = round_up_size(-(-num_episodes // SMALL_QUERY_FRACTION))
-    query_sizes = set()
+    last_action = np.full((num_episodes, env.num_players), -1, np.int32)
+    turns: list[TurnRecord] = []
+    unused_sizes = set(query_sizes)
     while episode.size:
         states, turn = env.sample_chance(states, rng)
         terminal = np.flatnonzero(turn.player == TERMINAL)
@@ -255,54 +403,92 @@ def play_episodes(
         )
         index = np.arange(acting.size)
         roles = () if assign_roles is None else (assign_roles(player, episode),)
-        largest = int(np.bincount(player, minlength=env.num_players).max())
-        size = few_rows if largest <= few_rows else all_rows
-        query_sizes.add(size)
-        policy, sampling = query_policy(
-            env, policy_fn, player, observation[player, index], legal, *roles, size=size
+        policy, sampling, size = _query_rows(
+            env, policy_fn, player, observation[player, index], legal, *roles, sizes=query_sizes
         )
+        unused_sizes.discard(size)
         action = sample_actions(sampling, rng.random(acting.size))
         (role,) = roles or (np.zeros(acting.size, np.int32),)
-        decision = policy, sampling[index, action], action, role
-        turns.append((episode, player, observation, legal, *decision))
-        states = env.next_states(states, turn, acting, number[index, action])
-    if turns and few_rows not in query_sizes:  # compile its program now, not in a later iteration
-        first = tuple(part[:1] for part in roles)
-        query_policy(
-            env, policy_fn, player[:1], observation[0, :1], legal[:1], *first, size=few_rows
+        turns.append(
+            TurnRecord(
+                episode,
+                player,
+                observation,
+                legal,
+                last_action[episode],
+                policy,
+                sampling[index, action],
+                action,
+                role,
+            )
         )
-    return _collect_rollouts(env, turns, utility)
+        last_action[episode, player] = action
+        states = env.next_states(states, turn, acting, number[index, action])
+    if turns:  # compile the programs of all sizes now, not in a later iteration
+        record = turns[-1]
+        first = record.player[:1], record.observation[record.player[0], :1], record.legal[:1]
+        first_role = () if assign_roles is None else (record.role[:1],)
+        for size in sorted(unused_sizes):
+            query_policy(env, policy_fn, *first, *first_role, sizes=(size,))
+    return turns, utility
+
+
+def _concatenate_turns(turns: list[TurnRecord]) -> TurnRecord:
+    """Return the decisions of all turns as one record."""
+    parts = zip(*turns, strict=True)
+    return TurnRecord(*(np.concatenate(p, axis=1 if p[0].ndim == 3 else 0) for p in parts))
 
 
 def _collect_rollouts(
-    env: BatchedEnv, turns: list[tuple[Any, ...]], utility: Floats
+    env: BatchedEnv, turns: list[TurnRecord], utility: Floats, sizes: BatchSizes | None
 ) -> tuple[RolloutBatch, int]:
-    episode, player, observation, legal, policy, sampling_prob, action, role = (
-        np.concatenate(parts, axis=1 if parts[0].ndim == 3 else 0)
-        for parts in zip(*turns, strict=True)
-    )
+    """Return the episodes of turns; with sizes, as distinct decisions and infosets."""
     longest = max(env.random_episode_summary.max_decisions, 1)
     few_turns = -(-longest // TURN_PADDING_MULTIPLE) * TURN_PADDING_MULTIPLE
     num_turns = double_until(few_turns, len(turns))
-    row, size = assign_player_rows(player, env.num_players, rows_per_player(env, len(utility)))
-    row_observation, row_legal = lay_out_rows(env, row, size, observation, legal)
-    index = np.repeat(np.arange(len(turns)), [turn[0].size for turn in turns]), episode
+    decisions = _concatenate_turns(turns)
+    player, observation, legal = decisions.player, decisions.observation, decisions.legal
+    if sizes is None:
+        row, size = assign_player_rows(player, env.num_players, rows_per_player(env, len(utility)))
+        groups, decision = None, row
+        row_observation, row_legal = lay_out_rows(env, row, size, observation, legal)
+    else:
+        joint = observation.swapaxes(0, 1)
+        first, decision = group_equal_rows(player, joint, legal, decisions.last_action)
+        size = double_until(sizes.decisions, first.size)
+        padding = (0, size - first.size), (0, 0)
+        row_observation = np.pad(observation[:, first], ((0, 0), *padding))
+        row_legal = np.pad(legal[first], padding, constant_values=True)
+        groups = _infoset_groups(env, player[first], observation[:, first], legal[first], sizes)
+        groups = groups._replace(infoset=np.pad(groups.infoset, padding[0]))
+    index = np.repeat(np.arange(len(turns)), [turn.player.size for turn in turns])
 
     def by_turn(values: Any, padding: Any, dtype: Any) -> Any:
         array = np.full((num_turns, len(utility), *values.shape[1:]), padding, dtype)
-        array[index] = values
+        array[index, decisions.episode] = values
         return array
 
     utilities: Any = utility.astype(np.float32)
     episodes = Episodes(
-        decision=by_turn(row, 0, np.int32),
-        live=by_turn(np.ones(row.size), False, bool),
+        decision=by_turn(decision, 0, np.int32),
+        live=by_turn(np.ones(player.size), False, bool),
         player=by_turn(player, -1, np.int32),
-        action=by_turn(action, 0, np.int32),
+        action=by_turn(decisions.action, 0, np.int32),
         legal=by_turn(legal, True, bool),
-        policy=by_turn(policy, 1.0 / env.num_actions, np.float32),
-        sampling_prob=by_turn(sampling_prob, 1.0, np.float32),
+        policy=by_turn(decisions.policy, 1.0 / env.num_actions, np.float32),
+        sampling_prob=by_turn(decisions.sampling_prob, 1.0, np.float32),
         utility=utilities,
     )
-    batch = RolloutBatch(row_observation, row_legal, episodes, by_turn(role, 0, np.int32))
-    return batch, row.size
+    role = by_turn(decisions.role, 0, np.int32)
+    return RolloutBatch(row_observation, row_legal, groups, episodes, role), player.size
+
+
+def _infoset_groups(
+    env: BatchedEnv, player: Ints, observation: Any, legal: Any, sizes: BatchSizes
+) -> InfosetGroups:
+    """Return the infosets of decisions: groups of the same own observation and legal actions."""
+    first, group = group_equal_rows(*_own_observations(player, observation, legal))
+    row, size = assign_player_rows(player[first], env.num_players, sizes.infosets)
+    example = np.zeros(env.num_players * size, np.int32)
+    example[row] = first
+    return InfosetGroups(row[group].astype(np.int32), example)

@@ -113,7 +113,7 @@ class JaxAlgorithmOnTreeOrRules(JaxAlgorithm):
         play_key, learn_key = jax.random.split(key)
         policy_fn = partial(_act_on_rows, self, env.num_players, self.actor_params(state))
         batch, count = rollouts.play_episodes(
-            env, policy_fn, rollouts.rng_from_key(play_key), self.num_episodes
+            env, policy_fn, rollouts.rng_from_key(play_key), self.num_episodes, distinct=True
         )
         scale = estimate_utility_scale(env.random_episode_utilities)
         state = _update_on_rollouts(self, env.num_players, scale, t, state, batch, learn_key)

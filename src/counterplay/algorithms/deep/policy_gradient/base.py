@@ -250,7 +250,10 @@ class PolicyGradient(ScheduleConfig, JaxAlgorithmOnTreeOrRules, AverageConfig):
         )
         share = mean.visit_share
         if self.visit_saturation and not self.counterfactual_weighting:
-            share = share / (share + self.visit_saturation / graph.num_infosets)
+            num_infosets: Any = graph.num_infosets
+            if graph.is_rollout_batch:  # rows of the batch are padded
+                num_infosets = (share > 0.0).sum()
+            share = share / (share + self.visit_saturation / num_infosets)
         for epoch in range(self.num_epochs):
             if epoch:
                 logits, backward = jax.vjp(actor_logits, actor.params)
