@@ -19,8 +19,8 @@ import numpy as np
 
 from counterplay.core.arena import Floats
 from counterplay.core.game import CHANCE, TERMINAL, ZERO_SUM_TOLERANCE, Game, State
+from counterplay.core.game_wrapper import GameWrapper
 from counterplay.core.observations import KeyObservedGame, has_observations
-from counterplay.registry import get_spec
 
 NUM_PROBE_EPISODES = 100  # random episodes that show whether a game without a tree is constant-sum
 MAX_EPISODE_LENGTH = 10_000  # actions; algorithms refuse longer episodes
@@ -45,43 +45,13 @@ def constant_of(utility: Floats) -> float:
 
 
 @dataclass(frozen=True)
-class ShiftedGame:
+class ShiftedGame(GameWrapper):
     """A game whose players all receive `constant` less at the end."""
 
-    game: Game
     constant: float
-
-    @property
-    def spec(self) -> str:
-        return get_spec(self.game)
-
-    @property
-    def num_players(self) -> int:
-        return self.game.num_players
-
-    def initial_state(self) -> State:
-        return self.game.initial_state()
-
-    def player(self, state: State) -> int:
-        return self.game.player(state)
-
-    def actions(self, state: State) -> Sequence[int]:
-        return self.game.actions(state)
-
-    def chance_outcomes(self, state: State) -> Sequence[tuple[int, float]]:
-        return self.game.chance_outcomes(state)
-
-    def next_state(self, state: State, action: int) -> State:
-        return self.game.next_state(state, action)
 
     def utilities(self, state: State) -> list[float]:
         return [utility - self.constant for utility in self.game.utilities(state)]
-
-    def infoset_key(self, state: State, player: int) -> str:
-        return self.game.infoset_key(state, player)
-
-    def action_name(self, state: State, action: int) -> str:
-        return self.game.action_name(state, action)
 
     def compiled_game(self) -> None:
         """Return None: compiled rules would pay the game's own utilities."""

@@ -8,7 +8,6 @@ code, from which networks can generalise.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, TypeGuard
 from zlib import crc32
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 
 from counterplay.core.game import Game, ObservedGame, State, full_game
 from counterplay.core.game_checks import game_title
-from counterplay.registry import get_spec
+from counterplay.core.game_wrapper import GameWrapper
 
 HASHED_FEATURES = 256  # entries for (index, character) pairs of a key
 KEY_BITS = 16  # pseudo-random signs of a whole key
@@ -69,51 +68,16 @@ def hash_key(player: int, key: str, num_players: int) -> NDArray[np.float32]:
     return code
 
 
-@dataclass(frozen=True)
-class KeyObservedGame:
+class KeyObservedGame(GameWrapper):
     """A game without observations, whose players observe their hashed infoset keys."""
-
-    game: Game
-
-    @property
-    def spec(self) -> str:
-        return get_spec(self.game)
 
     @property
     def full_game(self) -> Game:
         return full_game(self.game)
 
     @property
-    def num_players(self) -> int:
-        return self.game.num_players
-
-    @property
     def num_distinct_actions(self) -> int:
         return self.game.num_distinct_actions  # type: ignore[attr-defined]
-
-    def initial_state(self) -> State:
-        return self.game.initial_state()
-
-    def player(self, state: State) -> int:
-        return self.game.player(state)
-
-    def actions(self, state: State) -> Sequence[int]:
-        return self.game.actions(state)
-
-    def chance_outcomes(self, state: State) -> Sequence[tuple[int, float]]:
-        return self.game.chance_outcomes(state)
-
-    def next_state(self, state: State, action: int) -> State:
-        return self.game.next_state(state, action)
-
-    def utilities(self, state: State) -> Sequence[float]:
-        return self.game.utilities(state)
-
-    def infoset_key(self, state: State, player: int) -> str:
-        return self.game.infoset_key(state, player)
-
-    def action_name(self, state: State, action: int) -> str:
-        return self.game.action_name(state, action)
 
     def observation(self, state: State, player: int) -> Any:
         return hash_key(player, self.game.infoset_key(state, player), self.game.num_players)
