@@ -1,8 +1,8 @@
 """Choose the weighted subsets of flops for reports, and measure how well they stand for all flops.
 
-    python -m benchmarks.holdem.choose_flops features FILE      # 12 pairs of ranges x 1,755 flops
-    python -m benchmarks.holdem.choose_flops choose FILE        # writes arenas/holdem/flop_subsets.json
-    python -m benchmarks.holdem.choose_flops validate FILE      # errors of equities, held-out ranges
+    python -m benchmarks.holdem.choose_flops features FILE    # 12 pairs of ranges x 1,755 flops
+    python -m benchmarks.holdem.choose_flops choose FILE      # writes flop_subsets.json
+    python -m benchmarks.holdem.choose_flops validate FILE    # errors of equities, held-out ranges
 
 A flop is described by numbers that do not need a solver: for each pair of training ranges, the
 probability of the flop, the equity of the range, and the distribution of the equities of its hands
@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from counterplay.arenas.holdem.boards import RangeHands
@@ -31,13 +32,17 @@ from counterplay.arenas.holdem.equity import compute_equity
 from counterplay.arenas.holdem.flops import FLOP_GROUPS, all_flops, flop_texture
 from counterplay.core.cards import parse_cards
 
+Array = NDArray[Any]
 SUBSET_FILE = Path(__file__).parents[2] / "src/counterplay/arenas/holdem/flop_subsets.json"
 SUBSET_SIZES = (25, 49, 95, 184)
 NUM_BINS = 10  # of the equities of hands
 RIDGE = 0.02  # weight of keeping close to the mass of the clusters
 NUM_STARTS = 4  # runs of k-means; the best objective is kept
 OPEN = "22+,A2s+,K2s+,Q5s+,J7s+,T7s+,96s+,86s+,75s+,64s+,54s,A2o+,K8o+,Q9o+,J9o+,T9o"
-DEFEND = "99-22,ATs-A2s,K2s-KTs,Q2s+,J4s+,T5s+,95s+,85s+,74s+,63s+,53s+,A2o-A9o,K5o+,Q7o+,J7o+,T7o+,97o+,87o"
+DEFEND = (
+    "99-22,ATs-A2s,K2s-KTs,Q2s+,J4s+,T5s+,95s+,85s+,74s+,63s+,53s+,"
+    "A2o-A9o,K5o+,Q7o+,J7o+,T7o+,97o+,87o"
+)
 EARLY = "22+,A2s+,K9s+,QTs+,JTs,T9s,98s,87s,76s,ATo+,KJo+"
 DEFEND_EARLY = "JJ-22,AJs-A2s,K8s+,Q9s+,J8s+,T8s+,97s+,86s+,75s+,64s+,54s,AJo-ATo,KQo"
 THREE_BET = "TT+,ATs+,A5s-A2s,KTs+,QJs,T9s:0.5,76s:0.5,65s:0.5,AQo+,KQo:0.5"
@@ -85,14 +90,18 @@ def measure_features(pairs: tuple[tuple[str, str], ...]) -> dict[str, Any]:
     return {"mass": mass, "equity": equity, "histogram": histogram}
 
 
-def flop_features(data: dict[str, Any], counts: np.ndarray) -> np.ndarray:
+def flop_features(data: dict[str, Any], counts: Array) -> Array:
     """Return the standardised numbers [1755, d] of all flops, weighted by what they describe."""
     chance = data["mass"] / (counts @ data["mass"] / counts.sum())  # relative to all flops, mean 1
     histogram = np.cumsum(data["histogram"] / data["mass"][:, :, None, None], axis=3)[..., :-1]
     flops = all_flops()
     texture = np.array(
         [
-            [flop_texture(flop.name)[group] == value for group in FLOP_GROUPS for value in FLOP_GROUPS[group]]
+            [
+                flop_texture(flop.name)[group] == value
+                for group in FLOP_GROUPS
+                for value in FLOP_GROUPS[group]
+            ]
             for flop in flops
         ],
         float,
@@ -114,7 +123,7 @@ def flop_features(data: dict[str, Any], counts: np.ndarray) -> np.ndarray:
     return np.concatenate(columns, axis=1)
 
 
-def cluster(features: np.ndarray, counts: np.ndarray, n: int, rng: Any) -> np.ndarray:
+def cluster(features: Array, counts: Array, n: int, rng: Any) -> Array:
     """Return the cluster [1755] of each flop by weighted k-means."""
     centres = features[rng.choice(len(features), n, replace=False, p=counts / counts.sum())]
     labels = np.zeros(len(features), int)
@@ -127,11 +136,13 @@ def cluster(features: np.ndarray, counts: np.ndarray, n: int, rng: Any) -> np.nd
         if (new == labels).all():
             break
         labels = new
-        centres = np.array([np.average(features[labels == k], 0, counts[labels == k]) for k in range(n)])
+        centres = np.array(
+            [np.average(features[labels == k], 0, counts[labels == k]) for k in range(n)]
+        )
     return labels
 
 
-def fit_weights(features: np.ndarray, chosen: np.ndarray, mass: np.ndarray) -> tuple[np.ndarray, float]:
+def fit_weights(features: Array, chosen: Array, mass: Array) -> tuple[Array, float]:
     """Return the weights [n] and the objective; the mean of all flops is 0 in every feature."""
     root = np.sqrt(RIDGE / mass)
     matrix = np.concatenate([features[chosen].T, np.diag(root), np.full((1, len(chosen)), 30.0)])
@@ -140,7 +151,7 @@ def fit_weights(features: np.ndarray, chosen: np.ndarray, mass: np.ndarray) -> t
     return weights / weights.sum(), residual
 
 
-def choose_subset(features: np.ndarray, counts: np.ndarray, n: int, seed: int) -> tuple[np.ndarray, np.ndarray, float]:
+def choose_subset(features: Array, counts: Array, n: int, seed: int) -> tuple[Array, Array, float]:
     """Return the chosen flops [n], their weights, and the objective."""
     rng = np.random.default_rng(seed)
     labels = cluster(features, counts, n, rng)
@@ -168,7 +179,9 @@ def choose_subset(features: np.ndarray, counts: np.ndarray, n: int, seed: int) -
     return chosen, weights, best
 
 
-def subset_errors(data: dict[str, Any], counts: np.ndarray, chosen: np.ndarray, weights: np.ndarray) -> dict[str, list[float]]:
+def subset_errors(
+    data: dict[str, Any], counts: Array, chosen: Array, weights: Array
+) -> dict[str, list[float]]:
     """Return the errors of a subset by pair of ranges: equity, and largest of the histograms."""
     everything = counts[:, None] * data["mass"]
     everything /= everything.sum(axis=0)
@@ -176,7 +189,9 @@ def subset_errors(data: dict[str, Any], counts: np.ndarray, chosen: np.ndarray, 
     part /= part.sum(axis=0)
     equity = (part * data["equity"][chosen]).sum(axis=0) - (everything * data["equity"]).sum(axis=0)
     shape = data["histogram"] / data["mass"][:, :, None, None]
-    share = np.einsum("fp,fpqb->pqb", part, shape[chosen]) - np.einsum("fp,fpqb->pqb", everything, shape)
+    share = np.einsum("fp,fpqb->pqb", part, shape[chosen]) - np.einsum(
+        "fp,fpqb->pqb", everything, shape
+    )
     return {"equity": equity.tolist(), "histogram": np.abs(share).max(axis=(1, 2)).tolist()}
 
 
@@ -196,7 +211,7 @@ def main(command: str, file: str) -> None:
         subsets = {}
         for n in SUBSET_SIZES:
             runs = [choose_subset(features, counts, n, seed) for seed in range(NUM_STARTS)]
-            chosen, weights, value = min(runs, key=lambda run: run[2])
+            chosen, weights, _ = min(runs, key=lambda run: run[2])
             print(n, [round(run[2], 5) for run in runs], weights.min(), weights.max())
             order = np.argsort(-weights)
             subsets[str(n)] = {flops[chosen[k]].name: round(float(weights[k]), 6) for k in order}
@@ -208,11 +223,14 @@ def main(command: str, file: str) -> None:
         rng, random_errors = np.random.default_rng(0), []
         for _ in range(200):
             drawn = rng.choice(len(flops), int(n), replace=False)
-            random_errors.append(subset_errors(loaded, counts, drawn, counts[drawn] / counts[drawn].sum())["equity"])
+            random_errors.append(
+                subset_errors(loaded, counts, drawn, counts[drawn] / counts[drawn].sum())["equity"]
+            )
         typical = np.sqrt((np.array(random_errors) ** 2).mean(axis=0))[len(TRAINING) :]
         held_out = np.array(errors["equity"][len(TRAINING) :])
-        print(f"{n} flops: equity errors of held-out ranges in percent", (100 * held_out).round(3),
-              "random subsets", (100 * typical).round(2), "histograms", np.round(errors["histogram"][len(TRAINING):], 4))  # fmt: skip
+        print(f"{n} flops; held-out ranges, errors of the equity in percent:")
+        print("  subset", (100 * held_out).round(3), "random subsets", (100 * typical).round(2))
+        print("  largest error of a bin", np.round(errors["histogram"][len(TRAINING) :], 4))
 
 
 if __name__ == "__main__":

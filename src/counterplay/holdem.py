@@ -9,6 +9,14 @@ from counterplay.lazy_exports import lazy_exports
 
 _EXPORTS = {
     "counterplay.arenas.holdem.equity": ["compute_equity"],
+    "counterplay.arenas.holdem.flop_report": [
+        "FlopReport",
+        "ReportSettings",
+        "load_flop_report",
+        "solve_flop_report",
+    ],
+    "counterplay.arenas.holdem.flops": ["flop_subset", "flop_texture"],
+    "counterplay.display.flop_report_page": ["flop_report_page"],
     "counterplay.arenas.holdem.game_arena": ["HoldemGameArena", "load_holdem_policy"],
     "counterplay.arenas.holdem.game_inspection": ["inspect_game_node"],
     "counterplay.arenas.holdem.game_subgames": ["StreetSubgames", "resolve_street"],

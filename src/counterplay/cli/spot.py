@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json as json_format
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,8 +13,10 @@ from zipfile import is_zipfile
 import typer
 
 from counterplay.cli.options import (
+    ExecutorOption,
     ForceOption,
     JsonOption,
+    ProcessesOption,
     SeedOption,
     ThreadsOption,
     algorithm_option,
@@ -39,6 +42,7 @@ from counterplay.errors import ConfigError
 
 if TYPE_CHECKING:
     from counterplay.arenas.holdem.base import HoldemPolicy
+    from counterplay.arenas.holdem.flop_report import FlopReport, ReportRow
     from counterplay.arenas.holdem.node_view import NodeView
     from counterplay.arenas.holdem.spot_arena import SpotArena
     from counterplay.core.evaluation import Judgement
@@ -282,6 +286,158 @@ def _save_solution(policy: HoldemPolicy, judgement: Judgement, iterations: int, 
     values = (float(judgement.values[0]), float(judgement.values[1]))
     Solution(policy, judgement.exploitability, values, iterations).save(path)
     print_written(path)
+
+
+@spot.command()
+def report(
+    spot: Annotated[
+        Path, typer.Argument(metavar="SPOT", help="A JSON file, or an example of `configs`.")
+    ],
+    flops: Annotated[
+        str,
+        typer.Option(metavar="SET", help="25, 49, 95, 184, all, or a list such as QsJh2h,Kd7c2s."),
+    ] = "49",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="Folder of the report; by default the name of SPOT with '-report'.",
+        ),
+    ] = None,
+    target: Annotated[
+        str,
+        typer.Option(
+            "--target",
+            "-t",
+            metavar="X",
+            help="Exploitability on every flop: 0.5% of the pot, or a number of chips.",
+        ),
+    ] = "0.5%",
+    algorithm: Annotated[
+        str, algorithm_option("An algorithm of the CFR family.")
+    ] = "dcfr(gamma=3,restart_base=4)",
+    iterations: Annotated[int, iterations_option("Iterations per flop at most.")] = 10_000,
+    precision: PrecisionOption = "float32",
+    line: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LINE",
+            help="A node of the flop to report, such as 'check' or 'bet 30'; may be repeated. "
+            "By default the first decisions of both players.",
+        ),
+    ] = None,
+    on: ExecutorOption = "local",
+    processes: ProcessesOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Solve a spot on many flops; write a table, a CSV file and a page with pictures.
+
+    Ctrl-C ends the report after the flops that are being solved; the same command continues it,
+    also after a crash. The board of SPOT is replaced by the flops.
+    """
+    from counterplay.arenas.holdem.flop_report import ReportSettings, solve_flop_report
+    from counterplay.arenas.holdem.spot import Spot
+    from counterplay.cli.progress import ProgressFollower
+    from counterplay.cli.sweep import exit_interrupted
+    from counterplay.experiment.examples import find_config
+
+    path = find_config(spot)
+    loaded = Spot.load(path)
+    settings = ReportSettings(
+        target=parse_target(target, loaded.pot, "0.5% of the pot, or chips such as 0.9"),
+        algorithm=algorithm,
+        iterations=iterations,
+        precision=precision,
+        lines=tuple(line or ()),
+    )
+    folder = out or Path(f"{path.stem}-report")
+    _print_notes(loaded.notes)
+    with ProgressFollower("solving", "flops", shows_time_left=True) as follower:
+
+        def show_progress(so_far: FlopReport) -> None:
+            follower.tick(len(so_far.results), so_far.num_flops)
+
+        with _flop_executor(on, processes):
+            result = solve_flop_report(
+                loaded, flops, settings, folder=folder, report=show_progress, stop=follower.stop
+            )
+    _write_report(result, folder, json)
+    if not result.is_finished:
+        exit_interrupted()
+
+
+def _flop_executor(on: str, processes: int | None) -> AbstractContextManager[None]:
+    """Return a context in which flops are solved on an executor; one process needs none."""
+    if on == "local" and processes == 1:
+        return nullcontext()
+    from counterplay.core.parallel import use_executor
+    from counterplay.distributed.executor import open_executor
+    from counterplay.distributed.remote_calls import make_call_mapper
+
+    @contextmanager
+    def open_and_use() -> Iterator[None]:
+        with (
+            open_executor(on, processes, notify=print_note) as executor,
+            use_executor(make_call_mapper(executor)),
+        ):
+            yield
+
+    return open_and_use()
+
+
+def _write_report(result: FlopReport, folder: Path, json: bool) -> None:
+    """Print a report, and write its table and its page."""
+    from counterplay.core.archive import write_text
+    from counterplay.display.flop_report_page import flop_report_page
+
+    if not result.results:
+        return
+    write_text(folder / "report.csv", result.csv())
+    write_text(folder / "report.html", flop_report_page(result))
+    if json:
+        print_json(result.to_json())
+    else:
+        _print_report(result)
+    for name in ("report.csv", "report.html"):
+        print_written(folder / name)
+
+
+def _print_report(result: FlopReport) -> None:
+    """Print the averages of a report: all flops, then the texture groups, for every node."""
+    pot = result.spot.pot
+    rows = [("all flops", result.average)]
+    rows += [
+        (f"{group}: {row.name}", row) for group, values in result.groups.items() for row in values
+    ]
+    print_table(
+        ["flops", "number", "weight", "equity", "EV OOP", "EV IP", "exploitability"],
+        [
+            [
+                name,
+                str(row.num_flops),
+                f"{100 * row.weight:.1f}%",
+                f"{100 * row.equity:.2f}%",
+                f"{row.values[0]:.2f}",
+                f"{row.values[1]:.2f}",
+                f"{100 * row.exploitability / pot:.2f}%",
+            ]
+            for name, row in rows
+        ],
+    )
+    for number, node in enumerate(result.nodes):
+        player = ("OOP", "IP")[node.player]
+        print(f"\n{player} {f'after {node.line}' if node.line else 'first'}")
+
+        def cells(name: str, row: ReportRow, number: int = number) -> list[str]:
+            at_node = row.nodes[number]
+            frequencies = [f"{100 * frequency:.1f}%" for frequency in at_node.frequencies]
+            return [name, f"{100 * at_node.reach:.1f}%", f"{at_node.ev:.2f}", *frequencies]
+
+        print_table(
+            ["flops", "reached", "EV", *node.actions], [cells(name, row) for name, row in rows]
+        )
 
 
 @spot.command()

@@ -184,7 +184,9 @@ class FlopReport:
                 str(data["flops"]),
                 int(data["num_flops"]),
                 ReportSettings(**settings),
-                tuple(ReportNode(n["line"], n["player"], tuple(n["actions"])) for n in data["nodes"]),
+                tuple(
+                    ReportNode(n["line"], n["player"], tuple(n["actions"])) for n in data["nodes"]
+                ),
                 tuple(FlopResult.from_json(result) for result in data["results"]),
                 tuple(map(float, data["set_weights"])),
             )

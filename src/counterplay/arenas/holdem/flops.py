@@ -70,7 +70,9 @@ def flop_subset(name: str | int) -> tuple[WeightedFlop, ...]:
     subsets = _stored_subsets()
     if not str(name).isdecimal() or int(name) not in subsets:
         names = ", ".join(map(str, subsets))
-        raise ConfigError(f"flops is {name!r}, must be {names}, all, or flops such as QsJh2h,Kd7c2s")
+        raise ConfigError(
+            f"flops is {name!r}, must be {names}, all, or flops such as QsJh2h,Kd7c2s"
+        )
     return subsets[int(name)]
 
 
@@ -98,6 +100,4 @@ def flop_texture(flop: str) -> dict[str, str]:
 def _makes_straights(ranks: list[int]) -> bool:
     """Return True if two cards can make a straight with three different ranks."""
     with_low_ace = [r - 13 if r == 12 else r for r in ranks]  # an ace is also below the deuce
-    return len(ranks) == 3 and any(
-        max(r) - min(r) <= STRAIGHT_SPAN for r in (ranks, with_low_ace)
-    )
+    return len(ranks) == 3 and any(max(r) - min(r) <= STRAIGHT_SPAN for r in (ranks, with_low_ace))
