@@ -19,6 +19,7 @@ _EXPORTS = {
     "counterplay.display.flop_report_page": ["flop_report_page"],
     "counterplay.arenas.holdem.game_arena": ["HoldemGameArena", "load_holdem_policy"],
     "counterplay.arenas.holdem.game_inspection": ["inspect_game_node"],
+    "counterplay.arenas.holdem.game_locks": ["lock_game_node"],
     "counterplay.arenas.holdem.game_subgames": ["StreetSubgames", "resolve_street"],
     "counterplay.display.hand_grid": ["draw_hand_grid"],
     "counterplay.arenas.holdem.locks": ["lock_node"],

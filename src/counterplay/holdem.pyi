@@ -10,6 +10,7 @@ from counterplay.arenas.holdem.flops import flop_texture as flop_texture
 from counterplay.arenas.holdem.game_arena import HoldemGameArena as HoldemGameArena
 from counterplay.arenas.holdem.game_arena import load_holdem_policy as load_holdem_policy
 from counterplay.arenas.holdem.game_inspection import inspect_game_node as inspect_game_node
+from counterplay.arenas.holdem.game_locks import lock_game_node as lock_game_node
 from counterplay.arenas.holdem.game_subgames import StreetSubgames as StreetSubgames
 from counterplay.arenas.holdem.game_subgames import resolve_street as resolve_street
 from counterplay.arenas.holdem.hand_ranges import Range as Range
@@ -80,6 +81,7 @@ __all__ = [
     "load_holdem_policy",
     "load_preflop_solution",
     "load_solution",
+    "lock_game_node",
     "lock_node",
     "multiway_equity",
     "push_fold_chart",

@@ -366,6 +366,8 @@ def solve_flop_report(
     settings = settings or ReportSettings(target=0.005 * spot.pot)
     _check_report_spot(spot)
     name, weighted_flops = report_flops(flops)
+    if spot.deck != "standard" and name.isdecimal():
+        raise ConfigError(f"the {name} flops stand for 52 cards: take all, or list flops")
     dealt = [flop for flop in weighted_flops if _can_be_dealt(spot, flop.name)]
     if not dealt:
         raise ConfigError("the ranges leave no hand on any of the flops")
@@ -416,7 +418,7 @@ def load_flop_report(path: str | Path) -> FlopReport:
 def _check_report_spot(spot: Spot) -> None:
     if len(spot.cards) != 3:
         raise ConfigError(f"a report needs a spot on the flop; board {spot.board!r} is a later one")
-    if spot.dead_cards:
+    if spot.dead:
         raise ConfigError("a report over flops cannot have dead cards")
     if len(suit_symmetries((), (), spot.ranges)) < len(SUIT_PERMUTATIONS):
         raise ConfigError(

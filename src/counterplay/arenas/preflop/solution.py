@@ -12,7 +12,7 @@ import numpy as np
 
 from counterplay.arenas.holdem.hand_ranges import Range
 from counterplay.arenas.holdem.node_view import NodeView
-from counterplay.arenas.holdem.spot import Spot
+from counterplay.arenas.holdem.spot import SPOT_DECKS, Spot
 from counterplay.arenas.preflop.arena import PreflopArena
 from counterplay.arenas.preflop.betting import PreflopLeaf, PreflopNode
 from counterplay.arenas.preflop.deck import FULL_DECK
@@ -200,8 +200,9 @@ class PreflopSolution:
             count = len(leaf.contenders)
             problem = "players are all-in" if leaf.is_all_in else f"{count} seats are left in"
             raise ConfigError(f"line {line!r} is not a spot: {problem}; a spot has two with chips")
-        if self.arena.deck != FULL_DECK:
-            raise ConfigError("spots have 52 cards: this solution is for another deck")
+        deck_names = [name for name, deck in SPOT_DECKS.items() if deck == self.arena.deck]
+        if not deck_names:
+            raise ConfigError("spots have 52 cards, or 36 in short deck: this is another deck")
         order = [seat for seat in self.game.postflop_order if seat in leaf.contenders]
         ranges = [self.range_text(leaf.last[seat]) for seat in order]
         for seat, text in zip(order, ranges, strict=True):
@@ -214,6 +215,7 @@ class PreflopSolution:
             ranges=(ranges[0], ranges[1]),
             pot=round(sum(leaf.contributions) * chips_per_unit),
             stacks=(round(left[0] * chips_per_unit), round(left[1] * chips_per_unit)),
+            deck=deck_names[0],
             rake=self.game.rake,
             rake_cap=math.inf
             if self.game.rake_cap is None
