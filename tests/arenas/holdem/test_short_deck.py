@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 import counterplay as cp
 from counterplay.arenas.holdem.flop_report import ReportSettings, solve_flop_report
+from counterplay.arenas.holdem.game_arena import HoldemGameArena
+from counterplay.arenas.holdem.game_boards import strength_order
 from counterplay.arenas.holdem.inspection import inspect_node
 from counterplay.arenas.holdem.spot import Spot
 from counterplay.arenas.holdem.spot_arena import SpotArena
@@ -75,6 +78,30 @@ def test_isomorphism_does_not_change_the_values():
         arena = SpotArena(spot, "float64", isomorphism)
         values.append(cp.solve(arena, "dcfr", iterations=4).policy.judge(arena).values)
     assert np.allclose(*values, atol=1e-9)
+
+
+@pytest.mark.parametrize("ranking", ["short_deck", "short_deck_trips"])
+def test_games_order_hands_as_their_rules_do(ranking):
+    game = cp.load_game(
+        f"custom_holdem(board_cards=(0,4),num_ranks=5,num_suits=3,ranking={ranking})"
+    )
+    assert game.cards_name(game.deck[:1]) == "Tc"
+    arena = HoldemGameArena(game)
+    street = arena.streets[1]
+    order = strength_order(street, game, has_showdowns=True)
+    for board in range(0, street.num_boards, 7):
+        hands, part = arena.hand_cards(1, board), slice(*order.live_offset[board : board + 2])
+        cards = [(*hands[h].tolist(), *street.cards[board].tolist()) for h in order.hand[part]]
+        strengths = [game._strength(hand) for hand in cards]
+        assert strengths == sorted(strengths)
+        ties = np.diff(order.rank[part]) == 0
+        assert ties.tolist() == [a == b for a, b in pairwise(strengths)]
+
+
+@pytest.mark.parametrize("parameters", ["ranking=low", "ranking=short_deck,num_hole_cards=1"])
+def test_games_with_unknown_rankings_are_refused(parameters):
+    with pytest.raises(ConfigError, match="ranking"):
+        cp.load_game(f"custom_holdem({parameters})")
 
 
 def test_cards_below_the_six_are_refused():

@@ -231,7 +231,7 @@ class HoldemGameArena(HoldemArena):
         has_showdowns = any(
             node.kind == SHOWDOWN and node.state.street == street for node in self.betting.nodes
         )
-        order = strength_order(deals, num_hole_cards, has_showdowns)
+        order = strength_order(deals, self.game, has_showdowns)
         positions = hand_positions(deals.free_cards.shape[1], num_hole_cards)
         if num_hole_cards == 2:
             hands = _whole_range(positions)

@@ -20,10 +20,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from counterplay.arenas.preflop.deck import CATEGORY_ORDERS, Deck
+from counterplay.arenas.preflop.deck import Deck
 from counterplay.arenas.preflop.icm import check_payouts
 from counterplay.core.json_values import load_json
 from counterplay.errors import ConfigError, suggestion
+from counterplay.games.holdem_base import CATEGORY_ORDERS
 
 MIN_SEATS, MAX_SEATS = 2, 9
 SIZE_PATTERN = re.compile(r"(\d+(?:\.\d+)?)(x|%|c)")
