@@ -37,7 +37,9 @@ SUBSET_FILE = Path(__file__).parents[2] / "src/counterplay/arenas/holdem/flop_su
 SUBSET_SIZES = (25, 49, 95, 184)
 NUM_BINS = 10  # of the equities of hands
 RIDGE = 0.02  # weight of keeping close to the mass of the clusters
-NUM_STARTS = 4  # runs of k-means; the best objective is kept
+NUM_STARTS = {25: 4, 49: 4, 95: 1, 184: 1}  # runs of k-means; the best objective is kept
+NUM_PASSES = {25: 2, 49: 2, 95: 2, 184: 1}  # over all flops of a subset, to exchange them
+NUM_CANDIDATES = {25: 8, 49: 8, 95: 8, 184: 2}  # flops of a cluster that are tried
 OPEN = "22+,A2s+,K2s+,Q5s+,J7s+,T7s+,96s+,86s+,75s+,64s+,54s,A2o+,K8o+,Q9o+,J9o+,T9o"
 DEFEND = (
     "99-22,ATs-A2s,K2s-KTs,Q2s+,J4s+,T5s+,95s+,85s+,74s+,63s+,53s+,"
@@ -162,12 +164,13 @@ def choose_subset(features: Array, counts: Array, n: int, seed: int) -> tuple[Ar
         centre = np.average(features[members], 0, counts[members])
         chosen[k] = members[((features[members] - centre) ** 2).sum(axis=1).argmin()]
     weights, best = fit_weights(features, chosen, mass)
-    for _ in range(2):
+    for _ in range(NUM_PASSES[n]):
         before = best
         for k in rng.permutation(n):
             members = np.flatnonzero(labels == k)
             centre = np.average(features[members], 0, counts[members])
-            nearest = members[((features[members] - centre) ** 2).sum(axis=1).argsort()[:8]]
+            distance = ((features[members] - centre) ** 2).sum(axis=1)
+            nearest = members[distance.argsort()[: NUM_CANDIDATES[n]]]
             for candidate in nearest:
                 trial = chosen.copy()
                 trial[k] = candidate
@@ -210,12 +213,13 @@ def main(command: str, file: str) -> None:
         features = flop_features(training, counts)
         subsets = {}
         for n in SUBSET_SIZES:
-            runs = [choose_subset(features, counts, n, seed) for seed in range(NUM_STARTS)]
+            runs = [choose_subset(features, counts, n, seed) for seed in range(NUM_STARTS[n])]
             chosen, weights, _ = min(runs, key=lambda run: run[2])
             print(n, [round(run[2], 5) for run in runs], weights.min(), weights.max())
             order = np.argsort(-weights)
             subsets[str(n)] = {flops[chosen[k]].name: round(float(weights[k]), 6) for k in order}
-        SUBSET_FILE.write_text(json.dumps(subsets, indent=0) + "\n")
+        lines = ",\n".join(f"{json.dumps(n)}: {json.dumps(part)}" for n, part in subsets.items())
+        SUBSET_FILE.write_text(f"{{\n{lines}\n}}\n")
     index = {flop.name: i for i, flop in enumerate(flops)}
     for n, subset in json.loads(SUBSET_FILE.read_text()).items():
         chosen, weights = np.array([index[name] for name in subset]), np.array([*subset.values()])

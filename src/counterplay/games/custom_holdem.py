@@ -34,7 +34,7 @@ class CustomHoldem(HoldemBase):
     never play. The deck has the lowest `num_ranks` ranks in `num_suits` suits. The best five of all
     cards win; fewer than five make no straights and no flushes. With `ranking="short_deck"` the
     deck has the highest ranks (`num_ranks=9`: from the six on), a flush beats a full house, and the
-    ace is also below the lowest rank; with "short_deck_trips" three of a kind beats a straight, too.
+    ace is also below the lowest rank; with "short_deck_trips" three of a kind beats a straight.
 
     With `betting="no_limit"`, `sizes` lists the raises as fractions of the pot after a call, and
     `a` for all-in, such as "0.5,1,a"; if it is empty, all raises are legal. An action above 1 is a
