@@ -5,7 +5,8 @@
 Bets are made on the flop only: OOP checks, bets half the pot or all-in, and so does IP after a
 check; the other one folds or calls, and the turn and the river are checked down. Such a spot is a
 small game once the equity of every pair of hands on the flop is known, so that all flops take
-minutes; vectors over hands are iterated here in NumPy, independently of the kernels. A few flops
+minutes; vectors over hands are iterated here in NumPy, without the kernels of `SpotArena`. A few
+flops
 are solved by `SpotArena`, too. FILE keeps the results by flop.
 """
 
@@ -14,7 +15,6 @@ from __future__ import annotations
 import json
 import sys
 import time
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -23,32 +23,45 @@ from numpy.typing import NDArray
 
 import counterplay as cp
 from benchmarks.result_files import append_row
-from counterplay.arenas.holdem.boards import RangeHands, river_strengths
+from counterplay.arenas.holdem.boards import RangeHands
 from counterplay.arenas.holdem.flops import all_flops, flop_subset
 from counterplay.arenas.holdem.spot import BetSizes, Spot
 from counterplay.arenas.holdem.spot_arena import SpotArena
-from counterplay.arenas.preflop.deck import FULL_DECK
 from counterplay.core.cards import canonical_cards, cards_name, parse_cards
+from counterplay.kernels.holdem.hand_strength import board_strengths
+from counterplay.kernels.runtime.jit import kernel
 
 Array = NDArray[Any]
-RANGES = ("66+,A9s+,KTs+,QTs+,JTs,T9s,98s,AJo+", "JJ-22,AQs-A7s,KTs+,QJs,JTs,87s,76s,AQo,KQo")
+RANGES = ("99-66,AQs-ATs,KQs,QJs,JTs,T9s,AQo", "TT+,AJs+,KQs,AQo+,87s,76s")
 POT, STACK = 60, 120
 BETS = (30, STACK)  # half the pot, all-in
-ITERATIONS = 150
+ITERATIONS = 100
 CHECKED = ("QsJh2h", "8d8c5h", "As7s4s")  # flops that `SpotArena` solves, too
 
 
-def pair_equities(hands: tuple[RangeHands, RangeHands], flop: tuple[int, ...]) -> Array:
-    """Return the equity [n, m] of each pair of hands; 0 where they share a card."""
-    cards = hands[0].cards, hands[1].cards
-    wins, counts = np.zeros((2, hands[0].size, hands[1].size))
-    deck = [card for card in range(52) if card not in flop]
-    for dealt in combinations(deck, 2):
-        first, second = river_strengths((*flop, *dealt), cards, FULL_DECK)
-        live = (first >= 0)[:, None] & (second >= 0)[None]
-        wins += live * (np.sign(first[:, None] - second[None]) + 1.0) / 2.0
-        counts += live
-    return wins / np.maximum(counts, 1.0)
+@kernel
+def pair_equities(flop, cards, others, out):
+    """Set `out` [n, m] to the equity of each pair of hands; 0 where they share a card."""
+    n, m = cards.shape[0], others.shape[0]
+    strength, other_strength = np.empty(n, np.int64), np.empty(m, np.int64)
+    board, counts = np.zeros(5, np.int64), np.zeros((n, m))
+    board[:3] = flop
+    for a in range(52):
+        for b in range(a):
+            if a in flop or b in flop:
+                continue
+            board[3], board[4] = a, b
+            board_strengths(board, cards, strength)
+            board_strengths(board, others, other_strength)
+            for i in range(n):
+                for j in range(m):
+                    x, y = strength[i], other_strength[j]
+                    if x >= 0 and y >= 0:
+                        out[i, j] += 1.0 if x > y else 0.5 if x == y else 0.0
+                        counts[i, j] += 1.0
+    for i in range(n):
+        for j in range(m):
+            out[i, j] /= max(counts[i, j], 1.0)
 
 
 class FlopGame:
@@ -140,7 +153,9 @@ def solve_flop(name: str) -> dict[str, float]:
     first, second = (RangeHands.from_range(text, flop) for text in RANGES)
     disjoint = ~(first.cards[:, None, :, None] == second.cards[None, :, None, :]).any(axis=(2, 3))
     pairs = disjoint * first.weight[:, None] * second.weight[None]
-    game = FlopGame(pair_equities((first, second), flop), pairs)
+    equity = np.zeros(pairs.shape)
+    pair_equities(np.array(flop), first.cards, second.cards, equity)
+    game = FlopGame(equity, pairs)
     value, exploitability, policy = game.solve(ITERATIONS)
     share = pairs.sum(axis=1)
     bets = (policy[0][1:].sum(axis=0) * share).sum() / share.sum()

@@ -228,11 +228,8 @@ def sort_hands_by_strength(
         if len(board) == 5:
             strengths = river_strengths(board, [hands.cards for hands in hands_by_player], deck)
         else:
-            first, second = (
-                -np.isin(hands.cards, board).any(axis=1).astype(np.int64)
-                for hands in hands_by_player
-            )
-            strengths = first, second
+            blocked = [np.isin(hands.cards, board).any(axis=1) for hands in hands_by_player]
+            strengths = np.where(blocked[0], -1, 0), np.where(blocked[1], -1, 0)
         order = [np.zeros(hands.size, np.uint16) for hands in hands_by_player]
         rank = [np.zeros(hands.size, np.uint16) for hands in hands_by_player]
         counts = deal_walk.sort_hands(*strengths, *order, *rank)
