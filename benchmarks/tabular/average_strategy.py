@@ -25,9 +25,7 @@ HOLDEM_DECK = "ranks=4,suits=2,hole=2,board=(0,1)"
 GAMES = {
     "Leduc poker": "leduc_poker",
     "liar's dice": "liars_dice",
-    "Goofspiel, 5 cards": "goofspiel(num_cards=5)",
     "no-limit Leduc, stacks of 8": NO_LIMIT.format((0, 0), 1, 8, 8, (0, 0), LEDUC_DECK),
-    "no-limit Leduc, stacks of 10": NO_LIMIT.format((0, 0), 1, 10, 10, (0, 0), LEDUC_DECK),
     "no-limit Leduc, stacks of 12": NO_LIMIT.format((0, 0), 1, 12, 12, (0, 0), LEDUC_DECK),
     "no-limit hold'em, 8 cards": NO_LIMIT.format((2, 1), 0, 8, 8, (1, 0), HOLDEM_DECK),
 }
