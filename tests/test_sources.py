@@ -26,6 +26,7 @@ def test_wrong_items_are_reported():
         ({"where": ["algorithm:nfsp(no_option)"]}, "no_option"),
         ({"where": ["algorithm:unknown"]}, "unknown"),
         ({"check": "tests/missing.py"}, "no file"),
+        ({"check": "tests/test_sources.py::test_missing"}, "no test test_missing"),
         ({"figure": "0.1"}, "belong together"),
         ({"status": "cannot work", "note": ""}, "no reason"),
         ({"status": "perhaps"}, "status"),

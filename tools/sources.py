@@ -6,7 +6,7 @@ An item of the data file has the keys
     item       the algorithm, theorem, definition, table or figure
     status     "works", "cannot work" or "open"
     where      names: cp.solve, game:kuhn_poker, algorithm:nfsp(all_players_learn), ...
-    check      the test file that covers it
+    check      the test file that covers it, or one test of it: tests/x.py::test_name
     note       what differs from the document, or the reason
     figure     a measured figure, with the command that produces it in `command`
 """
@@ -79,8 +79,11 @@ def find_problems(item: dict[str, Any]) -> list[str]:
         except (AttributeError, KeyError) as error:
             problems.append(f"{name}: {error}")
     check = item.get("check", "")
-    if check and not (ROOT / check).is_file():
-        problems.append(f"there is no file {check}")
+    file, _, test = check.partition("::")
+    if file and not (ROOT / file).is_file():
+        problems.append(f"there is no file {file}")
+    elif test and f"def {test}(" not in (ROOT / file).read_text():
+        problems.append(f"{file} has no test {test}")
     if item["status"] == "works" and not (check and item.get("where")):
         problems.append("it works, but names no code or no test")
     if item["status"] == "cannot work" and not item.get("note"):

@@ -17,6 +17,9 @@ from counterplay.core.arena import Floats
 PAGE = Path(__file__).with_suffix(".md")
 GAMES = ("kuhn_poker", "leduc_poker")
 ITERATIONS = (1, 10, 100, 1000)
+SAMPLED_ITERATIONS = (10, 100, 1000)
+CONFIDENCES = (0.5, 0.9, 0.99)
+NUM_SAMPLED_RUNS = 100
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,20 @@ class MatchingRow:
     rounds: int
     regret: float
     bound: float
+
+
+@dataclass(frozen=True)
+class SampledRow:
+    """Regrets of outcome sampling over seeds, and the factor of their bound."""
+
+    iterations: int
+    average_regret: Floats  # [runs, P] average overall regret
+    cfr_bound: Floats  # [P] bound of CFR: range * infosets * sqrt(most actions / T)
+    delta: Floats  # [P] least probability with which the player samples its part of an episode
+
+    def bound(self, confidence: float) -> Floats:
+        """Return the bound [P] that holds with at least this probability."""
+        return (1.0 + np.sqrt(2.0 / (1.0 - confidence))) / self.delta * self.cfr_bound
 
 
 def measure_cfr(spec: str, checkpoints: Sequence[int]) -> list[RegretRow]:
@@ -65,6 +82,50 @@ def measure_cfr(spec: str, checkpoints: Sequence[int]) -> list[RegretRow]:
     return rows
 
 
+def measure_outcome_sampling(
+    spec: str, checkpoints: Sequence[int], num_runs: int
+) -> list[SampledRow]:
+    """Run outcome sampling with several seeds, and measure its regrets at some iterations.
+
+    The second player updates after the first: its regret is against the first's next policy.
+    """
+    tree, algorithm = cp.build_tree(spec), cp.algorithms.OutcomeSampling()
+    is_first = np.repeat(tree.infoset_player == 0, tree.num_actions)
+    regrets = np.zeros((len(checkpoints), num_runs, 2))
+    for run in range(num_runs):
+        memory = algorithm.init(tree, run)
+        before = algorithm.policies(tree, memory)["current"].probabilities.copy()
+        first_seen, second_seen = list[cp.Policy](), list[cp.Policy]()
+        for t in range(1, max(checkpoints) + 1):
+            memory = algorithm.step(tree, memory)
+            after = algorithm.policies(tree, memory)["current"].probabilities.copy()
+            first_seen.append(cp.Policy(tree, before))
+            second_seen.append(cp.Policy(tree, np.where(is_first, after, before)))
+            before = after
+            if t in checkpoints:
+                row = regrets[checkpoints.index(t), run]
+                row[0] = cp.overall_regret(tree, first_seen)[0] / t
+                row[1] = cp.overall_regret(tree, second_seen)[1] / t
+    spread = tree.utility.max(axis=0) - tree.utility.min(axis=0)
+    num_infosets = np.bincount(tree.infoset_player, minlength=2)
+    most_actions = [tree.num_actions[tree.infoset_player == p].max() for p in range(2)]
+    scale = spread * num_infosets * np.sqrt(most_actions)
+    delta = least_sampling_reach(tree, algorithm.epsilon)
+    return [SampledRow(t, regrets[i], scale / np.sqrt(t), delta) for i, t in enumerate(checkpoints)]
+
+
+def least_sampling_reach(tree: cp.TreeArena, epsilon: float) -> Floats:
+    """Return the least product [P] of a player's exploration probabilities over all terminals."""
+    reach = np.ones((tree.num_nodes, tree.num_players))
+    for node in range(1, tree.num_nodes):
+        parent = tree.parent[node]
+        reach[node] = reach[parent]
+        if tree.infoset[parent] >= 0:
+            reach[node, tree.player[parent]] *= epsilon / tree.num_actions[tree.infoset[parent]]
+    least: Floats = reach.min(axis=0)
+    return least
+
+
 def measure_regret_matching(num_actions: int, num_rounds: Sequence[int]) -> list[MatchingRow]:
     """Play regret matching against payoffs in [0, 1] that punish its most likely action."""
     regret, total, rows = np.zeros(num_actions), 0.0, list[MatchingRow]()
@@ -79,6 +140,33 @@ def measure_regret_matching(num_actions: int, num_rounds: Sequence[int]) -> list
         if t in num_rounds:
             rows.append(MatchingRow(t, total, float(np.sqrt(num_actions * t))))
     return rows
+
+
+def format_sampling() -> list[str]:
+    """Return the lines of the section about outcome sampling."""
+    lines = [
+        "## Section 3.4.2 of document 002: outcome sampling",
+        "",
+        "With probability p the average overall regret is at most `(1 + sqrt(2 / (1 - p))) /",
+        "delta` times the bound of CFR, `range * infosets * sqrt(most actions / T)` (Lanctot et",
+        "al., 2009, theorem 5; 3.10 in document 002). Opponents are sampled from their policy, so",
+        "that delta is the least probability with which the player samples its own actions of an",
+        "episode.",
+        f"Kuhn poker, epsilon 0.6, {NUM_SAMPLED_RUNS} seeds: the share p of the seeds has at most",
+        "the regret of the column `regret`; `larger`: the seeds above the bound.",
+        "",
+        "| T | player | p | regret | bound | larger |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in measure_outcome_sampling("kuhn_poker", SAMPLED_ITERATIONS, NUM_SAMPLED_RUNS):
+        for player in range(2):
+            for p in CONFIDENCES:
+                regrets, bound = row.average_regret[:, player], row.bound(p)[player]
+                lines.append(
+                    f"| {row.iterations} | {player} | {p} | {np.quantile(regrets, p):.4f} | "
+                    f"{bound:.1f} | {(regrets > bound).sum()} |"
+                )
+    return lines
 
 
 def format_page() -> str:
@@ -120,6 +208,7 @@ def format_page() -> str:
                 f"{row.counterfactual_bound.max():.4f} | {row.theorem_bound.max():.2f} | "
                 f"{row.nash_conv:.5f} | {2 * largest:.5f} |"
             )
+    lines += ["", *format_sampling()]
     return "\n".join(lines) + "\n"
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import counterplay as cp
 from counterplay.arenas.build import build_arena
+from counterplay.arenas.holdem.game_arena import HoldemGameArena
 from counterplay.core.game import CHANCE, TERMINAL
 from counterplay.registry import (
     ALGORITHMS,
@@ -165,6 +166,18 @@ OWN_GAMES = {
 }
 GAMES = (*SPECS, "tiny.efg", *OWN_GAMES)
 GENERATED = ("liars_dice(dice_sides=3)", "dark_hex(num_rows=2,num_cols=2)")
+SMALL_HOLDEM = (
+    "custom_holdem(num_ranks=3,num_suits=2,num_hole_cards=1,board_cards=(0,1),blinds=(0,0),ante=1,"
+    "stacks=(5,5),sizes='1',max_bets=(1,),openers=(0,))"
+)
+# two-player zero-sum games, which every algorithm accepts, by what an arena offers
+ARENAS_BY_CAPABILITY = {
+    "tree": [("kuhn_poker", "tree")],
+    "sequences": [("kuhn_poker", "tree"), ("liars_dice(dice_sides=3)", "generated")],
+    "episodes": [("liars_dice(dice_sides=3)", "generated")],
+    "rules": [("kuhn_poker", "rules"), ("kuhn_poker", "compiled rules")],
+    "vectors": [(SMALL_HOLDEM, "vectors")],
+}
 
 
 def arenas_of(name: str) -> list[str]:
@@ -185,6 +198,8 @@ def arena_of(name: str, kind: str, folder: Path) -> Any:
         game = load_game(str(path))
     else:
         game = OWN_GAMES.get(name) or load_game(name)
+    if kind == "vectors":
+        return HoldemGameArena(game)
     if kind == "rules" and name.partition("(")[0] in COMPILED_GAMES:
         game = Readable(game)
     return build_arena(game, "rules" if "rules" in kind else kind)

@@ -43,6 +43,34 @@ def test_tabular_algorithms_run_or_refuse(game, kind, folder):
     assert ran >= (6 if "rules" in kind else 4)
 
 
+@pytest.mark.parametrize("name", TABULAR)
+def test_tabular_algorithms_run_on_every_arena_they_declare(name, folder):
+    """A refusal is not enough where an algorithm says that it runs."""
+    for capability in contract.tiny(name).runs_on:
+        for game, kind in contract.ARENAS_BY_CAPABILITY[capability]:
+            assert contract.outcome(name, game, kind, folder) == "ran", (game, kind)
+
+
+@pytest.mark.slow
+@pytest.mark.large
+@pytest.mark.parametrize("name", DEEP)
+def test_networks_run_on_every_arena_they_declare(name, folder):
+    jax = pytest.importorskip("jax")
+    for capability in contract.tiny(name).runs_on:
+        for game, kind in contract.ARENAS_BY_CAPABILITY[capability]:
+            assert contract.outcome(name, game, kind, folder) == "ran", (game, kind)
+    jax.clear_caches()
+
+
+def test_every_capability_has_an_arena(folder):
+    """The arenas that stand for a capability have it, and no algorithm declares another one."""
+    for capability, cases in contract.ARENAS_BY_CAPABILITY.items():
+        for game, kind in cases:
+            assert capability in contract.arena_of(game, kind, folder).capabilities
+    declared = {word for name in ALGORITHMS for word in contract.tiny(name).runs_on}
+    assert declared == set(contract.ARENAS_BY_CAPABILITY)
+
+
 @pytest.mark.parametrize("name", DEEP)
 @pytest.mark.parametrize("game", QUICK_DEEP_GAMES)
 def test_networks_refuse_games_without_decisions(name, game, folder):

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks.tabular.theorems import measure_cfr, measure_regret_matching
+from benchmarks.tabular.theorems import (
+    least_sampling_reach,
+    measure_cfr,
+    measure_outcome_sampling,
+    measure_regret_matching,
+)
 
 import counterplay as cp
 
@@ -58,3 +63,17 @@ def test_theorems_hold_on_kuhn_poker():
 def test_regret_matching_stays_below_its_bound():
     for row in measure_regret_matching(num_actions=4, num_rounds=(1, 10, 1000)):
         assert row.regret <= row.bound
+
+
+def test_outcome_sampling_stays_below_its_probabilistic_bound():
+    """The share of the seeds above the bound is at most 1 - p; regret falls as 1 / sqrt(T)."""
+    early, late = measure_outcome_sampling("kuhn_poker", (20, 200), num_runs=10)
+    for row in (early, late):
+        for confidence in (0.5, 0.9):
+            above = row.average_regret > row.bound(confidence)
+            assert (above.mean(axis=0) <= 1.0 - confidence).all()
+    assert late.average_regret.mean() < 0.7 * early.average_regret.mean()
+    assert (late.bound(0.9) < early.bound(0.9)).all() and (late.bound(0.9) > late.bound(0.5)).all()
+    np.testing.assert_allclose(early.delta, [0.3**2, 0.3])
+    leduc = least_sampling_reach(cp.build_tree("leduc_poker"), 0.6)
+    np.testing.assert_allclose(leduc, [(0.3 * 0.2) ** 2, (0.3 * 0.3) ** 2])

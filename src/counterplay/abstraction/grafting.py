@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any, overload
 
 import numpy as np
 
@@ -13,6 +14,14 @@ from counterplay.abstraction.abstraction import (
     infoset_labels,
     resolve_infoset,
 )
+from counterplay.abstraction.grafting_on_rules import (
+    GraftedPolicy,
+    RulesPolicy,
+    SolveRules,
+    graft_on_rules,
+    part_function,
+)
+from counterplay.arenas.rules import RulesArena
 from counterplay.arenas.tree.arena import TreeArena
 from counterplay.core.arena import Ints
 from counterplay.core.evaluation import check_same_game
@@ -23,8 +32,9 @@ GraftPartition = Callable[[str], int] | Mapping[int, Iterable[InfosetRef]]
 SolveFunction = Callable[[TreeArena], Policy]
 
 
+@overload
 def graft_policy(
-    tree: TreeArena,
+    arena: TreeArena,
     base_policy: Policy,
     player: int,
     parts: GraftPartition,
@@ -33,7 +43,34 @@ def graft_policy(
     buckets: BucketSpec | None = None,
     opponent_buckets: BucketSpec | None = None,
     independent: bool = False,
-) -> Policy:
+) -> Policy: ...
+
+
+@overload
+def graft_policy(
+    arena: RulesArena,
+    base_policy: RulesPolicy,
+    player: int,
+    parts: GraftPartition,
+    solve: SolveRules,
+    *,
+    buckets: Any = None,
+    opponent_buckets: Any = None,
+    independent: bool = False,
+) -> GraftedPolicy: ...
+
+
+def graft_policy(
+    arena: TreeArena | RulesArena,
+    base_policy: Any,
+    player: int,
+    parts: GraftPartition,
+    solve: Any,
+    *,
+    buckets: Any = None,
+    opponent_buckets: Any = None,
+    independent: bool = False,
+) -> Policy | GraftedPolicy:
     """Return a base policy with each part of the player's infosets replaced by a solution.
 
     A grafting partition {G_0, G_1, ...} of the player's infosets is such that the infosets after
@@ -49,24 +86,53 @@ def graft_policy(
     grafts can use the same slack of the opponents. By default later grafts therefore take earlier
     ones into account.
 
+    On rules, such as bucketed hold'em, the solved games are rules too, and the result is a policy
+    that plays the full game. Whether the parts are a grafting partition is checked in random
+    episodes, and a part that none of them visits keeps the base policy.
+
     Args:
-        tree: the game.
-        base_policy: the policy to improve.
+        arena: the tree of the game, or its rules, with or without an abstraction.
+        base_policy: the policy to improve; on rules anything that is looked up by state.
         player: the player whose policy is grafted.
         parts: the part number of each of the player's infosets as a function of its key, or the
             infosets by part number; infosets without a number, or with 0, keep the base policy.
+            On rules infosets are given by their keys, in the `buckets`.
         solve: returns a policy of a game, such as
             `lambda game: cp.solve(game, cp.algorithms.CFRPlus()).policy`.
-        buckets: abstraction of the player's infosets in the parts; none by default.
-        opponent_buckets: abstraction of the opponents' infosets; none by default.
+        buckets: abstraction of the player's infosets in the parts; by default none on a tree, and
+            that of the arena's game on rules, where it is a rule such as `ByEquity(50)`.
+        opponent_buckets: abstraction of the opponents' infosets; likewise.
         independent: solve every part with the base policy elsewhere, as in the papers.
 
     Raises:
         ConfigError: the parts are not a grafting partition, or the policy is of another game.
+
+    Example:
+        >>> import counterplay as cp
+        >>> arena = cp.RulesArena("leduc_poker with by_rank(groups=('JQ','K'))")
+        >>> solve = lambda arena: cp.solve(arena, "external_sampling", iterations=200).policy
+        >>> second_round = lambda key: int("|" in key)
+        >>> policy = cp.abstraction.graft_policy(
+        ...     arena, solve(arena), 0, second_round, solve, buckets=cp.abstraction.ByRank()
+        ... )
+        >>> sorted(policy.solutions)
+        [1]
     """
+    if not 0 <= player < arena.num_players:
+        raise ConfigError(f"player is {player}, must be from 0 to {arena.num_players - 1}")
+    if isinstance(arena, RulesArena):
+        return graft_on_rules(
+            arena,
+            base_policy,
+            player,
+            parts if callable(parts) else part_function(parts),
+            solve,
+            buckets=buckets,
+            opponent_buckets=opponent_buckets,
+            independent=independent,
+        )
+    tree = arena
     check_same_game(tree, base_policy)
-    if not 0 <= player < tree.num_players:
-        raise ConfigError(f"player is {player}, must be from 0 to {tree.num_players - 1}")
     part = _part_numbers(tree, player, parts)
     _check_parts(tree, part)
     is_own = tree.infoset_player == player

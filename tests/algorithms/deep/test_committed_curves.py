@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 jax = pytest.importorskip("jax")
 
+from benchmarks.deep import lecture_figures, per_episode  # noqa: E402
 from benchmarks.deep.curves import FAMILY, OTHER_KEYS, parse_name  # noqa: E402
 from benchmarks.result_files import load_family  # noqa: E402
 
@@ -44,3 +47,38 @@ def test_every_committed_curve_names_its_method_and_column():
         assert (method, column) == (run.algorithm, column)
         assert column in ("published", "aids")
         assert game
+
+
+def test_comparison_by_episodes_has_three_seeds_of_every_method():
+    methods = [name for name in per_episode.METHODS if name != "deep_hedge_own"]
+    for game, setting in per_episode.GAMES.items():
+        for method in methods:
+            runs = per_episode.load_runs(game, method)
+            assert [run.seed for run in runs] == [0, 1, 2], (game, method)
+            for run in runs:
+                assert 0.99 * setting.num_episodes < run.last["episodes"] <= setting.num_episodes
+                assert per_episode.METHODS[method].policy in run.last
+
+
+def test_figures_of_the_lecture_have_all_curves():
+    for name, curve in lecture_figures.CURVES.items():
+        runs = lecture_figures.load_curve(name)
+        assert runs, name
+        for run in runs:
+            assert run.game == curve.game and curve.policy in run.last
+            assert ("against_cfr" in run.last) == (curve.figure == "gradients")
+
+
+def test_utility_against_cfr_is_that_of_the_seats():
+    game = "kuhn_poker(players=3)"
+    policy = lecture_figures.cfr_policy(game)
+    assert lecture_figures.utility_against_cfr(policy, game) == pytest.approx(0.0, abs=1e-12)
+    uniform = cp.uniform_policy(policy.arena)
+    assert lecture_figures.utility_against_cfr(uniform, game) < -0.02
+
+
+def test_evaluations_are_at_equal_ratios():
+    iterations = per_episode.evaluation_iterations(10_000)
+    assert iterations[0] == 100 and iterations[-1] == 10_000
+    ratios = [b / a for a, b in pairwise(iterations)]
+    assert max(ratios) < 1.03 * min(ratios)

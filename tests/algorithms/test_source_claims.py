@@ -1,0 +1,64 @@
+"""Claims of the source documents that are neither an algorithm nor a game: small measurements."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import counterplay as cp
+from tests.conftest import game_tree
+
+
+def replace_player(tree, policy, other, player):
+    """Return the first policy with one player's part taken from the second."""
+    is_own = np.repeat(tree.infoset_player == player, tree.num_actions)
+    return cp.Policy(tree, np.where(is_own, other.probabilities, policy.probabilities))
+
+
+def test_an_equilibrium_strategy_of_two_players_cannot_be_beaten():
+    """002, section 2.1: whatever the opponent plays, the value of the game is secured."""
+    tree = game_tree("kuhn_poker")
+    solution = cp.algorithms.solve_sequence_form_lp(tree)
+    value = cp.expected_values(tree, solution.policy)
+    for seed in range(10):
+        for player in range(2):
+            other = cp.random_policy(tree, seed)
+            mixed = replace_player(tree, solution.policy, other, 1 - player)
+            assert cp.expected_values(tree, mixed)[player] >= value[player] - 1e-9
+
+
+def test_equilibria_of_three_players_do_not_combine():
+    """002, section 2.1: seats that follow different equilibria need not be in one."""
+    utility = np.zeros((2, 2, 2, 3))
+    utility[0, 0, 0] = utility[1, 1, 1] = 1.0  # all choose the same
+    game = cp.matrix.NormalForm(np.moveaxis(utility, -1, 0))
+    first, second = [np.array([1.0, 0.0])] * 3, [np.array([0.0, 1.0])] * 3
+    for profile in (first, second):
+        assert cp.matrix.nash_deviation(game, profile).gain == 0.0
+    combined = [first[0], first[1], second[2]]
+    assert cp.matrix.nash_deviation(game, combined).gain == pytest.approx(1.0)
+
+
+def test_sampling_converges_faster_than_cfr_by_visited_nodes():
+    """002, section 3.4: at equal nodes, external sampling is ahead of CFR."""
+    tree = game_tree("leduc_poker")
+    num_sweeps = 20
+    cfr = cp.solve(tree, "cfr", iterations=num_sweeps).exploitability
+    algorithm = cp.load_algorithm("external_sampling")
+    memory = algorithm.init(tree, 0)
+    budget = num_sweeps * 2 * tree.num_nodes  # a sweep for each player
+    while memory.nodes_touched.sum() < 0.9 * budget:
+        memory = algorithm.step(tree, memory, 50)
+    assert memory.nodes_touched.sum() < 1.1 * budget
+    sampled = cp.exploitability(algorithm.policies(tree, memory)["average"])
+    assert sampled < 0.8 * cfr
+
+
+def test_a_product_of_equilibrium_strategies_is_a_correlated_equilibrium():
+    """002, after definition 2.8."""
+    game = cp.matrix.normal_form_from_game(cp.load_game("battle_of_the_sexes"))
+    equilibria = cp.matrix.nash_equilibria(game).equilibria
+    assert len(equilibria) == 3
+    for equilibrium in equilibria:
+        joint = np.einsum("i,j->ij", *equilibrium.profile)
+        assert cp.matrix.correlated_deviation(game, joint).gain <= 1e-9
