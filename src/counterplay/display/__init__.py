@@ -8,6 +8,7 @@ from __future__ import annotations
 from counterplay.lazy_exports import lazy_exports
 
 _EXPORTS = {
+    "equations": ["Equation", "EquationLine", "cfr_equations", "learner_equations"],
     "infoset_table": ["InfosetRow", "PolicyGrid", "infoset_rows", "policy_grids"],
     "tree_drawing": ["Drawing", "draw_tree"],
 }

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, TypedDict
 import numpy as np
 
 from counterplay.arenas.tree.size_estimate import SizeEstimate, available_memory, estimate_size
-from counterplay.core.arena import Floats
 from counterplay.core.trust import load_game_from_file
 from counterplay.errors import ConfigError, CounterplayError
 from counterplay.experiment.config import load_config
@@ -19,7 +18,7 @@ from counterplay.experiment.population import load_population
 from counterplay.experiment.runner import new_run, use_device
 from counterplay.interop.game_files import check_game_file
 from counterplay.matrix.analysis import analyse_normal_form, load_normal_form
-from counterplay.matrix.learning import run_learners
+from counterplay.matrix.learning import near_uniform_profile, run_learners
 from counterplay.matrix.normal_form import NormalForm, Profile
 from counterplay.matrix.verification import nash_deviation
 from counterplay.registry import GAMES, get_spec, load_learner
@@ -138,7 +137,7 @@ def inspect_game_file(worker: StudioWorker, call: Call) -> JsonObject:
 @query("matrix")
 def analyse_matrix(worker: StudioWorker, call: Call) -> JsonObject:
     """Return dominance and equilibria of a game in normal form, and its utilities."""
-    name, form = _load_form(call, worker.root)
+    name, form = load_form(call, worker.root)
     return analyse_normal_form(name, form) | {"utility": form.utility.tolist()}
 
 
@@ -148,7 +147,7 @@ def run_matrix_learner(worker: StudioWorker, call: Call) -> JsonObject:
 
     Play starts near uniform play, because uniform play is a fixed point of many learners.
     """
-    _, form = _load_form(call, worker.root)
+    _, form = load_form(call, worker.root)
     learner = load_learner(str(call["learner"]))
     shown = set(np.geomspace(1, LEARNER_ITERATIONS, NUM_SHOWN_ITERATIONS).astype(int).tolist())
     path: list[JsonObject] = []
@@ -164,20 +163,17 @@ def run_matrix_learner(worker: StudioWorker, call: Call) -> JsonObject:
                 }
             )
 
-    start = tuple(_off_uniform_mixture(count, player) for player, count in enumerate(form.shape))
     run_learners(
-        form, learner, iterations=LEARNER_ITERATIONS, initial_profile=start, report=record_iteration
+        form,
+        learner,
+        iterations=LEARNER_ITERATIONS,
+        initial_profile=near_uniform_profile(form),
+        report=record_iteration,
     )
     return {"learner": get_spec(learner), "action_names": form.action_names, "path": path}
 
 
-def _off_uniform_mixture(num_actions: int, player: int) -> Floats:
-    """Return a mixture near the uniform one, different for each player."""
-    weight = np.roll(np.arange(num_actions, 0, -1) + 2.0 * num_actions, player)
-    return weight / weight.sum()
-
-
-def _load_form(call: Call, root: str) -> tuple[str, NormalForm]:
+def load_form(call: Call, root: str) -> tuple[str, NormalForm]:
     """Return the name and the normal form of a table or a game in a call."""
     if "utility" in call:
         rows = call.get("names") or ()
