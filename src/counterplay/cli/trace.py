@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -85,7 +84,7 @@ def _trace_cfr(
 ) -> None:
     from counterplay.algorithms.cfr.trace import CFRTrace
     from counterplay.cli.progress import build_tree_with_progress
-    from counterplay.display.equations import cfr_equations, format_number
+    from counterplay.display.equations import cfr_equations, format_number, step_to_json
     from counterplay.registry import get_spec, load_algorithm, load_game
 
     rule = load_algorithm(algorithm)
@@ -99,8 +98,8 @@ def _trace_cfr(
         raise ConfigError(f"--player is {player}, must be from 0 to {tree.num_players - 1}")
     result.extend(iterations)
     if json:
-        steps = [asdict(result.step(t, number)) for t in range(1, iterations + 1)]
-        facts = {"game": tree.spec, "algorithm": get_spec(rule), "steps": _to_lists(steps)}
+        steps = [step_to_json(result.step(t, number)) for t in range(1, iterations + 1)]
+        facts = {"game": tree.spec, "algorithm": get_spec(rule), "steps": steps}
         print_json(facts | {"exploitability": result.exploitability.tolist()})
         return
     first = max(iterations - MAX_PRINTED_ITERATIONS, 0) + 1
@@ -123,7 +122,7 @@ def _trace_learner(
     game: str, learner: str, iterations: int, player: int, initial: str | None, json: bool
 ) -> None:
     from counterplay.cli.progress import build_tree_with_progress
-    from counterplay.display.equations import format_number, learner_equations
+    from counterplay.display.equations import format_number, learner_equations, step_to_json
     from counterplay.matrix.analysis import load_normal_form
     from counterplay.matrix.normal_form import uniform_profile
     from counterplay.matrix.trace import trace_learner
@@ -134,8 +133,8 @@ def _trace_learner(
     start = uniform_profile(form) if initial == "uniform" else parse_profile(initial)
     result = trace_learner(form, rule, iterations=iterations, initial_profile=start)
     if json:
-        steps = [asdict(result.step(t, player)) for t in range(1, iterations + 1)]
-        facts = {"game": name, "learner": get_spec(rule), "steps": _to_lists(steps)}
+        steps = [step_to_json(result.step(t, player)) for t in range(1, iterations + 1)]
+        facts = {"game": name, "learner": get_spec(rule), "steps": steps}
         print_json(facts | {"gain": result.gains.tolist()})
         return
     first = max(iterations - MAX_PRINTED_ITERATIONS, 0) + 1
@@ -177,16 +176,3 @@ def _print_equations(equations: list[Equation]) -> None:
         widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
         for label, text, value in rows:
             print(f"{label:{widths[0]}}  {text:{widths[1]}}  {value}")
-
-
-def _to_lists(value: Any) -> Any:
-    """Return a nested record with arrays as lists."""
-    import numpy as np
-
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, dict):
-        return {key: _to_lists(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_to_lists(item) for item in value]
-    return value

@@ -7,7 +7,7 @@ line per action with numbers. `counterplay trace` and the page Trace of the stud
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ ROUNDING_ERROR = 1e-14  # regrets up to this count as zero, as in the engine
 class EquationLine:
     """An equation with numbers."""
 
-    label: str  # an action, or "" if the equation is not about an action
+    label: str  # an action, or "infoset" or "mixture" for a sum over all actions
     text: str  # the right-hand side with numbers
     value: float  # the result
 
@@ -59,7 +59,7 @@ def _cf_reach_equation(step: InfosetStep) -> Equation:
         "Counterfactual reach",
         "cf_reach = sum over histories h of cf_reach(h)",
         "π₋ᵢ(I) = Σ π₋ᵢ(h)",
-        (EquationLine("", _sum_text(terms), step.cf_reach),),
+        (EquationLine("infoset", _sum_text(terms), step.cf_reach),),
     )
 
 
@@ -67,7 +67,7 @@ def _cf_value_equation(step: InfosetStep) -> Equation:
     lines = []
     for number, action in enumerate(step.actions):
         terms = [
-            f"{format_number(term.cf_reach)} * {_in_brackets(float(term.action_value[number]))}"
+            f"{format_number(term.cf_reach)} * {_factor(float(term.action_value[number]))}"
             for term in step.histories
         ]
         lines.append(EquationLine(action, _sum_text(terms), float(step.cf_value[number])))
@@ -84,15 +84,13 @@ def _value_equation(step: InfosetStep) -> Equation:
         "Value of the infoset",
         "value = sum over a of policy(a) * cf_value(a)",
         "v(I) = Σ σ(a) · v(I, a)",
-        (EquationLine("", _dot_text(step.policy, step.cf_value), step.value),),
+        (EquationLine("infoset", _dot_text(step.policy, step.cf_value), step.value),),
     )
 
 
 def _instant_regret_equation(step: InfosetStep) -> Equation:
     lines = tuple(
-        EquationLine(
-            action, f"{format_number(cf_value)} - {_in_brackets(step.value)}", float(regret)
-        )
+        EquationLine(action, f"{format_number(cf_value)} - {_factor(step.value)}", float(regret))
         for action, cf_value, regret in zip(
             step.actions, step.cf_value, step.instant_regret, strict=True
         )
@@ -118,7 +116,7 @@ def _regret_equation(step: InfosetStep) -> Equation:
     lines = []
     for number, action in enumerate(step.actions):
         before, instant = float(step.previous_regret[number]), float(step.instant_regret[number])
-        text = f"{format_number(before)} + {_in_brackets(instant)}"
+        text = f"{format_number(before)} + {_factor(instant)}"
         if is_plus:
             text = f"max({text}, 0)"
         elif not is_plain:
@@ -130,9 +128,7 @@ def _regret_equation(step: InfosetStep) -> Equation:
 def _next_policy_equation(step: InfosetStep) -> Equation:
     if step.rule == "hedge":
         lines = tuple(
-            EquationLine(
-                action, f"exp({format_number(step.rate)} * {_in_brackets(regret)}) / sum", p
-            )
+            EquationLine(action, f"exp({format_number(step.rate)} * {_factor(regret)}) / sum", p)
             for action, regret, p in _rows(step.actions, step.regret, step.next_policy)
         )
         formula = "policy(a) = exp(rate * regret(a)) / sum over b of exp(rate * regret(b))"
@@ -200,7 +196,7 @@ def learner_equations(step: LearnerStep) -> list[Equation]:
             "Value of the mixture",
             "value = sum over a of mixture(a) * u(a)",
             "u(x) = Σ x(a) · u(a)",
-            (EquationLine("", _dot_text(step.mixture, step.action_value), step.value),),
+            (EquationLine("mixture", _dot_text(step.mixture, step.action_value), step.value),),
         ),
     ]
     equations += {
@@ -236,7 +232,7 @@ def _regret_matching_equations(step: LearnerStep) -> list[Equation]:
     lines = []
     for number, action in enumerate(step.actions):
         before, value = step.previous_regret[number], step.action_value[number]
-        text = f"{format_number(before)} + {_in_brackets(value)} - {_in_brackets(step.value)}"
+        text = f"{format_number(before)} + {_factor(value)} - {_factor(step.value)}"
         text = f"max({text}, 0)" if is_plus else text
         lines.append(EquationLine(action, text, float(step.regret[number])))
     formula = "regret(a) + u(a) - value"
@@ -258,7 +254,7 @@ def _regret_matching_equations(step: LearnerStep) -> list[Equation]:
 def _value_sum_equation(step: LearnerStep) -> Equation:
     before = step.value_sum - step.action_value
     lines = tuple(
-        EquationLine(action, f"{format_number(total)} + {_in_brackets(value)}", total + value)
+        EquationLine(action, f"{format_number(total)} + {_factor(value)}", total + value)
         for action, total, value in _rows(step.actions, before, step.action_value)
     )
     formula = "value_sum(a) = value_sum(a) + u(a)"
@@ -294,7 +290,7 @@ def _hedge_equations(step: LearnerStep) -> list[Equation]:
     lines = tuple(
         EquationLine(
             action,
-            f"{format_number(initial)} * exp({rate} * {_in_brackets(float(total) - top)}) / their sum",
+            f"{format_number(initial)} * exp({rate} * {_factor(float(total) - top)}) / their sum",
             probability,
         )
         for action, initial, total, probability in _rows(
@@ -313,7 +309,7 @@ def _hedge_equations(step: LearnerStep) -> list[Equation]:
 
 
 def _replicator_equations(step: LearnerStep) -> list[Equation]:
-    rate, value = format_number(step.step_size), _in_brackets(step.value)
+    rate, value = format_number(step.step_size), _factor(step.value)
     lines = tuple(
         EquationLine(
             action,
@@ -362,7 +358,7 @@ def _rows(actions: Sequence[str], *columns: Floats) -> list[tuple[Any, ...]]:
 def _dot_text(weights: Floats, values: Floats) -> str:
     """Return a sum of products with numbers."""
     pairs = zip(weights, values, strict=True)
-    return _sum_text([f"{format_number(float(w))} * {_in_brackets(float(v))}" for w, v in pairs])
+    return _sum_text([f"{format_number(float(w))} * {_factor(float(v))}" for w, v in pairs])
 
 
 def _sum_text(terms: list[str]) -> str:
@@ -378,7 +374,23 @@ def format_number(value: float) -> str:
     return "0" if text == "-0" else text
 
 
-def _in_brackets(value: float) -> str:
+def _factor(value: float) -> str:
     """Return a number, in brackets if it is negative."""
     text = format_number(value)
     return f"({text})" if text.startswith("-") else text
+
+
+def step_to_json(step: InfosetStep | LearnerStep | Equation) -> dict[str, Any]:
+    """Return the fields of a step or an equation, with arrays and tuples as lists."""
+    fields: dict[str, Any] = _to_lists(asdict(step))
+    return fields
+
+
+def _to_lists(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, dict):
+        return {key: _to_lists(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_to_lists(item) for item in value]
+    return value

@@ -62,7 +62,7 @@ class NameResolver:
             return name
         if name.partition("(")[0].strip() not in GAMES:
             raise ApiError(404, "game", f"there is no game {name[:80]!r} here", hint=hint)
-        _parse_registered("game", name, GAMES)
+        parse_registered("game", name, GAMES)
         return name
 
     def game_of(self, game: str, policy: str) -> str:
@@ -93,11 +93,11 @@ class NameResolver:
                 raise ApiError(409, "run", f"the checkpoint of {name} is not a regular file")
             return {"text": text, "folder": str(run.folder), "stamp": _mtime(run)}
         if kind == "search" and allow_search:
-            _parse_registered("searcher", rest, SEARCHERS)
+            parse_registered("searcher", rest, SEARCHERS)
             return {"text": text}
         if kind == "solve":
             algorithm, _, iterations = rest.rpartition("@")
-            _parse_registered("algorithm", algorithm, ALGORITHMS)
+            parse_registered("algorithm", algorithm, ALGORITHMS)
             count = int(iterations) if re.fullmatch("[0-9]{1,9}", iterations, re.ASCII) else 0
             if not 1 <= count <= MAX_ITERATIONS:
                 message = f"write solve:cfr_plus@1000, with up to {MAX_ITERATIONS:,} iterations"
@@ -129,7 +129,7 @@ class NameResolver:
         return config | {"game": game | {"name": spec}}
 
 
-def _parse_registered(kind: str, spec: str, registry: Container[str]) -> None:
+def parse_registered(kind: str, spec: str, registry: Container[str]) -> None:
     """Raise `ApiError` unless a spec is a registered name, with or without parameters."""
     try:
         name, _ = parse_spec(kind, spec)
