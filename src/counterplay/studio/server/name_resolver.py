@@ -14,7 +14,7 @@ from collections.abc import Callable, Container
 from counterplay.core.archive import is_regular
 from counterplay.errors import ConfigError
 from counterplay.experiment.run_folder import CHECKPOINT_FILE
-from counterplay.registry import ALGORITHMS, GAMES, SEARCHERS, parse_spec
+from counterplay.registry import ALGORITHMS, GAMES, SEARCHERS, is_user_class, parse_spec
 from counterplay.studio.server.game_names import UPLOAD_PATTERN, GameNames
 from counterplay.studio.server.responses import ApiError
 from counterplay.studio.server.run_index import RunInfo
@@ -29,8 +29,13 @@ FILE_GAMES = re.compile(r"\b(?:efg_game|nfg_game|crossword)\b")  # OpenSpiel's r
 class NameResolver:
     """Resolves games, policies, configs and runs by name; raises `ApiError` for unknown names."""
 
-    def __init__(self, games: GameNames, find_run: Callable[[str], RunInfo | None]):
-        self.games, self.find_run = games, find_run
+    def __init__(
+        self,
+        games: GameNames,
+        find_run: Callable[[str], RunInfo | None],
+        own_algorithms: Container[str] = (),
+    ):
+        self.games, self.find_run, self.own_algorithms = games, find_run, own_algorithms
 
     def run(self, name: str) -> RunInfo:
         """Return the run of this id."""
@@ -113,9 +118,21 @@ class NameResolver:
         return self.policy(text)
 
     def config(self, config: object) -> dict[str, object]:
-        """Return a config with its game resolved."""
+        """Return a config with its game resolved.
+
+        An algorithm of the user must be one that the page New run lists.
+        """
         if not isinstance(config, dict):
             raise ApiError(422, "config", "a config is a JSON object")
+        algorithm = config.get("algorithm")
+        if (
+            isinstance(algorithm, str)
+            and is_user_class(algorithm)
+            and algorithm not in self.own_algorithms
+        ):
+            advice = "start the studio with --algorithm FILE.py:Class"
+            message = f"there is no algorithm {algorithm[:80]!r} here; {advice}"
+            raise ApiError(404, "config", message, field="algorithm")
         game = config.get("game")
         if isinstance(game, str):
             return config | {"game": self.game(game)}

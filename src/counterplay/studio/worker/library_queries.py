@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import tempfile
 import time
+from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
 from counterplay.arenas.tree.size_estimate import SizeEstimate, available_memory, estimate_size
-from counterplay.core.trust import load_game_from_file
+from counterplay.core.trust import check_code, load_game_from_file
 from counterplay.errors import ConfigError, CounterplayError
 from counterplay.experiment.config import load_config
 from counterplay.experiment.population import load_population
 from counterplay.experiment.runner import new_run, use_device
 from counterplay.interop.game_files import check_game_file
+from counterplay.interop.user_classes import load_user_algorithm_class
 from counterplay.matrix.analysis import analyse_normal_form, load_normal_form
 from counterplay.matrix.learning import near_uniform_profile, run_learners
 from counterplay.matrix.normal_form import NormalForm, Profile
@@ -53,6 +56,39 @@ def check_config(worker: StudioWorker, call: Call) -> JsonObject:
         text, _ = rewrite_for_page(str(error).removeprefix("config: "))
         match = re.match(r"(name|algorithm|arena|device|game|networks|spec)[.\w]*", text)
         return {"problem": text, "field": match[0] if match else ""}
+
+
+@query("algorithm")
+def describe_own_algorithm(worker: StudioWorker, call: Call) -> JsonObject:
+    """Return the summary and the fields of an algorithm of the user, whose code must be allowed."""
+    spec = str(call["spec"])
+    check_code(spec, worker.root)
+    algorithm = load_user_algorithm_class(spec)
+    doc = inspect.getdoc(algorithm) or ""
+    declared = fields(algorithm) if is_dataclass(algorithm) else ()
+    return {
+        "name": spec,
+        "summary": doc.split("\n")[0],
+        "doc": doc,
+        "problem": "",
+        "fields": [
+            {
+                "name": field.name,
+                "type": getattr(field.type, "__name__", str(field.type)),
+                "default": _json_default(field.default),
+                "required": field.default is MISSING and field.default_factory is MISSING,
+                "network": field.name.endswith("hidden_sizes"),
+            }
+            for field in declared
+        ],
+    }
+
+
+def _json_default(value: object) -> object:
+    """Return the default of a field as a JSON value; None if it has none."""
+    if value is MISSING or isinstance(value, (bool, int, float, str)):
+        return None if value is MISSING else value
+    return [_json_default(item) for item in value] if isinstance(value, tuple) else str(value)
 
 
 @query("estimate")
