@@ -10,16 +10,24 @@ from counterplay.display.infoset_table import infoset_rows as infoset_rows
 from counterplay.display.infoset_table import policy_grids as policy_grids
 from counterplay.display.tree_drawing import Drawing as Drawing
 from counterplay.display.tree_drawing import draw_tree as draw_tree
+from counterplay.display.widgets import LiveSolve as LiveSolve
+from counterplay.display.widgets import policy_widget as policy_widget
+from counterplay.display.widgets import solve_widget as solve_widget
+from counterplay.display.widgets import tree_widget as tree_widget
 
 __all__ = [
     "Drawing",
     "Equation",
     "EquationLine",
     "InfosetRow",
+    "LiveSolve",
     "PolicyGrid",
     "cfr_equations",
     "draw_tree",
     "infoset_rows",
     "learner_equations",
     "policy_grids",
+    "policy_widget",
+    "solve_widget",
+    "tree_widget",
 ]
