@@ -44,7 +44,7 @@ lint: .venv/installed-dev ## Run ruff, mypy, and the checks of layers and wordin
 lint-words: .venv/installed-dev ## Check names and wording of the folders listed in PLAIN.
 	$(BIN)/python tools/plain_words.py $(PLAIN)
 
-JS_FILES := package.json eslint.config.js src/counterplay/studio/static
+JS_FILES := package.json eslint.config.js src/counterplay/studio/static src/counterplay/display/widgets.js
 
 lint-js: ## Run Prettier and ESLint on the studio's pages (needs Node; skipped without, except in CI).
 	@if command -v npm >/dev/null; then \

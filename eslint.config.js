@@ -3,11 +3,12 @@ import jsdoc from "eslint-plugin-jsdoc";
 import globals from "globals";
 
 const STATIC = "src/counterplay/studio/static";
+const WIDGETS = "src/counterplay/display/widgets.js";
 
 export default [
   { ignores: [`${STATIC}/vendor/`, "**/node_modules/", ".venv/", "docs/_build/"] },
   {
-    files: ["eslint.config.js", `${STATIC}/**/*.js`],
+    files: ["eslint.config.js", `${STATIC}/**/*.js`, WIDGETS],
     rules: {
       ...js.configs.recommended.rules,
       curly: ["error", "multi-line"],
@@ -19,7 +20,7 @@ export default [
     },
   },
   {
-    files: [`${STATIC}/**/*.js`],
+    files: [`${STATIC}/**/*.js`, WIDGETS],
     languageOptions: { globals: globals.browser },
     plugins: { jsdoc },
     rules: {

@@ -82,6 +82,7 @@ EXTRAS = {  # who may import an optional package
     "open_spiel": "interop",
     "gymnasium": "interop",
     "pettingzoo": "interop",
+    "anywidget": "display",
 }
 
 

@@ -503,6 +503,8 @@ ADDRESSES = [
     "/play?play={}",
     "/matrix?game={}",
     "/matrix?game=chicken&learner={}",
+    "/trace?game={}&t={}",
+    "/trace?learner=hedge&m={}&initial={}",
     "/new?from={}",
     "/new?game={}",
     "/games/{}",

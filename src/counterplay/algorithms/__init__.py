@@ -10,6 +10,7 @@ from counterplay.registry import ALGORITHMS
 
 _EXPORTS = {
     "mccfr.online_outcome_sampling": ["OnlineLearner"],
+    "cfr.trace": ["CFRTrace", "InfosetStep"],
     "exact.sequence_form_lp": ["solve_sequence_form_lp"],
     "fictitious_play.general_fsp": ["GeneralFSP"],
 } | exports_from_registry(ALGORITHMS)

@@ -22,6 +22,8 @@ from counterplay.algorithms.cfr.rpcfr_plus import RPCFRPlus as RPCFRPlus
 from counterplay.algorithms.cfr.rt_cfr_plus import RTCFRPlus as RTCFRPlus
 from counterplay.algorithms.cfr.sapcfr_plus import SAPCFRPlus as SAPCFRPlus
 from counterplay.algorithms.cfr.smooth_pcfr_plus import SmoothPCFRPlus as SmoothPCFRPlus
+from counterplay.algorithms.cfr.trace import CFRTrace as CFRTrace
+from counterplay.algorithms.cfr.trace import InfosetStep as InfosetStep
 from counterplay.algorithms.deep.deep_hedge import DeepHedge as DeepHedge
 from counterplay.algorithms.deep.league import League as League
 from counterplay.algorithms.deep.nfsp.nfsp import NFSP as NFSP
@@ -89,6 +91,7 @@ __all__ = [
     "CFRBR",
     "CFRHedge",
     "CFRPlus",
+    "CFRTrace",
     "ChanceSampling",
     "ClairvoyantCFR",
     "DCFR",
@@ -107,6 +110,7 @@ __all__ = [
     "HSDCFR",
     "HSPCFRPlus",
     "IREGPCFRPlus",
+    "InfosetStep",
     "JPSRO",
     "League",
     "LinearCFR",

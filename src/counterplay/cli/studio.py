@@ -47,11 +47,23 @@ def studio(
             show_default="cores minus one",
         ),
     ] = None,
+    algorithm: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--algorithm",
+            "-a",
+            metavar="FILE.py:Class",
+            help="Offer this algorithm of yours on the page New run, which runs its code; may be "
+            "repeated.",
+            show_default=False,
+        ),
+    ] = None,
     trust: TrustOption = None,
 ) -> None:
     """Open the studio in a browser. Ctrl-C ends the studio; runs continue."""
     try:
         from counterplay.studio.server.http_server import serve, write_opening_page
+        from counterplay.studio.server.own_algorithms import allow_algorithm
     except ModuleNotFoundError as error:
         advice = "pip install 'counterplay[studio]'"
         raise ConfigError(f"the studio needs the package {error.name}: {advice}") from error
@@ -68,6 +80,7 @@ def studio(
             page = write_opening_page(address, token).as_uri()
             threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()
 
+    algorithms = [allow_algorithm(spec) for spec in algorithm or []]
     serve(
         runs,
         host=host,
@@ -75,5 +88,6 @@ def studio(
         allow_hosts=allow_host or [],
         read_only=read_only,
         slots=slots,
+        algorithms=algorithms,
         on_ready=announce,
     )

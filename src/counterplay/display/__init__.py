@@ -8,7 +8,9 @@ from __future__ import annotations
 from counterplay.lazy_exports import lazy_exports
 
 _EXPORTS = {
+    "equations": ["Equation", "EquationLine", "cfr_equations", "learner_equations"],
     "infoset_table": ["InfosetRow", "PolicyGrid", "infoset_rows", "policy_grids"],
+    "widgets": ["LiveSolve", "policy_widget", "solve_widget", "tree_widget"],
     "tree_drawing": ["Drawing", "draw_tree"],
 }
 

@@ -15,6 +15,7 @@ _EXPORTS = {
     "correlated": ["coarse_correlated_equilibrium", "correlated_equilibrium"],
     "dominance": ["eliminate_dominated", "find_dominated_actions", "find_dominating_mixture"],
     "learning": ["run_learners"],
+    "trace": ["LearnerStep", "LearnerTrace", "trace_learner"],
     "solvers.lemke_howson": ["lemke_howson"],
     "nash": ["nash_equilibria"],
     "solvers.nash_nlp": ["nash_nlp"],

@@ -28,6 +28,9 @@ from counterplay.matrix.solvers.support_enumeration import (
 from counterplay.matrix.solvers.zero_sum_lp import zero_sum_lp as zero_sum_lp
 from counterplay.matrix.stackelberg import StackelbergEquilibrium as StackelbergEquilibrium
 from counterplay.matrix.stackelberg import stackelberg_equilibrium as stackelberg_equilibrium
+from counterplay.matrix.trace import LearnerStep as LearnerStep
+from counterplay.matrix.trace import LearnerTrace as LearnerTrace
+from counterplay.matrix.trace import trace_learner as trace_learner
 from counterplay.matrix.verification import coarse_deviation as coarse_deviation
 from counterplay.matrix.verification import correlated_deviation as correlated_deviation
 from counterplay.matrix.verification import nash_deviation as nash_deviation
@@ -36,6 +39,8 @@ from counterplay.registry import load_learner as load_learner
 __all__ = [
     "FictitiousPlay",
     "Hedge",
+    "LearnerStep",
+    "LearnerTrace",
     "NormalForm",
     "RegretMatching",
     "RegretMatchingPlus",
@@ -61,5 +66,6 @@ __all__ = [
     "single_population_alpha_rank",
     "stackelberg_equilibrium",
     "support_enumeration",
+    "trace_learner",
     "zero_sum_lp",
 ]

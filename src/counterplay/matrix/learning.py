@@ -135,6 +135,18 @@ def run_learners(
     return LearningResult(form, average, tuple(current), joint / iterations, regret)
 
 
+def near_uniform_profile(form: NormalForm) -> Profile:
+    """Return a profile near the uniform one, different for each player.
+
+    Uniform play is a fixed point of many learners in symmetric games, so that nothing would happen.
+    """
+    mixtures = []
+    for player, count in enumerate(form.shape):
+        weight = np.roll(np.arange(count, 0, -1) + 2.0 * count, player)
+        mixtures.append(weight / weight.sum())
+    return tuple(mixtures)
+
+
 def _normalise_sums(sums: list[Floats]) -> Profile:
     """Normalise each player's sum of mixtures; uniform if it is zero."""
     return tuple(s / s.sum() if s.sum() > 0.0 else np.full(s.size, 1.0 / s.size) for s in sums)

@@ -14,6 +14,7 @@ from counterplay.core.arena import Floats
 from counterplay.core.game import Game
 from counterplay.errors import ConfigError
 from counterplay.games.matrix_game import MatrixGame
+from counterplay.registry import load_game
 
 Profile = tuple[Floats, ...]  # one mixture [A_i], probabilities over actions, per player
 
@@ -169,11 +170,12 @@ class NormalForm:
         return MatrixGame(tuple(self.utility.tolist()), self.action_names)
 
 
-def normal_form_from_game(game: Game) -> NormalForm:
-    """Return the normal form of a matrix game.
+def normal_form_from_game(game: Game | str) -> NormalForm:
+    """Return the normal form of a matrix game, or of one by name, such as "chicken".
 
     For a game in extensive form use `pure_policies(build_tree(game)).normal_form`.
     """
+    game = load_game(game) if isinstance(game, str) else game
     if not isinstance(game, MatrixGame):
         name = type(game).__name__
         raise ConfigError(f"{name} is not a matrix game; pure_policies(build_tree(game)) makes one")

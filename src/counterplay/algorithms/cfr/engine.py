@@ -69,10 +69,25 @@ class RegretMemory:
     reach: Floats  # [F + 1] of the current policy
     cf_value: Floats  # [F + 1] scratch: the last instant regrets
     finished: ClassVar[bool] = False
+    is_traced: ClassVar[bool] = False  # whether `record_update` has to be called
 
     def scale_averages(self, factor: float) -> None:
         """Multiply the sums of policies by a factor."""
         self.policy_sum *= factor
+
+    def record_update(
+        self,
+        player: int,
+        learner: LocalLearner,
+        factors: tuple[float | Floats, ...],
+        weight: Floats,
+        alternating: bool,
+    ) -> None:
+        """Record the update of a player that follows; `cf_value` has its instant regrets.
+
+        Only a traced memory records: see `trace`. The arguments are those of `iterate` and
+        `update_regrets`.
+        """
 
 
 class RegretMinimiser:
@@ -175,7 +190,8 @@ def iterate(
     if has_vectors(arena):
         arena.iterate(memory, factors[0], weights, alternating)
         return memory
-    if isinstance(arena.form, SequenceForm) and arena.has_perfect_recall and arena.max_threads == 1:
+    is_compiled = isinstance(arena.form, SequenceForm) and arena.has_perfect_recall
+    if is_compiled and arena.max_threads == 1 and not memory.is_traced:
         run = learner.run_alternating if alternating else learner.run_simultaneous
         assert run is not None
         arrays = (memory.reach, memory.cf_value, memory.regret, memory.policy, memory.policy_sum)
@@ -184,7 +200,9 @@ def iterate(
         for row, weight in zip(factors[0].tolist(), weights, strict=True):
             for player in range(arena.num_players):
                 compute_instant_regrets(arena, memory, player, memory.reach)
-                update_regrets(arena, memory, learner, player, (*row, *factors[1:]), weight)
+                factors_t = (*row, *factors[1:])
+                memory.record_update(player, learner, factors_t, weight, alternating)
+                update_regrets(arena, memory, learner, player, factors_t, weight)
                 if alternating:
                     normalise_policy(arena, memory, learner, player)
             if not alternating:

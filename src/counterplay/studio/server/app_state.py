@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Iterable
 from pathlib import Path
 
 from starlette.requests import Request
@@ -11,6 +12,7 @@ from starlette.requests import Request
 from counterplay.studio.server.event_stream import EventBroker
 from counterplay.studio.server.game_names import GameNames
 from counterplay.studio.server.name_resolver import NameResolver
+from counterplay.studio.server.own_algorithms import OwnAlgorithms
 from counterplay.studio.server.play_session_store import PlaySessionStore
 from counterplay.studio.server.responses import ApiError, rewrite_for_page
 from counterplay.studio.server.routes import JsonObject
@@ -25,7 +27,14 @@ MAX_STORED_RESPONSES = 256  # of requests with an idempotency key
 class StudioState:
     """The state that all request handlers share."""
 
-    def __init__(self, runs_folder: Path, *, read_only: bool = False, slots: int | None = None):
+    def __init__(
+        self,
+        runs_folder: Path,
+        *,
+        read_only: bool = False,
+        slots: int | None = None,
+        algorithms: Iterable[str] = (),
+    ):
         self.runs_folder, self.read_only = runs_folder.resolve(), read_only
         self.run_index = RunIndex(self.runs_folder)
         self.event_broker = EventBroker()
@@ -33,7 +42,8 @@ class StudioState:
         self.launcher = RunLauncher(self.runs_folder, slots)
         self.game_names = GameNames(self.runs_folder)
         self.play_sessions = PlaySessionStore()
-        self.resolver = NameResolver(self.game_names, self.find_run)
+        self.own_algorithms = OwnAlgorithms(algorithms, self._list_runs)
+        self.resolver = NameResolver(self.game_names, self.find_run, self.own_algorithms)
         self.offers: JsonObject = {}  # by game; empty until a page requests them
         self.poll_lock = asyncio.Lock()
         self._response_by_key: dict[str, JsonObject] = {}  # by idempotency key
@@ -97,6 +107,11 @@ class StudioState:
         if not self.run_index.has_polled:
             self.run_index.poll(force=True)
         return self.run_index.find(name)
+
+    def _list_runs(self) -> list[RunInfo]:
+        if not self.run_index.has_polled:
+            self.run_index.poll(force=True)
+        return list(self.run_index.runs.values())
 
     def run_from_request(self, request: Request) -> RunInfo:
         """Return the run that the path of a request names."""

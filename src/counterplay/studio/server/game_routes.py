@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 from pathlib import Path
+from typing import cast
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
@@ -53,7 +54,21 @@ async def get_catalogue(studio: StudioState, request: Request) -> JsonObject:
     catalogue = await asyncio.to_thread(build_catalogue)
     uploads = studio.game_names.list_uploads()
     uploaded = [{"name": upload.name, "title": upload.title} for upload in uploads]
-    return catalogue | {"uploaded": uploaded}
+    own = [] if studio.read_only else await _describe_own_algorithms(studio)
+    algorithms = cast(list[object], catalogue["algorithms"])
+    return catalogue | {"uploaded": uploaded, "algorithms": [*own, *algorithms]}
+
+
+async def _describe_own_algorithms(studio: StudioState) -> list[JsonObject]:
+    """Return the entries of the user's algorithms; a worker loads their code."""
+    entries: list[JsonObject] = []
+    for spec in await asyncio.to_thread(studio.own_algorithms.list_specs):
+        try:
+            entries.append(await _ask_library(studio, {"do": "algorithm", "spec": spec}, 20))
+        except ApiError as error:
+            entry: JsonObject = {"name": spec, "summary": "", "doc": "", "fields": []}
+            entries.append(entry | {"problem": error.message})
+    return entries
 
 
 @api_route("/api/offers")

@@ -48,6 +48,7 @@ def serve(
     allow_hosts: Sequence[str] = (),
     read_only: bool = False,
     slots: int | None = None,
+    algorithms: Sequence[str] = (),
     on_ready: Callable[[str, str], None] | None = None,
 ) -> None:
     """Serve until Ctrl-C or SIGTERM.
@@ -59,6 +60,7 @@ def serve(
         allow_hosts: further host names under which requests are accepted.
         read_only: refuse requests that change anything.
         slots: runs at the same time; by default one less than cores.
+        algorithms: algorithms of the user to offer, `/path/to/file.py:Class`.
         on_ready: called with the address and the token when the server listens.
 
     Raises:
@@ -72,7 +74,7 @@ def serve(
         )
     listening = bind_socket(host, port)
     token = load_or_create_token()
-    studio = StudioState(runs_folder, read_only=read_only, slots=slots)
+    studio = StudioState(runs_folder, read_only=read_only, slots=slots, algorithms=algorithms)
     names = [*allow_hosts, *([f"[{host}]" if ":" in host else host] if allow_hosts else [])]
     config = uvicorn.Config(
         SecurityMiddleware(make_app(studio), token, names, read_only),

@@ -14,7 +14,7 @@ from collections.abc import Callable, Container
 from counterplay.core.archive import is_regular
 from counterplay.errors import ConfigError
 from counterplay.experiment.run_folder import CHECKPOINT_FILE
-from counterplay.registry import ALGORITHMS, GAMES, SEARCHERS, parse_spec
+from counterplay.registry import ALGORITHMS, GAMES, SEARCHERS, is_user_class, parse_spec
 from counterplay.studio.server.game_names import UPLOAD_PATTERN, GameNames
 from counterplay.studio.server.responses import ApiError
 from counterplay.studio.server.run_index import RunInfo
@@ -29,8 +29,13 @@ FILE_GAMES = re.compile(r"\b(?:efg_game|nfg_game|crossword)\b")  # OpenSpiel's r
 class NameResolver:
     """Resolves games, policies, configs and runs by name; raises `ApiError` for unknown names."""
 
-    def __init__(self, games: GameNames, find_run: Callable[[str], RunInfo | None]):
-        self.games, self.find_run = games, find_run
+    def __init__(
+        self,
+        games: GameNames,
+        find_run: Callable[[str], RunInfo | None],
+        own_algorithms: Container[str] = (),
+    ):
+        self.games, self.find_run, self.own_algorithms = games, find_run, own_algorithms
 
     def run(self, name: str) -> RunInfo:
         """Return the run of this id."""
@@ -62,7 +67,7 @@ class NameResolver:
             return name
         if name.partition("(")[0].strip() not in GAMES:
             raise ApiError(404, "game", f"there is no game {name[:80]!r} here", hint=hint)
-        _parse_registered("game", name, GAMES)
+        parse_registered("game", name, GAMES)
         return name
 
     def game_of(self, game: str, policy: str) -> str:
@@ -93,11 +98,11 @@ class NameResolver:
                 raise ApiError(409, "run", f"the checkpoint of {name} is not a regular file")
             return {"text": text, "folder": str(run.folder), "stamp": _mtime(run)}
         if kind == "search" and allow_search:
-            _parse_registered("searcher", rest, SEARCHERS)
+            parse_registered("searcher", rest, SEARCHERS)
             return {"text": text}
         if kind == "solve":
             algorithm, _, iterations = rest.rpartition("@")
-            _parse_registered("algorithm", algorithm, ALGORITHMS)
+            parse_registered("algorithm", algorithm, ALGORITHMS)
             count = int(iterations) if re.fullmatch("[0-9]{1,9}", iterations, re.ASCII) else 0
             if not 1 <= count <= MAX_ITERATIONS:
                 message = f"write solve:cfr_plus@1000, with up to {MAX_ITERATIONS:,} iterations"
@@ -113,9 +118,21 @@ class NameResolver:
         return self.policy(text)
 
     def config(self, config: object) -> dict[str, object]:
-        """Return a config with its game resolved."""
+        """Return a config with its game resolved.
+
+        An algorithm of the user must be one that the page New run lists.
+        """
         if not isinstance(config, dict):
             raise ApiError(422, "config", "a config is a JSON object")
+        algorithm = config.get("algorithm")
+        if (
+            isinstance(algorithm, str)
+            and is_user_class(algorithm)
+            and algorithm not in self.own_algorithms
+        ):
+            advice = "start the studio with --algorithm FILE.py:Class"
+            message = f"there is no algorithm {algorithm[:80]!r} here; {advice}"
+            raise ApiError(404, "config", message, field="algorithm")
         game = config.get("game")
         if isinstance(game, str):
             return config | {"game": self.game(game)}
@@ -129,7 +146,7 @@ class NameResolver:
         return config | {"game": game | {"name": spec}}
 
 
-def _parse_registered(kind: str, spec: str, registry: Container[str]) -> None:
+def parse_registered(kind: str, spec: str, registry: Container[str]) -> None:
     """Raise `ApiError` unless a spec is a registered name, with or without parameters."""
     try:
         name, _ = parse_spec(kind, spec)

@@ -12,10 +12,11 @@ import hashlib
 import hmac
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from counterplay.core.trust import Reference, code_reference, load_secret
-from counterplay.studio.server.run_index import game_spec_from_config
+from counterplay.studio.server.run_index import algorithm_from_config, game_spec_from_config
 
 KEY_NAME = "queue-key"  # in the user's state folder
 MAX_ENTRY_BYTES = 1 << 20
@@ -56,13 +57,15 @@ def parse_entry(content: bytes) -> dict[str, object]:
     return config if isinstance(config, dict) else {}
 
 
-def entry_code(config: dict[str, object]) -> Reference | None:
-    """Return the user's code that a run of this config imports; None if it imports none."""
-    return code_reference(game_spec_from_config(config))
+def config_code(config: Mapping[str, object]) -> list[Reference]:
+    """Return the code of users that a run of this config imports: its game's, its algorithm's."""
+    specs = (game_spec_from_config(config), algorithm_from_config(config))
+    found = [reference for spec in specs if (reference := code_reference(spec)) is not None]
+    return list(dict.fromkeys(found))
 
 
 def entry_digest(content: bytes) -> str:
     """Return a digest of a config and its code, which identifies what a user approves."""
-    code = entry_code(parse_entry(content))
-    text = json.dumps([hashlib.sha256(content).hexdigest(), code and [code.path, code.digest]])
+    code = [[one.path, one.digest] for one in config_code(parse_entry(content))]
+    text = json.dumps([hashlib.sha256(content).hexdigest(), code])
     return hashlib.sha256(text.encode()).hexdigest()

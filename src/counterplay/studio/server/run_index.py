@@ -312,6 +312,12 @@ def game_spec_from_config(config: Mapping[str, object]) -> str:
     return f"{name}({params})" if params else name
 
 
+def algorithm_from_config(config: Mapping[str, object]) -> str:
+    """Return the spec of the algorithm of a config; "" if it has none."""
+    algorithm = config.get("algorithm")
+    return algorithm if isinstance(algorithm, str) else ""
+
+
 @cache
 def _default_params(name: str) -> dict[str, str]:
     """Return the default parameters of a registered game as Python literals."""

@@ -36,7 +36,7 @@ from counterplay.experiment.run_status import (
 )
 from counterplay.studio.server.queue_entries import (
     TICKET,
-    entry_code,
+    config_code,
     entry_digest,
     is_signed,
     parse_entry,
@@ -47,6 +47,7 @@ from counterplay.studio.server.responses import ApiError, read_text_tail
 from counterplay.studio.server.run_index import (
     RUN_ID_PATTERN,
     RunInfo,
+    algorithm_from_config,
     game_spec_from_config,
 )
 
@@ -109,11 +110,10 @@ class RunLauncher:
                 content = b""
             if not content:
                 raise ApiError(404, "queue", "this entry is not in the queue any more")
-            code = entry_code(parse_entry(content))
+            code = config_code(parse_entry(content))
             if digest != entry_digest(content):
                 raise ApiError(409, "changed", "this entry has changed; look at it again")
-            if code is not None:
-                trust.remember([code])
+            trust.remember(code)
             self._sign(ticket, content)
 
     def _sign(self, ticket: str, content: bytes) -> None:
@@ -161,9 +161,9 @@ class RunLauncher:
             content = read_entry(path)
         except OSError:
             content = b""
-        code = entry_code(parse_entry(content))
+        code = config_code(parse_entry(content))
         entry["state"] = "held"
-        entry["code"] = "" if code is None else code.path or code.name
+        entry["code"] = ", ".join(one.path or one.name for one in code)
         entry["digest"] = entry_digest(content)
 
     def remove_pending(self, ticket: str) -> bool:
@@ -295,7 +295,8 @@ class RunLauncher:
             if read_status(run.folder).state == "running" or self._is_process_running(run.id):
                 raise ApiError(409, "running", f"{run.id} is running already")
             try:
-                trust.check_code(game_spec_from_config(run.config), run.folder / CONFIG_FILE)
+                for spec in (game_spec_from_config(run.config), algorithm_from_config(run.config)):
+                    trust.check_code(spec, run.folder / CONFIG_FILE)
             except trust.TrustError as error:
                 raise ApiError(409, "trust", str(error)) from error
             more = [] if steps is None else ["--steps", str(steps)]

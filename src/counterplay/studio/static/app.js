@@ -17,6 +17,7 @@ import { Play } from "./pages/play.js";
 import { Run } from "./pages/run.js";
 import { Runs } from "./pages/runs.js";
 import { Spots } from "./pages/spots.js";
+import { Trace } from "./pages/trace.js";
 
 const THEME_STORAGE_KEY = "counterplay-theme";
 const SECOND_KEY_MS = 1500; // time for the second key of "g r"
@@ -27,6 +28,7 @@ const NAV_LINKS = [
   ["/compare", "Compare"],
   ["/games", "Games"],
   ["/matrix", "Matrix"],
+  ["/trace", "Trace"],
   ["/spots", "Spots"],
 ];
 
@@ -38,6 +40,7 @@ const SHORTCUTS = [
   ["g c", "compare"],
   ["g g", "games"],
   ["g m", "matrix"],
+  ["g t", "trace: step through an algorithm"],
   ["g s", "hold'em spots"],
   ["Esc", "close, leave a field"],
   ["j k", "next, previous run"],
@@ -49,6 +52,7 @@ const SHORTCUTS = [
   ["↑ ↓", "explore: siblings"],
   ["1 … 9", "explore, play: take an action"],
   ["Home", "explore: the root"],
+  ["← → Home", "trace: back, forward, first iteration"],
   ["i", "explore: next node of the infoset"],
   ["v", "explore: next mode of the grid"],
   ["h", "play: hint"],
@@ -66,6 +70,7 @@ const ROUTES = [
   [/^\/play$/, () => html`<${Play} />`],
   [/^\/matrix$/, () => html`<${Matrix} />`],
   [/^\/spots$/, () => html`<${Spots} />`],
+  [/^\/trace$/, () => html`<${Trace} />`],
 ];
 
 const NEXT_THEME = { "": "dark", dark: "light", light: "" };
@@ -109,7 +114,7 @@ function useFrameShortcuts({ openHelp, closeHelp, changeTheme }) {
   };
   useShortcuts({
     "?": openHelp,
-    t: changeTheme,
+    t: () => goTo("/trace")() || changeTheme(),
     Escape: () => {
       closeHelp();
       prefixTime.current = 0;

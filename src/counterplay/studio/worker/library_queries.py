@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import tempfile
 import time
+from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
 from counterplay.arenas.tree.size_estimate import SizeEstimate, available_memory, estimate_size
-from counterplay.core.arena import Floats
-from counterplay.core.trust import load_game_from_file
+from counterplay.core.trust import check_code, load_game_from_file
 from counterplay.errors import ConfigError, CounterplayError
 from counterplay.experiment.config import load_config
 from counterplay.experiment.population import load_population
 from counterplay.experiment.runner import new_run, use_device
 from counterplay.interop.game_files import check_game_file
+from counterplay.interop.user_classes import load_user_algorithm_class
 from counterplay.matrix.analysis import analyse_normal_form, load_normal_form
-from counterplay.matrix.learning import run_learners
+from counterplay.matrix.learning import near_uniform_profile, run_learners
 from counterplay.matrix.normal_form import NormalForm, Profile
 from counterplay.matrix.verification import nash_deviation
 from counterplay.registry import GAMES, get_spec, load_learner
@@ -54,6 +56,39 @@ def check_config(worker: StudioWorker, call: Call) -> JsonObject:
         text, _ = rewrite_for_page(str(error).removeprefix("config: "))
         match = re.match(r"(name|algorithm|arena|device|game|networks|spec)[.\w]*", text)
         return {"problem": text, "field": match[0] if match else ""}
+
+
+@query("algorithm")
+def describe_own_algorithm(worker: StudioWorker, call: Call) -> JsonObject:
+    """Return the summary and the fields of an algorithm of the user, whose code must be allowed."""
+    spec = str(call["spec"])
+    check_code(spec, worker.root)
+    algorithm = load_user_algorithm_class(spec)
+    doc = inspect.getdoc(algorithm) or ""
+    declared = fields(algorithm) if is_dataclass(algorithm) else ()
+    return {
+        "name": spec,
+        "summary": doc.split("\n")[0],
+        "doc": doc,
+        "problem": "",
+        "fields": [
+            {
+                "name": field.name,
+                "type": getattr(field.type, "__name__", str(field.type)),
+                "default": _json_default(field.default),
+                "required": field.default is MISSING and field.default_factory is MISSING,
+                "network": field.name.endswith("hidden_sizes"),
+            }
+            for field in declared
+        ],
+    }
+
+
+def _json_default(value: object) -> object:
+    """Return the default of a field as a JSON value; None if it has none."""
+    if value is MISSING or isinstance(value, (bool, int, float, str)):
+        return None if value is MISSING else value
+    return [_json_default(item) for item in value] if isinstance(value, tuple) else str(value)
 
 
 @query("estimate")
@@ -138,7 +173,7 @@ def inspect_game_file(worker: StudioWorker, call: Call) -> JsonObject:
 @query("matrix")
 def analyse_matrix(worker: StudioWorker, call: Call) -> JsonObject:
     """Return dominance and equilibria of a game in normal form, and its utilities."""
-    name, form = _load_form(call, worker.root)
+    name, form = load_form(call, worker.root)
     return analyse_normal_form(name, form) | {"utility": form.utility.tolist()}
 
 
@@ -148,7 +183,7 @@ def run_matrix_learner(worker: StudioWorker, call: Call) -> JsonObject:
 
     Play starts near uniform play, because uniform play is a fixed point of many learners.
     """
-    _, form = _load_form(call, worker.root)
+    _, form = load_form(call, worker.root)
     learner = load_learner(str(call["learner"]))
     shown = set(np.geomspace(1, LEARNER_ITERATIONS, NUM_SHOWN_ITERATIONS).astype(int).tolist())
     path: list[JsonObject] = []
@@ -164,20 +199,17 @@ def run_matrix_learner(worker: StudioWorker, call: Call) -> JsonObject:
                 }
             )
 
-    start = tuple(_off_uniform_mixture(count, player) for player, count in enumerate(form.shape))
     run_learners(
-        form, learner, iterations=LEARNER_ITERATIONS, initial_profile=start, report=record_iteration
+        form,
+        learner,
+        iterations=LEARNER_ITERATIONS,
+        initial_profile=near_uniform_profile(form),
+        report=record_iteration,
     )
     return {"learner": get_spec(learner), "action_names": form.action_names, "path": path}
 
 
-def _off_uniform_mixture(num_actions: int, player: int) -> Floats:
-    """Return a mixture near the uniform one, different for each player."""
-    weight = np.roll(np.arange(num_actions, 0, -1) + 2.0 * num_actions, player)
-    return weight / weight.sum()
-
-
-def _load_form(call: Call, root: str) -> tuple[str, NormalForm]:
+def load_form(call: Call, root: str) -> tuple[str, NormalForm]:
     """Return the name and the normal form of a table or a game in a call."""
     if "utility" in call:
         rows = call.get("names") or ()

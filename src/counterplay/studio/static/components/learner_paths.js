@@ -1,13 +1,13 @@
 // Learning dynamics in a normal-form game: policies by iteration, as paths and curves.
 
-import { post } from "../lib/api.js";
+import { buildQuery, post } from "../lib/api.js";
 import { seriesColour } from "../lib/colours.js";
 import { describePolicy, formatCount, formatNumber } from "../lib/format.js";
 import { ignoreAfterAbort } from "../lib/hooks.js";
 import { html, useEffect, useState } from "../lib/preact.js";
 import { updateQuery, useLocation } from "../lib/router.js";
 import { Chart } from "./chart.js";
-import { ErrorMessage, Tabs } from "./common.js";
+import { ErrorMessage, Link, Tabs } from "./common.js";
 
 const LEARNERS = [
   ["regret_matching", "regret matching"],
@@ -40,6 +40,7 @@ export function LearnerPaths({ body, data }) {
     return () => controller.abort();
   }, [learner, JSON.stringify(body)]);
   const result = state.data;
+  const tracePath = `/trace?${buildQuery({ game: query.get("game"), m: query.get("m"), learner })}`;
   return html`
     <section class="card">
       <div class="head">
@@ -88,6 +89,7 @@ export function LearnerPaths({ body, data }) {
           <p class="muted small">
             After ${formatCount(result.path.at(-1).iteration)} iterations, a player gains at most
             ${" "}${formatNumber(result.path.at(-1).gain)} by deviating from the average policies.
+            ${" "}<${Link} to=${tracePath}>Step through it</${Link}>
           </p>
         `
       }

@@ -8,6 +8,8 @@ import { useApi } from "../lib/hooks.js";
 import { html, useState } from "../lib/preact.js";
 import { formatGameSpec, parseJsonOrText, parseSpecParams } from "../lib/specs.js";
 
+const MAX_TRACE_NODES = 100_000; // of a tree that the page Trace accepts
+
 const formatParam = (value) =>
   value === undefined ? "" : JSON.stringify(value).replace(/^"|"$/g, "");
 
@@ -37,6 +39,13 @@ export function Game({ spec }) {
       <div class="actions">
         ${
           sizeCheck && html`<${GameLinks} spec=${fullSpec} sizeCheck=${sizeCheck} button=${true} />`
+        }
+        ${
+          sizeCheck?.fits &&
+          sizeCheck.nodes <= MAX_TRACE_NODES &&
+          html`
+            <${Link} class="button" to=${`/trace?game=${encodedSpec}`}>Step through CFR</${Link}>
+          `
         }
         ${
           (hasMatrix || file) &&

@@ -269,7 +269,7 @@ function ConfigFields({ config, updateConfig, catalogue, validation, children })
           ${catalogue.algorithms.map(
             (entry) => html`
               <option key=${entry.name} value=${entry.name} disabled=${!!entry.problem}>
-                ${entry.name}
+                ${entry.name.replace(/^.*[\\/]/, "")}
               </option>
             `,
           )}
