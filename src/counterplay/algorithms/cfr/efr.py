@@ -69,12 +69,13 @@ class EFR(RegretMinimiser):
 
     The number of behavioural deviations grows exponentially with the length of the game. Causal
     deviations are those of an EFCE, to which the sequence of policies converges with these three.
+    The sequence of policies approaches play that no deviation of the chosen kind improves; in
+    two-player zero-sum games the average approaches an equilibrium with all but the two kinds of
+    action deviations. Values of internal deviations are fixed points of a Markov chain.
+
     With `regret_matching_plus=False` regrets may be negative, as published, and only their positive
-    parts are weights: blind_cf is CFR with simultaneous updates then. Regrets that stay above zero
-    have the same bound (Tammelin, 2014) and halve the exploitability on Kuhn poker. The sequence of policies approaches play that no
-    deviation of the chosen kind improves; in two-player zero-sum games the average approaches an
-    equilibrium with all but the two kinds of action deviations. Values of internal deviations are
-    fixed points of a Markov chain.
+    parts are weights: blind_cf is CFR with simultaneous updates then. Regrets without the negative
+    part have the same bound (Tammelin, 2014) and nearly halve the exploitability on Kuhn poker.
     """
 
     deviations: str = "cf_partial_sequence"

@@ -58,6 +58,12 @@ def largest_values(arena: SequenceArena) -> Floats:
     return player_units(arena)[players]
 
 
+def infoset_units(arena: SequenceArena) -> Floats:
+    """Return the largest counterfactual value [S] of the infoset of each sequence; 1 if it is 0."""
+    largest = np.asarray(arena.value_tolerance) / (16.0 * np.finfo(np.float64).eps)
+    return np.where(largest > 0.0, largest, 1.0)
+
+
 def player_units(arena: SequenceArena) -> Floats:
     """Return the largest counterfactual value [P] of each player; 1 without decisions."""
     players = np.repeat(np.asarray(arena.infoset_player), arena.num_actions)
