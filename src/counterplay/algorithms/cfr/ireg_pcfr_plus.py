@@ -30,14 +30,14 @@ class IREGPCFRPlus(RegretMinimiser):
     runs_on: ClassVar[tuple[str, ...]] = ("sequences",)
 
     def step(self, arena: SequenceArena, memory: RegretMemory, iterations: int = 1) -> RegretMemory:
+        state = (arena.value_tolerance,)
         learner = LocalLearner(
-            predictive.update_increasing,
+            predictive.update_prediction,
             lambda form, first, last, policy, reach: predictive.forward_increasing(
-                form, first, last, arena.value_tolerance, memory.regret, policy, reach
+                form, first, last, state, memory.regret, policy, reach
             ),
             predictive.alternate_increasing,
         )
         for t, weights in scaled_weights.iter_weights(memory, iterations, self.gamma):
-            factors = (engine.stack_columns(t, 0.0), arena.value_tolerance)
-            engine.iterate(arena, memory, learner, factors, weights)
+            engine.iterate(arena, memory, learner, (engine.stack_columns(t), *state), weights)
         return memory

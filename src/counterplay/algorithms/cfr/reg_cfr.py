@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Annotated, ClassVar
+
+import numpy as np
+from annotated_types import Ge
 
 from counterplay.algorithms.cfr import engine
 from counterplay.algorithms.cfr.engine import RegretMemory
-from counterplay.algorithms.cfr.smooth_pcfr_plus import largest_values
+from counterplay.algorithms.cfr.smooth_pcfr_plus import infoset_units
 from counterplay.algorithms.game_requirements import require_perfect_recall
 from counterplay.arenas.tree.arena import TreeArena
+from counterplay.core.arena import Floats
 from counterplay.core.policy import Policy
 from counterplay.core.settings import NonNegative, Positive, PositiveInt, settings
 from counterplay.kernels.sequence_form import predictive
@@ -24,14 +28,18 @@ class RegCFR:
         policy = softmax((centre + eta * q) / (1 + eta * tau))
 
     for all players at once: `centre` are logits, and the last line predicts that q repeats itself.
-    tau is halved every `halve_every` iterations, so the last iterate follows the equilibria of
-    regularised games, whose limit is one of the game. tau and 1 / eta are in units of the player's
-    largest counterfactual value; the weights of all infosets in the dilated entropy are 1.
+    tau is halved after each of several phases, so the last iterate follows the equilibria of
+    regularised games, whose limit is one of the game. A smaller tau needs more iterations, so every
+    phase is `phase_growth` times as long as the one before; 1 is the schedule of the authors'
+    program. tau and 1 / eta are in units of the largest counterfactual value of the infoset, which
+    is its weight in the dilated entropy: with the same step everywhere, infosets that chance rarely
+    reaches would hardly move.
     """
 
     eta: Positive = 1.0
-    tau: NonNegative = 0.05
-    halve_every: PositiveInt = 400
+    tau: NonNegative = 0.02
+    halve_every: PositiveInt = 200  # iterations of the first phase
+    phase_growth: Annotated[float, Ge(1.0)] = 1.5
     runs_on: ClassVar[tuple[str, ...]] = ("tree",)
     required_extra: ClassVar[str] = ""
     is_scale_free: ClassVar[bool] = True
@@ -43,13 +51,20 @@ class RegCFR:
 
     def step(self, arena: TreeArena, memory: RegretMemory, iterations: int = 1) -> RegretMemory:
         t = engine.next_iterations(memory, iterations)
-        tau = self.tau * 0.5 ** ((t - 1.0) // self.halve_every)
-        table = engine.stack_columns(t, self.eta, tau)
-        factors = (table, 1.0 / largest_values(arena))
+        table = engine.stack_columns(t, self.eta, self.tau * 0.5 ** self._phases(t))
+        factors = (table, 1.0 / infoset_units(arena))
         arrays = (memory.reach, memory.cf_value, memory.regret, memory.policy, memory.policy_sum)
         predictive.iterate_regularised(arena.form, factors, t[:, None], *arrays)
         memory.iteration += iterations
         return memory
+
+    def _phases(self, t: Floats) -> Floats:
+        """Return the number of phases before each of the iterations t."""
+        length, ends = float(self.halve_every), [float(self.halve_every)]
+        while ends[-1] < t[-1]:
+            length *= self.phase_growth
+            ends.append(ends[-1] + length)
+        return np.searchsorted(ends, t).astype(float)
 
     def policies(self, arena: TreeArena, memory: RegretMemory) -> Mapping[str, Policy]:
         """Return the last iterate, which has the guarantee, and the linear average."""

@@ -39,17 +39,16 @@ class SmoothPCFRPlus(RegretMinimiser):
         return memory
 
     def step(self, arena: SequenceArena, memory: RegretMemory, iterations: int = 1) -> RegretMemory:
+        state = (arena.value_tolerance, self.eta, 1.0 / largest_values(arena))
         learner = LocalLearner(
-            predictive.update_smooth,
+            predictive.update_prediction,
             lambda form, first, last, policy, reach: predictive.forward_smooth(
-                form, first, last, memory.regret, policy, reach
+                form, first, last, state, memory.regret, policy, reach
             ),
             predictive.alternate_smooth,
         )
         for t, weights in scaled_weights.iter_weights(memory, iterations, self.gamma):
-            table = engine.stack_columns(t, self.eta)
-            factors = (table, 1.0 / largest_values(arena), arena.value_tolerance)
-            engine.iterate(arena, memory, learner, factors, weights)
+            engine.iterate(arena, memory, learner, (engine.stack_columns(t), *state), weights)
         return memory
 
 
@@ -57,6 +56,12 @@ def largest_values(arena: SequenceArena) -> Floats:
     """Return the largest counterfactual value [S] of the player of each sequence."""
     players = np.repeat(np.asarray(arena.infoset_player), arena.num_actions)
     return player_units(arena)[players]
+
+
+def infoset_units(arena: SequenceArena) -> Floats:
+    """Return the largest counterfactual value [S] of the infoset of each sequence; 1 if it is 0."""
+    largest = np.asarray(arena.value_tolerance) / (16.0 * np.finfo(np.float64).eps)
+    return np.where(largest > 0.0, largest, 1.0)
 
 
 def player_units(arena: SequenceArena) -> Floats:

@@ -18,8 +18,12 @@ SMALLEST_PROBABILITY = 1e-10  # smaller stationary probabilities are artefacts o
 
 
 @kernel
-def update_deviation_regrets(form, first, last, layout, tiny, reach, instant, policy, regret):
-    """Add the instant regrets [S + 1] of infosets `first` to `last` to those of deviations."""
+def update_deviation_regrets(form, first, last, layout, factors, reach, instant, policy, regret):
+    """Add the instant regrets [S + 1] of infosets `first` to `last` to those of deviations.
+
+    `factors` are (smallest regret, rounding errors [S]): 0 is RM+, minus infinity RM.
+    """
+    smallest, tiny = factors
     memory_offset, memory_sequence, regret_offset, is_internal, heard_offset, heard = layout
     for i in range(first, last):
         start, end = np.int64(form.offset[i]), np.int64(form.offset[i + 1])
@@ -34,13 +38,14 @@ def update_deviation_regrets(form, first, last, layout, tiny, reach, instant, po
                     for a in range(count):
                         gain = instant[start + a] - instant[start + b]
                         if abs(gain) > tiny[start]:
-                            regret[at + b * count + a] += weight * policy[start + b] * gain
+                            r = regret[at + b * count + a] + weight * policy[start + b] * gain
+                            regret[at + b * count + a] = max(r, smallest)
                 at += count * count
             else:
                 for a in range(count):
                     gain = instant[start + a]
                     if abs(gain) > tiny[start]:
-                        regret[at + a] += weight * gain
+                        regret[at + a] = max(regret[at + a] + weight * gain, smallest)
                 at += count
 
 

@@ -1,9 +1,10 @@
 """Sweeps of predictive regret matching with more memory than `sweeps.update_regret_matching`.
 
 The layout of arrays and the meaning of arguments are those of `sweeps`. Every variant has an
-`update_*` kernel over sequences, which may be cut anywhere between threads, a `forward_*` kernel
-over infosets, if it is not `sweeps.forward_matching`, and an `alternate_*` kernel that runs whole
-iterations.
+`update_*` kernel over sequences, which may be cut anywhere between threads and which is vectorised,
+a `forward_*` kernel over infosets, if it is not `sweeps.forward_matching`, and an `alternate_*`
+kernel that runs whole iterations. Infosets of two and of three actions call the kernels of a row
+with a length that the compiler knows.
 """
 
 from __future__ import annotations
@@ -12,11 +13,22 @@ import numpy as np
 from numpy import uint64
 
 from counterplay.kernels.runtime.jit import fma_kernel as kernel
+from counterplay.kernels.runtime.jit import fma_row_kernel as row_kernel
+from counterplay.kernels.runtime.jit import outlined_row_kernel as outlined_kernel
 from counterplay.kernels.sequence_form import sweeps
 
 ONE, TWO, THREE = np.uint64(1), np.uint64(2), np.uint64(3)
 NEWTON_STEPS = 30
+NORM_ACCURACY = 1e-15  # relative, at which Newton's method ends
 SMALLEST_SQUARE = 1e-200  # avoids the division 0 / 0
+
+
+@kernel
+def update_prediction(start, end, factors, instant, regret, policy):
+    """Set `policy` to the instant regrets, without rounding errors; `factors` start with these."""
+    tiny = factors[0]
+    for s in range(uint64(start), uint64(end)):
+        policy[s] = instant[s] if abs(instant[s]) > tiny[s] else 0.0
 
 
 @kernel
@@ -59,20 +71,55 @@ def alternate_averaged_prediction(
 def update_asymmetric(start, end, factors, instant, regret, policy):
     """RM+ that sets `policy` to the squared changes of the regret.
 
-    `factors` are (largest alpha, rounding errors [S], inverse units [S], last instant regret [S +
-    1], its squared change [S + 1], sums of squared errors [I + 1], sums of squared changes [I + 1],
-    weights of predictions [I + 1]). Units keep squares from overflow.
+    `factors` are (rounding errors [S], largest alpha, last instant regret [S + 1], its squared
+    change [S + 1], sums of squared errors [I + 1], sums of squared changes [I + 1], weights of
+    predictions [I + 1]).
     """
-    tiny, scale, last, squared_error = factors[1], factors[2], factors[3], factors[4]
+    tiny, last, squared_error = factors[0], factors[2], factors[3]
     for s in range(uint64(start), uint64(end)):
         gain = instant[s] if abs(instant[s]) > tiny[s] else 0.0
-        r = max(regret[s] + gain, 0.0)
+        r = regret[s] + gain
         r = r if r > tiny[s] else 0.0
-        error, change = scale[s] * (gain - last[s]), scale[s] * (r - regret[s])
+        error, change = gain - last[s], r - regret[s]
         squared_error[s] = error * error
         policy[s] = change * change
         regret[s] = r
         last[s] = gain
+
+
+@row_kernel
+def sum_rows(s, end, x, y):
+    """Return the sums of x[s:end] and y[s:end]."""
+    a, b = 0.0, 0.0
+    for k in range(s, end):
+        a += x[k]
+        b += y[k]
+    return a, b
+
+
+@row_kernel
+def normalise_row(s, end, total, above, policy, reach):
+    """Divide policy[s:end] by its sum, or make it uniform if that is zero, and set `reach`."""
+    if total > 0.0:
+        scale = 1.0 / total
+        for k in range(s, end):
+            policy[k] *= scale
+            reach[k] = above * policy[k]
+    else:
+        for k in range(s, end):
+            policy[k] = 1.0 / (end - s)
+            reach[k] = above * policy[k]
+
+
+@row_kernel
+def predict_row(s, end, weight, tiny, above, prediction, regret, policy, reach):
+    """Match regret + weight * prediction at the sequences `s` to `end` of an infoset."""
+    total = 0.0
+    for k in range(s, end):
+        r = regret[k] + weight * prediction[k]
+        policy[k] = r if r > tiny else 0.0
+        total += policy[k]
+    normalise_row(s, end, total, above, policy, reach)
 
 
 @kernel
@@ -80,24 +127,20 @@ def forward_asymmetric(form, first, last_infoset, factors, regret, policy, reach
     """Set `policy` to regret matching of regret + last / (1 + alpha), and `reach`.
 
     alpha of an infoset is the root of its squared errors divided by its squared changes, at most
-    the first of the `factors` of `update_asymmetric`. The roots are a loop of their own, which is
+    the second of the `factors` of `update_asymmetric`. The roots are a loop of their own, which is
     vectorised: inside the last loop they would take as long as all of the rest.
     """
     offset, parent = form.offset, form.parent
-    alpha_max, tiny, _, last, squared_error, errors, changes, weights = factors
+    tiny, alpha_max, last, squared_error, errors, changes, weights = factors
     s = uint64(offset[first])
     for i in range(uint64(first), uint64(last_infoset)):
         end = uint64(offset[i + ONE])
         if end - s == TWO:
-            error, change = squared_error[s] + squared_error[s + ONE], policy[s] + policy[s + ONE]
+            error, change = sum_rows(s, s + TWO, squared_error, policy)
         elif end - s == THREE:
-            error = squared_error[s] + squared_error[s + ONE] + squared_error[s + TWO]
-            change = policy[s] + policy[s + ONE] + policy[s + TWO]
+            error, change = sum_rows(s, s + THREE, squared_error, policy)
         else:
-            error, change = 0.0, 0.0
-            for k in range(s, end):
-                error += squared_error[k]
-                change += policy[k]
+            error, change = sum_rows(s, end, squared_error, policy)
         errors[i] += error
         changes[i] += change
         s = end
@@ -108,86 +151,30 @@ def forward_asymmetric(form, first, last_infoset, factors, regret, policy, reach
         weights[i] = weight if weight > smallest else smallest
     s = uint64(offset[first])
     for i in range(uint64(first), uint64(last_infoset)):
-        end = uint64(offset[i + ONE])
-        above, weight = reach[parent[i]], weights[i]
+        end, above, weight = uint64(offset[i + ONE]), reach[parent[i]], weights[i]
         if end - s == TWO:
-            x, y = regret[s] + weight * last[s], regret[s + ONE] + weight * last[s + ONE]
-            x = x if x > tiny[s] else 0.0
-            y = y if y > tiny[s + ONE] else 0.0
-            total = x + y
-            if total > 0.0:
-                scale = 1.0 / total
-                x, y = scale * x, scale * y
-            else:
-                x, y = 0.5, 0.5
-            policy[s], policy[s + ONE] = x, y
-            reach[s], reach[s + ONE] = above * x, above * y
+            predict_row(s, s + TWO, weight, tiny[s], above, last, regret, policy, reach)
         elif end - s == THREE:
-            x, y = regret[s] + weight * last[s], regret[s + ONE] + weight * last[s + ONE]
-            z = regret[s + TWO] + weight * last[s + TWO]
-            x = x if x > tiny[s] else 0.0
-            y = y if y > tiny[s + ONE] else 0.0
-            z = z if z > tiny[s + TWO] else 0.0
-            total = x + y + z
-            if total > 0.0:
-                scale = 1.0 / total
-                x, y, z = scale * x, scale * y, scale * z
-            else:
-                x, y, z = 1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0
-            policy[s], policy[s + ONE], policy[s + TWO] = x, y, z
-            reach[s], reach[s + ONE], reach[s + TWO] = above * x, above * y, above * z
+            predict_row(s, s + THREE, weight, tiny[s], above, last, regret, policy, reach)
         else:
-            total = 0.0
-            for k in range(s, end):
-                r = regret[k] + weight * last[k]
-                policy[k] = r if r > tiny[k] else 0.0
-                total += policy[k]
-            scale = 1.0 / total if total > 0.0 else 0.0
-            for k in range(s, end):
-                policy[k] = scale * policy[k] if total > 0.0 else 1.0 / (end - s)
-                reach[k] = above * policy[k]
+            predict_row(s, end, weight, tiny[s], above, last, regret, policy, reach)
         s = end
 
 
 @kernel
 def alternate_asymmetric(form, factors, weights, reach, cf_value, regret, policy, policy_sum):
-    """Run T iterations with `update_asymmetric`; the first of the `factors` is a table [T, 1]."""
-    table, tiny, scale, last, squared_error, errors, changes, prediction_weights = factors
-    for t in range(table.shape[0]):
-        factors_t = (
-            table[t, 0],
-            tiny,
-            scale,
-            last,
-            squared_error,
-            errors,
-            changes,
-            prediction_weights,
-        )
+    """Run T iterations with `update_asymmetric`; `factors` are a table [T, 0] and those of it."""
+    for t in range(weights.shape[0]):
         for p in range(form.player_row.size - 1):
             start, end = sweeps.compute_instant_regrets(
                 form, p, weights[t], reach, cf_value, policy, policy_sum
             )
-            update_asymmetric(start, end, factors_t, cf_value, regret, policy)
-            first, end_infoset = form.player_infoset[p], form.player_infoset[p + 1]
-            forward_asymmetric(form, first, end_infoset, factors_t, regret, policy, reach)
+            update_asymmetric(start, end, factors[1:], cf_value, regret, policy)
+            first, last = form.player_infoset[p], form.player_infoset[p + 1]
+            forward_asymmetric(form, first, last, factors[1:], regret, policy, reach)
 
 
-@kernel
-def update_smooth(start, end, factors, instant, regret, policy):
-    """Add scaled instant regrets to `regret`, and set `policy` to them as the prediction.
-
-    `factors` are (step size, inverse unit of each sequence [S], rounding errors [S]). The
-    projections of both follow in `forward_smooth`.
-    """
-    eta, scale, tiny = factors
-    for s in range(uint64(start), uint64(end)):
-        gain = instant[s] if abs(instant[s]) > tiny[s] else 0.0
-        policy[s] = eta * scale[s] * gain
-        regret[s] += policy[s]
-
-
-@kernel
+@row_kernel
 def project_above_simplex(x, start, end):
     """Project x[start:end] onto the vectors with x >= 0 and sum at least 1."""
     total = 0.0
@@ -212,83 +199,69 @@ def project_above_simplex(x, start, end):
         x[s] = max(x[s] - shift, 0.0)
 
 
-@kernel
-def forward_smooth(form, first, last, regret, policy, reach):
-    """Project `regret`, then regret + the prediction in `policy`; normalise it and set `reach`."""
-    offset, parent = form.offset, form.parent
-    for i in range(uint64(first), uint64(last)):
-        start, end = uint64(offset[i]), uint64(offset[i + ONE])
-        project_above_simplex(regret, start, end)
-        for s in range(start, end):
-            policy[s] += regret[s]
-        project_above_simplex(policy, start, end)
+@row_kernel
+def match_smooth_row(s, end, step, above, regret, policy, reach):
+    """`forward_smooth` at the sequences `s` to `end` of an infoset."""
+    size, total = 0.0, 0.0
+    for k in range(s, end):
+        move = step * policy[k]
+        r = max(regret[k] + move, 0.0)
+        size += r
+        total += max(r + move, 0.0)
+    if size >= 1.0 and total >= 1.0:
+        share = 1.0 / total
+        for k in range(s, end):
+            move = step * policy[k]
+            r = max(regret[k] + move, 0.0)
+            regret[k] = r
+            policy[k] = share * max(r + move, 0.0)
+            reach[k] = above * policy[k]
+    else:
+        for k in range(s, end):
+            policy[k] *= step
+            regret[k] += policy[k]
+        project_above_simplex(regret, s, end)
+        for k in range(s, end):
+            policy[k] += regret[k]
+        project_above_simplex(policy, s, end)
         total = 0.0
-        for s in range(start, end):
-            total += policy[s]
-        above, scale = reach[parent[i]], 1.0 / total
-        for s in range(start, end):
-            policy[s] *= scale
-            reach[s] = above * policy[s]
+        for k in range(s, end):
+            total += policy[k]
+        normalise_row(s, end, total, above, policy, reach)
 
 
 @kernel
-def match_smooth(form, first, last, factors, instant, regret, policy, reach):
-    """`update_smooth` and `forward_smooth` in one pass, without projections far from the origin."""
+def forward_smooth(form, first, last, factors, regret, policy, reach):
+    """Project regret + eta * instant, then the same sum again as the policy, above the simplex.
+
+    `policy` holds the instant regrets. `factors` are (rounding errors [S], step size eta, inverse
+    unit of each sequence [S]). Far from the origin the projections are those of RM+.
+    """
     offset, parent = form.offset, form.parent
-    eta, units, tiny = factors
+    eta, units = factors[1], factors[2]
     s = uint64(offset[first])
     for i in range(uint64(first), uint64(last)):
-        end = uint64(offset[i + ONE])
-        above = reach[parent[i]]
+        end, step, above = uint64(offset[i + ONE]), eta * units[s], reach[parent[i]]
         if end - s == TWO:
-            x, y = instant[s], instant[s + ONE]
-            x = eta * units[s] * (x if abs(x) > tiny[s] else 0.0)
-            y = eta * units[s + ONE] * (y if abs(y) > tiny[s + ONE] else 0.0)
-            u, v = max(regret[s] + x, 0.0), max(regret[s + ONE] + y, 0.0)
-            x, y = max(u + x, 0.0), max(v + y, 0.0)
-            total = x + y
-            if u + v >= 1.0 and total >= 1.0:
-                scale = 1.0 / total
-                x, y = scale * x, scale * y
-                regret[s], regret[s + ONE] = u, v
-                policy[s], policy[s + ONE] = x, y
-                reach[s], reach[s + ONE] = above * x, above * y
-            else:
-                update_smooth(s, end, factors, instant, regret, policy)
-                forward_smooth(form, i, i + ONE, regret, policy, reach)
-            s = end
-            continue
-        size, total = 0.0, 0.0
-        for k in range(s, end):
-            move = eta * units[k] * (instant[k] if abs(instant[k]) > tiny[k] else 0.0)
-            r = max(regret[k] + move, 0.0)
-            p = max(r + move, 0.0)
-            size += r
-            total += p
-            policy[k] = p
-        if size >= 1.0 and total >= 1.0:
-            scale = 1.0 / total
-            for k in range(s, end):
-                move = eta * units[k] * (instant[k] if abs(instant[k]) > tiny[k] else 0.0)
-                regret[k] = max(regret[k] + move, 0.0)
-                policy[k] *= scale
-                reach[k] = above * policy[k]
+            match_smooth_row(s, s + TWO, step, above, regret, policy, reach)
+        elif end - s == THREE:
+            match_smooth_row(s, s + THREE, step, above, regret, policy, reach)
         else:
-            update_smooth(s, end, factors, instant, regret, policy)
-            forward_smooth(form, i, i + ONE, regret, policy, reach)
+            match_smooth_row(s, end, step, above, regret, policy, reach)
         s = end
 
 
 @kernel
 def alternate_smooth(form, factors, weights, reach, cf_value, regret, policy, policy_sum):
-    """Run T iterations with `match_smooth`; the first of the `factors` is a table [T, 1]."""
-    table, scale, tiny = factors
-    for t in range(table.shape[0]):
-        factors_t = (table[t, 0], scale, tiny)
+    """Run T iterations with `forward_smooth`; `factors` are a table [T, 0] and those of it."""
+    for t in range(weights.shape[0]):
         for p in range(form.player_row.size - 1):
-            sweeps.compute_instant_regrets(form, p, weights[t], reach, cf_value, policy, policy_sum)
-            first, end = form.player_infoset[p], form.player_infoset[p + 1]
-            match_smooth(form, first, end, factors_t, cf_value, regret, policy, reach)
+            start, end = sweeps.compute_instant_regrets(
+                form, p, weights[t], reach, cf_value, policy, policy_sum
+            )
+            update_prediction(start, end, factors[1:], cf_value, regret, policy)
+            first, last = form.player_infoset[p], form.player_infoset[p + 1]
+            forward_smooth(form, first, last, factors[1:], regret, policy, reach)
 
 
 @kernel
@@ -301,7 +274,10 @@ def alternate_transformed(form, factors, weights, reach, cf_value, regret, polic
     """
     table, unit, tiny, reference, unperturbed = factors
     offset, parent = form.offset, form.parent
-    match_regrets(form, 0, form.parent.size, regret, unperturbed)
+    for s in range(uint64(offset[form.parent.size])):
+        unperturbed[s] = regret[s]
+    sweeps.forward_matching(form, 0, form.parent.size, unperturbed, reach)
+    sweeps.forward(form, 0, form.parent.size, policy, reach)
     for t in range(table.shape[0]):
         mu, gamma = table[t, 0], table[t, 1]
         for p in range(form.player_row.size - 1):
@@ -317,7 +293,8 @@ def alternate_transformed(form, factors, weights, reach, cf_value, regret, polic
                 gain = cf_value[s] if abs(cf_value[s]) > tiny[s] else 0.0
                 r = max(regret[s] + gain, 0.0)
                 regret[s] = r if r > tiny[s] else 0.0
-            match_regrets(form, first, last, regret, unperturbed)
+                unperturbed[s] = regret[s]
+            sweeps.forward_matching(form, first, last, unperturbed, reach)
             s = start
             for i in range(uint64(first), uint64(last)):
                 e = uint64(offset[i + ONE])
@@ -328,83 +305,77 @@ def alternate_transformed(form, factors, weights, reach, cf_value, regret, polic
                 s = e
 
 
-@kernel
-def match_regrets(form, first, last, regret, policy):
-    """Set `policy` to regret matching of non-negative regrets; uniform where all are zero."""
-    offset = form.offset
-    start = uint64(offset[first])
-    for i in range(uint64(first), uint64(last)):
-        end = uint64(offset[i + ONE])
-        total = 0.0
-        for s in range(start, end):
-            total += regret[s]
-        if total > 0.0:
-            scale = 1.0 / total
-            for s in range(start, end):
-                policy[s] = scale * regret[s]
-        else:
-            for s in range(start, end):
-                policy[s] = 1.0 / (end - start)
-        start = end
+@row_kernel
+def match_increasing_row(s, end, tiny, above, regret, policy, reach):
+    """`forward_increasing` at the sequences `s` to `end` of an infoset."""
+    old, new = 0.0, 0.0
+    for k in range(s, end):
+        r = max(regret[k] + policy[k], 0.0)
+        old += regret[k] * regret[k]
+        new += r * r
+    shift = norm_shift(s, end, np.sqrt(old), regret, policy) if new < old else 0.0
+    total = 0.0
+    for k in range(s, end):
+        gain = policy[k]
+        r = regret[k] + gain + shift
+        r = r if r > tiny else 0.0
+        regret[k] = r
+        policy[k] = r + gain if r + gain > tiny else 0.0
+        total += policy[k]
+    normalise_row(s, end, total, above, policy, reach)
 
 
 @kernel
-def update_increasing(start, end, factors, instant, regret, policy):
-    """Set `policy` to the instant regrets, for `forward_increasing`; `factors` end with `tiny`."""
-    tiny = factors[1]
-    for s in range(uint64(start), uint64(end)):
-        policy[s] = instant[s] if abs(instant[s]) > tiny[s] else 0.0
-
-
-@kernel
-def forward_increasing(form, first, last, tiny, regret, policy, reach):
+def forward_increasing(form, first, last, factors, regret, policy, reach):
     """Add the instant regrets in `policy` to `regret`, whose norm does not fall; match regrets.
 
-    The policy is regret matching of regret + instant regret.
+    The policy is regret matching of regret + instant regret. `factors` are (rounding errors [S],).
     """
-    offset, parent = form.offset, form.parent
+    offset, parent, tiny = form.offset, form.parent, factors[0]
     s = uint64(offset[first])
     for i in range(uint64(first), uint64(last)):
-        end = uint64(offset[i + ONE])
-        old, new = 0.0, 0.0
-        for k in range(s, end):
-            old += regret[k] * regret[k]
-            r = regret[k] + policy[k]
-            regret[k] = r
-            new += max(r, 0.0) * max(r, 0.0)
-        shift = norm_shift(regret, s, end, np.sqrt(old)) if new < old else 0.0
-        above, total = reach[parent[i]], 0.0
-        for k in range(s, end):
-            r = max(regret[k] + shift, 0.0)
-            regret[k] = r if r > tiny[k] else 0.0
-            r = regret[k] + policy[k]
-            policy[k] = r if r > tiny[k] else 0.0
-            total += policy[k]
-        scale = 1.0 / total if total > 0.0 else 0.0
-        for k in range(s, end):
-            policy[k] = scale * policy[k] if total > 0.0 else 1.0 / (end - s)
-            reach[k] = above * policy[k]
+        end, above = uint64(offset[i + ONE]), reach[parent[i]]
+        if end - s == TWO:
+            match_increasing_row(s, s + TWO, tiny[s], above, regret, policy, reach)
+        elif end - s == THREE:
+            match_increasing_row(s, s + THREE, tiny[s], above, regret, policy, reach)
+        else:
+            match_increasing_row(s, end, tiny[s], above, regret, policy, reach)
         s = end
 
 
-@kernel
-def norm_shift(x, start, end, norm):
-    """Return the shift with which the positive part of x[start:end] has a Euclidean norm.
+@outlined_kernel
+def norm_shift(start, end, norm, x, y):
+    """Return the shift with which the positive part of (x + y)[start:end] has a Euclidean norm.
 
-    The norm is convex in the shift, so Newton's method from the right falls to the solution.
+    The norm is convex in the shift, so Newton's method from the right falls to the solution. With
+    two or three entries it is the root of a quadratic equation.
     """
-    largest = x[start]
+    largest = x[start] + y[start]
     for k in range(start, end):
-        largest = max(largest, x[k])
+        largest = max(largest, x[k] + y[k])
     shift = norm - largest
+    if end - start <= THREE:
+        smallest, total = largest, 0.0
+        for k in range(start, end):
+            smallest = min(smallest, x[k] + y[k])
+            total += x[k] + y[k]
+        middle = total - largest - smallest if end - start == THREE else smallest
+        if middle + shift > 0.0:
+            gap = largest - middle
+            shift = 0.5 * (np.sqrt(2.0 * norm * norm - gap * gap) - largest - middle)
+            if end - start == THREE and smallest + shift > 0.0:
+                spread = gap * gap + (largest - smallest) ** 2 + (middle - smallest) ** 2
+                shift = (np.sqrt(3.0 * norm * norm - spread) - total) / 3.0
+        return shift
     for _ in range(NEWTON_STEPS):
         total, square = 0.0, 0.0
         for k in range(start, end):
-            r = max(x[k] + shift, 0.0)
+            r = max(x[k] + y[k] + shift, 0.0)
             total += r
             square += r * r
         size = np.sqrt(square)
-        if size <= norm:
+        if size <= (1.0 + NORM_ACCURACY) * norm:
             break
         shift -= (size - norm) * size / total
     return shift
@@ -412,16 +383,15 @@ def norm_shift(x, start, end, norm):
 
 @kernel
 def alternate_increasing(form, factors, weights, reach, cf_value, regret, policy, policy_sum):
-    """Run T iterations with `forward_increasing`; `factors` are (table [T, 1], tiny [S])."""
-    tiny = factors[1]
-    for t in range(factors[0].shape[0]):
+    """Run T iterations with `forward_increasing`; `factors` are a table [T, 0] and those of it."""
+    for t in range(weights.shape[0]):
         for p in range(form.player_row.size - 1):
             start, end = sweeps.compute_instant_regrets(
                 form, p, weights[t], reach, cf_value, policy, policy_sum
             )
-            update_increasing(start, end, factors, cf_value, regret, policy)
+            update_prediction(start, end, factors[1:], cf_value, regret, policy)
             first, last = form.player_infoset[p], form.player_infoset[p + 1]
-            forward_increasing(form, first, last, tiny, regret, policy, reach)
+            forward_increasing(form, first, last, factors[1:], regret, policy, reach)
 
 
 @kernel
@@ -454,11 +424,9 @@ def iterate_clairvoyant(form, factors, weights, reach, cf_value, regret, policy,
                 project_above_simplex(trial, s, end)
                 total = 0.0
                 for k in range(s, end):
-                    total += trial[k]
-                above, scale = reach[parent[i]], 1.0 / total
-                for k in range(s, end):
-                    policy[k] = scale * trial[k]
-                    reach[k] = above * policy[k]
+                    policy[k] = trial[k]
+                    total += policy[k]
+                normalise_row(s, end, total, reach[parent[i]], policy, reach)
                 s = end
         for s in range(size):
             regret[s] = trial[s]
