@@ -103,6 +103,7 @@ ALGORITHMS = {
     "qpg": "counterplay.algorithms.deep.policy_gradient.qpg:QPG",
     "qre": "counterplay.algorithms.regularised.qre:QRE",
     "r_nad": "counterplay.algorithms.deep.policy_gradient.r_nad:RNaD",
+    "rebel": "counterplay.algorithms.deep.rebel:ReBeL",
     "rectified_psro": "counterplay.algorithms.population.rectified_psro:RectifiedPSRO",
     "reg_cfr": "counterplay.algorithms.cfr.reg_cfr:RegCFR",
     "reinforce": "counterplay.algorithms.deep.policy_gradient.reinforce:REINFORCE",
