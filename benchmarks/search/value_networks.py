@@ -25,15 +25,16 @@ from counterplay.arenas.belief_subgames import belief_game
 from counterplay.search.belief_tabulation import tabulate_search
 
 FAMILY = "value_networks"
-GAMES = {  # name -> game, iterations of training, parameters
-    "liars_1x4": ("liars_dice(dice_sides=4)", 1500, {}),
-    "liars_1x5": ("liars_dice(dice_sides=5)", 2000, {}),
-    "liars_1x6": ("liars_dice(dice_sides=6)", 2000, {}),
-    "liars_2x3": ("liars_dice(numdice=2,dice_sides=3)", 2000, {}),
+GAMES: dict[str, tuple[str, int, dict[str, Any]]] = {  # name -> game, iterations, parameters
+    "liars_1x4": ("liars_dice(dice_sides=4)", 400, {}),
+    "liars_1x5": ("liars_dice(dice_sides=5)", 400, {}),
+    "liars_1x6": ("liars_dice(dice_sides=6)", 400, {}),
+    "liars_2x3": ("liars_dice(numdice=2,dice_sides=3)", 400, {}),
+    "liars_1x4_cut": ("liars_dice(dice_sides=4)", 1200, {"end_size": 1, "num_subgames": 64}),
     "leduc": (
         "leduc_poker",
-        1500,
-        {"depth": 0, "training_iterations": 300, "search_iterations": 512},
+        800,
+        {"depth": 0, "end_size": 1, "training_iterations": 300, "search_iterations": 512},
     ),
 }
 PUBLISHED = {"liars_1x4": 0.017, "liars_1x5": 0.015, "liars_1x6": 0.024, "liars_2x3": 0.017}
@@ -41,7 +42,7 @@ PUBLISHED = {"liars_1x4": 0.017, "liars_1x5": 0.015, "liars_1x6": 0.024, "liars_
 
 def judge(tree: Any, algorithm: ReBeL, memory: Any, num_policies: int) -> dict[str, float]:
     """Return the exploitability of the searching agent, and its CPU seconds per search."""
-    solver = find_solver(belief_game(tree), algorithm.depth, 1)
+    solver = find_solver(belief_game(tree), algorithm.depth, algorithm.end_size)
     network = algorithm.value_network(tree, memory)
     rng = np.random.default_rng(0)
     start = time.process_time()
@@ -70,19 +71,19 @@ def train(name: str, seed: int, iterations: int, num_policies: int, parameters: 
     algorithm = replace(ReBeL(), **{**defaults, **parameters})
     memory, seconds = algorithm.init(tree, seed), 0.0
     total = iterations or default_iterations
-    for part in range(4):
+    for part in range(2):
         start = time.process_time()
-        end = total * (part + 1) // 4
+        end = total * (part + 1) // 2
         memory = algorithm.step(tree, memory, end - memory.iteration)
         seconds += time.process_time() - start
-        count = num_policies if part == 3 else min(num_policies, 128)
+        count = num_policies if part == 1 else min(num_policies, 64)
         row = {
             "name": name,
             "seed": seed,
             "iterations": memory.iteration,
             "subgames": int(memory.state.buffer.num_seen[0]),
             "train_seconds": round(seconds, 1),
-            "parameters": parameters,
+            "parameters": {**defaults, **parameters},
             **judge(tree, algorithm, memory, count),
         }
         append_row(FAMILY, row)

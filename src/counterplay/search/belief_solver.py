@@ -103,7 +103,7 @@ class BatchSolution:
     """The solutions of a batch of B subgames."""
 
     classes: Ints  # [B] class of each subgame
-    values: Floats  # [B, 2, V] mean value of each view of a root, for ranges of mean 1
+    values: Floats  # [B, 2, V] value of each view of a root under the average policy
     average: Floats  # [B, n] average policy by local sequence, weighted by reach
     drawn: Floats  # [B, n] policy to play; of several draws [draws, n], with B = 1
 
@@ -178,7 +178,7 @@ class BeliefSolver:
         if rows:
             kinds = [self.layouts[k].leaf_class for k in classes.tolist()]
             leaf_values = network(np.concatenate(kinds))
-        policy_sum, value_sum = np.zeros((count, size)), np.zeros((count, size))
+        policy_sum = np.zeros((count, size))
         weights = np.arange(1.0, iterations + 1.0) ** WEIGHT_POWER
         uniform = rng.random(max(count, num_draws))
         if num_draws > 1:
@@ -193,11 +193,14 @@ class BeliefSolver:
             if leaf_values is not None:
                 values = leaf_values(inputs)
             sweeps.ascend(joined, classes, reach, policy, row_offset, values, mass, gradient)
-            sweeps.add_to_averages(
-                joined, classes, weight, reach, gradient, policy_sum, value_sum
-            )
+            sweeps.add_to_average(joined, classes, weight, reach, policy_sum)
             sweeps.match_regrets(joined, classes, gradient, regret, policy)
         sweeps.normalise_average(joined, classes, policy_sum)
+        # the values of the roots are those of the average policy, with leaf values at its ranges
+        sweeps.descend(joined, classes, reach, policy_sum, row_offset, inputs, mass)
+        if leaf_values is not None:
+            values = leaf_values(inputs)
+        sweeps.ascend(joined, classes, reach, policy_sum, row_offset, values, mass, gradient)
         to_end = np.flatnonzero(self.num_leaves[classes[source]] == 0)
         drawn[to_end] = policy_sum[source[to_end]]
         result = np.zeros((count, 2, num_columns))
@@ -205,8 +208,7 @@ class BeliefSolver:
             for v in range(num_columns):
                 rows = np.flatnonzero(v < views[:, seat])
                 share = self.game.view_chance[classes[rows], seat, v]
-                mean = value_sum[rows, seat * views[rows, 0] + v] / weights.sum()
-                result[rows, seat, v] = mean / share
+                result[rows, seat, v] = gradient[rows, seat * views[rows, 0] + v] / share
         return BatchSolution(classes, result, policy_sum, drawn)
 
     def ranges_at_leaves(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
-from counterplay.core.arena import Ints
+from counterplay.arenas.tree.arena import TreeArena
+from counterplay.core.arena import Floats, Ints
 from counterplay.core.policy import Policy, policy_from_weights
 from counterplay.kernels.sequence_form import sweeps
 from counterplay.search.belief_solver import BeliefSolver, ValueNetwork
@@ -19,11 +22,36 @@ def tabulate_search(
     num_policies: int,
     rng: np.random.Generator,
 ) -> Policy:
-    """Return the mean of the policies that a searching agent plays, each with its own draws.
+    """Return the mean of policies that a searching agent plays; see `sample_policies`."""
+    policies = sample_policies(solver, network, iterations, num_policies, rng)
+    return average_policies(solver.game.tree, policies)
+
+
+def average_policies(tree: TreeArena, policies: Floats) -> Policy:
+    """Return the policy of a player who draws one of several policies [n, S] for each episode.
+
+    It is the mean of their realization plans: probabilities are weighted by own reach.
+    """
+    form = tree.form
+    total, reach = np.zeros(tree.num_sequences), np.ones(tree.num_sequences + 1)
+    for probabilities in policies:
+        sweeps.forward(form, 0, form.parent.size, probabilities, reach)
+        total += reach[:-1]
+    return policy_from_weights(tree, total)
+
+
+def sample_policies(
+    solver: BeliefSolver,
+    network: ValueNetwork,
+    iterations: int,
+    num_policies: int,
+    rng: np.random.Generator,
+) -> Floats:
+    """Return policies [n, S] that a searching agent plays, each with its own draws.
 
     A searching agent solves the subgame at the root, plays the policy of a random iteration in it,
-    and solves again at the leaf that it comes to, with the ranges of that iteration. The mean is
-    that of realization plans: an agent that draws at the beginning of each episode plays it.
+    and solves again at the leaf that it comes to, with the ranges of that iteration. All policies
+    share the first search.
 
     Args:
         solver: the solver of depth-limited subgames.
@@ -32,7 +60,7 @@ def tabulate_search(
         num_policies: number of policies.
         rng: draws the iterations.
     """
-    game, form = solver.game, solver.game.tree.form
+    game = solver.game
     policies = np.zeros((num_policies, game.tree.num_sequences))
     root = (np.arange(game.max_views) < game.views[0][:, None]).astype(np.float64)
     first = solver.solve(np.zeros(1, np.int64), root[None], network, iterations, rng, num_policies)
@@ -59,17 +87,12 @@ def tabulate_search(
         ranges = np.concatenate([part[2] for part in parts]).astype(np.float64)
         order = np.argsort(state, kind="stable")
         index, state, ranges = index[order], state[order], ranges[order]
-    total = np.zeros(game.tree.num_sequences)
-    reach = np.ones(game.tree.num_sequences + 1)
-    for probabilities in policies:
-        sweeps.forward(form, 0, form.parent.size, probabilities, reach)
-        total += reach[:-1]
-    return policy_from_weights(game.tree, total)
+    return policies
 
 
 def _chunks(solver: BeliefSolver, classes: Ints) -> list[slice]:
     """Return consecutive parts of a list of subgames with few leaves each."""
     rows = np.cumsum(np.maximum(solver.num_leaves[classes], 1))
     part = rows // MAX_BATCH_ROWS
-    bounds = np.flatnonzero(np.diff(part, prepend=-1)).tolist() + [classes.size]
-    return [slice(a, b) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    bounds = [*np.flatnonzero(np.diff(part, prepend=-1)).tolist(), classes.size]
+    return [slice(first, last) for first, last in pairwise(bounds)]

@@ -19,7 +19,7 @@ from counterplay.algorithms.deep.common.jax_algorithm import (
 )
 from counterplay.algorithms.deep.common.networks import Net, apply_net, new_net, polyak_update
 from counterplay.algorithms.deep.common.rollouts import rng_from_key
-from counterplay.algorithms.deep.common.training import TrainState, apply_gradient
+from counterplay.algorithms.deep.common.training import TrainState
 from counterplay.algorithms.deep.common.utility_scale import tree_utility_scale
 from counterplay.arenas.belief_subgames import BeliefGame, belief_game
 from counterplay.arenas.tree.arena import TreeArena
@@ -74,8 +74,8 @@ class ReBeL(NetworkAlgorithm):
     (`random_beliefs`). One player, drawn for each subgame, explores.
 
     Departures from the paper: subgames are solved by PCFR+ and iterations are drawn with its
-    weights; targets of subgames with at most `target_size` public states come from solving them to
-    their end; searches use a moving average of the weights; public states with equal subgames share
+    weights; leaves whose subgames have at most `end_size` public states are searched to their end,
+    in training and at play; searches use a moving average of the weights; public states with equal subgames share
     their input.
 
     The policy is that of the searching agent, tabulated: the mean of `num_policies` policies, each
@@ -84,15 +84,15 @@ class ReBeL(NetworkAlgorithm):
 
     hidden_sizes: HiddenSizes = (128, 128)
     depth: NonNegativeInt = 2  # public states ahead; 0: to the next public chance event
-    num_subgames: PositiveInt = 64  # B
-    training_iterations: PositiveInt = 100  # of PCFR+, in training
+    num_subgames: PositiveInt = 32  # B
+    training_iterations: PositiveInt = 64  # of PCFR+, in training
     search_iterations: PositiveInt = 256  # of PCFR+, at play
-    target_size: NonNegativeInt = 16  # smaller subgames are solved to the end in training
+    end_size: NonNegativeInt = 16  # subgames of at most so many public states are not cut
     random_beliefs: Probability = 0.3  # share of episodes that start at random beliefs
     epsilon: Probability = 0.25  # exploration in self-play
-    buffer_size: PositiveInt = 200_000
+    replay_buffer_size: PositiveInt = 200_000
     batch_size: PositiveInt = 512
-    num_steps: PositiveInt = 16  # gradient steps an iteration
+    train_steps: PositiveInt = 16  # gradient steps an iteration
     learning_rate: Positive = 5e-3
     decay_iterations: Positive = 200.0  # the rate falls as 1 / sqrt(1 + t / decay_iterations)
     smoothing: Positive = 0.01  # of the moving average of weights, per gradient step
@@ -106,7 +106,7 @@ class ReBeL(NetworkAlgorithm):
         tree_utility_scale(tree)  # refuses games with constant utilities
         rng, width = np.random.default_rng(seed), 2 * game.max_views
         net = new_net(rng, (width + game.num_classes, *self.hidden_sizes, width), zero_head=True)
-        size, count = self.buffer_size, self.num_subgames
+        size, count = self.replay_buffer_size, self.num_subgames
         buffer = BeliefBuffer(
             np.zeros(1, np.int64),
             np.zeros(size, np.int64),
@@ -136,25 +136,26 @@ class ReBeL(NetworkAlgorithm):
         """Return the tabulated policy of the searching agent."""
         rng = rng_from_key(memory.key)
         network = self.value_network(tree, memory)
-        solver = find_solver(belief_game(tree), self.depth, 1)
+        solver = find_solver(belief_game(tree), self.depth, self.end_size)
         policy = tabulate_search(solver, network, self.search_iterations, self.num_policies, rng)
         return {"search": policy}
 
     def value_network(self, tree: TreeArena, memory: JaxMemory) -> NumpyValueNetwork:
         """Return the network for searches, in the game's units."""
+        zero_sum = tree.zero_sum_arena
         net = [(np.asarray(w), np.asarray(b)) for w, b in memory.state.smooth]
-        return NumpyValueNetwork(belief_game(tree), net, tree.utility_scale)
+        return NumpyValueNetwork(belief_game(zero_sum), net, zero_sum.utility_scale)
 
     def _iterate(
         self, game: BeliefGame, n: int, state: ReBeLState, rng: np.random.Generator
     ) -> ReBeLState:
         scale = game.tree.utility_scale
-        solver = find_solver(game, self.depth, self.target_size)
+        solver = find_solver(game, self.depth, self.end_size)
         net = [(np.asarray(w), np.asarray(b)) for w, b in state.smooth]
         network = NumpyValueNetwork(game, net, scale)
         kind, ranges = np.asarray(state.kind), np.asarray(state.ranges)
         solution = solver.solve(kind, ranges, network, self.training_iterations, rng)
-        stored = np.flatnonzero(kind > 0)  # the root of the game is never a leaf
+        stored = np.flatnonzero(np.isin(kind, solver.leaf_classes))
         rows = [
             kind[stored],
             ranges[stored].reshape(-1, 2 * game.max_views).astype(np.float32),
@@ -163,10 +164,10 @@ class ReBeL(NetworkAlgorithm):
         buffer = state.buffer
         add_rows_to_ring(buffer.num_seen, buffer[1:], rows)
         kind, ranges = self._continue_episodes(solver, kind, ranges, solution.drawn, rng)
-        num_filled = min(int(buffer.num_seen[0]), self.buffer_size)
+        num_filled = min(int(buffer.num_seen[0]), self.replay_buffer_size)
         train_state, smooth = state.network, state.smooth
         if num_filled:
-            slots = rng.integers(0, num_filled, (self.num_steps, self.batch_size))
+            slots = rng.integers(0, num_filled, (self.train_steps, self.batch_size))
             rate = self.learning_rate / np.sqrt(1.0 + n / self.decay_iterations)
             train_state, smooth = wait_for(
                 _fit(
@@ -194,7 +195,7 @@ class ReBeL(NetworkAlgorithm):
         The first subgame is always the game itself: new episodes start at its leaves.
         """
         game, count = solver.game, kind.size
-        reachable = find_solver(game, self.depth, 1).leaf_classes
+        reachable = solver.leaf_classes
         explorer = rng.integers(0, 2, count)
         mixed = mix_with_uniform(solver, kind, policy, explorer, self.epsilon)
         row_offset, beliefs, _ = solver.ranges_at_leaves(kind, ranges, policy)

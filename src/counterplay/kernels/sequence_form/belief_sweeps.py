@@ -37,17 +37,16 @@ def descend(layouts, kinds, reach, policy, row_offset, inputs, mass):
             start, end = first[i, 0], first[i, 1]
             for s in range(start, end):
                 reach[b, s] = r * policy[b, s]
-        l0, l1 = layouts.table[k, 2], layouts.table[k + 1, 2]
         row = row_offset[b]
-        for l in range(l0, l1):
+        for leaf in range(layouts.table[k, 2], layouts.table[k + 1, 2]):
             for p in range(2):
-                v0, v1 = layouts.leaf_view[l, p], layouts.leaf_view[l, p + 1]
+                v0, v1 = layouts.leaf_view[leaf, p], layouts.leaf_view[leaf, p + 1]
                 total = 0.0
                 for v in range(v0, v1):
                     total += reach[b, layouts.leaf_sequence[v]]
                 count = v1 - v0
                 mass[row, p] = total / count
-                column = (p ^ layouts.leaf_swap[l]) * num_columns
+                column = (p ^ layouts.leaf_swap[leaf]) * num_columns
                 scale = count / total if total > 1e-30 else 0.0
                 for v in range(v0, v1):
                     x = reach[b, layouts.leaf_sequence[v]] * scale if scale else 1.0
@@ -77,12 +76,12 @@ def ascend(layouts, kinds, reach, policy, row_offset, values, mass, gradient):
             gradient[b, s] += u * reach[b, t]
             gradient[b, t] -= u * reach[b, s]
         row = row_offset[b]
-        for l in range(layouts.table[k, 2], layouts.table[k + 1, 2]):
+        for leaf in range(layouts.table[k, 2], layouts.table[k + 1, 2]):
             for p in range(2):
-                scale = layouts.leaf_chance[l] * mass[row, 1 - p]
-                column = (p ^ layouts.leaf_swap[l]) * num_columns
-                v0 = layouts.leaf_view[l, p]
-                for v in range(v0, layouts.leaf_view[l, p + 1]):
+                scale = layouts.leaf_chance[leaf] * mass[row, 1 - p]
+                column = (p ^ layouts.leaf_swap[leaf]) * num_columns
+                v0 = layouts.leaf_view[leaf, p]
+                for v in range(v0, layouts.leaf_view[leaf, p + 1]):
                     x = scale * layouts.view_chance[v] * values[row, column + v - v0]
                     gradient[b, layouts.leaf_sequence[v]] += x
             row += 1
@@ -114,22 +113,13 @@ def match_regrets(layouts, kinds, gradient, regret, policy):
 
 
 @kernel
-def add_to_averages(layouts, kinds, weight, reach, gradient, policy_sum, value_sum):
-    """Add an iteration to the averages of the policy and of the root values.
-
-    Args:
-        weight: weight of the iteration.
-        policy_sum: [B, n] sum of weight * reach.
-        value_sum: [B, n] sum of weight * value; at root sequences only.
-    """
+def add_to_average(layouts, kinds, weight, reach, policy_sum):
+    """Add weight * reach of an iteration to `policy_sum` [B, n]."""
     for b in range(kinds.size):
         k = kinds[b]
-        num_roots = layouts.table[k, 4] + layouts.table[k, 5]
-        for s in range(num_roots):
-            value_sum[b, s] += weight * gradient[b, s]
         i0, i1 = layouts.table[k, 0], layouts.table[k + 1, 0]
         if i1 > i0:
-            for s in range(num_roots, layouts.first[i1 - 1, 1]):
+            for s in range(layouts.first[i0, 0], layouts.first[i1 - 1, 1]):
                 policy_sum[b, s] += weight * reach[b, s]
 
 
