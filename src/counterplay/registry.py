@@ -103,6 +103,7 @@ ALGORITHMS = {
     "qpg": "counterplay.algorithms.deep.policy_gradient.qpg:QPG",
     "qre": "counterplay.algorithms.regularised.qre:QRE",
     "r_nad": "counterplay.algorithms.deep.policy_gradient.r_nad:RNaD",
+    "rebel": "counterplay.algorithms.deep.rebel:ReBeL",
     "rectified_psro": "counterplay.algorithms.population.rectified_psro:RectifiedPSRO",
     "reg_cfr": "counterplay.algorithms.cfr.reg_cfr:RegCFR",
     "reinforce": "counterplay.algorithms.deep.policy_gradient.reinforce:REINFORCE",
@@ -146,6 +147,7 @@ SEARCHERS = {  # of games without hidden information
 }
 
 SEARCH_AGENTS = {  # agents that search games with hidden information
+    "belief_search": "counterplay.search.belief_search:BeliefSearch",
     "is_mcts": "counterplay.search.is_mcts:ISMCTS",
     "mirror_search": "counterplay.search.mirror_search:MirrorSearch",
     "oos": "counterplay.search.oos:OOS",
@@ -379,8 +381,8 @@ def load_searcher(spec: str, **parameters: Any) -> Any:
 def load_search_agent(spec: str, **parameters: Any) -> Any:
     """Return the parameters of an agent for hidden information, such as `is_mcts(simulations=100)`.
 
-    Its `needs` is "tree" or "rules": `make_agent(tree, blueprint)` or `make_agent(game)` returns
-    the agent.
+    Its `needs` is "tree", "rules" or "value network": `make_agent(tree, blueprint)`,
+    `make_agent(game)` or `make_agent(tree, network, depth, end_size)` returns the agent.
     """
     return _load_registered("search agent", SEARCH_AGENTS, spec, parameters)
 

@@ -47,6 +47,10 @@ TINY_SETTINGS: dict[str, Any] = {
     "baseline_hidden_sizes": (4,),
     "max_solver_iterations": 10,
     "num_rounds": 2,
+    "num_subgames": 4,
+    "training_iterations": 3,
+    "search_iterations": 3,
+    "num_policies": 2,
 }
 TINY_EFG = """EFG 2 R "tiny" { "first" "second" }
 p "" 1 1 "a" { "L" "R" } 0

@@ -133,6 +133,8 @@ class AgentLoader:
         if settings.needs == "rules":
             agent: Agent = settings.make_agent(self.game)
             return agent
+        if settings.needs == "value network":
+            return self._build_belief_search(settings)
         name = settings.blueprint
         if _base_name(name) in ALGORITHMS:
             algorithm = load_algorithm(name)
@@ -153,6 +155,37 @@ class AgentLoader:
                 blueprint = blueprint.tabulate(self.tree)
         made: Agent = settings.make_agent(self.tree, blueprint)
         return made
+
+    def _build_belief_search(self, settings: Any) -> Agent:
+        """Return an agent with a value network, trained now or by a run."""
+        algorithm: Any
+        if _base_name(settings.network) in ALGORITHMS:
+            algorithm = load_algorithm(settings.network)
+            self._check_value_network(algorithm, settings.network)
+            iterations = settings.network_iterations
+            memory = self._solve(self.tree, algorithm, iterations).memory
+        else:
+            from counterplay.experiment.runner import open_run
+            from counterplay.experiment.saved_policies import game_spec_from_source, split_source
+
+            folder, spec = split_source(settings.network)[0], get_spec(self.game)
+            if not folder.is_dir():
+                advice = "a run of rebel, or rebel itself"
+                raise ConfigError(f"network is {settings.network!r}, must be {advice}")
+            if (run_spec := game_spec_from_source(settings.network)) != spec:
+                raise ConfigError(f"{settings.network} is a run of {run_spec}, not of {spec}")
+            run = open_run(folder, build=lambda game: self.tree)
+            algorithm, memory = run.config.algorithm, run.session.memory
+            self._check_value_network(algorithm, settings.network)
+        network = algorithm.value_network(self.tree, memory)
+        made: Agent = settings.make_agent(self.tree, network, algorithm.depth, algorithm.end_size)
+        return made
+
+    def _check_value_network(self, algorithm: Any, source: str) -> None:
+        if not hasattr(algorithm, "value_network"):
+            raise ConfigError(
+                f"network is {source!r}, which trains no value network; take rebel or a run of it"
+            )
 
     def _build_searcher(self, searcher: Searcher) -> SearchAgent:
         """Return an agent that searches with the game's evaluation and within bounded time."""

@@ -18,6 +18,7 @@ from counterplay.core.evaluation import exploitability
 from counterplay.core.policy import Policy
 from counterplay.core.random import seed_stream
 from counterplay.errors import ConfigError
+from counterplay.search.belief_tabulation import average_policies
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,9 @@ def tabulate_agent(
 
     An agent with `for_episode(seed)` gets a seed for every public state, which depends on `seed`
     and the public state alone. An agent with `on_tree(tree)` is asked as the agent that this
-    returns: it draws consistent states from the tree in place of simulating the rules.
+    returns: it draws consistent states from the tree in place of simulating the rules. An agent
+    with `sample_policies(count, seed)` returns the policies of whole episodes at once, and the
+    policy is the mean of their realization plans.
 
     Args:
         tree: the tree of the agent's game.
@@ -78,6 +81,8 @@ def tabulate_agent(
         raise ConfigError(f"num_seeds is {num_seeds}, must be at least 1")
     states, game_states = public_states(tree), first_infoset_states(tree)
     order = np.argsort(states.infoset_state, kind="stable").tolist()
+    if hasattr(agent, "sample_policies"):
+        return _tabulate_policies(tree, agent, seed, num_seeds)
     if hasattr(agent, "on_tree"):
         agent = agent.on_tree(tree)
     mean, values, seconds, count = np.zeros(tree.num_sequences), [], 0.0, 0
@@ -104,6 +109,16 @@ def tabulate_agent(
         values.append(exploitability(tree, Policy(tree, probabilities)))
         mean += probabilities / num_seeds
     return TabulatedAgent(Policy(tree, mean), count, seconds, tuple(values))
+
+
+def _tabulate_policies(tree: TreeArena, agent: Any, seed: int, num_seeds: int) -> TabulatedAgent:
+    """Tabulate an agent whose random draws at the beginning of an episode concern all of it."""
+    start = time.perf_counter()
+    policies = agent.sample_policies(num_seeds, seed)
+    seconds = time.perf_counter() - start
+    values = tuple(exploitability(tree, Policy(tree, row)) for row in policies)
+    policy = average_policies(tree, policies)
+    return TabulatedAgent(policy, num_seeds * tree.num_infosets, seconds, values)
 
 
 def _seat(agent: Any, seed: int, repeat: int, state: int) -> Any:

@@ -1,0 +1,97 @@
+"""An agent that searches with a value network of public beliefs."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from counterplay.arenas.belief_subgames import belief_game
+from counterplay.arenas.tree.arena import TreeArena
+from counterplay.core.arena import Floats
+from counterplay.core.game import Game, State
+from counterplay.core.random import seed_stream
+from counterplay.core.settings import PositiveInt, settings
+from counterplay.search.belief_solver import BeliefSolver, ValueNetwork
+from counterplay.search.belief_tabulation import sample_policies
+
+
+@settings()
+class BeliefSearch:
+    """Depth-limited search with a value network of public beliefs (ReBeL; Brown et al., 2020).
+
+    The agent solves the subgame from the start of the game to the leaves of its depth, plays the
+    policy of a random iteration, and solves again at the leaf that the episode comes to, with both
+    players' ranges under that iteration. Its opponents cannot see the iteration, so that on average
+    it plays the solver's average policy.
+    """
+
+    network: str = "rebel"  # a run of the algorithm rebel, or the algorithm, to train it first
+    network_iterations: PositiveInt = 300  # of training, if it is an algorithm
+    iterations: PositiveInt = 256  # per search
+    needs: ClassVar[str] = "value network"
+
+    def make_agent(
+        self, tree: TreeArena, network: ValueNetwork, depth: int, end_size: int = 1
+    ) -> BeliefSearchAgent:
+        """Return the agent for a tree and a value network of it; see `BeliefSolver`."""
+        solver = BeliefSolver(belief_game(tree.zero_sum_arena), depth, end_size)
+        return BeliefSearchAgent(solver, network, self.iterations)
+
+
+class BeliefSearchAgent:
+    """See `BeliefSearch`. Answers of an episode depend on its seed and the public state alone."""
+
+    def __init__(self, solver: BeliefSolver, network: ValueNetwork, iterations: int, seed: int = 0):
+        self.solver, self.network, self.iterations = solver, network, iterations
+        self.tree, self.seed = solver.game.tree, seed
+        self._searches: dict[int, tuple[Floats, Floats]] = {}  # root -> policy, ranges of leaves
+
+    @property
+    def game(self) -> Game:
+        game: Game = self.tree.game
+        return game
+
+    def for_episode(self, seed: int) -> BeliefSearchAgent:
+        """Return the agent for one episode."""
+        return BeliefSearchAgent(self.solver, self.network, self.iterations, seed)
+
+    def action_probabilities(self, state: State, player: int) -> list[float]:
+        """Return the probabilities of the player's actions at a state."""
+        tree = self.tree
+        infoset = tree.find_infoset(tree.game.infoset_key(state, player), player)
+        target = int(self.solver.game.states.infoset_state[infoset])
+        root, ranges = 0, self._game_ranges()
+        while True:
+            policy, below = self._search(root, ranges)
+            sequence, leaves = self.solver.state_sequences(root)
+            ends = self.solver.game.states.end[leaves]
+            inside = np.flatnonzero((leaves <= target) & (target < ends))
+            if not inside.size:
+                break
+            root, ranges = int(leaves[inside[0]]), below[inside[0]]
+        first, last = tree.offset[infoset : infoset + 2]
+        local = np.flatnonzero(sequence == first)[0]
+        return [float(p) for p in policy[local : local + int(last - first)]]
+
+    def sample_policies(self, count: int, seed: int = 0) -> Floats:
+        """Return the probabilities [count, S] of the policies of some episodes."""
+        rng = np.random.default_rng(seed)
+        return sample_policies(self.solver, self.network, self.iterations, count, rng)
+
+    def _game_ranges(self) -> Floats:
+        game = self.solver.game
+        return (np.arange(game.max_views) < game.views[0][:, None]).astype(np.float64)
+
+    def _search(self, root: int, ranges: Floats) -> tuple[Floats, Floats]:
+        """Return the policy to play in a subgame, and the ranges [L, 2, V] at its leaves."""
+        if root not in self._searches:
+            stream = [0]
+            seed_stream(self.seed, 0, root, stream)
+            rng = np.random.default_rng(stream[0])
+            kind = self.solver.game.state_class[[root]]
+            solution = self.solver.solve(kind, ranges[None], self.network, self.iterations, rng)
+            rows = self.solver.ranges_at_leaves(kind, ranges[None], solution.drawn)[1]
+            below = rows.reshape(-1, *ranges.shape).astype(np.float64)
+            self._searches[root] = solution.drawn[0], below
+        return self._searches[root]
