@@ -49,6 +49,7 @@ from counterplay.cli.solve import solve
 from counterplay.cli.spot import spot
 from counterplay.cli.studio import studio
 from counterplay.cli.sweep import sweep
+from counterplay.cli.upi import upi
 from counterplay.errors import ConfigError, CounterplayError, FileError, GameError
 from counterplay.registry import GAMES
 
@@ -66,7 +67,7 @@ app = typer.Typer(
 )
 COMMANDS: tuple[Callable[..., None], ...] = (
     *(games, algorithms, inspect, check, draw, solve, evaluate, bounds, show, play),
-    *(match, review),
+    *(match, review, upi),
     *(matrix, concepts, convert, export, configs, run, resume, grid, sweep, plot, compare, studio),
 )
 for command in COMMANDS:
