@@ -559,7 +559,9 @@ def serve(reader: TextIO, writer: TextIO) -> None:
 def _cards_of(node_id: str) -> list[str]:
     """Return the cards in the name of a node."""
     words = node_id.split(":")[2:]
-    return [word for word in words if word[0] not in "cfb" or (len(word) == 2 and word[1] in "cdhs")]
+    return [
+        word for word in words if word[0] not in "cfb" or (len(word) == 2 and word[1] in "cdhs")
+    ]
 
 
 def _split_words(text: str) -> list[str]:

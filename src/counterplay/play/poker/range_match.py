@@ -1,4 +1,4 @@
-"""Matches of heads-up hold'em between agents whose policies are known for every hand.
+"""Matches of heads-up hold'em with averages over the hands that agents could have held.
 
 Each deal is played twice with the seats swapped and the same cards. Three estimates of the first
 agent's winnings are kept for each deal (means over both seats):
@@ -8,10 +8,11 @@ agent's winnings are kept for each deal (means over both seats):
   actions and cards, the hands are distributed as the product of the players' ranges (own
   probabilities of their actions) over disjoint hands, so this is the conditional mean of the chips
   won: the last term of AIVAT (Burch et al., 2018). If the hand ends all-in, it is also the mean over
-  the cards to come;
+  the cards to come. An agent without `hand_policy` counts with the hand that it was dealt;
 - `aivat`: `averaged`, corrected at every action and at the turn and river cards by
   (mean of Q over the outcomes) - (Q of the outcome), where the probabilities of outcomes are those
-  given the public history, and Q is the value if both players check or call from there on.
+  given the public history, and Q is the value if both players check or call from there on; a
+  raise counts as a call in it.
 
 All three have the same mean.
 """
@@ -27,13 +28,12 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from counterplay.arenas.holdem.boards import RangeHands
 from counterplay.arenas.preflop.equity_tables import equity_table
 from counterplay.core.arena import Floats, Ints
 from counterplay.core.cards import ALL_HANDS, NUM_CARDS, hand_index
 from counterplay.core.game import CHANCE, TERMINAL
 from counterplay.errors import ConfigError, FileError
-from counterplay.games.holdem_base import CALL, FOLD, HoldemBase, HoldemState
+from counterplay.games.holdem_base import FOLD, HoldemBase, HoldemState
 from counterplay.kernels.holdem import equities
 from counterplay.play.episodes import RandomStreams, sample_index
 from counterplay.registry import get_spec
@@ -85,7 +85,7 @@ class RangeHand:
             draw: returns a random number for a player.
         """
         game, state, dealt = self.game, self.game.initial_state(), iter(cards)
-        ranges = [np.ones(NUM_HANDS), np.ones(NUM_HANDS)]
+        ranges = [self._initial_range(player, cards) for player in (0, 1)]
         correction = 0.0
         while state.to_act != TERMINAL:
             if state.to_act == CHANCE:
@@ -99,7 +99,7 @@ class RangeHand:
                 self._remove_dead(state, ranges)
                 continue
             player = state.to_act
-            actions, rows = self.agents[player].hand_policy(state, player)
+            actions, rows = self._hand_policy(state, player)
             row = rows[hand_index(*game.hole_cards(state, player))]
             index = sample_index(row.tolist(), draw(player))
             if self.with_corrections:
@@ -109,6 +109,25 @@ class RangeHand:
         plain = float(game.utilities(state)[0])
         averaged = self._mean_utility(state, ranges)
         return HandResult(plain, averaged, averaged + correction)
+
+    def _initial_range(self, player: int, cards: Sequence[int]) -> Floats:
+        """Return all hands, or the hand dealt if the agent's policy is not known for others."""
+        if hasattr(self.agents[player], "hand_policy"):
+            return np.ones(NUM_HANDS)
+        weights = np.zeros(NUM_HANDS)
+        weights[hand_index(*cards[2 * player : 2 * player + 2])] = 1.0
+        return weights
+
+    def _hand_policy(self, state: HoldemState, player: int) -> tuple[Sequence[int], Floats]:
+        agent: Any = self.agents[player]
+        if hasattr(agent, "hand_policy"):
+            actions, rows = agent.hand_policy(state, player)
+            return actions, rows
+        probabilities = agent.action_probabilities(state, player)
+        legal = self.game.actions(state)
+        played = [k for k, probability in enumerate(probabilities) if probability > 0.0]
+        row = np.array([probabilities[k] for k in played])
+        return [legal[k] for k in played], np.tile(row, (NUM_HANDS, 1))
 
     def _remove_dead(self, state: HoldemState, ranges: list[Floats]) -> None:
         dead = np.isin(HAND_CARDS, self.game.public_cards(state)).any(axis=1)
@@ -149,9 +168,8 @@ class RangeHand:
             weights[k] = float(reach @ sums.faced)
             if action == FOLD:
                 values[k] = -float(state.contributions[player])
-            elif weights[k] > 0.0:
-                chips = min(highest if action == CALL else action, stack)
-                values[k] = chips * _share(reach, sums)
+            elif weights[k] > 0.0:  # a raise counts as a call: most large ones are folded to
+                values[k] = min(highest, stack) * _share(reach, sums)
         total = weights.sum()
         if not total > 0.0:
             return 0.0
@@ -166,7 +184,7 @@ class RangeHand:
         actual = self.game.public_cards(state)[-1]
         weights, values = np.zeros((2, len(cards)))
         for k, card in enumerate(cards):
-            alive = ~(HAND_CARDS == card).any(axis=1)
+            alive = ~(card == HAND_CARDS).any(axis=1)
             reach, other = ranges[0] * alive, ranges[1] * alive
             sums = showdown_sums((*before, card), other, exact=False, num_rivers=NUM_TURN_SAMPLES)
             faced = float(reach @ sums.faced)
@@ -259,11 +277,11 @@ class RangeMatchResult:
 
 
 class RangeMatch:
-    """A match of two agents with known policies: duplicate deals, resumable, in any order.
+    """A match of two agents: duplicate deals, resumable, in any order.
 
     Args:
         game: two-player no-limit or limit hold'em.
-        agents: two agents with `hand_policy`.
+        agents: two agents, at least one with `hand_policy`.
         seed: of the cards and actions.
         log: a file that gets a line per deal; deals that it already has are not played again.
         with_corrections: compute `aivat`; without, it equals `averaged`.
@@ -277,12 +295,11 @@ class RangeMatch:
         log: Path | None = None,
         with_corrections: bool = True,
     ):
-        for agent in agents:
-            if not hasattr(agent, "hand_policy"):
-                raise ConfigError(
-                    f"{type(agent).__name__} does not give its policy for every hand; AIVAT needs "
-                    "two blueprints or hunl agents"
-                )
+        if not any(hasattr(agent, "hand_policy") for agent in agents):
+            raise ConfigError(
+                "AIVAT over hands needs an agent whose policy is known for every hand: a blueprint "
+                "or hunl"
+            )
         if game.num_players != 2 or game.num_hole_cards != 2 or sum(game.board_cards) != 5:
             raise ConfigError(f"AIVAT over hands is for two-player hold'em, not {get_spec(game)}")
         self.game, self.agents, self.seed, self.log = game, tuple(agents), seed, log

@@ -2,7 +2,7 @@
 
 A subgame has a vector over all live hands at each public node, as a spot has. Its betting follows
 the rules of a game from a state, so that it may begin in the middle of a street. Policies are
-solved by DCFR (Brown and Sandholm, 2019) with alpha 1.5, gamma 2 and negative regrets halved.
+solved by DCFR (Brown and Sandholm, 2019) with alpha 1.5, gamma 3 and negative regrets halved.
 
 For the player to protect, r is its range (sum 1). The opponent has the range q (largest weight 1)
 and for each hand an alternative value v: its counterfactual best-response value against the policy
@@ -50,7 +50,8 @@ METHODS = ("unsafe", "resolve", "combined")
 MAX_ADDED_SHARE = 0.2  # of the range that `combined` adds by follow probabilities
 UNIFORM_SHARE = 0.1  # of the range that `combined` adds to all hands alike
 MAX_SUBGAME_NODES = 20_000
-POSITIVE_POWER, NEGATIVE_FACTOR, AVERAGE_POWER = 1.5, 0.5, 2.0  # of DCFR
+POSITIVE_POWER, NEGATIVE_FACTOR, AVERAGE_POWER = 1.5, 0.5, 3.0  # of DCFR
+MIN_PROBABILITY = 0.02
 NUM_HANDS = len(ALL_HANDS)
 
 
@@ -197,11 +198,17 @@ class SubgamePolicy:
     weights: Floats  # [S] float32; probabilities are in proportion to them
 
     def probabilities_at(self, node: int, board: int = 0) -> Floats:
-        """Return the probabilities [1326, actions] at a node; uniform for hands that are dead."""
+        """Return the probabilities [1326, actions] at a node; uniform for hands that are dead.
+
+        Probabilities below `MIN_PROBABILITY` are what few iterations leave of bad actions: they are
+        set to zero (thresholding; Ganzfried, Sandholm and Waugh, 2012).
+        """
         policy = HoldemPolicy(self.arena, self.weights, self.weights[:0])
         rows = np.full((NUM_HANDS, len(self.arena.actions[node])), 0.0)
         rows += 1.0 / rows.shape[1]
-        rows[self.arena.live] = policy.probabilities_at(node, board).T
+        solved = policy.probabilities_at(node, board).T
+        solved[solved < MIN_PROBABILITY] = 0.0
+        rows[self.arena.live] = solved / solved.sum(axis=1, keepdims=True)
         return rows
 
     def find_child(self, node: int, action: int) -> int:
