@@ -6,11 +6,12 @@ line END. `go` solves in the background; a line `SOLVER: stopped (...)` tells th
 
 Hands are in UPI's fixed order, 2d2c, 2h2c, 2h2d, 2s2c, ..., AsAh, which is the order of
 `core.cards`. A node is named by its actions: `r:0` is the first decision; `c` is a check or call,
-`f` a fold, `b100` a bet or raise to 100 chips over all streets; cards follow the end of a street, as
-in `r:0:b100:c:8h`. Lines of `add_line` are the chips that the players have put in after each action.
+`f` a fold, `b100` a bet or raise to 100 chips over all streets; cards follow the end of a street,
+as in `r:0:b100:c:8h`. Lines of `add_line` are the chips that the players have put in after each
+action.
 
-The protocol is described at https://piosolver.com/docs/upi (version 3.0); commands that only matter
-to that program (`set_threads`, `set_recalc_accuracy`, ...) are accepted without effect.
+The protocol is described at https://piosolver.com/docs/upi (version 3.0); commands that only
+matter to that program (`set_threads`, `set_recalc_accuracy`, ...) are accepted without effect.
 """
 
 from __future__ import annotations

@@ -19,7 +19,6 @@ import numpy as np
 from counterplay.abstraction.betting_policy import BettingPolicy, BettingTables, betting_tables
 from counterplay.abstraction.holdem_buckets import BucketedGame
 from counterplay.arenas.rules import RulesArena, SizeReport
-from counterplay.core.arena import Floats
 from counterplay.errors import ConfigError
 from counterplay.games.compiled.poker import BucketTables
 from counterplay.kernels.poker import betting_walk
@@ -34,8 +33,8 @@ class BettingMemory:
     seed: int
     nodes_touched: int
     num_infosets: int
-    regret: Floats  # [S] float32
-    policy_sum: Floats  # [S] float32
+    regret: Any  # [S] float32
+    policy_sum: Any  # [S] float32
     finished: ClassVar[bool] = False
 
     @property

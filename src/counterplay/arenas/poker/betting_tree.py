@@ -7,7 +7,7 @@ nodes: a node of a later street follows the last action of the street before it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,7 @@ class BettingArrays(NamedTuple):
     player: Ints  # [N] int32; the player to act, or END
     street: Ints  # [N] int32; betting round
     first: Ints  # [N] int32; first child
-    count: Ints  # [N] int32; number of children
+    count: Any  # [N] int32; number of children
     action: Ints  # [N] int32; the action that leads to the node; 0 at the root
     parent: Ints  # [N] int32; -1 at the root
     chips: Ints  # [N, P] int32; contributions
@@ -75,7 +75,8 @@ def build_betting_arrays(game: HoldemBase, max_nodes: int = MAX_BETTING_NODES) -
         states = _deal_streets(compiled, states)
     table = np.concatenate(levels).astype(np.int32)
     columns = [np.ascontiguousarray(column) for column in table[:, :7].T]
-    return BettingArrays(*columns[:6], np.ascontiguousarray(table[:, 7:]), columns[6])
+    chips = np.ascontiguousarray(table[:, 7:])
+    return BettingArrays._make([*columns[:6], chips, columns[6]])
 
 
 def _deal_streets(compiled: CompiledGame, states: Ints) -> Ints:

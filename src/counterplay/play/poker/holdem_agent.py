@@ -128,6 +128,8 @@ class PublicPath:
     node: int = 0  # of the blueprint; -1 if the betting left it
     policy: SubgamePolicy | None = None  # of the street, if it is solved
     policy_node: int = 0  # of that policy
+    base: SubgamePolicy | None = None  # the policy so far, from the start of the street on
+    base_scale: float = 1.0  # chips of the game per chip of the base
     root: str = ""  # public history of its root
 
 
@@ -155,6 +157,9 @@ class HoldemAgent:
             RIVER: _with_sizes(game, f"a|a|a|{config.river_sizes}"),
         }
         self._solved: OrderedDict[tuple[str, int], SubgamePolicy] = OrderedDict()
+        self._bases: OrderedDict[tuple[str, int], tuple[SubgamePolicy | None, float]] = (
+            OrderedDict()
+        )
         self.last_seconds = 0.0  # that the last decision took
         self.num_iterations = 0  # of the last subgame that was solved
 
@@ -217,14 +222,23 @@ class HoldemAgent:
             reach[dead] = 0.0
         previous, previous_node = path.policy, path.policy_node
         path.policy, path.root = None, state.history
-        self._base: SubgamePolicy | None = None
-        self._base_scale = 1.0
+        key = state.history, player
+        if key not in self._bases:
+            self._bases[key] = self._make_base(path.node, previous, previous_node, state)
+            while len(self._bases) > MAX_CACHED_SUBGAMES:
+                self._bases.popitem(last=False)
+        path.base, path.base_scale = self._bases[key]
+
+    def _make_base(
+        self, node: int, previous: SubgamePolicy | None, previous_node: int, state: HoldemState
+    ) -> tuple[SubgamePolicy | None, float]:
+        """Return the policy so far from the start of a street on, and the factor of its chips."""
         if previous is not None:
-            self._base = _river_part(previous, previous_node, state)
-        elif path.node >= 0 and self.blueprint.tables.tree.player[path.node] >= 0:
-            self._base = self._blueprint_part(path.node, board)
-            own = self._base.arena.spot.pot
-            self._base_scale = sum(state.contributions) / own
+            return _river_part(previous, previous_node, state), 1.0
+        if node < 0 or self.blueprint.tables.tree.player[node] < 0:
+            return None, 1.0
+        base = self._blueprint_part(node, self.game.public_cards(state))
+        return base, sum(state.contributions) / base.arena.spot.pot
 
     def _advance(
         self,
@@ -306,7 +320,7 @@ class HoldemAgent:
 
     def _solve(self, path: PublicPath, state: HoldemState, player: int, start: float) -> None:
         """Solve the subgame that begins at a state, from the base of its street."""
-        base, alternatives = self._base, None
+        base, alternatives = path.base, None
         key = state.history, player
         if key in self._solved:
             self._solved.move_to_end(key)
@@ -316,7 +330,7 @@ class HoldemAgent:
         ranges = root_ranges(arena, path.ranges, player)
         if base is not None and self.config.method != "unsafe":
             values = alternative_values(base, 0, 1 - player, ranges)
-            alternatives = self._base_scale * values
+            alternatives = path.base_scale * values
         self._store(path, key, arena, ranges, alternatives, player, start)
 
     def _leave_tree(
@@ -328,8 +342,8 @@ class HoldemAgent:
         if after.to_act == CHANCE or after.to_act < 0:  # a call in a tree that differs
             path.policy = None
             return
-        policy, node = path.policy or self._base, path.policy_node if path.policy else 0
-        scale = 1.0 if path.policy else self._base_scale
+        policy, node = path.policy or path.base, path.policy_node if path.policy else 0
+        scale = 1.0 if path.policy else path.base_scale
         key = after.history, player
         alternatives = None
         arena = SubgameArena(self.search_games[state.round], after)

@@ -7,8 +7,8 @@ agent's winnings are kept for each deal (means over both seats):
 - `averaged`: the expected chips over all hands that both agents could have held. Given the public
   actions and cards, the hands are distributed as the product of the players' ranges (own
   probabilities of their actions) over disjoint hands, so this is the conditional mean of the chips
-  won: the last term of AIVAT (Burch et al., 2018). If the hand ends all-in, it is also the mean over
-  the cards to come. An agent without `hand_policy` counts with the hand that it was dealt;
+  won: the last term of AIVAT (Burch et al., 2018). If the hand ends all-in, it is also the mean
+  over the cards to come. An agent without `hand_policy` counts with the hand that it was dealt;
 - `aivat`: `averaged`, corrected at every action and at the turn and river cards by
   (mean of Q over the outcomes) - (Q of the outcome), where the probabilities of outcomes are those
   given the public history, and Q is the value if both players check or call from there on; a
@@ -20,6 +20,7 @@ All three have the same mean.
 from __future__ import annotations
 
 import json
+import multiprocessing
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -36,7 +37,7 @@ from counterplay.errors import ConfigError, FileError
 from counterplay.games.holdem_base import FOLD, HoldemBase, HoldemState
 from counterplay.kernels.holdem import equities
 from counterplay.play.episodes import RandomStreams, sample_index
-from counterplay.registry import get_spec
+from counterplay.registry import get_spec, load_game
 
 NUM_HANDS = len(ALL_HANDS)
 HAND_CARDS = np.array(ALL_HANDS, np.int64)
@@ -44,6 +45,7 @@ NUM_FLOP_SAMPLES = 24  # complete boards for check-down values on the flop, whic
 NUM_TURN_SAMPLES = 3  # river cards for those after each turn card
 IDENTITY_CARDS = np.arange(NUM_CARDS)[None]
 Z_SCORE_95 = 1.96
+POLL_SECONDS = 0.05
 
 
 class RangeAgent(Protocol):
@@ -268,7 +270,7 @@ class RangeEstimate:
 
 @dataclass(frozen=True)
 class RangeMatchResult:
-    """Estimates of the first agent's winnings in chips per hand, from deals played in both seats."""
+    """Estimates of the first agent's chips per hand, from deals played in both seats."""
 
     num_deals: int
     plain: RangeEstimate
@@ -313,12 +315,16 @@ class RangeMatch:
         for number in range(first, num_deals, step):
             if number in self.deals:
                 continue
-            self.deals[number] = self.play_deal(number)
-            if self.log is not None:
-                line = json.dumps({"seed": self.seed, "deal": number, "chips": self.deals[number]})
-                with self.log.open("a") as file:
-                    file.write(line + "\n")
+            self.add_deal(number, self.play_deal(number))
             yield number
+
+    def add_deal(self, number: int, chips: tuple[float, float, float]) -> None:
+        """Count a deal and write it to the log."""
+        self.deals[number] = chips
+        if self.log is not None:
+            line = json.dumps({"seed": self.seed, "deal": number, "chips": chips})
+            with self.log.open("a") as file:
+                file.write(line + "\n")
 
     def play_deal(self, number: int) -> tuple[float, float, float]:
         """Return the means over both seats of the first agent's chips, by three estimates."""
@@ -344,6 +350,56 @@ class RangeMatch:
                 RangeEstimate(mean, Z_SCORE_95 * deviation / max(len(column), 1) ** 0.5, deviation)
             )
         return RangeMatchResult(len(rows), *estimates)
+
+
+def play_in_processes(
+    match: RangeMatch, names: Sequence[str], num_deals: int, num_workers: int
+) -> Iterator[int]:
+    """Play the deals of a match in several processes; yield the number of each.
+
+    Deals do not depend on each other, so the result is that of one process.
+
+    Args:
+        match: gets the results; its log is written by this process alone.
+        names: the agents, as `AgentLoader` reads them.
+        num_deals: deals in all, those of the log included.
+        num_workers: number of processes.
+    """
+    spec, missing = get_spec(match.game), [n for n in range(num_deals) if n not in match.deals]
+    tasks = [
+        (spec, tuple(names), match.seed, match.with_corrections, tuple(missing[k::num_workers]))
+        for k in range(num_workers)
+    ]
+    context = multiprocessing.get_context("spawn")
+    with context.Manager() as manager, context.Pool(num_workers) as pool:
+        results: Any = manager.Queue()
+        pending = pool.starmap_async(_play_part, [(*task, results) for task in tasks])
+        for _ in missing:
+            while results.empty() and not pending.ready():
+                pending.wait(POLL_SECONDS)
+            if results.empty():
+                pending.get()  # raises the error of a worker
+            number, chips = results.get()
+            match.add_deal(number, chips)
+            yield number
+
+
+def _play_part(
+    spec: str,
+    names: tuple[str, ...],
+    seed: int,
+    with_corrections: bool,
+    numbers: tuple[int, ...],
+    results: Any,
+) -> None:
+    """Play some deals in a process of a match."""
+    from counterplay.play.agents import AgentLoader
+
+    game: Any = load_game(spec)
+    agents = AgentLoader(game, rules_only=True).load_agents(*names)
+    match = RangeMatch(game, agents, seed, None, with_corrections)
+    for number in numbers:
+        results.put((number, match.play_deal(number)))
 
 
 def _read_log(path: Path, seed: int) -> dict[int, tuple[float, float, float]]:

@@ -91,7 +91,7 @@ class SubgameArena(SpotArena):
         self.ranges: tuple[Floats, Floats] = (hands.weight, hands.weight)  # at the root [hands]
 
     @property
-    def walks(self) -> Any:  # type: ignore[override]
+    def walks(self) -> Any:
         if "_walks" not in self.__dict__:
             self.__dict__["_walks"] = build_walks(
                 self.spot, self.betting, self.piece_layout, self.boards, self.hands
@@ -195,7 +195,7 @@ class SubgamePolicy:
     """A policy of both players on a subgame."""
 
     arena: SubgameArena
-    weights: Floats  # [S] float32; probabilities are in proportion to them
+    weights: Any  # [S] float32; probabilities are in proportion to them
 
     def probabilities_at(self, node: int, board: int = 0) -> Floats:
         """Return the probabilities [1326, actions] at a node; uniform for hands that are dead.
@@ -306,6 +306,7 @@ def solve_subgame(
     regret = np.zeros(arena.num_sequences, np.float32)
     policy_sum = np.zeros((1, regret.size), np.float32)
     gadget = np.zeros((2, len(arena.live)))  # regrets of entering, and of the alternative
+    values_outside = np.zeros(len(arena.live)) if alternatives is None else alternatives
     is_safe = method != "unsafe" and alternatives is not None
     for t in range(1, iterations + 1):
         positive = t**POSITIVE_POWER / (t**POSITIVE_POWER + 1.0)
@@ -321,15 +322,15 @@ def solve_subgame(
             arena.ranges = both if player == 0 else both[::-1]
             values = arena.walk(walker, tables, street_walk.MODE_LEARN)
             if is_safe and walker == other:
-                mean = entering * values + (1.0 - entering) * alternatives
+                mean = entering * values + (1.0 - entering) * values_outside
                 gadget[0] = np.maximum(gadget[0] + values - mean, 0.0)
-                gadget[1] = np.maximum(gadget[1] + alternatives - mean, 0.0)
+                gadget[1] = np.maximum(gadget[1] + values_outside - mean, 0.0)
         if is_over():
             break
     return SubgamePolicy(arena, policy_sum[0])
 
 
-def _dcfr_tables(regret: Floats, policy_sum: Floats, positive: float, decay: float) -> HoldemTables:
+def _dcfr_tables(regret: Any, policy_sum: Any, positive: float, decay: float) -> HoldemTables:
     no_scales = np.zeros(0, np.float32)
     return HoldemTables(
         policy_weights=regret,
