@@ -30,7 +30,7 @@ LAYERS: list[dict[str, str]] = [
     },
     {
         "games": "one game per file; `games/compiled/` has integer state machines of some",
-        "arenas": "what algorithms run on: `tree/ rules factored/ holdem/ preflop/`; `build`",
+        "arenas": "what algorithms run on: `tree/ rules factored/ holdem/ poker/ preflop/ build`",
         "play": "episodes, matches, AIVAT, bounds from play",
     },
     {
@@ -49,6 +49,7 @@ LAYERS: list[dict[str, str]] = [
     },
     {
         "play.agents": "agents by name: policies, searchers, algorithms, files, runs",
+        "play.poker": "the heads-up no-limit agent, its subgames, matches over ranges of hands",
         "play.sessions": "a person against an agent, decision by decision",
         "play.spot_practice": "a person against the solution of a hold'em spot",
         "holdem": "public names for hold'em spots, gathered in one namespace",

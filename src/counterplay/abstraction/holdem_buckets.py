@@ -73,6 +73,38 @@ class HoldemBuckets:
         row = _canonical_board_rows(len(board))[canonical]
         return int(self.tables[f"street_{len(board)}"][row][index])
 
+    @lru_cache(maxsize=512)  # noqa: B019  objects are few and live as long as the program
+    def board_buckets(self, board: tuple[int, ...]) -> Ints:
+        """Return the buckets [1326] of all hands on a board of 0, 3, 4 or 5 cards.
+
+        Hands that share a card with the board have some bucket.
+        """
+        if not board:
+            return _hand_classes()
+        canonical, suits = _canonical_board(tuple(sorted(board)))
+        low, high = np.sort(_HAND_CARDS - _HAND_CARDS % 4 + np.array(suits)[_HAND_CARDS % 4]).T
+        index = high * (high - 1) // 2 + low
+        if len(board) == 5:
+            return self.river_buckets(canonical)[index]
+        row = _canonical_board_rows(len(board))[canonical]
+        return self.tables[f"street_{len(board)}"][row][index].astype(np.int64)
+
+    @cached_property
+    def _bucket_of_bin(self) -> Ints:
+        """The bucket [bins] of a hand on the river by the bin of its equity."""
+        bucket_of_bin = np.zeros(self.num_bins, np.uint16)
+        equity_histograms.assign_nearest(
+            np.eye(self.num_bins), self.tables["centres_5"], bucket_of_bin
+        )
+        return bucket_of_bin
+
+    def river_buckets(self, board: tuple[int, ...]) -> Ints:
+        """Return the buckets [1326] of all hands on a river board, without the table of all."""
+        code = np.array([sum(c * 52 ** (4 - k) for k, c in enumerate(sorted(board)))])
+        out = np.zeros((1, len(ALL_HANDS)), np.int64)
+        hand_buckets.river_bins(code, _HAND_CARDS, self.num_bins, self._bucket_of_bin, out)
+        return out[0]
+
     @lru_cache(maxsize=2048)  # noqa: B019  objects are few and live as long as the program
     def _river_buckets(self, board: tuple[int, ...]) -> Ints:
         return self._assign_buckets(board, self.tables["centres_5"])
@@ -80,7 +112,7 @@ class HoldemBuckets:
     def lookup_tables(self, num_cards: int) -> BucketTables:
         """Return the buckets on all boards of 0, 3, 4 or 5 cards, for compiled rules."""
         if num_cards == 0:
-            classes = np.array([hand_class(*hand) for hand in ALL_HANDS], np.uint8)
+            classes = _hand_classes().astype(np.uint8)
             return BucketTables(np.zeros(1, np.int32), classes[None])
         entries = _board_entries(num_cards)[1]
         buckets = self.river_table if num_cards == 5 else self.tables[f"street_{num_cards}"]
@@ -92,11 +124,7 @@ class HoldemBuckets:
 
         On the river a histogram has a single bin, so that the bucket depends on the bin alone.
         """
-        codes = _board_entries(5)[0]
-        bucket_of_bin = np.zeros(self.num_bins, np.uint16)
-        equity_histograms.assign_nearest(
-            np.eye(self.num_bins), self.tables["centres_5"], bucket_of_bin
-        )
+        codes, bucket_of_bin = _board_entries(5)[0], self._bucket_of_bin
         dtype = np.uint8 if self.num_buckets <= 256 else np.uint16
         table = np.zeros((len(codes), len(ALL_HANDS)), dtype)
 
@@ -167,6 +195,12 @@ class HoldemBuckets:
 
         run_in_threads(work, [(thread, thread + 1) for thread in range(num_threads())])
         return buckets
+
+
+@cache
+def _hand_classes() -> Ints:
+    """Return the classes [1326] of all hands before the flop."""
+    return np.array([hand_class(*hand) for hand in ALL_HANDS])
 
 
 @cache

@@ -50,6 +50,7 @@ from counterplay.cli.spot import spot
 from counterplay.cli.studio import studio
 from counterplay.cli.sweep import sweep
 from counterplay.cli.trace import trace
+from counterplay.cli.upi import upi
 from counterplay.errors import ConfigError, CounterplayError, FileError, GameError
 from counterplay.registry import GAMES
 
@@ -67,22 +68,9 @@ app = typer.Typer(
 )
 COMMANDS: tuple[Callable[..., None], ...] = (
     *(games, algorithms, inspect, check, draw, solve, evaluate, bounds, show, play),
-    *(match, review),
-    *(
-        matrix,
-        trace,
-        concepts,
-        convert,
-        export,
-        configs,
-        run,
-        resume,
-        grid,
-        sweep,
-        plot,
-        compare,
-        studio,
-    ),
+    *(match, review, upi),
+    *(matrix, trace, concepts, convert, export, configs),
+    *(run, resume, grid, sweep, plot, compare, studio),
 )
 for command in COMMANDS:
     app.command()(command)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,18 +16,21 @@ from counterplay.cli.options import (
     SeedOption,
     TrustOption,
     episodes_option,
+    file_option,
+    integer_option,
 )
 from counterplay.cli.output import print_json, print_note, print_table
 from counterplay.core.game import Game
 from counterplay.core.game_checks import game_title
 from counterplay.core.json_values import replace_non_finite
 from counterplay.errors import ConfigError
-from counterplay.play.agents import is_searcher
+from counterplay.play.agents import AgentLoader, is_searcher
 
 if TYPE_CHECKING:
     from counterplay.play.match import Estimate, ExactMean, Match, MatchResult
 
 MAX_EXACT_NODES = 3_000_000  # of a tree that is built for an exact result, in half a minute
+DEFAULT_AIVAT_EPISODES = 1000
 
 AGENT_HELP = "A policy file, a searcher such as 'mcts(max_seconds=1)', an algorithm, or uniform."
 
@@ -51,6 +55,19 @@ def match(
     sampled: Annotated[
         bool, typer.Option("--sampled", help="Play episodes even if the game can be unrolled.")
     ] = False,
+    aivat: Annotated[
+        bool,
+        typer.Option(
+            "--aivat", help="Heads-up hold'em: average over the hands agents could have held."
+        ),
+    ] = False,
+    log: Annotated[
+        Path | None,
+        file_option(help="With --aivat: keep every deal, and continue the match of the file."),
+    ] = None,
+    workers: Annotated[
+        int, integer_option(minimum=1, help="With --aivat: processes that play deals.")
+    ] = 1,
     seed: SeedOption = 0,
     json: JsonOption = False,
     trust: TrustOption = None,
@@ -70,6 +87,13 @@ def match(
 
     rules = load_game(game)
     _check_match(rules, episodes, width)
+    if aivat:
+        _play_range_match(
+            rules, (a, b), episodes or DEFAULT_AIVAT_EPISODES, seed, log, workers, json
+        )
+        return
+    if log is not None or workers > 1:
+        raise ConfigError("--log and --workers are for --aivat; add it or leave them out")
     by_episodes = sampled or is_searcher(a) or is_searcher(b) or not is_small_game(rules)
     loader = agent_loader_with_progress(rules, iterations, rules_only=by_episodes)
     agents = loader.load_agents(a, b)
@@ -87,6 +111,58 @@ def match(
         print(f"game  {get_spec(rules)}")
         _print_result(result, (a, b), rules.num_players)
     if stopped:
+        raise typer.Exit(130)
+
+
+def _play_range_match(
+    game: Game,
+    names: tuple[str, str],
+    episodes: int,
+    seed: int,
+    log: Path | None,
+    workers: int,
+    json: bool,
+) -> None:
+    """Play a match of heads-up hold'em with averages over hands, and print the estimates."""
+    from counterplay.cli.progress import ProgressBar
+    from counterplay.play.poker.range_match import RangeMatch, play_in_processes
+    from counterplay.registry import get_spec
+
+    num_deals = (episodes + 1) // 2
+    rules: Any = game
+    match = RangeMatch(rules, AgentLoader(rules, rules_only=True).load_agents(*names), seed, log)
+    stopped = False
+    try:
+        with ProgressBar("playing", "hands", total=2 * num_deals) as bar:
+            deals = (
+                match.play(num_deals)
+                if workers == 1
+                else play_in_processes(match, names, num_deals, workers)
+            )
+            for _ in deals:
+                bar.update(2 * len(match.deals))
+    except KeyboardInterrupt:
+        if not match.deals:
+            raise
+        stopped = True
+    result = match.result()
+    if json:
+        facts = {"game": get_spec(game), "contestants": list(names), **asdict(result)}
+        print_json(replace_non_finite({**facts, "stopped": stopped}))
+    else:
+        print(f"game  {get_spec(game)}")
+        for letter, name in zip("AB", names, strict=True):
+            print(f"{letter}     {name}")
+        rows = []
+        for label in ("plain", "averaged", "aivat"):
+            part = getattr(result, label)
+            low, high = part.mean - part.margin, part.mean + part.margin
+            interval = f"{low:+.4g} to {high:+.4g}"
+            rows.append((label, f"{part.mean:+.4g}", interval, f"{part.deviation:.4g}"))
+        print_table(("A's chips a hand", "mean", "95% interval", "deviation of a deal"), rows)
+        print(f"{2 * result.num_deals:,} hands: each deal in both seats")
+    if stopped:
+        print_note(f"interrupted after {2 * result.num_deals:,} hands")
         raise typer.Exit(130)
 
 

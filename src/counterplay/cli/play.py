@@ -26,8 +26,8 @@ def play(
         str | None,
         typer.Option(
             metavar="OPPONENT",
-            help="A searcher such as alpha_beta or 'mcts(max_seconds=1)', an algorithm, or "
-            "uniform.",
+            help="A searcher such as alpha_beta or 'mcts(max_seconds=1)', hunl (no-limit hold'em), "
+            "an algorithm, or uniform.",
             show_default="cfr_plus",
         ),
     ] = None,

@@ -26,6 +26,10 @@ HELP_TEXT = """\
   q     quit"""
 
 
+MAX_LISTED_ACTIONS = 30  # of a prompt; longer lists are the raises of no-limit poker
+RAISE_PREFIX = "raise to "
+
+
 class QuitError(Exception):
     """The person quits."""
 
@@ -86,7 +90,9 @@ class TerminalPlay:
     def ask_for_action(self, episode: InteractiveEpisode) -> int:
         """Return the index of the action that the person types; ask again until it is clear."""
         labels, names = episode.action_labels, episode.action_names
-        menu = ActionMenu(labels, names)
+        menu: ActionMenu = ActionMenu(labels, names)
+        if len(labels) > MAX_LISTED_ACTIONS and names[-1].startswith(RAISE_PREFIX):
+            menu = RaiseMenu(labels, names, pot_after_call(episode.state, self.seat))
         self.print_board(episode.state)
         print(f"  {describe_situation(self.game, episode.state, self.seat)}")
         menu.print_choices()
@@ -112,7 +118,7 @@ class TerminalPlay:
             elif answer and matches:
                 print(f"  {answer!r} fits {', '.join(labels[i] for i in matches)}; which one?")
             else:
-                print(f"  Choose one of {', '.join(labels)}; ? shows help.")
+                print(f"  {menu.advice}")
 
     def print_board(self, state: State) -> None:
         """Print the board, if the game has one."""
@@ -203,6 +209,11 @@ class ActionMenu:
     def prompt(self) -> str:
         return f"  {self.short_form}? " if self.short_form else "Your action: "
 
+    @property
+    def advice(self) -> str:
+        """What to type after an answer that selects no action."""
+        return f"Choose one of {', '.join(self.labels)}; ? shows help."
+
     def print_choices(self) -> None:
         """Print the actions, unless the prompt has them."""
         if not self.short_form:
@@ -228,6 +239,69 @@ class ActionMenu:
         if self.is_numbered and answer.isdigit() and 1 <= int(answer) <= len(self.labels):
             return int(answer) - 1
         return self.numbers.index(answer) if answer in self.numbers else None
+
+
+class RaiseMenu(ActionMenu):
+    """The actions of no-limit poker: fold, check or call, and a raise to any total.
+
+    A raise is selected by its total, with or without `r` or `raise to`, by `pot`, `half` or
+    `all-in`.
+
+    Args:
+        labels: the actions in words.
+        names: their short names, which end with the totals of raises.
+        pot: the pot after a call, and the largest contribution.
+    """
+
+    def __init__(self, labels: Sequence[str], names: Sequence[str], pot: tuple[int, int]):
+        first = next(k for k, name in enumerate(names) if name.startswith(RAISE_PREFIX))
+        super().__init__(labels[:first], names[:first])
+        self.first_raise, self.pot = first, pot
+        totals = [int(name.removeprefix(RAISE_PREFIX)) for name in (names[first], names[-1])]
+        self.low, self.high = totals
+
+    @property
+    def prompt(self) -> str:
+        passive = ", ".join(f"[{label[0]}]{label[1:]}" for label in self.labels)
+        return f"  {passive} or [r]aise to {self.low}-{self.high} (or half, pot, all-in)? "
+
+    def print_choices(self) -> None:
+        """Print nothing: the prompt has the actions."""
+
+    @property
+    def advice(self) -> str:
+        """What to type after an answer that selects no action."""
+        passive = ", ".join(self.labels)
+        return f"Type {passive}, a total from {self.low} to {self.high}, half, pot or all-in."
+
+    def find_exact(self, answer: str) -> int | None:
+        """Return the index of the raise or other action that an answer selects."""
+        word = answer.removeprefix("raise").strip().removeprefix("r").strip()
+        word = word.removeprefix("to").strip()
+        pot, highest = self.pot
+        totals = {
+            "half": highest + (pot + 1) // 2,
+            "pot": highest + pot,
+            **dict.fromkeys(("all-in", "all in", "allin", "a"), self.high),
+        }
+        total = (
+            int(word) if word.isascii() and word.isdigit() and len(word) < 10 else totals.get(word)
+        )
+        if total is None:
+            return super().find_exact(answer)
+        if word in ("half", "pot"):
+            total = min(max(total, self.low), self.high)
+        return self.first_raise + total - self.low if self.low <= total <= self.high else None
+
+    def index_from_number(self, answer: str) -> int | None:
+        """Return None: numbers are totals of raises."""
+        return None
+
+
+def pot_after_call(state: State, player: int) -> tuple[int, int]:
+    """Return the pot after a call of a player of poker, and the largest contribution."""
+    chips = state.contributions
+    return sum(chips) + max(chips) - chips[player], max(chips)
 
 
 def rules_text(game: Game) -> str:
@@ -269,4 +343,10 @@ def prompt_line(prompt: str) -> str:
 
 
 def _format_probabilities(names: Sequence[str], probabilities: Sequence[float]) -> str:
-    return ", ".join(f"{name} {p:.3f}" for name, p in zip(names, probabilities, strict=True))
+    """Return the probabilities by name; only the positive ones of a long list."""
+    pairs = [
+        (name, p)
+        for name, p in zip(names, probabilities, strict=True)
+        if p > 0.0 or len(names) <= MAX_LISTED_ACTIONS
+    ]
+    return ", ".join(f"{name} {p:.3f}" for name, p in pairs)

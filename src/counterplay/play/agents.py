@@ -100,7 +100,12 @@ class AgentLoader:
 
     def load_saved_policy(self, source: str) -> Agent:
         """Return the policy of a file or of a run, such as `run_folder:average`."""
+        from counterplay.abstraction.betting_policy import (
+            BETTING_POLICY_FORMAT,
+            load_betting_policy,
+        )
         from counterplay.arenas.rules import load_tabular_policy
+        from counterplay.core.archive import read_format_name
         from counterplay.core.policy_io import read_policy_rows
         from counterplay.experiment.saved_policies import (
             game_spec_from_source,
@@ -115,6 +120,9 @@ class AgentLoader:
             if run_spec != spec:
                 raise ConfigError(f"{source} is a run of {run_spec}, not of {spec}")
             return next(iter(load_policies(source, build=lambda game: self.tree).values()))
+        if read_format_name(path) == BETTING_POLICY_FORMAT:
+            game: Any = self.game
+            return load_betting_policy(path, game)
         with input_file():
             read_policy_rows(path)  # reports a damaged file before the tree is built
         if self.rules_only:

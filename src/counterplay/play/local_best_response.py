@@ -189,7 +189,7 @@ class LocalBestResponse:
                     self._ranges.clear()
                 board = self.game.public_cards(state)
                 live = np.flatnonzero(~np.isin(self.hands, board).any(axis=1))
-                index = list(self.game.actions(state)).index(action)
+                index = self.game.actions(state).index(action)
                 probabilities = np.zeros(len(self.hands))
                 probabilities[live] = self._opponent_probabilities(state, 1 - player, live, index)
                 self._ranges[key] = probabilities
@@ -199,8 +199,19 @@ class LocalBestResponse:
     def _opponent_probabilities(
         self, state: HoldemState, opponent: int, live: Ints, index: int
     ) -> Floats:
-        """Return the probability of an action with each of the hands `live`."""
+        """Return the probability of an action with each of the hands `live`.
+
+        An agent with `hand_policy(state, player)` is asked once for all hands.
+        """
         count = self.game.num_hole_cards
+        if hasattr(self.opponent, "hand_policy"):
+            actions, rows = self.opponent.hand_policy(state, opponent)
+            action = self.game.actions(state)[index]
+            if action not in actions:
+                return np.zeros(len(live))
+            low, high = self.hands[live].T
+            column: Floats = rows[high * (high - 1) // 2 + low, actions.index(action)]
+            return column
         before, after = state.cards[: count * opponent], state.cards[count * (opponent + 1) :]
         result = np.empty(len(live))
         for k, hand in enumerate(self.hands[live].tolist()):

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
+from counterplay.algorithms.mccfr.betting_backend import (
+    betting_policies,
+    new_betting_memory,
+    run_on_betting_tree,
+)
 from counterplay.algorithms.mccfr.engine import (
     MonteCarloCFR,
     NumWorkers,
     SamplingArena,
-    SamplingMemory,
     Traversal,
 )
 from counterplay.algorithms.mccfr.memory import TreeSamplingMemory
 from counterplay.arenas.tree.arena import TreeArena
-from counterplay.core.settings import NonNegative, settings
+from counterplay.core.settings import NonNegative, NonNegativeInt, settings
 from counterplay.errors import ConfigError
 from counterplay.kernels.sampling import traversals
 from counterplay.kernels.sequence_form import sweeps
@@ -42,6 +49,11 @@ class ExternalSampling(MonteCarloCFR):
     With `full_average`, on a tree, all averages are updated by a full pass instead, as in
     UpdateCumulativeProfile of Gibson (2014): policy_sum = policy_sum + own reach * policy at every
     infoset. The average has less variance, but an iteration takes as long as one of CFR.
+
+    With `dense_tables`, on poker with buckets and imperfect recall, the tables have an entry for
+    every betting node, bucket and action (32 bits), and a traversal visits the betting tree with
+    cards that are dealt once per iteration. This is how blueprints are computed. `linear_period`
+    then weighs iterations linearly, in steps of that many iterations, in regrets and averages.
     """
 
     gamma: NonNegative = 0.0  # iteration t has weight t**gamma in the average
@@ -50,15 +62,36 @@ class ExternalSampling(MonteCarloCFR):
     num_workers: NumWorkers = 1  # traversals per player and iteration, in parallel
     draw_by_infoset: bool = False  # draw one action per infoset and traversal, not at every node
     full_average: bool = False  # update all averages by a full pass; needs gamma = 0, one worker
+    dense_tables: bool = False  # poker with buckets: tables by betting node and bucket
+    linear_period: NonNegativeInt = 0  # with dense_tables: iterations of equal weight; 0: all
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.full_average and (self.gamma or self.num_workers > 1):
             raise ConfigError("external_sampling: full_average needs gamma=0 and num_workers=1")
+        if self.linear_period and not self.dense_tables:
+            raise ConfigError("external_sampling: linear_period needs dense_tables=true")
+        others = (self.gamma, self.regret_matching_plus, self.hedge_eta)
+        if self.dense_tables and any((*others, self.draw_by_infoset, self.full_average)):
+            raise ConfigError(
+                "external_sampling: dense_tables=true has regret matching and linear_period only; "
+                "leave out gamma, regret_matching_plus, hedge_eta, draw_by_infoset and full_average"
+            )
 
-    def step(
-        self, arena: SamplingArena, memory: SamplingMemory, iterations: int = 1
-    ) -> SamplingMemory:
+    def init(self, arena: SamplingArena, seed: int = 0) -> Any:
+        if self.dense_tables:
+            return new_betting_memory(arena, seed)
+        return super().init(arena, seed)
+
+    def policies(self, arena: SamplingArena, memory: Any) -> Mapping[str, Any]:
+        if self.dense_tables:
+            return betting_policies(arena, memory)
+        return super().policies(arena, memory)
+
+    def step(self, arena: SamplingArena, memory: Any, iterations: int = 1) -> Any:
+        if self.dense_tables:
+            workers = self.num_workers
+            return run_on_betting_tree(arena, memory, iterations, self.linear_period, workers)
         if not self.full_average:
             return super().step(arena, memory, iterations)
         if not isinstance(memory, TreeSamplingMemory) or not isinstance(arena, TreeArena):

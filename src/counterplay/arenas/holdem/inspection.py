@@ -124,6 +124,31 @@ def inspect_node(policy: HoldemPolicy, history: str = "") -> NodeView:
     )
 
 
+def player_values(
+    policy: HoldemPolicy, location: NodeLocation, player: int
+) -> tuple[Floats, Floats, Floats]:
+    """Return EV, opponent's compatible mass and own reach [hands] of either player at a node.
+
+    EVs are counted as in `inspect_node`; hands are those of the arena, on the canonical board.
+
+    Args:
+        policy: a policy of a `SpotArena`.
+        location: a node of any kind, see `find_node`.
+        player: 0 or 1; it need not be the player to act.
+    """
+    arena: SpotArena = policy.arena
+    node, board, _ = location
+    betting_node = arena.betting.nodes[node]
+    values, reach, opponent_reach = _block_values(policy, player, node, board)
+    mass = arena.hands[player].compatible_mass(arena.hands[1 - player], opponent_reach)
+    is_met = mass > 0.0
+    row = node - arena.betting.block_starts[betting_node.block]
+    state = betting_node.state
+    spent = state.earlier_contribution + state.contributions[player]
+    value = (values[row] / np.where(is_met, mass, 1.0) + spent) * is_met
+    return value, mass, reach
+
+
 def compare_nodes(
     first_policy: HoldemPolicy, second_policy: HoldemPolicy, history: str = ""
 ) -> NodeDifference:

@@ -294,14 +294,18 @@ class SpotArena(HoldemArena):
         self.locks.clear()
         self.__dict__.pop("_lock_tables", None)
 
+    def set_root_reach(self, player: int, top: StreetRows) -> None:
+        """Set the first rows of a walk: the player's own reach, and that of the opponent."""
+        top.own_reach[0] = 1.0
+        top.opponent_reach[0] = self.hands[1 - player].weight / self.total_pair_weight
+
     def walk(self, player: int, tables: HoldemTables, mode: int) -> Floats:
         """Walk the whole tree for one player; return its cf_values [hands] at the root."""
         if self.num_loaded_streets < 3 - self.spot.street:
             raise ConfigError("only a part of the solution was loaded: load all streets for values")
         walk, tolerance = self.walks[player], self.value_tolerance
         top, scratches = self.scratch(player)
-        top.own_reach[0] = 1.0
-        top.opponent_reach[0] = self.hands[1 - player].weight / self.total_pair_weight
+        self.set_root_reach(player, top)
         num_deals = int(walk.leaf_range[0, 3] - walk.leaf_range[0, 2])
         if not num_deals:
             deal_walk.walk_last_street(walk, tables, scratches[0], top, 0, 0, mode, tolerance)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NotRequired, TypedDict, cast
 from counterplay.arenas.tree.policy_analysis import PolicyAnalysis
 from counterplay.core.game import CHANCE, DrawnGame, Game, action_labels, describe_situation
 from counterplay.errors import ConfigError
+from counterplay.games.holdem_base import CALL, HoldemBase, HoldemState
 from counterplay.play.agents import AgentLoader, is_searcher
 from counterplay.play.episodes import Agent, EpisodeStep
 from counterplay.play.sessions import Decision, InteractiveEpisode, TreeEvaluator
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from counterplay.studio.worker.studio_worker import StudioWorker
 
 MAX_CACHED_EPISODES = 16  # episodes in progress that continue without a replay
+MAX_LISTED_ACTIONS = 30  # longer lists are the raises of no-limit poker, shown as a slider
 
 
 class PlayQuery(TypedDict):
@@ -60,6 +62,26 @@ class StepAnswer(TypedDict):
     odds: list[tuple[str, float]]
 
 
+class TableAnswer(TypedDict):
+    """A poker table as the person sees it."""
+
+    hand: list[str]  # the person's cards
+    board: list[str]
+    pot: int
+    stacks: list[int]  # chips behind, by player
+    bets: list[int]  # chips put in so far, by player
+
+
+class RaisesAnswer(TypedDict):
+    """All raises of no-limit poker: totals from `low` to `high`, in steps of one chip."""
+
+    first: int  # index of the action that raises to `low`
+    low: int
+    high: int
+    half: int  # total of a raise by half the pot
+    pot: int  # total of a raise by the pot
+
+
 class EpisodeAnswer(TypedDict):
     """The person's view of an episode; `utilities` and `history` only when it is over."""
 
@@ -71,8 +93,11 @@ class EpisodeAnswer(TypedDict):
     decisions: list[DecisionAnswer]
     words: NotRequired[str]
     key: NotRequired[str]
-    actions: NotRequired[list[dict[str, str]]]
+    actions: NotRequired[list[dict[str, str]]]  # without raises, if those are in `raises`
+    raises: NotRequired[RaisesAnswer]
+    table: NotRequired[TableAnswer]
     hint: NotRequired[list[HintAnswer]]
+    raise_hints: NotRequired[list[tuple[int, float]]]  # totals and probabilities
     utilities: NotRequired[list[float]]
     history: NotRequired[list[StepAnswer]]
 
@@ -87,7 +112,7 @@ def describe_episode(worker: StudioWorker, call: Call) -> EpisodeAnswer:
         name = text.removeprefix("search:")
         if not is_searcher(name):  # the loader would accept names of files
             raise ConfigError(f"there is no searcher {name[:80]!r}")
-        agent = AgentLoader(worker.game).load_agents(name)[0]
+        agent = worker.play.load_searcher(name)
         return worker.play.describe_episode(play_query, agent, None)
     if text == "uniform" and not worker.fits:
         return worker.play.describe_episode(play_query, TabularPolicy(worker.game), None)
@@ -101,6 +126,19 @@ class EpisodeCache:
     def __init__(self, game: Game):
         self.game = game
         self.episodes: OrderedDict[str, InteractiveEpisode] = OrderedDict()
+        self.searchers: dict[str, Agent] = {}
+
+    def load_searcher(self, name: str) -> Agent:
+        """Return a searcher by name; the last one stays loaded, with its blueprint.
+
+        Raises:
+            ConfigError: it names a file.
+        """
+        if "blueprint" in name:
+            raise ConfigError("a blueprint cannot be named here; hunl takes the newest run of it")
+        if name not in self.searchers:
+            self.searchers = {name: AgentLoader(self.game).load_agents(name)[0]}
+        return self.searchers[name]
 
     def describe_episode(
         self, query: PlayQuery, opponent: Agent, analysis: PolicyAnalysis | None
@@ -129,16 +167,29 @@ class EpisodeCache:
                 for decision in episode.decisions()
             ],
         }
+        if isinstance(game, HoldemBase):
+            answer["table"] = _describe_table(game, state, episode.seat)
         if episode.is_over:
             answer["utilities"] = list(map(float, episode.utilities()))
             answer["history"] = [self._describe_step(step, episode.seat) for step in episode.steps]
             return answer
         answer["words"] = describe_situation(game, state, episode.seat)
         answer["key"] = game.infoset_key(state, episode.seat)
-        labels = zip(episode.action_names, episode.action_labels, strict=True)
+        labels = list(zip(episode.action_names, episode.action_labels, strict=True))
+        if isinstance(game, HoldemBase) and len(labels) > MAX_LISTED_ACTIONS:
+            answer["raises"] = _describe_raises(game, state)
+            labels = labels[: answer["raises"]["first"]]
         answer["actions"] = [{"name": name, "words": label} for name, label in labels]
         if query.get("hint"):
-            answer["hint"] = _describe_hint(episode)
+            hints = _describe_hint(episode)
+            answer["hint"] = hints[: len(labels)]
+            if "raises" in answer:
+                actions = enumerate(episode.actions)
+                answer["raise_hints"] = [
+                    (action, hints[k]["probability"])
+                    for k, action in actions
+                    if k >= len(labels) and hints[k]["probability"] > 0.0
+                ]
         return answer
 
     def _restore_episode(
@@ -185,7 +236,36 @@ class EpisodeCache:
         odds: list[tuple[str, float]] = []
         if step.player != seat:
             odds = list(zip(labels, map(float, step.probabilities), strict=True))
+            if len(odds) > MAX_LISTED_ACTIONS:
+                odds = [(label, p) for label, p in odds if p > 0.0]
         return {"player": step.player, "name": name, "odds": odds}
+
+
+def _describe_table(game: HoldemBase, state: HoldemState, seat: int) -> TableAnswer:
+    """Return the cards that a player sees, the pot and the stacks."""
+    paid = state.contributions
+    return {
+        "hand": [game.cards_name([card]) for card in game.hole_cards(state, seat)],
+        "board": [game.cards_name([card]) for card in game.public_cards(state)],
+        "pot": sum(paid),
+        "stacks": [s - p for s, p in zip(game.starting_stacks, paid, strict=True)],
+        "bets": list(paid),
+    }
+
+
+def _describe_raises(game: HoldemBase, state: HoldemState) -> RaisesAnswer:
+    """Return the range of the legal raises of no-limit poker."""
+    actions = game.actions(state)
+    first = actions.index(CALL) + 1
+    low, high = actions[first], actions[-1]
+    highest = max(state.contributions)
+    pot = sum(state.contributions) + highest - state.contributions[state.to_act]
+
+    def clamp(total: int) -> int:
+        return min(max(total, low), high)
+
+    half = clamp(highest + (pot + 1) // 2)
+    return {"first": first, "low": low, "high": high, "half": half, "pot": clamp(highest + pot)}
 
 
 def _describe_hint(episode: InteractiveEpisode) -> list[HintAnswer]:

@@ -1,6 +1,7 @@
 // Play against a policy or a searcher, with the regret of every decision.
 
 import { CommandLineHint, ErrorMessage, Link, ProgressMessage } from "../components/common.js";
+import { PokerTable, RaiseSlider } from "../components/poker_table.js";
 import { buildQuery, del, get, post, requestUntilReady } from "../lib/api.js";
 import {
   formatNumber,
@@ -23,6 +24,7 @@ export function Play() {
 
 const DIGITS = [..."123456789"];
 const SEARCHABLE_GAMES = ["tic_tac_toe", "connect_four"];
+const NO_LIMIT_GAMES = ["no_limit_holdem"];
 
 function listOpponents(game, runs, treeFits) {
   const runOptions = [...runs.values()]
@@ -37,6 +39,9 @@ function listOpponents(game, runs, treeFits) {
         ["search:mcts(max_seconds=1)", "Monte Carlo tree search"],
       ]
     : [];
+  if (NO_LIMIT_GAMES.includes(game.split("(")[0])) {
+    searchOptions.push(["search:hunl", "blueprint and search (hunl)"]);
+  }
   const uniformOption = ["uniform", "uniform random"];
   const solveOptions =
     searchOptions.length || !treeFits ? [] : [["solve:cfr_plus@1000", "CFR+, 1,000 iterations"]];
@@ -172,7 +177,10 @@ function Episode({ play }) {
     loadState();
   }, [play]);
   const takeAction = (index) => {
-    if (!state || state.over || busy || index >= state.actions.length) return false;
+    if (!state || state.over || busy) return false;
+    if (index >= state.actions.length && !(state.raises && index >= state.raises.first)) {
+      return false;
+    }
     setLatestHint(null);
     return applyResponse(
       post(`/api/play/${play}/act`, { action: index, move: state.move, number: state.number }),
@@ -192,8 +200,11 @@ function Episode({ play }) {
       if (problem.status !== 202) setError(problem);
     }
   };
+  const takeListedAction = (index) => index < (state?.actions?.length || 0) && takeAction(index);
   useShortcuts({
-    ...Object.fromEntries(DIGITS.map((digit) => [digit, () => takeAction(Number(digit) - 1)])),
+    ...Object.fromEntries(
+      DIGITS.map((digit) => [digit, () => takeListedAction(Number(digit) - 1)]),
+    ),
     h: requestHint,
     n: startNextEpisode,
     Enter: (event) =>
@@ -255,6 +266,7 @@ function Episode({ play }) {
     <div class="two wide-left">
       <section class="card play-card" aria-live="polite">
         ${state.board && html`<pre class="board">${state.board}</pre>`}
+        ${state.table && html`<${PokerTable} table=${state.table} seat=${state.seat} />`}
         ${
           state.over
             ? html`<${EpisodeResult}
@@ -287,6 +299,16 @@ function Episode({ play }) {
                     `,
                   )}
                 </div>
+                ${
+                  state.raises &&
+                  html`<${RaiseSlider}
+                    key=${decisionKey(state)}
+                    raises=${state.raises}
+                    hints=${hint && latestHint.raise_hints}
+                    disabled=${busy}
+                    raiseTo=${(total) => takeAction(state.raises.first + total - state.raises.low)}
+                  />`
+                }
                 <p>
                   <button class="quiet" onClick=${requestHint}>
                     Hint <kbd>h</kbd>

@@ -1,0 +1,1 @@
+"""Poker with any number of players as a betting tree."""

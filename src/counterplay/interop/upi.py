@@ -1,0 +1,611 @@
+"""UPI, PioSOLVER's text protocol, for hold'em spots.
+
+A client writes a command per line and reads the answer: lines, or `<command> ok!` if there is no
+data, or one line that begins with ERROR. After `set_end_string END`, every answer is followed by a
+line END. `go` solves in the background; a line `SOLVER: stopped (...)` tells the end.
+
+Hands are in UPI's fixed order, 2d2c, 2h2c, 2h2d, 2s2c, ..., AsAh, which is the order of
+`core.cards`. A node is named by its actions: `r:0` is the first decision; `c` is a check or call,
+`f` a fold, `b100` a bet or raise to 100 chips over all streets; cards follow the end of a street,
+as in `r:0:b100:c:8h`. Lines of `add_line` are the chips that the players have put in after each
+action.
+
+The protocol is described at https://piosolver.com/docs/upi (version 3.0); commands that only
+matter to that program (`set_threads`, `set_recalc_accuracy`, ...) are accepted without effect.
+"""
+
+from __future__ import annotations
+
+import shlex
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, TextIO
+
+import numpy as np
+
+from counterplay.arenas.holdem.base import HoldemPolicy
+from counterplay.arenas.holdem.betting import (
+    DEAL,
+    FOLD,
+    MAX_BETTING_NODES,
+    SHOWDOWN,
+    BettingNode,
+    BettingTree,
+    StreetState,
+    next_street_state,
+    node_kind,
+)
+from counterplay.arenas.holdem.hand_ranges import Range
+from counterplay.arenas.holdem.inspection import NodeLocation, find_node, player_values
+from counterplay.arenas.holdem.spot import MAX_CHIPS, BetSizes, Spot
+from counterplay.arenas.holdem.spot_arena import SpotArena
+from counterplay.core.arena import Floats
+from counterplay.core.cards import (
+    ALL_HANDS,
+    card_name,
+    cards_name,
+    hand_index,
+    hand_name,
+    parse_cards,
+    permute_suits,
+)
+from counterplay.errors import ConfigError, CounterplayError
+from counterplay.registry import load_registered_algorithm
+
+NUM_HANDS = len(ALL_HANDS)
+MAX_LINE_LENGTH = 1 << 16  # characters; a range of 1,326 numbers has about 10,000
+MAX_LINES = 20_000
+POSITIONS = ("OOP", "IP")
+STEP_ITERATIONS = 10  # between two looks at the clock and at `stop`
+UPDATE_SECONDS = 5.0  # between two SOLVER messages
+IGNORED = (
+    *("set_threads", "set_recalc_accuracy", "set_always_recalc", "set_info_freq", "set_mes"),
+    *("set_isomorphism", "add_info_line", "reset_tree_info", "load_all_nodes", "set_rake"),
+)
+MAX_EXTRA_SECONDS = 3600.0 * 24
+
+
+class UpiError(ConfigError):
+    """A command that cannot be carried out; the text is the answer."""
+
+
+@dataclass(eq=False)
+class UpiEngine:
+    """The state behind the protocol, without input and output.
+
+    `run_command` returns the lines of an answer. Solving runs in a thread that takes `lock` for
+    each of its steps.
+    """
+
+    emit: Callable[[list[str]], None] = lambda lines: None  # for messages of the solver
+    board: str = ""
+    ranges: list[Floats] = field(default_factory=lambda: [np.ones(NUM_HANDS), np.ones(NUM_HANDS)])
+    pot: tuple[int, int, int] = (0, 0, 0)  # OOP, IP, and what was in the middle
+    stack: int = 0
+    lines: list[tuple[int, ...]] = field(default_factory=list)
+    accuracy: float = 0.0  # chips of exploitability at which solving stops
+
+    def __post_init__(self) -> None:
+        self.lock, self.stopping = threading.RLock(), threading.Event()
+        self.arena: SpotArena | None = None
+        self.memory: Any = None
+        self.algorithm = load_registered_algorithm("dcfr")
+        self.solver: threading.Thread | None = None
+        self.seconds = 0.0
+
+    def run_command(self, line: str) -> list[str]:
+        """Return the answer to a line; errors are one line that begins with ERROR."""
+        try:
+            if len(line) > MAX_LINE_LENGTH:
+                raise UpiError(f"the line has {len(line)} characters, more than {MAX_LINE_LENGTH}")
+            if not line.isprintable():
+                raise UpiError("the line has characters that cannot be printed")
+            name, _, rest = line.strip().partition(" ")
+            if name in IGNORED:
+                return [f"{name} ok!"]
+            command = getattr(self, f"do_{name}", None) if name.isidentifier() else None
+            if command is None:
+                raise UpiError(f"unknown command {name[:40]!r}")
+            with self.lock:
+                answer = command(_split_words(rest) if name != "set_range" else rest.split())
+            return [f"{name} ok!"] if answer is None else list(answer)
+        except CounterplayError as error:
+            return [f"ERROR: {error}"]
+        except MemoryError:
+            return ["ERROR: the tree does not fit into memory: offer fewer lines"]
+
+    # settings
+
+    def do_is_ready(self, words: list[str]) -> None:
+        """Answer that the program is ready."""
+        _count_words("is_ready", words, 0)
+
+    def do_echo(self, words: list[str]) -> list[str]:
+        """Answer with the arguments."""
+        return [" ".join(words)]
+
+    def do_set_board(self, words: list[str]) -> None:
+        """Set the board of 3 to 5 cards."""
+        cards = parse_cards("".join(words), "set_board")
+        if not 3 <= len(cards) <= 5:
+            raise UpiError(f"set_board: {len(cards)} cards, must be 3, 4 or 5")
+        self.board, self.arena = cards_name(cards), None
+
+    def do_set_range(self, words: list[str]) -> None:
+        """Set a range: OOP or IP, then 1,326 numbers or a text such as AA,KQs:0.5."""
+        if len(words) < 2:
+            raise UpiError("set_range: give OOP or IP, then a range")
+        player = _read_position(words[0])
+        if len(words) == 1 + NUM_HANDS:
+            weights = np.array([_read_number("set_range", word, 0.0, 1.0) for word in words[1:]])
+        else:
+            weights = np.array(Range.parse(" ".join(words[1:])).weights, float)
+        self.ranges[player], self.arena = weights, None
+
+    def do_set_pot(self, words: list[str]) -> None:
+        """Set the chips of OOP and IP, and those already in the middle."""
+        _count_words("set_pot", words, 3)
+        amounts = [_read_chips("set_pot", word) for word in words]
+        if amounts[0] != amounts[1]:
+            raise UpiError("set_pot: OOP and IP must have put in the same at the start of a street")
+        self.pot, self.arena = (amounts[0], amounts[1], amounts[2]), None
+
+    def do_set_eff_stack(self, words: list[str]) -> None:
+        """Set the effective stack: the chips that a player can put in from here on."""
+        _count_words("set_eff_stack", words, 1)
+        self.stack, self.arena = _read_chips("set_eff_stack", words[0]), None
+
+    def do_show_effective_stack(self, words: list[str]) -> list[str]:
+        """Answer with the effective stack."""
+        return [str(self.stack)]
+
+    def do_set_accuracy(self, words: list[str]) -> None:
+        """Set the exploitability at which `go` stops: chips, or a fraction of the pot."""
+        if not 1 <= len(words) <= 2 or words[1:] not in ([], ["chips"], ["fraction"]):
+            raise UpiError("set_accuracy: give a number, then chips or fraction")
+        value = _read_number("set_accuracy", words[0], 0.0, MAX_CHIPS)
+        self.accuracy = value * (sum(self.pot) if words[1:] == ["fraction"] else 1.0)
+
+    def do_add_line(self, words: list[str]) -> None:
+        """Add a line of bets: the chips put in by the acting player after each action."""
+        if not words:
+            raise UpiError("add_line: give the chips after each action, such as 0 0 52 156")
+        if len(self.lines) >= MAX_LINES:
+            raise UpiError(f"add_line: more than {MAX_LINES:,} lines")
+        self.lines.append(tuple(_read_chips("add_line", word) for word in words))
+        self.arena = None
+
+    def do_remove_line(self, words: list[str]) -> None:
+        """Remove a line, and all lines that begin with it."""
+        line = tuple(_read_chips("remove_line", word) for word in words)
+        self.lines = [other for other in self.lines if other[: len(line)] != line]
+        self.arena = None
+
+    def do_clear_lines(self, words: list[str]) -> None:
+        """Remove all lines."""
+        self.lines, self.arena = [], None
+
+    def do_show_all_lines(self, words: list[str]) -> list[str]:
+        """Answer with the betting lines of the tree, without cards."""
+        arena, lines = self._require_tree(), []
+        for number, node in enumerate(arena.betting.nodes):
+            if node.kind in (FOLD, SHOWDOWN):
+                lines.append(self._betting_id(number))
+        return lines
+
+    # the tree and its solution
+
+    def do_build_tree(self, words: list[str]) -> None:
+        """Build the tree of the lines."""
+        self._stop_solver()
+        if not self.board:
+            raise UpiError("build_tree: set_board comes first")
+        if not self.stack or not sum(self.pot):
+            raise UpiError("build_tree: set_pot and set_eff_stack come first")
+        texts = [_range_text(weights) for weights in self.ranges]
+        none = BetSizes()
+        spot = Spot(
+            self.board, (texts[0], texts[1]), sum(self.pot), (self.stack,) * 2, ((none, none),) * 3
+        )
+        arena = SpotArena(spot)
+        arena.betting = build_betting_from_lines(spot, self.lines)
+        arena.check_memory()
+        self.arena, self.memory, self.seconds = arena, self.algorithm.init(arena), 0.0
+
+    def do_free_tree(self, words: list[str]) -> None:
+        """Forget the tree."""
+        self._stop_solver()
+        self.arena = self.memory = None
+
+    def do_go(self, words: list[str]) -> None:
+        """Solve in the background: to the accuracy, or for so many seconds or steps."""
+        self._require_tree()
+        if self.solver is not None and self.solver.is_alive():
+            raise UpiError("go: the solver is already running")
+        seconds, steps = MAX_EXTRA_SECONDS, MAX_CHIPS
+        if words:
+            unit = words[1] if len(words) > 1 else "seconds"
+            if len(words) > 2 or unit not in ("seconds", "steps"):
+                raise UpiError("go: give nothing, or a number and seconds or steps")
+            number = _read_number("go", words[0], 0.0, MAX_EXTRA_SECONDS)
+            seconds, steps = (number, steps) if unit == "seconds" else (seconds, int(number))
+        elif self.accuracy <= 0.0:
+            raise UpiError("go: set_accuracy comes first, or give a number of seconds or steps")
+        self.stopping.clear()
+        self.solver = threading.Thread(target=self._solve, args=(seconds, steps), daemon=True)
+        self.solver.start()
+
+    def _solve(self, seconds: float, steps: int) -> None:
+        start, last, reason, done = time.monotonic(), time.monotonic(), "requested", 0
+        while not self.stopping.is_set():
+            with self.lock:
+                if self.arena is None:
+                    break
+                count = min(STEP_ITERATIONS, steps - done)
+                if count:
+                    self.memory = self.algorithm.step(self.arena, self.memory, count)
+                done += count
+                now = time.monotonic()
+                if done >= steps or now - start >= seconds:
+                    reason = "required number of steps" if done >= steps else "time limit"
+                    break
+                if self.accuracy and self._exploitability() <= self.accuracy:
+                    reason = "required accuracy reached"
+                    break
+                if now - last >= UPDATE_SECONDS:
+                    last, self.seconds = now, self.seconds + now - last
+                    self.emit(["SOLVER:", *self._result_lines()])
+        self.seconds += time.monotonic() - last
+        self.emit([f"SOLVER: stopped ({reason})"])
+
+    def do_stop(self, words: list[str]) -> None:
+        """Stop the solver."""
+        self.stopping.set()
+
+    def do_wait_for_solver(self, words: list[str]) -> None:
+        """Answer when the solver has stopped."""
+        solver = self.solver
+        self.lock.release()
+        try:
+            if solver is not None:
+                solver.join()
+        finally:
+            self.lock.acquire()
+
+    def _stop_solver(self) -> None:
+        self.stopping.set()
+        self.do_wait_for_solver([])
+
+    # answers
+
+    def do_show_hand_order(self, words: list[str]) -> list[str]:
+        """Answer with the names of all hands, in the order of all vectors."""
+        return [" ".join(hand_name(hand) for hand in range(NUM_HANDS))]
+
+    def do_show_node(self, words: list[str]) -> list[str]:
+        """Answer with a node: name, kind, board, chips, number of children, flags."""
+        _count_words("show_node", words, 1)
+        return self._describe_node(words[0])
+
+    def do_show_children(self, words: list[str]) -> list[str]:
+        """Answer with all children of a node, separated by empty lines."""
+        _count_words("show_children", words, 1)
+        lines: list[str] = []
+        for number, child in enumerate(self._child_names(words[0])):
+            lines += [f"child {number}:", *self._describe_node(child), ""]
+        return lines[:-1]
+
+    def do_show_range(self, words: list[str]) -> list[str]:
+        """Answer with a player's range, as set or at a node."""
+        if not 1 <= len(words) <= 2:
+            raise UpiError("show_range: give OOP or IP, then a node or nothing")
+        player = _read_position(words[0])
+        if len(words) == 1:
+            return [_join_numbers(self.ranges[player])]
+        location = self._find(words[1])
+        _, _, reach = player_values(self._policy(), location, player)
+        hands = self._require_tree().hands[player]
+        vector = self._to_vector(reach * hands.weight, player, location)
+        return [_join_numbers(np.clip(vector, 0.0, 1.0))]
+
+    def do_show_strategy(self, words: list[str]) -> list[str]:
+        """Answer with a line of 1,326 frequencies for each child of a decision."""
+        _count_words("show_strategy", words, 1)
+        arena, location = self._require_tree(), self._find(words[0])
+        node = arena.betting.nodes[location.node]
+        if node.kind >= FOLD:
+            raise UpiError(f"show_strategy: no player acts at {words[0]}")
+        rows = self._policy().probabilities_at(location.node, location.board)
+        return [_join_numbers(self._to_vector(row, node.kind, location)) for row in rows]
+
+    def do_calc_ev(self, words: list[str]) -> list[str]:
+        """Answer with a player's EVs and matchups at a node."""
+        _count_words("calc_ev", words, 2)
+        player, location = _read_position(words[0]), self._find(words[1])
+        value, mass, _ = player_values(self._policy(), location, player)
+        scale = self._require_tree().total_pair_weight
+        vectors = (np.where(mass > 0.0, value, np.nan), mass * scale)
+        return [_join_numbers(self._to_vector(v, player, location)) for v in vectors]
+
+    def do_calc_results(self, words: list[str]) -> list[str]:
+        """Answer with the EVs of both players and of their best responses."""
+        self._require_tree()
+        return self._result_lines()
+
+    def _result_lines(self) -> list[str]:
+        judgement = self._policy().judge(self._require_tree())
+        values, best = np.asarray(judgement.values), np.asarray(judgement.best_values)
+        return [
+            f"running time: {self.seconds:.3f}",
+            f"EV OOP: {values[0]:.3f}",
+            f"EV IP: {values[1]:.3f}",
+            f"OOP's MES: {best[0]:.3f}",
+            f"IP's MES: {best[1]:.3f}",
+            f"Exploitable for: {self._exploitability():.3f}",
+        ]
+
+    def _exploitability(self) -> float:
+        judgement = self._policy().judge(self._require_tree())
+        return float(np.asarray(judgement.best_values).sum() - sum(self.pot)) / 2.0
+
+    # nodes
+
+    def _require_tree(self) -> SpotArena:
+        if self.arena is None:
+            raise UpiError("there is no tree: build_tree comes first")
+        return self.arena
+
+    def _policy(self) -> HoldemPolicy:
+        policies = self.algorithm.policies(self._require_tree(), self.memory)
+        policy: HoldemPolicy = next(iter(policies.values()))
+        return policy
+
+    def _find(self, node_id: str) -> NodeLocation:
+        """Return the node of a name such as r:0:c:b52:c:8h."""
+        arena, words = self._require_tree(), node_id.split(":")
+        if words[:1] != ["r"] or words[1:2] not in ([], ["0"]) or len(words) > 200:
+            raise UpiError(f"{node_id[:60]!r} is not a node; nodes begin with r:0")
+        number, history = 0, ""
+        for word in words[2:]:
+            node = arena.betting.nodes[number]
+            if node.kind == DEAL:
+                cards = parse_cards(word, "node")
+                if len(cards) != 1:
+                    raise UpiError(f"{node_id}: a card comes where {word!r} is")
+                history += f"|{card_name(cards[0])}"
+                number = arena.betting.block_starts[node.next_block]
+                continue
+            names = [self._action_id(node.first_child + k) for k in range(len(node.actions))]
+            if word not in names:
+                known = ", ".join(names) or "the end of the hand"
+                raise UpiError(f"{node_id[:80]}: there is no {word[:20]!r}, only {known}")
+            index = names.index(word)
+            history += f",{node.actions[index]}"
+            number = node.first_child + index
+        return find_node(arena, history)
+
+    def _action_id(self, number: int) -> str:
+        """Return the last part of the name of a node."""
+        node = self._require_tree().betting.nodes[number]
+        name = node.action.split(" ")[0]
+        if name in ("fold", "check", "call"):
+            return "f" if name == "fold" else "c"
+        amount = max(node.state.contributions)
+        return f"b{node.state.earlier_contribution + amount}"
+
+    def _betting_id(self, number: int) -> str:
+        """Return the name of a node without cards."""
+        betting, parts = self._require_tree().betting, list[str]()
+        while number >= 0:
+            node = betting.nodes[number]
+            if node.parent >= 0:
+                parts.insert(0, self._action_id(number))
+                number = node.parent
+            else:
+                number = betting.block_parents[node.block]
+        return ":".join(["r:0", *parts])
+
+    def _child_names(self, node_id: str) -> list[str]:
+        arena = self._require_tree()
+        if node_id == "r":
+            return ["r:0"]
+        location = self._find(node_id)
+        node = arena.betting.nodes[location.node]
+        if node.kind == DEAL:
+            used = {*arena.spot.cards, *parse_cards("".join(_cards_of(node_id)), "node")}
+            return [f"{node_id}:{card_name(c)}" for c in range(52) if c not in used]
+        numbers = range(node.first_child, node.first_child + len(node.actions))
+        return [f"{node_id}:{self._action_id(number)}" for number in numbers]
+
+    def _describe_node(self, node_id: str) -> list[str]:
+        arena = self._require_tree()
+        location = self._find(node_id)
+        node = arena.betting.nodes[location.node]
+        kinds = {0: "OOP_DEC", 1: "IP_DEC", DEAL: "SPLIT_NODE"}
+        cards = [card_name(card) for card in arena.spot.cards] + _cards_of(node_id)
+        state = node.state
+        chips = [state.earlier_contribution + paid for paid in state.contributions]
+        kind = kinds.get(node.kind, "END_NODE")
+        if node_id == "r":
+            kind = "ROOT"
+        return [
+            node_id,
+            kind,
+            " ".join(cards),
+            f"{self.pot[0] + chips[0]} {self.pot[1] + chips[1]} {self.pot[2]}",
+            f"{len(self._child_names(node_id))} children",
+            "flags:",
+        ]
+
+    def _to_vector(self, values: Floats, player: int, location: NodeLocation) -> Floats:
+        """Return values of the arena's hands as [1326], on the cards that the client named."""
+        arena = self._require_tree()
+        inverse = tuple(location.suit_permutation.index(s) for s in range(4))
+        vector = np.zeros(NUM_HANDS)
+        board = set(arena.boards.cards[location.board])
+        for hand, value in zip(arena.hands[player].cards.tolist(), values.tolist(), strict=True):
+            if not board & set(hand):
+                vector[hand_index(*(permute_suits(card, inverse) for card in hand))] = value
+        return vector
+
+
+def build_betting_from_lines(spot: Spot, lines: Iterable[tuple[int, ...]]) -> BettingTree:
+    """Return the betting tree whose bets are those of some lines; it has all folds and calls.
+
+    Args:
+        spot: pot, stacks and board; its bet sizes are not used.
+        lines: the chips that the acting player has put in after each action, over all streets.
+
+    Raises:
+        UpiError: a line has a bet that is too small, too large, or follows the end of the hand.
+    """
+    bets: dict[tuple[int, ...], set[int]] = {}
+    for line in lines:
+        for k, amount in enumerate(line):
+            bets.setdefault(line[:k], set()).add(amount)
+    betting = BettingTree()
+    waiting: list[tuple[StreetState, int, tuple[int, ...]]] = [
+        (StreetState(spot.street, 0), -1, ())
+    ]
+    for state, parent, root in waiting:
+        block, number = len(betting.block_starts), len(betting.nodes)
+        prefixes = {number: root}
+        betting.start_block(BettingNode(node_kind(spot, state), state, block), parent)
+        while number < len(betting.nodes):
+            if len(betting.nodes) > MAX_BETTING_NODES:
+                raise UpiError(f"the tree has more than {MAX_BETTING_NODES:,} betting nodes")
+            node, prefix = betting.nodes[number], prefixes.pop(number)
+            if node.kind == DEAL:
+                waiting.append((next_street_state(node.state), number, prefix))
+            elif node.kind < FOLD:
+                node.first_child = len(betting.nodes)
+                options = _line_actions(spot, node.state, bets.get(prefix, set()))
+                node.actions = tuple(name for name, _, _ in options)
+                for name, after, amount in options:
+                    kind = FOLD if after is None else node_kind(spot, after)
+                    child = BettingNode(kind, after or node.state, block, number, name)
+                    if after is None:
+                        child.folding_player = node.kind
+                    prefixes[len(betting.nodes)] = (*prefix, amount)
+                    betting.nodes.append(child)
+            number += 1
+    betting.block_starts.append(len(betting.nodes))
+    return betting
+
+
+def _line_actions(
+    spot: Spot, state: StreetState, amounts: set[int]
+) -> list[tuple[str, StreetState | None, int]]:
+    """Return the actions at a state: name, next state (None after a fold), chips put in."""
+    player, before = state.player, state.earlier_contribution
+    own, other = state.contributions[player], state.contributions[1 - player]
+    actions: list[tuple[str, StreetState | None, int]] = []
+    if own == other:
+        after = state._replace(player=-1 if state.is_opened else 1 - player, is_opened=True)
+        actions.append(("check", after, before + own))
+    else:
+        called = state._replace(contributions=(other, other), player=-1)
+        actions += [("fold", None, before + own), ("call", called, before + other)]
+    for amount in sorted(amounts):
+        if amount <= before + other:  # a check or call, which is there anyway
+            continue
+        if amount > spot.stack:
+            raise UpiError(f"a line bets {amount} chips, more than the stack of {spot.stack}")
+        if before + other == spot.stack:
+            raise UpiError(f"a line raises to {amount} after an all-in")
+        minimum = min(before + 2 * other - own, spot.stack)
+        if amount < minimum:
+            raise UpiError(f"a line raises to {amount} chips, less than the minimum of {minimum}")
+        chips = amount - before
+        name = "all-in" if amount == spot.stack else "raise" if other else "bet"
+        contributions = (chips, other) if player == 0 else (other, chips)
+        bet = state._replace(contributions=contributions, player=1 - player, is_opened=True)
+        actions.append((f"{name} {chips}", bet, amount))
+    return actions
+
+
+def serve(reader: TextIO, writer: TextIO) -> None:
+    """Answer commands from a text stream until `exit` or its end."""
+    end_string, output = "", threading.Lock()
+
+    def write(lines: list[str]) -> None:
+        with output:
+            for line in lines:
+                writer.write(line + "\n")
+            if end_string:
+                writer.write(end_string + "\n")
+            writer.flush()
+
+    engine = UpiEngine(write)
+    try:
+        while line := reader.readline(MAX_LINE_LENGTH + 2):
+            text = line.strip()
+            if not text or text.startswith("#"):
+                continue
+            if text == "exit":
+                break
+            if text.startswith("set_end_string"):
+                words = text.split()
+                end_string = words[1] if len(words) == 2 else end_string
+                is_valid = len(words) == 2
+                write(["set_end_string ok!" if is_valid else "ERROR: set_end_string: give a word"])
+                continue
+            write(engine.run_command(text))
+    finally:
+        engine.stopping.set()
+
+
+def _cards_of(node_id: str) -> list[str]:
+    """Return the cards in the name of a node."""
+    words = node_id.split(":")[2:]
+    return [
+        word for word in words if word[0] not in "cfb" or (len(word) == 2 and word[1] in "cdhs")
+    ]
+
+
+def _split_words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise UpiError(f"cannot read the arguments: {error}") from error
+
+
+def _count_words(name: str, words: list[str], count: int) -> None:
+    if len(words) != count:
+        raise UpiError(f"{name}: {len(words)} arguments, must be {count}")
+
+
+def _read_position(word: str) -> int:
+    if word.upper() not in POSITIONS:
+        raise UpiError(f"{word[:20]!r} is not a player; write OOP or IP")
+    return POSITIONS.index(word.upper())
+
+
+def _read_chips(name: str, word: str) -> int:
+    if not word.isascii() or not word.isdigit() or len(word) > 9:
+        raise UpiError(f"{name}: {word[:20]!r} is not a whole number of chips below {MAX_CHIPS:,}")
+    return int(word)
+
+
+def _read_number(name: str, word: str, low: float, high: float) -> float:
+    try:
+        value = float(word)
+    except ValueError:
+        value = low - 1.0
+    if not low <= value <= high:
+        raise UpiError(f"{name}: {word[:20]!r} is not a number from {low:g} to {high:g}")
+    return value
+
+
+def _range_text(weights: Floats) -> str:
+    """Return weights [1326] as the text of a range."""
+    parts = [f"{hand_name(h)}:{weights[h]:.6g}" for h in np.flatnonzero(weights).tolist()]
+    if not parts:
+        raise UpiError("a range is empty: set_range comes first")
+    return ",".join(part.removesuffix(":1") for part in parts)
+
+
+def _join_numbers(values: Floats) -> str:
+    return " ".join(f"{value:.6g}" for value in values.tolist())

@@ -1,0 +1,227 @@
+"""External sampling on a betting tree with buckets: the cards are dealt once per iteration.
+
+The entries of a node for bucket b start at `start[node] + b * count[node]`. Before a traversal the
+buckets of all players on all streets and the strengths of their hands are computed, so a node costs
+a few reads of the tables: no states, no hashes.
+
+In a traversal for player p, with the regrets r of the acting player's bucket:
+
+    policy     = max(r, 0) / sum of max(r, 0), or uniform if the sum is zero
+    regret     = regret + u(a) - sum over b of policy(b) u(b)        at the nodes of p
+    policy_sum = policy_sum + policy                                 at the others' nodes
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy import uint64
+
+from counterplay.kernels.holdem.hand_strength import CARD_BIT, strength
+from counterplay.kernels.poker.hand_buckets import look_up_bucket
+from counterplay.kernels.runtime.jit import no_alloc_kernel
+from counterplay.kernels.sampling.primitives import draw_uniform, seed_stream
+
+MAX_ACTIONS = 16
+NUM_CARDS = 52
+NUM_BOARD_CARDS = 5
+
+
+class BettingGame(NamedTuple):
+    """A betting tree of N nodes for P players, and the addresses of the buckets."""
+
+    player: Any  # [N], as in `arenas.poker.betting_tree`
+    street: Any  # [N]
+    first: Any  # [N]
+    count: Any  # [N]
+    chips: Any  # [N, P]
+    left: Any  # [N]
+    start: Any  # [N] first entry of the node's bucket 0
+    num_board: Any  # [streets] public cards up to a street
+    entries: Any  # [streets] addresses for `look_up_bucket`
+    tables: Any  # [streets]
+    widths: Any  # [streets]
+
+
+class WalkScratch(NamedTuple):
+    """Working memory of one thread: D is the depth of the tree."""
+
+    rng: Any  # [1] uint64
+    counters: Any  # [1] nodes touched
+    deck: Any  # [52] int64
+    cards: Any  # [2 * P + 5] int64; private cards, player 0's first, then the board
+    bucket: Any  # [P, streets] int64
+    rank: Any  # [P] int64; strength of the hand on the complete board
+    node: Any  # [D] int64
+    action: Any  # [D] int64
+    entry: Any  # [D] int64
+    value: Any  # [D, MAX_ACTIONS]
+    policy: Any  # [D + 1, MAX_ACTIONS]; the last row is that of the others
+
+
+@no_alloc_kernel
+def deal_hands(game, scratch):
+    """Draw all cards, and set the buckets and strengths of all players."""
+    deck, cards, num_players = scratch.deck, scratch.cards, game.chips.shape[1]
+    for k in range(cards.size):
+        j = k + int(draw_uniform(scratch.rng) * (NUM_CARDS - k))
+        deck[k], deck[j] = deck[j], deck[k]
+        cards[k] = deck[k]
+    board, bits = 2 * num_players, uint64(0)
+    for k in range(board, cards.size):
+        bits |= CARD_BIT[cards[k]]
+    for p in range(num_players):
+        a, b = cards[2 * p], cards[2 * p + 1]
+        scratch.rank[p] = strength(bits | CARD_BIT[a] | CARD_BIT[b], 2 + NUM_BOARD_CARDS)
+        for s in range(game.num_board.size):
+            scratch.bucket[p, s] = look_up_bucket(
+                game.entries[s], game.tables[s], game.widths[s],
+                cards, board, game.num_board[s], a, b,
+            )  # fmt: skip
+
+
+@no_alloc_kernel
+def payoff(game, n, p, rank):
+    """Return the chips that player `p` wins at the end of a hand, side pots included."""
+    left, chips, num_players = game.left[n], game.chips, game.chips.shape[1]
+    own = float(chips[n, p])
+    if not left >> p & 1:
+        return -own
+    if num_players == 2:
+        other = float(chips[n, 1 - p])
+        matched = min(own, other)
+        if not left >> (1 - p) & 1:
+            return other
+        return matched if rank[p] > rank[1 - p] else -matched if rank[p] < rank[1 - p] else 0.0
+    if left == 1 << p:
+        pot = 0.0
+        for q in range(num_players):
+            pot += chips[n, q]
+        return pot - own
+    total, below = -own, 0
+    while below < chips[n, p]:
+        level = chips[n, p]
+        for q in range(num_players):
+            if left >> q & 1 and chips[n, q] > below:
+                level = min(level, chips[n, q])
+        pot, winners, wins = 0.0, 1, True
+        for q in range(num_players):
+            pot += min(chips[n, q], level) - min(chips[n, q], below)
+            if q != p and left >> q & 1 and chips[n, q] >= level:
+                wins &= rank[q] <= rank[p]
+                winners += rank[q] == rank[p]
+        if wins:
+            total += pot / winners
+        below = level
+    return total
+
+
+@no_alloc_kernel
+def match_regrets(regret, s, count, policy, row):
+    """Set a row of `policy` to regret matching of the entries from `s` on."""
+    total = np.float32(0)
+    for a in range(count):
+        x = max(regret[s + a], np.float32(0))
+        policy[row, a] = x
+        total += x
+    if total > np.float32(0):
+        inverse = np.float32(1) / total
+        for a in range(count):
+            policy[row, a] *= inverse
+    else:
+        for a in range(count):
+            policy[row, a] = np.float32(1) / np.float32(count)
+
+
+@no_alloc_kernel
+def draw_action(policy, row, count, rng):
+    """Draw an action from a row of `policy`; never one of probability 0."""
+    x, total, last = np.float32(draw_uniform(rng)), np.float32(0), 0
+    for a in range(count - 1):
+        total += policy[row, a]
+        last += x >= total
+    while last > 0 and policy[row, last] <= np.float32(0):
+        last -= 1
+    return last
+
+
+@no_alloc_kernel
+def regret_walk(p, game, regret, policy_sum, scratch):
+    """Traverse the tree for player `p`; with two players, the other's average is updated."""
+    players, streets, first, counts = game.player, game.street, game.first, game.count
+    node, action, entry = scratch.node, scratch.action, scratch.entry
+    value, policy, bucket = scratch.value, scratch.policy, scratch.bucket
+    adds_average = game.chips.shape[1] == 2
+    other_row = policy.shape[0] - 1
+    n, depth, touched = 0, 0, 0
+    while True:
+        touched += 1
+        q = players[n]
+        if q >= 0:
+            count = counts[n]
+            s = game.start[n] + bucket[q, streets[n]] * count
+            if q != p:
+                match_regrets(regret, s, count, policy, other_row)
+                if adds_average:
+                    for a in range(count):
+                        policy_sum[s + a] += policy[other_row, a]
+                n = first[n] + draw_action(policy, other_row, count, scratch.rng)
+                continue
+            match_regrets(regret, s, count, policy, depth)
+            node[depth], action[depth], entry[depth] = n, 0, s
+            depth += 1
+            n = first[n]
+            continue
+        u = np.float32(payoff(game, n, p, scratch.rank))
+        while depth > 0:
+            d = depth - 1
+            k, count = action[d], counts[node[d]]
+            value[d, k] = u
+            if k + 1 < count:
+                action[d] = k + 1
+                n = first[node[d]] + k + 1
+                break
+            mean = np.float32(0)
+            for a in range(count):
+                mean += policy[d, a] * value[d, a]
+            s = entry[d]
+            for a in range(count):
+                regret[s + a] += value[d, a] - mean
+            u, depth = mean, d
+        if depth == 0:
+            scratch.counters[0] += touched
+            return
+
+
+@no_alloc_kernel
+def average_walk(p, game, regret, policy_sum, scratch):
+    """Follow one line of play: `p` by its policy, the others uniformly; add to p's average."""
+    policy, row, n = scratch.policy, scratch.policy.shape[0] - 1, 0
+    while game.player[n] >= 0:
+        q, count = game.player[n], game.count[n]
+        scratch.counters[0] += 1
+        if q == p:
+            s = game.start[n] + scratch.bucket[q, game.street[n]] * count
+            match_regrets(regret, s, count, policy, row)
+            for a in range(count):
+                policy_sum[s + a] += policy[row, a]
+            n = game.first[n] + draw_action(policy, row, count, scratch.rng)
+        else:
+            n = game.first[n] + int(draw_uniform(scratch.rng) * count)
+    scratch.counters[0] += 1
+
+
+def _sample_iterations(begin, end, seed, game, regret, policy_sum, scratch):
+    """Run the iterations `begin` to `end - 1`: a deal, and a traversal for each player."""
+    num_players = game.chips.shape[1]
+    for t in range(begin, end):
+        seed_stream(seed, t, 0, scratch.rng)
+        deal_hands(game, scratch)
+        for p in range(num_players):
+            regret_walk(p, game, regret, policy_sum, scratch)
+            if num_players > 2:
+                average_walk(p, game, regret, policy_sum, scratch)
+
+
+sample_iterations = no_alloc_kernel(_sample_iterations, inline=False)

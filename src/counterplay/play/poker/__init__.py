@@ -1,0 +1,1 @@
+"""Poker agents: subgames, the heads-up no-limit agent, matches with ranges."""
