@@ -13,7 +13,11 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from counterplay.studio.server import game_routes, run_routes  # noqa: F401 (registers handlers)
+from counterplay.studio.server import (  # noqa: F401 (registers handlers)
+    game_routes,
+    run_routes,
+    spot_routes,
+)
 from counterplay.studio.server.app_state import StudioState
 from counterplay.studio.server.responses import (
     api_error_from_exception,

@@ -14,9 +14,11 @@ import { Games } from "./pages/games.js";
 import { Matrix } from "./pages/matrix.js";
 import { NewRun } from "./pages/new_run.js";
 import { Play } from "./pages/play.js";
+import { Review } from "./pages/review.js";
 import { Run } from "./pages/run.js";
 import { Runs } from "./pages/runs.js";
 import { Spots } from "./pages/spots.js";
+import { Trainer } from "./pages/trainer.js";
 
 const THEME_STORAGE_KEY = "counterplay-theme";
 const SECOND_KEY_MS = 1500; // time for the second key of "g r"
@@ -28,6 +30,8 @@ const NAV_LINKS = [
   ["/games", "Games"],
   ["/matrix", "Matrix"],
   ["/spots", "Spots"],
+  ["/train", "Trainer"],
+  ["/review", "Review"],
 ];
 
 const SHORTCUTS = [
@@ -39,6 +43,7 @@ const SHORTCUTS = [
   ["g g", "games"],
   ["g m", "matrix"],
   ["g s", "hold'em spots"],
+  ["g d", "drills of hold'em spots"],
   ["Esc", "close, leave a field"],
   ["j k", "next, previous run"],
   ["x", "select a run"],
@@ -47,12 +52,12 @@ const SHORTCUTS = [
   ["Enter", "open the run"],
   ["← →", "explore: parent, likeliest child"],
   ["↑ ↓", "explore: siblings"],
-  ["1 … 9", "explore, play: take an action"],
+  ["1 … 9", "explore, play, spots, drills: take an action"],
   ["Home", "explore: the root"],
   ["i", "explore: next node of the infoset"],
   ["v", "explore: next mode of the grid"],
   ["h", "play: hint"],
-  ["n", "play: next episode"],
+  ["n", "play: next episode; drills: next question"],
 ];
 
 const ROUTES = [
@@ -66,6 +71,8 @@ const ROUTES = [
   [/^\/play$/, () => html`<${Play} />`],
   [/^\/matrix$/, () => html`<${Matrix} />`],
   [/^\/spots$/, () => html`<${Spots} />`],
+  [/^\/train$/, () => html`<${Trainer} />`],
+  [/^\/review$/, () => html`<${Review} />`],
 ];
 
 const NEXT_THEME = { "": "dark", dark: "light", light: "" };
@@ -122,6 +129,7 @@ function useFrameShortcuts({ openHelp, closeHelp, changeTheme }) {
     c: goTo("/compare"),
     m: goTo("/matrix"),
     s: goTo("/spots"),
+    d: goTo("/train"),
   });
   useEffect(() => {
     addEventListener("keydown", blurOnEscape);

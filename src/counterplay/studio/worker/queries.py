@@ -19,7 +19,10 @@ from counterplay.errors import ConfigError
 if TYPE_CHECKING:
     from counterplay.studio.worker.studio_worker import StudioWorker
 
-QUERY_MODULES = ("library_queries", "play_queries", "tree_queries", "tree_layout", "spot_queries")
+QUERY_MODULES = (
+    *("library_queries", "play_queries", "tree_queries", "tree_layout"),
+    *("spot_queries", "drill_queries", "review_queries"),
+)
 
 Call = Mapping[str, Any]  # JSON from the server, which has validated it
 JsonObject = dict[str, object]
