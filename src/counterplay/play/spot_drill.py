@@ -81,6 +81,7 @@ class DrillGrade(NamedTuple):
     best_action: str
     action_values: tuple[float, ...]  # EV in chips of each action of the question
     frequencies: tuple[float, ...]  # of the solution, with this hand
+    is_reached: bool  # False if the opponent never gets here: then EVs are 0 and say nothing
 
 
 @dataclass(frozen=True)
@@ -367,6 +368,7 @@ class SpotDrill:
             best_action=names[best],
             action_values=tuple(values.tolist()),
             frequencies=tuple(view.policy[:, hand].tolist()),
+            is_reached=bool(view.opponent_mass[hand] > 0.0),
         )
 
     def answer(
@@ -411,7 +413,8 @@ class SpotDrill:
 
     def _play_hand(self, hands: tuple[int, int]) -> list[tuple[str, int]]:
         """Play by the solution from the line on; return the decisions that may be asked."""
-        history, decisions = self.settings.line, []
+        history = self.settings.line
+        decisions: list[tuple[str, int]] = []
         positions = [int(np.flatnonzero(self.arena.hands[p].index == hands[p])[0]) for p in (0, 1)]
         hole_cards = [card for p in (0, 1) for card in self.arena.hands[p].cards[positions[p]]]
         while True:

@@ -38,11 +38,11 @@ def lock_overfold(policy: HoldemPolicy, player: int, amount: float) -> SpotArena
     num_locked = 0
     first_block = range(base.betting.block_starts[0], base.betting.block_starts[1])
     for number in first_block:
-        node = base.betting.nodes[number]
-        if node.kind == player and "fold" in node.actions:
+        betting_node = base.betting.nodes[number]
+        if betting_node.kind == player and "fold" in betting_node.actions:
             history = ",".join(base.betting.actions_by_street(number)[0])
             frequencies = inspect_node(policy, history).frequencies
-            fold = node.actions.index("fold")
+            fold = betting_node.actions.index("fold")
             # rounding makes equal hands differ: all of an orbit take the policy of its first hand
             orbits = [base.hands[player].permute_suits(suits) for suits in base.symmetries]
             probabilities = policy.probabilities_at(number, 0)[:, np.min(orbits, axis=0)]

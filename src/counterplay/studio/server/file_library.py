@@ -55,9 +55,7 @@ class FileLibrary:
     def new_path(self, name: object) -> Path:
         """Return the path for a new file, or for one that is replaced."""
         if not isinstance(name, str) or not NAME_PATTERN.fullmatch(name.strip()):
-            message = (
-                "a name has up to 60 letters, digits, spaces or _.,+()%-"
-            )
+            message = "a name has up to 60 letters, digits, spaces or _.,+()%-"
             raise ApiError(422, "name", message, field="name")
         return self.folder / f"{name.strip()}{self.suffix}"
 

@@ -277,6 +277,7 @@ def describe_actions(view: NodeView) -> list[JsonObject]:
 def _describe_hands(view: NodeView) -> list[JsonObject]:
     """Return one object per hand that reaches the node, with EVs of all actions."""
     board = parse_cards(view.board)
+    share = view.weight * view.opponent_mass
     rows: list[JsonObject] = []
     for index in np.flatnonzero(view.weight > 0.0).tolist():
         name = view.hands[index]
@@ -289,6 +290,7 @@ def _describe_hands(view: NodeView) -> list[JsonObject]:
                 "made": category.made,
                 "draws": category.draws,
                 "weight": float(view.weight[index]),
+                "share": float(share[index]),  # by which means over the range are weighted
                 "policy": view.policy[:, index].tolist(),
                 "values": view.action_value[:, index].tolist(),
                 "value": value,

@@ -70,7 +70,14 @@ export function HandTable({ data, cell }) {
     { key: "weight", name: "combos", value: (row) => row.weight, text: (x) => formatNumber(x) },
     { key: "value", name: "EV", value: (row) => row.value, text: (x) => formatNumber(x) },
     ...(versus
-      ? [{ key: "change", name: "EV change", value: (row) => versus[row.hand], text: (x) => formatNumber(x) }]
+      ? [
+          {
+            key: "change",
+            name: "EV change",
+            value: (row) => versus[row.hand],
+            text: (x) => formatNumber(x),
+          },
+        ]
       : []),
     { key: "equity", name: "equity", value: (row) => row.equity, text: formatPercent },
     {
@@ -95,8 +102,9 @@ export function HandTable({ data, cell }) {
     return sort.isAscending ? order : -order;
   });
   const combos = rows.reduce((sum, row) => sum + row.weight, 0);
+  const total = rows.reduce((sum, row) => sum + row.share, 0);
   const meanOf = (key) =>
-    combos > 0 ? rows.reduce((sum, row) => sum + row.weight * row[key], 0) / combos : NaN;
+    total > 0 ? rows.reduce((sum, row) => sum + row.share * row[key], 0) / total : NaN;
   const sortBy = (key) =>
     setSort({ column: key, isAscending: sort.column === key && !sort.isAscending });
   return html`
@@ -131,7 +139,7 @@ export function HandTable({ data, cell }) {
       </label>
       <span class="muted small" role="status">
         ${formatNumber(combos, 4)} combos, EV ${formatNumber(meanOf("value"))}, equity${" "}
-        ${combos > 0 ? formatPercent(meanOf("equity")) : "–"}
+        ${total > 0 ? formatPercent(meanOf("equity")) : "–"}
       </span>
     </div>
     <div class="scroll">

@@ -122,7 +122,7 @@ export function SpotEditor({ initialSpot, problem }) {
               type="button"
               key=${preset.key}
               title=${`${preset.detail}; typical ranges to start from`}
-              onClick=${() => updateSpot(preset.spot)}
+              onClick=${() => updateSpot({ ...preset.spot, board: board.slice(0, 3).join("") })}
             >
               ${preset.name}
             </button>
