@@ -134,6 +134,8 @@ def _review_spots(
                     grade = drill.grade(question, decision.action)
                     prices = [f"{grade.ev_loss:.4g}", f"{100 * grade.pot_fraction:.2f}%"]
                     prices.append(grade.best_action)
+                    if not grade.is_reached:
+                        prices = ["", "", "not reached by the solution"]
                 except ConfigError:
                     prices = ["", "", "not in the range"]
             table.append(row + prices)

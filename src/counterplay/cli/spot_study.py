@@ -22,7 +22,13 @@ from counterplay.cli.output import print_json, print_note, print_table, print_wr
 from counterplay.errors import ConfigError
 
 if TYPE_CHECKING:
-    from counterplay.play.spot_drill import DrillGrade, DrillProgress, DrillQuestion, SpotDrill
+    from counterplay.play.spot_drill import (
+        DrillAnswer,
+        DrillGrade,
+        DrillProgress,
+        DrillQuestion,
+        SpotDrill,
+    )
 
 POSITION_NAMES = ("OOP", "IP")
 RUNOUT_COLUMNS = ("card", "EV OOP", "EV IP", "equity OOP", "OOP bets", "IP bets after check")
@@ -125,10 +131,8 @@ def overfold(
         print_json({"values": list(values), "before": list(base.values), "changes": changes})
     else:
         print(f"{POSITION_NAMES[player]} folds {by:g} points more often on the first street")
-        for name, old, new, change in zip(
-            POSITION_NAMES, base.values, values, changes, strict=True
-        ):
-            print(f"EV of {name}: {old:.4g} before, {new:.4g} now ({change:+.4g})")
+        for name, old, new in zip(POSITION_NAMES, base.values, values, strict=True):
+            print(f"EV of {name}: {old:.4g} before, {new:.4g} now ({new - old:+.4g})")
     if save:
         Solution(result.policy, judgement.exploitability, values, result.iterations).save(save)
         print_written(save)
@@ -248,8 +252,12 @@ def _print_statistics(record: DrillProgress, solution: str) -> None:
         print_note(f"no answers about {solution} in {record.path}")
         return
     rows = []
-    for title, key in (("street", "street"), ("line", "line")):
-        scores = score_answers(answers, lambda answer, key=key: str(getattr(answer, key)))
+    keys: dict[str, Callable[[DrillAnswer], str]] = {
+        "street": lambda answer: answer.street,
+        "line": lambda answer: answer.line,
+    }
+    for title, key in keys.items():
+        scores = score_answers(answers, key)
         for name, score in sorted(scores.items(), key=lambda item: -item[1].mean_loss):
             rows.append(
                 [

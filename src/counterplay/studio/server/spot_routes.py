@@ -185,11 +185,11 @@ def _convert_range(body: JsonObject) -> JsonObject:
 
     weights = body.get("weights")
     if weights is not None:
-        is_list = isinstance(weights, list) and len(weights) == NUM_HANDS
-        if not is_list or not all(_is_weight(weight) for weight in weights):
+        numbers = weights if isinstance(weights, list) else []
+        if len(numbers) != NUM_HANDS or not all(map(_is_weight, numbers)):
             message = f"weights must be {NUM_HANDS} numbers from 0 to 1"
             raise ApiError(422, "weights", message, field="weights")
-        array = np.array(weights, np.float64)
+        array = np.array(numbers, np.float64)
         return {"text": format_range(array), "combos": float(array.sum())}
     text = body.get("text")
     if not isinstance(text, str) or len(text) > 100_000:

@@ -203,13 +203,15 @@ function PlayedHand({ hand, index }) {
                             ${
                               found?.problem
                                 ? "not in range"
-                                : found
-                                  ? html`${formatNumber(found.ev_loss)}${" "}
+                                : found && !found.is_reached
+                                  ? "not reached"
+                                  : found
+                                    ? html`${formatNumber(found.ev_loss)}${" "}
                                       <small>${formatPercent(found.pot_fraction)} of the pot</small>`
-                                  : ""
+                                    : ""
                             }
                           </td>
-                          <td>${found?.best_action || ""}</td>
+                          <td>${found?.is_reached ? found.best_action : ""}</td>
                           <td class="num">
                             ${chosen >= 0 ? formatPercent(found.frequencies[chosen]) : ""}
                           </td>
