@@ -370,31 +370,6 @@ def test_keyboard_shortcuts_work(browser, studio):
     browser.until(lambda: len(browser.all(".path li")) == 1)
 
 
-def test_a_spot_is_solved(browser, studio):
-    """From the example to a grid, to what a hand does, to the showdown, by clicks."""
-    browser.open(studio, "/spots")
-    browser.see("form p", "infosets")
-    for label, text in (("board", RIVER["board"]), ("pot", "20"), ("stack", "10")):
-        box = browser.see(".form label", label).find_element("css selector", "input")
-        box.send_keys(Keys.BACKSPACE * 12 + text)
-    for number, text in enumerate(RIVER["ranges"]):
-        box = browser.all("textarea")[number]
-        box.clear()
-        box.send_keys(text)
-    browser.see("form p", "26 hands of player 0, 10 hands of player 1")
-    browser.click("form button.primary", "Solve")
-    browser.until(lambda: len(browser.all(".hands td")) == 169, "the grid")
-    browser.click(".hand", "AKs")
-    browser.see("code", "AsKs")
-    browser.click("tbody button", "check")
-    browser.see(".history-path", "check")
-    browser.see("b.p1", "player 1")
-    browser.click("tbody button", "check")
-    browser.see("p", "Showdown")
-    browser.click(".history-path button", "start")
-    browser.see("b.p0", "player 0")
-
-
 def test_an_infoset_is_locked(browser, studio):
     browser.open(studio, f"/explore?policy={POLICY}&node=4")
     before = browser.see(".facts dd").text
@@ -465,9 +440,10 @@ def test_every_page_is_accessible(browser, studio):
             if name == "runs":
                 assert_visible_on_phone(browser, "td .state")
                 assert_visible_on_phone(browser, "td.num[title]:not(.roomy)")
-            if name == "spot":  # all thirteen columns
+            if name in ("spot", "spots"):  # all thirteen columns
                 assert_visible_on_phone(browser, ".hands tr:first-child td")
-                assert len(browser.all(".hands tr:first-child td")) == 13
+                grids = 2 if name == "spots" else 1
+                assert len(browser.all(".hands tr:first-child td")) == 13 * grids
             browser.set_width()
         assert {page: found for page, found in bad.items() if found} == {}
         for name in ("runs", "run", "compare", "new", "leduc", "matrix", "spot", "population"):

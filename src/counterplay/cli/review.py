@@ -30,10 +30,21 @@ def review(
     csv: Annotated[Path | None, file_option(help="Write all decisions as a CSV file.")] = None,
     top: Annotated[int, integer_option(minimum=1, help="Decisions to print.")] = 20,
     iterations: AgentIterationsOption = None,
+    oop: Annotated[
+        str, typer.Option(metavar="RANGE", help="Solve the spot, with this range out of position.")
+    ] = "",
+    ip: Annotated[str, typer.Option(metavar="RANGE", help="The range in position.")] = "",
+    street: Annotated[str, typer.Option(help="Where spots start: flop, turn or river.")] = "flop",
+    target: Annotated[
+        str, typer.Option("--target", "-t", metavar="X", help="As for spot solve.")
+    ] = "1%",
 ) -> None:
-    """Price the decisions of played hands by an agent.
+    """Price the decisions of played hands by an agent, or by solved spots.
 
     Decisions are printed with the probability that the agent gives them.
+
+    With --oop and --ip, hands that are heads-up on the street become spots with these ranges, and
+    the decisions after it are priced by the solutions.
 
     If the game is small enough for its tree, and the agent is a policy of it, decisions also have
     their EV loss against the agent, and the largest losses come first.
@@ -47,6 +58,11 @@ def review(
 
     check_outputs(csv, None)
     played = _read_hands(hands, game)
+    if oop or ip:
+        if not (oop and ip):
+            raise ConfigError("give both ranges, --oop and --ip")
+        _review_spots(played, (oop, ip), street, target)
+        return
     rules = played[0].game
     if any(hand.game != rules for hand in played):
         raise ConfigError("the hands are of different formats or stacks; review them one by one")
@@ -83,6 +99,51 @@ def _read_hands(paths: list[Path], game: Path | None) -> list[PlayedHand]:
     if not played:
         raise ConfigError("the files have no hands")
     return played
+
+
+def _review_spots(
+    played: list[PlayedHand], ranges: tuple[str, str], street: str, target: str
+) -> None:
+    """Solve the spot of every hand, and print the EV loss of its decisions."""
+    from counterplay.arenas.holdem.spot_arena import SpotArena
+    from counterplay.cli.options import parse_target
+    from counterplay.core.solve import solve
+    from counterplay.interop.spot_review import spot_from_hand
+    from counterplay.play.spot_drill import SpotDrill
+    from counterplay.registry import load_algorithm
+
+    header = ["hand", "player", "street", "cards", "line", "action", "EV loss", "of pot", "best"]
+    table, problems = [], []
+    for number, hand in enumerate(played, 1):
+        try:
+            found = spot_from_hand(hand, ranges, street)
+        except ConfigError as error:
+            problems.append(str(error))
+            continue
+        arena = SpotArena(found.spot)
+        limit = parse_target(target, arena.spot.pot, "1% of the pot, or chips such as 0.9")
+        method = load_algorithm("dcfr(gamma=3,restart_base=4)")
+        drill = SpotDrill(solve(arena, method, iterations=10_000, target=limit).policy)
+        for decision in found.decisions:
+            row = [hand.number or str(number), decision.player, decision.street]
+            row += [decision.hand, decision.history, decision.played]
+            prices = ["", "", "cards unknown"]
+            if decision.hand:
+                try:
+                    question = drill.question(decision.history, decision.hand)
+                    grade = drill.grade(question, decision.action)
+                    prices = [f"{grade.ev_loss:.4g}", f"{100 * grade.pot_fraction:.2f}%"]
+                    prices.append(grade.best_action)
+                    if not grade.is_reached:
+                        prices = ["", "", "not reached by the solution"]
+                except ConfigError:
+                    prices = ["", "", "not in the range"]
+            table.append(row + prices)
+    for problem in problems:
+        print_note(problem)
+    if not table:
+        raise ConfigError(f"no hand is heads-up with a decision on the {street}")
+    print_table(header, table)
 
 
 def _print_rows(rows: list[ReviewedDecision]) -> None:

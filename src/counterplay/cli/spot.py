@@ -38,6 +38,7 @@ from counterplay.cli.output import (
     write_node_view,
 )
 from counterplay.cli.preflop import from_preflop
+from counterplay.cli.spot_study import drill, overfold, runouts
 from counterplay.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -57,6 +58,9 @@ spot = typer.Typer(
     help="Hold'em spots: solve, show, estimate; equity and ranges.", no_args_is_help=True
 )
 spot.command(name="from-preflop")(from_preflop)
+spot.command()(runouts)
+spot.command()(overfold)
+spot.command()(drill)
 
 SpotArgument = Annotated[
     Path,
@@ -575,6 +579,18 @@ def show(
             metavar="RANGE", help="Print the hands of a range too, such as AK or 'AhKd,99+'."
         ),
     ] = "",
+    category: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Print the hands of a made hand or a draw, such as 'top pair'."
+        ),
+    ] = None,
+    holds: Annotated[
+        str, typer.Option(metavar="CARDS", help="Print the hands that hold one of these cards.")
+    ] = "",
+    sort: Annotated[
+        str, typer.Option(metavar="COLUMN", help="Sort printed hands by value, equity, eqr, ...")
+    ] = "",
     export: Annotated[
         Path | None, file_option(help="Write all hands; FILE ends in .json or .csv.")
     ] = None,
@@ -616,8 +632,8 @@ def show(
         print(json_format.dumps(view.to_dict()))
         return
     _print_node(view)
-    if hand:
-        _print_hands(view, hand)
+    if hand or category or holds or sort:
+        _print_hands(view, hand, category or [], holds, sort)
 
 
 def _print_node(view: NodeView) -> None:
@@ -646,14 +662,35 @@ def _action_colour(action: int) -> str:
     return ACTION_COLOURS[action % len(ACTION_COLOURS)]
 
 
-def _print_hands(view: NodeView, text: str) -> None:
+def _print_hands(view: NodeView, text: str, categories: list[str], holds: str, sort: str) -> None:
+    """Print the hands of a range, of categories and with cards, sorted by a column."""
+    from counterplay.arenas.holdem.hand_categories import check_category, classify_hand
     from counterplay.arenas.holdem.hand_ranges import Range
-    from counterplay.core.cards import hand_name
+    from counterplay.core.cards import hand_name, parse_cards
 
-    names = {hand_name(i) for i, weight in enumerate(Range.parse(text).weights) if weight > 0.0}
-    rows = [row for row in view.hand_rows() if row["hand"] in names]
+    weights = Range.parse(text or "random").weights
+    names = {hand_name(i) for i, weight in enumerate(weights) if weight > 0.0}
+    wanted, cards = set(map(check_category, categories)), set(parse_cards(holds))
+    board = parse_cards(view.board)
+    rows = []
+    for row in view.hand_rows():
+        own = parse_cards(row["hand"])
+        category = classify_hand(own, board)
+        if row["hand"] not in names or (cards and not cards & set(own)):
+            continue
+        if wanted and not wanted & {category.made, *category.draws}:
+            continue
+        if row["weight"] <= 0.0 and not text:
+            continue
+        pot_share = row["equity"] * view.pot
+        realisation = row["value"] / pot_share if pot_share > 0.0 else float("nan")
+        rows.append(row | {"eqr": realisation, "made": category.made})
     if not rows:
-        raise ConfigError(f"player {view.player} has none of {text!r} here")
+        raise ConfigError(f"player {view.player} has none of these hands here")
+    if sort:
+        if sort not in rows[0]:
+            raise ConfigError(f"--sort is {sort!r}, must be one of {', '.join(rows[0])}")
+        rows.sort(key=lambda row: row[sort], reverse=sort not in ("hand", "made"))
     _print_hand_rows(rows, ".4g")
 
 

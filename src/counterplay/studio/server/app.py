@@ -17,6 +17,7 @@ from counterplay.studio.server import (  # noqa: F401 (registers handlers)
     game_routes,
     run_routes,
     trace_routes,
+    spot_routes,
 )
 from counterplay.studio.server.app_state import StudioState
 from counterplay.studio.server.responses import (

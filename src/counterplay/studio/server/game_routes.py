@@ -1,10 +1,8 @@
-"""Handlers about games and policies: catalogue, trees, play, matrices and hold'em spots."""
+"""Handlers about games and policies: catalogue, trees, play and matrices."""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 from pathlib import Path
 from typing import cast
 
@@ -226,37 +224,3 @@ async def get_population(studio: StudioState, request: Request) -> JsonObject:
     if not is_regular(run.folder / POPULATION):
         raise ApiError(422, "population", f"{run.id} has no population")
     return await _ask_library(studio, {"do": "population", "folder": str(run.folder)}, 20)
-
-
-@api_route("/api/spot", "POST", read_only=True)
-async def query_spot(studio: StudioState, request: Request) -> JsonObject:
-    """Return a node of the solution of a hold'em spot, or with `estimate` the size of the spot."""
-    body = parse_body(await request.body())
-    spot, target = body.get("spot"), body.get("target", 0.5)
-    is_number = isinstance(target, (int, float)) and not isinstance(target, bool)
-    if not isinstance(spot, dict) or not is_number:
-        raise ApiError(422, "spot", "spot must be a JSON object, and target a number")
-    if body.get("estimate"):
-        try:
-            return await _ask_library(studio, {"do": "spot_size", "spot": spot}, 30)
-        except ApiError as error:
-            if error.status != 422:
-                raise
-            return {"problem": error.message}  # a spot may be invalid while it is typed
-    question: JsonObject = {"do": "spot", "spot": spot, "target": target}
-    question |= {name: text_field(body, name) for name in ("record", "cell")}
-    answer: JsonObject = await studio.worker_pool.ask(spot_worker_name(spot), question)
-    return answer
-
-
-@api_route("/api/spot/end", "POST", read_only=True)
-async def close_spot_worker(studio: StudioState, request: Request) -> JsonObject:
-    """End the computation of a spot."""
-    spot = parse_body(await request.body()).get("spot")
-    return {"closed": studio.worker_pool.close(spot_worker_name(spot))}
-
-
-def spot_worker_name(spot: object) -> str:
-    """Return the name of the worker of a spot."""
-    text = json.dumps(spot, sort_keys=True)
-    return f"spot:{hashlib.sha256(text.encode()).hexdigest()[:16]}"

@@ -26,8 +26,8 @@ ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 MAX_BODY_BYTES = 1 << 20
-MAX_UPLOAD_BYTES = 5 << 20  # of uploaded games
-UPLOAD_PATH = "/api/games/upload"
+MAX_UPLOAD_BYTES = 5 << 20  # of uploaded games and hand histories
+UPLOAD_PATHS = ("/api/games/upload", "/api/review")
 BODY_TIMEOUT_SECONDS = 5.0  # for a body to arrive
 MAX_URL_LENGTH = 8_000  # characters of a path with its query
 
@@ -123,7 +123,7 @@ class SecurityMiddleware:
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if scope["method"] == "POST" and kind != "application/json":
             raise ApiError(415, "type", "bodies must be application/json")
-        max_bytes = MAX_UPLOAD_BYTES if scope["path"] == UPLOAD_PATH else MAX_BODY_BYTES
+        max_bytes = MAX_UPLOAD_BYTES if scope["path"] in UPLOAD_PATHS else MAX_BODY_BYTES
         length = headers.get("content-length", "0")
         if not re.fullmatch("[0-9]{1,18}", length) or int(length) > max_bytes:
             raise _body_too_large(max_bytes)

@@ -14,10 +14,12 @@ import { Games } from "./pages/games.js";
 import { Matrix } from "./pages/matrix.js";
 import { NewRun } from "./pages/new_run.js";
 import { Play } from "./pages/play.js";
+import { Review } from "./pages/review.js";
 import { Run } from "./pages/run.js";
 import { Runs } from "./pages/runs.js";
 import { Spots } from "./pages/spots.js";
 import { Trace } from "./pages/trace.js";
+import { Trainer } from "./pages/trainer.js";
 
 const THEME_STORAGE_KEY = "counterplay-theme";
 const SECOND_KEY_MS = 1500; // time for the second key of "g r"
@@ -30,6 +32,8 @@ const NAV_LINKS = [
   ["/matrix", "Matrix"],
   ["/trace", "Trace"],
   ["/spots", "Spots"],
+  ["/train", "Trainer"],
+  ["/review", "Review"],
 ];
 
 const SHORTCUTS = [
@@ -42,6 +46,7 @@ const SHORTCUTS = [
   ["g m", "matrix"],
   ["g t", "trace: step through an algorithm"],
   ["g s", "hold'em spots"],
+  ["g d", "drills of hold'em spots"],
   ["Esc", "close, leave a field"],
   ["j k", "next, previous run"],
   ["x", "select a run"],
@@ -50,13 +55,13 @@ const SHORTCUTS = [
   ["Enter", "open the run"],
   ["← →", "explore: parent, likeliest child"],
   ["↑ ↓", "explore: siblings"],
-  ["1 … 9", "explore, play: take an action"],
+  ["1 … 9", "explore, play, spots, drills: take an action"],
   ["Home", "explore: the root"],
   ["← → Home", "trace: back, forward, first iteration"],
   ["i", "explore: next node of the infoset"],
   ["v", "explore: next mode of the grid"],
   ["h", "play: hint"],
-  ["n", "play: next episode"],
+  ["n", "play: next episode; drills: next question"],
 ];
 
 const ROUTES = [
@@ -71,6 +76,8 @@ const ROUTES = [
   [/^\/matrix$/, () => html`<${Matrix} />`],
   [/^\/spots$/, () => html`<${Spots} />`],
   [/^\/trace$/, () => html`<${Trace} />`],
+  [/^\/train$/, () => html`<${Trainer} />`],
+  [/^\/review$/, () => html`<${Review} />`],
 ];
 
 const NEXT_THEME = { "": "dark", dark: "light", light: "" };
@@ -127,6 +134,7 @@ function useFrameShortcuts({ openHelp, closeHelp, changeTheme }) {
     c: goTo("/compare"),
     m: goTo("/matrix"),
     s: goTo("/spots"),
+    d: goTo("/train"),
   });
   useEffect(() => {
     addEventListener("keydown", blurOnEscape);

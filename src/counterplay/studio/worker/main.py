@@ -15,7 +15,12 @@ from counterplay.studio.worker.studio_worker import StudioWorker
 
 def main() -> None:
     """Answer calls until the studio ends."""
-    connection = ParentConnection(read_json_line, write_json_line)
+    worker: StudioWorker | None = None
+    connection = ParentConnection(
+        read_json_line,
+        write_json_line,
+        handle_at_once=lambda call: worker is not None and worker.handle_at_once(call),
+    )
     root, *options = sys.argv[1:] or ["."]
     if "--read-only" in options:
         from counterplay.core.trust import forbid_code

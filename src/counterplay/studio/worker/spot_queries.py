@@ -4,46 +4,44 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from counterplay.arenas.holdem.base import HoldemPolicy
+import numpy as np
+
 from counterplay.arenas.holdem.betting import DEAL, FOLD, SHOWDOWN
-from counterplay.arenas.holdem.hand_ranges import grid_cell
-from counterplay.arenas.holdem.inspection import find_node, inspect_node
-from counterplay.arenas.holdem.spot import Spot
+from counterplay.arenas.holdem.hand_categories import classify_hand
+from counterplay.arenas.holdem.hand_ranges import Range, grid_cell
+from counterplay.arenas.holdem.inspection import compare_nodes, find_node
+from counterplay.arenas.holdem.node_view import NodeView
+from counterplay.arenas.holdem.runouts import list_runouts, range_mean
+from counterplay.arenas.holdem.spot import STREETS, BetSizes, Spot
 from counterplay.arenas.holdem.spot_arena import SpotArena, compile_note
 from counterplay.arenas.tree.size_estimate import available_memory
-from counterplay.core.cards import NUM_CARDS, card_name, cards_name, hand_name, parse_card
-from counterplay.core.evaluation import Judgement
-from counterplay.core.solve import Record, solve
+from counterplay.core.cards import (
+    NUM_CARDS,
+    card_name,
+    cards_name,
+    hand_name,
+    parse_card,
+    parse_cards,
+)
 from counterplay.errors import ConfigError
-from counterplay.registry import load_registered_algorithm
-from counterplay.studio.worker.policy_sources import ReportProgress
 from counterplay.studio.worker.queries import Call, JsonObject, query
+from counterplay.studio.worker.spot_study import (
+    MAX_MEMORY_FRACTION,
+    SpotStudy,
+    find_studies,
+)
 
 if TYPE_CHECKING:
     from counterplay.studio.worker.studio_worker import StudioWorker
 
-SPOT_ALGORITHM = "dcfr(gamma=3,restart_base=4)"  # that of `counterplay spot solve`
-EVALUATE_EVERY = 10  # iterations between two evaluations
-MAX_ITERATIONS = 10_000
-MAX_MEMORY_FRACTION = 0.6  # of the free memory that a spot may use
-
 SpotJson = Mapping[str, object]
-
-
-@dataclass(frozen=True)
-class SolvedSpot:
-    """A spot, solved to a target."""
-
-    target: float  # exploitability in percent of the pot
-    arena: SpotArena
-    policy: HoldemPolicy
-    judgement: Judgement
-    iterations: int
-    seconds: float
+POSITION_NAMES = ("OOP", "IP")
+MIN_EQUITY_SHARE = 1e-6  # of the pot below which equity realisation is not defined
 
 
 class HistoryStep(TypedDict):
@@ -56,31 +54,124 @@ class HistoryStep(TypedDict):
 
 @query("spot_size")
 def estimate_spot(worker: StudioWorker, call: Call) -> JsonObject:
-    """Return the memory and the time that solving a spot takes."""
-    arena = SpotArena(Spot.from_dict(call["spot"]))
+    """Return the memory and the time that solving a spot takes, and what to cut if it is large."""
+    spot = Spot.from_dict(call["spot"])
+    arena = SpotArena(spot)
     size, free = arena.size, available_memory()
+    fits = size.num_bytes < MAX_MEMORY_FRACTION * free
     return {
         "spec": arena.spec,
         "hands": [hands.size for hands in arena.hands],
+        "combos": [float(hands.weight.sum()) for hands in arena.hands],
         "nodes": size.num_nodes,
         "infosets": size.num_infosets,
         "bytes": size.num_bytes,
         "free": free,
-        "fits": size.num_bytes < MAX_MEMORY_FRACTION * free,
+        "fits": fits,
         "seconds": size.seconds_per_iteration,
-        "notes": list(arena.notes),
+        "notes": [*arena.notes, *blocked_notes(spot)],
+        "cuts": [] if fits else list_cuts(spot),
     }
+
+
+def blocked_notes(spot: Spot) -> list[str]:
+    """Return a sentence per range with hands that the board makes impossible."""
+    notes = []
+    used = (*spot.cards, *spot.dead_cards)
+    for name, text in zip(POSITION_NAMES, spot.ranges, strict=True):
+        weights = Range.parse(text).weights
+        live = Range.parse(text).weights_without(used)
+        blocked, total = int((weights > 0).sum() - (live > 0).sum()), int((weights > 0).sum())
+        if blocked > total / 2:
+            cards = cards_name(used)
+            notes.append(f"{blocked} of {total} combos of {name} hold a card of {cards}")
+    return notes
+
+
+def list_cuts(spot: Spot) -> list[JsonObject]:
+    """Return changes of bet sizes that make a spot smaller, each with the memory that is left."""
+    cuts: list[JsonObject] = []
+    for street in range(spot.street, 3):
+        both = spot.sizes[street]
+        for kind in ("bet", "raises"):
+            words = [getattr(sizes, kind).replace(",", " ").split() for sizes in both]
+            if max(map(len, words)) < 2:
+                continue
+            shorter = tuple(
+                replace(sizes, **{kind: own[0]}) if own else sizes
+                for sizes, own in zip(both, words, strict=True)
+            )
+            cuts.append(_describe_cut(spot, street, kind, shorter))
+    cuts = [cut for cut in cuts if cut]
+    return sorted(cuts, key=lambda cut: float(str(cut["bytes"])))[:4]
+
+
+def _describe_cut(spot: Spot, street: int, kind: str, sizes: tuple[BetSizes, ...]) -> JsonObject:
+    parts = list(spot.sizes)
+    parts[street] = (sizes[0], sizes[1])
+    smaller = replace(spot, sizes=tuple(parts))
+    try:
+        num_bytes = SpotArena(smaller).size.num_bytes
+    except ConfigError:
+        return {}
+    word = {"bet": "bet", "raises": "raise"}[kind]
+    return {"text": f"one {word} size on the {STREETS[street]}", "bytes": num_bytes}
 
 
 @query("spot")
 def describe_solution(worker: StudioWorker, call: Call) -> JsonObject:
     """Return a node of the solution of a spot, which is solved at the first call."""
-    target = float(call.get("target", 0.5))
+    study = solved_study(worker, call)
+    answer = describe_spot_node(study, str(call.get("record", "")))
+    studies = find_studies(worker, call)
+    if study is not studies.base:
+        base = studies.base
+        answer["base"] = {"values": list(base.values), "percent": base.percent}
+    if versus := call.get("versus"):
+        answer["versus"] = _compare(worker, call, study, str(versus))
+    return answer
+
+
+def solved_study(worker: StudioWorker, call: Call) -> SpotStudy:
+    """Return the study that a call asks about, solved to its target or as far as it was stopped."""
     worker.report_compilation()
-    if worker.solved_spot is None or worker.solved_spot.target != target:
-        worker.solved_spot = solve_spot(call["spot"], target, worker.report_progress)
-    history, cell_name = str(call.get("record", "")), str(call.get("cell", ""))
-    return describe_spot_node(worker.solved_spot, history, cell_name)
+    return find_studies(worker, call).find(call, worker)
+
+
+@query("continue_solving")
+def continue_solving(worker: StudioWorker, call: Call) -> JsonObject:
+    """Let a stopped solve go on at the next call."""
+    studies = find_studies(worker, call)
+    for study in (studies.base, studies.variant):
+        if study is not None:
+            study.is_stopped = False
+    return {"continued": studies.base.session is not None}
+
+
+@query("save_spot")
+def save_solution(worker: StudioWorker, call: Call) -> JsonObject:
+    """Write the solution to the file `save_path`."""
+    study = solved_study(worker, call)
+    path = Path(str(call["save_path"]))
+    worker.report_progress("writing the solution", 0, 0)
+    study.save(path)
+    return {"bytes": path.stat().st_size}
+
+
+@query("runouts")
+def describe_runouts(worker: StudioWorker, call: Call) -> JsonObject:
+    """Return EVs, equities and betting frequencies after every next card."""
+    study, history = solved_study(worker, call), str(call.get("record", ""))
+    assert study.policy is not None
+    if history not in study.runouts_by_history:
+        study.runouts_by_history[history] = list_runouts(
+            study.policy,
+            history,
+            inspect=study.inspect,
+            progress=lambda done, total: worker.report_progress("next cards", done, total),
+        )
+    runouts = study.runouts_by_history[history]
+    return {"record": history, "runouts": [runout.to_dict() for runout in runouts]}
 
 
 @query("warm_up")
@@ -88,10 +179,10 @@ def warm_up_in_background(worker: StudioWorker, call: Call) -> bool:
     """Compile the kernels of spots with low priority."""
     if hasattr(os, "nice"):
         os.nice(10)
-    return warm_up()
+    return warm_up(worker)
 
 
-def warm_up() -> bool:
+def warm_up(worker: StudioWorker) -> bool:
     """Compile the kernels of spots if they are not in the cache; return True if they were not.
 
     A small turn spot calls all kernels: solving, evaluation, EVs and equities of hands.
@@ -106,62 +197,35 @@ def warm_up() -> bool:
         "stacks": 10,
         "sizes": {"turn": sizes, "river": sizes},
     }
-    solved = solve_spot(spot, 50.0, lambda activity, done, total: None)
-    describe_spot_node(solved, "", "")
+    describe_solution(worker, {"spot": spot, "target": 50.0})
+    worker.spot_studies = None
     return True
 
 
-def solve_spot(spot: SpotJson, target: float, report_progress: ReportProgress) -> SolvedSpot:
-    """Solve a spot until its exploitability is `target` percent of the pot."""
-    if not 0.01 <= target <= 100.0:
-        raise ConfigError(f"target is {target:g}, must be from 0.01 to 100 percent of the pot")
-    arena = SpotArena(Spot.from_dict(spot))
-    size, free = arena.size, available_memory()
-    if size.num_bytes > MAX_MEMORY_FRACTION * free:
-        raise ConfigError(
-            f"this spot takes {size.num_bytes / 2**30:.1f} GB and {free / 2**30:.1f} GB are free; "
-            "give fewer bet sizes, or narrower ranges"
-        )
-    exploitability = ""
-    report_progress("preparing to solve", 0, 0)
-
-    def report(record: Record) -> None:
-        nonlocal exploitability
-        percent = 100.0 * record.exploitability / arena.spot.pot
-        exploitability = f", exploitability {percent:.2g} % of the pot,"
-
-    result = solve(
-        arena,
-        load_registered_algorithm(SPOT_ALGORITHM),
-        iterations=MAX_ITERATIONS,
-        target=target * arena.spot.pot / 100.0,
-        evaluate_at=lambda iteration: (iteration // EVALUATE_EVERY + 1) * EVALUATE_EVERY,
-        tick=lambda done: report_progress(f"solving{exploitability} iterations", done, 0),
-        report=report,
-    )
-    judgement = result.policy.judge(arena)
-    return SolvedSpot(target, arena, result.policy, judgement, result.iterations, result.seconds)
-
-
-def describe_spot_node(solved_spot: SolvedSpot, history: str, cell_name: str) -> JsonObject:
-    """Return the node after a history, with all hands of one cell of its grid."""
-    arena, judgement = solved_spot.arena, solved_spot.judgement
+def describe_spot_node(study: SpotStudy, history: str) -> JsonObject:
+    """Return the node after a history, with its hands and the actions of all nodes before it."""
+    arena = study.arena
     node = arena.betting.nodes[find_node(arena, history).node]
-    pot, steps = arena.spot.pot, _history_steps(arena, history)
+    pot, steps, state = arena.spot.pot, _history_steps(arena, history), node.state
     answer: JsonObject = {
         "facts": {
             "spec": arena.spec,
+            "spot": arena.spot.to_dict(),
             "pot": pot,
-            "exploitability": judgement.exploitability,
-            "percent": 100.0 * judgement.exploitability / pot,
-            "values": judgement.values.tolist(),
-            "iterations": solved_spot.iterations,
-            "seconds": solved_spot.seconds,
-            "notes": list(arena.notes),
+            "exploitability": study.exploitability,
+            "percent": study.percent,
+            "values": list(study.values),
+            "iterations": study.iterations,
+            "seconds": study.seconds,
+            "notes": study.notes,
+            "stopped": study.is_stopped,
+            "can_continue": study.session is not None,
+            "curve": study.records,
         },
         "record": history,
-        "pot": pot + 2 * node.state.earlier_contribution + sum(node.state.contributions),
+        "pot": pot + 2 * state.earlier_contribution + sum(state.contributions),
         "steps": steps,
+        "path": _describe_path(study, steps),
     }
     if node.kind >= FOLD:
         new_cards = [parse_card(step["name"]) for step in steps if step["player"] < 0]
@@ -170,31 +234,131 @@ def describe_spot_node(solved_spot: SolvedSpot, history: str, cell_name: str) ->
         deck = [card_name(card) for card in range(NUM_CARDS) if card not in used]
         kind = {DEAL: "deal", FOLD: "fold", SHOWDOWN: "showdown"}[node.kind]
         return answer | {"kind": kind, "board": cards_name(board), "cards": deck}
-    view = inspect_node(solved_spot.policy, history)
-    hands = _hands_by_cell().get(cell_name, set())
-    share = view.weight * view.opponent_mass
-    total = share.sum()
-    return answer | {
-        "kind": "act",
+    view = study.inspect(history)
+    to_call = max(state.contributions) - state.contributions[view.player]
+    return answer | {"kind": "act", "to_call": to_call} | describe_view(view)
+
+
+def describe_view(view: NodeView) -> JsonObject:
+    """Return the actions, the grid and all hands of a node."""
+    value, equity = range_mean(view, view.value), range_mean(view, view.equity)
+    return {
         "board": view.board,
         "player": view.player,
         "reached": view.is_reached,
-        "actions": [
-            {"name": name, "frequency": float(frequency)}
-            for name, frequency in zip(view.actions, view.frequencies, strict=True)
-        ],
-        "value": float(view.value @ share / total) if total > 0.0 else 0.0,
-        "equity": float(view.equity @ share / total) if total > 0.0 else 0.0,
+        "actions": describe_actions(view),
+        "combos": float(view.weight.sum()),
+        "value": value,
+        "equity": equity,
+        "eqr": _equity_realisation(value, equity, view.pot),
         "grid": view.hand_grid(),
-        "hands": [row for row in view.hand_rows() if row["hand"] in hands],
+        "hands": _describe_hands(view),
+    }
+
+
+def describe_actions(view: NodeView) -> list[JsonObject]:
+    """Return frequency, EV and combos of each action over the range."""
+    share = view.weight * view.opponent_mass
+    actions: list[JsonObject] = []
+    for index, name in enumerate(view.actions):
+        taken = share * view.policy[index]
+        total = float(taken.sum())
+        actions.append(
+            {
+                "name": name,
+                "frequency": float(view.frequencies[index]),
+                "value": float(taken @ view.action_value[index]) / total if total > 0.0 else None,
+                "combos": float(view.weight @ view.policy[index]),
+            }
+        )
+    return actions
+
+
+def _describe_hands(view: NodeView) -> list[JsonObject]:
+    """Return one object per hand that reaches the node, with EVs of all actions."""
+    board = parse_cards(view.board)
+    share = view.weight * view.opponent_mass
+    rows: list[JsonObject] = []
+    for index in np.flatnonzero(view.weight > 0.0).tolist():
+        name = view.hands[index]
+        category = classify_hand(parse_cards(name), board)
+        value, equity = float(view.value[index]), float(view.equity[index])
+        rows.append(
+            {
+                "hand": name,
+                "cell": _cell_by_hand()[name],
+                "made": category.made,
+                "draws": category.draws,
+                "weight": float(view.weight[index]),
+                "share": float(share[index]),  # by which means over the range are weighted
+                "policy": view.policy[:, index].tolist(),
+                "values": view.action_value[:, index].tolist(),
+                "value": value,
+                "equity": equity,
+                "eqr": _equity_realisation(value, equity, view.pot),
+                "regret": float(view.regret[index]),
+            }
+        )
+    return rows
+
+
+def _equity_realisation(value: float, equity: float, pot: int) -> float | None:
+    """Return the EV as a share of equity times the pot; None without equity."""
+    return value / (equity * pot) if equity > MIN_EQUITY_SHARE else None
+
+
+def _describe_path(study: SpotStudy, steps: list[HistoryStep]) -> list[JsonObject]:
+    """Return the actions of every decision on the way to a node, with the one that was taken."""
+    path: list[JsonObject] = []
+    before = ""
+    for step in steps:
+        if step["player"] < 0:
+            path.append({"record": before, "player": -1, "taken": step["name"]})
+        else:
+            view = study.inspect(before)
+            actions = describe_actions(view)
+            path.append(
+                {
+                    "record": before,
+                    "player": step["player"],
+                    "taken": step["name"],
+                    "actions": actions,
+                }
+            )
+        before = step["record"]
+    return path
+
+
+def _compare(worker: StudioWorker, call: Call, study: SpotStudy, versus: str) -> JsonObject:
+    """Return the differences to the base solution of this worker, or to a solution file."""
+    history = str(call.get("record", ""))
+    other = find_studies(worker, call).base
+    if versus != "base":
+        other = worker.comparison_study(Path(versus))
+    assert study.policy is not None and other.policy is not None
+    facts: JsonObject = {
+        "values": list(other.values),
+        "percent": other.percent,
+        "board": other.arena.spot.board,
+    }
+    node = study.arena.betting.nodes[find_node(study.arena, history).node]
+    if node.kind >= FOLD:
+        return facts
+    comparison = compare_nodes(study.policy, other.policy, history)
+    cells = comparison.second.hand_grid()
+    return facts | {
+        "distance": comparison.policy_distance,
+        "frequencies": comparison.frequencies.tolist(),
+        "grid": cells,
+        "hands": {row["hand"]: row["value"] for row in comparison.rows()},
     }
 
 
 @cache
-def _hands_by_cell() -> dict[str, set[str]]:
-    """Return the hands of every cell of the grid, such as the four of AKs."""
+def _cell_by_hand() -> dict[str, str]:
+    """Return the cell of the grid that each hand belongs to, such as AKs."""
     cells = (grid_cell(row, column) for row in range(13) for column in range(13))
-    return {name: set(map(hand_name, hands)) for name, hands in cells}
+    return {hand_name(hand): name for name, hands in cells for hand in hands}
 
 
 def _history_steps(arena: SpotArena, history: str) -> list[HistoryStep]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import signal
+import threading
 import time
 from collections.abc import Callable
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from counterplay.core.game import Game
@@ -14,7 +16,7 @@ from counterplay.studio.worker.queries import Call, JsonObject, find_query
 if TYPE_CHECKING:
     from counterplay.studio.worker.play_queries import EpisodeCache
     from counterplay.studio.worker.policy_sources import PolicySources
-    from counterplay.studio.worker.spot_queries import SolvedSpot
+    from counterplay.studio.worker.spot_study import SpotStudies, SpotStudy
 
 COMPILING = "compiling the solver, once per installation"
 PROGRESS_SECONDS = 0.15  # between two reports of progress
@@ -29,14 +31,17 @@ class StudioWorker:
         self.game_spec = ""
         self.last_report_time = 0.0
         self.reports_compilation = False
-        self.solved_spot: SolvedSpot | None = None  # the last hold'em spot
+        self.spot_studies: SpotStudies | None = None  # of its hold'em spot
+        self._comparison: tuple[Path, int, SpotStudy] | None = None  # with its time of change
+        self.stop_requested = threading.Event()  # ends the solve in progress
 
-    def report_progress(self, activity: str, done: float, total: float) -> None:
+    def report_progress(self, activity: str, done: float, total: float, **details: object) -> None:
         """Report the progress of a long computation, at most a few times a second."""
         seconds = time.monotonic()
         if seconds - self.last_report_time > PROGRESS_SECONDS:
             self.last_report_time = seconds
-            self.send({"progress": {"doing": activity, "done": done, "total": total}})
+            progress = {"doing": activity, "done": done, "total": total} | details
+            self.send({"progress": progress})
 
     def report_compilation(self) -> None:
         """Report from now on whenever numba compiles."""
@@ -80,6 +85,24 @@ class StudioWorker:
         from counterplay.studio.worker.play_queries import EpisodeCache
 
         return EpisodeCache(self.game)
+
+    def comparison_study(self, path: Path) -> SpotStudy:
+        """Return the solution of a file to compare with; the last one is kept."""
+        from counterplay.studio.worker.spot_study import SpotStudy
+
+        stamp = path.stat().st_mtime_ns
+        if self._comparison is None or self._comparison[:2] != (path, stamp):
+            self._comparison = None
+            self._comparison = path, stamp, SpotStudy.from_file(path)
+        return self._comparison[2]
+
+    def handle_at_once(self, call: Call) -> bool:
+        """Handle a call that interrupts the one in progress; return False for all others."""
+        if call.get("do") != "stop_solving":
+            return False
+        self.stop_requested.set()
+        self.send({"id": call["id"], "found": {"stopped": True}})
+        return True
 
     def handle_call(self, call: Call) -> Any:
         """Return the answer to a call; its CPU time is limited to `limit` seconds, if given."""

@@ -1,28 +1,52 @@
-// The 13 x 13 grid of starting hands.
+// The 13 x 13 grid of starting hands at a node of a solution.
 
 import { policyGradient, seriesColour } from "../lib/colours.js";
 import { adjacentCell } from "../lib/focus.js";
-import { describePolicy, formatNumber, formatPercent } from "../lib/format.js";
+import { describePolicy, formatNumber, formatPercent, formatSigned } from "../lib/format.js";
 import { html } from "../lib/preact.js";
 import { updateQuery } from "../lib/router.js";
 import { Tabs } from "./common.js";
 
 const HAND_MODES = [
-  ["policy", "policy"],
+  ["policy", "strategy"],
   ["value", "EV"],
+  ["equity", "equity"],
+  ["eqr", "EQR"],
   ["weight", "range"],
 ];
+const DIFFERENCE_MODE = ["difference", "EV difference"];
+
+/** Return the mean of a number of the hands of each cell, weighted by reach. */
+function cellMeans(hands, key) {
+  const sums = new Map();
+  for (const hand of hands) {
+    if (hand[key] === null) continue;
+    const [sum, weight] = sums.get(hand.cell) || [0, 0];
+    sums.set(hand.cell, [sum + hand.weight * hand[key], weight + hand.weight]);
+  }
+  return new Map([...sums].map(([cell, [sum, weight]]) => [cell, sum / weight]));
+}
 
 /**
- * The policy, EV or range at a decision.
- * @param {{ data: object, mode: string, cell: string }} props `cell` is the name of the selected
- *   hand, for example "AKs"
+ * The strategy, EV, equity, equity realisation or range at a decision.
+ * @param {{ data: object, mode: string, cell: string, lockedCells?: Set<string>,
+ *   paintLock?: (name: string) => void }} props `cell` is the name of the selected hand, for
+ *   example "AKs"; with `paintLock`, cells are painted instead of selected
  */
-export function HandGrid({ data, mode, cell: selectedName }) {
+export function HandGrid({ data, mode, cell: selectedName, lockedCells, paintLock }) {
   const names = data.actions.map((action) => action.name);
   const maxValue = Math.max(...data.grid.flat().map((hand) => Math.abs(hand.value)), 1e-300);
-  const choose = (name) =>
-    updateQuery({ cell: name === selectedName ? "" : name }, { replace: true });
+  const means = mode === "equity" || mode === "eqr" ? cellMeans(data.hands, mode) : null;
+  const others = new Map((data.versus?.grid || []).flat().map((hand) => [hand.name, hand]));
+  const difference = (hand) => hand.value - (others.get(hand.name)?.value ?? hand.value);
+  const maxDifference = Math.max(
+    ...data.grid.flat().map((hand) => (hand.weight > 0 ? Math.abs(difference(hand)) : 0)),
+    1e-300,
+  );
+  const choose = (name) => {
+    if (paintLock) paintLock(name);
+    else updateQuery({ cell: name === selectedName ? "" : name }, { replace: true });
+  };
   const onKeyDown = (event) => {
     const cell = event.target.closest("td");
     if (event.key === "Enter" || event.key === " ") {
@@ -35,21 +59,25 @@ export function HandGrid({ data, mode, cell: selectedName }) {
       next.focus();
     }
   };
+  const heat = (part, text, sign = "") => ({
+    className: `heat ${sign}`,
+    style: { "--part": Math.min(Math.abs(part), 1) },
+    text,
+  });
   const cellAppearance = (hand) => {
     if (hand.weight <= 0) return { className: "none", style: {}, text: "" };
-    if (mode === "value") {
-      return {
-        className: "heat",
-        style: { "--part": Math.abs(hand.value) / maxValue },
-        text: formatNumber(hand.value),
-      };
+    if (mode === "value") return heat(hand.value / maxValue, formatNumber(hand.value));
+    if (mode === "weight") return heat(hand.weight, formatPercent(hand.weight));
+    if (mode === "equity") return heat(means.get(hand.name), formatPercent(means.get(hand.name)));
+    if (mode === "eqr") {
+      const ratio = means.get(hand.name);
+      return ratio === undefined
+        ? { className: "none", style: {}, text: "" }
+        : heat(ratio / 2, formatPercent(ratio));
     }
-    if (mode === "weight") {
-      return {
-        className: "heat",
-        style: { "--part": hand.weight },
-        text: formatPercent(hand.weight),
-      };
+    if (mode === "difference" && others.size) {
+      const change = difference(hand);
+      return heat(change / maxDifference, formatSigned(change), change < 0 ? "minus" : "");
     }
     return {
       className: "policy-bar",
@@ -83,7 +111,7 @@ export function HandGrid({ data, mode, cell: selectedName }) {
       <${Tabs}
         label="Cells show"
         value=${mode}
-        options=${HAND_MODES}
+        options=${data.versus ? [...HAND_MODES, DIFFERENCE_MODE] : HAND_MODES}
         choose=${(key) => updateQuery({ mode: key === "policy" ? "" : key })}
       />
     </div>
@@ -95,17 +123,23 @@ export function HandGrid({ data, mode, cell: selectedName }) {
               <tr key=${index}>
                 ${row.map((hand) => {
                   const { className, style, text } = cellAppearance(hand);
+                  const isLocked = lockedCells?.has(hand.name);
                   return html`
                     <td
                       key=${hand.name}
                       data-name=${hand.name}
-                      class="hand ${className} ${hand.name === selectedName ? "current" : ""}"
+                      class="hand ${className} ${
+                        hand.name === selectedName || isLocked ? "current" : ""
+                      }"
                       style=${style}
                       title=${describeHand(hand)}
                       aria-label=${describeHand(hand)}
-                      aria-selected=${hand.name === selectedName}
+                      aria-selected=${hand.name === selectedName || !!isLocked}
                       tabindex=${hand.name === tabStopName ? 0 : -1}
                       onClick=${() => choose(hand.name)}
+                      onPointerEnter=${(event) => {
+                        if (paintLock && event.buttons === 1) paintLock(hand.name, true);
+                      }}
                       onKeyDown=${onKeyDown}
                     >
                       ${hand.name}${text && html`<small>${text}</small>`}
@@ -120,7 +154,7 @@ export function HandGrid({ data, mode, cell: selectedName }) {
     </div>
     <p class="muted small">
       Bar height: the share of combos that reach this decision. Suited hands are above the
-      diagonal. Click a cell for its combos.
+      diagonal. ${paintLock ? "Click or drag to lock hands." : "Click a cell for its combos."}
     </p>
   `;
 }
