@@ -16,8 +16,8 @@ from starlette.routing import Route
 from counterplay.studio.server import (  # noqa: F401 (registers handlers)
     game_routes,
     run_routes,
-    trace_routes,
     spot_routes,
+    trace_routes,
 )
 from counterplay.studio.server.app_state import StudioState
 from counterplay.studio.server.responses import (

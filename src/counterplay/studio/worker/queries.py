@@ -20,10 +20,8 @@ if TYPE_CHECKING:
     from counterplay.studio.worker.studio_worker import StudioWorker
 
 QUERY_MODULES = (
-    *("library_queries", "play_queries", "tree_queries", "tree_layout", "spot_queries"),
-    "trace_queries",
     *("library_queries", "play_queries", "tree_queries", "tree_layout"),
-    *("spot_queries", "drill_queries", "review_queries"),
+    *("spot_queries", "drill_queries", "review_queries", "trace_queries"),
 )
 
 Call = Mapping[str, Any]  # JSON from the server, which has validated it
