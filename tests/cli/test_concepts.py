@@ -22,6 +22,19 @@ def test_concepts_that_do_not_apply_say_why(run):
     assert "5.25 5.25" in answer.out
 
 
+def test_teams(run):
+    answer = run("concepts", "kuhn_poker(players=3)", "--teams", "0,1/2", "--json")
+    facts = json.loads(answer.out)["concepts"]
+    assert round(facts["first team's value (TMECor)"], 6) == -0.041667  # -1/24
+    unnamed = run("concepts", "kuhn_poker(players=3)").out
+    assert "name two teams, such as --teams 0,2/1" in " ".join(unnamed.split())
+    wrong = run("concepts", "kuhn_poker(players=3)", "--teams", "0/1")
+    assert "must name each of the players 0 to 2 once" in " ".join(wrong.out.split())
+    refused = run("concepts", "kuhn_poker(players=3)", "--teams", "a/b")
+    assert refused.code == 2
+    assert "must be players by team" in refused.err
+
+
 def test_judges_a_policy(run, tmp_path):
     path = tmp_path / "uniform.json"
     cp.uniform_policy("kuhn_poker").to_json(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -10,6 +11,7 @@ from pytest import approx
 
 import counterplay as cp
 from counterplay.concepts.rational_simplex import maximise
+from counterplay.interop.game_files import save_game
 from tests.concepts.test_correlation import load_efg, pure
 from tests.random_games import RandomGame
 
@@ -113,6 +115,52 @@ def test_undominated_equilibria_of_random_games():
         assert not dominating_plans(tree, policy), seed
         checked += 1
     assert checked > 6
+
+
+def solve_with_openspiel(spec, eps, monkeypatch):
+    """OpenSpiel's equilibrium with floating trembles, as a policy of its game, by HiGHS."""
+    lp_solver = pytest.importorskip("open_spiel.python.algorithms.lp_solver")
+    solvers = pytest.importorskip("cvxpy").installed_solvers()
+    programs = pytest.importorskip("open_spiel.python.algorithms.sequence_form_lp")
+    if "HIGHS" not in solvers or not hasattr(programs, "solve_perturbed_zero_sum_game"):
+        pytest.skip("OpenSpiel without perturbed programmes, or cvxpy without HiGHS")
+    import pyspiel
+
+    for option in list(lp_solver.DEFAULT_SOLVER_KWARGS):  # those of another solver
+        monkeypatch.delitem(lp_solver.DEFAULT_SOLVER_KWARGS, option)
+    game, tree = pyspiel.load_game(spec), cp.build_tree(f"openspiel:{spec}")
+    *_, first, second = programs.solve_perturbed_zero_sum_game(game, solver="HIGHS", eps=eps)
+    rows = []
+    for i, key in enumerate(tree.infoset_keys):
+        actions = tree.sequence_action[tree.offset[i] : tree.offset[i + 1]]
+        row = (first, second)[tree.infoset_player[i]].policy_for_key(key)[actions]
+        rows.append(row / row.sum())
+    return tree, cp.Policy(tree, np.concatenate(rows))
+
+
+@pytest.mark.parametrize("name", ["ace", "kuhn_poker", "random"])
+def test_symbolic_trembles_leave_no_error_and_floating_ones_do(name, tmp_path, monkeypatch):
+    """The error of OpenSpiel's equilibrium is proportional to its tremble; this one has none."""
+    spec, file = name, tmp_path / "game.efg"
+    if name == "ace":
+        file.write_text(GUESS_THE_ACE)
+    elif name == "random":
+        save_game(RandomGame(0, 2, 4), file)
+        text = re.sub(r"(\d+)/(\d+)", lambda m: repr(int(m[1]) / int(m[2])), file.read_text())
+        file.write_text(text)  # OpenSpiel reads no large fractions
+    if name != "kuhn_poker":
+        spec = f"efg_game(filename={file})"
+    gaps = []
+    for eps in (1e-3, 1e-5):
+        tree, noisy = solve_with_openspiel(spec, eps, monkeypatch)
+        gaps.append(cp.nash_conv(tree, noisy))
+    assert gaps[0] == approx(100.0 * gaps[1], rel=0.1)
+    scale = float(np.abs(tree.utility).max())
+    assert cp.concepts.is_sequential(tree, noisy, tolerance=1e-4)
+    refined = cp.concepts.quasi_perfect_equilibrium(tree)
+    assert cp.nash_conv(tree, refined.policy) < 1e-12 * scale
+    assert cp.concepts.off_path_losses(tree, refined.policy).max() < 1e-12 * scale
+    assert cp.expected_values(tree, noisy)[0] == approx(float(refined.value), abs=1e-4 * scale)
 
 
 def test_normal_form_perfect_equilibrium_of_kuhn(kuhn):

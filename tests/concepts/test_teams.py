@@ -104,5 +104,8 @@ def test_wrong_teams_are_refused():
         cp.concepts.team_equilibrium(name, [[0], [1]])
     with pytest.raises(cp.ConfigError, match="must be two lists of players"):
         cp.concepts.team_equilibrium(name, [[0], [1], [2]])
+    for teams in ([0, 1], [[0, "a"], [1]], [[0, 1, 2], []]):
+        with pytest.raises(cp.ConfigError, match="must be two lists of players"):
+            cp.concepts.team_equilibrium(name, teams)
     with pytest.raises(cp.ConfigError, match=r"sum to a constant.*optimal_efce"):
         cp.concepts.team_equilibrium("chicken", [[0], [1]])

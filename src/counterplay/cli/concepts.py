@@ -29,6 +29,10 @@ def concepts(
     tolerance: Annotated[
         float, typer.Option(metavar="X", help="Largest gain, as a fraction of the largest utility.")
     ] = 1e-6,
+    teams: Annotated[
+        str | None,
+        typer.Option(metavar="TEAMS", help="Two teams that coordinate beforehand, such as 0,2/1."),
+    ] = None,
     json: JsonOption = False,
     trust: TrustOption = None,
 ) -> None:
@@ -45,6 +49,9 @@ def concepts(
 
     if tolerance < 0.0:
         raise typer.BadParameter(f"{tolerance} is negative", param_hint="--tolerance")
+    if teams and policy:
+        raise typer.BadParameter("goes with a game, not with --policy", param_hint="--teams")
+    sides = _parse_teams(teams) if teams else None
     tree = build_tree_with_progress(load_game(game))
     if policy:
         loaded = load_policies(policy, build=build_tree_with_progress)
@@ -52,7 +59,7 @@ def concepts(
         check_same_game(tree, profile)
         facts = judge_policy(tree, profile, tolerance)
     else:
-        facts = describe_game(tree)
+        facts = describe_game(tree, sides)
     if json:
         print_json({"game": tree.spec, "concepts": facts})
         return
@@ -60,12 +67,27 @@ def concepts(
     print_table(("concept", "result"), [(name, _format(value)) for name, value in facts.items()])
 
 
-def describe_game(tree: TreeArena) -> dict[str, Any]:
-    """Return the value of each concept that applies to a game, or why it does not apply."""
+def _parse_teams(text: str) -> list[list[int]]:
+    """Return the teams of a text such as "0,2/1"."""
+    try:
+        return [[int(player) for player in side.split(",")] for side in text.split("/")]
+    except ValueError:
+        message = f"{text!r} must be players by team, such as 0,2/1"
+        raise typer.BadParameter(message, param_hint="--teams") from None
+
+
+def describe_game(tree: TreeArena, teams: list[list[int]] | None = None) -> dict[str, Any]:
+    """Return the value of each concept that applies to a game, or why it does not apply.
+
+    Args:
+        tree: the game.
+        teams: two teams, whose equilibrium is computed.
+    """
     from counterplay.algorithms.exact.rational import exact_equilibrium
     from counterplay.concepts.commitment import optimal_commitment
     from counterplay.concepts.optimal_correlation import optimal_efce
     from counterplay.concepts.refinements import find_subgames, quasi_perfect_equilibrium
+    from counterplay.concepts.teams import team_equilibrium
     from counterplay.core.policy import uniform_policy
 
     def with_limit(limit: int, compute: Callable[[], Any]) -> Callable[[], Any]:
@@ -85,6 +107,11 @@ def describe_game(tree: TreeArena) -> dict[str, Any]:
             raise ConfigError(f"over {MAX_PLAN_PAIRS:,} pairs of infosets: call it from Python")
         return [float(value) for value in optimal_efce(tree).values]
 
+    def team_value() -> float:
+        if teams is None:
+            raise ConfigError("name two teams, such as --teams 0,2/1")
+        return float(team_equilibrium(tree, teams).value)
+
     computations: dict[str, Callable[[], Any]] = {
         "exact value": with_limit(MAX_SEQUENCES, lambda: str(exact_equilibrium(tree).value)),
         "quasi-perfect equilibrium": lambda: str(quasi_perfect_equilibrium(tree).value),
@@ -94,6 +121,8 @@ def describe_game(tree: TreeArena) -> dict[str, Any]:
         "optimal EFCE, values": with_limit(MAX_SEQUENCES, efce_values),
         "commitment, leader's values": with_limit(MAX_COMMITMENT_SEQUENCES, leader_values),
     }
+    if tree.num_players > 2 or teams:
+        computations["first team's value (TMECor)"] = with_limit(MAX_SEQUENCES, team_value)
     return {name: _result_or_reason(compute) for name, compute in computations.items()}
 
 

@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from counterplay.algorithms.game_requirements import require_perfect_recall
+from counterplay.algorithms.game_requirements import (
+    USE_RECALL_TREE,
+    require_perfect_recall,
+)
 from counterplay.arenas.tree.arena import TreeArena
 from counterplay.core.arena import Floats
 from counterplay.core.evaluation import expected_values, judge
@@ -55,11 +58,11 @@ def optimal_commitment(game: Any, leader: int = 0) -> Commitment:
         -0.055556
     """
     tree: TreeArena = as_arena(game)
-    require_perfect_recall("optimal_commitment", tree)
+    require_perfect_recall("optimal_commitment", tree, USE_RECALL_TREE)
     if tree.num_players != 2:
         raise ConfigError(
             f"optimal_commitment needs a leader and one follower; {tree.spec} has "
-            f"{tree.num_players} players"
+            f"{tree.num_players} players: take efr for correlated play, or team_equilibrium"
         )
     if leader not in (0, 1):
         raise ConfigError(f"leader is {leader!r}, must be 0 or 1")

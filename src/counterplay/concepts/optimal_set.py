@@ -12,6 +12,8 @@ from counterplay.algorithms.exact.rational import (
     exact_equilibrium,
 )
 from counterplay.algorithms.game_requirements import (
+    USE_OTHER_CONCEPTS,
+    USE_RECALL_TREE,
     require_perfect_recall,
     require_two_player_zero_sum,
 )
@@ -62,8 +64,8 @@ def optimal_vertices(game: Any, player: int) -> OptimalSet:
         [2, 1]
     """
     tree: TreeArena = as_arena(game)
-    require_two_player_zero_sum("optimal_vertices", tree)
-    require_perfect_recall("optimal_vertices", tree)
+    require_two_player_zero_sum("optimal_vertices", tree, USE_OTHER_CONCEPTS)
+    require_perfect_recall("optimal_vertices", tree, USE_RECALL_TREE)
     if player not in (0, 1):
         raise ConfigError(f"player is {player!r}, must be 0 or 1")
     counts = count_pure_policies(tree)

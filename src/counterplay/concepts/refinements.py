@@ -21,6 +21,8 @@ import numpy as np
 
 from counterplay.algorithms.exact.rational import RationalProgram, exact_equilibrium
 from counterplay.algorithms.game_requirements import (
+    USE_OTHER_CONCEPTS,
+    USE_RECALL_TREE,
     require_perfect_recall,
     require_two_player_zero_sum,
 )
@@ -75,8 +77,8 @@ def quasi_perfect_equilibrium(game: Any) -> QuasiPerfectEquilibrium:
         (Fraction(-1, 18), True)
     """
     tree: TreeArena = as_arena(game)
-    require_two_player_zero_sum("quasi_perfect_equilibrium", tree)
-    require_perfect_recall("quasi_perfect_equilibrium", tree)
+    require_two_player_zero_sum("quasi_perfect_equilibrium", tree, USE_OTHER_CONCEPTS)
+    require_perfect_recall("quasi_perfect_equilibrium", tree, USE_RECALL_TREE)
     if tree.num_sequences > MAX_RATIONAL_SEQUENCES:
         raise ConfigError(
             f"{tree.spec} has {tree.num_sequences:,} sequences, over {MAX_RATIONAL_SEQUENCES}: "
@@ -226,6 +228,8 @@ def normal_form_perfect_equilibrium(game: Any) -> Policy:
     from counterplay.algorithms.exact.sequence_form_lp import solve_sequence_form_lp
 
     tree: TreeArena = as_arena(game)
+    require_two_player_zero_sum("normal_form_perfect_equilibrium", tree, USE_OTHER_CONCEPTS)
+    require_perfect_recall("normal_form_perfect_equilibrium", tree, USE_RECALL_TREE)
     value = solve_sequence_form_lp(tree).value
     program = RationalProgram(tree)
     uniform = np.ones(tree.num_sequences + 1)
@@ -274,7 +278,7 @@ def off_path_losses(game: Any, policy: Policy | None = None) -> Floats:
         policy: the policy.
     """
     tree, policy = on_arena(game, policy)
-    require_perfect_recall("off_path_losses", tree)
+    require_perfect_recall("off_path_losses", tree, USE_RECALL_TREE)
     check_same_game(tree, policy)
     values = _node_values(tree, policy.probabilities)
     reach = _others_reach(tree, policy.probabilities)
@@ -411,7 +415,7 @@ def find_subgames(game: Any, policy: Policy | None = None) -> list[ProperSubgame
         policy: the policy.
     """
     tree, policy = on_arena(game, policy)
-    require_perfect_recall("find_subgames", tree)
+    require_perfect_recall("find_subgames", tree, USE_RECALL_TREE)
     check_same_game(tree, policy)
     probabilities = policy.probabilities
     values = _node_values(tree, probabilities)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from counterplay.algorithms.game_requirements import require_perfect_recall
+from counterplay.algorithms.game_requirements import (
+    USE_RECALL_TREE,
+    require_perfect_recall,
+)
 from counterplay.arenas.tree.arena import TreeArena
 from counterplay.concepts.joint_plans import JointPlanProgram
 from counterplay.core.arena import Floats, Ints
@@ -68,7 +72,7 @@ def team_equilibrium(
     """
     tree: TreeArena = as_arena(game)
     sides = _check_teams(tree, teams)
-    require_perfect_recall("team_equilibrium", tree)
+    require_perfect_recall("team_equilibrium", tree, USE_RECALL_TREE)
     if not tree.is_constant_sum:
         raise ConfigError(
             f"team_equilibrium needs utilities that sum to a constant, unlike {tree.spec}: take "
@@ -178,17 +182,18 @@ def _equilibrium(
 def _check_teams(
     tree: TreeArena, teams: Sequence[Sequence[int]]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    listed = sorted(player for team in teams for player in team)
-    if len(teams) != 2 or not all(len(team) for team in teams):
+    sides = [list(team) if isinstance(team, Iterable) else [] for team in teams]
+    players = [player for side in sides for player in side]
+    if len(sides) != 2 or not all(sides) or not all(isinstance(p, Integral) for p in players):
         raise ConfigError(
             f"teams is {teams!r}, must be two lists of players, such as [[0, 2], [1]]"
         )
-    if listed != list(range(tree.num_players)):
+    if sorted(players) != list(range(tree.num_players)):
         raise ConfigError(
             f"teams {teams!r} must name each of the players 0 to {tree.num_players - 1} once: "
             "every player of a zero-sum game is on a side"
         )
-    return tuple(map(int, teams[0])), tuple(map(int, teams[1]))
+    return tuple(map(int, sides[0])), tuple(map(int, sides[1]))
 
 
 class _TeamOracle:

@@ -23,7 +23,8 @@ class IREGPCFRPlus(RegretMinimiser):
     of the infoset's regrets does not fall. The norm is the inverse of a learning rate, which in
     PCFR+ can grow again: this is the flaw that the paper removes. The invariant is the paper's;
     this shift is the smallest change of PCFR+ that keeps it, and bounds of the regret remain valid
-    since it only adds to regrets. No setting depends on the units of the game.
+    since it only adds to regrets. It has not been compared with the paper's pseudo-code, and no
+    public program was found. No setting depends on the units of the game.
     """
 
     gamma: float = 2.0

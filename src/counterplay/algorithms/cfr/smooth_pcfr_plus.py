@@ -25,7 +25,8 @@ class SmoothPCFRPlus(RegretMinimiser):
     at least 1. Far from the origin this is PCFR+; near it, where a small regret would turn the
     policy around, the policy is a projected gradient step. Regrets start uniform with sum 1.
     The unit of the instant regrets is the player's largest counterfactual value, so eta does not
-    depend on the game's units.
+    depend on the game's units. The update of an infoset is that of the public program of Meng and
+    others (menglinjian/NeurIPS-2025-SOGRM) for matrix games, in which players move at once.
     """
 
     eta: Positive = 100.0

@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 
 from counterplay.algorithms.game_requirements import (
+    USE_OTHER_CONCEPTS,
+    USE_RECALL_TREE,
     require_perfect_recall,
     require_two_player_zero_sum,
 )
@@ -74,8 +76,8 @@ def exact_equilibrium(game: Any) -> ExactEquilibrium:
         Fraction(-1, 18)
     """
     tree: TreeArena = as_arena(game)
-    require_two_player_zero_sum("exact_equilibrium", tree)
-    require_perfect_recall("exact_equilibrium", tree)
+    require_two_player_zero_sum("exact_equilibrium", tree, USE_OTHER_CONCEPTS)
+    require_perfect_recall("exact_equilibrium", tree, USE_RECALL_TREE)
     program = RationalProgram(tree)
     weights = [program.solve(player) for player in range(2)]
     guarantees = (
