@@ -6,8 +6,7 @@ Bets are made on the flop only: OOP checks, bets half the pot or all-in, and so 
 check; the other one folds or calls, and the turn and the river are checked down. Such a spot is a
 small game once the equity of every pair of hands on the flop is known, so that all flops take
 minutes; vectors over hands are iterated here in NumPy, without the kernels of `SpotArena`. A few
-flops
-are solved by `SpotArena`, too. FILE keeps the results by flop.
+flops are solved by `SpotArena`, too. FILE keeps the results by flop.
 """
 
 from __future__ import annotations
