@@ -1,13 +1,12 @@
 """Solve a spot on all 1,755 flops, and compare its EV with that of the subsets for reports.
 
-    python -m benchmarks.holdem.all_flops FILE
+    python -m benchmarks.holdem.all_flops three_bet FILE
 
 Bets are made on the flop only: OOP checks, bets half the pot or all-in, and so does IP after a
 check; the other one folds or calls, and the turn and the river are checked down. Such a spot is a
 small game once the equity of every pair of hands on the flop is known, so that all flops take
 minutes; vectors over hands are iterated here in NumPy, without the kernels of `SpotArena`. A few
-flops
-are solved by `SpotArena`, too. FILE keeps the results by flop.
+flops are solved by `SpotArena`, too. FILE keeps the results by flop.
 """
 
 from __future__ import annotations
@@ -32,7 +31,13 @@ from counterplay.kernels.holdem.hand_strength import board_strengths
 from counterplay.kernels.runtime.jit import kernel
 
 Array = NDArray[Any]
-RANGES = ("99-66,AQs-ATs,KQs,QJs,JTs,T9s,AQo", "TT+,AJs+,KQs,AQo+,87s,76s")
+SPOTS = {  # ranges OOP and IP
+    "three_bet": ("99-66,AQs-ATs,KQs,QJs,JTs,T9s,AQo", "TT+,AJs+,KQs,AQo+,87s,76s"),
+    "single_raised": (
+        "66-22,A5s-A2s,KTs,QTs,J9s+,T8s+,98s,87s,76s,65s",
+        "AA-88,AKs-ATs,KQs,AKo,AQo",
+    ),
+}
 POT, STACK = 60, 120
 BETS = (30, STACK)  # half the pot, all-in
 ITERATIONS = 100
@@ -147,10 +152,10 @@ def normalise(weights: Array) -> Array:
     return np.where(total > 0.0, weights / np.where(total > 0.0, total, 1.0), 1.0 / len(weights))
 
 
-def solve_flop(name: str) -> dict[str, float]:
+def solve_flop(name: str, ranges: tuple[str, str]) -> dict[str, float]:
     """Return the mass of pairs, the EV and the frequencies of a flop."""
     flop = parse_cards(name)
-    first, second = (RangeHands.from_range(text, flop) for text in RANGES)
+    first, second = (RangeHands.from_range(text, flop) for text in ranges)
     disjoint = ~(first.cards[:, None, :, None] == second.cards[None, :, None, :]).any(axis=(2, 3))
     pairs = disjoint * first.weight[:, None] * second.weight[None]
     equity = np.zeros(pairs.shape)
@@ -170,11 +175,11 @@ def solve_flop(name: str) -> dict[str, float]:
     }
 
 
-def check_with_arena(name: str) -> float:
+def check_with_arena(name: str, ranges: tuple[str, str]) -> float:
     """Return the EV of a flop as `SpotArena` has it."""
     sizes, none = BetSizes(bet="50% a"), BetSizes()
     streets = ((sizes, sizes), (none, none), (none, none))
-    spot = Spot(name, RANGES, POT, (STACK, STACK), streets, raise_cap=1)
+    spot = Spot(name, ranges, POT, (STACK, STACK), streets, raise_cap=1)
     arena = SpotArena(spot)
     policy = cp.solve(arena, "dcfr(gamma=3,restart_base=4)", iterations=ITERATIONS).policy
     return float(policy.judge(arena).values[0])
@@ -186,24 +191,27 @@ def average(results: dict[str, dict[str, float]], flops: Any, name: str) -> floa
     return float(weights @ [results[flop.name][name] for flop in flops] / weights.sum())
 
 
-def main(file: str) -> None:
-    path = Path(file)
+def main(spot: str, file: str) -> None:
+    path, ranges = Path(file), SPOTS[spot]
     results = json.loads(path.read_text()) if path.exists() else {}
     start = time.process_time()
     for number, flop in enumerate(all_flops()):
         if flop.name not in results:
-            results[flop.name] = solve_flop(flop.name)
+            results[flop.name] = solve_flop(flop.name, ranges)
             if number % 50 == 0:
                 path.write_text(json.dumps(results))
     path.write_text(json.dumps(results))
     cpu = time.process_time() - start
     for name in CHECKED:
         same = cards_name(sorted(canonical_cards(parse_cards(name)), reverse=True))
-        print(f"{name}: EV {results[same]['ev']:.4f}, by SpotArena {check_with_arena(name):.4f}")
+        ev = check_with_arena(name, ranges)
+        print(f"{name}: EV {results[same]['ev']:.4f}, by SpotArena {ev:.4f}")
     names = ("equity", "ev", "oop_bets", "ip_bets")
     everything = {name: average(results, all_flops(), name) for name in names}
     unit = {"equity": 100.0, "ev": 100.0 / POT, "oop_bets": 100.0, "ip_bets": 100.0}
-    rows = [{"flops": "all", **{n: round(unit[n] * everything[n], 4) for n in names}}]
+    rows: list[dict[str, Any]] = [
+        {"spot": spot, "flops": "all", **{n: round(unit[n] * everything[n], 4) for n in names}}
+    ]
     for size in (25, 49, 95, 184):
         subset = flop_subset(size)
         errors = {n: unit[n] * (average(results, subset, n) - everything[n]) for n in names}
@@ -215,6 +223,7 @@ def main(file: str) -> None:
         random_error = float(np.sqrt(np.mean(np.square(drawn))))
         rows.append(
             {
+                "spot": spot,
                 "flops": str(size),
                 **{f"{n}_error": round(e, 4) for n, e in errors.items()},
                 "random_ev_error": round(random_error, 4),

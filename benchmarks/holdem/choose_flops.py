@@ -36,7 +36,8 @@ Array = NDArray[Any]
 SUBSET_FILE = Path(__file__).parents[2] / "src/counterplay/arenas/holdem/flop_subsets.json"
 SUBSET_SIZES = (25, 49, 95, 184)
 NUM_BINS = 10  # of the equities of hands
-RIDGE = 0.02  # weight of keeping close to the mass of the clusters
+RIDGE = {25: 0.02, 49: 0.02, 95: 0.02, 184: 0.001}  # weight of the masses of clusters
+MIN_SHARE = {25: 0.0, 49: 0.0, 95: 0.0, 184: 0.25}  # least weight, in parts of the cluster's mass
 NUM_STARTS = {25: 4, 49: 4, 95: 1, 184: 1}  # runs of k-means; the best objective is kept
 NUM_PASSES = {25: 2, 49: 2, 95: 2, 184: 1}  # over all flops of a subset, to exchange them
 NUM_CANDIDATES = {25: 8, 49: 8, 95: 8, 184: 2}  # flops of a cluster that are tried
@@ -146,10 +147,12 @@ def cluster(features: Array, counts: Array, n: int, rng: Any) -> Array:
 
 def fit_weights(features: Array, chosen: Array, mass: Array) -> tuple[Array, float]:
     """Return the weights [n] and the objective; the mean of all flops is 0 in every feature."""
-    root = np.sqrt(RIDGE / mass)
+    root = np.sqrt(RIDGE[len(chosen)] / mass)
     matrix = np.concatenate([features[chosen].T, np.diag(root), np.full((1, len(chosen)), 30.0)])
     goal = np.concatenate([np.zeros(features.shape[1]), root * mass, [30.0]])
-    weights, residual = nnls(matrix, goal)
+    least = MIN_SHARE[len(chosen)] * mass
+    weights, residual = nnls(matrix, goal - matrix @ least)
+    weights += least
     return weights / weights.sum(), residual
 
 
@@ -198,7 +201,7 @@ def subset_errors(
     return {"equity": equity.tolist(), "histogram": np.abs(share).max(axis=(1, 2)).tolist()}
 
 
-def main(command: str, file: str) -> None:
+def main(command: str, file: str, *sizes: str) -> None:
     flops = all_flops()
     counts = np.array([flop.weight for flop in flops]) * 22100.0
     if command == "features":
@@ -211,8 +214,8 @@ def main(command: str, file: str) -> None:
     training = {name: array[:, : len(TRAINING)] for name, array in loaded.items()}
     if command == "choose":
         features = flop_features(training, counts)
-        subsets = {}
-        for n in SUBSET_SIZES:
+        subsets = json.loads(SUBSET_FILE.read_text()) if SUBSET_FILE.exists() else {}
+        for n in map(int, sizes or SUBSET_SIZES):
             runs = [choose_subset(features, counts, n, seed) for seed in range(NUM_STARTS[n])]
             chosen, weights, _ = min(runs, key=lambda run: run[2])
             print(n, [round(run[2], 5) for run in runs], weights.min(), weights.max())

@@ -24,7 +24,7 @@ def test_all_flops_have_the_weights_of_their_suit_permutations():
     assert len(flops) == 1755
     assert sum(flop.weight for flop in flops) == pytest.approx(1.0)
     weight_by_flop = {flop.name: flop.weight for flop in flops}
-    assert weight_by_flop["AsAhAd"] == pytest.approx(4 / 22_100)
+    assert weight_by_flop["AhAdAc"] == pytest.approx(4 / 22_100)
     # 286 sets of three ranks: 24 rainbow, 36 two-tone and 4 monotone flops each
     unpaired = 286 * 64 / 22_100
     assert texture_shares(flops, "pairing") == pytest.approx([unpaired, 3744 / 22_100, 52 / 22_100])
