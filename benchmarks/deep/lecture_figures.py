@@ -7,9 +7,9 @@
 `nfsp`: NFSP on Leduc poker with one hidden layer of several sizes (Heinrich and Silver, 2016,
 figure 1). `gradients`: QPG, RPG and RMPG with a network critic q(s, a; w) over infosets, as on the
 slides, on Kuhn poker with three players and on Leduc poker: exploitability, and the mean utility of
-the current policy against CFR's average after 500 iterations (Srinivasan et al., 2018). On rules
-with three players the others' seats are all CFR's. Curves are in results/lecture_figures.jsonl;
-seconds are processor time without compilation and evaluation. Finished runs are skipped.
+the current policy against CFR's average after 500 iterations (Srinivasan et al., 2018). With three
+players both other seats are CFR's. Curves are in results/lecture_figures.jsonl; seconds are
+processor time without compilation and evaluation. Finished runs are skipped.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ NUM_EVALUATIONS = 12  # at equal distances
 CFR_ITERATIONS = 500
 SLIDE_SETTINGS = (
     "stratified=false,critic=infoset_network,correct_with_returns=false,critic_train_steps=8,"
-    "critic_learning_rate=0.01,visit_saturation=0,num_episodes=256,temperature={},"
-    "temperature_end={},learning_rate=0.001"
+    "critic_learning_rate=0.01,visit_saturation=0,num_episodes=256,temperature=0,"
+    "temperature_end=0,learning_rate=0.001"
 )
 
 
@@ -62,8 +62,8 @@ CURVES = {
         "gradients",
         method.upper(),
         game,
-        f"{method}({SLIDE_SETTINGS.format(0, 0)})",
-        500_000,
+        f"{method}({SLIDE_SETTINGS})",
+        100_000,
         "current",
     )
     for name, game in (("kuhn3", "kuhn_poker(players=3)"), ("leduc", "leduc_poker"))

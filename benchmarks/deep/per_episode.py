@@ -50,9 +50,9 @@ class Method(NamedTuple):
 
 GAMES = {
     "kuhn_2p": ThesisGame("Kuhn poker, two players", "kuhn_2p", 4_000_000),
-    "kuhn_3p": ThesisGame("Kuhn poker, three players", "kuhn_3p", 500_000),
+    "kuhn_3p": ThesisGame("Kuhn poker, three players", "kuhn_3p", 250_000),
     "leduc": ThesisGame("Leduc poker", "leduc", 500_000),
-    "goofspiel": ThesisGame("Goofspiel, four cards", "goofspiel", 250_000),
+    "goofspiel": ThesisGame("Goofspiel, four cards", "goofspiel", 100_000),
 }
 METHODS = {
     "deep_hedge_thesis": Method("Deep-Hedge, the thesis's settings", "thesis", "average"),
@@ -149,7 +149,7 @@ def draw_plot(game: str) -> None:
     axes[0].set(ylabel="exploitability")
     legend = axes[0].get_legend_handles_labels()
     figure.legend(*legend, loc="outside lower center", ncols=3, fontsize=8, frameon=False)
-    figure.suptitle(f"{GAMES[game].title}: medians of three seeds; in brackets the policy")
+    figure.suptitle(f"{GAMES[game].title}: medians of the seeds; in brackets the policy")
     figure.savefig(RESULTS_FOLDER / f"per_episode_{game}.svg", metadata={"Date": None})
     pyplot.close(figure)
 
