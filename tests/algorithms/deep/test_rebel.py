@@ -19,7 +19,7 @@ from counterplay.search.value_network import NumpyValueNetwork
 from tests.conftest import game_tree
 
 DICE = "liars_dice(dice_sides=3)"
-SMALL = {"num_subgames": 16, "hidden_sizes": (32, 32), "training_iterations": 40}
+SMALL_SETTINGS = {"num_subgames": 16, "hidden_sizes": (32, 32), "training_iterations": 40}
 
 
 @pytest.mark.parametrize("hidden", [(32, 16), (5,), (12, 40)])
@@ -35,7 +35,7 @@ def test_numpy_network_equals_the_trained_one(hidden):
 
 def test_training_approaches_the_solution():
     tree = game_tree("liars_dice(dice_sides=4)")
-    algorithm = ReBeL(**SMALL, num_policies=32, end_size=4)
+    algorithm = ReBeL(**SMALL_SETTINGS, num_policies=32, end_size=4)
     memory = algorithm.init(tree, seed=1)
     before = cp.exploitability(tree, algorithm.policies(tree, memory)["search"])
     memory = algorithm.step(tree, memory, 60)

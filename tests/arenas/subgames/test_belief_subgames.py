@@ -81,7 +81,7 @@ def test_solver_to_the_end_solves_the_game(spec):
     inside = sequence >= 0
     probabilities[sequence[inside]] = solution.average[0, : sequence.size][inside]
     assert cp.exploitability(tree, Policy(tree, probabilities)) < 5e-3
-    # a game solved to its end is played by the average, whatever the drawn iteration
+    # a game solved to its end is played by the average, not by a drawn iteration
     assert (solution.drawn[0] == solution.average[0]).all()
 
 

@@ -75,6 +75,6 @@ def test_wrong_masks_are_refused():
     blueprint = cp.uniform_policy(tree)
     with pytest.raises(ConfigError, match="one entry for each"):
         cp.search.solve_outside_actions(tree, blueprint, np.ones(3, bool), CFR_PLUS)
+    mask = np.arange(tree.num_sequences) > 0
     with pytest.raises(ConfigError, match="plays actions that is_allowed leaves out"):
-        mask = np.arange(tree.num_sequences) > 0
         cp.search.solve_outside_actions(tree, blueprint, mask, CFR_PLUS)
