@@ -33,6 +33,7 @@ from counterplay.core.settings import (
     Probability,
     settings,
 )
+from counterplay.errors import ConfigError
 from counterplay.search.belief_solver import BeliefSolver, mix_with_uniform
 from counterplay.search.belief_tabulation import tabulate_search
 from counterplay.search.value_network import NumpyValueNetwork
@@ -102,6 +103,8 @@ class ReBeL(NetworkAlgorithm):
 
     def init(self, tree: TreeArena, seed: int = 0) -> JaxMemory:
         """Return the memory before the first iteration."""
+        if not tree.num_infosets:
+            raise ConfigError(f"no player acts in {tree.spec}: networks have nothing to learn")
         game = belief_game(tree)
         tree_utility_scale(tree)  # refuses games with constant utilities
         rng, width = np.random.default_rng(seed), 2 * game.max_views
