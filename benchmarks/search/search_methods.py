@@ -11,6 +11,8 @@
 - `sampling`: IS-MCTS, PIMC, smooth UCT and online outcome sampling by simulations per decision.
 - `random_games`: the largest rise of a best response's value by each method, with exact solutions
   of random subgames of 1,000 random games and random blueprints.
+- `curves`: exploitability of IS-MCTS by simulations per decision on Leduc poker and Goofspiel with
+  four cards, and of online outcome sampling as far as it is quick enough.
 - `speed`: simulations per second of IS-MCTS beside OpenSpiel's in Python and C++ on Leduc poker.
 
 Rows are appended to `results/search_methods.jsonl`.
@@ -40,6 +42,7 @@ SAMPLING_RUNS = (  # game, simulations per decision, seeds, agents
     ("leduc_poker", 100, 2, 4),
     ("leduc_poker", 1_000, 1, 1),
 )
+MAX_OOS_SIMULATIONS = 100  # of the curves; it is written in Python
 SAMPLING_AGENTS = (
     "is_mcts(simulations={n})",
     "is_mcts(simulations={n},observer=multiple)",
@@ -175,6 +178,25 @@ def random_subgames(states: cp.search.PublicStates, seed: int) -> list[int]:
     return chosen
 
 
+def curves() -> None:
+    """Print exploitability by simulations per decision: where IS-MCTS stops falling."""
+    print(format_head(["game", "agent", "exploitability", "CPU ms per decision"]))
+    for game in ("leduc_poker", "goofspiel(num_cards=4)"):
+        tree = cp.build_tree(game)
+        for count in (10, 100, 1_000, 10_000):
+            specs = [f"is_mcts(simulations={count})"]
+            specs += [f"oos(simulations={count})"] * (count <= MAX_OOS_SIMULATIONS)
+            for spec in specs:
+                agent = load_search_agent(spec).make_agent(tree.game)
+                start = time.process_time()
+                table = cp.search.tabulate_agent(tree, agent, num_seeds=2 if count < 100 else 1)
+                seconds = (time.process_time() - start) / table.num_decisions
+                value = cp.exploitability(tree, table.policy)
+                print(format_row([game, spec, f"{value:.4f}", f"{1e3 * seconds:.2f}"]), flush=True)
+                row = {"table": "curves", "game": game, "agent": spec, "exploitability": value}
+                append_row(FAMILY, row | {"seconds": seconds})
+
+
 def speed() -> None:
     """Print simulations per second of IS-MCTS beside OpenSpiel's on Leduc poker."""
     import pyspiel
@@ -189,6 +211,8 @@ def speed() -> None:
     count, rng = 5_000, np.random.RandomState(0)
     agent = cp.search.ISMCTS(simulations=count, observer="multiple").make_agent(tree.game)
     agent.action_probabilities(state, 0)  # fills the pool of states
+    on_tree = agent.on_tree(tree)
+    on_tree.action_probabilities(state, 0)  # compiles
     python_bot = ismcts.ISMCTSBot(
         theirs.get_game(), mcts.RandomRolloutEvaluator(1, rng), 2.0, count, random_state=rng
     )
@@ -197,7 +221,8 @@ def speed() -> None:
         0, evaluator, 2.0, count, -1, pyspiel.ISMCTSFinalPolicyType.MAX_VISIT_COUNT, False, False
     )
     works = {
-        "counterplay": lambda: agent.action_probabilities(state, 0),
+        "counterplay, rules in Python": lambda: agent.action_probabilities(state, 0),
+        "counterplay, compiled tree": lambda: on_tree.action_probabilities(state, 0),
         "OpenSpiel, Python": lambda: python_bot.step(theirs),
         "OpenSpiel, C++": lambda: cpp_bot.step(theirs),
     }
@@ -215,6 +240,7 @@ TABLES = {
     "resolving": resolving,
     "sampling": sampling,
     "random_games": random_games,
+    "curves": curves,
     "speed": speed,
 }
 

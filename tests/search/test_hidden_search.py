@@ -24,6 +24,10 @@ from tests.conftest import game_tree
 
 RULES_AGENTS = ["is_mcts", "oos", "pimc", "smooth_uct"]
 QUICK = {
+    "belief_search": (
+        "belief_search(network='rebel(num_subgames=4,hidden_sizes=(8,))',network_iterations=2,"
+        "iterations=10)"
+    ),
     "is_mcts": "is_mcts(simulations=30)",
     "mirror_search": "mirror_search(blueprint_iterations=20)",
     "oos": "oos(simulations=30)",
@@ -45,7 +49,11 @@ def state_after(game, *actions):
 
 def test_every_agent_is_tested():
     assert set(QUICK) == set(SEARCH_AGENTS)
-    assert {load_search_agent(name).needs for name in SEARCH_AGENTS} == {"tree", "rules"}
+    assert {load_search_agent(name).needs for name in SEARCH_AGENTS} == {
+        "tree",
+        "rules",
+        "value network",
+    }
 
 
 @pytest.mark.parametrize("name", SEARCH_AGENTS)

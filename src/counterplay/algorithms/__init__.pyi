@@ -38,6 +38,7 @@ from counterplay.algorithms.deep.policy_gradient.r_nad import RNaD as RNaD
 from counterplay.algorithms.deep.policy_gradient.reinforce import REINFORCE as REINFORCE
 from counterplay.algorithms.deep.policy_gradient.rmpg import RMPG as RMPG
 from counterplay.algorithms.deep.policy_gradient.rpg import RPG as RPG
+from counterplay.algorithms.deep.rebel import ReBeL as ReBeL
 from counterplay.algorithms.deep.regret.deep_cfr import DeepCFR as DeepCFR
 from counterplay.algorithms.deep.regret.dream import DREAM as DREAM
 from counterplay.algorithms.deep.regret.escher import ESCHER as ESCHER
@@ -138,6 +139,7 @@ __all__ = [
     "RPCFRPlus",
     "RPG",
     "RTCFRPlus",
+    "ReBeL",
     "RectifiedPSRO",
     "RegCFR",
     "SAPCFRPlus",

@@ -176,6 +176,14 @@ def _read_views(tree: TreeArena) -> tuple[Ints | None, Ints | None, str]:
     return views, None, "acting infosets" if views is None else "infoset keys"
 
 
+def player_views(tree: TreeArena) -> Ints | None:
+    """Return the number of each player's infoset key at all nodes [N, P], -1 at terminals.
+
+    The result is None if the rules are unknown, or define keys for the acting players only.
+    """
+    return _read_views(tree)[0]
+
+
 def _player_key(game: Any, player: int, state: Any) -> str:
     return str(game.infoset_key(state, player))
 

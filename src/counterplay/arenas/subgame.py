@@ -41,6 +41,7 @@ from counterplay.arenas.public_states import (
 )
 from counterplay.arenas.tree.arena import TreeArena, cache_on_tree, freeze
 from counterplay.arenas.tree.builder import TreeBuilder
+from counterplay.arenas.tree.node_values import incoming_probabilities
 from counterplay.core.arena import Floats, Ints, row_lengths
 from counterplay.core.evaluation import check_same_game, mistakes
 from counterplay.core.game import CHANCE, TERMINAL
@@ -747,6 +748,129 @@ def resolve_policy(
             subgame = build_subgame(tree, blueprint, state, player, method)
             subgame.write_policy(subgame.solve(algorithm, iterations), probabilities)
     return Policy(tree, probabilities)
+
+
+def outside_states(tree: TreeArena, is_allowed: Ints, player: int) -> list[int]:
+    """Return the public states that the opponent enters by an action outside the abstraction.
+
+    Args:
+        tree: the full game.
+        is_allowed: [S] whether each sequence is an action of the abstraction.
+        player: the player who answers; all actions of its opponent that are not allowed count.
+
+    Returns:
+        Public states, none of them below another.
+
+    Raises:
+        ConfigError: an action outside the abstraction does not lead to a public state of its own,
+            so that the player cannot tell it from others.
+    """
+    public = public_states(tree)
+    outside = np.asarray(is_allowed) == 0
+    owner = np.repeat(tree.infoset_player, tree.num_actions)
+    sequence = tree.incoming_sequence
+    is_child = (sequence >= 0) & (tree.player != TERMINAL)
+    nodes = np.flatnonzero(is_child)
+    nodes = nodes[outside[sequence[nodes]] & (owner[sequence[nodes]] == 1 - player)]
+    states = np.unique(public.label[nodes])
+    for state in states.tolist():
+        last = tree.incoming_sequence[public.entries(state)]
+        if (last < 0).any() or not outside[last].all():
+            raise ConfigError(
+                f"an action outside the abstraction leads to public state {state} of {tree.spec}, "
+                "which other actions lead to as well: the other player does not see it"
+            )
+    return _first_states(public, states.tolist())
+
+
+def solve_outside_actions(
+    tree: TreeArena,
+    blueprint: Policy,
+    is_allowed: Ints,
+    algorithm: Any,
+    *,
+    iterations: int = 1000,
+) -> Policy:
+    """Return the blueprint with answers to actions outside its abstraction (nested solving).
+
+    The blueprint never plays these actions, and has no answer to them. The subgame after each is
+    solved by `resolve`; the opponent's alternative value is the best value that it has before the
+    action, against the blueprint and with actions of the abstraction only (Brown and Sandholm,
+    2017). If all alternatives are met, an opponent gains nothing by leaving the abstraction.
+
+    Args:
+        tree: the full game, of two players and zero sum.
+        blueprint: a policy of the full game that plays allowed actions only.
+        is_allowed: [S] whether each sequence is an action of the abstraction; at each infoset that
+            allowed actions lead to, at least one must be.
+        algorithm: the algorithm for the subgames.
+        iterations: of the algorithm, in each subgame.
+
+    Raises:
+        ConfigError: the blueprint plays other actions, or the mask does not fit.
+    """
+    check_same_game(tree, blueprint)
+    public, allowed = public_states(tree), np.asarray(is_allowed, bool)
+    if allowed.shape != (tree.num_sequences,):
+        raise ConfigError(
+            f"is_allowed has shape {allowed.shape}, must have one entry for each of the "
+            f"{tree.num_sequences} sequences"
+        )
+    if (blueprint.probabilities[~allowed] > 0.0).any():
+        raise ConfigError("the blueprint plays actions that is_allowed leaves out")
+    probabilities = blueprint.probabilities.copy()
+    for player in range(2):
+        best = _best_allowed_values(tree, blueprint, allowed, 1 - player)
+        reach = own_reach(public, blueprint.probabilities)
+        for state in outside_states(tree, allowed, player):
+            rows = public.entry_rows(state)
+            if not (public.chance_reach[rows] * reach[rows, player]).sum() > 0.0:
+                continue  # the player's own policy never goes there
+            last = public.last_sequence[rows, 1 - player]
+            view = np.unique(public.view[rows, 1 - player], return_inverse=True)[1].ravel()
+            values = np.zeros(int(view.max()) + 1)
+            values[view] = best[last]
+            subgame = build_subgame(tree, blueprint, state, player, "resolve", alternatives=values)
+            subgame.write_policy(subgame.solve(algorithm, iterations), probabilities)
+    return Policy(tree, probabilities)
+
+
+def _best_allowed_values(
+    tree: TreeArena, blueprint: Policy, allowed: Ints, opponent: int
+) -> Floats:
+    """Return the opponent's best value at the infoset of each sequence [S], given that it is there.
+
+    Its best response uses allowed actions only. Values are divided by the reach of the infoset
+    without the opponent.
+    """
+    form = tree.form
+    reach = np.ones(tree.num_sequences + 1)
+    sweeps.forward(form, 0, form.parent.size, blueprint.probabilities, reach)
+    value = np.zeros(tree.num_sequences + 1)
+    tree.gradient(opponent, reach, value)
+    mass = _infoset_reach(tree, blueprint, opponent)
+    result = np.zeros(tree.num_sequences)
+    for level in reversed(tree.levels(opponent, 1)):
+        first, last = level[0]
+        for infoset in range(last - 1, first - 1, -1):
+            inside = slice(int(tree.offset[infoset]), int(tree.offset[infoset + 1]))
+            options = value[inside][allowed[inside]]
+            best = options.max() if options.size else value[inside].max()
+            value[form.parent[infoset]] += best
+            result[inside] = best / mass[infoset] if mass[infoset] > 0.0 else 0.0
+    return result
+
+
+def _infoset_reach(tree: TreeArena, policy: Policy, player: int) -> Floats:
+    """Return the reach [I] of a player's infosets by all others, chance included."""
+    step = incoming_probabilities(tree, policy.probabilities)
+    reach = np.ones(tree.num_nodes)
+    for first, last in zip(tree.level_offset[1:-1], tree.level_offset[2:], strict=True):
+        parent = tree.parent[first:last]
+        own = tree.player[parent] == player
+        reach[first:last] = reach[parent] * np.where(own, 1.0, step[first:last])
+    nodes = np.flatnonzero(tree.player == player)
+    return np.bincount(tree.infoset[nodes], reach[nodes], tree.num_infosets).astype(np.float64)
 
 
 def _first_states(public: PublicStates, states: list[int]) -> list[int]:

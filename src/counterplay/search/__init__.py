@@ -28,7 +28,12 @@ _EXPORTS = {
         "public_states",
         "public_values",
     ],
-    "counterplay.arenas.subgame": ["Subgame", "build_subgame", "resolve_policy"],
+    "counterplay.arenas.subgame": [
+        "Subgame",
+        "build_subgame",
+        "resolve_policy",
+        "solve_outside_actions",
+    ],
     "evaluation_functions": [
         "middle_first_order",
         "network_evaluation",

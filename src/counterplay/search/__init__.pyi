@@ -10,12 +10,14 @@ from counterplay.arenas.public_states import public_values as public_values
 from counterplay.arenas.subgame import Subgame as Subgame
 from counterplay.arenas.subgame import build_subgame as build_subgame
 from counterplay.arenas.subgame import resolve_policy as resolve_policy
+from counterplay.arenas.subgame import solve_outside_actions as solve_outside_actions
 from counterplay.core.rewards import AccumulatedRewards as AccumulatedRewards
 from counterplay.core.rewards import RewardGame as RewardGame
 from counterplay.play.poker.holdem_agent import HoldemAgentConfig as HoldemAgentConfig
 from counterplay.registry import load_search_agent as load_search_agent
 from counterplay.registry import load_searcher as load_searcher
 from counterplay.search.alpha_beta import AlphaBeta as AlphaBeta
+from counterplay.search.belief_search import BeliefSearch as BeliefSearch
 from counterplay.search.depth_limited import DepthLimitedArena as DepthLimitedArena
 from counterplay.search.depth_limited import bias_policy as bias_policy
 from counterplay.search.depth_limited import continuation_leaves as continuation_leaves
@@ -45,6 +47,7 @@ from counterplay.search.tabulation import tabulate_agent as tabulate_agent
 __all__ = [
     "AccumulatedRewards",
     "AlphaBeta",
+    "BeliefSearch",
     "DepthLimitedArena",
     "Expectimax",
     "Expectiminimax",
@@ -78,6 +81,7 @@ __all__ = [
     "resolve_policy",
     "rollout_evaluation",
     "solve_leaves",
+    "solve_outside_actions",
     "tabulate_agent",
     "weighted_sum_evaluation",
 ]

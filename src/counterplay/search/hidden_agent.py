@@ -65,8 +65,10 @@ class HiddenSearchAgent:
         sampler = self.sampler if self.has_own_sampler else None
         return HiddenSearchAgent(self.game, self.search, self.settings, seed, sampler)
 
-    def on_tree(self, tree: TreeArena) -> HiddenSearchAgent:
+    def on_tree(self, tree: TreeArena) -> Any:
         """Return the same agent with states drawn from a tree in place of simulations."""
+        if hasattr(self.settings, "make_tree_agent"):
+            return self.settings.make_tree_agent(tree, self.seed)
         sampler = TreeStateSampler(tree)
         return HiddenSearchAgent(self.game, self.search, self.settings, self.seed, sampler)
 

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from math import inf, log, sqrt
 from typing import Any, ClassVar
 
+from counterplay.arenas.tree.arena import TreeArena
 from counterplay.core.game import CHANCE, TERMINAL, Game, State
 from counterplay.core.settings import NonNegative, PositiveInt, settings
 from counterplay.errors import ConfigError
 from counterplay.registry import get_spec
 from counterplay.search.hidden_agent import HiddenSearchAgent, SearchRequest, repeat_search
+from counterplay.search.tree_is_mcts import TreeISMCTSAgent
 
 
 class InfosetNode:
@@ -130,6 +132,10 @@ class ISMCTS:
     def make_agent(self, game: Game, seed: int = 0) -> HiddenSearchAgent:
         """Return the agent for a game."""
         return HiddenSearchAgent(game, self.search, self, seed)
+
+    def make_tree_agent(self, tree: TreeArena, seed: int = 0) -> TreeISMCTSAgent:
+        """Return the agent on a tree, whose simulations are compiled."""
+        return TreeISMCTSAgent(tree, self, seed)
 
     def search(self, request: SearchRequest) -> list[float]:
         """Return the probabilities of the actions at a decision."""

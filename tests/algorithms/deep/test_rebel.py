@@ -19,7 +19,7 @@ from counterplay.search.value_network import NumpyValueNetwork
 from tests.conftest import game_tree
 
 DICE = "liars_dice(dice_sides=3)"
-SMALL = {"num_subgames": 16, "hidden_sizes": (32, 32), "training_iterations": 40}
+SMALL_SETTINGS = {"num_subgames": 16, "hidden_sizes": (32, 32), "training_iterations": 40}
 
 
 @pytest.mark.parametrize("hidden", [(32, 16), (5,), (12, 40)])
@@ -34,13 +34,13 @@ def test_numpy_network_equals_the_trained_one(hidden):
 
 
 def test_training_approaches_the_solution():
-    tree = game_tree(DICE)
-    algorithm = ReBeL(**SMALL, num_policies=32, target_size=4)
+    tree = game_tree("liars_dice(dice_sides=4)")
+    algorithm = ReBeL(**SMALL_SETTINGS, num_policies=32, end_size=4)
     memory = algorithm.init(tree, seed=1)
     before = cp.exploitability(tree, algorithm.policies(tree, memory)["search"])
     memory = algorithm.step(tree, memory, 60)
     after = cp.exploitability(tree, algorithm.policies(tree, memory)["search"])
-    assert after < 0.1 < before
+    assert after < 0.5 * before
 
 
 def test_agent_answers_as_it_is_tabulated():
@@ -48,7 +48,6 @@ def test_agent_answers_as_it_is_tabulated():
     loader = AgentLoader(tree.game, build=lambda game: tree)
     spec = "belief_search(network='rebel(num_subgames=4)',network_iterations=2,iterations=20)"
     (agent,) = loader.load_agents(spec)
-    # without leaves to draw for, or with one draw for all, answers are those of sample_policies
     states = first_infoset_states(tree)
     seated = agent.for_episode(5)
     rows = [
@@ -72,7 +71,6 @@ def test_mean_of_policies_weighs_them_by_own_reach():
     first[tree.offset[:-1]] = 1.0
     second[tree.offset[1:] - 1] = 1.0
     mean = average_policies(tree, np.array([first, second]))
-    values = [cp.expected_values(tree, Policy(tree, p))[0] for p in (first, second)]
     # player 1 is fixed, so that player 0's value is the mean of both policies' values against it
     is_own = np.repeat(tree.infoset_player == 0, tree.num_actions)
     fixed = [Policy(tree, np.where(is_own, p, first)) for p in (first, second)]
@@ -91,7 +89,7 @@ def test_networks_of_other_kinds_and_games_are_refused(tmp_path):
         {
             "game": DICE,
             "algorithm": "rebel(num_subgames=4,hidden_sizes=(4,),num_policies=2)",
-            "steps": 2,
+            "spec": {"max_steps": 2},
         },
         folder=tmp_path / "run",
     )

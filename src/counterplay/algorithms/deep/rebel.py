@@ -33,6 +33,7 @@ from counterplay.core.settings import (
     Probability,
     settings,
 )
+from counterplay.errors import ConfigError
 from counterplay.search.belief_solver import BeliefSolver, mix_with_uniform
 from counterplay.search.belief_tabulation import tabulate_search
 from counterplay.search.value_network import NumpyValueNetwork
@@ -75,8 +76,8 @@ class ReBeL(NetworkAlgorithm):
 
     Departures from the paper: subgames are solved by PCFR+ and iterations are drawn with its
     weights; leaves whose subgames have at most `end_size` public states are searched to their end,
-    in training and at play; searches use a moving average of the weights; public states with equal subgames share
-    their input.
+    in training and at play; searches use a moving average of the weights; public states with equal
+    subgames share their input.
 
     The policy is that of the searching agent, tabulated: the mean of `num_policies` policies, each
     with its own random iterations. Fewer of them are more exploitable than the agent.
@@ -87,7 +88,7 @@ class ReBeL(NetworkAlgorithm):
     num_subgames: PositiveInt = 32  # B
     training_iterations: PositiveInt = 64  # of PCFR+, in training
     search_iterations: PositiveInt = 256  # of PCFR+, at play
-    end_size: NonNegativeInt = 16  # subgames of at most so many public states are not cut
+    end_size: NonNegativeInt = 16  # subgames with up to this many public states are not cut
     random_beliefs: Probability = 0.3  # share of episodes that start at random beliefs
     epsilon: Probability = 0.25  # exploration in self-play
     replay_buffer_size: PositiveInt = 200_000
@@ -102,6 +103,8 @@ class ReBeL(NetworkAlgorithm):
 
     def init(self, tree: TreeArena, seed: int = 0) -> JaxMemory:
         """Return the memory before the first iteration."""
+        if not tree.num_infosets:
+            raise ConfigError(f"no player acts in {tree.spec}: networks have nothing to learn")
         game = belief_game(tree)
         tree_utility_scale(tree)  # refuses games with constant utilities
         rng, width = np.random.default_rng(seed), 2 * game.max_views
