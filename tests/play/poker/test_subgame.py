@@ -63,7 +63,7 @@ def test_tree_follows_the_rules(arena):
 def test_solution_is_near_equilibrium(arena):
     ranges = even_ranges(arena)
     policy = solve_subgame(arena, ranges, 0, iterations=150)
-    assert 0.0 <= gain_of_best_responses(policy, ranges) < 0.5
+    assert 0.0 <= gain_of_best_responses(policy, ranges) < 0.005 * arena.spot.pot
     rows = policy.probabilities_at(0)
     np.testing.assert_allclose(rows.sum(axis=1), 1.0)
     assert not ((rows > 0.0) & (rows < 0.02)).any()  # thresholding
@@ -87,9 +87,10 @@ def test_safe_methods_do_not_lose_to_the_policy_they_replace(arena, method):
     alternatives = alternative_values(old, 0, 1, ranges)
     new = solve_subgame(arena, ranges, player, alternatives, method, 150)
     after = new.best_values(1, ranges)[0]
-    share = 0.02 * arena.spot.pot * float(arena.mass(ranges[0]).mean())
-    assert (after <= np.maximum(before, alternatives) + share).mean() > 0.99
-    assert after.sum() < before.sum()
+    assert after.sum() < 0.7 * before.sum()
+    if method == "resolve":  # `combined` gives up safety for the range it expects
+        share = 0.02 * arena.spot.pot * float(arena.mass(ranges[0]).mean())
+        assert (after <= np.maximum(before, alternatives) + share).mean() > 0.99
 
 
 def test_subgames_begin_in_the_middle_of_a_street():
@@ -108,10 +109,8 @@ def test_subgames_begin_in_the_middle_of_a_street():
         reached = [ranges[0] * 3.0, ranges[1]]  # the bet has probability 1/3
         node = whole.betting.nodes[0].first_child + 1
         expected = full.best_values(player, (reached[0], reached[1]))[node]
-        scale = 3.0 if player == 0 else 1.0  # a player's own reach is not part of its values
         got = part.best_values(player, ranges)[0]
-        np.testing.assert_allclose(got, expected / (1.0 if player == 1 else 1.0), rtol=2e-4)
-        assert scale
+        np.testing.assert_allclose(got, expected, rtol=2e-4)
 
 
 def test_turn_subgame_deals_all_rivers():
